@@ -1,0 +1,1 @@
+"""The finite-state machine, limb trajectories and the whole-body controller."""

@@ -1,0 +1,51 @@
+"""The one place where Numba is imported and the one policy by which kernels are compiled.
+
+``cache=True`` keys a kernel's cache by its own file only: after an edit in a *callee's* file the caller would go on
+returning the old answer. So the cache directory carries a hash of all files of this package. ``numba.config.CACHE_DIR``
+is set around each decoration and restored after it, because it redirects every user of Numba in the process.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+
+import numba
+from numba import config
+
+prange = numba.prange
+
+
+def _cache_directory() -> str:
+    """Return the directory for compiled kernels, named by the hash of ``core/*.py``."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(file.name.encode() + file.read_bytes())
+    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return str(Path(base) / "mcplan" / digest.hexdigest()[:16])
+
+
+CACHE_DIRECTORY = _cache_directory()
+
+
+def _compile(function, **options):
+    before = config.CACHE_DIR
+    config.CACHE_DIR = CACHE_DIRECTORY
+    try:
+        return numba.njit(cache=True, error_model="numpy", nogil=True, **options)(function)
+    finally:
+        config.CACHE_DIR = before
+
+
+def jit(function):
+    """Compile a kernel: no Python objects, cached on disk, IEEE division, without the interpreter lock."""
+    return _compile(function)
+
+
+def jit_algebra(function):
+    """Compile small dense algebra: sums may be re-ordered and fused; NaN and infinity keep their meaning."""
+    return _compile(function, fastmath={"reassoc", "contract"})
+
+
+def jit_parallel(function):
+    """Compile a kernel whose outer ``prange`` runs over independent items of 20 µs or more."""
+    return _compile(function, parallel=True)

@@ -1,0 +1,75 @@
+"""Every exception that a user of mcplan can meet.
+
+Two families, told apart by the exit status of the command line: what the user gave is wrong (``InputError``, status 2),
+or the job ran and failed (``JobFailed``, status 1). Anything else that escapes is an internal error (status 3).
+"""
+
+from dataclasses import dataclass
+
+
+class McplanError(Exception):
+    """Base of all exceptions raised on purpose by mcplan."""
+
+    exit_status = 3
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a file.
+
+    Parameters
+    ----------
+    file : path of the file as the user gave it, or None for input that came as Python values.
+    line : line number from 1, or None where there is none (an empty file, a missing file).
+    key : dotted path of the value (``environment.surfaces[2].size``), or an element of the XML; empty if none.
+    message : what is wrong, the value, and what was expected.
+    """
+
+    file: str | None
+    line: int | None
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line) if part is not None)
+        return ": ".join(part for part in (place, self.key, self.message) if part)
+
+
+class InputError(McplanError, ValueError):
+    """What the user gave is wrong: one or more ``Problem``, all that were found, in the order of the file."""
+
+    exit_status = 2
+
+    def __init__(self, *problems: Problem | str):
+        self.problems = tuple(p if isinstance(p, Problem) else Problem(None, None, "", p) for p in problems)
+        super().__init__("\n".join(str(p) for p in self.problems))
+
+
+class RobotError(InputError):
+    """A robot file (URDF, robot.yaml, mesh) that cannot be used."""
+
+
+class ScenarioError(InputError):
+    """A scenario or plan file that cannot be used."""
+
+
+class RunError(InputError):
+    """A run file that cannot be read: damaged, of another format, or not a run at all."""
+
+
+class JobFailed(McplanError):  # noqa: N818 - reads as the sentence that it is
+    """The input was sound, the job ran, and it did not reach its end."""
+
+    exit_status = 1
+
+
+class PlanningFailed(JobFailed):
+    """No posture or no sequence of stances was found; the message names what stopped it and by how much."""
+
+
+class SolverFailed(JobFailed):
+    """A quadratic program had no acceptable solution; the message names the conflict or the residual."""
+
+
+class SimulationFailed(JobFailed):
+    """The simulation had to stop: a value that is not a number, or a state that cannot be continued."""

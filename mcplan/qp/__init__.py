@@ -1,0 +1,1 @@
+"""Quadratic programs: tasks and constraints, the whole-body problem in CVXPY, and the dense solver."""

@@ -1,0 +1,1 @@
+"""The world and the task: surfaces, bars, obstacles, contacts, stances, scenarios."""

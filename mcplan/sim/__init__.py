@@ -1,0 +1,1 @@
+"""Simulation: physics back ends, the record of a run, and its independent verification."""

@@ -1,0 +1,1 @@
+"""Static equilibrium of a stance and its support region."""

@@ -1,0 +1,1 @@
+"""What a person looks at: meshcat replay, offline HTML, plots."""

@@ -37,26 +37,40 @@ class Tree(NamedTuple):
     armature: np.ndarray  # (nv,) float64, kg m² or kg; zero for the base
 
 
-class Workspace(NamedTuple):
-    """Scratch of the kernels; spatial vectors are in world axes about the base origin, linear then angular."""
+POSE, SCREW, VELOCITY, ACCELERATION, FORCE, SPATIAL, ARTICULATED, HANDLE, WORK_COLUMNS = (
+    0,
+    12,
+    18,
+    24,
+    30,
+    36,
+    46,
+    82,
+    90,
+)
+"""Columns of the workspace, one row per body; ``SCREW`` has one row per degree of freedom. Spatial vectors are linear
+then angular, in world axes, about the base origin, and so is every position, which keeps results independent of where
+in the world the robot stands.
 
-    pose: np.ndarray  # (bodies, 12) R (row-major) and p of each body in the world; forward_kinematics
-    screw: np.ndarray  # (degrees, 6) motion of each degree of freedom; forward_kinematics
-    velocity: np.ndarray  # (bodies, 6) spatial velocity
-    acceleration: np.ndarray  # (bodies, 6) spatial acceleration
-    force: np.ndarray  # (bodies, 6) spatial force
-    inertia: np.ndarray  # (bodies, 10) m, m c, inertia about the base origin (xx yy zz xy xz yz), single or composite
+=============  ==  ==========================================================================================
+POSE           12  rotation (row-major) in the world, and position from the base origin
+SCREW           6  motion of a degree of freedom at unit rate, times the multiplier of a mimic joint
+VELOCITY        6  spatial velocity
+ACCELERATION    6  spatial acceleration; with gravity as an upward acceleration of the base where loads are wanted
+FORCE           6  spatial force that the parent exerts
+SPATIAL        10  m, m c, inertia about the base origin (xx yy zz xy xz yz): of the body, or of all that hangs on it
+ARTICULATED    36  articulated inertia (6x6)
+HANDLE          8  articulated inertia times screw (6), joint-space inertia, joint force left over
+=============  ==  ==========================================================================================
+"""
+
+Workspace = np.ndarray
+"""Scratch of the kernels: one array, because each array that crosses from Python to a kernel costs 0.1 µs."""
+
+DEGREES = (6, 1, 1)
+"""Degrees of freedom of each joint type."""
 
 
 def workspace(tree: Tree) -> Workspace:
-    """Allocate the scratch space for a tree."""
-    bodies = len(tree.topology)
-    degrees = int(bodies + 5)
-    return Workspace(
-        np.zeros((bodies, 12)),
-        np.zeros((degrees, 6)),
-        np.zeros((bodies, 6)),
-        np.zeros((bodies, 6)),
-        np.zeros((bodies, 6)),
-        np.zeros((bodies, 10)),
-    )
+    """Allocate the scratch space for a tree: one row per body and per degree of freedom, whichever are more."""
+    return np.zeros((len(tree.topology) + 5, WORK_COLUMNS))

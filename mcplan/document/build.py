@@ -1,0 +1,162 @@
+"""From YAML text to plain values and their lines, within caps on depth, aliases and expanded size.
+
+PyYAML's event stream is used rather than its node tree: its events carry the marks, need no recursion, and the tree
+built here can refuse a bomb of aliases before anything is expanded.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from mcplan.document.scalar import plain_scalar
+
+MAX_DEPTH = 32
+MAX_ALIASES = 200
+MAX_VALUES = 1_000_000
+
+_PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
+
+
+class Unreadable(Exception):  # noqa: N818 - internal, turned into an InputError by the reader
+    """The text is not YAML that can be continued with: line from 1 (or None) and message."""
+
+    def __init__(self, line: int | None, message: str):
+        super().__init__(message)
+        self.line = line
+        self.message = message
+
+
+@dataclass
+class Mark:
+    """Where a value stands: its line (None: an override), and the marks of what it contains."""
+
+    line: int | None
+    children: dict[str, "Mark"] | list["Mark"] | None = None
+
+
+@dataclass
+class _Open:
+    """A collection that is being filled."""
+
+    value: dict[str, Any] | list[Any]
+    mark: Mark
+    anchor: str | None
+    size: int = 1
+    key: str | None = None
+    key_line: int = 0
+    skip: bool = False
+
+
+class Builder:
+    """Build ``data``, ``mark`` and the recoverable ``problems`` (key path, line, message) of one text."""
+
+    def __init__(self, text: str):
+        self.data: Any = None
+        self.mark = Mark(1)
+        self.problems: list[tuple[tuple[str | int, ...], int, str]] = []
+        self._stack: list[_Open] = []
+        self._anchors: dict[str, tuple[Any, Mark, int]] = {}
+        self._aliases = 0
+        self._documents = 0
+        for event in self._events(text):
+            self._take(event)
+
+    @staticmethod
+    def _events(text: str) -> Iterator[Any]:
+        try:
+            yield from yaml.parse(text, Loader=_PARSER)
+        except yaml.MarkedYAMLError as error:
+            mark, start = error.problem_mark or error.context_mark, error.context_mark
+            line = min(mark.line + 1, max(1, len(text.splitlines()))) if mark else None
+            since = f" (begun in line {start.line + 1})" if start and start.line + 1 != line else ""
+            parts = [part for part in (f"{error.context or ''}{since}", error.problem) if part]
+            raise Unreadable(line, "not valid YAML: " + ", ".join(parts)) from None
+        except yaml.reader.ReaderError as error:
+            line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else None
+            raise Unreadable(line, f"not valid YAML: {error.reason}") from None
+
+    def _take(self, event: Any) -> None:
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.DocumentStartEvent):
+            self._documents += 1
+            if self._documents > 1:
+                raise Unreadable(line, "a second document starts here; a file holds one")
+        elif isinstance(event, yaml.AliasEvent):
+            self._aliases += 1
+            if self._aliases > MAX_ALIASES:
+                raise Unreadable(line, f"more than {MAX_ALIASES} aliases (*name)")
+            if event.anchor not in self._anchors:
+                raise Unreadable(line, f"alias *{event.anchor} stands for nothing before it")
+            value, mark, size = self._anchors[event.anchor]
+            self._put(value, Mark(line, mark.children), size)
+        elif isinstance(event, yaml.ScalarEvent):
+            self._scalar(event, line)
+        elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
+            self._check_tag(event.tag, line)
+            if len(self._stack) >= MAX_DEPTH:
+                raise Unreadable(line, f"nested deeper than {MAX_DEPTH} levels")
+            if self._waits_for_key():
+                raise Unreadable(line, "a key must be a word, not a list or a mapping")
+            mapping = isinstance(event, yaml.MappingStartEvent)
+            self._stack.append(_Open({} if mapping else [], Mark(line, {} if mapping else []), event.anchor))
+        elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
+            done = self._stack.pop()
+            if done.anchor:
+                self._anchors[done.anchor] = (done.value, done.mark, done.size)
+            self._put(done.value, done.mark, done.size)
+
+    def _scalar(self, event: Any, line: int) -> None:
+        self._check_tag(event.tag, line)
+        if self._waits_for_key():
+            top = self._stack[-1]
+            top.key, top.key_line = event.value, line
+            top.skip = event.value in top.value
+            if top.skip:
+                first = top.mark.children[event.value].line  # type: ignore[index, call-overload, union-attr]
+                self.problems.append(((*self._path(), event.value), line, f"key given twice, first in line {first}"))
+            return
+        plain = (event.implicit[0] and event.tag is None) or (event.tag or "").endswith((":int", ":float", ":bool"))
+        value = plain_scalar(event.value) if plain else event.value
+        if isinstance(value, float) and not math.isfinite(value):
+            self.problems.append((self._path(True), line, f"{event.value} is not a finite number"))
+        if event.anchor:
+            self._anchors[event.anchor] = (value, Mark(line), 1)
+        self._put(value, Mark(line), 1)
+
+    @staticmethod
+    def _check_tag(tag: str | None, line: int) -> None:
+        if tag is not None and tag != "!" and tag not in _TAGS:
+            raise Unreadable(line, f"tag {tag} is not allowed here")
+
+    def _waits_for_key(self) -> bool:
+        return bool(self._stack) and isinstance(self._stack[-1].value, dict) and self._stack[-1].key is None
+
+    def _path(self, value: bool = False) -> tuple[str | int, ...]:
+        """Key path of the collection on top of the stack, or of the value that comes next in it."""
+        steps: list[str | int] = []
+        for entry in self._stack if value else self._stack[:-1]:
+            steps.append(len(entry.value) if isinstance(entry.value, list) else entry.key or "")
+        return tuple(steps)
+
+    def _put(self, value: Any, mark: Mark, size: int) -> None:
+        if not self._stack:
+            self.data, self.mark = value, mark
+            return
+        top = self._stack[-1]
+        top.size += size
+        if top.size > MAX_VALUES:
+            raise Unreadable(mark.line, f"more than {MAX_VALUES} values once its aliases are expanded")
+        if isinstance(top.value, list):
+            top.value.append(value)
+            top.mark.children.append(mark)  # type: ignore[union-attr]
+        elif top.key is None:
+            raise Unreadable(mark.line, "a key must be a word, not an alias")
+        else:
+            if not top.skip:
+                top.value[top.key] = value
+                top.mark.children[top.key] = Mark(top.key_line, mark.children)  # type: ignore[index, call-overload]
+            top.key = None

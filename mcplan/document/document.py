@@ -1,0 +1,190 @@
+"""A YAML file as plain values that still know their lines."""
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+import pydantic
+
+from mcplan.document.build import Builder, Mark, Unreadable
+from mcplan.document.messages import explain
+from mcplan.document.plain import plain_value
+from mcplan.errors import InputError, Problem
+
+MAX_BYTES = 16_000_000
+
+Key = tuple[str | int, ...]
+Model = TypeVar("Model", bound=pydantic.BaseModel)
+
+_STEP = re.compile(r"(?:^|\.)([^.\[\]]+)|\[([^\[\]]+)\]")
+
+
+class Document:
+    """The content of one file.
+
+    Attributes
+    ----------
+    path : the file as the user named it.
+    data : plain dicts, lists, text, numbers, booleans and None. Do not write to it: aliased parts are shared.
+    problems : what is wrong with the file as such although it could be read (a key given twice, a number that is not
+        finite). ``validate`` reports them together with its own.
+    """
+
+    def __init__(self, path: str, data: Any, mark: Mark, problems: Sequence[Problem] = ()):
+        self.path = path
+        self.data = data
+        self.problems = tuple(problems)
+        self._mark = mark
+
+    def line(self, key_path: Key) -> int | None:
+        """Return the line of a value, or of the innermost part of the file that leads to it; None for an override."""
+        mark = self._mark
+        for step in key_path:
+            try:
+                mark = mark.children[step]  # type: ignore[index, call-overload]
+            except (KeyError, IndexError, TypeError):
+                break
+        return mark.line
+
+    def problem(self, key_path: Key, message: str) -> Problem:
+        """Return a problem that carries the place of a value."""
+        line = self.line(key_path)
+        return Problem(self.path if line is not None else "override", line, dotted(key_path), message)
+
+    def validate(self, model: type[Model], error: type[InputError] = InputError) -> Model:
+        """Return the document as an instance of ``model``, or raise one ``error`` with everything that is wrong."""
+        instance, problems = self.examine(model)
+        if problems or instance is None:
+            raise error(*problems)
+        return instance
+
+    def examine(self, model: type[Model]) -> tuple[Model | None, list[Problem]]:
+        """Return the instance (None where it could not be built) and all problems in the order of the file."""
+        problems = list(self.problems)
+        instance = None
+        if self.data is None:
+            problems.append(Problem(self.path, None, "", "the file is empty"))
+        elif not isinstance(self.data, dict):
+            problems.append(self.problem((), "expected `key: value` lines at the top of the file"))
+        else:
+            try:
+                # Strict JSON mode: a list may fill a tuple, and an int a float, but text never becomes a number.
+                instance = model.model_validate_json(json.dumps(self.data), strict=True)
+            except pydantic.ValidationError as failure:
+                problems += [self.problem(key, text) for key, text in explain(failure, model, self.data)]
+        return instance, in_file_order(problems)
+
+    def with_overrides(self, overrides: Mapping[str, Any], error: type[InputError] = InputError) -> "Document":
+        """Return the document with values replaced or added.
+
+        Parameters
+        ----------
+        overrides : from a path to its new value: ``{"simulation.dt": 0.002, "environment.surfaces[0].friction": 0.4}``.
+            An item of a list may also be named: ``environment.surfaces[table].friction``.
+        """
+        data, mark, problems = self.data, self._mark, []
+        for path, value in overrides.items():
+            try:
+                data, mark = _replaced(data, mark, _steps(path), plain_value(value))
+            except ValueError as reason:
+                problems.append(Problem("override", None, path, str(reason)))
+        if problems:
+            raise error(*problems)
+        return Document(self.path, data, mark, self.problems)
+
+
+def read_document(
+    path: str | os.PathLike[str], error: type[InputError] = InputError, collect: bool = False
+) -> Document:
+    """Read a YAML file.
+
+    Parameters
+    ----------
+    path : the file.
+    error : what to raise.
+    collect : leave problems that do not stop the reading in ``document.problems`` instead of raising them here.
+    """
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except OSError as reason:
+        raise error(Problem(name, None, "", f"cannot be read: {(reason.strerror or str(reason)).lower()}")) from None
+    if len(raw) > MAX_BYTES:
+        raise error(Problem(name, None, "", f"larger than {MAX_BYTES // 1_000_000} MB"))
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as reason:
+        line = raw.count(b"\n", 0, reason.start) + 1
+        raise error(Problem(name, line, "", f"byte 0x{raw[reason.start]:02x} is not UTF-8 text")) from None
+    try:
+        built = Builder(text)
+    except Unreadable as reason:
+        raise error(Problem(name, reason.line, "", reason.message)) from None
+    problems = [Problem(name, line, dotted(key), message) for key, line, message in built.problems]
+    if problems and not collect:
+        raise error(*problems)
+    return Document(name, built.data, built.mark, problems)
+
+
+def dotted(key_path: Key) -> str:
+    """Return ``environment.surfaces[2].size`` for ``("environment", "surfaces", 2, "size")``."""
+    text = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in key_path)
+    return text.removeprefix(".")
+
+
+def in_file_order(problems: Sequence[Problem]) -> list[Problem]:
+    """Sort by line, overrides last, each problem once."""
+    unique = list(dict.fromkeys(problems))
+    return sorted(unique, key=lambda p: (p.file == "override", p.line or 0))
+
+
+def _steps(path: str) -> list[str]:
+    steps, end = [], 0
+    for match in _STEP.finditer(path):
+        if match.start() != end:
+            break
+        steps.append(match[1] if match[1] is not None else f"[{match[2]}]")
+        end = match.end()
+    if not steps or end != len(path):
+        raise ValueError("not a path such as simulation.dt or environment.surfaces[0].friction")
+    return steps
+
+
+def _replaced(data: Any, mark: Mark, steps: list[str], value: Any) -> tuple[Any, Mark]:
+    """Return copies along the path only, so that the original document stays as it is."""
+    if not steps:
+        return value, Mark(None)
+    step, rest = steps[0], steps[1:]
+    if step.startswith("["):
+        if not isinstance(data, list):
+            raise ValueError(f"there is no list at {step}")
+        index = _index(data, step[1:-1])
+        children = mark.children if isinstance(mark.children, list) else [Mark(None) for _ in data]
+        item, item_mark = _replaced(data[index], children[index], rest, value)
+        return [*data[:index], item, *data[index + 1 :]], Mark(
+            mark.line, [*children[:index], item_mark, *children[index + 1 :]]
+        )
+    if data is not None and not isinstance(data, dict):
+        raise ValueError(f"`{step}` would be a key inside {_kind(data)}")
+    old, old_marks = data or {}, mark.children if isinstance(mark.children, dict) else {}
+    item, item_mark = _replaced(old.get(step), old_marks.get(step, Mark(None)), rest, value)
+    return {**old, step: item}, Mark(mark.line, {**old_marks, step: item_mark})
+
+
+def _index(items: list[Any], text: str) -> int:
+    if text.isdigit():
+        if int(text) < len(items):
+            return int(text)
+        raise ValueError(f"[{text}]: the list has {len(items)} items, counted from 0")
+    names = [item.get("name") if isinstance(item, dict) else None for item in items]
+    if text in names:
+        return names.index(text)
+    known = ", ".join(str(n) for n in names if n is not None) or "none has a name"
+    raise ValueError(f"[{text}]: no item of that name ({known})")
+
+
+def _kind(value: Any) -> str:
+    return "a list" if isinstance(value, list) else f"the value {value!r}"

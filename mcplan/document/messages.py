@@ -1,0 +1,182 @@
+"""What a validation failure says to a roboticist: the value, what was expected, the closest known key."""
+
+import difflib
+import types
+import typing
+from collections.abc import Iterator
+from typing import Any
+
+import pydantic
+
+_EXPECTED = {
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "string_type": "text",
+    "list_type": "a list [...]",
+    "tuple_type": "a list [...]",
+    "dict_type": "a mapping {key: value}",
+    "model_type": "a mapping {key: value}",
+    "model_attributes_type": "a mapping {key: value}",
+    "finite_number": "a finite number",
+}
+_BOUNDS = {
+    "greater_than": ("gt", "more than"),
+    "greater_than_equal": ("ge", "at least"),
+    "less_than": ("lt", "less than"),
+    "less_than_equal": ("le", "at most"),
+}
+
+
+def explain(
+    failure: pydantic.ValidationError, model: type[pydantic.BaseModel], data: Any
+) -> list[tuple[tuple[str | int, ...], str]]:
+    """Return (key path, message) of each failure; several expectations of one value (a union) become one message."""
+    expectations: dict[tuple[str | int, ...], list[str]] = {}
+    messages: list[tuple[tuple[str | int, ...], str]] = []
+    short: dict[tuple[str | int, ...], int] = {}
+    for error in failure.errors(include_url=False):
+        key = _key_path(error["loc"], data, error["type"])
+        if error["type"] == "missing" and isinstance(key[-1], int):  # the end of a list of fixed length
+            missing = key[-1]
+            key = key[:-1]
+            if key not in short:
+                messages.append((key, ""))
+            short[key] = missing + 1
+            continue
+        expected = _expectation(error)
+        if expected:
+            expectations.setdefault(key, []).append(expected)
+            if len(expectations[key]) == 1:
+                messages.append((key, ""))
+        else:
+            messages.append((key, _sentence(error, key, model, data)))
+    for key, count in short.items():
+        expectations.setdefault(key, []).append(f"{count} items")
+    return [
+        (key, text or f"expected {' or '.join(dict.fromkeys(expectations[key]))}, got {_shown(_value(data, key))}")
+        for key, text in messages
+    ]
+
+
+def closest(word: str, known: typing.Iterable[str]) -> str:
+    """Return ``; did you mean `x`?`` for the nearest known word, or the list of them all."""
+    words = sorted(set(known))
+    near = difflib.get_close_matches(word, words, n=1, cutoff=0.6)
+    if near:
+        return f"; did you mean `{near[0]}`?"
+    return f"; known: {', '.join(words)}" if words else ""
+
+
+def _expectation(error: Any) -> str:
+    """Return what the place should hold, for errors that say no more than that."""
+    kind, context = error["type"], error.get("ctx", {})
+    if kind in _EXPECTED:
+        return _EXPECTED[kind]
+    if kind in _BOUNDS:
+        name, words = _BOUNDS[kind]
+        return f"a number {words} {context[name]:g}"
+    if kind in ("too_short", "too_long"):
+        least = kind == "too_short"
+        count = context["min_length" if least else "max_length"]
+        return f"{'at least' if least else 'at most'} {count} item{'s' if count != 1 else ''}"
+    return ""
+
+
+def _sentence(error: Any, key: tuple[str | int, ...], model: type[pydantic.BaseModel], data: Any) -> str:
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "missing":
+        return "missing; this key is required"
+    if kind == "extra_forbidden":
+        given = set(_value(data, key[:-1]) or {})
+        known = _known_keys(model, key[:-1])
+        # A key that is already there is not what a misspelt one was meant to be.
+        return "unknown key" + closest(str(key[-1]), known - given or known)
+    if kind == "literal_error":
+        value = _value(data, key)
+        options = [option.strip(" '") for option in context["expected"].replace(" or ", ", ").split(",")]
+        hint = difflib.get_close_matches(str(value), options, n=1)
+        return f"expected {_listed(options)}, got {_shown(value)}" + (f"; did you mean `{hint[0]}`?" if hint else "")
+    if kind in ("value_error", "assertion_error"):
+        return str(context["error"])
+    text = error["msg"]
+    return f"{text[0].lower()}{text[1:]}, got {_shown(_value(data, key))}"
+
+
+def _listed(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return repr(value if len(value) <= 60 else value[:57] + "...")
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, dict):
+        return f"a mapping with {len(value)} keys" if len(value) > 4 else "{" + ", ".join(value) + "}"
+    if isinstance(value, list) and len(str(value)) > 60:
+        return f"a list of {len(value)} items"
+    return str(value)
+
+
+def _key_path(loc: tuple[str | int, ...], data: Any, kind: str) -> tuple[str | int, ...]:
+    """Drop what pydantic adds to a location for the members of a union; keep the keys that the file has."""
+    path: list[str | int] = []
+    for number, step in enumerate(loc):
+        inside = isinstance(data, dict) and step in data
+        inside = inside or (isinstance(data, list) and isinstance(step, int) and step < len(data))
+        if inside:
+            data = data[step]
+        elif not (number == len(loc) - 1 and kind in ("missing", "extra_forbidden")):
+            continue
+        path.append(step)
+    return tuple(path)
+
+
+def _value(data: Any, key: tuple[str | int, ...]) -> Any:
+    for step in key:
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+def _known_keys(model: Any, key: tuple[str | int, ...]) -> set[str]:
+    annotations = [model]
+    for step in key:
+        annotations = [inner for annotation in annotations for inner in _inside(annotation, step)]
+    known = set()
+    for member in (m for annotation in annotations for m in _members(annotation)):
+        if isinstance(member, type) and issubclass(member, pydantic.BaseModel):
+            known |= {field.alias or name for name, field in member.model_fields.items()}
+    return known
+
+
+def _inside(annotation: Any, step: str | int) -> Iterator[Any]:
+    for member in _members(annotation):
+        if isinstance(member, type) and issubclass(member, pydantic.BaseModel):
+            for name, field in member.model_fields.items():
+                if step in (name, field.alias):
+                    yield field.annotation
+        elif isinstance(step, int):
+            yield from (a for a in typing.get_args(member) if a is not Ellipsis)
+        else:
+            yield from typing.get_args(member)[1:]
+
+
+def _members(annotation: Any) -> Iterator[Any]:
+    origin = typing.get_origin(annotation)
+    if origin is typing.Annotated:
+        yield from _members(typing.get_args(annotation)[0])
+    elif origin in (typing.Union, types.UnionType):
+        for member in typing.get_args(annotation):
+            yield from _members(member)
+    else:
+        yield annotation

@@ -1,0 +1,216 @@
+"""Files: what is read, what is refused, and how it is said."""
+
+import math
+
+import numpy as np
+import pydantic
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mcplan.document import dump_document, read_document
+from mcplan.errors import InputError, ScenarioError
+
+
+class Place(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+    xyz: tuple[float, float, float]
+    yaw: float = 0.0
+
+
+class Item(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+    name: str
+    kind: str = "flat"
+    friction: float = pydantic.Field(default=0.7, gt=0)
+    place: Place | None = None
+
+
+class Whole(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+    count: int = 1
+    flag: bool = False
+    items: list[Item] = []
+    by_name: dict[str, Place] = {}
+
+
+def write(tmp_path, text, name="file.yaml"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return str(path)
+
+
+def read(tmp_path, text, **options):
+    return read_document(write(tmp_path, text), **options)
+
+
+def test_scalars_follow_yaml_1_2(tmp_path):
+    text = "a: 1e3\nb: on\nc: yes\nd: true\ne: 010\nf: 1_000\ng: 12:30:45\nh: ~\n"
+    text += "i: .5\nj: -1.e-2\nk: 0x1F\nl: 0o17\nm: '7'"
+    assert read(tmp_path, text).data == {
+        "a": 1000.0, "b": "on", "c": "yes", "d": True, "e": 10, "f": "1_000", "g": "12:30:45", "h": None,
+        "i": 0.5, "j": -0.01, "k": 31, "l": 15, "m": "7",
+    }  # fmt: skip
+
+
+def test_keys_are_text_whatever_they_look_like(tmp_path):
+    assert read(tmp_path, "1: a\ntrue: b\n1.50: c").data == {"1": "a", "true": "b", "1.50": "c"}
+
+
+def test_lines_of_values(tmp_path):
+    document = read(tmp_path, "a: 1\nb:\n  - x: 2\n    y:\n      z: 3\n  - {x: 4}\n")
+    assert document.line(("a",)) == 1
+    assert document.line(("b", 0, "y", "z")) == 5
+    assert document.line(("b", 1, "x")) == 6
+    assert document.line(("b", 0, "y", "nothing", "here")) == 4
+    problem = document.problem(("b", 1, "x"), "is odd")
+    assert str(problem) == f"{document.path}:6: b[1].x: is odd"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("a: 1\nb: [1, 2", 2, "not valid YAML"),
+        ("a: 1\nb: &x [*x]", 2, "stands for nothing"),
+        ("a: *nowhere", 1, "stands for nothing"),
+        ("a: 1\n---\nb: 2", 2, "second document"),
+        ("a: !!python/object/apply:os.system [ls]", 1, "tag"),
+        ("? [1, 2]\n: 3", 1, "key must be a word"),
+        ("a: 1\n\tb: 2", 2, "not valid YAML"),
+        (b"a: 1\nb: \xff", 2, "UTF-8"),
+        ("a: " + "[" * 100_000, 1, "nested deeper"),
+        ("a: &a 1\nb: [" + "*a, " * 300 + "]", 2, "aliases"),
+        ("a: \x00", None, "not valid YAML"),
+    ],
+)
+def test_unreadable_files_are_refused_with_their_line(tmp_path, text, line, says):
+    with pytest.raises(ScenarioError, match=says) as caught:
+        read(tmp_path, text, error=ScenarioError)
+    (problem,) = caught.value.problems
+    if line is not None:
+        assert problem.line == line
+
+
+def test_a_bomb_of_aliases_is_refused(tmp_path):
+    lines = ["a0: &a0 [" + "x, " * 9 + "x]"]
+    lines += [f"a{k}: &a{k} [" + f"*a{k - 1}, " * 9 + f"*a{k - 1}]" for k in range(1, 12)]
+    with pytest.raises(InputError, match="values once its aliases are expanded"):
+        read(tmp_path, "\n".join(lines))
+
+
+def test_missing_file_and_folder(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_document(tmp_path / "nothing.yaml")
+    with pytest.raises(InputError, match="is a directory"):
+        read_document(tmp_path)
+
+
+def test_a_file_that_is_too_large(tmp_path, monkeypatch):
+    monkeypatch.setattr("mcplan.document.document.MAX_BYTES", 10)
+    with pytest.raises(InputError, match="larger than"):
+        read(tmp_path, "a: 123456789")
+
+
+def test_duplicate_keys_and_non_numbers_are_all_reported(tmp_path):
+    text = "a: 1\nb: {c: .nan, d: -.inf}\na: 2\ne: 1e999\n"
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, text)
+    assert [(p.line, p.key) for p in caught.value.problems] == [(2, "b.c"), (2, "b.d"), (3, "a"), (4, "e")]
+    document = read(tmp_path, text, collect=True)
+    assert len(document.problems) == 4
+
+
+def test_all_problems_at_once_in_file_order(tmp_path):
+    text = """\
+count: 2.5
+items:
+  - {name: floor, frction: 0.7}
+  - name: ramp
+    friction: -0.1
+    place: {xyz: [0, 0], yaw: left}
+  - {kind: flat}
+flag: on
+by_name:
+  home: {xyz: [0, 0, 0], yew: 1}
+colour: red
+"""
+    with pytest.raises(ScenarioError) as caught:
+        read(tmp_path, text).validate(Whole, ScenarioError)
+    said = [(p.line, p.key, p.message) for p in caught.value.problems]
+    assert said == [
+        (1, "count", "expected a whole number, got 2.5"),
+        (3, "items[0].frction", "unknown key; did you mean `friction`?"),
+        (5, "items[1].friction", "expected a number more than 0, got -0.1"),
+        (6, "items[1].place.xyz", "expected 3 items, got [0, 0]"),
+        (6, "items[1].place.yaw", "expected a number, got 'left'"),
+        (7, "items[2].name", "missing; this key is required"),
+        (8, "flag", "expected true or false, got 'on'"),
+        (10, "by_name.home.yew", "unknown key; did you mean `yaw`?"),
+        (11, "colour", "unknown key; known: by_name, count, flag, items"),
+    ]
+
+
+def test_text_is_no_number_and_true_is_no_number(tmp_path):
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, "items: [{name: a, friction: '0.5'}, {name: b, friction: true}, {name: 7}]").validate(Whole)
+    assert [p.key for p in caught.value.problems] == ["items[0].friction", "items[1].friction", "items[2].name"]
+
+
+@pytest.mark.parametrize("text", ["", "# only a comment\n", "- a\n- b", "just text"])
+def test_files_without_a_mapping(tmp_path, text):
+    with pytest.raises(InputError, match=r"empty|key: value"):
+        read(tmp_path, text).validate(Whole)
+
+
+def test_overrides_replace_add_and_leave_the_original(tmp_path):
+    document = read(tmp_path, "count: 1\nitems:\n  - {name: floor}\n  - {name: table, friction: 0.5}\n")
+    changed = document.with_overrides(
+        {"count": 3, "items[table].friction": np.float64(0.9), "items[0].place.xyz": (1, 2, 3), "by_name": {}}
+    )
+    whole = changed.validate(Whole)
+    assert whole.count == 3
+    assert whole.items[1].friction == 0.9
+    assert whole.items[0].place.xyz == (1, 2, 3)
+    assert document.data == {"count": 1, "items": [{"name": "floor"}, {"name": "table", "friction": 0.5}]}
+    assert changed.line(("items", 1, "name")) == 4
+    assert changed.problem(("count",), "odd").file == "override"
+
+
+def test_overrides_that_lead_nowhere_are_all_named(tmp_path):
+    document = read(tmp_path, "count: 1\nitems: [{name: floor}]")
+    wrong = {"items[3].name": "x", "items[wall].name": "x", "count.x": 1, "a..b": 1, "flag": math.nan, "count[0]": 2}
+    with pytest.raises(InputError) as caught:
+        document.with_overrides(wrong)
+    assert {p.key for p in caught.value.problems} == set(wrong)
+
+
+text = st.text(st.characters(codec="utf-8"), max_size=30)
+scalars = (
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | text
+)
+values = st.recursive(
+    scalars, lambda inner: st.lists(inner, max_size=6) | st.dictionaries(text, inner, max_size=4), max_leaves=30
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(values)
+def test_what_is_written_reads_back_as_the_same_values(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("dump", numbered=True) / "file.yaml"
+    path.write_text(dump_document({"top": data}), encoding="utf-8")
+    read_back = read_document(path).data["top"]
+    assert read_back == data
+    assert repr(read_back) == repr(data)
+
+
+def test_long_lists_are_broken_at_the_line_width():
+    numbers = list(np.random.default_rng(0).normal(size=60))
+    lines = dump_document({"stances": [{"q": numbers, "pose": {"xyz": [0, 0, 1]}}]}).splitlines()
+    assert max(map(len, lines)) <= 120
+    assert "pose: {xyz: [0, 0, 1]}" in lines[-1]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, object(), {1: 2}, np.array([np.nan])])
+def test_values_without_a_place_in_a_file_are_not_written(value):
+    with pytest.raises(ValueError, match=r"finite|cannot stand|not text"):
+        dump_document({"a": value})

@@ -1,0 +1,142 @@
+"""When a phase ends: criteria on what is measured, combined with ``AllOf`` and ``AnyOf``.
+
+A criterion answers with its label when it is met and with an empty text when it is not; the label of what ended a phase
+is recorded with the phase.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What criteria look at.
+
+    elapsed : time since the phase began (s).
+    error : by name of a task (``com``, ``trunk``, a patch): distance to the reference (m or rad).
+    speed : by name of a task: speed of the thing itself (m/s or rad/s); ``joints`` is the fastest joint.
+    force : by name of a patch in contact: normal force (N); for a grasp the magnitude of the force.
+    """
+
+    elapsed: float
+    error: Mapping[str, float] = field(default_factory=dict)
+    speed: Mapping[str, float] = field(default_factory=dict)
+    force: Mapping[str, float] = field(default_factory=dict)
+
+
+class Criterion(Protocol):
+    """Anything that can say that a phase is over."""
+
+    def met(self, measurement: Measurement) -> str:
+        """Return the label when the criterion is met, else an empty text."""
+        ...
+
+
+@dataclass(frozen=True)
+class Elapsed:
+    """The references have run their time."""
+
+    seconds: float
+
+    def met(self, measurement: Measurement) -> str:
+        """Return ``time`` when so much time has passed."""
+        # Half a nanosecond forgives the rounding of k * dt: a phase never takes a tick more for it.
+        return "time" if measurement.elapsed >= self.seconds - 5e-10 else ""
+
+
+@dataclass(frozen=True)
+class Timeout:
+    """The phase has not ended otherwise."""
+
+    seconds: float
+
+    def met(self, measurement: Measurement) -> str:
+        """Return ``timeout`` when so much time has passed."""
+        return "timeout" if measurement.elapsed >= self.seconds - 5e-10 else ""
+
+
+@dataclass(frozen=True)
+class ErrorBelow:
+    """A task is within ``bound`` (m or rad) of its reference; a task that does not exist has no error."""
+
+    name: str
+    bound: float
+
+    def met(self, measurement: Measurement) -> str:
+        """Return ``error NAME`` when the error is small."""
+        return f"error {self.name}" if measurement.error.get(self.name, 0.0) <= self.bound else ""
+
+
+@dataclass(frozen=True)
+class SpeedBelow:
+    """A task moves slower than ``bound`` (m/s or rad/s)."""
+
+    name: str
+    bound: float
+
+    def met(self, measurement: Measurement) -> str:
+        """Return ``speed NAME`` when the speed is small."""
+        return f"speed {self.name}" if measurement.speed.get(self.name, 0.0) <= self.bound else ""
+
+
+@dataclass(frozen=True)
+class ForceBelow:
+    """A contact carries at most ``bound`` (N); a patch without contact carries nothing."""
+
+    name: str
+    bound: float
+
+    def met(self, measurement: Measurement) -> str:
+        """Return ``unloaded NAME`` when the force is small."""
+        return f"unloaded {self.name}" if measurement.force.get(self.name, 0.0) <= self.bound else ""
+
+
+@dataclass(frozen=True)
+class ForceAbove:
+    """A contact carries at least ``bound`` (N)."""
+
+    name: str
+    bound: float
+
+    def met(self, measurement: Measurement) -> str:
+        """Return ``force NAME`` when the force is reached."""
+        return f"force {self.name}" if measurement.force.get(self.name, 0.0) >= self.bound else ""
+
+
+@dataclass(frozen=True, init=False)
+class AllOf:
+    """All criteria at the same time; the label names them all."""
+
+    criteria: tuple[Criterion, ...]
+
+    def __init__(self, *criteria: Criterion):
+        object.__setattr__(self, "criteria", criteria)
+
+    def met(self, measurement: Measurement) -> str:
+        """Return the labels joined by `` and `` when every criterion is met."""
+        labels = []
+        for criterion in self.criteria:
+            label = criterion.met(measurement)
+            if not label:
+                return ""
+            labels.append(label)
+        return " and ".join(labels)
+
+
+@dataclass(frozen=True, init=False)
+class AnyOf:
+    """The first criterion that is met, in the order given."""
+
+    criteria: tuple[Criterion, ...]
+
+    def __init__(self, *criteria: Criterion):
+        object.__setattr__(self, "criteria", criteria)
+
+    def met(self, measurement: Measurement) -> str:
+        """Return the label of the first criterion that is met."""
+        for criterion in self.criteria:
+            label = criterion.met(measurement)
+            if label:
+                return label
+        return ""

@@ -1,0 +1,117 @@
+"""The way of a limb from one place to another: off along the normal, over, and down along the normal."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mcplan.control.quintic import Sample, minimum_jerk
+from mcplan.control.rotation import RotationTrajectory, rotation_vector
+
+
+class PoseSample(NamedTuple):
+    """A pose reference: R (3,3) and p (3,) with velocity and acceleration (6,), linear then angular."""
+
+    R: np.ndarray
+    p: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+
+
+class Timing(NamedTuple):
+    """How fast limbs move.
+
+    speed : largest linear speed of a piece (m/s).
+    angular_speed : largest angular speed of the swing (rad/s).
+    shortest : least time of a piece (s).
+    overlap : part of the lift and of the approach that runs while the swing does.
+    """
+
+    speed: float = 0.5
+    angular_speed: float = 1.5
+    shortest: float = 0.3
+    overlap: float = 0.4
+
+    def duration(self, distance: float, angle: float = 0.0) -> float:
+        """Return the time of a minimum-jerk piece whose largest speeds are within the bounds."""
+        if distance <= 0.0 and angle <= 0.0:
+            return 0.0
+        return max(self.shortest, 15 / 8 * distance / self.speed, 15 / 8 * angle / self.angular_speed)
+
+
+class LimbPath:
+    """A smooth path of a pose, made of a lift, a swing and an approach.
+
+    Three minimum-jerk pieces s1, s2, s3 overlap in time, each from rest to rest:
+
+        p(t) = pA + nA hA s1(t) + (pB + nB hB - pA - nA hA) s2(t) - nB hB s3(t)
+
+    The swing (s2) begins when the lift (s1) is past its middle, and the approach (s3) begins before the swing ends, so
+    that the corners are rounded, p is twice continuously differentiable, the first part is a motion along nA alone and
+    the last one along nB alone, with zero velocity and acceleration at both ends. The orientation turns during the
+    swing.
+
+    Parameters
+    ----------
+    start, end : poses (R, p) of the patch frame.
+    lift, approach : (3,) nA hA and nB hB (m): how far the path leaves along the normal of the old place, and from how
+        far it comes to the new one; zero where there is nothing to leave or to meet.
+    timing : how fast.
+    start_time : s.
+    least_duration : s; a path that would be faster is slowed down as a whole.
+    """
+
+    def __init__(
+        self,
+        start: tuple[np.ndarray, np.ndarray],
+        end: tuple[np.ndarray, np.ndarray],
+        lift: np.ndarray,
+        approach: np.ndarray,
+        timing: Timing | None = None,
+        start_time: float = 0.0,
+        least_duration: float = 0.0,
+    ):
+        timing = timing or Timing()
+        (R0, self._p), (R1, p1) = start, end
+        self.end, self.start_time = (R1, p1), start_time
+        self._pieces = np.array([lift, p1 + approach - self._p - lift, -np.asarray(approach)], float)
+        angles = (0.0, float(np.linalg.norm(rotation_vector(R1 @ R0.T))), 0.0)
+        distances = np.linalg.norm(self._pieces, axis=1)
+        T = np.array([timing.duration(d, angle) for d, angle in zip(distances, angles, strict=True)])
+        begin = np.zeros(3)
+        if T[1] > 0.0:
+            begin[1] = (1 - timing.overlap) * T[0]
+            begin[2] = max(begin[1] + T[1] - timing.overlap * T[2], T[0])
+        else:
+            begin[2] = T[0]
+        total = float(np.max(begin + T))
+        scale = max(1.0, least_duration / total) if total > 0.0 else 1.0
+        self._T, self._begin = np.maximum(scale * T, 1e-9), start_time + scale * begin
+        self.duration = max(scale * total, least_duration)
+        self._turn = RotationTrajectory(R0, R1, self._T[1], start_time=self._begin[1])
+
+    def sample(self, t: float) -> PoseSample:
+        """Return the reference at time t; the end is held."""
+        p, v, a = self._p.copy(), np.zeros(6), np.zeros(6)
+        for piece, begin, T in zip(self._pieces, self._begin, self._T, strict=True):
+            s, sd, sdd = minimum_jerk((t - begin) / T)
+            p += s * piece
+            v[:3] += sd / T * piece
+            a[:3] += sdd / T**2 * piece
+        turn: Sample = self._turn.sample(t)
+        v[3:], a[3:] = turn.velocity, turn.acceleration
+        return PoseSample(turn.value, p, v, a)
+
+    @property
+    def end_time(self) -> float:
+        """Time from which the end is held (s)."""
+        return self.start_time + self.duration
+
+    @property
+    def swing_time(self) -> float:
+        """Time at which the lift is over (s)."""
+        return self._begin[0] + self._T[0]
+
+    @property
+    def approach_time(self) -> float:
+        """Time from which the limb moves along the normal of its new place only (s)."""
+        return max(self._begin[1] + self._T[1], self.swing_time)

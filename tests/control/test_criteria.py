@@ -1,0 +1,54 @@
+from mcplan.control.criteria import (
+    AllOf,
+    AnyOf,
+    Elapsed,
+    ErrorBelow,
+    ForceAbove,
+    ForceBelow,
+    Measurement,
+    SpeedBelow,
+    Timeout,
+)
+
+
+def measure(elapsed=1.0, error=0.0, speed=0.0, force=0.0):
+    return Measurement(elapsed, {"com": error}, {"com": speed}, {"foot": force})
+
+
+def test_each_criterion_turns_at_its_bound():
+    cases = [
+        (Elapsed(1.0), {"elapsed": 0.999}, {"elapsed": 1.0}, "time"),
+        (Timeout(1.0), {"elapsed": 0.999}, {"elapsed": 1.0}, "timeout"),
+        (ErrorBelow("com", 0.1), {"error": 0.101}, {"error": 0.1}, "error com"),
+        (SpeedBelow("com", 0.1), {"speed": 0.101}, {"speed": 0.1}, "speed com"),
+        (ForceBelow("foot", 5.0), {"force": 5.1}, {"force": 5.0}, "unloaded foot"),
+        (ForceAbove("foot", 5.0), {"force": 4.9}, {"force": 5.0}, "force foot"),
+    ]
+    for criterion, before, at, label in cases:
+        assert criterion.met(measure(**before)) == ""
+        assert criterion.met(measure(**at)) == label
+
+
+def test_time_is_met_at_the_tick_that_rounding_places_just_before():
+    ticks = 0.0
+    for _ in range(10):
+        ticks += 0.1
+    assert ticks < 1.0
+    assert Elapsed(1.0).met(measure(elapsed=ticks)) == "time"
+
+
+def test_all_needs_every_one_and_any_names_the_first_that_is_met():
+    both = AllOf(Elapsed(1.0), ErrorBelow("com", 0.1))
+    assert both.met(measure(error=0.2)) == ""
+    assert both.met(measure(error=0.0)) == "time and error com"
+    either = AnyOf(both, Timeout(3.0))
+    assert either.met(measure(error=0.2)) == ""
+    assert either.met(measure(error=0.2, elapsed=3.0)) == "timeout"
+    assert either.met(measure(error=0.0, elapsed=3.0)) == "time and error com"
+
+
+def test_what_does_not_exist_has_no_error_and_carries_nothing():
+    nothing = Measurement(0.0)
+    assert ErrorBelow("left_hand", 1e-3).met(nothing)
+    assert ForceBelow("left_hand", 0.0).met(nothing)
+    assert not ForceAbove("left_hand", 1.0).met(nothing)

@@ -1,0 +1,113 @@
+"""One contact: a patch of the robot at its place on a surface or a bar, resolved to world geometry."""
+
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Contact:
+    """A patch in contact. P is the patch frame (z out of the link), W the world.
+
+    Parameters
+    ----------
+    patch : name of the robot's patch.
+    support : name of the surface or bar.
+    kind : ``surface`` (a polygon or an edge), ``point`` or ``grasp``.
+    R, p : rotation (3,3) and position (3,) of the target pose ``X_WP``. Directions that ``selection`` leaves free
+        need not be met.
+    points : (k,3) in patch axes: corners of the polygon (of its part on the surface if it overhangs), the two ends of
+        an edge or of the line on a bar, the origin for a point and a grasp.
+    axes : (3,3) with columns t1, t2, n in the world; n is the outward normal of the support. For a grasp the patch axes.
+    friction : Coulomb coefficient (of no meaning for a grasp).
+    max_force : largest normal force, for a grasp the largest norm of the force (N); inf if unlimited.
+    max_moment : largest norm of the moment of a grasp (N m); inf if unlimited.
+    selection : (m,6) orthonormal rows: the directions (linear, angular), in patch axes at the patch origin, in which
+        the patch cannot move.
+    coordinates : the place on the support as files write it: ``x, y, yaw``; ``along, angle, flip``;
+        ``along, offset, angle, flip`` for a sole on a bar.
+    options : what the file says beyond that (``kind``, ``friction``, ``max_force``, ``slide``, ``hinge``, ``overhang``).
+    """
+
+    patch: str
+    support: str
+    kind: str
+    R: np.ndarray
+    p: np.ndarray
+    points: np.ndarray
+    axes: np.ndarray
+    friction: float
+    max_force: float
+    max_moment: float
+    selection: np.ndarray
+    coordinates: dict[str, float | bool] = field(default_factory=dict)
+    options: dict[str, object] = field(default_factory=dict)
+
+    def __post_init__(self):
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if isinstance(value, np.ndarray):
+                value = np.array(value, float)
+                value.flags.writeable = False
+                object.__setattr__(self, item.name, value)
+
+    @property
+    def normal(self) -> np.ndarray:
+        """Unit vector (3,) along which the patch leaves its support: the outward normal, for a grasp ``-z_P``."""
+        return -self.R[:, 2] if self.kind == "grasp" else self.axes[:, 2]
+
+    @property
+    def world_points(self) -> np.ndarray:
+        """Contact points (k,3) in the world, at the target pose."""
+        return self.p + self.points @ self.R.T
+
+    def same_place(self, other: "Contact", tolerance: float = 1e-6) -> bool:
+        """Whether the same patch touches the same support at the same pose (m and rad within ``tolerance``).
+
+        Directions that the contact leaves free do not count.
+        """
+        if (self.patch, self.support, self.kind) != (other.patch, other.support, other.kind):
+            return False
+        if self.selection.shape != other.selection.shape:
+            return False
+        between = self.R.T @ other.R
+        angle = np.array([between[2, 1] - between[1, 2], between[0, 2] - between[2, 0], between[1, 0] - between[0, 1]])
+        # sin is flat at half a turn: tell it from none by the trace
+        if self.selection.shape[0] == 6 and np.trace(between) < 0:
+            return False
+        difference = np.concatenate([self.R.T @ (other.p - self.p), angle / 2])
+        return bool(np.max(np.abs(self.selection @ difference)) <= tolerance)
+
+    def to_data(self) -> dict[str, object]:
+        """Return the contact as files write it, without its pose."""
+        return {"patch": self.patch, "surface": self.support, **self.coordinates, **self.options}
+
+
+@dataclass(frozen=True)
+class Stance:
+    """The contacts at one time, one per patch."""
+
+    contacts: tuple[Contact, ...] = ()
+
+    @property
+    def patches(self) -> tuple[str, ...]:
+        """Names of the patches in contact, in order."""
+        return tuple(contact.patch for contact in self.contacts)
+
+    def contact(self, patch: str) -> Contact:
+        """Return the contact of a patch."""
+        for contact in self.contacts:
+            if contact.patch == patch:
+                return contact
+        raise KeyError(patch)
+
+    def with_contact(self, contact: Contact) -> "Stance":
+        """Return the stance with a contact added, or replaced where its patch is in contact already."""
+        if contact.patch in self.patches:
+            return Stance(tuple(contact if c.patch == contact.patch else c for c in self.contacts))
+        return Stance((*self.contacts, contact))
+
+    def without(self, patch: str) -> "Stance":
+        """Return the stance with the contact of a patch removed."""
+        self.contact(patch)
+        return Stance(tuple(contact for contact in self.contacts if contact.patch != patch))

@@ -1,0 +1,89 @@
+"""Small convex polygons in a plane: half-planes, clipping, inside, nearest point.
+
+A polygon is (k,2), counter-clockwise; its half-planes are ``A u <= b`` with unit rows of ``A``.
+"""
+
+import numpy as np
+
+
+def counter_clockwise(polygon: np.ndarray) -> np.ndarray:
+    """Return the corners in counter-clockwise order, starting at the same one."""
+    return polygon if area(polygon) >= 0 else np.concatenate([polygon[:1], polygon[:0:-1]])
+
+
+def area(polygon: np.ndarray) -> float:
+    """Signed area (m²), positive for counter-clockwise corners."""
+    x, y = np.asarray(polygon, float).T
+    return 0.5 * float(x @ np.roll(y, -1) - y @ np.roll(x, -1))
+
+
+def is_convex(polygon: np.ndarray) -> bool:
+    """Whether the corners, in either order, turn one way only and enclose an area."""
+    polygon = counter_clockwise(np.asarray(polygon, float))
+    edge = np.roll(polygon, -1, axis=0) - polygon
+    following = np.roll(edge, -1, axis=0)
+    turn = edge[:, 0] * following[:, 1] - edge[:, 1] * following[:, 0]
+    winding = np.arctan2(turn, np.sum(edge * following, axis=1)).sum()
+    return bool(area(polygon) > 1e-9 and np.all(turn > -1e-12) and winding < 3 * np.pi)
+
+
+def half_planes(polygon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``A`` (k,2) of unit outward normals and ``b`` (k,) with ``A u <= b`` inside."""
+    edge = np.roll(polygon, -1, axis=0) - polygon
+    edge = edge / np.linalg.norm(edge, axis=1, keepdims=True)
+    A = np.column_stack([edge[:, 1], -edge[:, 0]])
+    return A, np.sum(A * polygon, axis=1)
+
+
+def outside(points: np.ndarray, polygon: np.ndarray) -> float:
+    """Return how far the farthest of ``points`` (k,2) lies beyond a side of ``polygon`` (m; negative: all inside)."""
+    A, b = half_planes(polygon)
+    return float(np.max(points @ A.T - b))
+
+
+def clip(points: np.ndarray, A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the part of a convex polygon, a segment or a point (k,2) with ``A u <= b``; empty (0,2) if none.
+
+    Sutherland and Hodgman 1974, one half-plane after the other.
+    """
+    for a, limit in zip(A, b, strict=True):
+        gap = points @ a - limit
+        kept: list[np.ndarray] = []
+        for k, point in enumerate(points):
+            # a segment has one side, not two
+            following = (k + 1) % len(points)
+            if gap[k] <= 0:
+                kept.append(point)
+            if gap[k] * gap[following] < 0 and (len(points) > 2 or k == 0):
+                crossing = point + gap[k] / (gap[k] - gap[following]) * (points[following] - point)
+                kept.append(crossing)
+        points = np.array(kept).reshape(-1, 2)
+        if not len(points):
+            break
+    return points
+
+
+def erode(polygon: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``A, b`` of the places ``u`` where ``u + shape`` (k,2) lies inside ``polygon``."""
+    A, b = half_planes(polygon)
+    return A, b - np.max(shape @ A.T, axis=0)
+
+
+def nearest(point: np.ndarray, A: np.ndarray, b: np.ndarray, reach: float = 1e4) -> np.ndarray | None:
+    """Return the point of ``{u: A u <= b}`` nearest to ``point`` (2,), or None if the set is empty.
+
+    The solution has at most two active half-planes: the point itself, its foot on one line, or a crossing of two.
+    """
+    square = point + reach * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
+    if np.all(A @ point <= b):
+        return np.array(point, float)
+    # 1e-9 m lets a shape fit exactly between parallel sides
+    corners = clip(square, A, b + 1e-9)
+    if not len(corners):
+        return None
+    start, end = corners, np.roll(corners, -1, axis=0)
+    along = end - start
+    length2 = np.maximum(np.sum(along * along, axis=1), 1e-30)
+    share = np.clip(np.sum((point - start) * along, axis=1) / length2, 0.0, 1.0)
+    foot = start + share[:, None] * along
+    return np.array(foot[np.argmin(np.sum((foot - point) ** 2, axis=1))])

@@ -1,0 +1,271 @@
+"""The motion of every link, and the forces it needs, by another path than the controller's.
+
+Newton and Euler for each link of the robot's description on its own, in maximal coordinates, classical vectors in world
+axes, fixed and locked joints included as links that happen not to move::
+
+    f_i = m_i (a_c,i - g)            n_i = I_i alpha_i + omega_i x I_i omega_i
+
+The forces that a joint must transmit are the sums over the links beyond it, less the contact wrenches there; what its
+axis sees of them, plus ``armature * vd``, is the generalised force. All samples are treated at once. Nothing
+here is shared with ``mcplan.core``: not the tree, not the quaternions, not the constants.
+
+Sources: S1 sec. 3.4 (projected Newton-Euler); Featherstone 2008, sec. 2.15 on rigid bodies.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcplan.sim.records import RobotRecord
+
+STANDARD_GRAVITY = np.array([0.0, 0.0, -9.81])
+"""m/s², world axes."""
+
+CHUNK = 1024
+"""Samples treated at once: the links' states then stay in the cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """What was recomputed for N samples.
+
+    Parameters
+    ----------
+    com : (N, 3) centre of mass, m.
+    force : (N, 6+n) ``M vd + h - sum J' w``: base force and moment at the base origin, then joint torques, N and N m.
+    R, p : per patch (N, 3, 3) and (N, 3): pose of its frame in the world, m.
+    """
+
+    com: np.ndarray
+    force: np.ndarray
+    R: dict[str, np.ndarray]
+    p: dict[str, np.ndarray]
+
+
+class Mechanism:
+    """A robot as links and joints.
+
+    Parameters
+    ----------
+    record : the robot's numbers.
+    """
+
+    def __init__(self, record: RobotRecord):
+        self.record = record
+        self.n = len(record.coordinates)
+        self.mass = np.array([link.mass for link in record.links])
+        self._com = [np.array(link.com) for link in record.links]
+        self._inertia = [np.array(link.inertia) for link in record.links]
+        self._armature = np.array(record.armature)
+        self._joints = [(j, np.array(j.R), np.array(j.p), np.array(j.axis)) for j in record.joints]
+        self._patches = {patch.name: patch for patch in record.patches}
+
+    def motion(
+        self,
+        q: np.ndarray,
+        v: np.ndarray | None = None,
+        vd: np.ndarray | None = None,
+        wrench: np.ndarray | None = None,
+        patches: Sequence[str] = (),
+    ) -> Motion:
+        """Recompute poses and forces.
+
+        Parameters
+        ----------
+        q, v, vd : (N, 7+n), (N, 6+n), (N, 6+n); at rest without v and vd.
+        wrench : (N, P, 6) of the environment on the patches, at their origins, world axes; none when left out.
+        patches : names of the P patches.
+        """
+        N, P = len(q), len(patches)
+        v = np.zeros((N, 6 + self.n)) if v is None else v
+        vd = np.zeros((N, 6 + self.n)) if vd is None else vd
+        wrench = np.zeros((N, P, 6)) if wrench is None else wrench
+        com, force = np.empty((N, 3)), np.empty((N, 6 + self.n))
+        R, p = {name: np.empty((N, 3, 3)) for name in patches}, {name: np.empty((N, 3)) for name in patches}
+        for start in range(0, N, CHUNK):
+            rows = slice(start, min(start + CHUNK, N))
+            pose = {name: (R[name][rows], p[name][rows]) for name in patches}
+            self._chunk(q[rows], v[rows], vd[rows], wrench[rows], com[rows], force[rows], pose)
+        return Motion(com, force, R, p)
+
+    def _chunk(
+        self,
+        q: np.ndarray,
+        v: np.ndarray,
+        vd: np.ndarray,
+        wrench: np.ndarray,
+        com: np.ndarray,
+        force: np.ndarray,
+        pose: dict[str, tuple[np.ndarray, np.ndarray]],
+    ) -> None:
+        """Fill com, force, and pose (R, p by patch) for a few samples."""
+        links, origins = self._move(q.T, v.T, vd.T)
+        f, m = self._newton_euler(links)
+        base = links[0].p
+        total = np.zeros((3, len(q)))
+        for mass, c, link in zip(self.mass, self._com, links, strict=True):
+            if mass:
+                total += mass * (link.p + c @ link.R)
+        com[:] = (total / self.mass.sum()).T
+        for column, (name, (R, p)) in enumerate(pose.items()):
+            patch = self._patches[name]
+            link = links[patch.link]
+            place = link.p + np.array(patch.p) @ link.R
+            R[:] = (np.array(patch.R).T @ link.R).transpose(2, 0, 1)
+            p[:] = place.T
+            w = np.ascontiguousarray(wrench[:, column].T)
+            f[patch.link] = f[patch.link] - w[:3]
+            m[patch.link] = m[patch.link] - w[3:] - _cross(place - base, w[:3])
+        torque = np.zeros((self.n, len(q)))
+        for (joint, *_), (origin, axis) in zip(reversed(self._joints), reversed(origins), strict=True):
+            F, T = f[joint.child], m[joint.child]
+            f[joint.parent] = f[joint.parent] + F
+            m[joint.parent] = m[joint.parent] + T
+            if joint.coordinate >= 0:
+                along = _dot(axis, F) if joint.kind == "prismatic" else _dot(axis, T - _cross(origin - base, F))
+                torque[joint.coordinate] += joint.multiplier * along
+        force[:, :3], force[:, 3:6] = f[0].T, m[0].T
+        force[:, 6:] = torque.T + self._armature * vd[:, 6:]
+
+    def _move(self, q: np.ndarray, v: np.ndarray, vd: np.ndarray) -> tuple[list["_State"], list]:
+        """State of every link, and origin and axis of every joint in the world; samples along the last axis."""
+        zero = np.zeros((3, q.shape[1]))
+        states: list[_State] = [_State(rotation_of(q[3:7]), q[:3], v[3:6], vd[:3], vd[3:6])]
+        states += [states[0]] * (len(self.mass) - 1)
+        origins = []
+        for joint, R_joint, p_joint, axis in self._joints:
+            parent = states[joint.parent]
+            R = np.matmul(R_joint.T, parent.R)
+            arm = p_joint @ parent.R
+            omega, alpha, e = parent.omega, parent.alpha, zero
+            rate: np.ndarray | float = 0.0
+            if joint.coordinate >= 0:
+                i = joint.coordinate
+                position = joint.multiplier * q[7 + i] + joint.offset
+                rate, accel = joint.multiplier * v[6 + i], joint.multiplier * vd[6 + i]
+            else:
+                position, accel = np.full(q.shape[1], joint.offset), 0.0
+            slide = 0.0
+            if joint.kind != "fixed":
+                e = axis @ R
+                if joint.kind == "prismatic":
+                    arm = arm + e * position
+                    slide = 2 * _cross(omega, e * rate) + e * accel
+                else:
+                    R = _turn(R, axis, position)
+                    omega = omega + e * rate
+                    alpha = alpha + e * accel + _cross(parent.omega, e * rate)
+            p = parent.p + arm
+            spin = _cross(parent.omega, arm)
+            a = parent.a + _cross(parent.alpha, arm) + _cross(parent.omega, spin) + slide
+            states[joint.child] = _State(R, p, omega, a, alpha)
+            origins.append((p, e))
+        return states, origins
+
+    def _newton_euler(self, links: list["_State"]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """Force that moves each link against gravity, and its moment about the base origin."""
+        base = links[0].p
+        zero = np.zeros_like(base)
+        forces, moments = [], []
+        for mass, c, inertia, link in zip(self.mass, self._com, self._inertia, links, strict=True):
+            if not mass and not inertia.any():
+                forces.append(zero)
+                moments.append(zero)
+                continue
+            r = c @ link.R
+            a = link.a + _cross(link.alpha, r) + _cross(link.omega, _cross(link.omega, r))
+            f = mass * (a - STANDARD_GRAVITY[:, None])
+            spin = _rotate(link.R, inertia @ _rotate_back(link.R, link.omega))
+            n = _rotate(link.R, inertia @ _rotate_back(link.R, link.alpha)) + _cross(link.omega, spin)
+            forces.append(f)
+            moments.append(n + _cross(link.p + r - base, f))
+        return forces, moments
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """A link at N samples: R (3, 3, N) as ``rotation_of`` gives it, the others (3, N) in world axes."""
+
+    R: np.ndarray
+    p: np.ndarray
+    omega: np.ndarray
+    a: np.ndarray
+    alpha: np.ndarray
+
+
+def rotation_of(quat_wxyz: np.ndarray) -> np.ndarray:
+    """Rotation matrices of quaternions (4, N): (3, 3, N), world axis first.
+
+    The quaternion is normalised: ``R = I + 2 s [u] + 2 [u]²`` for the unit quaternion (s, u).
+    """
+    w, x, y, z = quat_wxyz / np.sqrt(np.sum(quat_wxyz * quat_wxyz, axis=0))
+    R = np.empty((3, 3, np.shape(quat_wxyz)[1]))
+    R[0, 0], R[0, 1], R[0, 2] = 1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)
+    R[1, 0], R[1, 1], R[1, 2] = 2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)
+    R[2, 0], R[2, 1], R[2, 2] = 2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)
+    return R
+
+
+def quaternion_step(quat_wxyz: np.ndarray, rotation: np.ndarray) -> np.ndarray:
+    """``exp(rotation) * quat``: turn by a rotation vector in world axes; (4, N) and (3, N) give (4, N)."""
+    half = 0.5 * np.sqrt(np.sum(rotation * rotation, axis=0))
+    s, u = np.cos(half), 0.5 * np.sinc(half / np.pi) * rotation
+    w, x = quat_wxyz[0], quat_wxyz[1:]
+    return np.concatenate([(s * w - _dot(u, x))[None], s * x + w * u + _cross(u, x)])
+
+
+def rotation_vector(R: np.ndarray) -> np.ndarray:
+    """Rotation vectors of matrices (N, 3, 3), (N, 3), rad; by the quaternion of the largest component (near pi too)."""
+    R = np.asarray(R)
+    trace = np.trace(R, axis1=-2, axis2=-1)
+    squares = np.stack([1 + trace, *(1 - trace + 2 * R[..., i, i] for i in range(3))], axis=-1)
+    skew = np.stack([R[..., 2, 1] - R[..., 1, 2], R[..., 0, 2] - R[..., 2, 0], R[..., 1, 0] - R[..., 0, 1]], axis=-1)
+    sums = R + np.swapaxes(R, -1, -2)
+    columns = np.empty((*R.shape[:-2], 4, 4))  # the same quaternion four times, scaled by 4 times one of its components
+    columns[..., 0, 0], columns[..., 0, 1:] = squares[..., 0], skew
+    for i in range(3):
+        columns[..., i + 1, 0] = skew[..., i]
+        columns[..., i + 1, 1:] = sums[..., i, :]
+        columns[..., i + 1, i + 1] = squares[..., i + 1]
+    best = np.argmax(squares, axis=-1)
+    quat = np.take_along_axis(columns, best[..., None, None], axis=-2)[..., 0, :]
+    quat = quat / np.linalg.norm(quat, axis=-1, keepdims=True)
+    quat = np.where(quat[..., :1] < 0, -quat, quat)
+    norm = np.linalg.norm(quat[..., 1:], axis=-1)
+    angle = 2 * np.arctan2(norm, quat[..., 0])
+    return quat[..., 1:] * np.where(norm > 1e-12, angle / np.where(norm > 1e-12, norm, 1.0), 2.0)[..., None]
+
+
+def integrate(q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
+    """``q + dt v`` on R³ x SO(3) x Rⁿ for rows of configurations (N, 7+n), (N, 6+n)."""
+    quat = quaternion_step(q[:, 3:7].T, dt * v[:, 3:6].T).T
+    return np.concatenate([q[:, :3] + dt * v[:, :3], quat, q[:, 7:] + dt * v[:, 6:]], axis=1)
+
+
+def _turn(R: np.ndarray, axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
+    """``R exp([axis] angle)`` by Rodrigues; R is (3, 3, N)."""
+    x, y, z = axis
+    K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    RK = np.matmul(K.T, R)
+    return R + np.sin(angle) * RK + (1 - np.cos(angle)) * np.matmul(K.T, RK)
+
+
+def _rotate(R: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return R[:, 0] * x[0] + R[:, 1] * x[1] + R[:, 2] * x[2]
+
+
+def _rotate_back(R: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return R[0] * x[0] + R[1] * x[1] + R[2] * x[2]
+
+
+def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    c = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    c[0] = a[1] * b[2] - a[2] * b[1]
+    c[1] = a[2] * b[0] - a[0] * b[2]
+    c[2] = a[0] * b[1] - a[1] * b[0]
+    return c

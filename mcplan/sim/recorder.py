@@ -1,0 +1,255 @@
+"""The recorder: turns what happens at each step of a simulation into a Run."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import mcplan
+from mcplan.sim.records import ContactRecord, PhaseRecord, RunRecord
+from mcplan.sim.robot_record import record_document, record_plan, record_robot
+from mcplan.sim.run import DTYPES, SHAPES, Run
+
+
+class PointForces(NamedTuple):
+    """Contact points as a physics back end finds them, K of them, in the world.
+
+    Parameters
+    ----------
+    link : (K,) index into the robot's links, then the objects.
+    patch : (K,) index into the recorder's patches, -1 for a contact that nobody planned.
+    xyz : (K, 3) m.
+    normal : (K, 3) unit, leaving the support.
+    force : (K, 3) on the link, N.
+    """
+
+    link: np.ndarray
+    patch: np.ndarray
+    xyz: np.ndarray
+    normal: np.ndarray
+    force: np.ndarray
+
+
+class RunRecorder:
+    """Collects the samples of one simulation.
+
+    Parameters
+    ----------
+    robot : Robot
+    plan : Plan; ``plan.scenario`` is the scenario.
+    dt : step, s.
+    physics : ``qp``, ``contact`` or ``mujoco``.
+    seed : seed of everything random in the run.
+    """
+
+    def __init__(self, robot: Any, plan: Any, dt: float, physics: str = "qp", seed: int = 0):
+        self.robot, self._live_plan = robot, plan
+        scenario_document, plan_document = _documents(plan)
+        self._robot_record = record_robot(robot)
+        self._plan = record_plan(plan, plan_document)
+        self._scenario = record_document(scenario_document)
+        self._dt, self._physics, self._seed = float(dt), physics, int(seed)
+        used = {contact.patch for stance in self._plan.stances for contact in stance.contacts}
+        self.patches: list[str] = [name for name in robot.patches if name in used]
+        self.patch_index = {name: i for i, name in enumerate(self.patches)}
+        n = len(robot.joint_names)
+        self._sizes = {"n": n, "nv": 6 + n, "nq": 7 + n, "P": len(self.patches)}
+        rows = [
+            name
+            for name, shape in SHAPES.items()
+            if shape[0] == "N" and not name.startswith("object") and name != "com"
+        ]
+        self._rows = {name: _Column(self._size(name), DTYPES.get(name, "<f8")) for name in rows}
+        points = [name for name in SHAPES if name.startswith("point_") and name != "point_start"]
+        self._points = {name: _Column(self._size(name), DTYPES.get(name, "<f8")) for name in points}
+        self._point_start = [0]
+        self._local: list[tuple[int, int, int, np.ndarray]] = []
+        self._phases: list[PhaseRecord] = []
+        self._phase_index: dict[tuple[str, int | None], int] = {}
+        self._phase = -1
+        self._timing: dict[str, list[float]] = {}
+
+    def __len__(self) -> int:
+        return self._rows["t"].count
+
+    def append(
+        self,
+        t: float,
+        q: np.ndarray,
+        v: np.ndarray,
+        vd: np.ndarray,
+        tau: np.ndarray,
+        tau_ext: np.ndarray | None,
+        wrenches: Mapping[str, np.ndarray],
+        forces_at_points: Mapping[str, np.ndarray] | PointForces,
+        active: Iterable[str] | Mapping[str, bool],
+        phase: str | tuple[str, int | None],
+        qp_status: int,
+        timing: Mapping[str, float] | None = None,
+    ) -> None:
+        """Record one sample: the state at t, and what acts from t to t + dt.
+
+        Parameters
+        ----------
+        t : s.
+        q, v, vd : (7+n,), (6+n,), (6+n,).
+        tau : (n,) N m.
+        tau_ext : (6+n,) other generalised forces; None for none.
+        wrenches : per patch (6,) at the patch origin, world axes.
+        forces_at_points : per patch (k, 3) at the planned contact's points, world axes (left out for a grasp); or the
+            points themselves.
+        active : names of the patches in contact (or a flag per name).
+        phase : name of the state machine's phase, or (name, index of the plan's stance that it leads to).
+        qp_status : 0 solved, 1 slack form, 2 hold, 3 none.
+        timing : clock times by name, s.
+        """
+        k = len(self)
+        if isinstance(active, Mapping):
+            active = [name for name, on in active.items() if on]
+        flags = np.zeros(self._sizes["P"], bool)
+        for name in active:
+            flags[self.patch_index[name]] = True
+        wrench = np.zeros((self._sizes["P"], 6))
+        for name, value in wrenches.items():
+            wrench[self.patch_index[name]] = value
+        self._enter(phase)
+        if isinstance(forces_at_points, PointForces):
+            self._add_points(forces_at_points)
+        else:
+            for name in wrenches:
+                # a grasp has no points of its own: its force acts at the patch origin, the moment is in the wrench
+                forces = forces_at_points[name] if name in forces_at_points else wrenches[name][:3]
+                self._add_patch_points(k, name, np.asarray(forces, dtype=float).reshape(-1, 3))
+        self._point_start.append(self._points["point_link"].count)
+        row: dict[str, Any] = {"t": t, "q": q, "v": v, "vd": vd, "tau": tau, "wrench": wrench, "active": flags}
+        row |= {"tau_ext": 0.0 if tau_ext is None else tau_ext, "phase": self._phase, "qp_status": qp_status}
+        for name, value in row.items():
+            self._rows[name].append(value)
+        for name, seconds in (timing or {}).items():
+            self._timing.setdefault(name, []).append(seconds)
+
+    def end_phase(self, criterion: str) -> None:
+        """Say which criterion ended the current phase; the next sample begins another one, even of the same name."""
+        if self._phase >= 0:
+            self._phases[self._phase] = self._phases[self._phase].model_copy(update={"ended_by": criterion})
+            self._phase_index.clear()
+
+    def finish(self, stopped: str | None = None) -> Run:
+        """Return the run.
+
+        Parameters
+        ----------
+        stopped : None when the state machine reached its end, else why the simulation had to stop.
+
+        Raises
+        ------
+        RunError
+            Nothing was recorded.
+        """
+        arrays = {name: column.array() for name, column in self._rows.items()}
+        arrays |= {name: column.array() for name, column in self._points.items()}
+        self._place_points(arrays)
+        q = arrays["q"]
+        arrays["com"] = np.array([self.robot.com(row) for row in q]) if np.isfinite(q).all() else self._com(q)
+        record = RunRecord(
+            mcplan_run=1,
+            mcplan=mcplan.__version__,
+            dt=self._dt,
+            physics=self._physics,
+            seed=self._seed,
+            joints=list(self.robot.joint_names),
+            links=[link.name for link in self._robot_record.links],
+            patches=self.patches,
+            phases=self._phases,
+            stopped=stopped,
+            robot=self._robot_record,
+            scenario=self._scenario,
+            plan=self._plan,
+        )
+        timing = {name: np.array(values) for name, values in self._timing.items()}
+        return Run(
+            record=record,
+            point_start=np.array(self._point_start, "<i8"),
+            timing=timing,
+            live_plan=self._live_plan,
+            **arrays,
+        )
+
+    def _size(self, name: str) -> tuple[int, ...]:
+        return tuple(self._sizes[size] if isinstance(size, str) else size for size in SHAPES[name][1:])
+
+    def _enter(self, phase: str | tuple[str, int | None]) -> None:
+        key = (phase, None) if isinstance(phase, str) else (str(phase[0]), phase[1])
+        current = self._phases[self._phase] if self._phase >= 0 else None
+        if current is None or current.ended_by or (current.name, current.stance) != key:
+            if key not in self._phase_index:
+                self._phase_index[key] = len(self._phases)
+                self._phases.append(PhaseRecord(name=key[0], stance=key[1]))
+            self._phase = self._phase_index[key]
+
+    def _contact(self, patch: str, count: int) -> ContactRecord:
+        """Find the planned contact of a patch in the present phase that has this many points."""
+        stances = self._plan.stances
+        stance = self._phases[self._phase].stance
+        order = range(len(stances)) if stance is None else sorted(range(len(stances)), key=lambda i: abs(i - stance))
+        for i in order:
+            contact = stances[i].contact(patch)
+            if contact is not None and len(contact.points) == count:
+                return contact
+        raise ValueError(f"no planned contact of {patch} has {count} points")
+
+    def _add_patch_points(self, k: int, patch: str, forces: np.ndarray) -> None:
+        contact = self._contact(patch, len(forces))
+        index, first = self.patch_index[patch], self._points["point_link"].count
+        link = next(p.link for p in self._robot_record.patches if p.name == patch)
+        normal = np.array(contact.axes)[:, 2]
+        for force in forces:
+            self._points["point_link"].append(link)
+            self._points["point_patch"].append(index)
+            self._points["point_xyz"].append(0.0)  # placed by finish, all at once
+            self._points["point_normal"].append(normal)
+            self._points["point_force"].append(force)
+        self._local.append((k, index, first, np.array(contact.points)))
+
+    def _add_points(self, points: PointForces) -> None:
+        for i in range(len(points.link)):
+            for name, values in points._asdict().items():
+                self._points["point_" + name].append(values[i])
+
+    def _place_points(self, arrays: dict[str, np.ndarray]) -> None:
+        """Contact points follow their patch: ``R_WP points + p_WP`` at the sample's configuration."""
+        for k, index, first, points in self._local:
+            q = arrays["q"][k]
+            X = self.robot.frame_pose(q, self.patches[index]) if np.isfinite(q).all() else np.full((4, 4), np.nan)
+            arrays["point_xyz"][first : first + len(points)] = points @ X[:3, :3].T + X[:3, 3]
+
+    def _com(self, q: np.ndarray) -> np.ndarray:
+        com = np.full((len(q), 3), np.nan)
+        for k in np.flatnonzero(np.isfinite(q).all(axis=1)):
+            com[k] = self.robot.com(q[k])
+        return com
+
+
+class _Column:
+    """Rows of one array, which doubles when it is full."""
+
+    def __init__(self, shape: tuple[int, ...], dtype: str):
+        self.data = np.zeros((1024, *shape), dtype)
+        self.count = 0
+
+    def append(self, row: Any) -> None:
+        if self.count == len(self.data):
+            self.data = np.concatenate([self.data, np.zeros_like(self.data)])
+        self.data[self.count] = row
+        self.count += 1
+
+    def array(self) -> np.ndarray:
+        return self.data[: self.count].copy()
+
+
+def _documents(plan: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Content of the scenario's and of the plan's file."""
+    scenario = getattr(plan, "scenario", None)
+    document = getattr(scenario, "document", None)
+    data = getattr(document, "data", document)
+    return (dict(data) if isinstance(data, Mapping) else {}), {}

@@ -1,0 +1,242 @@
+"""What a run file says about its robot, scenario and plan: enough to check and to show it without any other file.
+
+The records are plain numbers, resolved: no names to look up, no defaults, null where a limit is absent. They are
+validated when a run is read, so that the checks can rely on every shape.
+"""
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Vector3 = Annotated[list[float], Field(min_length=3, max_length=3)]
+Matrix3 = Annotated[list[Vector3], Field(min_length=3, max_length=3)]
+Vector6 = Annotated[list[float], Field(min_length=6, max_length=6)]
+Limit = Annotated[float, Field(ge=0)] | None
+
+
+class Record(BaseModel):
+    """A part of the record: unknown keys and numbers that are not finite are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class LinkRecord(Record):
+    """A rigid link.
+
+    Parameters
+    ----------
+    mass : kg.
+    com : centre of mass in the link's frame, m.
+    inertia : at the centre of mass, in the link's axes, kg m².
+    """
+
+    name: str
+    mass: float
+    com: Vector3
+    inertia: Matrix3
+
+
+class JointRecord(Record):
+    """A joint between two links; ``position = multiplier * q[6 + coordinate] + offset``.
+
+    Parameters
+    ----------
+    kind : ``fixed``, ``revolute`` or ``prismatic``; a locked joint keeps its kind and has no coordinate.
+    parent, child : indices of the links.
+    R, p : joint frame in the parent link, at position zero; m.
+    axis : unit vector in the joint's frame.
+    coordinate : index into the joints of the run, or -1 when the position is ``offset`` for ever.
+    multiplier, offset : coupling of a mimic joint (1 and 0 otherwise), value of a locked one; rad or m.
+    """
+
+    name: str
+    kind: Literal["fixed", "revolute", "prismatic"]
+    parent: int = Field(ge=0)
+    child: int = Field(ge=1)
+    R: Matrix3
+    p: Vector3
+    axis: Vector3
+    coordinate: int = Field(default=-1, ge=-1)
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+class PatchRecord(Record):
+    """A contact patch: its frame (R, p) in a link, and its polygon in its own axes, m."""
+
+    name: str
+    link: int = Field(ge=0)
+    kind: str
+    polygon: list[Annotated[list[float], Field(min_length=2, max_length=3)]]
+    R: Matrix3
+    p: Vector3
+
+
+class RobotRecord(Record):
+    """The mechanism in maximal form: every link of the description, fixed ones too, and every joint between them.
+
+    Parameters
+    ----------
+    digest : SHA-256 of the robot's files.
+    links : the first one is the floating base.
+    joints : parents before children, one per link but the base.
+    coordinates : names of the joints that have a coordinate, in the order of ``q``.
+    lower, upper, velocity, torque : limits per coordinate, null where there is none; rad, rad/s, N m (or m, m/s, N).
+    armature : rotor inertia per coordinate that the equation of motion includes, kg m².
+    files : text of ``robot.yaml`` and of the URDF, by these names; for replay.
+    """
+
+    name: str
+    digest: str
+    links: list[LinkRecord] = Field(min_length=1)
+    joints: list[JointRecord]
+    coordinates: list[str]
+    lower: list[float | None]
+    upper: list[float | None]
+    velocity: list[Limit]
+    torque: list[Limit]
+    armature: list[float]
+    patches: list[PatchRecord]
+    files: dict[str, str] = {}
+
+    @model_validator(mode="after")
+    def _tree(self) -> "RobotRecord":
+        n, reached = len(self.coordinates), {0}
+        for name in ("lower", "upper", "velocity", "torque", "armature"):
+            if len(getattr(self, name)) != n:
+                raise ValueError(f"{name} has {len(getattr(self, name))} entries for {n} joints")
+        for joint in self.joints:
+            if joint.parent not in reached or joint.child in reached or joint.child >= len(self.links):
+                raise ValueError(f"joint {joint.name} does not continue the tree of links")
+            if joint.coordinate >= n:
+                raise ValueError(f"joint {joint.name} has coordinate {joint.coordinate} of {n}")
+            reached.add(joint.child)
+        if len(reached) != len(self.links):
+            raise ValueError("some links hang on no joint")
+        for patch in self.patches:
+            if patch.link >= len(self.links):
+                raise ValueError(f"patch {patch.name} is on link {patch.link} of {len(self.links)}")
+        return self
+
+    def limit(self, name: str) -> np.ndarray:
+        """Limits of one kind as an array, infinite where absent."""
+        absent = -np.inf if name == "lower" else np.inf
+        return np.array([absent if value is None else value for value in getattr(self, name)], dtype=float)
+
+
+class ContactRecord(Record):
+    """A planned contact in the world.
+
+    Parameters
+    ----------
+    kind : ``surface``, ``point`` or ``grasp``.
+    R, p : target pose of the patch frame in the world, m.
+    points : where forces act, in patch axes, m.
+    axes : columns t1, t2, n in the world; n leaves the support.
+    selection : orthonormal rows, the constrained directions in patch axes (linear, angular).
+    """
+
+    patch: str
+    support: str
+    kind: Literal["surface", "point", "grasp"]
+    R: Matrix3
+    p: Vector3
+    points: list[Vector3] = Field(min_length=1)
+    axes: Matrix3
+    friction: float | None = Field(default=None, ge=0)
+    max_force: Limit = None
+    max_moment: Limit = None
+    selection: list[Vector6]
+
+
+class StanceRecord(Record):
+    """A planned stance; ``q`` links it to the previous one, and ``wrenches`` and ``tau`` hold it still there."""
+
+    contacts: list[ContactRecord]
+    moved: str | None = None
+    change: str = "start"
+    q: list[float]
+    wrenches: dict[str, Vector6] = {}
+    tau: list[float] = []
+
+    def contact(self, patch: str) -> ContactRecord | None:
+        """Contact of a patch, or None when the patch is free."""
+        return next((c for c in self.contacts if c.patch == patch), None)
+
+
+class DocumentRecord(Record):
+    """A file of the user as it was used, overrides included, and its SHA-256."""
+
+    digest: str = ""
+    document: dict[str, Any] = {}
+
+
+class PlanRecord(DocumentRecord):
+    """The plan: its document, and its stances with everything resolved."""
+
+    stances: list[StanceRecord] = Field(min_length=1)
+
+
+class PhaseRecord(Record):
+    """A phase of the state machine, the stance of the plan it leads to, and how it ended.
+
+    Parameters
+    ----------
+    stance : index into the plan's stances, or null.
+    ended_by : the criterion that ended the phase, or null for the last one.
+    """
+
+    name: str
+    stance: int | None = Field(default=None, ge=0)
+    ended_by: str | None = None
+
+
+class RunRecord(Record):
+    """The ``meta`` of a run file.
+
+    Parameters
+    ----------
+    mcplan_run : version of the file format.
+    mcplan : version of the program that wrote it.
+    dt : step, s.
+    stopped : null when the simulation reached the end of the state machine, else why it had to stop.
+    """
+
+    mcplan_run: Literal[1]
+    mcplan: str
+    dt: float = Field(gt=0)
+    physics: str
+    seed: int
+    joints: list[str]
+    links: list[str]
+    objects: list[str] = []
+    patches: list[str]
+    phases: list[PhaseRecord]
+    stopped: str | None = None
+    robot: RobotRecord
+    scenario: DocumentRecord
+    plan: PlanRecord
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "RunRecord":
+        n, patches = len(self.joints), {patch.name for patch in self.robot.patches}
+        if self.joints != self.robot.coordinates:
+            raise ValueError("joints are not those of the robot")
+        if self.links != [link.name for link in self.robot.links]:
+            raise ValueError("links are not those of the robot")
+        if len(set(self.patches)) != len(self.patches):
+            raise ValueError("a patch is listed twice")
+        for k, stance in enumerate(self.plan.stances):
+            if len(stance.q) != 7 + n or len(stance.tau) not in (0, n):
+                raise ValueError(f"stance {k}: q or tau has the wrong length for {n} joints")
+            unknown = {contact.patch for contact in stance.contacts} - set(self.patches)
+            if unknown:
+                raise ValueError(f"stance {k}: patch {min(unknown)} is not among the patches of the run")
+        for name in self.patches:
+            if name not in patches:
+                raise ValueError(f"patch {name} is not on the robot")
+        for phase in self.phases:
+            if phase.stance is not None and phase.stance >= len(self.plan.stances):
+                raise ValueError(f"phase {phase.name} leads to stance {phase.stance} of {len(self.plan.stances)}")
+        return self

@@ -1,0 +1,261 @@
+"""A run: everything that happened in one simulation, sample by sample.
+
+Sample k is the state at ``t[k]``; ``tau``, ``wrench`` and ``vd`` act on ``[t_k, t_k+1)``: ``v+ = v + dt vd``,
+``q+ = integrate(q, v+, dt)``. With impacts ``vd = dv / dt`` and forces are impulse / dt.
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mcplan.errors import Problem, RunError
+from mcplan.sim.records import RunRecord
+
+SOLVED, SLACK, HOLD, NO_QP = range(4)
+"""Values of ``qp_status``."""
+
+SHAPES: dict[str, tuple[str | int, ...]] = {
+    "t": ("N",),
+    "q": ("N", "nq"),
+    "v": ("N", "nv"),
+    "vd": ("N", "nv"),
+    "tau": ("N", "n"),
+    "tau_ext": ("N", "nv"),
+    "wrench": ("N", "P", 6),
+    "active": ("N", "P"),
+    "phase": ("N",),
+    "com": ("N", 3),
+    "qp_status": ("N",),
+    "point_start": ("N+1",),
+    "point_link": ("K",),
+    "point_patch": ("K",),
+    "point_xyz": ("K", 3),
+    "point_normal": ("K", 3),
+    "point_force": ("K", 3),
+    "object_q": ("N", "objects", 7),
+    "object_v": ("N", "objects", 6),
+}
+"""Shape of every array of a run: N samples, K contact points, P patches, n joints."""
+
+DTYPES = {name: "<i8" for name in ("phase", "qp_status", "point_start", "point_link", "point_patch")} | {
+    "active": "|b1"
+}
+"""Element type of the arrays that are not float64."""
+
+OPTIONAL = ("object_q", "object_v")
+"""Arrays that exist only when the scenario has objects."""
+
+
+def dtype_of(name: str) -> str:
+    """Element type of an array of the run, as NumPy writes it."""
+    return DTYPES.get(name, "<f8")
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The record of a simulation of N samples with K contact points in all.
+
+    Parameters
+    ----------
+    record : what was simulated (the ``meta`` of the file).
+    t : (N,) s.
+    q, v, vd : (N, 7+n), (N, 6+n), (N, 6+n) configuration, velocity, acceleration.
+    tau : (N, n) joint torques, N m.
+    tau_ext : (N, 6+n) generalised forces that are neither torques nor contacts: pushes, joint friction, limits.
+    wrench : (N, P, 6) of the environment on each patch, at its origin, world axes.
+    active : (N, P) whether the patch is in contact.
+    phase : (N,) index into ``record.phases``.
+    com : (N, 3) centre of mass, m.
+    qp_status : (N,) 0 solved, 1 slack form, 2 hold, 3 none.
+    point_start : (N+1,) the points of sample k are ``point_start[k]:point_start[k+1]``.
+    point_link : (K,) index into the links, then the objects.
+    point_patch : (K,) index into the patches, -1 for a contact that nobody planned.
+    point_xyz, point_normal, point_force : (K, 3) in the world; the normal leaves the support, the force is on the link.
+    object_q, object_v : (N, O, 7), (N, O, 6) pose and velocity of the free objects.
+    timing : clock times per sample, by name, s; kept in a file of its own because they differ from run to run.
+    live_plan : the Plan in memory that was simulated; None for a run that was read.
+    """
+
+    record: RunRecord
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    vd: np.ndarray
+    tau: np.ndarray
+    tau_ext: np.ndarray
+    wrench: np.ndarray
+    active: np.ndarray
+    phase: np.ndarray
+    com: np.ndarray
+    qp_status: np.ndarray
+    point_start: np.ndarray
+    point_link: np.ndarray
+    point_patch: np.ndarray
+    point_xyz: np.ndarray
+    point_normal: np.ndarray
+    point_force: np.ndarray
+    object_q: np.ndarray | None = None
+    object_v: np.ndarray | None = None
+    timing: dict[str, np.ndarray] = field(default_factory=dict)
+    live_plan: Any = field(default=None, repr=False)
+
+    def __post_init__(self):
+        """Refuse arrays that contradict each other.
+
+        Raises
+        ------
+        RunError
+            Naming every array that is wrong.
+        """
+        problems = [*shape_problems(self.record, self.shapes()), *self._dtype_problems()]
+        if not problems:
+            problems = self._index_problems()
+        if problems:
+            raise RunError(*problems)
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @property
+    def meta(self) -> RunRecord:
+        """The record, by the name it has in the file."""
+        return self.record
+
+    @property
+    def dt(self) -> float:
+        """Step, s."""
+        return self.record.dt
+
+    @property
+    def patches(self) -> list[str]:
+        """Names along the second axis of ``wrench`` and ``active``."""
+        return self.record.patches
+
+    @property
+    def phases(self) -> list[str]:
+        """Names of the phases that ``phase`` points to."""
+        return [phase.name for phase in self.record.phases]
+
+    @cached_property
+    def plan(self) -> Any:
+        """The Plan that was simulated, rebuilt from the record if need be."""
+        from mcplan.sim.replica import rebuild_plan
+
+        return self.live_plan or rebuild_plan(self.record)
+
+    @property
+    def scenario(self) -> Any:
+        """The Scenario."""
+        return self.plan.scenario
+
+    @property
+    def robot(self) -> Any:
+        """The Robot."""
+        return self.plan.scenario.robot
+
+    def contacts(self, k: int) -> tuple[Any, ...]:
+        """Return the planned contacts (``mcplan.scene.Contact``) of the patches that are in contact at sample k."""
+        active = [self.patches[i] for i in np.flatnonzero(self.active[k])]
+        return tuple(self.plan.stances[i].contact(patch) for patch, i in ((p, self.stance_of(k, p)) for p in active))
+
+    def stance_of(self, k: int, patch: str) -> int:
+        """Return the stance of the plan, nearest to the one that sample k leads to, in which a patch has a contact."""
+        stances, aim = self.record.plan.stances, self.record.phases[self.phase[k]].stance or 0
+        having = [i for i, stance in enumerate(stances) if stance.contact(patch)]
+        return min(having, key=lambda i: abs(i - aim))
+
+    def patch_friction(self, patch: str) -> np.ndarray:
+        """Friction coefficient of the planned contact of a patch at every sample, (N,); NaN where it has none."""
+        by_phase = []
+        for phase in self.record.phases:
+            stances, aim = self.record.plan.stances, phase.stance or 0
+            found = [(abs(i - aim), s.contact(patch)) for i, s in enumerate(stances) if s.contact(patch)]
+            contact = min(found, key=lambda item: item[0])[1] if found else None
+            friction = contact.friction if contact is not None and contact.kind != "grasp" else None
+            by_phase.append(np.nan if friction is None else friction)
+        return np.array(by_phase)[self.phase]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays of the run by name, in the order of the file."""
+        return {name: getattr(self, name) for name in SHAPES if getattr(self, name) is not None}
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shape of each array by name."""
+        return {name: np.shape(array) for name, array in self.arrays().items()}
+
+    def points(self, k: int) -> slice:
+        """Slice of the contact points of sample k."""
+        return slice(int(self.point_start[k]), int(self.point_start[k + 1]))
+
+    def point_sample(self) -> np.ndarray:
+        """Sample that each contact point belongs to, (K,)."""
+        return np.repeat(np.arange(len(self.t)), np.diff(self.point_start))
+
+    def save(self, path: str | Path) -> Path:
+        """Write ``run.npz`` (and ``timing.npz`` beside it when there are clock times); returns the path written.
+
+        Parameters
+        ----------
+        path : a file name, or a directory, which then gets ``run.npz``.
+        """
+        from mcplan.sim.run_file import save_run
+
+        return save_run(self, path)
+
+    def _dtype_problems(self) -> list[Problem]:
+        return [
+            Problem(None, None, name, f"elements are {array.dtype.str}, expected {dtype_of(name)}")
+            for name, array in self.arrays().items()
+            if array.dtype.str != dtype_of(name)
+        ]
+
+    def _index_problems(self) -> list[Problem]:
+        record, start = self.record, self.point_start
+        problems = []
+
+        def in_range(name: str, low: int, high: int) -> None:
+            array = getattr(self, name)
+            wrong = np.flatnonzero((array < low) | (array >= high))
+            if wrong.size:
+                message = f"entry {wrong[0]} is {array[wrong[0]]}, outside [{low}, {high})"
+                problems.append(Problem(None, None, name, message))
+
+        in_range("phase", 0, len(record.phases))
+        in_range("qp_status", SOLVED, NO_QP + 1)
+        in_range("point_patch", -1, len(record.patches))
+        in_range("point_link", 0, len(record.links) + len(record.objects))
+        if start[0] != 0 or start[-1] != len(self.point_xyz) or np.any(np.diff(start) < 0):
+            message = f"does not climb from 0 to the {len(self.point_xyz)} points"
+            problems.append(Problem(None, None, "point_start", message))
+        return problems
+
+
+def shape_problems(record: RunRecord, shapes: dict[str, tuple[int, ...]]) -> list[Problem]:
+    """Everything that is wrong with the shapes of a run's arrays, before any of them needs to be read."""
+    n = len(record.joints)
+    if not shapes.get("t"):
+        return [Problem(None, None, "t", "missing or not a list of times")]
+    sizes = {
+        "N": shapes["t"][0],
+        "N+1": shapes["t"][0] + 1,
+        "K": (shapes.get("point_link") or (0,))[0],
+        "P": len(record.patches),
+        "n": n,
+        "nv": 6 + n,
+        "nq": 7 + n,
+        "objects": len(record.objects),
+    }
+    problems = []
+    if sizes["N"] == 0:
+        problems.append(Problem(None, None, "t", "the run has no samples"))
+    for name, symbols in SHAPES.items():
+        expected = tuple(sizes[symbol] if isinstance(symbol, str) else symbol for symbol in symbols)
+        if name not in shapes:
+            if name not in OPTIONAL or record.objects:
+                problems.append(Problem(None, None, name, "missing"))
+        elif shapes[name] != expected:
+            problems.append(Problem(None, None, name, f"has shape {shapes[name]}, expected {expected}"))
+    return problems

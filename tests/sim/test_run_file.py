@@ -1,0 +1,154 @@
+"""Run files: what is written is read, equal runs are equal bytes, and damage is named and never believed."""
+
+import io
+import json
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mcplan.errors import RunError
+from mcplan.sim.run_file import load_run, load_timing
+from tests.sim.waving_box import waving_run
+
+
+@pytest.fixture(scope="module")
+def run():
+    return waving_run(samples=60, touch=40)
+
+
+@pytest.fixture
+def members(run, tmp_path):
+    with zipfile.ZipFile(run.save(tmp_path / "whole.npz")) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def write(path, members):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return path
+
+
+def npy(array):
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.asarray(array))
+    return stream.getvalue()
+
+
+def with_meta(members, **changes):
+    meta = json.loads(str(np.load(io.BytesIO(members["meta.npy"]))))
+    return {**members, "meta.npy": npy(json.dumps({**meta, **changes}))}
+
+
+def test_a_run_survives_its_file(run, tmp_path):
+    run.save(tmp_path)
+    again = load_run(tmp_path)
+    assert again.record == run.record
+    for name, array in run.arrays().items():
+        assert again.arrays()[name].dtype == array.dtype
+        np.testing.assert_array_equal(again.arrays()[name], array)
+
+
+def test_numpy_alone_reads_it(run, tmp_path):
+    with np.load(run.save(tmp_path), allow_pickle=False) as archive:
+        np.testing.assert_array_equal(archive["q"], run.q)
+        assert json.loads(str(archive["meta"]))["patches"] == ["sole", "tip"]
+
+
+def test_equal_runs_are_equal_bytes(run, tmp_path):
+    first = run.save(tmp_path / "a.npz").read_bytes()
+    second = load_run(tmp_path / "a.npz").save(tmp_path / "b.npz").read_bytes()
+    assert first == second == waving_run(samples=60, touch=40).save(tmp_path / "c.npz").read_bytes()
+
+
+def test_clock_times_stay_out_of_the_run(run, tmp_path):
+    timed = replace(run, timing={"qp": np.full(60, 1e-3)})
+    assert timed.save(tmp_path / "a").read_bytes() == run.save(tmp_path / "b").read_bytes()
+    np.testing.assert_array_equal(load_timing(tmp_path / "a")["qp"], np.full(60, 1e-3))
+    assert load_timing(tmp_path / "b") == {}
+
+
+def test_a_failed_write_leaves_the_old_file(run, tmp_path, monkeypatch):
+    path = run.save(tmp_path)
+    before = path.read_bytes()
+    monkeypatch.setattr(np.lib.format, "write_array", lambda *a, **k: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        run.save(tmp_path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["run.npz"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: {k: v for k, v in m.items() if k != "tau.npy"}, "tau: missing"),
+        (lambda m: {k: v for k, v in m.items() if k != "meta.npy"}, "meta: missing: this is not a run"),
+        (lambda m: {**m, "evil.npy": npy([1.0])}, "evil: not an array of a run"),
+        (lambda m: {**m, "readme.txt": b"hello"}, "readme.txt: does not belong"),
+        (lambda m: {**m, "tau.npy": npy(np.zeros((60, 3)))}, r"tau: has shape \(60, 3\), expected \(60, 2\)"),
+        (lambda m: {**m, "v.npy": npy(np.zeros((60, 8), "f4"))}, "v: elements are <f4, expected <f8"),
+        (
+            lambda m: {**m, "q.npy": m["q.npy"].replace(b"(60, 9), }  ", b"(9999999, 9), }")[: len(m["q.npy"])]},
+            "q: .*header|q: announces",
+        ),
+        (lambda m: {**m, "q.npy": m["q.npy"][:-8]}, "q: announces 4320 bytes of shape .*, holds 4312"),
+        (lambda m: {**m, "q.npy": b"\x93NUMPY\x02\x00" + m["q.npy"][8:]}, "q: has no NumPy header"),
+        (lambda m: {**m, "q.npy": npy(np.array([None] * 3, dtype=object).astype("S4"))}, "q: elements|q: has no"),
+        (lambda m: {**m, "phase.npy": npy(np.full(60, 7))}, r"phase: entry 0 is 7, outside \[0, 2\)"),
+        (lambda m: {**m, "active.npy": m["active.npy"][:-1] + b"\x05"}, "flags other than 0 and 1"),
+        (lambda m: {**m, "meta.npy": npy("{")}, "meta: is not JSON"),
+        (lambda m: {**m, "meta.npy": npy("[" * 100_000)}, "meta: is not JSON|meta: is nested"),
+        (lambda m: {**m, "meta.npy": npy('{"mcplan_run": NaN}')}, "NaN is not a number of JSON"),
+        (lambda m: {**m, "meta.npy": npy(1.0)}, "meta: is not a text"),
+        (lambda m: with_meta(m, mcplan_run=2), "format 2; this mcplan reads format 1"),
+        (lambda m: with_meta(m, dt=-1), "meta.dt: .*greater than 0"),
+        (lambda m: with_meta(m, extra=1), "meta.extra: Extra inputs"),
+        (lambda m: with_meta(m, joints=["shoulder"]), "joints are not those of the robot"),
+        (lambda m: with_meta(m, patches=["sole"]), "stance 1: patch tip"),
+    ],
+)
+def test_what_is_wrong_is_named(members, tmp_path, change, message):
+    path = write(tmp_path / "run.npz", change(members))
+    with pytest.raises(RunError, match=message) as caught:
+        load_run(path)
+    assert caught.value.exit_status == 2
+    assert str(path) in str(caught.value)
+
+
+def test_a_small_file_that_announces_gigabytes_is_refused_unread(members, tmp_path, monkeypatch):
+    monkeypatch.setattr("mcplan.sim.run_file.MAX_BYTES", 20_000)
+    with pytest.raises(RunError, match="announces"):
+        load_run(write(tmp_path / "run.npz", members))
+
+
+def test_a_missing_run_is_named(tmp_path):
+    with pytest.raises(RunError, match=r"run\.npz: no such run"):
+        load_run(tmp_path)
+
+
+def test_damage_gives_an_error_or_the_same_run(run, tmp_path):
+    """Flipped bytes and truncations anywhere, the directory of the archive included."""
+    whole = run.save(tmp_path / "whole.npz").read_bytes()
+    rng = np.random.default_rng(0)
+    path = tmp_path / "damaged.npz"
+    tail = len(whole) - 3000  # the directory is small, and where a flip does most
+    refused = 0
+    for trial in range(400):
+        content = bytearray(whole)
+        if trial % 4 == 0:
+            del content[int(rng.integers(0, len(whole))) :]
+        else:
+            low = tail if trial % 4 == 1 else 0
+            for place in rng.integers(low, len(whole), 1 + trial % 3):
+                content[place] ^= int(rng.integers(1, 256))
+        path.write_bytes(content)
+        try:
+            again = load_run(path)
+        except RunError:
+            refused += 1
+        else:
+            for name, array in run.arrays().items():
+                np.testing.assert_array_equal(again.arrays()[name], array)
+    assert refused > 300

@@ -1,0 +1,85 @@
+"""What a URDF says, before anything is merged or numbered: links, joints, their places in the file.
+
+An independent check can recompute the dynamics from these values alone.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from mcplan.model.geometry import Geometry
+
+JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
+
+
+class RobotWarning(UserWarning):
+    """A robot file that can be used, but holds something doubtful: a non-physical inertia, a missing picture."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inertia:
+    """Mass (kg), centre of mass (3,) in the link, inertia at the centre of mass (3,3) in the link's axes (kg m²)."""
+
+    mass: float
+    com: np.ndarray
+    matrix: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """One ``<link>``; ``inertia`` is None for a massless link."""
+
+    name: str
+    line: int
+    inertia: Inertia | None
+    geometry: tuple[Geometry, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """``position = multiplier * position of joint + offset``."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """One ``<joint>``.
+
+    ``R`` (3,3) and ``p`` (3,) place the joint's frame (the child link's frame at position zero) in the parent link;
+    ``axis`` is a unit vector in the joint's frame. Limits are in rad or m, rad/s or m/s, N m or N; infinite where the
+    file gives none.
+    """
+
+    name: str
+    line: int
+    type: JointType
+    parent: str
+    child: str
+    R: np.ndarray
+    p: np.ndarray
+    axis: np.ndarray
+    lower: float = -np.inf
+    upper: float = np.inf
+    velocity: float = np.inf
+    effort: float = np.inf
+    damping: float = 0.0
+    friction: float = 0.0
+    mimic: Mimic | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class UrdfModel:
+    """A whole URDF file. ``links`` and ``joints`` are in depth-first order, children in the file's joint order."""
+
+    name: str
+    path: Path
+    root: str
+    links: dict[str, Link]
+    joints: dict[str, Joint]
+    children: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Joints below each link."""

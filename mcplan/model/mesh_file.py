@@ -1,0 +1,106 @@
+"""Mesh files: which may be opened, and how many triangles they may hold."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+import numpy as np
+
+SUFFIXES = (".stl", ".obj", ".ply", ".off")
+MAX_MESH_BYTES = 64_000_000
+MAX_TRIANGLES = 500_000
+
+
+class MeshProblem(Exception):  # noqa: N818 - reads as the sentence that it is
+    """Why a mesh cannot be used."""
+
+
+class MeshFiles:
+    """The meshes that one URDF may refer to.
+
+    A path is followed only to files inside the model's directory, its package (a directory above it that has the
+    package's name and a ``package.xml``) or the named package directories, links resolved.
+    """
+
+    def __init__(self, urdf: Path, package_directories: Sequence[str | Path] = ()):
+        self.directory = urdf.resolve().parent
+        self.packages = [Path(directory).resolve() for directory in package_directories]
+        self._read: dict[Path, tuple[np.ndarray, np.ndarray]] = {}
+
+    def read(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return vertices (k,3) and faces (m,3) of the mesh that the URDF calls ``name``."""
+        path = self.find(name)
+        if path not in self._read:
+            self._read[path] = read_mesh(path)
+        return self._read[path]
+
+    def find(self, name: str) -> Path:
+        """Return the file for ``package://NAME/path``, ``file:///path`` or a path relative to the URDF."""
+        suffix = Path(name).suffix.lower()
+        if suffix not in SUFFIXES:
+            hint = "; convert it, for instance with `trimesh.load(FILE).export('FILE.stl')`" if suffix == ".dae" else ""
+            raise MeshProblem(f"the format {suffix or '(none)'} is not one of {', '.join(SUFFIXES)}{hint}")
+        if "\0" in name:
+            raise MeshProblem("the name holds a NUL")
+        scheme, _, rest = name.partition("://")
+        if rest and scheme not in ("package", "model", "file"):
+            raise MeshProblem(f"{scheme[:20]}:// is not read; use package:// or a path relative to the URDF")
+        try:
+            candidates = self._candidates(scheme, rest, name)
+            for root, candidate in candidates:
+                path = candidate.resolve()
+                if path.is_relative_to(root) and path.is_file():
+                    return path
+        except (OSError, ValueError, RuntimeError) as error:  # a name too long, a malformed address, a loop of links
+            raise MeshProblem(f"cannot be looked up: {error}") from None
+        if rest and scheme in ("package", "model"):
+            places = ", ".join(str(path) for path in (self.directory, *self.packages))
+            raise MeshProblem(f"not found (looked in {places}); name its package in package_directories")
+        if any(not path.resolve().is_relative_to(root) for root, path in candidates):
+            raise MeshProblem("lies outside the model's directory; name its directory in package_directories")
+        raise MeshProblem("there is no such file")
+
+    def _candidates(self, scheme: str, rest: str, name: str) -> list[tuple[Path, Path]]:
+        """Return (directory that must contain the file, file) in the order in which they are tried."""
+        if not rest:
+            roots = [self.directory, *self.packages]
+            return [(root, self.directory / name) for root in roots]
+        if scheme == "file":
+            roots = [self.directory, *self.packages]
+            return [(root, Path(unquote(urlparse(name).path))) for root in roots]
+        package, _, inner = rest.partition("/")
+        found = []
+        for directory in self.packages:
+            if directory.name == package:
+                found.append((directory, directory / inner))
+            found.append((directory, directory / package / inner))
+        for directory in (self.directory, *self.directory.parents):
+            if directory.name == package and (directory / "package.xml").is_file():
+                found.append((directory, directory / inner))
+        return [*found, (self.directory, self.directory / package / inner), (self.directory, self.directory / inner)]
+
+
+def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Read one mesh file of an allowed format: vertices (k,3) float64, faces (m,3) int64, both read-only."""
+    import trimesh  # slow to import, and most robots here have no meshes
+
+    size = path.stat().st_size
+    if size > MAX_MESH_BYTES:
+        raise MeshProblem(f"has {size} bytes, at most {MAX_MESH_BYTES} are read")
+    try:
+        # from bytes, so that nothing else (materials, textures) is opened
+        loaded: Any = trimesh.load(io.BytesIO(path.read_bytes()), file_type=path.suffix[1:].lower(), force="mesh")
+        vertices = np.array(loaded.vertices, dtype=float).reshape(-1, 3)
+        faces = np.array(loaded.faces, dtype=np.int64).reshape(-1, 3)
+    except Exception as error:  # the readers raise whatever they stumble over
+        raise MeshProblem(f"cannot be read: {type(error).__name__}: {str(error)[:100]}") from None
+    if not len(faces) or not len(vertices):
+        raise MeshProblem("holds no triangles")
+    if len(faces) > MAX_TRIANGLES:
+        raise MeshProblem(f"holds {len(faces)} triangles, at most {MAX_TRIANGLES} are taken")
+    if not np.isfinite(vertices).all() or faces.min() < 0 or faces.max() >= len(vertices):
+        raise MeshProblem("holds vertices that are not finite or do not exist")
+    vertices.flags.writeable = faces.flags.writeable = False
+    return vertices, faces

@@ -1,0 +1,57 @@
+"""Rotations as files write them."""
+
+import numpy as np
+
+
+def rotation_from_rpy(rpy) -> np.ndarray:
+    """Return ``R = Rz(yaw) Ry(pitch) Rx(roll)`` (3,3) for ``rpy`` (3,) in rad."""
+    (cr, cp, cy), (sr, sp, sy) = np.cos(rpy), np.sin(rpy)
+    return np.array(
+        [
+            [cy * cp, cy * sp * sr - sy * cr, cy * sp * cr + sy * sr],
+            [sy * cp, sy * sp * sr + cy * cr, sy * sp * cr - cy * sr],
+            [-sp, cp * sr, cp * cr],
+        ]
+    )
+
+
+def rotation_from_quat(quat_wxyz) -> np.ndarray:
+    """Return the rotation (3,3) of a quaternion (4,), which is normalised first."""
+    w, x, y, z = np.asarray(quat_wxyz, float) / np.linalg.norm(quat_wxyz)
+    return np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+
+
+def quat_from_rotation(R) -> np.ndarray:
+    """Return the unit quaternion w x y z (4,) with ``w >= 0`` of a rotation (3,3).
+
+    The largest of the four components comes from the diagonal, the others are divided by it (Shepperd 1978).
+    """
+    R = np.asarray(R, float)
+    trace = np.trace(R)
+    squares = np.array([trace, R[0, 0], R[1, 1], R[2, 2]])
+    largest = int(np.argmax(squares))
+    quat = np.empty(4)
+    quat[largest] = 1 + 2 * squares[largest] - trace if largest else 1 + trace
+    w_part = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    if largest == 0:
+        quat[1:] = w_part
+    else:
+        i = largest - 1
+        quat[0] = w_part[i]
+        for j in {0, 1, 2} - {i}:
+            quat[1 + j] = R[i, j] + R[j, i]
+    quat /= np.linalg.norm(quat)
+    return -quat if quat[0] < 0 else quat
+
+
+def axis_rotation(axis: np.ndarray, angle: float) -> np.ndarray:
+    """Return ``exp(angle [axis]x)`` (3,3) for a unit axis (3,): Rodrigues' formula."""
+    x, y, z = axis
+    K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+    return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K)

@@ -1,0 +1,282 @@
+"""Robot: a mechanism with names; its methods check shapes, call one kernel and return arrays that the caller owns."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import local
+
+import numpy as np
+
+from mcplan.core.com import com, com_jacobian
+from mcplan.core.forward_dynamics import forward_dynamics
+from mcplan.core.frame import frame_bias_acceleration, frame_jacobian, frame_pose
+from mcplan.core.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from mcplan.core.manifold import difference, integrate
+from mcplan.core.mass_matrix import mass_matrix
+from mcplan.core.momentum import centroidal_momentum_matrix
+from mcplan.core.tree import MASS, Tree, workspace
+from mcplan.errors import InputError
+from mcplan.model.assemble import JointLimits
+from mcplan.model.description import UrdfModel
+from mcplan.model.geometry import Geometry
+from mcplan.model.patch import Patch
+from mcplan.model.xml_values import closest
+
+
+@dataclass(frozen=True, eq=False)
+class Robot:
+    """A robot with a floating base.
+
+    ``q`` (nq,) is base position, base quaternion w x y z, joints; ``v`` (nv,) base linear velocity, base angular
+    velocity (world axes, at the base origin), joint rates. Every dynamics method also takes a leading axis.
+    """
+
+    name: str
+    tree: Tree
+    description: UrdfModel
+    joint_names: tuple[str, ...]
+    limits: JointLimits
+    frames: Mapping[str, tuple[int, np.ndarray]]
+    """Links and patches: the body and the pose there (12,), rotation row-major and position."""
+    patches: Mapping[str, Patch] = field(default_factory=dict)
+    posture_table: Mapping[str, np.ndarray] = field(default_factory=dict)
+    locked: Mapping[str, float] = field(default_factory=dict)
+    collision_ignore: frozenset[frozenset[str]] = frozenset()
+    path: Path | None = None
+    digest: str = ""
+    _scratch: local = field(default_factory=local, repr=False)
+
+    def __getstate__(self) -> dict:
+        """Leave out the scratch space, which belongs to a thread."""
+        return {key: value for key, value in self.__dict__.items() if key != "_scratch"}
+
+    def __setstate__(self, state: dict) -> None:
+        # a copy's arrays would come back writeable, and the kernels are compiled for read-only ones
+        tree = Tree(*(_read_only(array) for array in state["tree"]))
+        frames = {name: (body, _read_only(offset)) for name, (body, offset) in state["frames"].items()}
+        self.__dict__.update(state | {"tree": tree, "frames": frames, "_scratch": local()})
+
+    # -- what it is -----------------------------------------------------------------------------------------------
+
+    @property
+    def n(self) -> int:
+        """Joints that move by themselves."""
+        return len(self.joint_names)
+
+    @property
+    def nq(self) -> int:
+        """Size of ``q``: ``7 + n``."""
+        return 7 + self.n
+
+    @property
+    def nv(self) -> int:
+        """Size of ``v``: ``6 + n``."""
+        return 6 + self.n
+
+    @property
+    def mass(self) -> float:
+        """Total mass, kg."""
+        return float(self.tree.inertia[:, MASS].sum())
+
+    @property
+    def armature(self) -> np.ndarray:
+        """Reflected inertia of each joint (n,), kg m² or kg; included in ``M``."""
+        return self.tree.armature[6:]
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """All links of the URDF, depth-first."""
+        return tuple(self.description.links)
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """All links, then all patches."""
+        return tuple(self.frames)
+
+    @property
+    def geometry(self) -> dict[str, tuple[Geometry, ...]]:
+        """Shapes of each link."""
+        return {name: link.geometry for name, link in self.description.links.items()}
+
+    @property
+    def urdf_path(self) -> Path:
+        """The URDF file on disk."""
+        return self.description.path
+
+    @property
+    def postures(self) -> tuple[str, ...]:
+        """Names of the postures."""
+        return tuple(self.posture_table)
+
+    def posture(self, name: str) -> np.ndarray:
+        """Return the named posture as ``q`` (nq,)."""
+        return self._known("posture", name, self.posture_table).copy()
+
+    def neutral(self) -> np.ndarray:
+        """Return ``q`` (nq,) with the base at the world's origin and every joint at zero, or at its nearest limit."""
+        q = np.zeros(self.nq)
+        q[3] = 1.0
+        q[7:] = np.clip(0.0, self.limits.lower, self.limits.upper)
+        return q
+
+    def random_configuration(self, seed: int | np.random.Generator = 0) -> np.ndarray:
+        """Return a random ``q``: base within 1 m of the origin in each axis, any orientation, joints in their limits.
+
+        A joint without a limit on one side goes up to pi from zero or from its other limit.
+        """
+        random = np.random.default_rng(seed)
+        q = np.empty(self.nq)
+        q[:3] = random.uniform(-1, 1, 3)
+        quat = random.normal(size=4)
+        q[3:7] = quat / np.linalg.norm(quat)
+        lower, upper = self.limits.lower, self.limits.upper
+        low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper, 0) - np.pi)
+        high = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower, 0) + np.pi)
+        q[7:] = random.uniform(low, high)
+        return q
+
+    def frame(self, name: str) -> tuple[int, np.ndarray]:
+        """Return the body that carries a link or patch, and its pose there (12,)."""
+        return self._known("link or patch", name, self.frames)
+
+    # -- what it does ---------------------------------------------------------------------------------------------
+
+    def mass_matrix(self, q) -> np.ndarray:
+        """Return ``M`` (nv, nv), armature included."""
+        return self._batch(mass_matrix, (self.nv, self.nv), q=q)
+
+    def nonlinear_effects(self, q, v) -> np.ndarray:
+        """Return ``h`` (nv,): Coriolis, centrifugal and gravity forces in ``M vd + h = force``."""
+        return self._batch(nonlinear_effects, (self.nv,), q=q, v=v)
+
+    def inverse_dynamics(self, q, v, vd) -> np.ndarray:
+        """Return the generalized force (nv,) ``M vd + h``."""
+        return self._batch(inverse_dynamics, (self.nv,), q=q, v=v, vd=vd)
+
+    def forward_dynamics(self, q, v, force) -> np.ndarray:
+        """Return ``vd = M^-1 (force - h)`` (nv,) under a generalized force (nv,), which includes one on the base."""
+        M = np.empty((self.nv, self.nv))
+
+        def kernel(tree, q, v, force, work, out):
+            forward_dynamics(tree, q, v, force, work, M, out)
+
+        return self._batch(kernel, (self.nv,), q=q, v=v, force=force)
+
+    def com(self, q) -> np.ndarray:
+        """Return the centre of mass (3,) in the world, m."""
+        return self._batch(com, (3,), q=q)
+
+    def com_jacobian(self, q) -> np.ndarray:
+        """Return ``J`` (3, nv) with ``dc/dt = J v``."""
+        c = np.empty(3)
+
+        def kernel(tree, q, work, out):
+            com_jacobian(tree, q, work, c, out)
+
+        return self._batch(kernel, (3, self.nv), q=q)
+
+    def centroidal_momentum_matrix(self, q) -> np.ndarray:
+        """Return ``A`` (6, nv): linear momentum and angular momentum about the centre of mass are ``A v``."""
+        return self._batch(centroidal_momentum_matrix, (6, self.nv), q=q)
+
+    def frame_pose(self, q, name: str) -> np.ndarray:
+        """Return the pose ``X_WF`` (4, 4) of a link or patch."""
+        body, offset = self.frame(name)
+
+        def kernel(tree, q, work, out):
+            frame_pose(tree, q, body, offset, work, out)
+
+        return self._batch(kernel, (4, 4), q=q)
+
+    def frame_jacobian(self, q, name: str) -> np.ndarray:
+        """Return ``J`` (6, nv): linear then angular velocity at the frame's origin, world axes."""
+        body, offset = self.frame(name)
+
+        def kernel(tree, q, work, out):
+            frame_jacobian(tree, q, body, offset, work, out)
+
+        return self._batch(kernel, (6, self.nv), q=q)
+
+    def frame_bias_acceleration(self, q, v, name: str) -> np.ndarray:
+        """Return ``Jdot v`` (6,): the classical acceleration of the frame at ``vd = 0``."""
+        body, offset = self.frame(name)
+
+        def kernel(tree, q, v, work, out):
+            frame_bias_acceleration(tree, q, v, body, offset, work, out)
+
+        return self._batch(kernel, (6,), q=q, v=v)
+
+    def integrate(self, q, v, dt: float) -> np.ndarray:
+        """Return ``q`` moved by ``dt v``: R3 x SO(3) x Rn."""
+        dt = float(dt)
+        if not np.isfinite(dt):
+            raise InputError(f"dt = {dt} is not finite")
+
+        def kernel(tree, q, v, work, out):
+            integrate(q, v, dt, out)
+
+        return self._batch(kernel, (self.nq,), q=q, v=v)
+
+    def difference(self, q0, q1) -> np.ndarray:
+        """Return ``v`` (nv,) with ``integrate(q0, v, 1) = q1``."""
+
+        def kernel(tree, q0, q1, work, out):
+            difference(q0, q1, out)
+
+        return self._batch(kernel, (self.nv,), q0=q0, q1=q1)
+
+    # -- the edge -------------------------------------------------------------------------------------------------
+
+    def _batch(self, kernel: Callable, shape: tuple[int, ...], **arguments) -> np.ndarray:
+        """Check the arguments, call the kernel for each item of their leading axis, return the results."""
+        arrays = {name: self._checked(name, value) for name, value in arguments.items()}
+        batches = {array.shape[:-1] for array in arrays.values()} - {()}
+        if not batches:
+            out = np.empty(shape)
+            kernel(self.tree, *arrays.values(), self._work(), out)
+            return out
+        if len(batches) > 1:
+            shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+            raise InputError(f"the leading axes differ: {shapes}")
+        (batch,) = batches
+        out = np.empty((*batch, *shape))
+        spread = [np.ascontiguousarray(np.broadcast_to(array, (*batch, array.shape[-1]))) for array in arrays.values()]
+        work = self._work()
+        for k in range(batch[0]):
+            kernel(self.tree, *(array[k] for array in spread), work, out[k])
+        return out
+
+    def _checked(self, name: str, value) -> np.ndarray:
+        size = self.nq if name.startswith("q") else self.nv
+        try:
+            array = np.ascontiguousarray(value, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InputError(f"{name} should be an array of {size} numbers") from None
+        if array.ndim not in (1, 2) or array.shape[-1] != size:
+            raise InputError(f"{name} has the shape {array.shape}; expected ({size},) or (B, {size})")
+        if not np.isfinite(array).all():
+            place = np.argwhere(~np.isfinite(array))[0]
+            index = ", ".join(str(i) for i in place)
+            raise InputError(f"{name}[{index}] = {array[tuple(place)]} is not finite")
+        if size == self.nq:
+            norms = np.linalg.norm(array[..., 3:7], axis=-1)
+            if np.any(np.abs(norms - 1) > 1e-6):
+                worst = float(norms.flat[np.argmax(np.abs(norms - 1))])
+                raise InputError(f"{name}[3:7], the base quaternion w x y z, has the length {worst:.9g}; expected 1")
+        return array if array.flags.writeable else array.copy()
+
+    def _work(self):
+        if not hasattr(self._scratch, "work"):
+            self._scratch.work = workspace(self.tree)
+        return self._scratch.work
+
+    def _known(self, what: str, name: str, table: Mapping):
+        if name not in table:
+            hint = closest(str(name), table) or "; it has " + ", ".join(table)[:200]
+            raise InputError(f"robot {self.name!r} has no {what} {name!r}{hint}")
+        return table[name]
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.flags.writeable = False
+    return array

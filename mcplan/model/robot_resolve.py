@@ -1,0 +1,168 @@
+"""A ``robot.yaml`` against its URDF: names that exist, values in their limits, poses as matrices."""
+
+import numpy as np
+
+from mcplan.document import Document
+from mcplan.errors import Problem, RobotError
+from mcplan.model.assemble import Assembly, JointLimits, frame_offset
+from mcplan.model.description import UrdfModel
+from mcplan.model.patch import Patch, convex_corners
+from mcplan.model.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
+from mcplan.model.robot_schema import PatchSection, PoseSection, RobotSection
+from mcplan.model.xml_values import closest
+
+Key = tuple[str | int, ...]
+
+
+class Resolver:
+    """Turns the sections of one file into the parts of a Robot, noting every problem with its line."""
+
+    def __init__(self, document: Document, section: RobotSection, model: UrdfModel):
+        self.document, self.section, self.model = document, section, model
+        self.problems: list[Problem] = []
+
+    def _problem(self, key: Key, message: str) -> None:
+        self.problems.append(self.document.problem(key, message))
+
+    def settle(self) -> None:
+        """Raise all problems in the order of the file, if there are any."""
+        if self.problems:
+            raise RobotError(*sorted(self.problems, key=lambda problem: problem.line or 0))
+
+    def check(self) -> None:
+        """Check names of links and joints, and raise now if the mechanism cannot be built from them."""
+        section, model = self.section, self.model
+        if section.base not in (None, model.root):
+            message = f"the root link of the URDF is {model.root!r}, not {section.base!r}"
+            self._problem(("base",), message)
+        for name, value in section.locked.items():
+            if not self._moving(("locked", name), name):
+                continue
+            joint = model.joints[name]
+            if not joint.lower <= value <= joint.upper:
+                message = f"joint {name} = {value:g}, outside [{joint.lower:g}, {joint.upper:g}]"
+                self._problem(("locked", name), message)
+        for part in ("armature", "limits"):
+            for name in getattr(section, part):
+                if self._moving((part, name), name) and name in section.locked:
+                    self._problem((part, name), f"joint {name!r} is locked")
+        for i, pair in enumerate(section.collision.ignore):
+            for j, link in enumerate(pair):
+                self._link(("collision", "ignore", i, j), link)
+        self.settle()
+
+    def _moving(self, key: Key, name: str) -> bool:
+        """Note when the joint does not exist or does not move by itself."""
+        joint = self.model.joints.get(name)
+        if joint is None:
+            self._problem(key, f"the URDF has no joint {name!r}{closest(name, self.model.joints)}")
+        elif joint.type == "fixed":
+            self._problem(key, f"joint {name!r} is fixed")
+        elif joint.mimic is not None:
+            self._problem(key, f"joint {name!r} mimics {joint.mimic.joint!r}; name that one")
+        else:
+            return True
+        return False
+
+    def _link(self, key: Key, name: str) -> bool:
+        if name not in self.model.links:
+            self._problem(key, f"the URDF has no link {name!r}{closest(name, self.model.links)}")
+            return False
+        return True
+
+    def _pose(self, key: Key, pose: PoseSection) -> tuple[np.ndarray, np.ndarray]:
+        R = np.eye(3)
+        if pose.rpy is not None and pose.quat_wxyz is not None:
+            self._problem(key, "give rpy or quat_wxyz, not both")
+        elif pose.rpy is not None:
+            R = rotation_from_rpy(pose.rpy)
+        elif pose.quat_wxyz is not None:
+            length = np.linalg.norm(pose.quat_wxyz)
+            if abs(length - 1) > 1e-4:
+                self._problem((*key, "quat_wxyz"), f"the quaternion has the length {length:.6g}; expected 1")
+            else:
+                R = rotation_from_quat(pose.quat_wxyz)
+        return R, np.array(pose.xyz, float)
+
+    def limits(self, assembly: Assembly) -> JointLimits:
+        """Return the URDF's limits with the file's own in their places."""
+        arrays = {name: getattr(assembly.limits, name).copy() for name in ("lower", "upper", "velocity", "torque")}
+        for joint, section in self.section.limits.items():
+            i = assembly.joint_names.index(joint)
+            for name, array in arrays.items():
+                value = getattr(section, name)
+                if value is not None:
+                    array[i] = value
+            if arrays["lower"][i] > arrays["upper"][i]:
+                message = f"lower limit {arrays['lower'][i]:g} is above the upper limit {arrays['upper'][i]:g}"
+                self._problem(("limits", joint), message)
+        for array in arrays.values():
+            array.flags.writeable = False
+        return JointLimits(**arrays)
+
+    def patches(self) -> dict[str, Patch]:
+        """Return the patches."""
+        return {name: patch for name, s in self.section.patches.items() if (patch := self._patch(name, s)) is not None}
+
+    def _patch(self, name: str, section: PatchSection) -> Patch | None:
+        key = ("patches", name)
+        exists = self._link((*key, "link"), section.link)
+        if name in self.model.links:
+            self._problem(key, "a link has the same name; both are frames of the robot")
+        R, p = self._pose((*key, "pose"), section.pose)
+        polygon: np.ndarray | None = np.zeros((1, 2))
+        if section.kind == "surface":
+            if section.polygon is None or len(section.polygon) < 2:
+                self._problem(key, "a surface patch needs a polygon of 2 corners (an edge) or more")
+                return None
+            polygon = convex_corners(np.array(section.polygon))
+            if polygon is None:
+                self._problem((*key, "polygon"), "the corners should be distinct and go round a convex polygon")
+                return None
+        elif section.polygon is not None:
+            self._problem((*key, "polygon"), f"a {section.kind} patch has no polygon: it touches at its origin")
+        if section.kind == "grasp" and (section.max_force is None or section.max_moment is None):
+            self._problem(key, "a grasp needs max_force (N) and max_moment (N m)")
+        if section.kind != "grasp" and section.max_moment is not None:
+            self._problem((*key, "max_moment"), f"a {section.kind} patch has no max_moment: its polygon bounds it")
+        if not exists or polygon is None:
+            return None
+        for array in (polygon, R, p):
+            array.flags.writeable = False
+        infinite = float("inf")
+        force, moment = section.max_force or infinite, section.max_moment or infinite
+        limb = section.limb or section.link
+        return Patch(name, section.link, limb, section.kind, polygon, R, p, force, moment)
+
+    def patch_frames(self, assembly: Assembly, patches: dict[str, Patch]) -> dict[str, tuple[int, np.ndarray]]:
+        """Return each patch's body and pose there."""
+        frames = {}
+        for name, patch in patches.items():
+            body, offset = assembly.frames[patch.link]
+            R, p = offset[:9].reshape(3, 3), offset[9:]
+            frames[name] = body, frame_offset(R @ patch.R, R @ patch.p + p)
+        return frames
+
+    def postures(self, assembly: Assembly, limits: JointLimits) -> dict[str, np.ndarray]:
+        """Return the postures as ``q`` (nq,)."""
+        index = {name: i for i, name in enumerate(assembly.joint_names)}
+        table = {}
+        for name, section in self.section.postures.items():
+            key: Key = ("postures", name)
+            q = np.zeros(7 + len(index))
+            R, q[:3] = self._pose((*key, "base"), section.base)
+            q[3:7] = quat_from_rotation(R)
+            for joint, value in section.joints.items():
+                if joint in index:
+                    q[7 + index[joint]] = value
+                elif self._moving((*key, "joints", joint), joint) and value != self.section.locked.get(joint):
+                    message = f"joint {joint!r} is locked at {self.section.locked[joint]:g}"
+                    self._problem((*key, "joints", joint), message)
+            for joint, i in index.items():
+                if not limits.lower[i] - 1e-9 <= q[7 + i] <= limits.upper[i] + 1e-9:
+                    message = f"joint {joint} = {q[7 + i]:.6g}, outside [{limits.lower[i]:g}, {limits.upper[i]:g}]"
+                    where = (*key, "joints", joint) if joint in section.joints else key
+                    self._problem(where, message)
+            q.flags.writeable = False
+            table[name] = q
+        return table

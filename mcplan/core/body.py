@@ -90,12 +90,10 @@ def place_body(tree, q, work, i):
             + z * joint[i, ORIGIN + 2]
             + axis * slide
         )
-        if r == 0:
-            ax = axis * joint[i, MULTIPLIER]
-        elif r == 1:
-            ay = axis * joint[i, MULTIPLIER]
-        else:
-            az = axis * joint[i, MULTIPLIER]
+    m = joint[i, MULTIPLIER]  # the axis is the same after the turn, a = R u
+    ax = m * (work[i, POSE] * ux + work[i, POSE + 1] * uy + work[i, POSE + 2] * uz)
+    ay = m * (work[i, POSE + 3] * ux + work[i, POSE + 4] * uy + work[i, POSE + 5] * uz)
+    az = m * (work[i, POSE + 6] * ux + work[i, POSE + 7] * uy + work[i, POSE + 8] * uz)
     d = tree.topology[i, DEGREE]
     if revolute:
         px, py, pz = work[i, POSE + 9], work[i, POSE + 10], work[i, POSE + 11]

@@ -2,7 +2,7 @@
 
 from mcplan.core.body import move_base, move_body, place_base, place_body
 from mcplan.core.jit import jit_algebra
-from mcplan.core.tree import ACCELERATION, DEGREE, ORIGIN, PARENT, POSE, SCREW, VELOCITY, V
+from mcplan.core.tree import ACCELERATION, DEGREE, HANDLE, ORIGIN, PARENT, POSE, SCREW, VELOCITY, V
 
 
 @jit_algebra
@@ -11,6 +11,21 @@ def place_bodies(tree, q, work):
     place_base(q, work)
     for i in range(1, len(tree.topology)):
         place_body(tree, q, work, i)
+
+
+@jit_algebra
+def place_path(tree, q, work, body):
+    """Fill pose and screw of the bodies from the base to ``body`` only; their list is kept in the column ``HANDLE``."""
+    place_base(q, work)
+    depth = 0
+    i = body
+    while i > 0:
+        work[depth, HANDLE] = i
+        depth += 1
+        i = tree.topology[i, PARENT]
+    for k in range(depth - 1, -1, -1):
+        place_body(tree, q, work, int(work[k, HANDLE]))
+    return depth
 
 
 @jit_algebra
@@ -83,7 +98,7 @@ def frame_pose(tree, q, body, offset, work, X):
     body : index of the body that carries the frame
     offset : (12,) rotation (row-major) and position of the frame in the body's frame
     """
-    place_bodies(tree, q, work)
+    place_path(tree, q, work, body)
     x, y, z = frame_arm(work, body, offset)
     X[0, 3] = q[0] + x
     X[1, 3] = q[1] + y
@@ -102,7 +117,7 @@ def frame_pose(tree, q, body, offset, work, X):
 @jit_algebra
 def frame_jacobian(tree, q, body, offset, work, J):
     """Jacobian J (6, nv): ``J v`` is the frame's linear and angular velocity."""
-    place_bodies(tree, q, work)
+    place_path(tree, q, work, body)
     x, y, z = frame_arm(work, body, offset)
     fill_frame_jacobian(tree, work, body, x, y, z, J)
 
@@ -110,10 +125,8 @@ def frame_jacobian(tree, q, body, offset, work, J):
 @jit_algebra
 def frame_bias_acceleration(tree, q, v, body, offset, work, a):
     """Classical acceleration ``a = Jdot v`` (6,) of a frame at zero vd."""
-    place_base(q, work)
     move_base(v, v, 0.0, 0.0, work)
-    for i in range(1, len(tree.topology)):
-        place_body(tree, q, work, i)
-        move_body(tree, v, v, 0.0, work, i)
+    for k in range(place_path(tree, q, work, body) - 1, -1, -1):
+        move_body(tree, v, v, 0.0, work, int(work[k, HANDLE]))
     x, y, z = frame_arm(work, body, offset)
     fill_frame_motion(work, body, x, y, z, a, a)

@@ -74,3 +74,8 @@ DEGREES = (6, 1, 1)
 def workspace(tree: Tree) -> Workspace:
     """Allocate the scratch space for a tree: one row per body and per degree of freedom, whichever are more."""
     return np.zeros((len(tree.topology) + 5, WORK_COLUMNS))
+
+
+def workspaces(tree: Tree, chunks: int) -> np.ndarray:
+    """Allocate one workspace per chunk of a batch (chunks, rows, columns)."""
+    return np.zeros((chunks, *workspace(tree).shape))

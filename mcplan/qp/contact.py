@@ -1,0 +1,165 @@
+"""A contact as the whole-body program sees it: what it forbids to accelerate, and the forces that it can bear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcplan.errors import InputError
+from mcplan.model.terms import Terms
+from mcplan.qp.rotation_error import rotation_error
+
+if TYPE_CHECKING:
+    from mcplan.scene.contact import Contact
+
+Array = NDArray[np.float64]
+
+SMALLEST_FRICTION = 1e-3
+"""Below, a point's force would have to exceed what the rows' inner margin leaves it."""
+
+
+@dataclass(frozen=True)
+class ContactShape:
+    """What two contacts must share to be solved by the same declared problem."""
+
+    grasp: bool
+    points: int  # contact points; 1 for a grasp
+    rows: int  # constrained directions
+    released: int  # directions in which the forces must vanish although the points could bear some
+    faces: int  # of the friction pyramid
+    pyramid: str  # inscribed or circumscribed
+    selection: tuple[float, ...]  # of a grasp: its wrench is selection' x unknowns
+
+    @property
+    def unknowns(self) -> int:
+        """Number of force unknowns."""
+        return self.rows if self.grasp else 3 * self.points
+
+    @property
+    def wrench_basis(self) -> Array:
+        """(6, rows) wrench in patch axes of each unknown of a grasp."""
+        return np.array(self.selection).reshape(self.rows, 6).T
+
+
+class ContactConstraint:
+    """Contact at a patch: ``S R' (J vd + Jdot v) = S (kp e - kd V)`` and forces within their cone.
+
+    ``S`` selects the constrained directions in patch axes, ``e = (R'(p* - p), R' log(R* R'))`` is the drift from the
+    place of the contact, ``V`` the patch's velocity in its axes. The unknowns of a ``surface`` or ``point`` contact are
+    the forces of its points along the contact's axes ``(t1, t2, n)``; those of a grasp its wrench in patch axes
+    along the rows of ``S``.
+
+    Parameters
+    ----------
+    contact : resolved contact of the scene.
+    kp, kd : feedback on the drift, 1/s² and 1/s: one number, or (6,) in patch axes (linear, angular; z is along the
+        normal).
+    min_force, max_force : bounds on the normal force of the whole contact, N. ``max_force`` comes on top of the
+        contact's own. For a grasp, ``max_force`` bounds the size of the force.
+    faces, pyramid : friction pyramid, see ``friction_pyramid``.
+
+    Attributes
+    ----------
+    R, p : place held; at first the contact's, may be changed, as may gains, bounds and ``friction``.
+    """
+
+    def __init__(
+        self,
+        contact: Contact,
+        kp: float | Array = 100.0,
+        kd: float | Array = 20.0,
+        min_force: float = 0.0,
+        max_force: float = np.inf,
+        faces: int = 8,
+        pyramid: str = "inscribed",
+    ):
+        self.contact = contact
+        self.patch = contact.patch
+        self.kp = np.array(np.broadcast_to(kp, 6), dtype=np.float64)
+        self.kd = np.array(np.broadcast_to(kd, 6), dtype=np.float64)
+        self.min_force, self.max_force = float(min_force), float(max_force)
+        self.friction = float(contact.friction)
+        self.R, self.p = np.array(contact.R, dtype=np.float64), np.array(contact.p, dtype=np.float64)
+        grasp = contact.kind == "grasp"
+        self.selection = np.array(contact.selection, dtype=np.float64)
+        self.axes = np.array(contact.axes, dtype=np.float64)
+        self.points = np.array(contact.points, dtype=np.float64)
+        self.max_moment = float(contact.max_moment) if contact.max_moment is not None else np.inf
+        self._own_max_force = float(contact.max_force) if contact.max_force is not None else np.inf
+        if not grasp and self.friction < SMALLEST_FRICTION:
+            raise InputError(f"contact of {self.patch}: friction {self.friction}, expected {SMALLEST_FRICTION} or more")
+        self._released = np.zeros((0, 6)) if grasp else self._directions_without_force()
+        self.shape = ContactShape(
+            grasp,
+            1 if grasp else len(self.points),
+            len(self.selection),
+            len(self._released),
+            faces,
+            pyramid,
+            tuple(self.selection.ravel()) if grasp else (),
+        )
+
+    def _directions_without_force(self) -> Array:
+        """Return the free motions (rows, patch axes) on which the point forces could work: there they must not."""
+        free = np.linalg.svd(self.selection)[2][len(self.selection) :]
+        U, s, _ = np.linalg.svd(free @ _rotate(self.R.T, self._wrench_map(self.R)), full_matrices=False)
+        return U[:, s > 1e-9].T @ free
+
+    def _wrench_map(self, R: Array) -> Array:
+        """Return (6, 3k): wrench at the patch origin, world axes, of the point forces."""
+        k = len(self.points)
+        arms = self.points @ R.T
+        G = np.empty((6, k, 3))
+        G[:3] = self.axes[:, None, :]
+        # cross product of each arm with each axis; np.cross costs ten times as much
+        t = self.axes
+        G[3] = arms[:, 1:2] * t[2] - arms[:, 2:3] * t[1]
+        G[4] = arms[:, 2:3] * t[0] - arms[:, 0:1] * t[2]
+        G[5] = arms[:, 0:1] * t[1] - arms[:, 1:2] * t[0]
+        return G.reshape(6, 3 * k)
+
+    @property
+    def limit(self) -> float:
+        """Largest normal force (grasp: size of the force) allowed now, N."""
+        return min(self.max_force, self._own_max_force)
+
+    def wrench_map(self, terms: Terms) -> Array:
+        """Return ``G (6, unknowns)``: the wrench at the patch origin, world axes, is ``G f``."""
+        R = terms.frame(self.patch).R
+        if self.shape.grasp:
+            return _rotate(R, self.selection.T)
+        return self._wrench_map(R)
+
+    def force_map(self, terms: Terms) -> Array:
+        """Return (nv, unknowns): the generalised force is this times the unknowns."""
+        return terms.frame(self.patch).J.T @ self.wrench_map(terms)
+
+    def rows(self, terms: Terms) -> tuple[Array, Array]:
+        """Return ``A (m, nv)`` and ``b (m,)`` of ``A vd = b``."""
+        frame = terms.frame(self.patch)
+        SR = np.hstack([self.selection[:, :3] @ frame.R.T, self.selection[:, 3:] @ frame.R.T])
+        drift, speed = np.empty(6), np.empty(6)
+        Rt = frame.R.T
+        drift[:3] = Rt @ (self.p - frame.p)
+        drift[3:] = Rt @ rotation_error(self.R, frame.R)
+        speed[:3] = Rt @ frame.velocity[:3]
+        speed[3:] = Rt @ frame.velocity[3:]
+        return SR @ frame.J, self.selection @ (self.kp * drift - self.kd * speed) - SR @ frame.bias
+
+    def release_rows(self, terms: Terms) -> Array:
+        """Return (released, unknowns): these combinations of the unknowns are zero."""
+        return self._released @ _rotate(terms.frame(self.patch).R.T, self.wrench_map(terms))
+
+    def point_forces(self, terms: Terms, f: Array) -> Array:
+        """Return (k, 3) forces of the environment on the robot, world axes, N (grasp: its force at the origin)."""
+        if self.shape.grasp:
+            return (self.wrench_map(terms)[:3] @ f).reshape(1, 3)
+        return f.reshape(-1, 3) @ self.axes.T
+
+
+def _rotate(R: Array, columns: Array) -> Array:
+    """Turn both halves of 6-vectors."""
+    return np.vstack([R @ columns[:3], R @ columns[3:]])

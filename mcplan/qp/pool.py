@@ -1,0 +1,38 @@
+"""One declared problem per structure, built once."""
+
+from collections.abc import Sequence
+
+from mcplan.qp.contact import ContactConstraint
+from mcplan.qp.declaration import Extra
+from mcplan.qp.settings import QPSettings
+from mcplan.qp.tasks.task import Task
+from mcplan.qp.whole_body import HasLimits, WholeBodyQP, structure_of
+
+
+class ProblemPool:
+    """Hands out the problem for the present contacts and tasks.
+
+    Patches and frames that call for the same rows share a problem (the left foot alone and the right foot alone do),
+    unless the user adds terms, which may name a patch.
+
+    Parameters
+    ----------
+    robot, settings, extra : as of ``WholeBodyQP``.
+    """
+
+    def __init__(self, robot: HasLimits, settings: QPSettings | None = None, extra: Extra | None = None):
+        self.robot, self.settings, self.extra = robot, settings or QPSettings(), extra
+        self._problems: dict[tuple, WholeBodyQP] = {}
+
+    def __len__(self) -> int:
+        return len(self._problems)
+
+    def get(self, contacts: Sequence[ContactConstraint], tasks: Sequence[Task]) -> WholeBodyQP:
+        """Return the problem, declared now if it is the first of its structure."""
+        structure = structure_of(self.robot, contacts, tasks, self.settings)
+        key: tuple = (structure.shapes, structure.task_rows)
+        if self.extra is not None:
+            key += (frozenset(contact.patch for contact in contacts), tuple(task.key for task in tasks))
+        if key not in self._problems:
+            self._problems[key] = WholeBodyQP(self.robot, contacts, tasks, self.settings, self.extra)
+        return self._problems[key]

@@ -1,0 +1,68 @@
+"""What a solved tick gives, and how right it is."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+SOLVED: Final = 0
+SLACK: Final = 1
+HOLD: Final = 2
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """How well a solution satisfies its problem.
+
+    Parameters
+    ----------
+    motion : largest entry of ``M vd + h - S' tau - sum J' w - tau_ext``, N or N m.
+    contact : largest error of the contact accelerations, m/s² or rad/s².
+    inequality : largest violation of a bound on forces, torques or accelerations (and of the user's constraints).
+    stationarity : largest entry of the Lagrangian's gradient relative to the largest of its terms; NaN when the solver
+        gave no multipliers or the user added terms.
+    """
+
+    motion: float
+    contact: float
+    inequality: float
+    stationarity: float = float("nan")
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Accelerations, torques and forces of one tick.
+
+    Parameters
+    ----------
+    status : 0 solved, 1 slack form, 2 damped hold.
+    vd : (nv,) time derivative of the velocity.
+    tau : (n,) joint torques.
+    forces : patch -> (k, 3) forces of the environment at the contact points, world axes, N.
+    wrenches : patch -> (6,) their wrench at the patch origin, world axes.
+    unknowns : patch -> force unknowns in the contact's axes, as the program knows them.
+    residuals : of the problem as declared, also in the slack form (which then says what was given up).
+    objective : value of the cost.
+    solve_time : s, clock time of ``solve``.
+    message : why the program as declared was not solved; empty if it was.
+    """
+
+    status: int
+    vd: Array
+    tau: Array
+    forces: dict[str, Array]
+    wrenches: dict[str, Array]
+    unknowns: dict[str, Array]
+    residuals: Residuals
+    objective: float
+    solve_time: float
+    message: str = ""
+    conflicts: tuple = field(default=())
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program was solved as declared."""
+        return self.status == SOLVED

@@ -22,7 +22,7 @@ from mcplan.sim.records import RobotRecord
 STANDARD_GRAVITY = np.array([0.0, 0.0, -9.81])
 """m/s², world axes."""
 
-CHUNK = 1024
+CHUNK = 2048
 """Samples treated at once: the links' states then stay in the cache."""
 
 

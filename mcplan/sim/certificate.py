@@ -1,0 +1,95 @@
+"""The certificate: what was checked of a run or a plan, what was found, and how much is allowed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+KEYS = (
+    "goal_reached",
+    "fell",
+    "eom_residual",
+    "integration_residual",
+    "friction_margin",
+    "friction_ratio",
+    "torque_ratio",
+    "velocity_ratio",
+    "position_margin",
+    "slip",
+    "clearance",
+    "solver_failures",
+)
+"""What ``report.json`` holds beside ``success`` and ``failures``."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the certificate.
+
+    Parameters
+    ----------
+    name : what was checked, in words.
+    value : what was found; None where nothing applies.
+    unit : of the value.
+    bound : what is allowed, as text (``<= 1e-06``); empty for a line that only informs.
+    passed : whether the value is allowed.
+    where : the place and time of the worst value.
+    failure : what is wrong, where, when and by how much; empty when the check passed.
+    """
+
+    name: str
+    value: float | None
+    unit: str
+    bound: str
+    passed: bool
+    where: str = ""
+    failure: str = ""
+
+    def row(self) -> tuple[str, str, str, str, str]:
+        """Return the columns of the line: verdict, name, value with unit, bound, where."""
+        verdict = ("pass" if self.passed else "FAIL") if self.bound else "-"
+        value = "none" if self.value is None else f"{self.value:.4g} {self.unit}".rstrip()
+        return verdict, self.name, value, self.bound, self.where
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of a verification.
+
+    Parameters
+    ----------
+    title : what was verified.
+    checks : the lines of the certificate.
+    values : the keys of ``report.json`` (``KEYS``); None where nothing applies.
+    """
+
+    title: str
+    checks: tuple[Check, ...]
+    values: dict[str, Any]
+
+    @property
+    def success(self) -> bool:
+        """Whether every check passed."""
+        return all(check.passed for check in self.checks)
+
+    @property
+    def failures(self) -> list[str]:
+        """What is wrong, one sentence each: what, where, when and by how much."""
+        return [check.failure or check.name for check in self.checks if not check.passed]
+
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """Return the certificate as a table: verdict, name, value, bound, where."""
+        return [check.row() for check in self.checks]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content of ``report.json``: plain numbers, flags and texts."""
+        return {"success": self.success, **{key: self.values.get(key) for key in KEYS}, "failures": self.failures}
+
+    def text(self) -> str:
+        """Return the certificate as text."""
+        rows = self.rows()
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        lines = [f"{self.title}: {'certificate holds' if self.success else 'CERTIFICATE BROKEN'}"]
+        for row in rows:
+            columns = "  ".join(cell.ljust(width) for cell, width in zip(row[:4], widths, strict=True))
+            lines.append(f"  {columns}  {row[4]}".rstrip())
+        lines += [f"  broken: {failure}" for failure in self.failures]
+        return "\n".join(lines)

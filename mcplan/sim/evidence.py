@@ -1,0 +1,137 @@
+"""What a verification recomputes once and judges many times."""
+
+from functools import cached_property
+
+import numpy as np
+
+from mcplan.sim.independent import Mechanism, rotation_vector
+from mcplan.sim.records import ContactRecord
+from mcplan.sim.run import Run
+from mcplan.sim.tolerances import BY_PHYSICS, SOFT, Tolerances
+
+NONE = -1
+"""Index of no contact."""
+
+
+class Evidence:
+    """A run, seen again through the independent dynamics.
+
+    Parameters
+    ----------
+    run : all numbers finite.
+    tolerances : by default those of the run's physics.
+    """
+
+    def __init__(self, run: Run, tolerances: Tolerances | None = None):
+        self.run, self.record = run, run.record
+        self.tolerances = tolerances or BY_PHYSICS.get(run.record.physics, SOFT)
+        self.mechanism = Mechanism(run.record.robot)
+        self.motion = self.mechanism.motion(run.q, run.v, run.vd, run.wrench, run.patches)
+        self.contacts: list[ContactRecord] = []
+        for stance in run.record.plan.stances:
+            self.contacts += [contact for contact in stance.contacts if contact not in self.contacts]
+        self.selections = [_projector(contact) for contact in self.contacts]
+        self.normals = np.array([np.array(contact.axes)[:, 2] for contact in self.contacts]).reshape(-1, 3)
+        self.grasps = np.array([contact.kind == "grasp" for contact in self.contacts], bool)
+        self.frictions = np.array([np.nan if c.friction is None else c.friction for c in self.contacts])
+
+    def time(self, k: int) -> str:
+        """Return the time of a sample as text."""
+        return f"t = {self.run.t[k]:.3f} s"
+
+    def coordinate(self, i: int) -> str:
+        """Return the name of a row of v."""
+        base = ("base x", "base y", "base z", "base rotation x", "base rotation y", "base rotation z")
+        return base[i] if i < 6 else self.record.joints[i - 6]
+
+    @cached_property
+    def intervals(self) -> list[tuple[int, int, int, int]]:
+        """Every time that a patch is in contact: (patch, first sample, sample after the last, planned contact)."""
+        found = []
+        for column, patch in enumerate(self.run.patches):
+            on = np.concatenate([[False], self.run.active[:, column], [False]])
+            edges = np.flatnonzero(on[1:] != on[:-1])
+            for first, end in zip(edges[::2], edges[1::2], strict=True):
+                found.append((column, int(first), int(end), self._planned(patch, int(first), int(end))))
+        return found
+
+    @cached_property
+    def target(self) -> np.ndarray:
+        """Planned contact of each patch at each sample, (N, P) index into ``contacts``, or NONE."""
+        target = np.full(self.run.active.shape, NONE)
+        for column, first, end, contact in self.intervals:
+            target[first:end, column] = contact
+        return target
+
+    def error(
+        self, column: int, rows: slice, R: np.ndarray, p: np.ndarray, contact: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Distance (m) and angle (rad) of a patch from a pose (R, p), in the directions that the contact constrains."""
+        name = self.run.patches[column]
+        linear = (self.motion.p[name][rows] - p) @ R
+        angular = rotation_vector(R.T @ self.motion.R[name][rows])
+        e = np.concatenate([linear, angular], axis=1)
+        if contact != NONE:
+            e = e @ self.selections[contact]
+        return np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1)
+
+    def planned_error(self, column: int, rows: slice, contact: int) -> tuple[np.ndarray, np.ndarray]:
+        """Distance (m) and angle (rad) of a patch from a planned contact."""
+        record = self.contacts[contact]
+        return self.error(column, rows, np.array(record.R), np.array(record.p), contact)
+
+    @cached_property
+    def point_sample(self) -> np.ndarray:
+        """Sample of every contact point, (K,)."""
+        return self.run.point_sample()
+
+    @cached_property
+    def point_target(self) -> np.ndarray:
+        """Planned contact of every contact point, (K,) index into ``contacts``, or NONE."""
+        if not self.run.patches:
+            return np.full(len(self.run.point_patch), NONE)
+        patch = self.run.point_patch
+        return np.where(patch >= 0, self.target[self.point_sample, np.maximum(patch, 0)], NONE)
+
+    @cached_property
+    def point_split(self) -> tuple[np.ndarray, np.ndarray]:
+        """Normal and tangential part of every point's force, (K,), (K,) N; the plan's normal where there is one."""
+        run, target = self.run, self.point_target
+        normal = run.point_normal.copy()
+        planned = target != NONE
+        normal[planned] = self.normals[target[planned]]
+        fn = np.sum(run.point_force * normal, axis=1)
+        return fn, np.linalg.norm(run.point_force - fn[:, None] * normal, axis=1)
+
+    def point_name(self, i: int) -> str:
+        """Return a contact point as text: which one, and when."""
+        k, patch = int(self.point_sample[i]), int(self.run.point_patch[i])
+        if patch < 0:
+            names = [*self.record.links, *self.record.objects]
+            return f"{names[self.run.point_link[i]]} at {self.time(k)}"
+        first = int(self.run.point_start[k])
+        number = int(np.count_nonzero(self.run.point_patch[first:i] == patch))
+        return f"point {number} of {self.run.patches[patch]} at {self.time(k)}"
+
+    def _planned(self, patch: str, first: int, end: int) -> int:
+        """Planned contact that a patch made when it touched: of the stances around that time, the nearest place."""
+        stances = self.record.plan.stances
+        near = [self.record.phases[i].stance for i in np.unique(self.run.phase[first:end])]
+        known = [i for i in near if i is not None]
+        chosen = stances[max(min(known) - 1, 0) : max(known) + 2] if known and None not in near else stances
+        options = [s.contact(patch) for s in chosen if s.contact(patch)] or [s.contact(patch) for s in stances]
+        best, nearest = NONE, np.inf
+        for contact in options:
+            if contact is None:
+                continue
+            index, column = self.contacts.index(contact), self.run.patches.index(patch)
+            distance, angle = self.planned_error(column, slice(first, first + 1), index)
+            if best == NONE or distance[0] + 0.1 * angle[0] < nearest:
+                best, nearest = index, float(distance[0] + 0.1 * angle[0])
+        return best
+
+
+def _projector(contact: ContactRecord) -> np.ndarray:
+    """``S' S``: onto the constrained directions, patch axes."""
+    S = np.array(contact.selection).reshape(-1, 6)
+    return S.T @ S

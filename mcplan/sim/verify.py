@@ -1,0 +1,106 @@
+"""Verification: everything that a run claims is computed again, by another path, and judged.
+
+Only the file is needed: the robot, the scenario and the plan are in it. The controller and its kernels are not used.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mcplan.sim.certificate import Check, Report
+from mcplan.sim.contact_checks import force_checks
+from mcplan.sim.evidence import Evidence
+from mcplan.sim.motion_checks import motion_checks
+from mcplan.sim.place_checks import place_checks
+from mcplan.sim.run import HOLD, SLACK, Run
+from mcplan.sim.run_file import load_run
+from mcplan.sim.tolerances import Tolerances
+
+
+def verify(run: Run | str | Path, tolerances: Tolerances | None = None) -> Report:
+    """Verify a run.
+
+    Parameters
+    ----------
+    run : Run, or the path of ``run.npz`` or of its directory.
+    tolerances : allowed deviations; by default those of the run's physics.
+
+    Raises
+    ------
+    RunError
+        The file cannot be read.
+    """
+    if not isinstance(run, Run):
+        run = load_run(run)
+    with np.errstate(all="ignore"):  # a tampered run may hold any number; what is not a number fails its check
+        return _judge(run, tolerances)
+
+
+def _judge(run: Run, tolerances: Tolerances | None) -> Report:
+    count, finite = _finite(run)
+    checks = [finite]
+    if count:
+        evidence = Evidence(run if count == len(run) else first_samples(run, count), tolerances)
+        checks += [*motion_checks(evidence), *force_checks(evidence), *place_checks(evidence)]
+    checks.append(_solver(run))
+    found = {check.name: check for check in checks}
+
+    def value(name: str) -> Any:
+        return found[name].value if name in found else None
+
+    values = {
+        "goal_reached": found["goal reached"].passed and finite.passed if count else False,
+        "fell": not found["fall"].passed if count else None,
+        "eom_residual": value("equation of motion"),
+        "integration_residual": value("integration identity"),
+        "friction_margin": value("friction margin"),
+        "friction_ratio": value("friction ratio"),
+        "torque_ratio": value("torque"),
+        "velocity_ratio": value("velocity"),
+        "position_margin": value("position"),
+        "slip": value("slip"),
+        "clearance": None,
+        "solver_failures": int(np.count_nonzero((run.qp_status == SLACK) | (run.qp_status == HOLD))),
+    }
+    name = run.record.scenario.document.get("name") or run.record.robot.name
+    title = f"{name}, {run.record.physics}, {len(run)} samples, {run.t[-1] - run.t[0] + run.dt:.3f} s"
+    return Report(title, tuple(checks), {key: _json_number(item) for key, item in values.items()})
+
+
+def first_samples(run: Run, count: int) -> Run:
+    """Return the run up to a sample."""
+    points = int(run.point_start[count])
+    arrays = {}
+    for name, array in run.arrays().items():
+        end = count + 1 if name == "point_start" else points if name.startswith("point_") else count
+        arrays[name] = array[:end]
+    return replace(run, **arrays)  # type: ignore[arg-type]
+
+
+def _finite(run: Run) -> tuple[int, Check]:
+    """How many samples from the first on can be judged: all numbers finite, the base's quaternion not zero."""
+    count, failure = len(run), ""
+    sample = run.point_sample()
+    for name, array in run.arrays().items():
+        bad = ~np.isfinite(array.reshape(len(array), int(np.prod(array.shape[1:])))).all(axis=1)
+        if name == "q":
+            bad |= ~(np.abs(np.linalg.norm(array[:, 3:7], axis=1) - 1) < 0.5)
+        if bad.any():
+            i = int(np.flatnonzero(bad)[0])
+            k = int(sample[i]) if name.startswith("point_") else i
+            if k < count:
+                count, failure = k, f"{name} is not a number at t = {run.t[k]:.3f} s (sample {k})"
+    return count, Check("all numbers finite", None, "", "yes", not failure, "", failure)
+
+
+def _solver(run: Run) -> Check:
+    slack, hold = int(np.count_nonzero(run.qp_status == SLACK)), int(np.count_nonzero(run.qp_status == HOLD))
+    where = f"{slack} in slack form, {hold} held" if slack or hold else ""
+    return Check("solver failures", float(slack + hold), "", "", True, where)
+
+
+def _json_number(value: Any) -> Any:
+    """Turn what JSON cannot say into null."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value

@@ -1,0 +1,194 @@
+"""Kernels that turn parameter values into a condensed dense QP, by a program fixed per structure.
+
+With ``values`` the data of ``minimise 1/2 x'Px + q'x, A_e x + b_e = 0, l <= A_r x <= u``, equalities give some
+variables as ``x_g = T z + t``, with ``z`` the kept ones. In those,
+
+    minimise   1/2 z'H z + g'z     subject to   l - s <= G z <= u - s.
+
+The parts of ``program`` and ``work`` are those of condense_layout.
+"""
+
+from mcplan.core import condense_layout as lay
+from mcplan.core.condense_layout import part, section
+from mcplan.core.jit import jit, jit_algebra
+
+
+@jit
+def gather(program, work, theta):
+    """Compute the numbers of the data that depend on parameters: ``values = S theta``."""
+    rows = section(program, lay.GATHER_ROWS)
+    pointer = section(program, lay.GATHER_POINTER)
+    columns = section(program, lay.GATHER_COLUMNS)
+    coefficients = part(program, work, lay.COEFFICIENTS)
+    values = part(program, work, lay.VALUES)
+    for i in range(rows.size):
+        total = 0.0
+        for k in range(pointer[i], pointer[i + 1]):
+            total += coefficients[k] * theta[columns[k]]
+        values[rows[i]] = total
+
+
+@jit
+def substitute(program, work):
+    """Compute ``T`` and ``t``: ``x_j = -(b_r + sum a_rk x_k) / a_rj`` in the order of the substitutions."""
+    sizes = section(program, lay.SIZES)
+    kept, given = sizes[lay.KEPT], sizes[lay.GIVEN]
+    pivot, rhs = section(program, lay.GIVEN_PIVOT), section(program, lay.GIVEN_RHS)
+    pointer = section(program, lay.GIVEN_POINTER)
+    position, reference = section(program, lay.GIVEN_POSITION), section(program, lay.GIVEN_REFERENCE)
+    support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
+    values = part(program, work, lay.VALUES)
+    T = part(program, work, lay.T).reshape((given, kept))
+    t = part(program, work, lay.T0)
+    for e in range(given):
+        scale = -1.0 / values[pivot[e]]
+        for k in range(support_pointer[e], support_pointer[e + 1]):
+            T[e, support[k]] = 0.0
+        offset = scale * values[rhs[e]]
+        for k in range(pointer[e], pointer[e + 1]):
+            a = scale * values[position[k]]
+            r = reference[k]
+            if r >= 0:
+                T[e, r] += a
+            else:
+                r = -r - 1
+                offset += a * t[r]
+                for c in range(support_pointer[r], support_pointer[r + 1]):
+                    T[e, support[c]] += a * T[r, support[c]]
+        t[e] = offset
+
+
+@jit_algebra
+def condense_cost(program, work):
+    """Compute the upper triangle of ``H`` and ``g``: ``H = [I; T]' P [I; T]``, ``g = [I; T]' (P [0; t] + q)``."""
+    sizes = section(program, lay.SIZES)
+    size, kept, given = sizes[lay.SIZE], sizes[lay.KEPT], sizes[lay.GIVEN]
+    values = part(program, work, lay.VALUES)
+    support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
+    reference = section(program, lay.REFERENCE)
+    T = part(program, work, lay.T).reshape((given, kept))
+    t = part(program, work, lay.T0)
+    H = part(program, work, lay.H).reshape((kept, kept))
+    g = part(program, work, lay.G)
+    y = part(program, work, lay.SCRATCH)
+    for i in range(kept):
+        g[i] = 0.0
+        for j in range(i, kept):
+            H[i, j] = 0.0
+    linear = sizes[lay.Q]
+    for i in range(size):
+        q, r = values[linear + i], reference[i]
+        if q != 0.0:
+            if r >= 0:
+                g[r] += q
+            else:
+                e = -r - 1
+                for k in range(support_pointer[e], support_pointer[e + 1]):
+                    g[support[k]] += q * T[e, support[k]]
+    wide, wide_position = section(program, lay.WIDE), section(program, lay.WIDE_POSITION)
+    _add_wide(wide, wide_position, values, T, t, H, g)
+    owner, pointer = section(program, lay.COST_REFERENCE), section(program, lay.COST_POINTER)
+    position, other = section(program, lay.COST_POSITION), section(program, lay.COST_OTHER)
+    for i in range(owner.size):
+        r, first, last = owner[i], pointer[i], pointer[i + 1]
+        if last - first == 1 and other[first] == r:  # only the diagonal
+            p = values[position[first]]
+            if r >= 0:
+                H[r, r] += p
+            else:
+                e = -r - 1
+                for k in range(support_pointer[e], support_pointer[e + 1]):
+                    a = support[k]
+                    scaled = p * T[e, a]
+                    g[a] += scaled * t[e]
+                    for c in range(k, support_pointer[e + 1]):
+                        H[a, support[c]] += scaled * T[e, support[c]]
+            continue
+        for k in range(kept):
+            y[k] = 0.0
+        constant = 0.0
+        for k in range(first, last):  # y = row of P times [I; T]
+            p, s = values[position[k]], other[k]
+            if s >= 0:
+                y[s] += p
+            else:
+                e = -s - 1
+                constant += p * t[e]
+                for c in range(support_pointer[e], support_pointer[e + 1]):
+                    y[support[c]] += p * T[e, support[c]]
+        if r >= 0:
+            g[r] += constant
+            for j in range(r, kept):
+                H[r, j] += y[j]
+        else:
+            e = -r - 1
+            for k in range(support_pointer[e], support_pointer[e + 1]):
+                a = support[k]
+                factor = T[e, a]
+                g[a] += factor * constant
+                for j in range(a, kept):
+                    H[a, j] += factor * y[j]
+
+
+@jit_algebra
+def _add_wide(wide, position, values, T, t, H, g):
+    """Add ``sum p_e T_e' T_e`` to ``H`` and ``sum p_e t_e T_e'`` to ``g``, four rows of ``T`` per sweep over ``H``."""
+    kept = H.shape[0]
+    count = wide.size
+    i = 0
+    while i + 4 <= count:
+        e0, e1, e2, e3 = wide[i], wide[i + 1], wide[i + 2], wide[i + 3]
+        p0, p1, p2, p3 = values[position[i]], values[position[i + 1]], values[position[i + 2]], values[position[i + 3]]
+        for a in range(kept):
+            f0, f1, f2, f3 = p0 * T[e0, a], p1 * T[e1, a], p2 * T[e2, a], p3 * T[e3, a]
+            g[a] += f0 * t[e0] + f1 * t[e1] + f2 * t[e2] + f3 * t[e3]
+            for b in range(a, kept):
+                H[a, b] += f0 * T[e0, b] + f1 * T[e1, b] + f2 * T[e2, b] + f3 * T[e3, b]
+        i += 4
+    while i < count:
+        e = wide[i]
+        p = values[position[i]]
+        for a in range(kept):
+            f = p * T[e, a]
+            g[a] += f * t[e]
+            for b in range(a, kept):
+                H[a, b] += f * T[e, b]
+        i += 1
+
+
+@jit
+def condense_rows(program, work):
+    """Compute ``G'`` (one column per row), the shifts ``s`` and the bounds ``l - s``, ``u - s``."""
+    sizes = section(program, lay.SIZES)
+    kept, given, rows = sizes[lay.KEPT], sizes[lay.GIVEN], sizes[lay.ROWS]
+    values = part(program, work, lay.VALUES)
+    pointer = section(program, lay.ROW_POINTER)
+    position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
+    support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
+    limit_pointer, limit = section(program, lay.LIMIT_POINTER), section(program, lay.LIMIT_POSITION)
+    factors = part(program, work, lay.FACTORS)
+    T = part(program, work, lay.T).reshape((given, kept))
+    t = part(program, work, lay.T0)
+    columns = part(program, work, lay.COLUMNS)
+    lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
+    for k in range(columns.size):
+        columns[k] = 0.0
+    for i in range(rows):
+        shift = 0.0
+        for k in range(pointer[i], pointer[i + 1]):
+            a = values[position[k]] if position[k] >= 0 else 1.0
+            r = reference[k]
+            if r >= 0:
+                columns[r * rows + i] += a
+            else:
+                e = -r - 1
+                shift += a * t[e]
+                for c in range(support_pointer[e], support_pointer[e + 1]):
+                    columns[support[c] * rows + i] += a * T[e, support[c]]
+        low, high = -lay.BIG, lay.BIG
+        for k in range(limit_pointer[2 * i], limit_pointer[2 * i + 1]):
+            low = max(low, factors[k] * values[limit[k]])
+        for k in range(limit_pointer[2 * i + 1], limit_pointer[2 * i + 2]):
+            high = min(high, factors[k] * values[limit[k]])
+        lower[i] = low - shift if low > -lay.BIG else -lay.BIG
+        upper[i] = high - shift if high < lay.BIG else lay.BIG

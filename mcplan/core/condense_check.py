@@ -1,0 +1,183 @@
+"""From the solution of the condensed QP back to all variables and multipliers, and the residuals on the whole QP.
+
+The Lagrangian is ``1/2 x'Px + q'x + y_e'(A_e x + b_e) - y_i'(A_i x + b_i) - y_l'(x - lower) + y_u'(x - upper)`` with
+``y_i, y_l, y_u >= 0``. The multiplier of an equality that gave ``x_j`` follows from stationarity in ``x_j``.
+"""
+
+from mcplan.core import condense_layout as lay
+from mcplan.core.condense_layout import part, section
+from mcplan.core.jit import jit
+
+EQUALITY, INEQUALITY, STATIONARITY, COMPLEMENTARITY, OBJECTIVE = range(5)
+"""Entries of RESIDUAL. The first three are the largest over the rows, each relative to 1 plus the sum of the magnitudes
+of its terms; the fourth is ``sum y s`` relative to 1 plus the sum of the magnitudes of the objective's terms."""
+
+
+@jit
+def back_transform(program, work, u, multiplier):
+    """Compute ``z = U^-1 (u - v)`` and turn the multipliers of unit rows into those of the rows, in place."""
+    sizes = section(program, lay.SIZES)
+    kept, rows = sizes[lay.KEPT], sizes[lay.ROWS]
+    U = part(program, work, lay.H).reshape((kept, kept))
+    v, z = part(program, work, lay.V), part(program, work, lay.Z)
+    length = part(program, work, lay.LENGTH)
+    for i in range(kept - 1, -1, -1):
+        total = u[i] - v[i]
+        for j in range(i + 1, kept):
+            total -= U[i, j] * z[j]
+        z[i] = total / U[i, i]
+    for i in range(rows):
+        multiplier[i] /= length[i]
+
+
+@jit
+def recover(program, work, multiplier):
+    """Compute ``x`` and all multipliers from ``z`` and the rows' multipliers (positive at the upper bound)."""
+    sizes = section(program, lay.SIZES)
+    size, kept, given, rows = sizes[lay.SIZE], sizes[lay.KEPT], sizes[lay.GIVEN], sizes[lay.ROWS]
+    equalities = sizes[lay.EQUALITIES]
+    values = part(program, work, lay.VALUES)
+    T = part(program, work, lay.T).reshape((given, kept))
+    t, z, x = part(program, work, lay.T0), part(program, work, lay.Z), part(program, work, lay.X)
+    dual = part(program, work, lay.DUAL)
+    reference = section(program, lay.REFERENCE)
+    support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
+    for i in range(size):
+        r = reference[i]
+        if r >= 0:
+            x[i] = z[r]
+        else:
+            e = -r - 1
+            total = t[e]
+            for k in range(support_pointer[e], support_pointer[e + 1]):
+                total += T[e, support[k]] * z[support[k]]
+            x[i] = total
+    for i in range(dual.size):
+        dual[i] = 0.0
+    pointer, position = section(program, lay.LIMIT_POINTER), section(program, lay.LIMIT_POSITION)
+    owner = section(program, lay.LIMIT_DUAL)
+    factors = part(program, work, lay.FACTORS)
+    for i in range(rows):
+        if multiplier[i] == 0.0:
+            continue
+        first = pointer[2 * i] if multiplier[i] < 0.0 else pointer[2 * i + 1]
+        last = pointer[2 * i + 1] if multiplier[i] < 0.0 else pointer[2 * i + 2]
+        if first < last and owner[first] < equalities:  # an equality: lower and upper limit are the same
+            dual[owner[first]] = multiplier[i]
+            continue
+        sign = -1.0 if multiplier[i] < 0.0 else 1.0
+        best = first
+        for k in range(first + 1, last):
+            if sign * factors[k] * values[position[k]] < sign * factors[best] * values[position[best]]:
+                best = k
+        if first < last:
+            dual[owner[best]] = abs(factors[best] * multiplier[i])
+    _gradient(program, work)
+    gradient = part(program, work, lay.GRADIENT)
+    A_pointer, A_rows = section(program, lay.A_POINTER), section(program, lay.A_ROWS)
+    variable, row = section(program, lay.GIVEN_VARIABLE), section(program, lay.GIVEN_ROW)
+    pivot = section(program, lay.GIVEN_PIVOT)
+    for e in range(given - 1, -1, -1):
+        j = variable[e]
+        total = gradient[j]
+        for k in range(A_pointer[j], A_pointer[j + 1]):
+            if A_rows[k] < equalities:
+                total += values[k] * dual[A_rows[k]]
+        dual[row[e]] = -total / values[pivot[e]]
+
+
+@jit
+def _gradient(program, work):
+    """Compute the gradient of the Lagrangian without the equalities, and the sum of the magnitudes of its terms."""
+    sizes = section(program, lay.SIZES)
+    size, equalities = sizes[lay.SIZE], sizes[lay.EQUALITIES]
+    total_rows = equalities + sizes[lay.INEQUALITIES]
+    values, x = part(program, work, lay.VALUES), part(program, work, lay.X)
+    dual, gradient = part(program, work, lay.DUAL), part(program, work, lay.GRADIENT)
+    A_pointer, A_rows = section(program, lay.A_POINTER), section(program, lay.A_ROWS)
+    P_pointer, P_rows = section(program, lay.P_POINTER), section(program, lay.P_ROWS)
+    for j in range(size):
+        q = values[sizes[lay.Q] + j]
+        low, high = dual[total_rows + j], dual[total_rows + size + j]
+        total, magnitude = q - low + high, abs(q) + low + high
+        for k in range(P_pointer[j], P_pointer[j + 1]):
+            term = values[sizes[lay.P] + k] * x[P_rows[k]]
+            total += term
+            magnitude += abs(term)
+        for k in range(A_pointer[j], A_pointer[j + 1]):
+            if A_rows[k] >= equalities:
+                term = values[k] * dual[A_rows[k]]
+                total -= term
+                magnitude += abs(term)
+        gradient[j] = total
+        gradient[size + j] = magnitude
+
+
+@jit
+def check(program, work):
+    """Compute the residuals of ``x`` and the multipliers on the whole QP, and the objective."""
+    sizes = section(program, lay.SIZES)
+    size, equalities = sizes[lay.SIZE], sizes[lay.EQUALITIES]
+    rows = equalities + sizes[lay.INEQUALITIES]
+    values, x = part(program, work, lay.VALUES), part(program, work, lay.X)
+    dual, gradient = part(program, work, lay.DUAL), part(program, work, lay.GRADIENT)
+    activity, residual = part(program, work, lay.ACTIVITY), part(program, work, lay.RESIDUAL)
+    A_pointer, A_rows = section(program, lay.A_POINTER), section(program, lay.A_ROWS)
+    P_pointer, P_rows = section(program, lay.P_POINTER), section(program, lay.P_ROWS)
+    b = sizes[lay.B]
+    for i in range(rows):
+        activity[i] = values[b + i]
+        activity[rows + i] = 1.0 + abs(values[b + i])
+    objective = values[sizes[lay.D]]
+    scale = 1.0 + abs(objective)
+    stationarity, inequality, complementarity = 0.0, 0.0, 0.0
+    for j in range(size):
+        total, magnitude = gradient[j], 1.0 + gradient[size + j]
+        for k in range(A_pointer[j], A_pointer[j + 1]):
+            i = A_rows[k]
+            term = values[k] * x[j]
+            activity[i] += term
+            activity[rows + i] += abs(term)
+            if i < equalities:
+                term = values[k] * dual[i]
+                total += term
+                magnitude += abs(term)
+        stationarity = _worst(stationarity, abs(total) / magnitude)
+        product = 0.0
+        for k in range(P_pointer[j], P_pointer[j + 1]):
+            product += values[sizes[lay.P] + k] * x[P_rows[k]]
+        term = x[j] * (0.5 * product + values[sizes[lay.Q] + j])
+        objective += term
+        scale += abs(term)
+        low, high = values[sizes[lay.LOWER] + j], values[sizes[lay.UPPER] + j]
+        if low > -lay.BIG:
+            inequality = _worst(inequality, (low - x[j]) / (1.0 + abs(low)))
+            complementarity += dual[rows + j] * abs(x[j] - low)
+        if high < lay.BIG:
+            inequality = _worst(inequality, (x[j] - high) / (1.0 + abs(high)))
+            complementarity += dual[rows + size + j] * abs(high - x[j])
+    equality = 0.0
+    for i in range(rows):
+        if i < equalities:
+            equality = _worst(equality, abs(activity[i]) / activity[rows + i])
+        else:
+            if not activity[i] >= 0.0:
+                inequality = _worst(inequality, -activity[i] / activity[rows + i])
+            if dual[i] != 0.0:
+                complementarity += dual[i] * abs(activity[i])
+    residual[EQUALITY], residual[INEQUALITY], residual[STATIONARITY] = equality, inequality, stationarity
+    residual[COMPLEMENTARITY], residual[OBJECTIVE] = complementarity / scale, objective
+
+
+@jit
+def _worst(largest, value):
+    """Return the larger one; a NaN stays."""
+    return value if value > largest or value != value else largest
+
+
+@jit
+def finish(program, work, u, multiplier):
+    """Do all that follows the solver: variables, multipliers, residuals."""
+    back_transform(program, work, u, multiplier)
+    recover(program, work, multiplier)
+    check(program, work)

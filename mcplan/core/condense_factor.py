@@ -1,0 +1,127 @@
+"""From a dense QP with positive definite Hessian to a least-distance problem, as an active-set solver wants it.
+
+With ``H = U'U``, ``v = U^-T g`` and ``u = U z + v``,
+
+    minimise  1/2 |u|^2   subject to   l - s + G U^-1 v <= G U^-1 u <= u - s + G U^-1 v,
+
+with the rows of ``M = G U^-1`` scaled to unit length (Arnström, Bemporad, Axehill 2022, eq. 3).
+"""
+
+import math
+
+from mcplan.core import condense_layout as lay
+from mcplan.core.condense import condense_cost, condense_rows, gather, substitute
+from mcplan.core.condense_layout import part, section
+from mcplan.core.jit import jit, jit_algebra
+
+SINGULAR = 1
+"""Status of ``prepare``: the Hessian is not positive definite enough to be factored; H, g, G and bounds are ready."""
+
+RELATIVE_PIVOT = 1e-13
+
+
+@jit_algebra
+def factor(H):
+    """Replace the upper triangle of ``H`` by ``U`` with ``H = U'U``; return 1 when a pivot is not positive, else 0."""
+    n = H.shape[0]
+    for i in range(n):
+        diagonal = H[i, i]
+        k = 0
+        while k + 4 <= i:
+            c0, c1, c2, c3 = H[k, i], H[k + 1, i], H[k + 2, i], H[k + 3, i]
+            for j in range(i, n):
+                H[i, j] -= c0 * H[k, j] + c1 * H[k + 1, j] + c2 * H[k + 2, j] + c3 * H[k + 3, j]
+            k += 4
+        while k < i:
+            c0 = H[k, i]
+            for j in range(i, n):
+                H[i, j] -= c0 * H[k, j]
+            k += 1
+        if not H[i, i] > RELATIVE_PIVOT * diagonal:
+            return 1
+        scale = 1.0 / math.sqrt(H[i, i])
+        for j in range(i, n):
+            H[i, j] *= scale
+    return 0
+
+
+@jit_algebra
+def transform_rows(U, Y, prefix):
+    """Replace ``Y = G'`` by ``U^-T G'``; at step k only the leading ``prefix[k]`` columns of ``Y`` are non-zero."""
+    n = U.shape[0]
+    for i in range(n):
+        k = 0
+        while k + 4 <= i:
+            c0, c1, c2, c3 = U[k, i], U[k + 1, i], U[k + 2, i], U[k + 3, i]
+            for j in range(prefix[k + 3]):
+                Y[i, j] -= c0 * Y[k, j] + c1 * Y[k + 1, j] + c2 * Y[k + 2, j] + c3 * Y[k + 3, j]
+            k += 4
+        while k < i:
+            c0 = U[k, i]
+            for j in range(prefix[k]):
+                Y[i, j] -= c0 * Y[k, j]
+            k += 1
+        scale = 1.0 / U[i, i]
+        for j in range(prefix[i]):
+            Y[i, j] *= scale
+
+
+@jit_algebra
+def least_distance(U, g, Y, prefix, lower, upper, v, M, length, ldp_lower, ldp_upper):
+    """Form the unit rows ``M``, their former lengths, their bounds, and ``v``."""
+    n, rows = Y.shape
+    for i in range(n):
+        v[i] = g[i]
+    for k in range(n):
+        v[k] /= U[k, k]
+        for j in range(k + 1, n):
+            v[j] -= U[k, j] * v[k]
+    transform_rows(U, Y, prefix)
+    for j in range(rows):
+        length[j] = 0.0
+        ldp_lower[j] = 0.0
+    for i in range(n):
+        for j in range(rows):
+            length[j] += Y[i, j] * Y[i, j]
+            ldp_lower[j] += Y[i, j] * v[i]
+    for j in range(rows):
+        length[j] = math.sqrt(length[j])
+        if length[j] <= 1e-300:
+            length[j] = 1.0
+        scale = 1.0 / length[j]
+        offset = ldp_lower[j]
+        ldp_upper[j] = (upper[j] + offset) * scale if upper[j] < lay.BIG else lay.BIG
+        ldp_lower[j] = (lower[j] + offset) * scale if lower[j] > -lay.BIG else -lay.BIG
+        for i in range(n):
+            M[j, i] = Y[i, j] * scale
+
+
+@jit
+def prepare(program, work, theta):
+    """Condense the QP at ``theta`` and form its least-distance problem; return 0 or ``SINGULAR``."""
+    gather(program, work, theta)
+    substitute(program, work)
+    condense_cost(program, work)
+    condense_rows(program, work)
+    sizes = section(program, lay.SIZES)
+    kept, rows = sizes[lay.KEPT], sizes[lay.ROWS]
+    U = part(program, work, lay.H).reshape((kept, kept))
+    Y = part(program, work, lay.COLUMNS).reshape((kept, rows))
+    if factor(U):
+        return SINGULAR
+    least_distance(
+        U, part(program, work, lay.G), Y, section(program, lay.PREFIX),
+        part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER), part(program, work, lay.V),
+        part(program, work, lay.M).reshape((rows, kept)), part(program, work, lay.LENGTH),
+        part(program, work, lay.LDP_LOWER), part(program, work, lay.LDP_UPPER),
+    )  # fmt: skip
+    return 0
+
+
+@jit
+def condense(program, work, theta):
+    """Condense the QP at ``theta`` only: H (upper triangle), g, G' and the bounds."""
+    gather(program, work, theta)
+    substitute(program, work)
+    condense_cost(program, work)
+    condense_rows(program, work)

@@ -1,0 +1,93 @@
+"""Where the parts of a compiled QP's program and workspace are: one integer array and one float array.
+
+A call from Python pays for every array that it hands over; so the program (structure) is one int64 array that starts
+with the offsets of its sections, and the workspace is one float64 array with the offsets in section ``OFFSETS``.
+
+A *reference* to a variable is ``k >= 0`` for the k-th kept variable ``z_k``, and ``-e - 1`` for the e-th given one.
+"""
+
+from mcplan.core.jit import jit
+
+(
+    SIZES,  # SIZE .. LIMITS below
+    OFFSETS,  # first entry of each part of the workspace, and its length at the end
+    GATHER_ROWS,  # numbers of the data that depend on parameters
+    GATHER_POINTER,  # CSR pattern of S for those
+    GATHER_COLUMNS,
+    GIVEN_PIVOT,  # of each given variable: position of its pivot
+    GIVEN_RHS,  # position of b of its equality
+    GIVEN_POINTER,  # CSR: the other entries of that equality
+    GIVEN_POSITION,
+    GIVEN_REFERENCE,
+    SUPPORT_POINTER,  # CSR: columns of T that can be non-zero
+    SUPPORT,
+    WIDE,  # given variables with wide support whose only entry in P is on the diagonal
+    WIDE_POSITION,  # position of that entry
+    COST_REFERENCE,  # the other variables with entries in P
+    COST_POINTER,  # CSR: their rows of P
+    COST_POSITION,
+    COST_OTHER,  # reference of the column
+    REFERENCE,  # of each x: its reference
+    ROW_POINTER,  # CSR: left-hand sides of the rows
+    ROW_POSITION,  # position of the coefficient, -1 for the coefficient 1
+    ROW_REFERENCE,
+    LIMIT_POINTER,  # CSR, two segments per row: lower limits, then upper limits
+    LIMIT_POSITION,  # position of the number; its factor is in the workspace part FACTORS
+    LIMIT_DUAL,  # multiplier that belongs to it, in [rows of A, lower bounds, upper bounds]
+    PREFIX,  # PREFIX[k]: number of leading rows whose first non-zero column is at most k
+    GIVEN_ROW,  # equality of each given variable
+    GIVEN_VARIABLE,  # its index in x
+    A_POINTER,  # CSC pattern of A, as in the data
+    A_ROWS,
+    P_POINTER,  # CSC pattern of P
+    P_ROWS,
+    SECTIONS,
+) = range(33)
+"""Sections of the program."""
+
+SIZE, KEPT, GIVEN, ROWS, EQUALITIES, INEQUALITIES, B, P, Q, D, LOWER, UPPER = range(12)
+"""Entries of section SIZES: variables, kept ones, given ones, two-sided rows; rows of A; starts of blocks in VALUES."""
+
+(
+    COEFFICIENTS,  # of S, as GATHER_COLUMNS
+    FACTORS,  # of the limits, as LIMIT_POSITION
+    VALUES,  # the data of the QP
+    T,  # (given, kept) substitution x_g = T z + t
+    T0,  # (given,) t
+    H,  # (kept, kept) upper triangle, then its factor U, H = U'U
+    G,  # (kept,) gradient
+    SCRATCH,  # (4, kept)
+    COLUMNS,  # (kept, rows) G', then U^-T G'
+    M,  # (rows, kept) unit rows of G U^-1
+    LENGTH,  # (rows,) lengths of those rows before scaling
+    SHIFT,  # (rows,) s
+    ROW_LOWER,  # (rows,) bounds of G z
+    ROW_UPPER,
+    LDP_LOWER,  # (rows,) bounds of M u
+    LDP_UPPER,
+    V,  # (kept,) U^-T g
+    Z,  # (kept,)
+    X,  # (size,)
+    DUAL,  # (equalities + inequalities + 2 size,)
+    GRADIENT,  # (2, size) of the Lagrangian, and the sum of the magnitudes of its terms
+    ACTIVITY,  # (2, rows of A) A x + b, and the sum of the magnitudes of its terms
+    RESIDUAL,  # (8,) see condense_check
+    PARTS,
+) = range(24)
+"""Parts of the workspace."""
+
+BIG = 1e30
+"""Bounds at least as large as this are none."""
+
+
+@jit
+def section(program, which):
+    """Return one section of the program."""
+    return program[program[which] : program[which + 1]]
+
+
+@jit
+def part(program, work, which):
+    """Return one part of the workspace."""
+    start = program[OFFSETS] + which
+    return work[program[start] : program[start + 1]]

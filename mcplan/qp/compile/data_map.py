@@ -1,0 +1,178 @@
+"""CVXPY's own map from parameter values to the data of a QP, taken once per structure.
+
+In the cone form that CVXPY hands to QP solvers, with the parameter vector ``theta`` (matrices flattened in Fortran
+order, the last entry the constant 1), every number of
+
+    minimise    1/2 x'P x + q'x + d
+    subject to  A_e x + b_e = 0,   A_i x + b_i >= 0,   lower <= x <= upper
+
+is linear in ``theta``. ``DataMap`` holds those linear maps as one sparse matrix ``S``: ``values = S theta``, in the
+order ``A`` (by columns), ``b``, ``P`` (symmetrised, by columns), ``q``, ``d``, ``lower``, ``upper``.
+"""
+
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+import scipy.sparse as sp
+
+from mcplan.errors import InputError
+
+
+class CannotCompile(InputError):  # noqa: N818 - reads as the sentence that it is
+    """The problem is outside what can be compiled; the message says why. ``problem.solve()`` may still solve it."""
+
+
+@dataclass(frozen=True)
+class DataMap:
+    """The linear maps from ``theta`` to the data of the QP, and where each block sits in ``values``.
+
+    Parameters
+    ----------
+    S : (entries, parameters + 1) CSR; ``values = S theta``.
+    size : number of variables of the cone form.
+    equalities, inequalities : number of rows of ``A_e`` and ``A_i``.
+    A_indptr, A_indices : CSC pattern of ``A`` (equalities first); entry k of the pattern is ``values[k]``.
+    P_indptr, P_indices : CSC pattern of ``P``; entry k of the pattern is ``values[P + k]``.
+    b, P, q, d, lower, upper : first positions of the blocks in ``values``.
+    """
+
+    S: sp.csr_matrix
+    size: int
+    equalities: int
+    inequalities: int
+    A_indptr: np.ndarray
+    A_indices: np.ndarray
+    P_indptr: np.ndarray
+    P_indices: np.ndarray
+    b: int
+    P: int
+    q: int
+    d: int
+    lower: int
+    upper: int
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of ``A``."""
+        return self.equalities + self.inequalities
+
+    def is_constant(self, position: int) -> bool:
+        """Tell whether a number of the data does not depend on any parameter."""
+        S, last = self.S, self.S.shape[1] - 1
+        return bool(np.all(S.indices[S.indptr[position] : S.indptr[position + 1]] == last))
+
+    def constant(self, position: int) -> float:
+        """Return the value of a number of the data that depends on no parameter."""
+        return float(self.S.data[self.S.indptr[position] : self.S.indptr[position + 1]].sum())
+
+    def terms(self, position: int) -> tuple[tuple[int, float], ...]:
+        """Return the map of one number as sorted pairs (entry of ``theta``, coefficient)."""
+        S = self.S
+        span = slice(S.indptr[position], S.indptr[position + 1])
+        return tuple(sorted(zip(S.indices[span].tolist(), S.data[span].tolist(), strict=True)))
+
+
+def check_compilable(problem: cp.Problem) -> None:
+    """Raise ``CannotCompile`` with the reason if the problem is no DPP-compliant, continuous, convex QP."""
+    if problem.is_mixed_integer():
+        names = [v.name() for v in problem.variables() if v.attributes["boolean"] or v.attributes["integer"]]
+        raise CannotCompile(f"variables {', '.join(names)} are boolean or integer; only continuous QPs are compiled")
+    if not problem.variables():
+        raise CannotCompile("the problem has no variables")
+    if any(v.is_complex() for v in problem.variables() + problem.parameters()):
+        raise CannotCompile("complex variables or parameters are not compiled")
+    if not problem.is_dcp():
+        raise CannotCompile("the problem is not convex by CVXPY's rules (problem.is_dcp() is false)")
+    if not problem.is_dpp():
+        raise CannotCompile(
+            "the problem is not DPP: some term is not affine in the parameters, so its data have no fixed linear map "
+            "(a product of parameters, or a parametric weight times a squared parametric expression; introduce "
+            "a variable r == A @ x - b and square that)"
+        )
+    if not problem.is_qp():
+        raise CannotCompile("the problem is no QP: it needs second-order, exponential or semidefinite cones")
+
+
+def canonicalise(problem: cp.Problem):
+    """Return CVXPY's data, chain and inverse data for the QP form; parameters without a value get one meanwhile."""
+    check_compilable(problem)
+    generator = np.random.default_rng(0)
+    unset = [p for p in problem.parameters() if p.value is None]
+    try:
+        for parameter in unset:
+            parameter.value = parameter.project(generator.standard_normal(parameter.shape))
+        return problem.get_problem_data(cp.DAQP, enforce_dpp=True)
+    except (cp.error.DCPError, cp.error.DPPError, cp.error.SolverError) as error:
+        raise CannotCompile(f"CVXPY cannot bring the problem to QP form: {error}") from error
+    finally:
+        for parameter in unset:
+            parameter.value = None
+
+
+def build_data_map(program, columns: int) -> DataMap:
+    """Collect the maps of a ``ParamConeProg`` whose cones are zero and non-negative only.
+
+    Parameters
+    ----------
+    program : CVXPY's ``data[PARAM_PROB]``.
+    columns : length of ``theta``.
+    """
+    n, dims = program.x.size, program.cone_dims
+    equalities, inequalities = int(dims.zero), int(dims.nonneg)
+    rows = equalities + inequalities
+    A_map, A_indices, A_indptr = _reduced(program.reduced_A, columns, n + 1)
+    split = A_indptr[n]
+    b_map = _scatter(A_map[split:], A_indices[split:], rows)
+    P_map, P_indices, P_indptr = _symmetrised(_reduced(program.reduced_P, columns, n), n, columns)
+    q_map = sp.csr_matrix(program.q)
+    bounds = [
+        _bound_map(program.lb_tensor, program.lower_bounds, -np.inf, n, columns),
+        _bound_map(program.ub_tensor, program.upper_bounds, np.inf, n, columns),
+    ]
+    blocks = [A_map[:split], b_map, P_map, q_map, *bounds]
+    S = sp.vstack([sp.csr_matrix(block) for block in blocks], format="csr")
+    starts = np.concatenate([[0], np.cumsum([block.shape[0] for block in blocks])])
+    return DataMap(
+        S=S, size=n, equalities=equalities, inequalities=inequalities,
+        A_indptr=A_indptr[: n + 1].copy(), A_indices=A_indices[:split].copy(), P_indptr=P_indptr, P_indices=P_indices,
+        b=int(starts[1]), P=int(starts[2]), q=int(starts[3]), d=int(starts[3]) + n,
+        lower=int(starts[4]), upper=int(starts[5]),
+    )  # fmt: skip
+
+
+def _reduced(reduced, columns: int, width: int):
+    """Return (map, indices, indptr) of a ``ReducedMat``: row k of the map gives entry k of the CSC pattern."""
+    reduced.cache()
+    if reduced.reduced_mat is None or reduced.problem_data_index is None:
+        return sp.csr_matrix((0, columns)), np.zeros(0, np.int64), np.zeros(width + 1, np.int64)
+    indices, indptr, _ = reduced.problem_data_index
+    return sp.csr_matrix(reduced.reduced_mat), np.asarray(indices, np.int64), np.asarray(indptr, np.int64)
+
+
+def _scatter(block, rows, size: int):
+    """Place the rows of a map at the given row numbers of a taller one."""
+    place = sp.csr_matrix((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(size, len(rows)))
+    return place @ block
+
+
+def _symmetrised(reduced, n: int, columns: int):
+    """Return the map and CSC pattern of ``(P + P') / 2``."""
+    P_map, indices, indptr = reduced
+    cols = np.repeat(np.arange(n), np.diff(indptr))
+    keys = np.concatenate([cols * n + indices, indices * n + cols])
+    unique, place = np.unique(keys, return_inverse=True)
+    if len(unique) == 0:
+        return sp.csr_matrix((0, columns)), np.zeros(0, np.int64), np.zeros(n + 1, np.int64)
+    both = sp.vstack([P_map, P_map], format="csr") * 0.5
+    pattern_cols, pattern_rows = np.divmod(unique, n)
+    pointer = np.concatenate([[0], np.cumsum(np.bincount(pattern_cols, minlength=n))])
+    return _scatter(both, place, len(unique)), pattern_rows.astype(np.int64), pointer.astype(np.int64)
+
+
+def _bound_map(tensor, values, default: float, n: int, columns: int):
+    """Return the map of the variable bounds; without a bound the constant is infinite."""
+    if tensor is not None:
+        return sp.csr_matrix(tensor)
+    constant = np.full(n, default) if values is None else np.asarray(values, dtype=float)
+    return sp.csr_matrix((constant, (np.arange(n), np.full(n, columns - 1))), shape=(n, columns))

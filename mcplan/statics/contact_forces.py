@@ -1,0 +1,266 @@
+"""The forces that a set of contacts can exert: the unknowns of static equilibrium, and what bounds them.
+
+The stacked unknown ``f`` holds, contact by contact, either the force at each contact point in the contact's axes
+``(t1, t2, n)``, or for a grasp one wrench at the patch origin in the patch's axes. The admissible set has two forms:
+
+    by faces    F f <= upper                          pyramids of ``faces`` faces, for quadratic programs
+    by rays     f = V x,  x >= 0,  C x <= 1           the same set, for the simplex method
+
+    pyramid     cos(a) ft1 + sin(a) ft2 <= mu cos(pi / faces) fn,   a = 2 pi k / faces      (inscribed in the true cone)
+    ray         (mu cos(b), mu sin(b), 1),                          b = (2 k + 1) pi / faces
+
+A grasp may pull: force and moment each lie in a polytope of 26 faces inscribed in the ball of ``max_force`` or
+``max_moment``. Pyramid and polytope are those of the controller. `price` gives the best ray of the true cone or ball,
+so that a linear program may add it and reach the optimum over the exact set (column generation).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.spatial import ConvexHull
+
+from mcplan.qp.polytope import ball_polytope, friction_pyramid
+from mcplan.scene.contact import Contact
+
+UNBOUNDED_GRASP = 1e4
+"""N, N m: stands for the limit of a grasp that has none, so that its set stays a polytope."""
+
+SOLE_AREA = 0.03
+"""m²: a contact of this area has weight 1 in the size of the forces."""
+
+LEAST_AREA = 0.002
+"""m²: stands for the area of edges, points and grasps."""
+
+
+@cache
+def ball_rays() -> np.ndarray:
+    """Return the vertices (k, 3) of the polytope inscribed in the unit ball."""
+    facets = ConvexHull(ball_polytope()).equations  # the polar: the facet n x = -b stands for the vertex n / -b
+    return np.unique(np.round(facets[:, :3] / -facets[:, 3:], 12), axis=0)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One contact's share of the unknowns.
+
+    Attributes
+    ----------
+    contact : the contact.
+    place : slice of ``f``.
+    map : (6, size) wrench in world axes about the world's origin, per unit of each unknown.
+    """
+
+    contact: Contact
+    place: slice
+    map: np.ndarray
+
+    @property
+    def is_grasp(self) -> bool:
+        """Whether the unknown is a wrench in patch axes."""
+        return self.contact.kind == "grasp"
+
+    @property
+    def norm(self) -> np.ndarray:
+        """Weight of each unknown in the size of the forces (size,): in effect the pressure, so that soles carry most.
+
+        ``f^2`` times the area of a sole over the area of the contact; a grasp's moment of 1 N m counts like 5 N.
+        """
+        corners = self.contact.points[:, :2]
+        after = np.roll(corners, -1, axis=0)
+        area = 0.5 * abs(float((corners[:, 0] * after[:, 1] - corners[:, 1] * after[:, 0]).sum()))
+        weight = SOLE_AREA / max(area, LEAST_AREA)
+        if self.is_grasp:
+            return weight * np.array([1.0, 1.0, 1.0, 25.0, 25.0, 25.0])
+        return np.full(self.map.shape[1], weight)
+
+
+def cross_matrix(p: np.ndarray) -> np.ndarray:
+    """Return ``[p]x`` (3, 3): ``[p]x u = p x u``."""
+    return np.array([[0.0, -p[2], p[1]], [p[2], 0.0, -p[0]], [-p[1], p[0], 0.0]])
+
+
+def _axes(said: object) -> tuple[str, ...]:
+    """Return axis names as files give them: one name, several, or nothing."""
+    return tuple(str(axis) for axis in said) if isinstance(said, (str, list, tuple)) else ()
+
+
+class ContactForces:
+    """The unknown forces of some contacts.
+
+    Parameters
+    ----------
+    contacts : the contacts that may carry load.
+    faces : faces of each friction pyramid.
+    unit : normal force (N) of a ray of a friction cone; the weight of the robot makes the rays' multiples of order one.
+
+    Attributes
+    ----------
+    size : number of unknowns.
+    map : (6, size) from ``f`` to the total wrench about the world's origin (force, then moment), world axes.
+    norm : (size,) weights of ``f^2`` in the size of the forces, see `Block.norm`.
+    free : (k, size) components of the wrenches along directions that a contact leaves free (``slide``, ``hinge``), in
+        patch axes at the patch origin; they must vanish.
+    """
+
+    def __init__(self, contacts: Sequence[Contact], faces: int = 8, unit: float = 1.0):
+        self.faces = faces
+        self.unit = unit
+        self.blocks: list[Block] = []
+        self.size = 0
+        for contact in contacts:
+            if contact.kind == "grasp":
+                R = contact.R
+                block = np.zeros((6, 6))
+                block[:3, :3] = R
+                block[3:, :3] = cross_matrix(contact.p) @ R
+                block[3:, 3:] = R
+            else:
+                points = contact.p + contact.points @ contact.R.T
+                block = np.hstack([np.vstack([contact.axes, cross_matrix(point) @ contact.axes]) for point in points])
+            self.blocks.append(Block(contact, slice(self.size, self.size + block.shape[1]), block))
+            self.size += block.shape[1]
+        self.map = np.hstack([block.map for block in self.blocks]) if self.blocks else np.zeros((6, 0))
+        self.free = np.vstack([np.zeros((0, self.size)), *(self._free_rows(block) for block in self.blocks)])
+        self.norm = np.concatenate([np.zeros(0), *(block.norm for block in self.blocks)])
+
+    def _free_rows(self, block: Block) -> np.ndarray:
+        """Return the wrench along the free directions of one contact."""
+        options, R = block.contact.options, block.contact.R
+        local = block.map.copy()
+        local[3:] -= np.cross(block.contact.p, local[:3], axisb=0, axisc=0)
+        picked = [R[:, "xyz".index(axis)] @ local[:3] for axis in _axes(options.get("slide"))]
+        picked += [R[:, "xyz".index(axis)] @ local[3:] for axis in _axes(options.get("hinge"))]
+        rows = np.zeros((len(picked), self.size))
+        for row, values in zip(rows, picked, strict=True):
+            row[block.place] = values
+        return rows
+
+    def wrenches(self, f: np.ndarray, origins: dict[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
+        """Return each patch's wrench (6,) at its origin in world axes (N, N m).
+
+        ``origins`` gives the patch origins at a posture; they differ from the contact's own when a rotation is free.
+        """
+        result = {}
+        for block in self.blocks:
+            wrench = block.map @ f[block.place]
+            origin = block.contact.p if origins is None else origins[block.contact.patch]
+            wrench[3:] -= np.cross(origin, wrench[:3])
+            result[block.contact.patch] = wrench
+        return result
+
+    def point_forces(self, f: np.ndarray) -> dict[str, np.ndarray]:
+        """Return each patch's forces at its contact points (k, 3) in world axes (N); a grasp's at its origin."""
+        result = {}
+        for block in self.blocks:
+            if block.is_grasp:
+                result[block.contact.patch] = (block.contact.R @ f[block.place][:3])[None, :]
+            else:
+                result[block.contact.patch] = f[block.place].reshape(-1, 3) @ block.contact.axes.T
+        return result
+
+    def face_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``(F, upper)``, (k, size) and (k,), of the form by faces."""
+        rows, upper = [np.zeros((0, self.size))], [np.zeros(0)]
+        for block in self.blocks:
+            contact, width = block.contact, block.map.shape[1]
+            if block.is_grasp:
+                ball = ball_polytope()
+                for start, limit in ((0, contact.max_force), (3, contact.max_moment)):
+                    part = np.zeros((len(ball), self.size))
+                    part[:, block.place.start + start : block.place.start + start + 3] = ball
+                    rows.append(part)
+                    upper.append(np.full(len(ball), min(limit, UNBOUNDED_GRASP)))
+                continue
+            pyramid = np.column_stack([friction_pyramid(self.faces), np.full(self.faces, -contact.friction)])
+            pyramid = np.vstack([pyramid, [0.0, 0.0, -1.0]])
+            part = np.zeros((width // 3 * len(pyramid), self.size))
+            part[:, block.place] = np.kron(np.eye(width // 3), pyramid)
+            rows.append(part)
+            upper.append(np.zeros(len(part)))
+            if np.isfinite(contact.max_force):
+                total = np.zeros((1, self.size))
+                total[0, block.place.start + 2 : block.place.stop : 3] = 1.0
+                rows.append(total)
+                upper.append(np.array([contact.max_force]))
+        return np.vstack(rows), np.concatenate(upper)
+
+    def ray_columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``(V, C)``, (size, rays) and (caps, rays), of the form by rays."""
+        angle = (2.0 * np.arange(self.faces) + 1.0) * np.pi / self.faces
+        columns: list[np.ndarray] = [np.zeros((self.size, 0))]
+        caps: list[np.ndarray] = [np.zeros((len(self.cap_rows), 0))]
+        for block, start, cap in self._cones():
+            if block.is_grasp:
+                limit = block.contact.max_force if start == block.place.start else block.contact.max_moment
+                rays = min(limit, UNBOUNDED_GRASP) * ball_rays().T
+            elif block.contact.friction > 0.0:
+                mu = block.contact.friction
+                rays = self.unit * np.vstack([mu * np.cos(angle), mu * np.sin(angle), np.ones(self.faces)])
+            else:
+                rays = self.unit * np.array([[0.0], [0.0], [1.0]])
+            part, cap_part = self._place(rays, block, start, cap)
+            columns.append(part)
+            caps.append(cap_part)
+        return np.hstack(columns), np.hstack(caps)
+
+    def price(self, value: np.ndarray, cap_price: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rays of the exact set that are worth more than their price, as columns of ``(V, C)``.
+
+        Parameters
+        ----------
+        value : (size,) worth of each unknown.
+        cap_price : (caps,) price of each cap.
+        tolerance : least gain of a ray that is returned.
+        """
+        columns, caps = [np.zeros((self.size, 0))], [np.zeros((len(self.cap_rows), 0))]
+        for block, start, cap in self._cones():
+            worth = value[start : start + 3]
+            if block.is_grasp:
+                limit = block.contact.max_force if start == block.place.start else block.contact.max_moment
+                length = np.linalg.norm(worth)
+                ray = min(limit, UNBOUNDED_GRASP) * worth / length if length > 0.0 else np.zeros(3)
+            else:
+                tangent = np.linalg.norm(worth[:2])
+                ray = np.array([0.0, 0.0, self.unit])
+                if tangent > 0.0:
+                    ray[:2] = self.unit * block.contact.friction * worth[:2] / tangent
+            part, cap_part = self._place(ray[:, None], block, start, cap)
+            if value @ part[:, 0] - cap_price @ cap_part[:, 0] > tolerance:
+                columns.append(part)
+                caps.append(cap_part)
+        return np.hstack(columns), np.hstack(caps)
+
+    @property
+    def cap_rows(self) -> list[tuple[Block, int]]:
+        """The caps, as (block, first unknown): a bounded normal force, or the force or the moment of a grasp."""
+        rows = []
+        for block in self.blocks:
+            if block.is_grasp:
+                rows += [(block, block.place.start), (block, block.place.start + 3)]
+            elif np.isfinite(block.contact.max_force):
+                rows.append((block, block.place.start))
+        return rows
+
+    def _cones(self) -> list[tuple[Block, int, int]]:
+        """Return (block, first of three unknowns, cap or -1) of each point's cone and each grasp's two balls."""
+        cones = []
+        cap = 0
+        for block in self.blocks:
+            if block.is_grasp:
+                cones += [(block, block.place.start, cap), (block, block.place.start + 3, cap + 1)]
+                cap += 2
+                continue
+            bounded = np.isfinite(block.contact.max_force)
+            cones += [(block, start, cap if bounded else -1) for start in range(block.place.start, block.place.stop, 3)]
+            cap += int(bounded)
+        return cones
+
+    def _place(self, rays: np.ndarray, block: Block, start: int, cap: int) -> tuple[np.ndarray, np.ndarray]:
+        columns = np.zeros((self.size, rays.shape[1]))
+        columns[start : start + 3] = rays
+        caps = np.zeros((len(self.cap_rows), rays.shape[1]))
+        if cap >= 0:
+            caps[cap] = 1.0 if block.is_grasp else self.unit / block.contact.max_force
+        return columns, caps

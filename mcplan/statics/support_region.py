@@ -1,0 +1,195 @@
+"""The region of the centre of mass over which a set of contacts can balance gravity.
+
+    { (cx, cy) :  sum f + m g = 0,   sum r x f + c x m g = 0,   f within cones and limits }
+
+is the projection of a polytope and does not depend on the height of the centre of mass. It is found vertex by vertex:
+a linear program in direction ``a`` gives the farthest point along ``a``; each edge of the polygon so far is either
+confirmed by the program along its normal or split at the point that it returns.
+
+Source: Bretl & Lall, Testing static equilibrium for legged robots, IEEE T-RO 24(4), 2008.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcplan.scene.contact import Contact
+from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.static_program import StaticProgram
+
+REACH = 5.0
+"""m around the contacts: a region that extends farther (facing walls can squeeze without limit) is cut there."""
+
+SAME_POINT = 1e-7
+"""m: points closer than this are one vertex."""
+
+
+@dataclass(frozen=True)
+class SupportRegion:
+    """A convex polygon in the horizontal plane; with one or two vertices a point or a segment.
+
+    Attributes
+    ----------
+    vertices : (k, 2) counter-clockwise, m; no rows when no centre of mass can be balanced.
+    A, b : (j, 2), (j,): the region is ``A c <= b`` with unit rows. A segment or point has four rows.
+    bounded : False when it was cut at `REACH`.
+    """
+
+    vertices: np.ndarray
+    A: np.ndarray
+    b: np.ndarray
+    bounded: bool = True
+
+    @property
+    def empty(self) -> bool:
+        """Whether no place of the centre of mass can be balanced."""
+        return len(self.vertices) == 0
+
+    @property
+    def area(self) -> float:
+        """Area in m²."""
+        x, y = self.vertices.T if len(self.vertices) else (np.zeros(0), np.zeros(0))
+        return float(0.5 * (x @ np.roll(y, -1) - y @ np.roll(x, -1)))
+
+    @property
+    def centre(self) -> np.ndarray:
+        """Centroid (2,) of the area, or the middle of a segment."""
+        area = self.area
+        if area < 1e-10:
+            return self.vertices.mean(axis=0)
+        p, n = self.vertices, np.roll(self.vertices, -1, axis=0)
+        weight = p[:, 0] * n[:, 1] - p[:, 1] * n[:, 0]
+        return ((p + n) * weight[:, None]).sum(axis=0) / (6.0 * area)
+
+    def depth(self, point: np.ndarray) -> float:
+        """Return the distance (m) from the horizontal ``point`` to the nearest edge line; negative outside."""
+        return -np.inf if self.empty else float((self.b - self.A @ np.asarray(point)[:2]).min())
+
+    def inset(self, margin: float, share: float = 0.5) -> np.ndarray:
+        """Return ``b`` of the region shrunk by ``margin`` (m).
+
+        A thin region cannot be shrunk so far: each pair of opposite bounds gives up at most ``share`` of its
+        half-width, and the whole is relaxed until it holds a point.
+        """
+        if self.empty:
+            return self.b
+        width = np.array([np.ptp(self.vertices @ a) for a in self.A])
+        cut = np.minimum(margin, share * 0.5 * width)
+        for _ in range(20):
+            if len(clip(self.vertices, self.A, self.b - cut + 1e-12)):
+                return self.b - cut
+            cut = 0.8 * cut
+        return self.b.copy()
+
+
+def clip(polygon: np.ndarray, A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the part of a convex polygon (k, 2) where ``A c <= b`` (Sutherland & Hodgman 1974)."""
+    for a, bound in zip(A, b, strict=True):
+        if not len(polygon):
+            break
+        level = polygon @ a - bound
+        kept = []
+        for i in range(len(polygon)):
+            j = (i + 1) % len(polygon)
+            if level[i] <= 0.0:
+                kept.append(polygon[i])
+            if (level[i] < 0.0 < level[j]) or (level[j] < 0.0 < level[i]):
+                kept.append(polygon[i] + level[i] / (level[i] - level[j]) * (polygon[j] - polygon[i]))
+        polygon = np.array(kept).reshape(-1, 2)
+    return polygon
+
+
+def support_region(
+    contacts: Sequence[Contact], mass: float = 50.0, faces: int = 8, exact: bool = False, tolerance: float | None = None
+) -> SupportRegion:
+    """Project the equilibria of ``contacts`` onto the horizontal plane.
+
+    Parameters
+    ----------
+    contacts : those that carry load.
+    mass : kg; it matters only with force limits.
+    faces : faces of each friction pyramid (ignored when ``exact``, but for the first rays).
+    exact : use the true cones, whose region may be round.
+    tolerance : an edge is final when the region extends no farther beyond it (m); the polygon lies inside the region.
+        By default 1e-7, or 1e-3 when ``exact``.
+    """
+    if not contacts:
+        return _region([], True)
+    weight = mass * 9.81
+    forces = ContactForces(contacts, faces, weight)
+    reference = np.mean([contact.p for contact in contacts], axis=0)
+    rows = moments_about(forces.map, reference) / weight
+    # c = reference + u - REACH: (c - reference) x (0, 0, -1) = (-cy, cx, 0); u + slack = 2 REACH
+    columns = np.zeros((8, 4))
+    columns[3, 1], columns[4, 0] = -1.0, 1.0
+    columns[6:, :2] = columns[6:, 2:] = np.eye(2) / (2.0 * REACH)
+    rhs = np.array([0.0, 0.0, 1.0, -REACH, REACH, 0.0, 1.0, 1.0])
+    program = StaticProgram(forces, np.vstack([rows, np.zeros((2, forces.size))]), columns, rhs, exact)
+    if not program.feasible:
+        return _region([], True)
+
+    def farthest(a: np.ndarray) -> np.ndarray:
+        z = program.minimise(np.array([-a[0], -a[1], 0.0, 0.0])).z
+        return reference[:2] + z[:2] - REACH
+
+    tolerance = (1e-3 if exact else SAME_POINT) if tolerance is None else tolerance
+    first = np.array([[1.0, 0.0], [-0.5, np.sqrt(0.75)], [-0.5, -np.sqrt(0.75)]])
+    polygon = _distinct([farthest(a) for a in first])
+    settled: set[tuple[float, ...]] = set()
+    while len(polygon) > 1:
+        for i, p in enumerate(polygon):
+            n = polygon[(i + 1) % len(polygon)]
+            key = (*p, *n)
+            if key in settled:
+                continue
+            a = np.array([n[1] - p[1], p[0] - n[0]]) / np.linalg.norm(n - p)
+            point = farthest(a)
+            settled.add(key)
+            if a @ (point - p) > tolerance:
+                polygon.insert(i + 1, point)
+                break
+        else:
+            break
+        polygon = _distinct(polygon)
+    bounded = all(np.abs(p - reference[:2]).max() < REACH - 1e-6 for p in polygon)
+    return _region(polygon, bounded)
+
+
+def moments_about(map_: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """Return a wrench map (6, k) about the world's origin as one about ``point``."""
+    moved = map_.copy()
+    moved[3:] -= np.cross(point, map_[:3], axisb=0, axisc=0)
+    return moved
+
+
+def _distinct(points: list[np.ndarray]) -> list[np.ndarray]:
+    """Drop points that repeat their neighbour within the tolerance."""
+    kept: list[np.ndarray] = []
+    for point in points:
+        if all(np.linalg.norm(point - other) > SAME_POINT for other in kept):
+            kept.append(point)
+    return kept
+
+
+def _region(polygon: list[np.ndarray], bounded: bool) -> SupportRegion:
+    """Build the half-planes of a polygon, dropping vertices that lie on the line of their neighbours."""
+    if not polygon:
+        return SupportRegion(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), bounded)
+    p = np.array(polygon)
+    if len(p) > 2:
+        before, after = p - np.roll(p, 1, axis=0), np.roll(p, -1, axis=0) - p
+        turn = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]
+        corner = turn > 1e-9 * np.linalg.norm(np.roll(p, -1, axis=0) - np.roll(p, 1, axis=0), axis=1)
+        p = p[corner] if corner.sum() > 2 else p[[int(np.argmin(p @ [1.0, 1e-3])), int(np.argmax(p @ [1.0, 1e-3]))]]
+    if len(p) > 2:
+        edge = np.roll(p, -1, axis=0) - p
+        A = np.column_stack([edge[:, 1], -edge[:, 0]]) / np.linalg.norm(edge, axis=1, keepdims=True)
+        b = np.einsum("ij,ij->i", A, p)
+    else:
+        along = p[-1] - p[0]
+        along = along / np.linalg.norm(along) if np.linalg.norm(along) > 0.0 else np.array([1.0, 0.0])
+        across = np.array([-along[1], along[0]])
+        A = np.array([along, -along, across, -across])
+        b = (A @ p.T).max(axis=1)
+    return SupportRegion(p, A, b, bounded)

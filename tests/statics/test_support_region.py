@@ -1,0 +1,130 @@
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.spatial import ConvexHull
+
+from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.support_region import support_region
+
+spec = importlib.util.spec_from_file_location("contacts", Path(__file__).with_name("contacts.py"))
+contacts = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(contacts)
+
+MASS = 56.0
+WEIGHT = MASS * 9.81
+
+
+def brute_force(stance, a, mass=MASS):
+    """Farthest balanced CoM along ``a`` by HiGHS over the faces of the pyramids; None when nothing balances."""
+    forces = ContactForces(stance)
+    F, upper = forces.face_rows()
+    A = np.zeros((6, forces.size + 2))
+    A[:, : forces.size] = forces.map / WEIGHT
+    A[3, -1], A[4, -2] = -1.0, 1.0
+    limit = np.hstack([F, np.zeros((len(F), 2))])
+    cost = np.append(np.zeros(forces.size), -np.asarray(a))
+    bounds = [(None, None)] * forces.size + [(-4.0, 4.0)] * 2
+    result = linprog(cost, A_ub=limit, b_ub=upper, A_eq=A, b_eq=[0, 0, 1, 0, 0, 0], bounds=bounds, method="highs")
+    return -result.fun if result.status == 0 else None
+
+
+def test_one_foot_supports_its_polygon():
+    foot = contacts.surface_contact("foot", [0.3, -0.2, 0.1], yaw=0.4)
+    region = support_region([foot], MASS)
+    expected = contacts.corners(foot)[:, :2]
+    assert len(region.vertices) == 4
+    for corner in expected:
+        assert np.linalg.norm(region.vertices - corner, axis=1).min() < 1e-9
+    assert region.area == pytest.approx(0.2 * 0.1)
+    assert np.allclose(region.centre, foot.p[:2])
+    assert region.depth(foot.p) == pytest.approx(0.05)
+
+
+def test_coplanar_feet_support_their_hull():
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        feet = [
+            contacts.surface_contact(f"f{i}", [*rng.uniform(-0.4, 0.4, 2), 0.2], yaw=rng.uniform(0, 6))
+            for i in range(3)
+        ]
+        hull = ConvexHull(np.vstack([contacts.corners(foot)[:, :2] for foot in feet]))
+        region = support_region(feet, MASS)
+        assert region.area == pytest.approx(hull.volume, abs=1e-9)
+        assert len(region.vertices) == len(hull.vertices)
+
+
+def test_a_foot_on_a_slope_supports_its_shadow_until_friction_ends():
+    for angle, friction, stands in ((20, 0.5, True), (27, 0.5, False)):
+        slope = np.deg2rad(angle)
+        foot = contacts.surface_contact(
+            "foot", [0.0, 0.0, 0.0], [-np.sin(slope), 0.0, np.cos(slope)], friction=friction
+        )
+        region = support_region([foot], MASS, exact=True)
+        assert region.empty != stands
+        if stands:
+            assert region.area == pytest.approx(0.2 * 0.1 * np.cos(slope), rel=1e-6)
+
+
+def test_an_edge_supports_a_segment_and_its_inset_stays_inside():
+    edge = contacts.surface_contact("toe", [0.2, 0.0, 0.0], half=(0.0, 0.06))
+    region = support_region([edge], MASS)
+    assert region.area == pytest.approx(0.0, abs=1e-9)
+    assert np.ptp(region.vertices[:, 1]) == pytest.approx(0.12)
+    b = region.inset(0.02)
+    assert (region.A @ [0.2, 0.0] - b).max() <= 1e-9
+    assert (region.A @ [0.2, 0.05] - b).max() > 1e-3
+
+
+def test_inset_of_a_foot_is_the_margin():
+    foot = contacts.surface_contact("foot", [0.0, 0.0, 0.0])
+    region = support_region([foot], MASS)
+    assert np.allclose(region.b - region.inset(0.02), 0.02)
+    assert np.allclose(np.sort(region.b - region.inset(0.2)), [0.025, 0.025, 0.05, 0.05])
+
+
+def test_facing_walls_support_what_lies_between_when_friction_is_high():
+    walls = [
+        contacts.surface_contact("left", [0.0, 0.3, 0.5], [0.0, -1.0, 0.0], half=(0.05, 0.05), friction=0.8),
+        contacts.surface_contact("right", [0.0, -0.3, 0.5], [0.0, 1.0, 0.0], half=(0.05, 0.05), friction=0.8),
+    ]
+    region = support_region(walls, MASS)
+    assert not region.empty
+    assert region.depth([0.0, 0.0]) > 0.0
+    assert not region.bounded
+
+
+def test_regions_agree_with_a_brute_force_linear_program():
+    rng = np.random.default_rng(3)
+    compared = 0
+    for _ in range(40):
+        stance = contacts.random_contacts(rng, int(rng.integers(1, 5)))
+        region = support_region(stance, MASS)
+        for angle in rng.uniform(0, 2 * np.pi, 3):
+            a = np.array([np.cos(angle), np.sin(angle)])
+            expected = brute_force(stance, a)
+            if expected is None:
+                assert region.empty
+                continue
+            if not region.bounded:
+                continue
+            compared += 1
+            assert (region.vertices @ a).max() == pytest.approx(expected, abs=2e-7)
+    assert compared > 40
+
+
+def test_exact_cones_reach_farther_than_pyramids_and_fine_pyramids_come_close():
+    rng = np.random.default_rng(4)
+    compared = 0
+    while compared < 4:
+        stance = contacts.random_contacts(rng, 2)
+        areas = [support_region(stance, MASS, faces=n, tolerance=1e-4).area for n in (8, 32)]
+        if not 0.0 < areas[0] < 1.0 or any(c.kind == "grasp" for c in stance):
+            continue
+        compared += 1
+        exact = support_region(stance, MASS, exact=True).area
+        assert areas[0] <= areas[1] + 1e-4
+        assert areas[1] <= exact + 2e-3
+        assert exact == pytest.approx(areas[1], rel=0.02, abs=3e-3)

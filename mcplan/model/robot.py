@@ -240,7 +240,7 @@ class Robot:
             raise InputError(f"the leading axes differ: {shapes}")
         (batch,) = batches
         out = np.empty((*batch, *shape))
-        spread = [np.ascontiguousarray(np.broadcast_to(array, (*batch, array.shape[-1]))) for array in arrays.values()]
+        spread = [array if array.ndim == 2 else np.repeat(array[None], *batch, axis=0) for array in arrays.values()]
         work = self._work()
         for k in range(batch[0]):
             kernel(self.tree, *(array[k] for array in spread), work, out[k])

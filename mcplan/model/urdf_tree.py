@@ -34,8 +34,8 @@ def order_tree(
         reached = set(link_order)
         name = next(name for name in links if name not in reached)
         cycle = _cycle(name, joints, parent_joint)
-        first = joints[parent_joint[cycle[0]]]
-        notes.problem(first.line, first.name, f"the links form a cycle: {' -> '.join([*cycle, cycle[0]][:8])}")
+        last = max((joints[parent_joint[link]] for link in cycle), key=lambda joint: joint.line)
+        notes.problem(last.line, last.name, f"the links form a cycle: {' -> '.join([*cycle, cycle[0]][:8])}")
         return "", [], [], {}
     return roots[0], link_order, joint_order, children
 

@@ -15,7 +15,9 @@ ARM = """<?xml version="1.0"?>
   <link name="pedestal">
     <inertial><origin xyz="0.02 0.01 0.1" rpy="0.1 0.2 0.3"/><mass value="4"/>
       <inertia ixx="0.05" iyy="0.06" izz="0.03" ixy="0.002" ixz="-0.003" iyz="0.001"/></inertial>
-    <visual><geometry><box size="0.1 0.1 0.2"/></geometry><material name="red"><color rgba="1 0 0 1"/></material></visual>
+    <visual>
+      <geometry><box size="0.1 0.1 0.2"/></geometry><material name="red"><color rgba="1 0 0 1"/></material>
+    </visual>
     <collision><origin xyz="0 0 0.1"/><geometry><cylinder radius="0.05" length="0.2"/></geometry></collision>
   </link>
   <joint name="turn" type="continuous">
@@ -48,11 +50,14 @@ ARM = """<?xml version="1.0"?>
 """
 
 
-def finger(name: str, y: float, mimic: str = "", parent: str = "palm", kind: str = "revolute", range_: str = "-2 2") -> str:
+def finger(
+    name: str, y: float, mimic: str = "", parent: str = "palm", kind: str = "revolute", range_: str = "-2 2"
+) -> str:
     low, high = range_.split()
     return f"""
   <joint name="{name}" type="{kind}">
-    <origin xyz="0.05 {y} 0.1" rpy="0.1 0.2 {y}"/><parent link="{parent}"/><child link="{name}_link"/><axis xyz="1 0 0"/>
+    <origin xyz="0.05 {y} 0.1" rpy="0.1 0.2 {y}"/><axis xyz="1 0 0"/>
+    <parent link="{parent}"/><child link="{name}_link"/>
     <limit lower="{low}" upper="{high}" velocity="4" effort="5"/>{mimic}
   </joint>
   <link name="{name}_link">
@@ -69,7 +74,9 @@ GRIPPER = (
     + finger("right", -0.04, '<mimic joint="left" multiplier="-1.5" offset="0.2"/>')
     + finger("left", 0.04, range_="-1 1")
     + finger("tip", 0.03, '<mimic joint="left" multiplier="0.7"/>', parent="left_link")
-    + finger("pad", 0.02, '<mimic joint="right" multiplier="0.1" offset="-0.01"/>', "left_link", "prismatic", "-0.3 0.3")
+    + finger(
+        "pad", 0.02, '<mimic joint="right" multiplier="0.1" offset="-0.01"/>', "left_link", "prismatic", "-0.3 0.3"
+    )
     + finger("thumb", 0.0)
     + "\n</robot>\n"
 )

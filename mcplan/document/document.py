@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import pydantic
 
 from mcplan.document.build import Builder, Mark, Unreadable
+from mcplan.document.dump import dump_document
 from mcplan.document.messages import explain
 from mcplan.document.plain import plain_value
 from mcplan.errors import InputError, Problem
@@ -32,11 +33,16 @@ class Document:
         finite). ``validate`` reports them together with its own.
     """
 
-    def __init__(self, path: str, data: Any, mark: Mark, problems: Sequence[Problem] = ()):
+    def __init__(self, path: str, data: Any, mark: Mark, problems: Sequence[Problem] = (), source: str | None = None):
         self.path = path
         self.data = data
         self.problems = tuple(problems)
         self._mark = mark
+        self._source = source
+
+    def text(self) -> str:
+        """Return the text of the file as it was read; with overrides, the resulting values without its comments."""
+        return dump_document(self.data) if self._source is None else self._source
 
     def line(self, key_path: Key) -> int | None:
         """Return the line of a value, or of the innermost part of the file that leads to it; None for an override."""
@@ -60,8 +66,12 @@ class Document:
             raise error(*problems)
         return instance
 
-    def examine(self, model: type[Model]) -> tuple[Model | None, list[Problem]]:
-        """Return the instance (None where it could not be built) and all problems in the order of the file."""
+    def examine(self, model: type[Model], salvage: bool = False) -> tuple[Model | None, list[Problem]]:
+        """Return the instance (None where it could not be built) and all problems in the order of the file.
+
+        With ``salvage`` the instance is also built when it is enough to leave the faulty keys out, so that the rest of
+        the file can be checked further.
+        """
         problems = list(self.problems)
         instance = None
         if self.data is None:
@@ -73,7 +83,10 @@ class Document:
                 # Strict JSON mode: a list may fill a tuple, and an int a float, but text never becomes a number.
                 instance = model.model_validate_json(json.dumps(self.data), strict=True)
             except pydantic.ValidationError as failure:
-                problems += [self.problem(key, text) for key, text in explain(failure, model, self.data)]
+                found = explain(failure, model, self.data)
+                problems += [self.problem(key, text) for key, text in found]
+                if salvage:
+                    instance = _salvaged(model, self.data, [key for key, _ in found])
         return instance, in_file_order(problems)
 
     def with_overrides(self, overrides: Mapping[str, Any], error: type[InputError] = InputError) -> "Document":
@@ -82,12 +95,13 @@ class Document:
         Parameters
         ----------
         overrides : from a path to its new value: ``{"simulation.dt": 0.002, "environment.surfaces[0].friction": 0.4}``.
-            An item of a list may also be named: ``environment.surfaces[table].friction``.
+            An item of a list may also be named: ``environment.surfaces[table].friction``. Text is read as it would be
+            in the file: ``"0.4"`` is a number, ``"[1, 2]"`` a list.
         """
         data, mark, problems = self.data, self._mark, []
         for path, value in overrides.items():
             try:
-                data, mark = _replaced(data, mark, _steps(path), plain_value(value))
+                data, mark = _replaced(data, mark, _steps(path), _override(value))
             except ValueError as reason:
                 problems.append(Problem("override", None, path, str(reason)))
         if problems:
@@ -126,7 +140,7 @@ def read_document(
     problems = [Problem(name, line, dotted(key), message) for key, line, message in built.problems]
     if problems and not collect:
         raise error(*problems)
-    return Document(name, built.data, built.mark, problems)
+    return Document(name, built.data, built.mark, problems, text)
 
 
 def dotted(key_path: Key) -> str:
@@ -139,6 +153,20 @@ def in_file_order(problems: Sequence[Problem]) -> list[Problem]:
     """Sort by line, overrides last, each problem once."""
     unique = list(dict.fromkeys(problems))
     return sorted(unique, key=lambda p: (p.file == "override", p.line or 0))
+
+
+def _salvaged(model: type[Model], data: Any, faulty: Sequence[Key]) -> Model | None:
+    data = json.loads(json.dumps(data))
+    for key in faulty:
+        inner: Any = data
+        for step in key[:-1]:
+            inner = inner[step] if isinstance(inner, list) or step in inner else {}
+        if key and isinstance(inner, dict):  # an item of a list stays: without it the others would move up
+            inner.pop(key[-1], None)
+    try:
+        return model.model_validate_json(json.dumps(data), strict=True)
+    except pydantic.ValidationError:
+        return None
 
 
 def _steps(path: str) -> list[str]:
@@ -184,6 +212,18 @@ def _index(items: list[Any], text: str) -> int:
         return names.index(text)
     known = ", ".join(str(n) for n in names if n is not None) or "none has a name"
     raise ValueError(f"[{text}]: no item of that name ({known})")
+
+
+def _override(value: Any) -> Any:
+    if not isinstance(value, str):
+        return plain_value(value)
+    try:
+        built = Builder(value)
+    except Unreadable as reason:
+        raise ValueError(reason.message) from None
+    if built.problems:
+        raise ValueError(built.problems[0][2])
+    return built.data
 
 
 def _kind(value: Any) -> str:

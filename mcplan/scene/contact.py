@@ -18,7 +18,8 @@ class Contact:
         need not be met.
     points : (k,3) in patch axes: corners of the polygon (of its part on the surface if it overhangs), the two ends of
         an edge or of the line on a bar, the origin for a point and a grasp.
-    axes : (3,3) with columns t1, t2, n in the world; n is the outward normal of the support. For a grasp the patch axes.
+    axes : (3,3) with columns t1, t2, n in the world; n is the outward normal of the support. For a grasp
+        the patch axes.
     friction : Coulomb coefficient (of no meaning for a grasp).
     max_force : largest normal force, for a grasp the largest norm of the force (N); inf if unlimited.
     max_moment : largest norm of the moment of a grasp (N m); inf if unlimited.
@@ -26,7 +27,8 @@ class Contact:
         the patch cannot move.
     coordinates : the place on the support as files write it: ``x, y, yaw``; ``along, angle, flip``;
         ``along, offset, angle, flip`` for a sole on a bar.
-    options : what the file says beyond that (``kind``, ``friction``, ``max_force``, ``slide``, ``hinge``, ``overhang``).
+    options : what the file says beyond that (``kind``, ``friction``, ``max_force``, ``slide``, ``hinge``,
+        ``overhang``).
     """
 
     patch: str

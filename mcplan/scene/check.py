@@ -1,0 +1,173 @@
+"""What must hold between the parts of a scenario: names that exist, contacts that can be, items that follow."""
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mcplan.document import Document
+from mcplan.errors import InputError, Problem
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.place import Near, make_contact
+from mcplan.scene.place_bar import bar_rotation
+from mcplan.scene.place_surface import surface_rotation
+from mcplan.scene.schema import PostureSpec, ScenarioSpec, StanceItem
+from mcplan.scene.spec import ContactSpec
+
+if TYPE_CHECKING:
+    from mcplan.model.robot import Robot
+
+Key = tuple[str | int, ...]
+
+
+class Checker:
+    """Collects the problems of one scenario."""
+
+    def __init__(self, document: Document, robot: "Robot", environment: Environment):
+        self.document = document
+        self.robot = robot
+        self.environment = environment
+        self.problems: list[Problem] = []
+
+    def report(self, key: Key, message: str) -> None:
+        """Note a problem."""
+        self.problems.append(self.document.problem(key, message))
+
+    def scenario(self, spec: ScenarioSpec) -> None:
+        """Check the goal, the planner's names and the sequence; the start is checked when it is built."""
+        for g, goal in enumerate(spec.goal):
+            key: Key = ("goal", g) if isinstance(self.document.data["goal"], list) else ("goal",)
+            self._each_once((*key, "contacts"), [contact.patch for contact in goal.contacts])
+            for k, contact in enumerate(goal.contacts):
+                self.contact((*key, "contacts", k), contact)
+            if goal.posture is not None:
+                self.posture((*key, "posture"), goal.posture)
+            objects = [thing.name for thing in self.environment.objects]
+            for name in goal.objects:
+                self._known((*key, "objects", name), "object", name, objects)
+        for k, wanted in enumerate(spec.planner.require):
+            for name in (wanted,) if isinstance(wanted, str) else wanted:
+                self._known(("planner", "require", k), "patch", name, self.robot.patches)
+        self._sequence(spec)
+
+    def posture(self, key: Key, spec: PostureSpec) -> bool:
+        """Check the name, the joints and their limits; return whether the posture can be applied."""
+        good = spec.name is None or self._known(key, "posture", spec.name, self.robot.postures)
+        limits = self.robot.limits
+        for joint, value in spec.joints.items():
+            place = (*key, "joints", joint)
+            if not self._known(place, "joint", joint, self.robot.joint_names):
+                good = False
+                continue
+            k = list(self.robot.joint_names).index(joint)
+            if not limits.lower[k] <= value <= limits.upper[k]:
+                self.report(place, f"{value:g} is outside the joint's range {limits.lower[k]:g} to {limits.upper[k]:g}")
+        return good
+
+    def contact(self, key: Key, spec: ContactSpec, near: Near | None = None) -> Contact | None:
+        """Return the contact, at any place where it fits if coordinates are left open; None and a problem if not."""
+        if spec.patch not in self.robot.patches:
+            self._known((*key, "patch"), "patch", spec.patch, self.robot.patches)
+            return None
+        if spec.surface not in self.environment.supports:
+            self._known((*key, "surface"), "surface or bar", spec.surface, self.environment.supports)
+            return None
+        reason = ""
+        for place in [near] if near is not None else self._places(spec):
+            try:
+                contact = make_contact(self.robot, self.environment, spec, place)
+            except InputError as error:
+                reason = reason or str(error)
+                continue
+            self._agrees_with_pose(key, spec, contact)
+            return contact
+        self.report(key, reason)
+        return None
+
+    def _places(self, spec: ContactSpec) -> list[Near | None]:
+        """Return poses from which to look for a place that a contact with open coordinates could take."""
+        support = self.environment.supports[spec.surface]
+        turns = np.arange(8) * np.pi / 4
+        if spec.pose is not None:
+            return [(spec.pose.R, spec.pose.p)]
+        if isinstance(support, Surface):
+            centre = support.corners.mean(axis=0)
+            return [None, *((support.R @ surface_rotation(float(turn)), centre) for turn in turns)]
+        return [None, (bar_rotation(support, 0.0, False), support.ends.mean(axis=0))]
+
+    def _agrees_with_pose(self, key: Key, spec: ContactSpec, contact: Contact) -> None:
+        if spec.pose is None:
+            return
+        apart = float(np.linalg.norm(contact.p - spec.pose.p))
+        if apart > 1e-3:
+            self.report((*key, "pose"), f"is {1000 * apart:.0f} mm away from the coordinates; leave one of them out")
+
+    def _sequence(self, spec: ScenarioSpec) -> None:
+        present: dict[str, ContactSpec] = {contact.patch: contact for contact in spec.start.contacts}
+        for k, item in enumerate(spec.stances):
+            key: Key = ("stances", k)
+            if k == 0 and item.contacts is None and not present:
+                self.report(key, "the first item, or start.contacts, must give the contacts at the start")
+            if item.contacts is not None:
+                present = self._listed(key, item, present, first=k == 0)
+            elif item.add is not None:
+                self.contact((*key, "add"), item.add)
+                if item.add.patch in present:
+                    self.report((*key, "add", "patch"), f"`{item.add.patch}` is in contact already; remove it first")
+                present[item.add.patch] = item.add
+            elif item.remove is not None and present:
+                if item.remove not in present:
+                    known = ", ".join(present)
+                    self.report((*key, "remove"), f"`{item.remove}` is not in contact here; in contact are: {known}")
+                elif len(present) == 1:
+                    self.report((*key, "remove"), f"without `{item.remove}` nothing is left in contact")
+                present.pop(item.remove, None)
+            if item.posture is not None:
+                self.posture((*key, "posture"), item.posture)
+            self._planned(key, item, present)
+
+    def _listed(
+        self, key: Key, item: StanceItem, present: dict[str, ContactSpec], first: bool
+    ) -> dict[str, ContactSpec]:
+        contacts = item.contacts or ()
+        names = [contact.patch for contact in contacts]
+        self._each_once((*key, "contacts"), names)
+        for j, contact in enumerate(contacts):
+            self.contact((*key, "contacts", j), contact)
+        if not contacts:
+            self.report((*key, "contacts"), "a stance needs at least one contact")
+        changed = set(names) ^ set(present)
+        if first and present and changed:
+            self.report((*key, "contacts"), f"not those of start.contacts: {', '.join(sorted(changed))} differ")
+        if not first and len(changed) > 1:
+            self.report((*key, "contacts"), f"more than one contact changes at once: {', '.join(sorted(changed))}")
+        if first:  # start.contacts outranks the list, which may leave the coordinates out
+            return {contact.patch: present.get(contact.patch, contact) for contact in contacts}
+        return {contact.patch: contact for contact in contacts}
+
+    def _planned(self, key: Key, item: StanceItem, present: Iterable[str]) -> None:
+        for name, values, size in (("q", item.q, self.robot.nq), ("tau", item.tau, self.robot.n)):
+            if values is not None and len(values) != size:
+                self.report((*key, name), f"expected {size} numbers for robot {self.robot.name}, got {len(values)}")
+        if item.q is not None and len(item.q) == self.robot.nq:
+            length = float(np.linalg.norm(item.q[3:7]))
+            if abs(length - 1) > 1e-6:
+                self.report((*key, "q"), f"the base quaternion q[3:7] has length {length:.9g}, expected 1")
+        for name in item.wrenches or {}:
+            self._known((*key, "wrenches", name), "patch", name, self.robot.patches)
+
+    def _each_once(self, key: Key, names: list[str]) -> None:
+        for k, name in enumerate(names):
+            if name in names[:k]:
+                self.report((*key, k, "patch"), f"`{name}` is listed twice")
+
+    def _known(self, key: Key, what: str, name: str, known: Iterable[str]) -> bool:
+        known = list(known)
+        if name in known:
+            return True
+        near = difflib.get_close_matches(name, known, n=1)
+        hint = f"; did you mean `{near[0]}`?" if near else f"; there are: {', '.join(known) or 'none'}"
+        self.report(key, f"unknown {what} `{name}`{hint}")
+        return False

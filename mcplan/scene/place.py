@@ -1,0 +1,112 @@
+"""From a contact as a file says it to world geometry, missing coordinates filled in with the nearest place.
+
+A nearest place turns the patch by the smallest angle that makes it fit the support's direction, then moves it by the
+smallest distance that brings its polygon onto the support.
+"""
+
+import difflib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mcplan.errors import InputError
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.place_bar import place_on_bar
+from mcplan.scene.place_surface import place_on_surface
+from mcplan.scene.selection import constrained_directions, named_freedoms, rotation_about
+from mcplan.scene.spec import ContactSpec
+
+if TYPE_CHECKING:
+    from mcplan.model.patch import Patch
+    from mcplan.model.robot import Robot
+
+Near = tuple[np.ndarray, np.ndarray]
+"""Rotation (3,3) and position (3,) of a patch frame in the world."""
+
+FLIP_X = np.diag([1.0, -1.0, -1.0])
+"""Rotation by half a turn about x."""
+
+
+def make_contact(
+    robot: "Robot", environment: Environment, spec: ContactSpec | Mapping[str, Any], near: Near | None = None
+) -> Contact:
+    """Return the contact in world geometry.
+
+    Parameters
+    ----------
+    robot : has ``patches``.
+    environment : has the surface or bar.
+    spec : the contact as files write it.
+    near : pose of the patch frame now. Needed only for coordinates that ``spec`` leaves out and where it has no pose.
+
+    Raises
+    ------
+    InputError
+        Unknown patch or support, a kind that they do not allow, coordinates missing, or a place beyond the support.
+    """
+    if not isinstance(spec, ContactSpec):
+        spec = ContactSpec.model_validate(dict(spec))
+    patch = robot.patches.get(spec.patch)
+    if patch is None:
+        raise InputError(f"robot {robot.name} has no patch `{spec.patch}`{_hint(spec.patch, robot.patches)}")
+    support = environment.supports.get(spec.surface)
+    if support is None:
+        raise InputError(f"there is no surface or bar `{spec.surface}`{_hint(spec.surface, environment.supports)}")
+    kind = spec.kind or patch.kind
+    if near is None and spec.pose is not None:
+        near = (spec.pose.R, spec.pose.p)
+    polygon = _polygon(patch, kind)
+    if isinstance(support, Surface):
+        place = place_on_surface(spec, kind, polygon, support, near)
+        axes = support.R
+    else:
+        place = place_on_bar(spec, kind, polygon, support, near)
+        axes = place.R if kind == "grasp" else place.R @ FLIP_X
+    free = named_freedoms(spec.slide, spec.hinge)
+    if kind == "point":
+        free += named_freedoms((), ("x", "y", "z"))
+    elif kind == "surface" and len(place.points) == 2:
+        edge = place.points[1] - place.points[0]
+        free.append(rotation_about(edge / np.linalg.norm(edge), place.points[0]))
+    return Contact(
+        patch=spec.patch,
+        support=spec.surface,
+        kind=kind,
+        R=place.R,
+        p=place.p,
+        points=place.points,
+        axes=axes,
+        friction=support.friction if spec.friction is None else spec.friction,
+        max_force=_limit(patch.max_force if spec.max_force is None else spec.max_force),
+        max_moment=_limit(patch.max_moment) if kind == "grasp" else np.inf,
+        selection=constrained_directions(free),
+        coordinates=place.coordinates,
+        options=spec.options,
+    )
+
+
+def resolve_contact(
+    robot: "Robot", environment: Environment, spec: ContactSpec | Mapping[str, Any], near: Near
+) -> Contact:
+    """Return the contact at the place nearest to the patch pose ``near``; coordinates that are given stay."""
+    return make_contact(robot, environment, spec, near)
+
+
+def _polygon(patch: "Patch", kind: str) -> np.ndarray:
+    if kind != "surface":
+        return np.zeros((1, 2))
+    polygon = np.zeros((0, 2)) if patch.polygon is None else np.asarray(patch.polygon, float).reshape(-1, 2)
+    if len(polygon) < 2:
+        raise InputError(f"patch `{patch.name}` has no polygon, so it cannot be a contact of kind surface")
+    return polygon
+
+
+def _limit(value: float | None) -> float:
+    return np.inf if value is None else float(value)
+
+
+def _hint(name: str, known: Mapping[str, object]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean `{near[0]}`?" if near else f"; there are: {', '.join(known) or 'none'}"

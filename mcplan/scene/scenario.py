@@ -1,0 +1,64 @@
+"""A scenario: robot, environment, start, goal, and the settings of everything that follows."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mcplan.document import Document
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
+from mcplan.scene.schema import GoalItem, StanceItem
+from mcplan.scene.settings import ControlSettings, PlannerSettings, SimulationSettings
+
+if TYPE_CHECKING:
+    from mcplan.model.robot import Robot
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where the motion begins.
+
+    Parameters
+    ----------
+    q : (nq,) guess: the given posture at the given base. Contacts outrank the base, which outranks the joints.
+    contacts : exact; coordinates that the file leaves out are those nearest to the patch at ``q``.
+    posture_given, base_given : whether the file says so, or a default was taken.
+    """
+
+    q: np.ndarray
+    contacts: tuple[Contact, ...]
+    posture_given: bool
+    base_given: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """A scenario that was read and checked.
+
+    Parameters
+    ----------
+    name, description : from the file.
+    robot, environment : loaded.
+    start : where the motion begins.
+    goal : items reached in order; within an item everything given must hold.
+    planner, control, simulation : settings with their defaults filled in.
+    stances : the hand-written (or planned) sequence; empty if the planner is to find it. Item 0 stands for the start.
+    path : of the file.
+    document : what it says, overrides included.
+    digest : sha256 (hex) of the resolved values and the robot.
+    """
+
+    name: str
+    description: str
+    robot: "Robot"
+    environment: Environment
+    start: Start
+    goal: tuple[GoalItem, ...]
+    planner: PlannerSettings
+    control: ControlSettings
+    simulation: SimulationSettings
+    stances: tuple[StanceItem, ...]
+    path: str
+    document: Document
+    digest: str

@@ -1,0 +1,234 @@
+"""The scenario file, key by key."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BeforeValidator, Field, model_validator
+
+from mcplan.scene.polygon import area, is_convex
+from mcplan.scene.settings import ControlSettings, PlannerSettings, SimulationSettings
+from mcplan.scene.spec import ContactSpec, NotNegative, PoseSpec, Positive, Spec, Triple
+
+if TYPE_CHECKING:
+    from mcplan.model.robot import Robot
+
+Pair = tuple[float, float]
+Name = Annotated[str, Field(min_length=1, max_length=100)]
+CoM = Annotated[tuple[float, ...], Field(min_length=2, max_length=3)]
+
+
+class SurfaceSpec(Spec):
+    """A planar convex patch: ``size`` is centred on the pose, or ``polygon`` gives the corners."""
+
+    name: Name
+    pose: PoseSpec = PoseSpec()
+    size: tuple[Positive, Positive] | None = None
+    polygon: tuple[Pair, ...] | None = None
+    thickness: NotNegative = 0.05
+    friction: NotNegative = 0.7
+
+    @model_validator(mode="after")
+    def _one_outline(self) -> "SurfaceSpec":
+        if (self.size is None) == (self.polygon is None):
+            raise ValueError("give either size: [length, width] or polygon: [[x, y], ...]")
+        if self.polygon is not None:
+            if len(self.polygon) < 3:
+                raise ValueError(f"polygon has {len(self.polygon)} corners, expected at least 3")
+            if abs(area(np.array(self.polygon))) < 1e-9 or not is_convex(np.array(self.polygon)):
+                raise ValueError("polygon is not convex; split it into convex surfaces")
+        return self
+
+    @property
+    def corners(self) -> np.ndarray:
+        """Corners (k,2) in the surface frame."""
+        if self.polygon is not None:
+            return np.array(self.polygon)
+        assert self.size is not None
+        return np.array(self.size) / 2 * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
+
+
+class BarSpec(Spec):
+    """A round bar between two ends."""
+
+    name: Name
+    ends: tuple[Triple, Triple]
+    radius: Positive
+    friction: NotNegative = 0.7
+
+    @model_validator(mode="after")
+    def _has_length(self) -> "BarSpec":
+        if np.linalg.norm(np.subtract(*self.ends)) < 1e-6:
+            raise ValueError("the two ends are the same point")
+        return self
+
+
+class BoxSpec(Spec):
+    """Full edge lengths, m."""
+
+    size: tuple[Positive, Positive, Positive]
+
+
+class SphereSpec(Spec):
+    """Radius, m."""
+
+    radius: Positive
+
+
+class RoundSpec(Spec):
+    """A cylinder or capsule along z: radius and length (of a capsule without its half spheres), m."""
+
+    radius: Positive
+    length: Positive
+
+
+class MeshSpec(Spec):
+    """A mesh file, relative to the scenario; its vertices are multiplied by ``scale``."""
+
+    file: str
+    scale: Positive = 1.0
+
+
+class SolidSpec(Spec):
+    """A named solid: exactly one of the shapes, and its pose."""
+
+    name: Name
+    pose: PoseSpec = PoseSpec()
+    box: BoxSpec | None = None
+    sphere: SphereSpec | None = None
+    capsule: RoundSpec | None = None
+    cylinder: RoundSpec | None = None
+    mesh: MeshSpec | None = None
+
+    @model_validator(mode="after")
+    def _one_shape(self) -> "SolidSpec":
+        shapes = ("box", "sphere", "capsule", "cylinder", "mesh")
+        given = [name for name in shapes if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"expected exactly one of {', '.join(shapes)}; given: {', '.join(given) or 'none'}")
+        return self
+
+
+class ObstacleSpec(SolidSpec):
+    """A solid that only collides."""
+
+
+class ObjectSpec(SolidSpec):
+    """A solid that can be moved; the poses of its surfaces are relative to its own."""
+
+    mass: Positive
+    friction: NotNegative = 0.7
+    surfaces: tuple[SurfaceSpec, ...] = ()
+
+
+class EnvironmentSpec(Spec):
+    """What stands around the robot; ``friction`` here replaces that of every surface and bar."""
+
+    surfaces: tuple[SurfaceSpec, ...] = ()
+    bars: tuple[BarSpec, ...] = ()
+    obstacles: tuple[ObstacleSpec, ...] = ()
+    objects: tuple[ObjectSpec, ...] = ()
+    friction: NotNegative | None = None
+
+
+class PostureSpec(Spec):
+    """A named posture, joints that differ from it, or both; a bare word is a name."""
+
+    name: str | None = None
+    joints: dict[str, float] = Field(default_factory=dict)
+
+    def apply(self, robot: "Robot", q: np.ndarray) -> np.ndarray:
+        """Return ``q`` (nq,) with the base kept and the joints of this posture.
+
+        Joints that the posture does not name are those of ``q``.
+        """
+        result = np.array(q, float)
+        if self.name is not None:
+            result[7:] = robot.posture(self.name)[7:]
+        for joint, value in self.joints.items():
+            result[7 + list(robot.joint_names).index(joint)] = value
+        return result
+
+
+def _as_posture(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+Posture = Annotated[PostureSpec, BeforeValidator(_as_posture)]
+
+
+class StartSpec(Spec):
+    """Where the motion begins: the posture is a guess, the contacts are exact."""
+
+    posture: Posture | None = None
+    base: PoseSpec | None = None
+    contacts: tuple[ContactSpec, ...] = ()
+
+
+class BaseGoalSpec(Spec):
+    """A place for the base: within ``tolerance`` (m); with an orientation also within ``angle_tolerance`` (rad)."""
+
+    xyz: Triple
+    tolerance: Positive = 0.05
+    rpy: Triple | None = None
+    angle_tolerance: Positive | None = None
+
+    @model_validator(mode="after")
+    def _orientation_with_tolerance(self) -> "BaseGoalSpec":
+        if (self.rpy is None) != (self.angle_tolerance is None):
+            raise ValueError("rpy and angle_tolerance are given together or not at all")
+        return self
+
+
+class GoalItem(Spec):
+    """One goal; everything given must hold."""
+
+    contacts: tuple[ContactSpec, ...] = ()
+    base: BaseGoalSpec | None = None
+    posture: Posture | None = None
+    com: CoM | None = None
+    objects: dict[str, PoseSpec] = Field(default_factory=dict)
+    only: bool = False
+
+
+class StanceItem(Spec):
+    """One item of a sequence; the keys after ``com`` are written by the planner."""
+
+    contacts: tuple[ContactSpec, ...] | None = None
+    add: ContactSpec | None = None
+    remove: str | None = None
+    posture: Posture | None = None
+    com: CoM | None = None
+    moved: str | None = None
+    change: Literal["start", "add", "remove", "shift"] | None = None
+    q: tuple[float, ...] | None = None
+    wrenches: dict[str, tuple[float, float, float, float, float, float]] | None = None
+    tau: tuple[float, ...] | None = None
+    margins: dict[str, Any] | None = None
+
+    @model_validator(mode="after")
+    def _one_change(self) -> "StanceItem":
+        given = [name for name in ("contacts", "add", "remove") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise ValueError(f"{' and '.join(given)} in one item: a stance differs from the one before by one contact")
+        return self
+
+
+def _as_items(value: Any) -> Any:
+    return [value] if isinstance(value, dict) else value
+
+
+class ScenarioSpec(Spec):
+    """The whole file."""
+
+    mcplan: Literal[1]
+    name: Name
+    description: str = ""
+    robot: str
+    environment: EnvironmentSpec = EnvironmentSpec()
+    start: StartSpec = StartSpec()
+    goal: Annotated[tuple[GoalItem, ...], BeforeValidator(_as_items)] = ()
+    planner: PlannerSettings = PlannerSettings()
+    control: ControlSettings = ControlSettings()
+    simulation: SimulationSettings = SimulationSettings()
+    stances: tuple[StanceItem, ...] = ()
+    plan: dict[str, Any] | None = None

@@ -1,0 +1,59 @@
+"""The sections ``simulation``, ``control`` and ``planner`` of a scenario: every option with its default."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mcplan.scene.spec import NotNegative, Positive, Spec
+
+
+class SimulationSettings(Spec):
+    """How the motion is simulated."""
+
+    physics: Literal["qp", "contact", "mujoco"] = "qp"
+    """Back end: ``qp`` integrates the accelerations of the quadratic program."""
+    dt: Annotated[float, Field(gt=0, le=0.02)] = 0.001
+    """Time step, s."""
+    time_limit: Positive = 300.0
+    """The simulation stops here even if the plan is not finished, s."""
+
+
+class ControlSettings(Spec):
+    """Weights, gains and times of the whole-body controller and its state machine."""
+
+    solver: str = "DAQP"
+    """Quadratic program solver by name: DAQP, OSQP, CLARABEL, PIQP."""
+    friction_faces: Annotated[int, Field(ge=3, le=32)] = 8
+    """Faces of the pyramid inscribed in the friction cone."""
+
+    com_weight: NotNegative = 100.0
+    com_kp: NotNegative = 60.0
+    """Centre of mass; 1/s². Damping is critical everywhere."""
+    trunk_weight: NotNegative = 5.0
+    trunk_kp: NotNegative = 100.0
+    """Orientation of the base link."""
+    posture_weight: NotNegative = 0.05
+    posture_kp: NotNegative = 40.0
+    """All joints; heavier than 1/1000 of the centre of mass pulls it off its target."""
+    limb_weight: NotNegative = 500.0
+    limb_kp: NotNegative = 400.0
+    """Moving patch, position and orientation."""
+    angular_momentum_weight: NotNegative = 0.1
+    angular_momentum_damping: NotNegative = 5.0
+    """About the centre of mass; 1/s."""
+    force_weight: NotNegative = 1e-5
+    force_rate_weight: NotNegative = 1e-4
+    """On contact forces in N, and on their change from one step to the next."""
+
+    contact_kp: NotNegative = 100.0
+    contact_kd: NotNegative = 20.0
+    """Feedback of contact drift, 1/s² and 1/s."""
+
+
+class PlannerSettings(Spec):
+    """What limits the postures; options of the search live here too."""
+
+    require: tuple[str | tuple[str, ...], ...] = ()
+    """Patches that must carry over 5 N in some stance; a list among them means one of these."""
+    max_nodes: Annotated[int, Field(ge=1)] = 5000
+    """Stances that the search may look at."""

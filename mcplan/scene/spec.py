@@ -1,0 +1,89 @@
+"""What a scenario file says: poses and contacts, as pydantic models."""
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from scipy.spatial.transform import Rotation
+
+Triple = tuple[float, float, float]
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Axes = Annotated[tuple[Literal["x", "y", "z"], ...], BeforeValidator(_as_list)]
+
+
+class Spec(BaseModel):
+    """A part of a file: unknown keys are refused, values do not change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PoseSpec(Spec):
+    """``{xyz: [x, y, z], rpy: [roll, pitch, yaw]}`` or with ``quat_wxyz``; without either, axes of the world."""
+
+    xyz: Triple = (0.0, 0.0, 0.0)
+    rpy: Triple | None = None
+    quat_wxyz: tuple[float, float, float, float] | None = None
+
+    @model_validator(mode="after")
+    def _one_orientation(self) -> "PoseSpec":
+        if self.rpy is not None and self.quat_wxyz is not None:
+            raise ValueError("give rpy or quat_wxyz, not both")
+        if self.quat_wxyz is not None:
+            length = float(np.linalg.norm(self.quat_wxyz))
+            if abs(length - 1) > 1e-3:
+                raise ValueError(f"quat_wxyz has length {length:.6g}, expected 1 (within 0.001)")
+        return self
+
+    @property
+    def R(self) -> np.ndarray:
+        """Rotation (3,3): ``Rz(yaw) Ry(pitch) Rx(roll)``, or that of the quaternion, normalised."""
+        if self.quat_wxyz is not None:
+            return Rotation.from_quat(self.quat_wxyz, scalar_first=True).as_matrix()
+        return Rotation.from_euler("xyz", self.rpy or (0.0, 0.0, 0.0)).as_matrix()
+
+    @property
+    def p(self) -> np.ndarray:
+        """Position (3,), m."""
+        return np.array(self.xyz)
+
+
+class ContactSpec(Spec):
+    """One contact; coordinates that are left out are for the planner, or for the nearest place, to fill in."""
+
+    patch: str
+    surface: str
+    kind: Literal["surface", "point", "grasp"] | None = None
+    x: float | None = None
+    y: float | None = None
+    yaw: float | None = None
+    along: float | None = None
+    angle: float | None = None
+    flip: bool | None = None
+    offset: float | None = None
+    overhang: bool = False
+    friction: NotNegative | None = None
+    max_force: Positive | None = None
+    slide: Axes = ()
+    hinge: Axes = ()
+    pose: PoseSpec | None = None
+
+    @property
+    def given(self) -> dict[str, float | bool]:
+        """The coordinates that the file gives."""
+        names = ("x", "y", "yaw", "along", "angle", "flip", "offset")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    @property
+    def options(self) -> dict[str, object]:
+        """What the file says beside patch, surface and coordinates, as it would be written again."""
+        said: dict[str, object] = {"kind": self.kind, "friction": self.friction, "max_force": self.max_force}
+        said |= {"slide": list(self.slide) or None, "hinge": list(self.hinge) or None}
+        said |= {"overhang": self.overhang or None}
+        return {name: value for name, value in said.items() if value is not None}

@@ -1,5 +1,6 @@
 """A YAML file as plain values that still know their lines."""
 
+import copy
 import json
 import os
 import re
@@ -156,11 +157,12 @@ def in_file_order(problems: Sequence[Problem]) -> list[Problem]:
 
 
 def _salvaged(model: type[Model], data: Any, faulty: Sequence[Key]) -> Model | None:
-    data = json.loads(json.dumps(data))
+    """Return the instance that the data give without the faulty keys, or None."""
+    data = copy.deepcopy(data)
     for key in faulty:
         inner: Any = data
         for step in key[:-1]:
-            inner = inner[step] if isinstance(inner, list) or step in inner else {}
+            inner = inner.get(step) if isinstance(inner, dict) else inner[int(step)]
         if key and isinstance(inner, dict):  # an item of a list stays: without it the others would move up
             inner.pop(key[-1], None)
     try:

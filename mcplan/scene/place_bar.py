@@ -1,7 +1,8 @@
 """A patch on a bar: grasped, as a line contact of a flat patch, or as a point contact.
 
 ``d`` is the bar's direction from its first end, ``s = -1`` if flipped, else 1. The patch's y axis is ``s d``; at
-angle 0 its z axis is the direction nearest to down (to the world's x for a vertical bar), and ``angle`` turns it about y:
+angle 0 its z axis is the direction nearest to down (to the world's x for a vertical bar), and ``angle`` turns it
+about y:
 
     R_WP = [y0 x z0, y0, z0] Ry(angle),   y0 = s d
     grasp:  p_WP = e_0 + along d

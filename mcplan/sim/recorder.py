@@ -1,6 +1,7 @@
 """The recorder: turns what happens at each step of a simulation into a Run."""
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -150,7 +151,9 @@ class RunRecorder:
         arrays |= {name: column.array() for name, column in self._points.items()}
         self._place_points(arrays)
         q = arrays["q"]
-        arrays["com"] = np.array([self.robot.com(row) for row in q]) if np.isfinite(q).all() else self._com(q)
+        finite = np.isfinite(q).all(axis=1)
+        arrays["com"] = np.full((len(q), 3), np.nan)
+        arrays["com"][finite] = self.robot.com(q[finite])
         record = RunRecord(
             mcplan_run=1,
             mcplan=mcplan.__version__,
@@ -218,16 +221,14 @@ class RunRecorder:
 
     def _place_points(self, arrays: dict[str, np.ndarray]) -> None:
         """Contact points follow their patch: ``R_WP points + p_WP`` at the sample's configuration."""
-        for k, index, first, points in self._local:
-            q = arrays["q"][k]
-            X = self.robot.frame_pose(q, self.patches[index]) if np.isfinite(q).all() else np.full((4, 4), np.nan)
-            arrays["point_xyz"][first : first + len(points)] = points @ X[:3, :3].T + X[:3, 3]
-
-    def _com(self, q: np.ndarray) -> np.ndarray:
-        com = np.full((len(q), 3), np.nan)
-        for k in np.flatnonzero(np.isfinite(q).all(axis=1)):
-            com[k] = self.robot.com(q[k])
-        return com
+        for index, patch in enumerate(self.patches):
+            mine = [item for item in self._local if item[1] == index]
+            q = arrays["q"][[k for k, *_ in mine]]
+            finite = np.isfinite(q).all(axis=1)
+            X = np.full((len(mine), 4, 4), np.nan)
+            X[finite] = self.robot.frame_pose(q[finite], patch)
+            for pose, (_, _, first, points) in zip(X, mine, strict=True):
+                arrays["point_xyz"][first : first + len(points)] = points @ pose[:3, :3].T + pose[:3, 3]
 
 
 class _Column:
@@ -248,8 +249,10 @@ class _Column:
 
 
 def _documents(plan: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Content of the scenario's and of the plan's file."""
-    scenario = getattr(plan, "scenario", None)
-    document = getattr(scenario, "document", None)
-    data = getattr(document, "data", document)
-    return (dict(data) if isinstance(data, Mapping) else {}), {}
+    """Content of the scenario's and of the plan's file; empty for a plan that has none."""
+    scenario = plan.scenario
+    if getattr(scenario, "document", None) is None:
+        return {}, {}
+    from mcplan.planning.plan_file import plan_document
+
+    return dict(scenario.document.data), plan_document(plan, Path(scenario.path).parent)

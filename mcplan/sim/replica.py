@@ -1,17 +1,76 @@
 """From the record of a run back to its Plan, Scenario and Robot, without any other file."""
 
-from typing import Any
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from mcplan.errors import RunError
-from mcplan.sim.records import RunRecord
+import yaml
+
+from mcplan.document import dump_document
+from mcplan.errors import InputError, RunError
+from mcplan.model.robot import Robot
+from mcplan.model.robot_file import load_robot
+from mcplan.sim.records import RobotRecord, RunRecord
+
+if TYPE_CHECKING:
+    from mcplan.planning.plan import Plan
 
 
-def rebuild_plan(record: RunRecord) -> Any:
+def rebuild_plan(record: RunRecord) -> "Plan":
     """Rebuild the Plan that was simulated; its scenario holds the robot and the environment.
 
     Raises
     ------
     RunError
-        The record holds no documents (it was not made by a simulation).
+        The record keeps no plan (it was not made by a simulation), or a broken one.
     """
-    raise RunError("this run keeps no plan document")
+    if not record.plan.document:
+        raise RunError("this run keeps no plan document, so there is nothing to rebuild")
+    from mcplan.planning.plan_file import read_plan
+
+    with tempfile.TemporaryDirectory(prefix="mcplan-") as name:
+        directory = Path(name)
+        robot = unpack_robot(record.robot, directory)
+        document = {**record.plan.document, "robot": robot.name}
+        (directory / "plan.yaml").write_text(dump_document(document), encoding="utf-8")
+        try:
+            return read_plan(directory / "plan.yaml")
+        except InputError as error:
+            raise RunError(f"the plan in this run cannot be rebuilt: {error}".replace(str(directory), "run")) from error
+
+
+def rebuild_robot(record: RobotRecord) -> Robot:
+    """Rebuild the robot alone.
+
+    Raises
+    ------
+    RunError
+        The record keeps no robot files, or broken ones.
+    """
+    with tempfile.TemporaryDirectory(prefix="mcplan-") as name:
+        directory = Path(name)
+        try:
+            return load_robot(unpack_robot(record, directory))
+        except InputError as error:
+            raise RunError(
+                f"the robot in this run cannot be rebuilt: {error}".replace(str(directory), "run")
+            ) from error
+
+
+def unpack_robot(record: RobotRecord, directory: Path) -> Path:
+    """Write the robot's files into a directory and return the one to load (meshes are not in a run)."""
+    if "robot.urdf" not in record.files:
+        raise RunError("this run keeps no robot files, so there is nothing to rebuild")
+    (directory / "robot.urdf").write_text(record.files["robot.urdf"], encoding="utf-8")
+    text = record.files.get("robot.yaml")
+    if text is None:
+        return directory / "robot.urdf"
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        value = next(value for key, value in node.value if key.value == "urdf")
+    except (yaml.YAMLError, AttributeError, StopIteration) as error:
+        raise RunError("the robot.yaml in this run names no urdf") from error
+    # only this one value is replaced, so that line numbers and everything else stay
+    text = text[: value.start_mark.index] + "robot.urdf" + text[value.end_mark.index :]
+    (directory / "robot.yaml").write_text(text, encoding="utf-8")
+    return directory / "robot.yaml"

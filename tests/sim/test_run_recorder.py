@@ -1,0 +1,168 @@
+"""The recorder keeps what it is told, HRP-2 is described rightly, and a file is enough to have the robot back."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mcplan.errors import RunError
+from mcplan.model.robot_file import load_robot
+from mcplan.scene.contact import Contact
+from mcplan.sim.independent import Mechanism
+from mcplan.sim.recorder import PointForces, RunRecorder
+from mcplan.sim.replica import rebuild_plan, rebuild_robot
+from mcplan.sim.robot_record import record_robot
+from mcplan.sim.run_file import load_run
+from mcplan.sim.verify import verify
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("hrp2")
+
+
+@pytest.fixture(scope="module")
+def plan(robot):
+    """HRP-2 stands on both feet; no scenario file."""
+    q = robot.posture("half_sitting")
+    contacts = []
+    for patch in ("left_sole", "right_sole"):
+        X = robot.frame_pose(q, patch)
+        polygon = robot.patches[patch].points
+        contacts.append(
+            Contact(patch, "floor", "surface", X[:3, :3], X[:3, 3], polygon, np.eye(3), 0.7, np.inf, np.inf, np.eye(6))
+        )
+    stance = SimpleNamespace(
+        contacts=tuple(contacts), moved=None, change="start", q=q, wrenches={}, tau=np.zeros(robot.n)
+    )
+    return SimpleNamespace(scenario=SimpleNamespace(robot=robot, document=None), stances=(stance,))
+
+
+def standing(robot, plan, samples=50, **options):
+    """Record HRP-2 standing still: forces by least squares from the kernels' static equation of motion."""
+    recorder = RunRecorder(robot, plan, 0.001, "qp", 3)
+    q, still = plan.stances[0].q, np.zeros(robot.nv)
+    contacts = plan.stances[0].contacts
+    rows = []
+    for contact in contacts:
+        arms = contact.points @ robot.frame_pose(q, contact.patch)[:3, :3].T
+        rows += [(contact.patch, arm) for arm in arms]
+    maps = []
+    for patch, (x, y, z) in rows:
+        J = robot.frame_jacobian(q, patch)
+        skew = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+        maps.append((J[:3] - skew @ J[3:]).T)
+    h = robot.nonlinear_effects(q, still)
+    G = np.concatenate(maps, axis=1)
+    f = (np.linalg.pinv(G[:6]) @ h[:6]).reshape(-1, 3)
+    tau = (h - G @ f.ravel())[6:]
+    forces = {c.patch: f[4 * i : 4 * i + 4] for i, c in enumerate(contacts)}
+    wrenches = {
+        c.patch: np.concatenate(
+            [forces[c.patch].sum(axis=0), np.cross([a for p, a in rows if p == c.patch], forces[c.patch]).sum(axis=0)]
+        )
+        for c in contacts
+    }
+    for k in range(samples):
+        phase = ("shift", 0) if k < samples // 2 else ("settle", 0)
+        if k == samples // 2:
+            recorder.end_phase("error")
+        recorder.append(
+            0.001 * k, q, still, still, tau, None, wrenches, forces, ("left_sole", "right_sole"), phase, 0, {"qp": 1e-4}
+        )
+    return recorder.finish(**options)
+
+
+def test_a_standing_robot_is_recorded_and_passes(robot, plan, tmp_path):
+    run = standing(robot, plan)
+    report = verify(run)
+    assert report.success, report.text()
+    assert run.patches == ["left_sole", "right_sole"]
+    assert run.phases == ["shift", "settle"]
+    assert [phase.ended_by for phase in run.record.phases] == ["error", None]
+    np.testing.assert_array_equal(run.phase, np.repeat([0, 1], 25))
+    np.testing.assert_array_equal(run.point_start, 8 * np.arange(51))
+    assert len(run.timing["qp"]) == 50
+    assert run.stance_of(3, "left_sole") == 0
+    np.testing.assert_array_equal(run.patch_friction("left_sole"), 0.7)
+    run.save(tmp_path)
+    assert verify(tmp_path).to_json() == report.to_json()
+
+
+def test_same_run_same_bytes(robot, plan, tmp_path):
+    a, b = (standing(robot, plan).save(tmp_path / name).read_bytes() for name in "ab")
+    assert a == b
+
+
+def test_phases_that_repeat_after_an_end_are_new(robot, plan):
+    recorder = RunRecorder(robot, plan, 0.001)
+    q, zero = plan.stances[0].q, np.zeros(robot.nv)
+    for k, (phase, end) in enumerate([("lift", ""), ("lift", "timeout"), ("lift", ""), ("land", "force")]):
+        recorder.append(0.001 * k, q, zero, zero, zero[6:], None, {}, {}, (), phase, 3)
+        if end:
+            recorder.end_phase(end)
+    run = recorder.finish()
+    assert [(p.name, p.ended_by) for p in run.record.phases] == [("lift", "timeout"), ("lift", None), ("land", "force")]
+    np.testing.assert_array_equal(run.phase, [0, 0, 1, 2])
+
+
+def test_points_of_another_physics(robot, plan):
+    recorder = RunRecorder(robot, plan, 0.001, "contact")
+    q, zero = plan.stances[0].q, np.zeros(robot.nv)
+    points = PointForces(
+        np.array([3]), np.array([-1]), np.ones((1, 3)), np.array([[0, 0, 1.0]]), np.array([[0, 0, 9.0]])
+    )
+    for k in range(30):
+        recorder.append(0.001 * k, q, zero, zero, zero[6:], None, {}, points, (), "fall", 3)
+    run = recorder.finish("knee on the floor")
+    assert run.record.stopped == "knee on the floor"
+    text = "\n".join(verify(run).failures)
+    assert f"unplanned contact of {run.record.links[3]} from t = 0.000 s for 0.03 s with up to 9 N" in text
+
+
+def test_a_state_that_is_not_a_number_is_kept(robot, plan):
+    recorder = RunRecorder(robot, plan, 0.001)
+    q, zero = plan.stances[0].q, np.zeros(robot.nv)
+    forces = {"left_sole": np.zeros((4, 3))}
+    for k, state in enumerate([q, np.full_like(q, np.nan)]):
+        recorder.append(
+            0.001 * k, state, zero, zero, zero[6:], None, {"left_sole": np.zeros(6)}, forces, ("left_sole",), "x", 0
+        )
+    run = recorder.finish("not a number")
+    assert np.isfinite(run.com[0]).all()
+    assert np.isnan(run.com[1]).all()
+    assert verify(run).failures[0].startswith("q is not a number at t = 0.001 s")
+
+
+def test_nothing_recorded_is_an_error(robot, plan):
+    with pytest.raises(RunError, match="no samples"):
+        RunRecorder(robot, plan, 0.001).finish()
+
+
+def test_description_of_hrp2_gives_the_dynamics_of_its_kernels(robot):
+    """Two programs that share only the URDF."""
+    rng = np.random.default_rng(0)
+    q = np.array([robot.random_configuration(seed) for seed in range(20)])
+    v, vd = rng.normal(size=(2, 20, robot.nv))
+    patches = list(robot.patches)
+    wrench = rng.normal(0, 100, (20, len(patches), 6))
+    motion = Mechanism(record_robot(robot)).motion(q, v, vd, wrench, patches)
+    for k in range(20):
+        force = robot.inverse_dynamics(q[k], v[k], vd[k])
+        for name, w in zip(patches, wrench[k], strict=True):
+            force = force - robot.frame_jacobian(q[k], name).T @ w
+            np.testing.assert_allclose(motion.R[name][k], robot.frame_pose(q[k], name)[:3, :3], atol=1e-12)
+            np.testing.assert_allclose(motion.p[name][k], robot.frame_pose(q[k], name)[:3, 3], atol=1e-12)
+        np.testing.assert_allclose(motion.force[k], force, rtol=0, atol=1e-10 * np.abs(force).max())
+        np.testing.assert_allclose(motion.com[k], robot.com(q[k]), atol=1e-12)
+
+
+def test_robot_comes_back_from_the_file_alone(robot, plan, tmp_path):
+    record = load_run(standing(robot, plan, samples=2).save(tmp_path)).record
+    again = rebuild_robot(record.robot)
+    assert again.joint_names == robot.joint_names
+    assert list(again.patches) == list(robot.patches)
+    q = robot.random_configuration(1)
+    np.testing.assert_array_equal(again.mass_matrix(q), robot.mass_matrix(q))
+    with pytest.raises(RunError, match="keeps no plan document"):
+        rebuild_plan(record)

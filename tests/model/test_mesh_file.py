@@ -1,0 +1,122 @@
+"""Which mesh files are opened, and what is said about the others."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trimesh
+
+from mcplan.errors import RobotError
+from mcplan.model import mesh_file
+from mcplan.model.description import RobotWarning
+from mcplan.model.geometry import MeshShape
+from mcplan.model.urdf import parse_urdf
+
+URDF = """<robot name="r"><link name="l">
+<{role}><geometry><mesh filename="{name}" scale="{scale}"/></geometry></{role}></link></robot>"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Return a package ``bot`` with its URDF in ``bot/urdf`` and meshes beside and above it."""
+    urdf = tmp_path / "bot" / "urdf"
+    for directory in (urdf, tmp_path / "bot" / "meshes", tmp_path / "elsewhere"):
+        directory.mkdir(parents=True)
+        trimesh.creation.box((1, 2, 3)).export(directory / "box.stl")
+    return urdf
+
+
+def read(folder, name, role="collision", scale="1 1 1", packages=()):
+    model = parse_urdf(URDF.format(name=name, role=role, scale=scale).encode(), folder / "r.urdf", False, packages)
+    geometry = model.links["l"].geometry
+    return geometry[0].shape if geometry else None
+
+
+@pytest.mark.parametrize("suffix", ["stl", "obj", "ply", "off"])
+def test_formats(folder, suffix):
+    trimesh.creation.box((1, 2, 3)).export(folder / f"b.{suffix}")
+    shape = read(folder, f"b.{suffix}", scale="2 1 1")
+    assert isinstance(shape, MeshShape)
+    np.testing.assert_allclose(np.ptp(shape.vertices, axis=0), [2, 2, 3])
+    assert len(shape.faces) == 12
+    assert not shape.vertices.flags.writeable
+
+
+def test_a_mirrored_mesh_stays_the_right_way_out(folder):
+    shape = read(folder, "box.stl", scale="-1 1 1")
+    assert trimesh.Trimesh(shape.vertices, shape.faces, process=True).volume == pytest.approx(6)
+
+
+def test_packages(folder):
+    root = folder.parent.parent
+    assert read(folder, "package://bot/box.stl")  # inside the model's own directory
+    with pytest.raises(RobotError, match="name its package in package_directories"):
+        read(folder, "package://bot/meshes/box.stl")
+    assert read(folder, "package://bot/meshes/box.stl", packages=[root / "bot"])
+    assert read(folder, "package://bot/meshes/box.stl", packages=[root])
+    (folder.parent / "package.xml").write_text("<package/>")
+    assert read(folder, "package://bot/meshes/box.stl")
+
+
+@pytest.mark.parametrize(
+    "name", ["../../elsewhere/box.stl", "{root}/elsewhere/box.stl", "file://{root}/elsewhere/box.stl"]
+)
+def test_nothing_outside_is_opened(folder, name):
+    root = folder.parent.parent
+    name = name.format(root=root)
+    with pytest.raises(RobotError, match="outside the model's directory"):
+        read(folder, name)
+    assert read(folder, name, packages=[root / "elsewhere"])
+
+
+def test_a_link_does_not_lead_out(folder):
+    (folder / "way_out.stl").symlink_to(folder.parent.parent / "elsewhere" / "box.stl")
+    with pytest.raises(RobotError, match="outside the model's directory"):
+        read(folder, "way_out.stl")
+    with pytest.raises(RobotError, match="not found"):
+        read(folder, "package://bot/../../elsewhere/box.stl")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a.dae", "convert it"),
+        ("a.glb", "not one of .stl"),
+        ("absent.stl", "there is no such file"),
+        ("http://example.org/a.stl", "http:// is not read"),
+        ("x" * 5000 + ".stl", "looked up|no such file"),
+        ("file://[a.stl", "looked up|no such file"),
+    ],
+)
+def test_problems_of_meshes(folder, name, words):
+    with pytest.raises(RobotError, match=words):
+        read(folder, name)
+    with pytest.warns(RobotWarning, match=words):
+        assert read(folder, name, role="visual") is None
+
+
+@pytest.mark.parametrize("suffix", ["stl", "obj", "ply", "off"])
+@pytest.mark.parametrize("content", [b"", b"OFF\n1 1 0\n", b"nonsense", b"v 1 2\nf 1 2 3\n", bytes(200)])
+def test_damaged_meshes(folder, suffix, content):
+    (folder / f"bad.{suffix}").write_bytes(content)
+    with pytest.raises(RobotError, match=r"cannot be read|holds"):
+        read(folder, f"bad.{suffix}")
+
+
+def test_caps(folder, monkeypatch):
+    monkeypatch.setattr(mesh_file, "MAX_TRIANGLES", 10)
+    with pytest.raises(RobotError, match="12 triangles, at most 10"):
+        read(folder, "box.stl")
+    monkeypatch.setattr(mesh_file, "MAX_MESH_BYTES", 10)
+    with pytest.raises(RobotError, match="bytes, at most 10"):
+        read(folder, "box.stl")
+
+
+def test_a_scale_may_not_flatten(folder):
+    with pytest.raises(RobotError, match="flattens"):
+        read(folder, "box.stl", scale="1 0 1")
+
+
+def test_a_mesh_used_twice_is_read_once(folder):
+    files = mesh_file.MeshFiles(Path(folder / "r.urdf"))
+    assert files.read("box.stl")[0] is files.read("box.stl")[0]

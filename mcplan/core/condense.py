@@ -21,6 +21,11 @@ def gather(program, work, theta):
     columns = section(program, lay.GATHER_COLUMNS)
     coefficients = part(program, work, lay.COEFFICIENTS)
     values = part(program, work, lay.VALUES)
+    single, columns_of, coefficient_of = (
+        section(program, lay.SINGLE_ROWS), section(program, lay.SINGLE_COLUMNS), part(program, work, lay.SINGLE_COEFFICIENTS)
+    )  # fmt: skip
+    for i in range(single.size):
+        values[single[i]] = coefficient_of[i] * theta[columns_of[i]]
     for i in range(rows.size):
         total = 0.0
         for k in range(pointer[i], pointer[i + 1]):
@@ -132,27 +137,44 @@ def condense_cost(program, work):
 
 @jit_algebra
 def _add_wide(wide, position, values, T, t, H, g):
-    """Add ``sum p_e T_e' T_e`` to ``H`` and ``sum p_e t_e T_e'`` to ``g``, four rows of ``T`` per sweep over ``H``."""
+    """Add ``sum p_e T_e' T_e`` to ``H`` and ``sum p_e t_e T_e'`` to ``g``, eight rows of ``T`` per sweep over ``H``."""
     kept = H.shape[0]
     count = wide.size
+    for i in range(count):
+        e = wide[i]
+        factor = values[position[i]] * t[e]
+        for a in range(kept):
+            g[a] += factor * T[e, a]
     i = 0
-    while i + 4 <= count:
+    while i + 8 <= count:
         e0, e1, e2, e3 = wide[i], wide[i + 1], wide[i + 2], wide[i + 3]
+        e4, e5, e6, e7 = wide[i + 4], wide[i + 5], wide[i + 6], wide[i + 7]
         p0, p1, p2, p3 = values[position[i]], values[position[i + 1]], values[position[i + 2]], values[position[i + 3]]
+        p4, p5 = values[position[i + 4]], values[position[i + 5]]
+        p6, p7 = values[position[i + 6]], values[position[i + 7]]
         for a in range(kept):
             f0, f1, f2, f3 = p0 * T[e0, a], p1 * T[e1, a], p2 * T[e2, a], p3 * T[e3, a]
-            g[a] += f0 * t[e0] + f1 * t[e1] + f2 * t[e2] + f3 * t[e3]
+            f4, f5, f6, f7 = p4 * T[e4, a], p5 * T[e5, a], p6 * T[e6, a], p7 * T[e7, a]
             for b in range(a, kept):
-                H[a, b] += f0 * T[e0, b] + f1 * T[e1, b] + f2 * T[e2, b] + f3 * T[e3, b]
-        i += 4
-    while i < count:
-        e = wide[i]
-        p = values[position[i]]
+                H[a, b] += (f0 * T[e0, b] + f1 * T[e1, b] + f2 * T[e2, b] + f3 * T[e3, b]) + (
+                    f4 * T[e4, b] + f5 * T[e5, b] + f6 * T[e6, b] + f7 * T[e7, b]
+                )
+        i += 8
+    while i + 2 <= count:
+        e0, e1 = wide[i], wide[i + 1]
+        p0, p1 = values[position[i]], values[position[i + 1]]
         for a in range(kept):
-            f = p * T[e, a]
-            g[a] += f * t[e]
+            f0, f1 = p0 * T[e0, a], p1 * T[e1, a]
             for b in range(a, kept):
-                H[a, b] += f * T[e, b]
+                H[a, b] += f0 * T[e0, b] + f1 * T[e1, b]
+        i += 2
+    while i < count:
+        e0 = wide[i]
+        p0 = values[position[i]]
+        for a in range(kept):
+            f0 = p0 * T[e0, a]
+            for b in range(a, kept):
+                H[a, b] += f0 * T[e0, b]
         i += 1
 
 

@@ -27,11 +27,19 @@ def factor(H):
     for i in range(n):
         diagonal = H[i, i]
         k = 0
-        while k + 4 <= i:
+        while k + 8 <= i:
             c0, c1, c2, c3 = H[k, i], H[k + 1, i], H[k + 2, i], H[k + 3, i]
+            c4, c5, c6, c7 = H[k + 4, i], H[k + 5, i], H[k + 6, i], H[k + 7, i]
             for j in range(i, n):
-                H[i, j] -= c0 * H[k, j] + c1 * H[k + 1, j] + c2 * H[k + 2, j] + c3 * H[k + 3, j]
-            k += 4
+                H[i, j] -= (c0 * H[k, j] + c1 * H[k + 1, j] + c2 * H[k + 2, j] + c3 * H[k + 3, j]) + (
+                    c4 * H[k + 4, j] + c5 * H[k + 5, j] + c6 * H[k + 6, j] + c7 * H[k + 7, j]
+                )
+            k += 8
+        while k + 2 <= i:
+            c0, c1 = H[k, i], H[k + 1, i]
+            for j in range(i, n):
+                H[i, j] -= c0 * H[k, j] + c1 * H[k + 1, j]
+            k += 2
         while k < i:
             c0 = H[k, i]
             for j in range(i, n):
@@ -51,11 +59,19 @@ def transform_rows(U, Y, prefix):
     n = U.shape[0]
     for i in range(n):
         k = 0
-        while k + 4 <= i:
+        while k + 8 <= i:
             c0, c1, c2, c3 = U[k, i], U[k + 1, i], U[k + 2, i], U[k + 3, i]
-            for j in range(prefix[k + 3]):
-                Y[i, j] -= c0 * Y[k, j] + c1 * Y[k + 1, j] + c2 * Y[k + 2, j] + c3 * Y[k + 3, j]
-            k += 4
+            c4, c5, c6, c7 = U[k + 4, i], U[k + 5, i], U[k + 6, i], U[k + 7, i]
+            for j in range(prefix[k + 7]):
+                Y[i, j] -= (c0 * Y[k, j] + c1 * Y[k + 1, j] + c2 * Y[k + 2, j] + c3 * Y[k + 3, j]) + (
+                    c4 * Y[k + 4, j] + c5 * Y[k + 5, j] + c6 * Y[k + 6, j] + c7 * Y[k + 7, j]
+                )
+            k += 8
+        while k + 2 <= i:
+            c0, c1 = U[k, i], U[k + 1, i]
+            for j in range(prefix[k + 1]):
+                Y[i, j] -= c0 * Y[k, j] + c1 * Y[k + 1, j]
+            k += 2
         while k < i:
             c0 = U[k, i]
             for j in range(prefix[k]):

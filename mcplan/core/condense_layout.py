@@ -11,7 +11,9 @@ from mcplan.core.jit import jit
 (
     SIZES,  # SIZE .. LIMITS below
     OFFSETS,  # first entry of each part of the workspace, and its length at the end
-    GATHER_ROWS,  # numbers of the data that depend on parameters
+    SINGLE_ROWS,  # numbers of the data that are a multiple of one parameter
+    SINGLE_COLUMNS,
+    GATHER_ROWS,  # the others that depend on parameters
     GATHER_POINTER,  # CSR pattern of S for those
     GATHER_COLUMNS,
     GIVEN_PIVOT,  # of each given variable: position of its pivot
@@ -42,13 +44,14 @@ from mcplan.core.jit import jit
     P_POINTER,  # CSC pattern of P
     P_ROWS,
     SECTIONS,
-) = range(33)
+) = range(35)
 """Sections of the program."""
 
 SIZE, KEPT, GIVEN, ROWS, EQUALITIES, INEQUALITIES, B, P, Q, D, LOWER, UPPER = range(12)
 """Entries of section SIZES: variables, kept ones, given ones, two-sided rows; rows of A; starts of blocks in VALUES."""
 
 (
+    SINGLE_COEFFICIENTS,  # as SINGLE_ROWS
     COEFFICIENTS,  # of S, as GATHER_COLUMNS
     FACTORS,  # of the limits, as LIMIT_POSITION
     VALUES,  # the data of the QP
@@ -73,7 +76,7 @@ SIZE, KEPT, GIVEN, ROWS, EQUALITIES, INEQUALITIES, B, P, Q, D, LOWER, UPPER = ra
     ACTIVITY,  # (2, rows of A) A x + b, and the sum of the magnitudes of its terms
     RESIDUAL,  # (8,) see condense_check
     PARTS,
-) = range(24)
+) = range(25)
 """Parts of the workspace."""
 
 BIG = 1e30

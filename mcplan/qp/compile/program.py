@@ -57,7 +57,7 @@ def build_program(data: DataMap, elimination: Elimination) -> Condensed:
     prefix = np.searchsorted(np.array(first, dtype=float)[by_first], np.arange(len(order)), side="right")
 
     sections: dict[int, np.ndarray] = {}
-    coefficients, constants = _gather(data, sections)
+    single, coefficients, constants = _gather(data, sections)
     _substitutions(data, elimination, entries, reference, sections)
     sections[lay.SUPPORT_POINTER], sections[lay.SUPPORT] = _csr(supports)
     sections[lay.REFERENCE] = reference
@@ -71,12 +71,14 @@ def build_program(data: DataMap, elimination: Elimination) -> Condensed:
         data.size, len(order), given, len(rows), data.equalities, data.inequalities,
         data.b, data.P, data.q, data.d, data.lower, data.upper,
     ])  # fmt: skip
-    lengths = _part_lengths(data, len(order), given, len(rows), len(coefficients), len(factors))
+    lengths = _part_lengths(data, len(order), given, len(rows), len(factors))
+    lengths[lay.SINGLE_COEFFICIENTS], lengths[lay.COEFFICIENTS] = len(single), len(coefficients)
     sections[lay.OFFSETS] = np.concatenate([[0], np.cumsum(lengths)])
     header = lay.SECTIONS + 1
     starts = header + np.concatenate([[0], np.cumsum([len(sections[k]) for k in range(lay.SECTIONS)])])
     program = np.concatenate([starts] + [sections[k] for k in range(lay.SECTIONS)]).astype(np.int64)
     condensed = Condensed(program, np.zeros(sum(lengths)), equality, len(order), len(rows), order)
+    condensed.part(lay.SINGLE_COEFFICIENTS)[:] = single
     condensed.part(lay.COEFFICIENTS)[:] = coefficients
     condensed.part(lay.FACTORS)[:] = factors
     condensed.part(lay.VALUES)[:] = constants
@@ -84,11 +86,11 @@ def build_program(data: DataMap, elimination: Elimination) -> Condensed:
     return condensed
 
 
-def _part_lengths(data: DataMap, n: int, given: int, rows: int, coefficients: int, factors: int) -> list[int]:
+def _part_lengths(data: DataMap, n: int, given: int, rows: int, factors: int) -> list[int]:
     """Return the lengths of the parts of the workspace, in the order of core.condense_layout."""
     length = dict.fromkeys(range(lay.PARTS), rows)
     length |= {
-        lay.COEFFICIENTS: coefficients, lay.FACTORS: factors, lay.VALUES: data.S.shape[0], lay.T: given * n,
+        lay.FACTORS: factors, lay.VALUES: data.S.shape[0], lay.T: given * n,
         lay.T0: given, lay.H: n * n, lay.G: n, lay.SCRATCH: n, lay.COLUMNS: n * rows, lay.M: rows * n, lay.V: n,
         lay.Z: n, lay.X: data.size, lay.DUAL: data.rows + 2 * data.size, lay.GRADIENT: 2 * data.size,
         lay.ACTIVITY: 2 * data.rows, lay.RESIDUAL: 8,
@@ -148,17 +150,18 @@ def _first_column(row: Row, reference, supports, none: int) -> int:
     return min(firsts)
 
 
-def _gather(data: DataMap, sections) -> tuple[np.ndarray, np.ndarray]:
+def _gather(data: DataMap, sections) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Split the data map: what depends on parameters is a program, what is constant is computed here."""
     S, last = data.S, data.S.shape[1] - 1
-    varying = np.flatnonzero(np.diff(S[:, :last].tocsr().indptr))
-    part = S[varying]
-    sections[lay.GATHER_ROWS] = varying
-    sections[lay.GATHER_POINTER], sections[lay.GATHER_COLUMNS] = part.indptr, part.indices
+    counts, varying = np.diff(S.indptr), np.diff(S[:, :last].tocsr().indptr)
+    single, several = np.flatnonzero((varying == 1) & (counts == 1)), np.flatnonzero((varying > 0) & (counts > 1))
+    sections[lay.SINGLE_ROWS], sections[lay.SINGLE_COLUMNS] = single, S[single].indices
+    sections[lay.GATHER_ROWS] = several
+    sections[lay.GATHER_POINTER], sections[lay.GATHER_COLUMNS] = S[several].indptr, S[several].indices
     constants = np.zeros(S.shape[0])
     column = S[:, [last]].tocoo()
     constants[column.row] = column.data
-    return part.data.copy(), constants
+    return S[single].data.copy(), S[several].data.copy(), constants
 
 
 def _substitutions(data: DataMap, elimination: Elimination, entries, reference, sections) -> None:

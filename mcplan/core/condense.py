@@ -21,11 +21,10 @@ def gather(program, work, theta):
     columns = section(program, lay.GATHER_COLUMNS)
     coefficients = part(program, work, lay.COEFFICIENTS)
     values = part(program, work, lay.VALUES)
-    single, columns_of, coefficient_of = (
-        section(program, lay.SINGLE_ROWS), section(program, lay.SINGLE_COLUMNS), part(program, work, lay.SINGLE_COEFFICIENTS)
-    )  # fmt: skip
+    single, multiple = section(program, lay.SINGLE_ROWS), section(program, lay.SINGLE_COLUMNS)
+    factor = part(program, work, lay.SINGLE_COEFFICIENTS)
     for i in range(single.size):
-        values[single[i]] = coefficient_of[i] * theta[columns_of[i]]
+        values[single[i]] = factor[i] * theta[multiple[i]]
     for i in range(rows.size):
         total = 0.0
         for k in range(pointer[i], pointer[i + 1]):

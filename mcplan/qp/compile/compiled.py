@@ -109,6 +109,19 @@ class CompiledProblem:
             parameter.value = value
             self.load()
 
+    def share(self) -> dict[str, np.ndarray]:
+        """Let the CVXPY parameters live in ``theta``; return name -> the array that both forms then read.
+
+        Writing to these arrays in place sets the value for ``solve`` here and for ``problem.solve()`` alike.
+        Parameters in reduced form are left out.
+        """
+        views = {}
+        for parameter in self.problem.parameters():
+            if parameter.id in self._program.param_id_to_col:
+                views[parameter.name()] = self.parameter_view(parameter)
+                parameter.save_value(views[parameter.name()])
+        return views
+
     def load(self) -> None:
         """Copy the values of all CVXPY parameters into ``theta``."""
         for reduction in self._chain.reductions:

@@ -57,14 +57,14 @@ def polish(H, g, G, lower, upper, equality, z, multiplier) -> tuple[np.ndarray, 
 def is_feasible(G, lower, upper, equality) -> bool:
     """Tell whether some z satisfies the rows: the one of least length is sought and its violations are looked at."""
     A, low, high, _ = _scaled(G, lower, upper)
-    size = 1.0 + max(np.abs(low[low > -BIG]).max(initial=0.0), np.abs(high[high < BIG]).max(initial=0.0))
     n = G.shape[1]
     sense = np.where(equality, EQUALITY, 0).astype(np.intc)
     z, _, flag, _ = daqp.solve(np.eye(n), np.zeros(n), A, np.minimum(high, BIG), np.maximum(low, -BIG), sense)
     if flag != SOLVED:  # inconsistent to rounding is not infeasible: least squares of the violations decides
         z = _least_violation(A, low, high)
-    violation = np.maximum(A @ z - high, low - A @ z).max(initial=0.0)
-    return bool(violation <= FEASIBILITY_TOLERANCE * size)
+    violation = np.maximum(A @ z - high, low - A @ z)
+    magnitude = 1.0 + np.abs(A) @ np.abs(z) + np.minimum(np.abs(low), np.abs(high))
+    return bool((violation / magnitude).max(initial=0.0) <= FEASIBILITY_TOLERANCE)
 
 
 def _least_violation(A, low, high) -> np.ndarray:

@@ -238,11 +238,11 @@ class Robot:
         if len(batches) > 1:
             shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
             raise InputError(f"the leading axes differ: {shapes}")
-        (batch,) = batches
-        out = np.empty((*batch, *shape))
-        spread = [array if array.ndim == 2 else np.repeat(array[None], *batch, axis=0) for array in arrays.values()]
+        ((size,),) = batches
+        out = np.empty((size, *shape))
+        spread = [array if array.ndim == 2 else np.repeat(array[None], size, axis=0) for array in arrays.values()]
         work = self._work()
-        for k in range(batch[0]):
+        for k in range(size):
             kernel(self.tree, *(array[k] for array in spread), work, out[k])
         return out
 

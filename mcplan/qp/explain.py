@@ -10,7 +10,7 @@ import numpy as np
 from mcplan.qp.contact import ContactConstraint
 from mcplan.qp.declaration import Declaration
 
-PRICE = {"contact": 20.0, "acceleration_min": 5.0, "acceleration_max": 5.0, "release": 5.0}
+PRICE = {"contact": 100.0, "acceleration_min": 10.0, "acceleration_max": 10.0, "release": 5.0, "extra": 100.0}
 """What one unit of violation costs relative to 1 N or 1 N m: limits of forces and torques are named first, a slipping
 contact last. The equation of motion is never given up."""
 
@@ -45,18 +45,24 @@ class Explanation:
             if rows.name == "motion":
                 constraints.append(rows.expression - d.actuation @ self._torque == 0)
                 continue
-            slack = cp.Variable(rows.expression.shape)
-            self._slack[rows.name] = slack
-            price = price + PRICE.get(rows.name, 1.0) * cp.norm1(slack)
+            slack, price_each = self._relaxation(rows.name, rows.expression.shape)
+            price = price + PRICE.get(rows.name, 1.0) * price_each
             constraints.append(rows.expression == slack if rows.equality else rows.expression <= slack)
         for index, given in enumerate(self._extra):
             expression = given.args[0] - given.args[1]
             slack = cp.Variable(expression.shape)
             self._slack[f"extra {index}"] = slack
-            price = price + cp.sum(cp.abs(slack))
+            price = price + PRICE["extra"] * cp.sum(cp.abs(slack))
             equality = isinstance(given, cp.constraints.Equality)
             constraints.append(expression == slack if equality else expression <= slack)
         self._problem = cp.Problem(cp.Minimize(price), constraints)
+
+    def _relaxation(self, name: str, shape: tuple[int, ...]) -> tuple[cp.Expression, cp.Expression]:
+        """Return what is added to some rows, and its price: one amount for all the faces of one cone or ball."""
+        spread = self._d.constants.get("repeat" if name == "friction" else f"{name}_repeat")
+        slack = cp.Variable(shape if spread is None else spread.shape[1])
+        self._slack[name] = slack
+        return slack if spread is None else spread @ slack, cp.norm1(slack)
 
     def __call__(self, contacts: Sequence[ContactConstraint], threshold: float = 1e-4) -> tuple[Conflict, ...]:
         """Return the conflicts at the present values of the parameters, the largest first.
@@ -96,10 +102,7 @@ class Explanation:
                     ("grasp_force", "grasping force", "N"),
                     ("grasp_moment", "grasping moment", "N m"),
                 ):
-                    slack = self._value(name)
-                    count = len(self._d.constants[name]) // self._d.constants[f"{name}_repeat"].shape[1]
-                    worst = float(np.max(slack[grasp * count : (grasp + 1) * count]))
-                    found.append(Conflict(f"{text} at {contact.patch}", worst, unit))
+                    found.append(Conflict(f"{text} at {contact.patch}", float(self._value(name)[grasp]), unit))
                 grasp += 1
                 continue
             f = np.asarray(self._d.force.value)[place].reshape(-1, 3)
@@ -108,8 +111,11 @@ class Explanation:
             found.append(Conflict(f"unilateral force at {contact.patch}", pull, "N"))
             if np.any(self._value("friction") > 1e-5):
                 found.append(Conflict(f"friction at {contact.patch}", float(np.sum(np.maximum(excess, 0.0))), "N"))
-            for name, text in (("normal_min", "smallest force"), ("normal_max", "largest force")):
-                found.append(Conflict(f"{text} at {contact.patch}", float(self._value(name)[cone]), "N"))
+            if contact.min_force > 0:
+                found.append(
+                    Conflict(f"smallest force at {contact.patch}", float(self._value("normal_min")[cone]), "N")
+                )
+            found.append(Conflict(f"largest force at {contact.patch}", float(self._value("normal_max")[cone]), "N"))
             cone += 1
         return found
 

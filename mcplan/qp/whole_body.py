@@ -220,8 +220,8 @@ class WholeBodyQP:
             if settings.wrench_weight is not None:
                 data["wrench_matrix"][6 * index : 6 * index + 6, place] = self._wrench_rows(terms, contact, G)
             if shape.grasp:
-                data["grasp_force"][grasp] = min(max(contact.limit, 0.0), UNBOUNDED)
-                data["grasp_moment"][grasp] = min(contact.max_moment, UNBOUNDED)
+                data["grasp_force"][grasp] = min(max(contact.limit - settings.inner_margin, 0.0), UNBOUNDED)
+                data["grasp_moment"][grasp] = min(max(contact.max_moment - settings.inner_margin, 0.0), UNBOUNDED)
                 grasp += 1
                 continue
             data["friction"][point : point + shape.points] = contact.friction

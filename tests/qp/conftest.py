@@ -5,6 +5,7 @@ import pytest
 
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
+from mcplan.qp import AngularMomentumTask, ComTask, LinkPoseTask, PostureTask
 from mcplan.scene.contact import Contact
 
 FRAMES = ("left_sole", "right_sole", "left_hand", "right_hand", "left_grip", "BODY")
@@ -37,3 +38,19 @@ def standing(hrp2):
     terms = Terms(hrp2, FRAMES)
     terms.update(q, v)
     return SimpleNamespace(robot=hrp2, q=q, v=v, terms=terms, rng=np.random.default_rng(7))
+
+
+def standing_tasks(state, com_shift=(0.0, 0.0, 0.0), swing=None):
+    """The tasks of a controller that keeps the posture of the state, its CoM shifted."""
+    com, trunk = ComTask(), LinkPoseTask("BODY", position=False, weight=5, kp=100)
+    com.position = state.terms.com + np.array(com_shift)
+    trunk.R = state.terms.frame("BODY").R.copy()
+    return [com, PostureTask(state.q[7:]), trunk, AngularMomentumTask()]
+
+
+def random_state(state, size=1.0):
+    """Move the state at random near half-sitting."""
+    rng, robot = state.rng, state.robot
+    v = size * np.r_[0.1 * rng.normal(size=3), 0.2 * rng.normal(size=3), 0.3 * rng.normal(size=robot.n)]
+    state.q, state.v = robot.integrate(robot.posture("half_sitting"), v, 0.3), v
+    state.terms.update(state.q, state.v)

@@ -1,0 +1,116 @@
+import numpy as np
+import pytest
+
+from mcplan.qp import ContactConstraint, QPSettings, WholeBodyQP
+from mcplan.qp import whole_body as module
+from tests.qp.conftest import contact_at, random_state, standing_tasks
+
+
+def soles(state):
+    return [ContactConstraint(contact_at(state.robot, patch, state.q)) for patch in ("left_sole", "right_sole")]
+
+
+def solve(state, contacts, extra=None, tau_ext=None, **settings):
+    tasks = standing_tasks(state)
+    qp = WholeBodyQP(state.robot, contacts, tasks, QPSettings(**settings), extra)
+    qp.update(state.terms, contacts, tasks, tau_ext)
+    return qp, qp.solve()
+
+
+def test_a_robot_pulled_up_names_the_unilateral_forces_and_the_amount(standing):
+    """800 N upwards on a robot that weighs 550 N and must not move: the feet have to pull 250 N."""
+    lift = standing.terms.frame("BODY").J.T @ np.r_[0, 0, 800.0, 0, 0, 0]
+    _, s = solve(standing, soles(standing), lambda qp: ([], [qp.vd == 0]), lift)
+    assert s.status == 1
+    total = sum(c.amount for c in s.conflicts if c.what.startswith("unilateral force at"))
+    weight = 9.81 * standing.robot.mass
+    assert total == pytest.approx(800 - weight, rel=0.01)
+    assert "unilateral force at" in s.message
+    assert s.residuals.motion < 1e-8
+
+
+def test_an_overloaded_joint_is_named_with_its_excess(standing):
+    joint = standing.robot.joint_names.index("RARM_JOINT3")
+    push = np.zeros(standing.robot.nv)
+    push[6 + joint] = 1000.0
+    arm = standing.robot.limits.torque[joint]
+
+    def still(qp):
+        return [], [qp.vd == 0]
+
+    _, s = solve(standing, soles(standing), still, push)
+    assert s.status == 1
+    named = [c for c in s.conflicts if c.what == "torque limit of RARM_JOINT3"]
+    _, free = solve(standing, soles(standing), still, push * 0.05)
+    needed = free.tau[joint] - 950.0
+    assert named[0].amount == pytest.approx(abs(needed) - arm, abs=0.1)
+
+
+def test_contradicting_contacts_are_named(standing):
+    """Both feet are asked to accelerate apart faster than the joint limits allow."""
+    contacts = soles(standing)
+    contacts[0].p = contacts[0].p + np.array([0, 0, 40.0])
+    _, s = solve(standing, contacts)
+    assert s.status == 1
+    assert any("left_sole" in c.what or "LEG" in c.what for c in s.conflicts)
+    assert s.residuals.contact > 1
+
+
+def test_the_slack_form_gives_the_same_answer_when_nothing_is_in_the_way(standing, monkeypatch):
+    random_state(standing, 0.3)
+    _, plain = solve(standing, soles(standing))
+    attempt = WholeBodyQP._attempt
+
+    def refuse(self, problem, *rest, **options):
+        return ("refused", None) if problem is self.problem else attempt(self, problem, *rest, **options)
+
+    monkeypatch.setattr(WholeBodyQP, "_attempt", refuse)
+    _, slack = solve(standing, soles(standing), explain="never")
+    assert (plain.status, slack.status) == (0, 1)
+    np.testing.assert_allclose(slack.vd, plain.vd, atol=1e-2)
+
+
+def test_the_hold_damps_and_obeys_the_equation_of_motion(standing, monkeypatch):
+    random_state(standing, 0.2)
+    monkeypatch.setattr(WholeBodyQP, "_attempt", lambda *_, **__: ("refused", None))
+    contacts = soles(standing)
+    _, s = solve(standing, contacts, explain="never")
+    assert s.status == 2
+    assert "slack form: refused" in s.message
+    assert s.residuals.motion < 1e-8
+    assert np.all(np.abs(s.tau) <= standing.robot.limits.torque)
+    assert standing.v[6:] @ s.vd[6:] < 0
+    for c in contacts:
+        f = s.forces[c.patch] @ c.axes
+        assert np.all(c.friction * f[:, 2] - np.hypot(f[:, 0], f[:, 1]) > -1e-9)
+
+
+def test_optimal_with_a_bad_residual_is_a_failure(standing, monkeypatch):
+    """A solver that says optimal at a point that is none: the check does not take its word."""
+    save = module.WholeBodyQP._point
+
+    def shifted(self):
+        vd, tau, f = save(self)
+        return vd + 1e-3, tau, f
+
+    contacts, tasks = soles(standing), standing_tasks(standing)
+    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(explain="never"))
+    qp.update(standing.terms, contacts, tasks)
+    assert qp.solve().status == 0
+    monkeypatch.setattr(module.WholeBodyQP, "_point", shifted)
+    s = qp.solve()
+    assert s.status == 2
+    assert "optimal, but" in s.message
+
+
+def test_a_failure_is_explained_once_until_the_next_success(standing):
+    contacts, tasks = soles(standing), standing_tasks(standing)
+    qp = WholeBodyQP(standing.robot, contacts, tasks, extra=lambda qp: ([], [qp.vd == 0]))
+    lift = standing.terms.frame("BODY").J.T @ np.r_[0, 0, 900.0, 0, 0, 0]
+    counts = []
+    for pull in (lift, lift, None, lift):
+        qp.update(standing.terms, contacts, tasks, pull)
+        counts.append(len(qp.solve().conflicts))
+    assert counts[0] > 0
+    assert counts[1] == counts[2] == 0
+    assert counts[3] == counts[0]

@@ -65,7 +65,8 @@ class Block:
     def norm(self) -> np.ndarray:
         """Weight of each unknown in the size of the forces (size,): in effect the pressure, so that soles carry most.
 
-        ``f^2`` times the area of a sole over the area of the contact; a grasp's moment of 1 N m counts like 5 N.
+        ``f^2`` times the area of a sole over the area of the contact. A tangential force counts twice as much as a
+        normal one, so that friction is called upon late; a grasp's moment of 1 N m counts like 5 N.
         """
         corners = self.contact.points[:, :2]
         after = np.roll(corners, -1, axis=0)
@@ -73,7 +74,7 @@ class Block:
         weight = SOLE_AREA / max(area, LEAST_AREA)
         if self.is_grasp:
             return weight * np.array([1.0, 1.0, 1.0, 25.0, 25.0, 25.0])
-        return np.full(self.map.shape[1], weight)
+        return weight * np.tile([4.0, 4.0, 1.0], self.map.shape[1] // 3)
 
 
 def cross_matrix(p: np.ndarray) -> np.ndarray:

@@ -1,0 +1,76 @@
+"""The plan: a sequence of stances, each with the posture that links it to the one before, and the forces there."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mcplan.scene.contact import Contact
+
+if TYPE_CHECKING:
+    from mcplan.scene.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class PlannedStance:
+    """One stance of a plan.
+
+    Attributes
+    ----------
+    contacts : all contacts of this stance.
+    change : ``start`` | ``add`` | ``remove`` | ``shift`` (the same contacts, another posture).
+    moved : the patch that was added or removed, else None.
+    q : (nq,) the posture that links this stance to the one before: the contacts of the larger of the two stances are in
+        place, and only those that both share carry load.
+    wrenches : {patch: (6,)} at the patch origins in world axes (N, N m), of every contact in place at ``q``; zero where
+        nothing is carried.
+    tau : (n,) joint torques that hold ``q`` (N m).
+    margins : by name, in the units of the margins of a stance (`statics.margins`); None where there is none.
+    """
+
+    contacts: tuple[Contact, ...]
+    change: str
+    moved: str | None
+    q: np.ndarray
+    wrenches: dict[str, np.ndarray]
+    tau: np.ndarray
+    margins: dict[str, float | None]
+
+    @property
+    def patches(self) -> tuple[str, ...]:
+        """Names of the patches in contact."""
+        return tuple(contact.patch for contact in self.contacts)
+
+    def contact(self, patch: str) -> Contact:
+        """Return the contact of a patch.
+
+        Raises
+        ------
+        KeyError
+            When it is not in contact.
+        """
+        for contact in self.contacts:
+            if contact.patch == patch:
+                return contact
+        raise KeyError(patch)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A scenario and the stances that lead through it."""
+
+    scenario: "Scenario"
+    stances: tuple[PlannedStance, ...]
+
+    def summary(self) -> str:
+        """Return one line per stance: what changes, and the margins of the posture that leads there."""
+        lines = []
+        for k, stance in enumerate(self.stances):
+            what = stance.change if stance.moved is None else f"{stance.change} {stance.moved}"
+            push, torque = stance.margins.get("equilibrium"), stance.margins.get("torque")
+            margins = [
+                f"push {push:.0f} N" if push is not None else "",
+                f"torque {torque:.0%}" if torque is not None else "",
+            ]
+            lines.append(f"{k:3d}  {what:24s} {', '.join(m for m in margins if m):24s} on {', '.join(stance.patches)}")
+        return "\n".join(lines)

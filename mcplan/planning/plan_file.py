@@ -1,0 +1,146 @@
+"""The plan file: the scenario's document with ``stances`` complete, so that it can be read, edited and simulated again.
+
+Every contact stands with its place on the support (which counts) and its pose in the world (for the reader). Floats are
+written with the digits that give the same double back, so that reading and writing a plan changes nothing.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.document import dump_document, read_document
+from mcplan.errors import InputError, ScenarioError
+from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.scene.contact import Contact
+from mcplan.scene.load import find_scenario, load_scenario
+from mcplan.scene.place import make_contact
+from mcplan.scene.scenario import Scenario
+from mcplan.scene.schema import StanceItem
+
+KEYS = ("change", "q", "wrenches", "tau", "margins")
+"""What each item of a plan holds beside its contacts."""
+
+
+def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:
+    """Return the plan as plain values.
+
+    Parameters
+    ----------
+    directory : where the file will be; paths in it are relative to there.
+    """
+    data = dict(plan.scenario.document.data)
+    home = Path(plan.scenario.path).parent
+    data["robot"] = _moved(data["robot"], home, Path(directory))
+    environment = dict(data.get("environment", {}))
+    for group in ("obstacles", "objects"):
+        if group in environment:
+            environment[group] = [_moved_mesh(item, home, Path(directory)) for item in environment[group]]
+    if environment:
+        data["environment"] = environment
+    data["stances"] = [_stance_data(stance) for stance in plan.stances]
+    return data
+
+
+def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
+    """Write a plan file; an existing one is replaced as a whole."""
+    target = Path(path)
+    partial = target.with_name(target.name + ".part")
+    partial.write_text(dump_document(plan_document(plan, target.parent)), encoding="utf-8")
+    os.replace(partial, target)
+
+
+def is_plan_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file (or a bundled scenario's name) is a plan: every item of its ``stances`` has a posture."""
+    data = read_document(find_scenario(path), ScenarioError).data
+    stances = data.get("stances") if isinstance(data, dict) else None
+    return (
+        bool(stances) and isinstance(stances, list) and all(isinstance(item, dict) and "q" in item for item in stances)
+    )
+
+
+def read_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None) -> Plan:
+    """Read a plan file.
+
+    Raises
+    ------
+    ScenarioError
+        When the file is no plan, or something in it is wrong.
+    """
+    scenario = load_scenario(path, overrides)
+    if not scenario.stances:
+        raise ScenarioError(f"{scenario.path}: no stances, so it is a scenario and not a plan; plan it first")
+    stances: list[PlannedStance] = []
+    problems = []
+    for k, item in enumerate(scenario.stances):
+        try:
+            stances.append(_stance(scenario, item, stances[-1] if stances else None))
+        except InputError as error:
+            problems += [scenario.document.problem(("stances", k), p.message) for p in error.problems]
+            break
+    if problems:
+        raise ScenarioError(*problems)
+    return Plan(scenario, tuple(stances))
+
+
+def _stance_data(stance: PlannedStance) -> dict[str, Any]:
+    return {
+        "change": stance.change,
+        "moved": stance.moved,
+        "contacts": [contact.to_data() | {"pose": _pose(contact)} for contact in stance.contacts],
+        "q": stance.q.tolist(),
+        "wrenches": {patch: wrench.tolist() for patch, wrench in stance.wrenches.items()},
+        "tau": stance.tau.tolist(),
+        "margins": dict(stance.margins),
+    }
+
+
+def _pose(contact: Contact) -> dict[str, Any]:
+    quat = Rotation.from_matrix(contact.R).as_quat(canonical=True, scalar_first=True)
+    return {"xyz": contact.p.tolist(), "quat_wxyz": quat.tolist()}
+
+
+def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) -> PlannedStance:
+    robot = scenario.robot
+    missing = [key for key in KEYS if getattr(item, key) is None]
+    if item.contacts is None or missing:
+        raise InputError(
+            f"{', '.join(missing or ['contacts'])} missing: not an item of a plan; plan the scenario first"
+        )
+    contacts = tuple(make_contact(robot, scenario.environment, spec) for spec in item.contacts)
+    q, tau = np.array(item.q, dtype=float), np.array(item.tau, dtype=float)
+    if q.shape != (robot.nq,) or tau.shape != (robot.n,):
+        raise InputError(f"q has {len(q)} and tau {len(tau)} numbers; {robot.name} has {robot.nq} and {robot.n}")
+    if abs(np.linalg.norm(q[3:7]) - 1.0) > 1e-6:
+        raise InputError(
+            f"q[3:7], the base quaternion w x y z, has the length {np.linalg.norm(q[3:7]):.9g}, expected 1"
+        )
+    names, old = {c.patch for c in contacts}, set() if before is None else set(before.patches)
+    expected = {
+        "start": before is None and item.moved is None,
+        "add": item.moved is not None and names == old | {item.moved} and item.moved not in old,
+        "remove": item.moved is not None and old == names | {item.moved} and item.moved not in names,
+        "shift": names == old and item.moved is None,
+    }
+    change = str(item.change)
+    if not expected[change]:
+        raise InputError(f"`{change} {item.moved or ''}` does not lead from contacts {sorted(old)} to {sorted(names)}")
+    wrenches = {patch: np.array(wrench) for patch, wrench in (item.wrenches or {}).items()}
+    return PlannedStance(contacts, change, item.moved, q, wrenches, tau, dict(item.margins or {}))
+
+
+def _moved(name: str, home: Path, directory: Path) -> str:
+    """Return a path that was relative to ``home`` as one relative to ``directory``; a bundled name stays."""
+    path = home / name
+    if len(Path(name).parts) == 1 and not Path(name).suffix:
+        return name
+    return Path(os.path.relpath(path, directory)).as_posix()
+
+
+def _moved_mesh(item: dict[str, Any], home: Path, directory: Path) -> dict[str, Any]:
+    if "mesh" not in item:
+        return item
+    return item | {"mesh": item["mesh"] | {"file": _moved(item["mesh"]["file"], home, directory)}}

@@ -1,0 +1,105 @@
+"""A hand-written sequence of stances made into a plan: places that were left out, postures, forces, margins.
+
+Each item changes one contact (or none). The posture that links it to the stance before has the contacts of the larger
+of the two in place and is balanced by those that both share; it stays near a guide, which is the posture of the start
+set down where the contacts are, with the joints of the posture that the item names, if any.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from mcplan.errors import InputError, PlanningFailed, ScenarioError
+from mcplan.planning.linking import Change, Linker
+from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.scene.contact import Contact
+from mcplan.scene.place import make_contact
+from mcplan.scene.scenario import Scenario
+from mcplan.scene.schema import StanceItem
+from mcplan.scene.spec import ContactSpec
+
+Result = TypeVar("Result")
+
+
+def complete(scenario: Scenario) -> Plan:
+    """Return the plan of a scenario whose ``stances`` were written by hand.
+
+    Raises
+    ------
+    ScenarioError
+        When an item does not follow from the one before (it removes a patch that is not in contact).
+    PlanningFailed
+        When a posture does not exist near its guide; the message names the item, what is missed, and by how much.
+    """
+    robot, start = scenario.robot, scenario.start
+    linker = Linker(robot, scenario.environment, start.q)
+    contacts = tuple(make_contact(robot, scenario.environment, contact.to_data()) for contact in start.contacts)
+    stances: list[PlannedStance] = [_item(scenario, 0, linker.start, contacts)]
+    left: dict[str, Contact] = {}
+    for k, item in enumerate(scenario.stances[1:], start=1):
+        before = stances[-1]
+        change = _item(scenario, k, _change, scenario, linker, item, before)
+        joints = None if item.posture is None else item.posture.apply(robot, linker.reference)[7:]
+        com = None if item.com is None else np.array(item.com)
+        stances.append(_item(scenario, k, linker.link, change, before.q, tuple(left.values()), joints, com))
+        if change.name == "remove" and change.moved is not None:
+            left[change.moved] = before.contact(change.moved)
+        elif change.name == "add" and change.moved is not None:
+            limb = robot.patches[change.moved].limb
+            left = {patch: contact for patch, contact in left.items() if robot.patches[patch].limb != limb}
+    return Plan(scenario, tuple(stances))
+
+
+def _item(scenario: Scenario, k: int, make: Callable[..., Result], *arguments: object) -> Result:
+    """Call ``make`` and let its exceptions say which item of the sequence they are about."""
+    try:
+        return make(*arguments)
+    except PlanningFailed as failure:
+        raise PlanningFailed(f"stances[{k}]: {failure}") from failure
+    except InputError as error:
+        raise ScenarioError(*(scenario.document.problem(("stances", k), p.message) for p in error.problems)) from error
+
+
+def _change(scenario: Scenario, linker: Linker, item: StanceItem, before: PlannedStance) -> Change:
+    """Return what an item changes, with the places that it leaves out taken nearest to the guide."""
+    robot, contacts = scenario.robot, before.contacts
+    if item.remove is not None:
+        _known(item.remove, before)
+        return Change.remove(contacts, item.remove)
+    added = item.add
+    if item.contacts is not None:
+        names = [spec.patch for spec in item.contacts]
+        gone = [patch for patch in before.patches if patch not in names]
+        new = [spec for spec in item.contacts if spec.patch not in before.patches]
+        if len(gone) + len(new) > 1:
+            raise InputError(
+                f"{len(gone)} contacts go and {len(new)} come; a stance differs from the one before by one contact"
+            )
+        _same_places(scenario, item.contacts, before)
+        if gone:
+            return Change.remove(contacts, gone[0])
+        added = new[0] if new else None
+    if added is None:
+        return Change.shift(contacts)
+    if added.patch in before.patches:
+        raise InputError(f"{added.patch} is in contact already; remove it first")
+    X = robot.frame_pose(linker.guide(contacts, before.q), added.patch)
+    resolved = make_contact(robot, scenario.environment, added, (X[:3, :3], X[:3, 3]))
+    # Built once more from what will be written, so that the plan file reads back as the same contact, bit for bit.
+    return Change.add(contacts, make_contact(robot, scenario.environment, resolved.to_data()))
+
+
+def _known(patch: str, before: PlannedStance) -> None:
+    if patch not in before.patches:
+        raise InputError(f"{patch} is not in contact before this item; in contact: {', '.join(before.patches)}")
+
+
+def _same_places(scenario: Scenario, specs: Sequence[ContactSpec], before: PlannedStance) -> None:
+    """Refuse an item whose listed contacts stay but move."""
+    for spec in specs:
+        if spec.patch in before.patches:
+            old = before.contact(spec.patch)
+            new = make_contact(scenario.robot, scenario.environment, spec, (old.R, old.p))
+            if not old.same_place(new):
+                raise InputError(f"{spec.patch} moves while it is in contact; remove it and add it again")

@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+
+from mcplan.document import dump_document
+from mcplan.errors import PlanningFailed, ScenarioError
+from mcplan.planning import is_plan_file, plan, plan_document, read_plan, write_plan
+from mcplan.planning.contact_error import contact_error
+from mcplan.scene import load_scenario
+
+SCENARIOS = ("sway", "single_support", "step", "table_hand")
+
+
+@pytest.fixture(scope="module")
+def plans():
+    return {name: plan(load_scenario(name)) for name in SCENARIOS}
+
+
+def in_place(stances, k):
+    """Contacts of the larger of stances k - 1 and k."""
+    before = stances[k - 1].contacts if k else ()
+    now = stances[k].contacts
+    return now if len(now) >= len(before) else before
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_bundled_sequences_become_plans_whose_every_stance_holds(plans, name):
+    robot, stances = plans[name].scenario.robot, plans[name].stances
+    for k, stance in enumerate(stances):
+        for contact in in_place(stances, k):
+            assert np.abs(contact_error(robot, stance.q, contact)[0]).max() < 1e-6
+        assert stance.margins["position"] >= 0.03 - 1e-9
+        assert stance.margins["torque"] <= 0.9 + 1e-6
+        assert stance.margins["equilibrium"] > 10.0
+        shared = set(stance.patches) & set(stances[k - 1].patches) if k else set(stance.patches)
+        for patch, wrench in stance.wrenches.items():
+            assert patch in shared or not wrench.any()
+        rest = robot.nonlinear_effects(stance.q, np.zeros(robot.nv))
+        rest[6:] -= stance.tau
+        rest -= sum(robot.frame_jacobian(stance.q, patch).T @ wrench for patch, wrench in stance.wrenches.items())
+        assert np.abs(rest).max() < 1e-6
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_plan_file_keeps_every_bit(plans, name, tmp_path):
+    write_plan(plans[name], tmp_path / "plan.yaml")
+    assert is_plan_file(tmp_path / "plan.yaml")
+    again = read_plan(tmp_path / "plan.yaml")
+    write_plan(again, tmp_path / "again.yaml")
+    assert (tmp_path / "plan.yaml").read_bytes() == (tmp_path / "again.yaml").read_bytes()
+    for one, two in zip(plans[name].stances, again.stances, strict=True):
+        assert np.array_equal(one.q, two.q)
+        assert np.array_equal(one.tau, two.tau)
+        assert (one.change, one.moved, one.margins) == (two.change, two.moved, two.margins)
+        assert all(np.array_equal(one.wrenches[patch], two.wrenches[patch]) for patch in one.wrenches)
+        for a, b in zip(one.contacts, two.contacts, strict=True):
+            assert np.array_equal(a.R, b.R)
+            assert np.array_equal(a.p, b.p)
+            assert a.coordinates == b.coordinates
+
+
+def test_the_same_scenario_gives_the_same_plan_to_the_byte(plans):
+    again = plan(load_scenario("table_hand"), seed=0)
+    assert dump_document(plan_document(again)) == dump_document(plan_document(plans["table_hand"]))
+
+
+def test_the_posture_and_the_centre_of_mass_of_an_item_are_honoured(plans):
+    robot = plans["sway"].scenario.robot
+    for item, stance in zip(plans["sway"].scenario.stances[1:], plans["sway"].stances[1:], strict=True):
+        assert np.allclose(robot.com(stance.q), item.com, atol=1e-6)
+    lifted = plans["single_support"].stances[2]
+    joint = 7 + robot.joint_names.index("RLEG_JOINT3")
+    assert lifted.q[joint] == pytest.approx(1.45, abs=0.1)
+
+
+def test_a_free_foot_is_clear_of_the_floor(plans):
+    robot = plans["single_support"].scenario.robot
+    for stance in plans["single_support"].stances[2:5]:
+        assert stance.change == "shift"
+        X = robot.frame_pose(stance.q, "right_sole")
+        assert (X[:3, 3] + robot.patches["right_sole"].points @ X[:3, :3].T)[:, 2].min() >= 0.05 - 1e-6
+
+
+def test_a_step_too_long_names_the_item_the_foot_and_the_distance():
+    scenario = load_scenario("step", overrides={"stances[2].add.x": 1.2})
+    with pytest.raises(PlanningFailed, match=r"stances\[2\]: add right_sole: .*stays \d\.\d+ \(m, rad\) away"):
+        plan(scenario)
+
+
+def test_a_scenario_without_a_sequence_is_refused(plans):
+    scenario = load_scenario("step", overrides={"stances": []})
+    with pytest.raises(ScenarioError, match="stances"):
+        plan(scenario)
+
+
+def test_a_scenario_is_no_plan(tmp_path):
+    assert not is_plan_file("step")
+    with pytest.raises(ScenarioError, match="plan the scenario first"):
+        read_plan("step")
+
+
+def test_an_edited_plan_that_contradicts_itself_is_refused(plans, tmp_path):
+    data = plan_document(plans["step"], tmp_path)
+    data["stances"][1]["moved"] = "left_sole"
+    (tmp_path / "plan.yaml").write_text(dump_document(data))
+    with pytest.raises(ScenarioError, match=r"plan.yaml:\d+: stances\[1\]"):
+        read_plan(tmp_path / "plan.yaml")

@@ -42,6 +42,7 @@ class Robot:
     posture_table: Mapping[str, np.ndarray] = field(default_factory=dict)
     locked: Mapping[str, float] = field(default_factory=dict)
     collision_ignore: frozenset[frozenset[str]] = frozenset()
+    """Pairs of links that may overlap, besides those that one joint connects."""
     path: Path | None = None
     digest: str = ""
     _scratch: local = field(default_factory=local, repr=False)

@@ -55,7 +55,7 @@ class LimitSection(Section):
 
 
 class CollisionSection(Section):
-    """Pairs of links that are never checked against each other."""
+    """Pairs of links that are never checked against each other, besides those that one joint connects."""
 
     ignore: list[tuple[str, str]] = []
 

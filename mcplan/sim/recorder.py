@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import mcplan
-from mcplan.sim.records import ContactRecord, PhaseRecord, RunRecord
+from mcplan.sim.records import PhaseRecord, RunRecord
 from mcplan.sim.robot_record import record_document, record_plan, record_robot
 from mcplan.sim.run import DTYPES, SHAPES, Run
 
@@ -64,6 +64,7 @@ class RunRecorder:
         points = [name for name in SHAPES if name.startswith("point_") and name != "point_start"]
         self._points = {name: _Column(self._size(name), DTYPES.get(name, "<f8")) for name in points}
         self._point_start = [0]
+        self._known: dict[tuple[str, int | None, int], tuple[int, np.ndarray, np.ndarray]] = {}
         self._local: list[tuple[int, int, int, np.ndarray]] = []
         self._phases: list[PhaseRecord] = []
         self._phase_index: dict[tuple[str, int | None], int] = {}
@@ -190,34 +191,30 @@ class RunRecorder:
                 self._phases.append(PhaseRecord(name=key[0], stance=key[1]))
             self._phase = self._phase_index[key]
 
-    def _contact(self, patch: str, count: int) -> ContactRecord:
-        """Find the planned contact of a patch in the present phase that has this many points."""
-        stances = self._plan.stances
+    def _contact(self, patch: str, count: int) -> tuple[int, np.ndarray, np.ndarray]:
+        """Link, points (k, 3) and normal of the planned contact of a patch in this phase, with so many points."""
         stance = self._phases[self._phase].stance
-        order = range(len(stances)) if stance is None else sorted(range(len(stances)), key=lambda i: abs(i - stance))
-        for i in order:
-            contact = stances[i].contact(patch)
-            if contact is not None and len(contact.points) == count:
-                return contact
-        raise ValueError(f"no planned contact of {patch} has {count} points")
+        key = (patch, stance, count)
+        if key not in self._known:
+            stances = self._plan.stances
+            order = sorted(range(len(stances)), key=lambda i: abs(i - (stance or 0)))
+            found = [c for c in (stances[i].contact(patch) for i in order) if c is not None and len(c.points) == count]
+            if not found:
+                raise ValueError(f"no planned contact of {patch} has {count} points")
+            link = next(p.link for p in self._robot_record.patches if p.name == patch)
+            self._known[key] = link, np.array(found[0].points), np.array(found[0].axes)[:, 2]
+        return self._known[key]
 
     def _add_patch_points(self, k: int, patch: str, forces: np.ndarray) -> None:
-        contact = self._contact(patch, len(forces))
+        link, points, normal = self._contact(patch, len(forces))
         index, first = self.patch_index[patch], self._points["point_link"].count
-        link = next(p.link for p in self._robot_record.patches if p.name == patch)
-        normal = np.array(contact.axes)[:, 2]
-        for force in forces:
-            self._points["point_link"].append(link)
-            self._points["point_patch"].append(index)
-            self._points["point_xyz"].append(0.0)  # placed by finish, all at once
-            self._points["point_normal"].append(normal)
-            self._points["point_force"].append(force)
-        self._local.append((k, index, first, np.array(contact.points)))
+        for name, value in (("link", link), ("patch", index), ("xyz", 0.0), ("normal", normal), ("force", forces)):
+            self._points["point_" + name].extend(len(forces), value)
+        self._local.append((k, index, first, points))  # placed by finish, all at once
 
     def _add_points(self, points: PointForces) -> None:
-        for i in range(len(points.link)):
-            for name, values in points._asdict().items():
-                self._points["point_" + name].append(values[i])
+        for name, values in points._asdict().items():
+            self._points["point_" + name].extend(len(points.link), values)
 
     def _place_points(self, arrays: dict[str, np.ndarray]) -> None:
         """Contact points follow their patch: ``R_WP points + p_WP`` at the sample's configuration."""
@@ -243,6 +240,12 @@ class _Column:
             self.data = np.concatenate([self.data, np.zeros_like(self.data)])
         self.data[self.count] = row
         self.count += 1
+
+    def extend(self, count: int, rows: Any) -> None:
+        while self.count + count > len(self.data):
+            self.data = np.concatenate([self.data, np.zeros_like(self.data)])
+        self.data[self.count : self.count + count] = rows
+        self.count += count
 
     def array(self) -> np.ndarray:
         return self.data[: self.count].copy()

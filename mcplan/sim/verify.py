@@ -14,26 +14,36 @@ from mcplan.sim.contact_checks import force_checks
 from mcplan.sim.evidence import Evidence
 from mcplan.sim.motion_checks import motion_checks
 from mcplan.sim.place_checks import place_checks
+from mcplan.sim.plan_checks import judge_plan
+from mcplan.sim.robot_record import record_plan, record_robot
 from mcplan.sim.run import HOLD, SLACK, Run
 from mcplan.sim.run_file import load_run
 from mcplan.sim.tolerances import Tolerances
 
 
-def verify(run: Run | str | Path, tolerances: Tolerances | None = None) -> Report:
-    """Verify a run.
+def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
+    """Verify a run, or a plan stance by stance.
 
     Parameters
     ----------
-    run : Run, or the path of ``run.npz`` or of its directory.
+    run : Run or Plan; or the path of ``run.npz``, of its directory, or of a plan file (``.yaml``).
     tolerances : allowed deviations; by default those of the run's physics.
 
     Raises
     ------
-    RunError
+    RunError, ScenarioError
         The file cannot be read.
     """
+    if isinstance(run, str | Path):
+        if Path(run).suffix.lower() in (".yaml", ".yml"):
+            from mcplan.planning.plan_file import read_plan  # only a plan file needs the planner's imports
+
+            run = read_plan(run)
+        else:
+            run = load_run(run)
     if not isinstance(run, Run):
-        run = load_run(run)
+        title = f"plan {run.scenario.name}, {len(run.stances)} stances"
+        return judge_plan(record_robot(run.scenario.robot), record_plan(run), title)
     with np.errstate(all="ignore"):  # a tampered run may hold any number; what is not a number fails its check
         return _judge(run, tolerances)
 

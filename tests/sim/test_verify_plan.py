@@ -1,0 +1,59 @@
+"""The static certificate of a plan."""
+
+import pytest
+
+from mcplan.sim.plan_checks import judge_plan
+from tests.sim.waving_box import waving_run
+
+
+@pytest.fixture(scope="module")
+def record():
+    return waving_run(samples=60, touch=40).record
+
+
+def failures(record, stance=1, contact=None, **changes):
+    stances = list(record.plan.stances)
+    if contact is not None:
+        contacts = list(stances[stance].contacts)
+        contacts[contact[0]] = contacts[contact[0]].model_copy(update=contact[1])
+        changes["contacts"] = contacts
+    stances[stance] = stances[stance].model_copy(update=changes)
+    report = judge_plan(record.robot, record.plan.model_copy(update={"stances": stances}), "plan")
+    return "\n".join(report.failures)
+
+
+def test_the_right_plan_passes(record):
+    report = judge_plan(record.robot, record.plan, "plan of a box")
+    assert report.success, report.text()
+    assert report.values["eom_residual"] < 1e-9
+    assert report.values["torque_ratio"] < 1
+    assert "plan of a box: certificate holds" in report.text()
+
+
+def test_what_is_wrong_is_named_with_its_stance(record):
+    stance = record.plan.stances[1]
+    wrench = list(stance.wrenches["sole"])
+    assert "stance 1: tip is 0.0003 m away" in failures(
+        record, contact=(1, {"p": [stance.contacts[1].p[0] + 3e-4, *stance.contacts[1].p[1:]]})
+    )
+    assert "stance 1: forces do not balance: 2e-06 on elbow" in failures(
+        record, tau=[stance.tau[0], stance.tau[1] + 2e-6]
+    )
+    assert "stance 1: torque of shoulder is 70 N m, limit 60" in failures(record, tau=[70.0, stance.tau[1]])
+    assert "stance 1: forces do not balance: 1 on row 0" in failures(
+        record, wrenches={"sole": [wrench[0] + 1, *wrench[1:]]}
+    )
+    assert "tip carries 1 but is in one stance only" in failures(
+        record, wrenches={"sole": wrench, "tip": [-1.0, 0, 0, 0, 0, 0]}
+    )
+    assert "the wrench on tip is 1 outside" in failures(record, wrenches={"sole": wrench, "tip": [1.0, 0, 0, 0, 0, 0]})
+    assert "joint shoulder = 2.5 is 0.5 beyond" in failures(record, q=[*stance.q[:7], 2.5, 0.0])
+
+
+def test_friction_is_that_of_the_cone(record):
+    """A wrench at the sole's centre that leans to just within, and just beyond, the friction angle of 0.7."""
+    weight = record.plan.stances[0].wrenches["sole"][2]
+    for share, inside in ((0.998, True), (1.01, False)):
+        w = {"sole": [0.6 * 0.7 * share * weight, 0.8 * 0.7 * share * weight, weight, 0, 0, 0]}
+        assert ("the wrench on sole" not in failures(record, stance=0, wrenches=w)) == inside
+    assert "the wrench on sole" in failures(record, stance=0, contact=(0, {"max_force": 100.0}))

@@ -140,7 +140,7 @@ colour: red
     assert said == [
         (1, "count", "expected a whole number, got 2.5"),
         (3, "items[0].frction", "unknown key; did you mean `friction`?"),
-        (5, "items[1].friction", "expected a number more than 0, got -0.1"),
+        (5, "items[1].friction", "expected a number > 0, got -0.1"),
         (6, "items[1].place.xyz", "expected 3 items, got [0, 0]"),
         (6, "items[1].place.yaw", "expected a number, got 'left'"),
         (7, "items[2].name", "missing; this key is required"),

@@ -85,7 +85,8 @@ class Document:
                 instance = model.model_validate_json(json.dumps(self.data), strict=True)
             except pydantic.ValidationError as failure:
                 found = explain(failure, model, self.data)
-                problems += [self.problem(key, text) for key, text in found]
+                known = {problem.key for problem in problems}
+                problems += [self.problem(key, text) for key, text in found if dotted(key) not in known]
                 if salvage:
                     instance = _salvaged(model, self.data, [key for key, _ in found])
         return instance, in_file_order(problems)

@@ -25,17 +25,21 @@ _EXPECTED = {
     "finite_number": "a finite number",
 }
 _BOUNDS = {
-    "greater_than": ("gt", "more than"),
-    "greater_than_equal": ("ge", "at least"),
-    "less_than": ("lt", "less than"),
-    "less_than_equal": ("le", "at most"),
+    "greater_than": ("gt", ">"),
+    "greater_than_equal": ("ge", ">="),
+    "less_than": ("lt", "<"),
+    "less_than_equal": ("le", "<="),
 }
 
 
 def explain(
     failure: pydantic.ValidationError, model: type[pydantic.BaseModel], data: Any
 ) -> list[tuple[tuple[str | int, ...], str]]:
-    """Return (key path, message) of each failure; several expectations of one value (a union) become one message."""
+    """Return (key path, message) of each failure.
+
+    Where a value may be one of several things, pydantic reports what is wrong with it as each of them. Their plain
+    expectations become one message, and none where another message says more about the same place or its inside.
+    """
     expectations: dict[tuple[str | int, ...], list[str]] = {}
     messages: list[tuple[tuple[str | int, ...], str]] = []
     short: dict[tuple[str | int, ...], int] = {}
@@ -57,6 +61,10 @@ def explain(
             messages.append((key, _sentence(error, key, model, data)))
     for key, count in short.items():
         expectations.setdefault(key, []).append(f"{count} items")
+    told = [key for key, text in messages if text]
+    places = told + list(expectations)
+    inner = {place[:depth] for place in places for depth in range(len(place))}
+    messages = [(key, text) for key, text in messages if text or (key not in inner and key not in told)]
     return [
         (key, text or f"expected {' or '.join(dict.fromkeys(expectations[key]))}, got {_shown(_value(data, key))}")
         for key, text in messages

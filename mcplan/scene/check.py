@@ -138,7 +138,7 @@ class Checker:
             self.contact((*key, "contacts", j), contact)
         if not contacts:
             self.report((*key, "contacts"), "a stance needs at least one contact")
-        changed = set(names) ^ set(present)
+        changed = (set(names) ^ set(present)) & set(self.robot.patches)
         if first and present and changed:
             self.report((*key, "contacts"), f"not those of start.contacts: {', '.join(sorted(changed))} differ")
         if not first and len(changed) > 1:

@@ -76,7 +76,15 @@ def check_file(path: str | os.PathLike[str]) -> list[Problem]:
     name = os.fspath(path)
     try:
         plain_name = len(Path(name).parts) == 1 and not Path(name).suffix
-        if Path(name).suffix.lower() in (".urdf", ".xml") or (plain_name and name not in bundled_scenarios()):
+        if plain_name and name not in bundled_scenarios() and not Path(name).exists():
+            try:
+                load_robot(name)
+            except InputError:
+                known = ", ".join(bundled_scenarios())
+                message = f"there is no such file, no bundled robot and no bundled scenario of this name ({known})"
+                return [Problem(name, None, "", message)]
+            return []
+        if Path(name).suffix.lower() in (".urdf", ".xml"):
             load_robot(name)
             return []
         document = read_document(find_scenario(name), ScenarioError, collect=True)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from mcplan.scene.polygon import area, is_convex
 from mcplan.scene.settings import ControlSettings, PlannerSettings, SimulationSettings
@@ -149,11 +149,14 @@ class PostureSpec(Spec):
         return result
 
 
-def _as_posture(value: Any) -> Any:
-    return {"name": value} if isinstance(value, str) else value
+def _as_posture(value: str | PostureSpec) -> PostureSpec:
+    return PostureSpec(name=value) if isinstance(value, str) else value
 
 
-Posture = Annotated[PostureSpec, BeforeValidator(_as_posture)]
+if TYPE_CHECKING:
+    Posture = PostureSpec
+else:
+    Posture = Annotated[str | PostureSpec, AfterValidator(_as_posture)]
 
 
 class StartSpec(Spec):
@@ -190,6 +193,16 @@ class GoalItem(Spec):
     only: bool = False
 
 
+def _as_items(value: GoalItem | tuple[GoalItem, ...]) -> tuple[GoalItem, ...]:
+    return (value,) if isinstance(value, GoalItem) else value
+
+
+if TYPE_CHECKING:
+    Goal = tuple[GoalItem, ...]
+else:
+    Goal = Annotated[GoalItem | tuple[GoalItem, ...], AfterValidator(_as_items)]
+
+
 class StanceItem(Spec):
     """One item of a sequence; the keys after ``com`` are written by the planner."""
 
@@ -213,10 +226,6 @@ class StanceItem(Spec):
         return self
 
 
-def _as_items(value: Any) -> Any:
-    return [value] if isinstance(value, dict) else value
-
-
 class ScenarioSpec(Spec):
     """The whole file."""
 
@@ -226,7 +235,7 @@ class ScenarioSpec(Spec):
     robot: str
     environment: EnvironmentSpec = EnvironmentSpec()
     start: StartSpec = StartSpec()
-    goal: Annotated[tuple[GoalItem, ...], BeforeValidator(_as_items)] = ()
+    goal: Goal = ()
     planner: PlannerSettings = PlannerSettings()
     control: ControlSettings = ControlSettings()
     simulation: SimulationSettings = SimulationSettings()

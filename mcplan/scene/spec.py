@@ -1,9 +1,9 @@
 """What a scenario file says: poses and contacts, as pydantic models."""
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from scipy.spatial.transform import Rotation
 
 Triple = tuple[float, float, float]
@@ -11,11 +11,17 @@ Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 
 
-def _as_list(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
+AxisName = Literal["x", "y", "z"]
 
 
-Axes = Annotated[tuple[Literal["x", "y", "z"], ...], BeforeValidator(_as_list)]
+def _as_tuple(value: Any) -> Any:
+    return value if isinstance(value, tuple) else (value,)
+
+
+if TYPE_CHECKING:
+    Axes = tuple[AxisName, ...]
+else:  # one axis may be written without brackets
+    Axes = Annotated[AxisName | tuple[AxisName, ...], AfterValidator(_as_tuple)]
 
 
 class Spec(BaseModel):

@@ -13,8 +13,8 @@ PARENT, TYPE, Q, V, DEGREE = range(5)
 """Columns of ``Tree.topology``: parent body, joint type, first index in q, first index in v, first row in ``screw``."""
 
 FLOATING, REVOLUTE, PRISMATIC = range(3)
-"""Joint types. Only ``body.place_body`` and ``body.move_body`` look at them: everything else takes the base's six degrees
-and one degree per further body. A ball joint would be three bodies in one place, two of them without mass."""
+"""Joint types. Only ``body.place_body`` and ``body.move_body`` look at them: everything else takes the base's six
+degrees and one degree per further body. A ball joint would be three bodies in one place, two of them without mass."""
 
 ROTATION, ORIGIN, AXIS, MULTIPLIER, OFFSET = 0, 9, 12, 15, 16
 """Columns of ``Tree.joint``: rotation (9, row-major) and origin (3) of the joint in the parent body's frame, unit axis

@@ -1,5 +1,6 @@
 """Robot: a mechanism with names; its methods check shapes, call one kernel and return arrays that the caller owns."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,6 +8,8 @@ from threading import local
 
 import numpy as np
 
+from mcplan.core import batch
+from mcplan.core.check import QUATERNION_TOLERANCE, SOUND, check
 from mcplan.core.com import com, com_jacobian
 from mcplan.core.forward_dynamics import forward_dynamics
 from mcplan.core.frame import frame_bias_acceleration, frame_jacobian, frame_pose
@@ -14,7 +17,7 @@ from mcplan.core.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from mcplan.core.manifold import difference, integrate
 from mcplan.core.mass_matrix import mass_matrix
 from mcplan.core.momentum import centroidal_momentum_matrix
-from mcplan.core.tree import MASS, Tree, workspace
+from mcplan.core.tree import MASS, Tree, workspace, workspaces
 from mcplan.errors import InputError
 from mcplan.model.assemble import JointLimits
 from mcplan.model.description import UrdfModel
@@ -144,68 +147,81 @@ class Robot:
 
     def mass_matrix(self, q) -> np.ndarray:
         """Return ``M`` (nv, nv), armature included."""
-        return self._batch(mass_matrix, (self.nv, self.nv), q=q)
+        return self._call(mass_matrix, batch.mass_matrix, (self.nv, self.nv), q=q)
 
     def nonlinear_effects(self, q, v) -> np.ndarray:
         """Return ``h`` (nv,): Coriolis, centrifugal and gravity forces in ``M vd + h = force``."""
-        return self._batch(nonlinear_effects, (self.nv,), q=q, v=v)
+        return self._call(nonlinear_effects, batch.nonlinear_effects, (self.nv,), q=q, v=v)
 
     def inverse_dynamics(self, q, v, vd) -> np.ndarray:
         """Return the generalized force (nv,) ``M vd + h``."""
-        return self._batch(inverse_dynamics, (self.nv,), q=q, v=v, vd=vd)
+        return self._call(inverse_dynamics, batch.inverse_dynamics, (self.nv,), q=q, v=v, vd=vd)
 
     def forward_dynamics(self, q, v, force) -> np.ndarray:
         """Return ``vd = M^-1 (force - h)`` (nv,) under a generalized force (nv,), which includes one on the base."""
-        M = np.empty((self.nv, self.nv))
 
-        def kernel(tree, q, v, force, work, out):
-            forward_dynamics(tree, q, v, force, work, M, out)
+        def one(tree, q, v, force, work, out):
+            forward_dynamics(tree, q, v, force, work, np.empty((self.nv, self.nv)), out)
 
-        return self._batch(kernel, (self.nv,), q=q, v=v, force=force)
+        def many(tree, q, v, force, work, out):
+            batch.forward_dynamics(tree, q, v, force, work, np.empty((len(work), self.nv, self.nv)), out)
+
+        return self._call(one, many, (self.nv,), q=q, v=v, force=force)
 
     def com(self, q) -> np.ndarray:
         """Return the centre of mass (3,) in the world, m."""
-        return self._batch(com, (3,), q=q)
+        return self._call(com, batch.com, (3,), q=q)
 
     def com_jacobian(self, q) -> np.ndarray:
         """Return ``J`` (3, nv) with ``dc/dt = J v``."""
-        c = np.empty(3)
 
-        def kernel(tree, q, work, out):
-            com_jacobian(tree, q, work, c, out)
+        def one(tree, q, work, out):
+            com_jacobian(tree, q, work, np.empty(3), out)
 
-        return self._batch(kernel, (3, self.nv), q=q)
+        def many(tree, q, work, out):
+            batch.com_jacobian(tree, q, work, np.empty((len(q), 3)), out)
+
+        return self._call(one, many, (3, self.nv), q=q)
 
     def centroidal_momentum_matrix(self, q) -> np.ndarray:
         """Return ``A`` (6, nv): linear momentum and angular momentum about the centre of mass are ``A v``."""
-        return self._batch(centroidal_momentum_matrix, (6, self.nv), q=q)
+        return self._call(centroidal_momentum_matrix, batch.centroidal_momentum_matrix, (6, self.nv), q=q)
 
     def frame_pose(self, q, name: str) -> np.ndarray:
         """Return the pose ``X_WF`` (4, 4) of a link or patch."""
         body, offset = self.frame(name)
 
-        def kernel(tree, q, work, out):
+        def one(tree, q, work, out):
             frame_pose(tree, q, body, offset, work, out)
 
-        return self._batch(kernel, (4, 4), q=q)
+        def many(tree, q, work, out):
+            batch.frame_pose(tree, q, body, offset, work, out)
+
+        return self._call(one, many, (4, 4), q=q)
 
     def frame_jacobian(self, q, name: str) -> np.ndarray:
         """Return ``J`` (6, nv): linear then angular velocity at the frame's origin, world axes."""
         body, offset = self.frame(name)
 
-        def kernel(tree, q, work, out):
+        def one(tree, q, work, out):
             frame_jacobian(tree, q, body, offset, work, out)
 
-        return self._batch(kernel, (6, self.nv), q=q)
+        def many(tree, q, work, out):
+            batch.frame_jacobian(tree, q, body, offset, work, out)
+
+        return self._call(one, many, (6, self.nv), q=q)
 
     def frame_bias_acceleration(self, q, v, name: str) -> np.ndarray:
         """Return ``Jdot v`` (6,): the classical acceleration of the frame at ``vd = 0``."""
         body, offset = self.frame(name)
 
-        def kernel(tree, q, v, work, out):
+        def one(tree, q, v, work, out):
             frame_bias_acceleration(tree, q, v, body, offset, work, out)
 
-        return self._batch(kernel, (6,), q=q, v=v)
+        def many(tree, q, v, work, out):
+            batch.frame_bias_acceleration(tree, q, v, body, offset, work, out)
+
+        return self._call(one, many, (6,), q=q, v=v)
 
     def integrate(self, q, v, dt: float) -> np.ndarray:
         """Return ``q`` moved by ``dt v``: R3 x SO(3) x Rn."""
@@ -213,42 +229,57 @@ class Robot:
         if not np.isfinite(dt):
             raise InputError(f"dt = {dt} is not finite")
 
-        def kernel(tree, q, v, work, out):
+        def one(tree, q, v, work, out):
             integrate(q, v, dt, out)
 
-        return self._batch(kernel, (self.nq,), q=q, v=v)
+        def many(tree, q, v, work, out):
+            for k in range(len(q)):
+                integrate(q[k], v[k], dt, out[k])
+
+        return self._call(one, many, (self.nq,), q=q, v=v)
 
     def difference(self, q0, q1) -> np.ndarray:
         """Return ``v`` (nv,) with ``integrate(q0, v, 1) = q1``."""
 
-        def kernel(tree, q0, q1, work, out):
+        def one(tree, q0, q1, work, out):
             difference(q0, q1, out)
 
-        return self._batch(kernel, (self.nv,), q0=q0, q1=q1)
+        def many(tree, q0, q1, work, out):
+            for k in range(len(q0)):
+                difference(q0[k], q1[k], out[k])
+
+        return self._call(one, many, (self.nv,), q0=q0, q1=q1)
 
     # -- the edge -------------------------------------------------------------------------------------------------
 
-    def _batch(self, kernel: Callable, shape: tuple[int, ...], **arguments) -> np.ndarray:
-        """Check the arguments, call the kernel for each item of their leading axis, return the results."""
-        arrays = {name: self._checked(name, value) for name, value in arguments.items()}
-        batches = {array.shape[:-1] for array in arrays.values()} - {()}
+    def _call(self, one: Callable, many: Callable, shape: tuple[int, ...], **arguments) -> np.ndarray:
+        """Check the arguments, call the kernel for one state or for a batch of them, return its output."""
+        arrays = [self._checked(name, value) for name, value in arguments.items()]
+        batches = {array.shape[0] for array in arrays if array.ndim == 2}
         if not batches:
             out = np.empty(shape)
-            kernel(self.tree, *arrays.values(), self._work(), out)
+            one(self.tree, *arrays, self._work(), out)
             return out
         if len(batches) > 1:
-            shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+            shapes = ", ".join(f"{name} {array.shape}" for name, array in zip(arguments, arrays, strict=True))
             raise InputError(f"the leading axes differ: {shapes}")
-        ((size,),) = batches
+        (size,) = batches
         out = np.empty((size, *shape))
-        spread = [array if array.ndim == 2 else np.repeat(array[None], size, axis=0) for array in arrays.values()]
-        work = self._work()
-        for k in range(size):
-            kernel(self.tree, *(array[k] for array in spread), work, out[k])
+        spread = [array if array.ndim == 2 else np.tile(array, (size, 1)) for array in arrays]
+        many(self.tree, *spread, self._workspaces(), out)
         return out
 
     def _checked(self, name: str, value) -> np.ndarray:
-        size = self.nq if name.startswith("q") else self.nv
+        is_q = name.startswith("q")
+        size = self.nq if is_q else self.nv
+        if (
+            type(value) is np.ndarray
+            and value.shape == (size,)
+            and value.dtype == np.float64
+            and value.flags.carray
+            and check(value, is_q) == SOUND
+        ):
+            return value
         try:
             array = np.ascontiguousarray(value, dtype=np.float64)
         except (TypeError, ValueError):
@@ -259,9 +290,9 @@ class Robot:
             place = np.argwhere(~np.isfinite(array))[0]
             index = ", ".join(str(i) for i in place)
             raise InputError(f"{name}[{index}] = {array[tuple(place)]} is not finite")
-        if size == self.nq:
+        if is_q:
             norms = np.linalg.norm(array[..., 3:7], axis=-1)
-            if np.any(np.abs(norms - 1) > 1e-6):
+            if np.any(np.abs(norms - 1) > QUATERNION_TOLERANCE):
                 worst = float(norms.flat[np.argmax(np.abs(norms - 1))])
                 raise InputError(f"{name}[3:7], the base quaternion w x y z, has the length {worst:.9g}; expected 1")
         return array if array.flags.writeable else array.copy()
@@ -270,6 +301,11 @@ class Robot:
         if not hasattr(self._scratch, "work"):
             self._scratch.work = workspace(self.tree)
         return self._scratch.work
+
+    def _workspaces(self):
+        if not hasattr(self._scratch, "workspaces"):
+            self._scratch.workspaces = workspaces(self.tree, os.cpu_count() or 1)
+        return self._scratch.workspaces
 
     def _known(self, what: str, name: str, table: Mapping):
         if name not in table:

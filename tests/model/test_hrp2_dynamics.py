@@ -100,3 +100,27 @@ def test_terms_at_every_link(robot, peer):
         assert_close(terms.momentum_bias, b.vector)
         assert_close(terms.momentum, data.hg.vector)
         assert_close(terms.com_velocity, data.hg.linear / robot.mass)
+
+
+def test_a_leading_axis_is_one_after_the_other(robot):
+    q, v, vd = (np.array(x) for x in zip(*states(robot, 5), strict=True))
+    link = robot.link_names[-1]
+    for method, arguments in (
+        (robot.mass_matrix, (q,)),
+        (robot.nonlinear_effects, (q, v)),
+        (robot.inverse_dynamics, (q, v, vd)),
+        (robot.forward_dynamics, (q, v, vd)),
+        (robot.com, (q,)),
+        (robot.com_jacobian, (q,)),
+        (robot.centroidal_momentum_matrix, (q,)),
+        (lambda q: robot.frame_pose(q, link), (q,)),
+        (lambda q: robot.frame_jacobian(q, link), (q,)),
+        (lambda q, v: robot.frame_bias_acceleration(q, v, link), (q, v)),
+        (lambda q, v: robot.integrate(q, v, 0.1), (q, v)),
+        (robot.difference, (q, q[::-1])),
+    ):
+        together = method(*arguments)
+        for b in range(len(q)):
+            assert_close(together[b], method(*(x[b] for x in arguments)))
+    # One state may be shared by a batch of velocities.
+    assert_close(robot.nonlinear_effects(q[0], v)[3], robot.nonlinear_effects(q[0], v[3]))

@@ -90,7 +90,7 @@ def parse_urdf(
     notes.settle()
     base, link_order, joint_order, children = order_tree(links, joints, notes)
     notes.settle()
-    notes.warn(stacklevel + 1)
+    notes.warn(stacklevel)
     return UrdfModel(
         root.attributes.get("name", path.stem),
         path,

@@ -347,3 +347,12 @@ def test_mutated_values_never_surprise(mutant_path, data):
         text = data.draw(st.sampled_from(words) | st.floats().map(repr) | st.text(alphabet="ab0. -", max_size=8))
         mutant = mutant[: place.start()] + b'"' + text.encode() + b'"' + mutant[place.end() :]
     settles(mutant, mutant_path)
+
+
+def test_warnings_point_at_the_caller(tmp_path):
+    path = tmp_path / "two.urdf"
+    path.write_text(TWO_LINKS.replace('izz="0.1"', 'izz="0.5"', 1))
+    for reader in (load_robot, read_urdf):
+        with pytest.warns(RobotWarning) as caught:
+            reader(path)
+        assert [warning.filename for warning in caught] == [__file__]

@@ -101,6 +101,7 @@ class ContactConstraint:
             pyramid,
             tuple(self.selection.ravel()) if grasp else (),
         )
+        self.place_in_order = (repr(self.shape), self.patch)
 
     def _directions_without_force(self) -> Array:
         """Return the free motions (rows, patch axes) on which the point forces could work: there they must not."""

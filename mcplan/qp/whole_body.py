@@ -48,7 +48,7 @@ class HasLimits(Protocol):
 
 def ordered(contacts: Sequence[ContactConstraint]) -> list[ContactConstraint]:
     """Return the contacts in the order of the declared problem: by shape, then by patch."""
-    return sorted(contacts, key=lambda contact: (repr(contact.shape), contact.patch))
+    return sorted(contacts, key=lambda contact: contact.place_in_order)
 
 
 def structure_of(
@@ -149,11 +149,12 @@ class WholeBodyQP:
         SimulationFailed : a value that is not a number, by name.
         """
         self._filled = False
-        if structure_of(self.robot, contacts, tasks, self.settings) != self.structure:
+        contacts, count = ordered(contacts), sum(task.dimension for task in tasks if not task.diagonal)
+        if tuple(contact.shape for contact in contacts) != self.structure.shapes or count != self.structure.task_rows:
             raise InputError("the contacts or tasks have another structure than the declared problem; ask the pool")
         self._check_state(terms)
         data, s = self.data, self.structure
-        self._terms, self.contacts = terms, ordered(contacts)
+        self._terms, self.contacts = terms, contacts
         data["M"][:] = terms.M
         np.subtract(terms.h, 0.0 if tau_ext is None else tau_ext, out=data["h"])
         self._fill_tasks(terms, tasks)

@@ -1,4 +1,4 @@
-"""Where limbs in the air must not go: a lifted patch stays some centimetres above the surfaces below it."""
+"""Where limbs in the air must not go: a lifted patch stays above the surfaces below it and beside its neighbours."""
 
 from collections.abc import Iterable, Sequence
 
@@ -11,6 +11,9 @@ from mcplan.scene.environment import Environment, Surface
 
 LIFT = 0.05
 """m: height of a lifted patch above a surface."""
+
+GAP = 0.04
+"""m: sideways distance of a lifted patch from one that stays on the same support, as far as it had it."""
 
 REACH = 0.10
 """m: a surface counts when the patch is over it or this near to its border."""
@@ -45,10 +48,23 @@ def free_limbs(
             for surface in environment.surfaces
             if _below(surface, X[:3, 3])
         ]
+        planes += [_beside(contact, other) for other in in_place if other.support == contact.support]
         if not planes:
             continue
         limbs.append(FreeLimb(contact.patch, np.array(planes), None if posed else contact.R))
     return tuple(limbs)
+
+
+def _beside(lifted: Contact, other: Contact) -> np.ndarray:
+    """Return the plane (4,) that kept two patches on one support apart best, for the lifted one to stay on its side."""
+    best = (-np.inf, np.zeros(3), 0.0)
+    for axis in (other.R[:, 0], other.R[:, 1], lifted.R[:, 0], lifted.R[:, 1]):
+        for n in (axis, -axis):
+            edge = float((other.world_points @ n).max())
+            distance = float((lifted.world_points @ n).min()) - edge
+            if distance > best[0]:
+                best = (distance, n, edge + min(distance, GAP))
+    return np.append(best[1], best[2])
 
 
 def _below(surface: Surface, place: np.ndarray) -> bool:

@@ -80,6 +80,16 @@ def test_a_free_foot_is_clear_of_the_floor(plans):
         assert (X[:3, 3] + robot.patches["right_sole"].points @ X[:3, :3].T)[:, 2].min() >= 0.05 - 1e-6
 
 
+def test_a_free_foot_stays_beside_the_other(plans):
+    robot = plans["single_support"].scenario.robot
+    for stance in plans["single_support"].stances[2:5]:
+        edges = {}
+        for patch in ("left_sole", "right_sole"):
+            X = robot.frame_pose(stance.q, patch)
+            edges[patch] = (X[:3, 3] + robot.patches[patch].points @ X[:3, :3].T)[:, 1]
+        assert edges["left_sole"].min() - edges["right_sole"].max() >= 0.04 - 1e-6
+
+
 def test_a_step_too_long_names_the_item_the_foot_and_the_distance():
     scenario = load_scenario("step", overrides={"stances[2].add.x": 1.2})
     with pytest.raises(PlanningFailed, match=r"stances\[2\]: add right_sole: .*stays \d\.\d+ \(m, rad\) away"):

@@ -1,0 +1,60 @@
+"""The environment in a drawing: surfaces as slabs, bars, obstacles, objects, and the light and camera."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mcplan.scene import Environment
+from mcplan.view import palette, shapes
+from mcplan.view.drawing import Drawing
+
+
+def pose(R: ArrayLike, p: ArrayLike) -> np.ndarray:
+    """Return the homogeneous transformation (4, 4) of a rotation and a position."""
+    X = np.eye(4)
+    X[:3, :3] = R
+    X[:3, 3] = p
+    return X
+
+
+def draw_environment(drawing: Drawing, environment: Environment) -> None:
+    """Draw everything that does not move."""
+    root = drawing.root["environment"]
+    for surface in environment.surfaces:
+        colour = palette.SURFACE if abs(surface.p[2]) < 1e-6 and surface.R[2, 2] > 0.999 else palette.RAISED_SURFACE
+        node = root["surfaces"][surface.name]
+        node.set_object(shapes.mesh(*shapes.prism(surface.polygon, 0.0, -surface.thickness)), shapes.material(colour))
+        node.set_transform(pose(surface.R, surface.p))
+    for bar in environment.bars:
+        begin, end = np.asarray(bar.ends, dtype=float)
+        node = root["bars"][bar.name]
+        shapes.draw(
+            node,
+            shapes.Cylinder(bar.radius, float(np.linalg.norm(end - begin))),
+            palette.BAR,
+            pose(_frame_with_z(end - begin), (begin + end) / 2),
+        )
+    for obstacle in environment.obstacles:
+        shapes.draw(root["obstacles"][obstacle.name], obstacle.shape, palette.OBSTACLE, pose(obstacle.R, obstacle.p))
+    for thing in environment.objects:
+        shapes.draw(root["objects"][thing.name], thing.shape, palette.OBJECT, pose(thing.R, thing.p))
+
+
+def set_stage(drawing: Drawing, path: np.ndarray) -> None:
+    """Set background, and a camera that sees the whole path (n, 3) of the centre of mass from the front left."""
+    root = drawing.root
+    root["/Background"].set_property("top_color", [0.93, 0.95, 0.98])
+    root["/Background"].set_property("bottom_color", [0.70, 0.76, 0.84])
+    root["/Grid"].set_property("visible", False)
+    root["/Axes"].set_property("visible", False)
+    centre = (path.min(axis=0) + path.max(axis=0)) / 2
+    centre[2] -= 0.12
+    distance = 3.0 + 1.1 * float(np.linalg.norm(np.ptp(path, axis=0)))
+    drawing.camera = (centre, centre + distance * np.array([0.72, 0.62, 0.30]))
+
+
+def _frame_with_z(direction: np.ndarray) -> np.ndarray:
+    """Return a rotation whose z axis is along ``direction``."""
+    z = direction / np.linalg.norm(direction)
+    x = np.cross([0.0, 1.0, 0.0] if abs(z[1]) < 0.9 else [1.0, 0.0, 0.0], z)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])

@@ -1,0 +1,61 @@
+"""The robot in a drawing: its links, posed frame by frame, and the patches that are in contact."""
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.model.robot import Robot
+from mcplan.view import palette, shapes
+from mcplan.view.drawing import Drawing
+from mcplan.view.environment import pose
+
+
+def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
+    """Draw the links with their visual geometry (collision geometry where a link has no other)."""
+    for link, geometries in robot.geometry.items():
+        visual = [g for g in geometries if g.role != "collision"] or list(geometries)
+        for index, geometry in enumerate(visual):
+            shapes.draw(
+                drawing.root[path][link][f"shape{index}"],
+                geometry.shape,
+                geometry.color or palette.ROBOT,
+                pose(geometry.R, geometry.p),
+            )
+    for patch in robot.patches.values():
+        node = drawing.root[path][patch.link][f"patch {patch.name}"]
+        node.set_object(patch_mesh(patch.polygon), shapes.material(palette.CONTACT, flat=True))
+        node.set_transform(pose(patch.R, patch.p))
+        node.set_property("visible", False)
+
+
+def patch_mesh(polygon: np.ndarray):
+    """Return a thin plate of the patch's shape; a line or a point becomes a strip of 8 mm."""
+    polygon = np.asarray(polygon, dtype=float)
+    half = 0.004
+    if len(polygon) < 3:
+        begin, end = polygon[0], polygon[-1]
+        along = (end - begin) / (np.linalg.norm(end - begin) or 1.0)
+        along = along if np.any(along) else np.array([1.0, 0.0])
+        across = half * np.array([-along[1], along[0]])
+        begin, end = begin - half * along, end + half * along
+        polygon = np.array([begin - across, end - across, end + across, begin + across])
+    return shapes.mesh(*shapes.prism(polygon, 0.002, -0.002))
+
+
+def animate_robot(drawing: Drawing, robot: Robot, q: np.ndarray, path: str = "robot") -> None:
+    """Move the links through the configurations ``q`` (frames, nq)."""
+    drawn = [
+        link
+        for link in robot.link_names
+        if robot.geometry.get(link) or any(patch.link == link for patch in robot.patches.values())
+    ]
+    for link in drawn:
+        X = np.array([robot.frame_pose(row, link) for row in q])
+        xyzw = Rotation.from_matrix(X[:, :3, :3]).as_quat()
+        xyzw = _continuous(xyzw)
+        drawing.animate(f"{path}/{link}", position=X[:, :3, 3], quat_wxyz=xyzw[:, [3, 0, 1, 2]])
+
+
+def _continuous(quat: np.ndarray) -> np.ndarray:
+    """Choose between q and -q so that neighbours are close: the viewer interpolates between them."""
+    flips = np.where(np.einsum("ij,ij->i", quat[1:], quat[:-1]) < 0, -1.0, 1.0)
+    return quat * np.concatenate([[1.0], np.cumprod(flips)])[:, None]

@@ -1,0 +1,90 @@
+"""Shapes of robots and scenes as meshcat objects, and the small solids that a replay is drawn with."""
+
+import numpy as np
+from meshcat import geometry as mg
+
+from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
+
+CYLINDER_TO_Z = np.array([[1.0, 0, 0, 0], [0, 0, -1.0, 0], [0, 1.0, 0, 0], [0, 0, 0, 1.0]])
+"""meshcat's cylinders stand along y; ours (as in URDF) along z."""
+
+
+def material(rgba, *, flat: bool = False):
+    """Return a material of the colour ``rgba`` (0..1); ``flat`` ones show their colour whatever the light."""
+    red, green, blue, alpha = rgba
+    colour = (round(red * 255) << 16) | (round(green * 255) << 8) | round(blue * 255)
+    kind = mg.MeshBasicMaterial if flat else mg.MeshPhongMaterial
+    return kind(color=colour, opacity=float(alpha), transparent=alpha < 1.0)
+
+
+def draw(node, shape, rgba, pose: np.ndarray | None = None) -> None:
+    """Draw a shape of ``model.geometry`` at ``node`` with the constant pose ``pose`` (4, 4)."""
+    pose = np.eye(4) if pose is None else pose
+    if isinstance(shape, Box):
+        node.set_object(mg.Box([float(side) for side in shape.size]), material(rgba))
+    elif isinstance(shape, Sphere):
+        node.set_object(mg.Sphere(float(shape.radius)), material(rgba))
+    elif isinstance(shape, Cylinder):
+        node.set_object(mg.Cylinder(float(shape.length), float(shape.radius)), material(rgba))
+        pose = pose @ CYLINDER_TO_Z
+    elif isinstance(shape, Capsule):
+        node.set_object(mesh(*capsule(shape.radius, shape.length)), material(rgba))
+    elif isinstance(shape, MeshShape):
+        node.set_object(mesh(shape.vertices, shape.faces), material(rgba))
+    else:
+        raise TypeError(f"no drawing for a {type(shape).__name__}")
+    node.set_transform(pose)
+
+
+def mesh(vertices, faces):
+    """Return a triangular mesh; vertices are doubled per face so that edges stay sharp."""
+    corners = np.asarray(vertices, dtype=np.float32)[np.asarray(faces)].reshape(-1, 3)
+    return mg.TriangularMeshGeometry(corners, np.arange(len(corners), dtype=np.uint32).reshape(-1, 3))
+
+
+def prism(polygon, top: float, bottom: float):
+    """Return vertices and faces of a convex polygon (k, 2), counter-clockwise, extruded from ``bottom`` to ``top``."""
+    polygon = np.asarray(polygon, dtype=float)
+    if _signed_area(polygon) < 0:
+        polygon = polygon[::-1]
+    k = len(polygon)
+    vertices = np.vstack([np.column_stack([polygon, np.full(k, top)]), np.column_stack([polygon, np.full(k, bottom)])])
+    faces = [[0, i, i + 1] for i in range(1, k - 1)] + [[k, k + i + 1, k + i] for i in range(1, k - 1)]
+    for i in range(k):
+        j = (i + 1) % k
+        faces += [[i, k + i, k + j], [i, k + j, j]]
+    return vertices, np.array(faces)
+
+
+def capsule(radius: float, length: float, around: int = 16, along: int = 6):
+    """Return vertices and faces of a capsule along z; ``length`` is that of its cylindrical part."""
+    latitude = np.concatenate([np.linspace(-np.pi / 2, 0, along), np.linspace(0, np.pi / 2, along)])
+    height = radius * np.sin(latitude) + np.repeat([-length / 2, length / 2], along)
+    angle = np.arange(around) * 2 * np.pi / around
+    ring = radius * np.cos(latitude)
+    vertices = np.stack(
+        [np.outer(ring, np.cos(angle)), np.outer(ring, np.sin(angle)), np.repeat(height[:, None], around, axis=1)],
+        axis=-1,
+    ).reshape(-1, 3)
+    faces = []
+    for i in range(2 * along - 1):
+        for j in range(around):
+            a, b = i * around + j, i * around + (j + 1) % around
+            faces += [[a, b, b + around], [a, b + around, a + around]]
+    return vertices, np.array(faces)
+
+
+def rotation_from_z(direction: np.ndarray) -> np.ndarray:
+    """Return unit quaternions (n, 4), w first, of the shortest rotations that take z to each of ``direction`` (n, 3).
+
+    With unit d, the quaternion is (1 + d_z, -d_y, d_x, 0) normalised, for d = -z a half turn about x.
+    """
+    unit = direction / np.maximum(np.linalg.norm(direction, axis=1, keepdims=True), 1e-12)
+    quat = np.column_stack([1 + unit[:, 2], -unit[:, 1], unit[:, 0], np.zeros(len(unit))])
+    norm = np.linalg.norm(quat, axis=1, keepdims=True)
+    return np.where(norm > 1e-9, quat / np.maximum(norm, 1e-12), [0.0, 1.0, 0.0, 0.0])
+
+
+def _signed_area(polygon: np.ndarray) -> float:
+    x, y = polygon.T
+    return 0.5 * float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))

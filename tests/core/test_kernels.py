@@ -22,6 +22,8 @@ from mcplan.core.mass_matrix import mass_matrix
 from mcplan.core.momentum import centroidal_momentum_bias, centroidal_momentum_matrix
 from mcplan.core.terms import FRAME_SIZE, SUMMARY_SIZE, fill_terms
 from mcplan.core.tree import workspace
+from mcplan.model.robot_file import load_robot
+from mcplan.model.terms import Terms
 from tests.core.random_trees import build_tree, random_bodies, random_state
 
 
@@ -32,6 +34,7 @@ def calls(mimic=0.0, joints=12):
     nv, bodies, work = len(tree.armature), len(tree.topology), workspace(tree)
     q, v, vd = random_state(rng, nv)
     offset = np.r_[np.eye(3).ravel(), 0.1, 0.2, 0.3]
+    offset.flags.writeable = False  # as a Robot's are
     body, offsets = np.array([3, bodies - 1]), np.array([offset, offset])
     wrench = rng.standard_normal((bodies, 6))
     table = {
@@ -93,25 +96,53 @@ def test_nothing_is_allocated(name, mimic):
     assert after.alloc - before.alloc == 10 * crossing
 
 
-def test_every_kernel_is_compiled_once():
-    for name, (kernel, arguments, _) in calls().items():
+def in_a_process_of_its_own(expression, **environment):
+    """Value of an expression over this module where nobody else has called a kernel."""
+    code = f"import json; from tests.core import test_kernels; print(json.dumps(test_kernels.{expression}))"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def signatures():
+    """Signatures of every kernel after calls from here and from a Robot, one and many at a time."""
+    kernels = calls()
+    for kernel, arguments, _ in kernels.values():
         kernel(*arguments)
-        assert len(kernel.signatures) == 1, f"{name}: {kernel.signatures}"
+    robot = load_robot("hrp2")
+    q0, v0, link = robot.neutral(), np.zeros(robot.nv), robot.link_names[-1]
+    Terms(robot, [link]).update(q0, v0)
+    for q, v in ((q0, v0), (np.array([q0, q0]), np.array([v0, v0]))):
+        robot.mass_matrix(q)
+        robot.nonlinear_effects(q, v)
+        robot.inverse_dynamics(q, v, v)
+        robot.forward_dynamics(q, v, v)
+        robot.com(q)
+        robot.com_jacobian(q)
+        robot.centroidal_momentum_matrix(q)
+        robot.frame_pose(q, link)
+        robot.frame_jacobian(q, link)
+        robot.frame_bias_acceleration(q, v, link)
+        robot.difference(robot.integrate(q, v, 0.1), q)
+    return {name: [str(s) for s in kernel.signatures] for name, (kernel, _, _) in kernels.items()}
+
+
+def test_every_kernel_is_compiled_once():
+    for name, compiled in in_a_process_of_its_own("signatures()").items():
+        assert len(compiled) == 1, f"{name}: {compiled}"
 
 
 def test_a_kernel_cannot_write_to_the_model():
     tree = calls()["mass_matrix"][1][0]
     for array in tree:
         assert not array.flags.writeable
-    (signature,) = mass_matrix.signatures
-    assert all(not array.mutable for array in signature[0].types)
+    mass_matrix(*calls()["mass_matrix"][1])
+    for signature in mass_matrix.signatures:
+        assert not any(array.mutable for array in signature[0].types)
 
 
 def test_uncompiled_kernels_give_the_same_answers():
-    code = "import json; from tests.core.test_kernels import answers; print(json.dumps(answers()))"
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    plain, compiled = json.loads(done.stdout), answers()
+    plain, compiled = in_a_process_of_its_own("answers()", NUMBA_DISABLE_JIT="1"), answers()
     assert plain.keys() == compiled.keys()
     for name, outputs in compiled.items():
         for ours, theirs in zip(outputs, plain[name], strict=True):

@@ -1,6 +1,9 @@
 """From the record of a run back to its Plan, Scenario and Robot, without any other file."""
 
 import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,15 +31,13 @@ def rebuild_plan(record: RunRecord) -> "Plan":
         raise RunError("this run keeps no plan document, so there is nothing to rebuild")
     from mcplan.planning.plan_file import read_plan
 
-    with tempfile.TemporaryDirectory(prefix="mcplan-") as name:
-        directory = Path(name)
-        robot = unpack_robot(record.robot, directory)
-        document = {**record.plan.document, "robot": robot.name}
-        (directory / "plan.yaml").write_text(dump_document(document), encoding="utf-8")
-        try:
-            return read_plan(directory / "plan.yaml")
-        except InputError as error:
-            raise RunError(f"the plan in this run cannot be rebuilt: {error}".replace(str(directory), "run")) from error
+    with _home("plan") as home:
+        document = {**record.plan.document, "robot": unpack_robot(record.robot, Path(home.name)).name}
+        path = Path(home.name) / "plan.yaml"
+        path.write_text(dump_document(document), encoding="utf-8")
+        plan = read_plan(path)
+    weakref.finalize(plan.scenario.robot, home.cleanup)
+    return plan
 
 
 def rebuild_robot(record: RobotRecord) -> Robot:
@@ -47,14 +48,23 @@ def rebuild_robot(record: RobotRecord) -> Robot:
     RunError
         The record keeps no robot files, or broken ones.
     """
-    with tempfile.TemporaryDirectory(prefix="mcplan-") as name:
-        directory = Path(name)
-        try:
-            return load_robot(unpack_robot(record, directory))
-        except InputError as error:
-            raise RunError(
-                f"the robot in this run cannot be rebuilt: {error}".replace(str(directory), "run")
-            ) from error
+    with _home("robot") as home:
+        robot = load_robot(unpack_robot(record, Path(home.name)))
+    weakref.finalize(robot, home.cleanup)
+    return robot
+
+
+@contextmanager
+def _home(what: str) -> Iterator[tempfile.TemporaryDirectory]:
+    """Give a directory for the files of a robot, which must be there for as long as it is, to be recorded again."""
+    home = tempfile.TemporaryDirectory(prefix="mcplan-")
+    try:
+        yield home
+    except BaseException as error:
+        home.cleanup()
+        if isinstance(error, InputError) and not isinstance(error, RunError):
+            raise RunError(f"the {what} in this run cannot be rebuilt: {error}".replace(home.name, "run")) from error
+        raise
 
 
 def unpack_robot(record: RobotRecord, directory: Path) -> Path:

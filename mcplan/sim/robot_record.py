@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.errors import RunError
 from mcplan.sim.records import (
     ContactRecord,
     DocumentRecord,
@@ -146,8 +147,12 @@ def _link(name: str, inertia: Any) -> LinkRecord:
 
 
 def _files(robot: Any) -> dict[str, str]:
-    named = {"robot.yaml": getattr(robot, "path", None), "robot.urdf": getattr(robot, "urdf_path", None)}
-    return {name: path.read_text(encoding="utf-8") for name, path in named.items() if path is not None}
+    """Text of the robot's files, as long as they are still what was loaded."""
+    named = {"robot.urdf": robot.urdf_path, "robot.yaml": robot.path}
+    contents = {name: path.read_bytes() for name, path in named.items() if path is not None}
+    if hashlib.sha256(b"".join(contents.values())).hexdigest() != robot.digest:
+        raise RunError(f"the files of robot {robot.name} have changed since it was loaded; load it again")
+    return {name: content.decode() for name, content in contents.items()}
 
 
 def _finite(values: Any) -> list[float | None]:

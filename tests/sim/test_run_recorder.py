@@ -162,7 +162,28 @@ def test_robot_comes_back_from_the_file_alone(robot, plan, tmp_path):
     again = rebuild_robot(record.robot)
     assert again.joint_names == robot.joint_names
     assert list(again.patches) == list(robot.patches)
+    assert record_robot(again).links == record.robot.links
     q = robot.random_configuration(1)
     np.testing.assert_array_equal(again.mass_matrix(q), robot.mass_matrix(q))
     with pytest.raises(RunError, match="keeps no plan document"):
         rebuild_plan(record)
+
+
+def test_robot_files_that_changed_since_loading_are_refused(robot, tmp_path):
+    for name in ("hrp2.urdf", "robot.yaml"):
+        (tmp_path / name).write_bytes(robot.path.with_name(name).read_bytes())
+    copy = load_robot(tmp_path / "robot.yaml")
+    record_robot(copy)
+    with (tmp_path / "robot.yaml").open("a") as file:
+        file.write("# edited\n")
+    with pytest.raises(RunError, match="have changed since it was loaded"):
+        record_robot(copy)
+
+
+def test_broken_robot_in_a_run_is_named(robot):
+    record = record_robot(robot)
+    files = {**record.files, "robot.urdf": record.files["robot.urdf"][:5000]}
+    with pytest.raises(RunError, match=r"the robot in this run cannot be rebuilt: run/robot\.urdf:"):
+        rebuild_robot(record.model_copy(update={"files": files}))
+    with pytest.raises(RunError, match="keeps no robot files"):
+        rebuild_robot(record.model_copy(update={"files": {}}))

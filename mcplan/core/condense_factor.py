@@ -18,11 +18,15 @@ SINGULAR = 1
 """Status of ``prepare``: the Hessian is not positive definite enough to be factored; H, g, G and bounds are ready."""
 
 RELATIVE_PIVOT = 1e-13
+SHIFTED_PIVOT = 1e-10
 
 
 @jit_algebra
-def factor(H):
-    """Replace the upper triangle of ``H`` by ``U`` with ``H = U'U``; return 1 when a pivot is not positive, else 0."""
+def factor(H, shift, added):
+    """Replace the upper triangle of ``H`` by ``U`` with ``H + diag(added) = U'U``; return 1 on a failed pivot, else 0.
+
+    A pivot that is not positive gets ``shift`` added; with ``shift`` zero it is a failure.
+    """
     n = H.shape[0]
     for i in range(n):
         diagonal = H[i, i]
@@ -45,8 +49,12 @@ def factor(H):
             for j in range(i, n):
                 H[i, j] -= c0 * H[k, j]
             k += 1
-        if not H[i, i] > RELATIVE_PIVOT * diagonal:
-            return 1
+        added[i] = 0.0
+        if not H[i, i] > (RELATIVE_PIVOT if shift == 0.0 else SHIFTED_PIVOT) * diagonal:
+            if not shift > 0.0 or not H[i, i] > -shift:
+                return 1
+            added[i] = shift
+            H[i, i] += shift
         scale = 1.0 / math.sqrt(H[i, i])
         for j in range(i, n):
             H[i, j] *= scale
@@ -113,17 +121,22 @@ def least_distance(U, g, Y, prefix, lower, upper, v, M, length, ldp_lower, ldp_u
 
 
 @jit
-def prepare(program, work, theta):
-    """Condense the QP at ``theta`` and form its least-distance problem; return 0 or ``SINGULAR``."""
+def condense(program, work, theta):
+    """Condense the QP at ``theta`` only: H (upper triangle), g, G' and the bounds."""
     gather(program, work, theta)
     substitute(program, work)
     condense_cost(program, work)
     condense_rows(program, work)
+
+
+@jit
+def _to_least_distance(program, work, shift):
+    """Factor ``H`` and form the least-distance problem of the condensed one; return 0 or ``SINGULAR``."""
     sizes = section(program, lay.SIZES)
     kept, rows = sizes[lay.KEPT], sizes[lay.ROWS]
     U = part(program, work, lay.H).reshape((kept, kept))
     Y = part(program, work, lay.COLUMNS).reshape((kept, rows))
-    if factor(U):
+    if factor(U, shift, part(program, work, lay.PROXIMAL)):
         return SINGULAR
     least_distance(
         U, part(program, work, lay.G), Y, section(program, lay.PREFIX),
@@ -135,9 +148,55 @@ def prepare(program, work, theta):
 
 
 @jit
-def condense(program, work, theta):
-    """Condense the QP at ``theta`` only: H (upper triangle), g, G' and the bounds."""
-    gather(program, work, theta)
-    substitute(program, work)
-    condense_cost(program, work)
-    condense_rows(program, work)
+def prepare(program, work, theta):
+    """Condense the QP at ``theta`` and form its least-distance problem; return 0 or ``SINGULAR``."""
+    condense(program, work, theta)
+    return _to_least_distance(program, work, 0.0)
+
+
+@jit
+def prepare_shifted(program, work, theta, relative):
+    """Do as ``prepare`` for ``H + R``; ``R`` has ``relative`` times H's largest diagonal entry where a pivot fails.
+
+    First step, about ``z = 0``, of the proximal iteration ``z+ = argmin 1/2 z'Hz + g'z + 1/2 (z - z_k)'R(z - z_k)``.
+    """
+    condense(program, work, theta)
+    sizes = section(program, lay.SIZES)
+    kept = sizes[lay.KEPT]
+    U = part(program, work, lay.H).reshape((kept, kept))
+    z = part(program, work, lay.Z)
+    largest = 0.0
+    for i in range(kept):
+        largest = max(largest, U[i, i])
+    shift = relative * largest if largest > 0.0 else 1.0
+    for i in range(kept):
+        z[i] = 0.0
+    return _to_least_distance(program, work, shift)
+
+
+@jit
+def recentre(program, work):
+    """Move the proximal term to the present ``z``: only ``v`` and the bounds change."""
+    sizes = section(program, lay.SIZES)
+    kept, rows = sizes[lay.KEPT], sizes[lay.ROWS]
+    U = part(program, work, lay.H).reshape((kept, kept))
+    Y = part(program, work, lay.COLUMNS).reshape((kept, rows))
+    g, z, v = part(program, work, lay.G), part(program, work, lay.Z), part(program, work, lay.V)
+    added = part(program, work, lay.PROXIMAL)
+    length, offset = part(program, work, lay.LENGTH), part(program, work, lay.SHIFT)
+    lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
+    ldp_lower, ldp_upper = part(program, work, lay.LDP_LOWER), part(program, work, lay.LDP_UPPER)
+    for i in range(kept):
+        v[i] = g[i] - added[i] * z[i]
+    for k in range(kept):
+        v[k] /= U[k, k]
+        for j in range(k + 1, kept):
+            v[j] -= U[k, j] * v[k]
+    for j in range(rows):
+        offset[j] = 0.0
+    for i in range(kept):
+        for j in range(rows):
+            offset[j] += Y[i, j] * v[i]
+    for j in range(rows):
+        ldp_upper[j] = (upper[j] + offset[j]) / length[j] if upper[j] < lay.BIG else lay.BIG
+        ldp_lower[j] = (lower[j] + offset[j]) / length[j] if lower[j] > -lay.BIG else -lay.BIG

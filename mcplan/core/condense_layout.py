@@ -63,7 +63,7 @@ SIZE, KEPT, GIVEN, ROWS, EQUALITIES, INEQUALITIES, B, P, Q, D, LOWER, UPPER = ra
     COLUMNS,  # (kept, rows) G', then U^-T G'
     M,  # (rows, kept) unit rows of G U^-1
     LENGTH,  # (rows,) lengths of those rows before scaling
-    SHIFT,  # (rows,) s
+    SHIFT,  # (rows,) scratch
     ROW_LOWER,  # (rows,) bounds of G z
     ROW_UPPER,
     LDP_LOWER,  # (rows,) bounds of M u
@@ -75,8 +75,9 @@ SIZE, KEPT, GIVEN, ROWS, EQUALITIES, INEQUALITIES, B, P, Q, D, LOWER, UPPER = ra
     GRADIENT,  # (2, size) of the Lagrangian, and the sum of the magnitudes of its terms
     ACTIVITY,  # (2, rows of A) A x + b, and the sum of the magnitudes of its terms
     RESIDUAL,  # (8,) see condense_check
+    PROXIMAL,  # (kept,) weights of the proximal term
     PARTS,
-) = range(25)
+) = range(26)
 """Parts of the workspace."""
 
 BIG = 1e30

@@ -23,6 +23,12 @@ ACCEPTED = 1e-6
 """Largest relative residual of an accepted solution."""
 
 
+PROXIMAL_WEIGHT = 1e-6
+"""Weight of the proximal term, relative to the largest diagonal entry of a singular Hessian."""
+
+PROXIMAL_STEPS = 12
+
+
 @dataclass(frozen=True)
 class Residuals:
     """How well a solution satisfies the optimality conditions of the whole, uncondensed QP.
@@ -143,12 +149,13 @@ class CompiledProblem:
         """
         c, solver = self.condensed, self._solver
         status = settings.SOLVER_ERROR
-        if solver is not None and condense_factor.prepare(c.program, c.work, self.theta) == 0:
-            flag = solver.solve()
-            if flag == SOLVED:
-                condense_check.finish(c.program, c.work, solver.u, solver.multiplier)
-                if self._residual[:4].max() <= TOLERANCE:
-                    status = settings.OPTIMAL
+        if solver is not None:
+            if condense_factor.prepare(c.program, c.work, self.theta) == 0:
+                solved = solver.solve() == SOLVED and self._finish(solver) <= TOLERANCE
+            else:
+                solved = self._solve_singular(solver)
+            if solved:
+                status = settings.OPTIMAL
         if status != settings.OPTIMAL:
             status = self._solve_dense()
         self.status = status
@@ -165,6 +172,24 @@ class CompiledProblem:
                 for variable, _ in self._places.variables:
                     variable.save_value(None)
         return status
+
+    def _finish(self, solver: LeastDistance) -> float:
+        """Recover the solution from that of the least-distance problem; return its largest residual."""
+        condense_check.finish(self.condensed.program, self.condensed.work, solver.u, solver.multiplier)
+        return float(self._residual[:4].max())
+
+    def _solve_singular(self, solver: LeastDistance) -> bool:
+        """Solve by proximal-point iterations; variables without a quadratic cost make the Hessian singular."""
+        c = self.condensed
+        if condense_factor.prepare_shifted(c.program, c.work, self.theta, PROXIMAL_WEIGHT) != 0:
+            return False
+        for _ in range(PROXIMAL_STEPS):
+            if solver.solve() != SOLVED:
+                return False
+            if self._finish(solver) <= TOLERANCE:
+                return True
+            condense_factor.recentre(c.program, c.work)
+        return False
 
     def _solve_dense(self) -> str:
         """Solve off the fast path, and classify what has no solution."""

@@ -93,7 +93,7 @@ def _part_lengths(data: DataMap, n: int, given: int, rows: int, factors: int) ->
         lay.FACTORS: factors, lay.VALUES: data.S.shape[0], lay.T: given * n,
         lay.T0: given, lay.H: n * n, lay.G: n, lay.SCRATCH: n, lay.COLUMNS: n * rows, lay.M: rows * n, lay.V: n,
         lay.Z: n, lay.X: data.size, lay.DUAL: data.rows + 2 * data.size, lay.GRADIENT: 2 * data.size,
-        lay.ACTIVITY: 2 * data.rows, lay.RESIDUAL: 8,
+        lay.ACTIVITY: 2 * data.rows, lay.RESIDUAL: 8, lay.PROXIMAL: n,
     }  # fmt: skip
     return [length[k] for k in range(lay.PARTS)]
 

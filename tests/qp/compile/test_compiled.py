@@ -206,3 +206,14 @@ def test_the_same_parameters_give_the_same_bits(whole_body):
     compiled.theta[:] = before
     compiled.solve()
     assert np.array_equal(compiled.x, first)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_terms_without_curvature_stay_on_the_fast_path(whole_body, seed):
+    problem, _, _ = whole_body(14, 8, 4, seed=seed)
+    tau = next(v for v in problem.variables() if v.size == 8)
+    cost = problem.objective.expr + 0.01 * cp.norm1(tau[:4]) + 0.02 * cp.norm_inf(tau)
+    problem = cp.Problem(cp.Minimize(cost), problem.constraints)
+    compiled = compile_problem(problem)
+    agree(problem, compiled)
+    assert compiled.fallbacks == 0

@@ -59,7 +59,7 @@ SIZE, KEPT, GIVEN, ROWS, EQUALITIES, INEQUALITIES, B, P, Q, D, LOWER, UPPER = ra
     T0,  # (given,) t
     H,  # (kept, kept) upper triangle, then its factor U, H = U'U
     G,  # (kept,) gradient
-    SCRATCH,  # (4, kept)
+    SCRATCH,  # (kept,)
     COLUMNS,  # (kept, rows) G', then U^-T G'
     M,  # (rows, kept) unit rows of G U^-1
     LENGTH,  # (rows,) lengths of those rows before scaling

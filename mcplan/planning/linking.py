@@ -20,6 +20,9 @@ from mcplan.statics.support_region import SupportRegion, support_region
 COM_INSET = 0.02
 """m: how far the centre of mass stays inside its support region, where there is room."""
 
+JOINT_MARGIN = 0.05
+"""rad or m: distance to the joint limits; the motion between two postures needs some of it."""
+
 REGION_TOLERANCE = 5e-4
 """m: the region is found from inside, to this accuracy."""
 
@@ -110,6 +113,7 @@ class Linker:
             region,
             COM_INSET,
             com_hint=comfortable_place(region, cautious(change.loaded), self.robot.com(self.reference)),
+            joint_margin=JOINT_MARGIN,
             weights=START_WEIGHTS,
         )
         posture = solve_posture(self.robot, problem)
@@ -174,6 +178,7 @@ class Linker:
             com=com,
             com_hint=comfortable_place(region, cautious(change.loaded), self.robot.com(guide)),
             limbs=free_limbs(self.robot, self.environment, guide, change.in_place, lifted, joints is not None),
+            joint_margin=JOINT_MARGIN,
             weights=Weights(com=100.0),
         )
         return self._prove(change, solve_posture(self.robot, problem, [q]))

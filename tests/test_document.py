@@ -214,3 +214,23 @@ def test_long_lists_are_broken_at_the_line_width():
 def test_values_without_a_place_in_a_file_are_not_written(value):
     with pytest.raises(ValueError, match=r"finite|cannot stand|not text"):
         dump_document({"a": value})
+
+
+def test_a_misspelt_key_does_not_hide_the_problems_behind_it(tmp_path):
+    class Item(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(extra="forbid")
+        size: float
+
+    class File(pydantic.BaseModel):
+        model_config = pydantic.ConfigDict(extra="forbid")
+        items: tuple[Item, ...]
+
+    file = tmp_path / "file.yaml"
+    file.write_text("items:\n  - {sise: 2.0}\n  - {sizze: text}\n")
+    instance, problems = read_document(file).examine(File, salvage=True)
+    assert instance is None  # the second item has no size that could be used
+    assert [problem.line for problem in problems] == [2, 3]
+    file.write_text("items:\n  - {sise: 2.0}\n")
+    instance, problems = read_document(file).examine(File, salvage=True)
+    assert instance == File(items=(Item(size=2.0),))
+    assert "did you mean `size`?" in problems[0].message

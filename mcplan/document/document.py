@@ -11,7 +11,7 @@ import pydantic
 
 from mcplan.document.build import Builder, Mark, Unreadable
 from mcplan.document.dump import dump_document
-from mcplan.document.messages import explain
+from mcplan.document.messages import explain, intended
 from mcplan.document.plain import plain_value
 from mcplan.errors import InputError, Problem
 
@@ -158,18 +158,26 @@ def in_file_order(problems: Sequence[Problem]) -> list[Problem]:
 
 
 def _salvaged(model: type[Model], data: Any, faulty: Sequence[Key]) -> Model | None:
-    """Return the instance that the data give without the faulty keys, or None."""
+    """Return the instance that the data give with misspelt keys read as they were meant and other faulty keys left out.
+
+    A key that reads right now may hold a wrong value, hence more than one round.
+    """
     data = copy.deepcopy(data)
-    for key in faulty:
-        inner: Any = data
-        for step in key[:-1]:
-            inner = inner.get(step) if isinstance(inner, dict) else inner[int(step)]
-        if key and isinstance(inner, dict):  # an item of a list stays: without it the others would move up
-            inner.pop(key[-1], None)
-    try:
-        return model.model_validate_json(json.dumps(data), strict=True)
-    except pydantic.ValidationError:
-        return None
+    for _ in range(3):
+        for key in faulty:
+            inner: Any = data
+            for step in key[:-1]:
+                inner = inner.get(step) if isinstance(inner, dict) else inner[int(step)]
+            if key and isinstance(inner, dict):  # an item of a list stays: without it the others would move up
+                meant = intended(model, data, key)
+                value = inner.pop(key[-1], None)
+                if meant is not None:
+                    inner[meant] = value
+        try:
+            return model.model_validate_json(json.dumps(data), strict=True)
+        except pydantic.ValidationError as failure:
+            faulty = [key for key, _ in explain(failure, model, data)]
+    return None
 
 
 def _steps(path: str) -> list[str]:

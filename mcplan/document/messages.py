@@ -43,8 +43,12 @@ def explain(
     expectations: dict[tuple[str | int, ...], list[str]] = {}
     messages: list[tuple[tuple[str | int, ...], str]] = []
     short: dict[tuple[str | int, ...], int] = {}
-    for error in failure.errors(include_url=False):
-        key = _key_path(error["loc"], data, error["type"])
+    errors = [(error, _key_path(error["loc"], data, error["type"])) for error in failure.errors(include_url=False)]
+    unknown = [key for error, key in errors if error["type"] == "extra_forbidden"]
+    misspelt = {(*key[:-1], intended(model, data, key)) for key in unknown}
+    for error, key in errors:
+        if error["type"] == "missing" and key in misspelt:  # it is there under another name, which is said
+            continue
         if error["type"] == "missing" and isinstance(key[-1], int):  # the end of a list of fixed length
             missing = key[-1]
             key = key[:-1]
@@ -80,6 +84,18 @@ def closest(word: str, known: typing.Iterable[str]) -> str:
     return f"; known: {', '.join(words)}" if words else ""
 
 
+def intended(model: type[pydantic.BaseModel], data: Any, key: tuple[str | int, ...]) -> str | None:
+    """Return the known key that an unknown one was most likely meant to be; None for a known key, or without any."""
+    if str(key[-1]) in _known_keys(model, key[:-1]):
+        return None
+    return next(iter(difflib.get_close_matches(str(key[-1]), _meant(model, data, key), n=1, cutoff=0.6)), None)
+
+
+def _meant(model: type[pydantic.BaseModel], data: Any, key: tuple[str | int, ...]) -> list[str]:
+    """Return what an unknown key may have been meant to be: the known keys that are not there already."""
+    return sorted(_known_keys(model, key[:-1]) - set(_value(data, key[:-1]) or {}))
+
+
 def _expectation(error: Any) -> str:
     """Return what the place should hold, for errors that say no more than that."""
     kind, context = error["type"], error.get("ctx", {})
@@ -100,10 +116,7 @@ def _sentence(error: Any, key: tuple[str | int, ...], model: type[pydantic.BaseM
     if kind == "missing":
         return "missing; this key is required"
     if kind == "extra_forbidden":
-        given = set(_value(data, key[:-1]) or {})
-        known = _known_keys(model, key[:-1])
-        # A key that is already there is not what a misspelt one was meant to be.
-        return "unknown key" + closest(str(key[-1]), known - given or known)
+        return "unknown key" + closest(str(key[-1]), _meant(model, data, key) or _known_keys(model, key[:-1]))
     if kind == "literal_error":
         value = _value(data, key)
         options = [option.strip(" '") for option in context["expected"].replace(" or ", ", ").split(",")]

@@ -9,12 +9,16 @@ from mcplan.control.rotation import RotationTrajectory, rotation_vector
 
 
 class PoseSample(NamedTuple):
-    """A pose reference: R (3,3) and p (3,) with velocity and acceleration (6,), linear then angular."""
+    """A pose reference: R (3,3) and p (3,) with velocity and acceleration (6,), linear then angular.
+
+    ``tightness`` in [0, 1] says how much the orientation matters.
+    """
 
     R: np.ndarray
     p: np.ndarray
     velocity: np.ndarray
     acceleration: np.ndarray
+    tightness: float
 
 
 class Timing(NamedTuple):
@@ -48,7 +52,7 @@ class LimbPath:
     The swing (s2) begins when the lift (s1) is past its middle, and the approach (s3) begins before the swing ends, so
     that the corners are rounded, p is twice continuously differentiable, the first part is a motion along nA alone and
     the last one along nB alone, with zero velocity and acceleration at both ends. The orientation turns during the
-    swing.
+    swing, and so does its tightness: in the air a limb with few joints is left to turn as its posture does.
 
     Parameters
     ----------
@@ -58,6 +62,7 @@ class LimbPath:
     timing : how fast.
     start_time : s.
     least_duration : s; a path that would be faster is slowed down as a whole.
+    tightness : of the orientation, at the start and at the end.
     """
 
     def __init__(
@@ -69,10 +74,11 @@ class LimbPath:
         timing: Timing | None = None,
         start_time: float = 0.0,
         least_duration: float = 0.0,
+        tightness: tuple[float, float] = (1.0, 1.0),
     ):
         timing = timing or Timing()
         (R0, self._p), (R1, p1) = start, end
-        self.end, self.start_time = (R1, p1), start_time
+        self.end, self.start_time, self.tightness = (R1, p1), start_time, tightness
         self._pieces = np.array([lift, p1 + approach - self._p - lift, -np.asarray(approach)], float)
         angles = (0.0, float(np.linalg.norm(rotation_vector(R1 @ R0.T))), 0.0)
         distances = np.linalg.norm(self._pieces, axis=1)
@@ -99,7 +105,9 @@ class LimbPath:
             a[:3] += sdd / T**2 * piece
         turn: Sample = self._turn.sample(t)
         v[3:], a[3:] = turn.velocity, turn.acceleration
-        return PoseSample(turn.value, p, v, a)
+        begin, end = self.tightness
+        tightness = begin + (end - begin) * minimum_jerk((t - self._begin[1]) / self._T[1])[0]
+        return PoseSample(turn.value, p, v, a, tightness)
 
     @property
     def end_time(self) -> float:

@@ -74,6 +74,11 @@ class PostureTrajectory:
         )
 
     @property
+    def start_time(self) -> float:
+        """Time until which the start is held (s)."""
+        return self._flat.start_time
+
+    @property
     def end_time(self) -> float:
         """Time from which the end is held (s)."""
         return self._flat.end_time

@@ -15,7 +15,9 @@ from mcplan.errors import InputError
 class HasTree(Protocol):
     """What Terms needs of a robot."""
 
-    tree: Tree
+    @property
+    def tree(self) -> Tree:
+        """The mechanism."""
 
     def frame(self, name: str) -> tuple[int, np.ndarray]:
         """Return the body that carries a frame, and the frame's pose in it (12,)."""

@@ -32,18 +32,37 @@ STATIONARITY = 1e-4
 class Limits(Protocol):
     """Limits of the joints, (n,) each, infinite where absent."""
 
-    lower: Array
-    upper: Array
-    velocity: Array
-    torque: Array
+    @property
+    def lower(self) -> Array:
+        """Least positions."""
+
+    @property
+    def upper(self) -> Array:
+        """Largest positions."""
+
+    @property
+    def velocity(self) -> Array:
+        """Largest speeds."""
+
+    @property
+    def torque(self) -> Array:
+        """Largest torques."""
 
 
 class HasLimits(Protocol):
     """What the program needs of a robot."""
 
-    nv: int
-    joint_names: Sequence[str]
-    limits: Limits
+    @property
+    def nv(self) -> int:
+        """Size of a velocity."""
+
+    @property
+    def joint_names(self) -> Sequence[str]:
+        """Names of the joints."""
+
+    @property
+    def limits(self) -> Limits:
+        """Their limits."""
 
 
 def ordered(contacts: Sequence[ContactConstraint]) -> list[ContactConstraint]:

@@ -49,6 +49,42 @@ class ControlSettings(Spec):
     contact_kd: NotNegative = 20.0
     """Feedback of contact drift, 1/s² and 1/s."""
 
+    posture_inertia: Positive = 0.2
+    """A joint that moves more than this inertia, kg m², counts in proportion to it in the posture."""
+
+    start_time: NotNegative = 0.2
+    settle_time: NotNegative = 0.5
+    """At rest before the first phase and after the last one, s."""
+    unload_time: Positive = 0.3
+    load_time: Positive = 0.3
+    """How long the force of a contact sinks before it opens, and how long its limit rises after it closed, s."""
+    patience: Positive = 4.0
+    """A phase that has not met its criterion so long after its references ended gives up, s."""
+
+    shortest_shift: Positive = 0.8
+    """Least duration of a motion of the body, s."""
+    pressure_room: Positive = 0.05
+    """Room of the centre of pressure around the centre of mass that a shift counts on, m: less is slower."""
+    com_speed: Positive = 0.25
+    trunk_speed: Positive = 0.6
+    joint_speed: Positive = 1.2
+    """Largest speeds of the references of centre of mass (m/s), base orientation (rad/s) and joints (rad/s)."""
+    joint_speed_fraction: Annotated[float, Field(gt=0, le=1)] = 0.4
+    """Largest speed of a joint's reference as a fraction of its limit."""
+    limb_speed: Positive = 0.4
+    limb_angular_speed: Positive = 1.2
+    """Largest speeds of a moving patch, m/s and rad/s."""
+    clearance: NotNegative = 0.05
+    """How far a moving patch keeps off its supports along their normals, m."""
+
+    com_error: Positive = 0.01
+    com_rest_speed: Positive = 0.02
+    joint_rest_speed: Positive = 0.02
+    """A shift of the body ends within these: m, m/s, rad/s (the joints at the end only)."""
+    touch_error: Positive = 1e-3
+    touch_speed: Positive = 5e-3
+    """A patch touches when it is this near to its place and this slow: m, m/s."""
+
 
 class PlannerSettings(Spec):
     """What limits the postures; options of the search live here too."""

@@ -1,0 +1,35 @@
+"""What the controller asks for at one step."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+SOLVED, SLACK, HOLD = range(3)
+"""Values of ``Command.status``: the quadratic program was solved, its slack form was, or the robot is only damped."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """The answer of the controller to one state.
+
+    Attributes
+    ----------
+    vd : (6+n,) accelerations.
+    tau : (n,) joint torques (N m).
+    wrenches : by patch in contact, (6,) at the patch origin in world axes (N, N m).
+    forces : by patch in contact, (k,3) at the contact's points in world axes (N); none for a grasp.
+    status : SOLVED, SLACK or HOLD.
+    phase : name of the phase of the state machine, and the stance of the plan that it leads to.
+    active : patches in contact.
+    message : why the status is not SOLVED.
+    """
+
+    vd: np.ndarray
+    tau: np.ndarray
+    wrenches: dict[str, np.ndarray]
+    forces: dict[str, np.ndarray]
+    status: int
+    phase: tuple[str, int]
+    active: tuple[str, ...]
+    message: str = ""
+    timing: dict[str, float] = field(default_factory=dict)

@@ -1,0 +1,98 @@
+"""The whole-body controller: state machine, references, and one quadratic program per step."""
+
+import time
+from collections.abc import Mapping
+
+import numpy as np
+
+from mcplan.control.command import Command
+from mcplan.control.criteria import Measurement
+from mcplan.control.machine import Machine, phases_of
+from mcplan.control.motion import Motion
+from mcplan.control.rotation import rotation_vector
+from mcplan.control.task_set import TaskSet
+from mcplan.model.terms import Terms
+from mcplan.planning.plan import Plan
+
+
+class WholeBodyController:
+    """Carries out a plan from any state that is near its beginning.
+
+    Parameters
+    ----------
+    plan : Plan; its scenario gives the robot and the settings.
+    dt : time between two steps (s).
+
+    Attributes
+    ----------
+    machine : the state machine; ``machine.done`` at the end of the plan.
+    motion : references and contacts that it commands.
+    """
+
+    def __init__(self, plan: Plan, dt: float):
+        self.plan, self.dt = plan, dt
+        self.robot, self.settings = plan.scenario.robot, plan.scenario.control
+        first = plan.stances[0]
+        self.motion = Motion(self.robot, self.settings, first.q)
+        for contact in first.contacts:
+            self.motion.close(contact, -1.0, 0.0)
+        self.machine = Machine(phases_of(plan), self.motion)
+        patches = {contact.patch for stance in plan.stances for contact in stance.contacts}
+        self.terms = Terms(self.robot, [self.robot.link_names[0], *sorted(patches)])
+        self.tasks = TaskSet(self.robot, self.settings, dt, first.q)
+        self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
+
+    def step(self, t: float, q: np.ndarray, v: np.ndarray, wrenches: Mapping[str, np.ndarray] | None = None) -> Command:
+        """Return the command for a state.
+
+        Parameters
+        ----------
+        t : s; grows by dt from step to step.
+        q, v : (7+n,), (6+n,) measured state.
+        wrenches : by patch (6,), measured; None takes those of the last command.
+        """
+        clock = time.perf_counter()
+        if wrenches is not None:
+            self._wrenches = wrenches
+        self.terms.update(q, v)
+        self.machine.update(t, self.measure(t), self)
+        updated = time.perf_counter()
+        solution = self.tasks.solve(t, self.terms, self.motion)
+        self._wrenches = solution.wrenches
+        phase = self.machine.phase
+        return Command(
+            solution.vd, solution.tau, solution.wrenches, solution.forces, solution.status,
+            (phase.name, phase.stance), tuple(self.motion.contacts), solution.message,
+            {"terms": updated - clock, "program": time.perf_counter() - updated},
+        )  # fmt: skip
+
+    def measure(self, t: float) -> Measurement:
+        """Return errors, speeds and forces at the present state, against the references that hold at t."""
+        terms, motion = self.terms, self.motion
+        error = {"com": float(np.linalg.norm(terms.com - motion.com.sample(t).value))}
+        speed = {
+            "com": float(np.linalg.norm(terms.com_velocity)),
+            "joints": float(np.max(np.abs(terms.v[6:]), initial=0.0)),
+        }
+        for patch, path in motion.limbs.items():
+            frame, reference = terms.frame(patch), path.sample(t)
+            turn = rotation_vector(reference.R @ frame.R.T)
+            # A radian at a patch of 0.1 m is a displacement of 0.1 m.
+            error[patch] = float(np.hypot(np.linalg.norm(frame.p - reference.p), 0.1 * np.linalg.norm(turn)))
+            speed[patch] = float(np.hypot(np.linalg.norm(frame.velocity[:3]), 0.1 * np.linalg.norm(frame.velocity[3:])))
+        force = {patch: self.normal_force(patch) for patch in motion.contacts}
+        return Measurement(t - self.machine.start_time, error, speed, force)
+
+    def pose(self, frame: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return R (3,3) and p (3,) of a patch frame at the present state."""
+        terms = self.terms.frame(frame)
+        return terms.R.copy(), terms.p.copy()
+
+    def normal_force(self, patch: str) -> float:
+        """Return the normal force that a contact carries (N); a grasp: the magnitude of its force."""
+        wrench = self._wrenches.get(patch)
+        if wrench is None or patch not in self.motion.contacts:
+            return 0.0
+        contact = self.motion.contacts[patch].contact
+        force = np.asarray(wrench)[:3]
+        return float(np.linalg.norm(force) if contact.kind == "grasp" else force @ contact.normal)

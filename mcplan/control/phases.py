@@ -1,0 +1,232 @@
+"""The states of the machine: what each starts when it is entered, and on which criterion it ends."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from mcplan.control.criteria import AllOf, AnyOf, Criterion, Elapsed, ErrorBelow, ForceBelow, SpeedBelow, Timeout
+from mcplan.control.motion import Motion
+from mcplan.scene.contact import Contact
+
+
+class Phase(Protocol):
+    """A state of the machine. ``stance`` is the index of the stance of the plan that it leads to."""
+
+    stance: int
+
+    @property
+    def name(self) -> str:
+        """What is shown and recorded: the verb, and the patch that it is about."""
+        ...
+
+    def enter(self, motion: Motion, t: float, now: "Now") -> Criterion:
+        """Start references or ramps, and return the criterion that ends the phase."""
+        ...
+
+    def leave(self, motion: Motion, t: float) -> None:
+        """Change the contacts when the phase has ended."""
+        ...
+
+
+class Now(Protocol):
+    """What a phase may ask of the present state."""
+
+    def pose(self, frame: str) -> tuple[np.ndarray, np.ndarray]:
+        """Return R (3,3) and p (3,) of a patch frame."""
+        ...
+
+    def normal_force(self, patch: str) -> float:
+        """Return the normal force that a contact carries (N); a grasp: the magnitude of its force."""
+        ...
+
+
+class _Body:
+    """A phase that leaves the contacts as they are."""
+
+    verb = ""
+    stance: int
+
+    @property
+    def name(self) -> str:
+        return self.verb
+
+    def leave(self, motion: Motion, t: float) -> None:
+        """Change nothing."""
+
+
+def _arrived(motion: Motion, duration: float) -> Criterion:
+    """Return: the references have run, the CoM follows and is slow; or it takes far too long."""
+    s = motion.settings
+    near = AllOf(Elapsed(duration), ErrorBelow("com", s.com_error), SpeedBelow("com", s.com_rest_speed))
+    return AnyOf(near, Timeout(duration + s.patience))
+
+
+@dataclass
+class Stand(_Body):
+    """Hold the first posture, so that the run begins at rest."""
+
+    stance: int
+    verb = "stand"
+
+    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+        """Wait for ``start_time``."""
+        return Elapsed(motion.settings.start_time)
+
+
+@dataclass
+class Shift(_Body):
+    """Move CoM, posture and free limbs to those of a stance, on the contacts that are closed."""
+
+    stance: int
+    q: np.ndarray
+    verb = "shift"
+
+    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+        """Start the references."""
+        end = motion.move_body(t, self.q, motion.body_duration(t, self.q))
+        return _arrived(motion, end - t)
+
+
+@dataclass
+class Unload(_Body):
+    """Let the force of a contact sink to nothing, then open it."""
+
+    stance: int
+    patch: str
+    verb = "unload"
+
+    @property
+    def name(self) -> str:
+        """Verb and patch."""
+        return f"{self.verb} {self.patch}"
+
+    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+        """Start the ramp from the force carried now."""
+        s = motion.settings
+        motion.unload(self.patch, t, s.unload_time, now.normal_force(self.patch))
+        return AnyOf(AllOf(Elapsed(s.unload_time), ForceBelow(self.patch, 1.0)), Timeout(s.unload_time + s.patience))
+
+    def leave(self, motion: Motion, t: float) -> None:
+        """Open the contact."""
+        motion.open(self.patch, t)
+
+
+@dataclass
+class Retract(_Body):
+    """Lift a patch that was released and has nowhere to go yet clear of its support."""
+
+    stance: int
+    patch: str
+    verb = "retract"
+
+    @property
+    def name(self) -> str:
+        """Verb and patch."""
+        return f"{self.verb} {self.patch}"
+
+    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+        """Start the lift along the normal."""
+        if self.patch not in motion.released:
+            return Elapsed(0.0)
+        return Elapsed(motion.raise_limb(t, self.patch, motion.settings.clearance) - t)
+
+
+@dataclass
+class Lift(_Body):
+    """Begin the way to a new contact: off the old one. The body moves along to the posture of the new stance."""
+
+    stance: int
+    contact: Contact
+    q: np.ndarray
+    verb = "lift"
+
+    @property
+    def name(self) -> str:
+        """Verb and patch."""
+        return f"{self.verb} {self.contact.patch}"
+
+    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+        """Start limb and body together; the slower of the two sets the time."""
+        path = motion.reach(t, self.contact, now.pose(self.contact.patch), self.q)
+        return Elapsed(path.swing_time - t)
+
+
+@dataclass
+class Swing(_Body):
+    """Cross over to the new place."""
+
+    stance: int
+    patch: str
+    verb = "swing"
+
+    @property
+    def name(self) -> str:
+        """Verb and patch."""
+        return f"{self.verb} {self.patch}"
+
+    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+        """Wait until the path comes down along the normal."""
+        return Elapsed(motion.limbs[self.patch].approach_time - t)
+
+
+@dataclass
+class Approach(_Body):
+    """Come down along the normal and touch."""
+
+    stance: int
+    contact: Contact
+    verb = "approach"
+
+    @property
+    def name(self) -> str:
+        """Verb and patch."""
+        return f"{self.verb} {self.contact.patch}"
+
+    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+        """Wait for the touch: the patch is in place and at rest."""
+        s, patch = motion.settings, self.contact.patch
+        rest = motion.limbs[patch].end_time - t
+        touch = AllOf(Elapsed(rest), ErrorBelow(patch, s.touch_error), SpeedBelow(patch, s.touch_speed))
+        return AnyOf(touch, Timeout(rest + s.patience))
+
+    def leave(self, motion: Motion, t: float) -> None:
+        """Close the contact; it may carry more and more during ``load_time``."""
+        motion.close(self.contact, t, motion.settings.load_time)
+
+
+@dataclass
+class Load(_Body):
+    """Let the new contact take its share."""
+
+    stance: int
+    patch: str
+    verb = "load"
+
+    @property
+    def name(self) -> str:
+        """Verb and patch."""
+        return f"{self.verb} {self.patch}"
+
+    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+        """Wait for the ramp that the touch has started."""
+        return Elapsed(motion.settings.load_time)
+
+
+@dataclass
+class Settle(_Body):
+    """Come to rest at the end."""
+
+    stance: int
+    verb = "settle"
+
+    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+        """Wait until everything is slow and in place."""
+        s = motion.settings
+        rest = AllOf(
+            Elapsed(s.settle_time),
+            ErrorBelow("com", s.com_error),
+            SpeedBelow("com", s.com_rest_speed),
+            SpeedBelow("joints", s.joint_rest_speed),
+        )
+        return AnyOf(rest, Timeout(s.settle_time + s.patience))

@@ -1,0 +1,89 @@
+"""The way of a limb through the air as its posture takes it, lifted off what it leaves and led onto what it meets."""
+
+import numpy as np
+
+from mcplan.control.limb_path import PoseSample, Timing
+from mcplan.control.posture import PostureTrajectory
+from mcplan.control.quintic import minimum_jerk
+from mcplan.model.robot import Robot
+from mcplan.model.terms import Terms
+
+
+class PosturePath:
+    """The pose of a patch in a posture reference, with offsets along the normals.
+
+        p(t) = p_FK(q(t)) + sum of pieces d_i s_i(t),   R(t) = R_FK(q(t))
+
+    The pieces are minimum jerk: the lift off the old support and its return to zero, the rise to the height of the
+    approach and the approach itself, and the small corrections that make start and end exact. A limb that follows its
+    own posture asks nothing of the other joints, and stays within the joint limits as both ends of the posture do.
+
+    Parameters
+    ----------
+    robot : Robot
+    patch : the patch that moves.
+    posture : reference of the whole posture; the limb lifts before it begins, and approaches when it ends.
+    start : (3,) position now.
+    end : (R, p) of the contact to meet, or None for the pose of the patch at the end of the posture.
+    lift, approach : (3,) offsets along the normals of old and new support; zero where there is none.
+    timing : how fast.
+    start_time : s.
+    tightness : of the orientation, at the start and at the end.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        patch: str,
+        posture: PostureTrajectory,
+        start: np.ndarray,
+        end: tuple[np.ndarray, np.ndarray] | None,
+        lift: np.ndarray,
+        approach: np.ndarray,
+        timing: Timing,
+        start_time: float,
+        tightness: tuple[float, float],
+    ):
+        self.patch, self.posture, self.start_time, self.tightness = patch, posture, start_time, tightness
+        self._terms = Terms(robot, [patch])
+        first, last = (robot.frame_pose(q, patch) for q in (posture.sample(start_time).q, posture.end))
+        self.end = (last[:3, :3], last[:3, 3]) if end is None else end
+        self._start_error = np.asarray(start) - first[:3, 3]
+        begin, finish = max(start_time, posture.start_time), posture.end_time
+        T_lift, T_approach = (timing.duration(float(np.linalg.norm(d))) for d in (lift, approach))
+        landing = finish - timing.overlap * T_approach
+        pieces = [
+            (lift, start_time, T_lift),
+            (-np.asarray(lift), begin, finish - begin),
+            (approach, begin, 0.5 * (finish - begin)),
+            (-np.asarray(approach), landing, T_approach),
+            (self.end[1] - last[:3, 3] - self._start_error, begin, finish - begin),
+        ]
+        self._pieces = [(d, t, T) for d, t, T in pieces if T > 0.0 and np.any(d)]
+        self._interval = begin, max(finish - begin, 1e-9)
+        self.swing_time = min(max(begin, start_time + T_lift), finish)
+        self.approach_time = finish
+        self.end_time = max(finish, landing + T_approach if T_approach else finish)
+        self._rest = PoseSample(self.end[0], self.end[1], np.zeros(6), np.zeros(6), tightness[1])
+
+    def sample(self, t: float) -> PoseSample:
+        """Return the reference at time t; the end is held."""
+        if t >= self.end_time:
+            return self._rest
+        reference = self.posture.sample(t)
+        self._terms.update(reference.q, reference.v)
+        frame = self._terms.frame(self.patch)
+        p, v, a = frame.p + self._start_error, frame.velocity.copy(), frame.J @ reference.vd + frame.bias
+        for d, begin, T in self._pieces:
+            s, sd, sdd = minimum_jerk((t - begin) / T)
+            p += s * d
+            v[:3] += sd / T * d
+            a[:3] += sdd / T**2 * d
+        first, last = self.tightness
+        progress = minimum_jerk((t - self._interval[0]) / self._interval[1])[0]
+        return PoseSample(frame.R.copy(), p, v, a, first + (last - first) * progress)
+
+    @property
+    def duration(self) -> float:
+        """Time from start to end (s)."""
+        return self.end_time - self.start_time

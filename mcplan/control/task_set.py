@@ -1,0 +1,93 @@
+"""Tasks and contact constraints of the whole-body program, filled from the references of the present time."""
+
+import numpy as np
+
+from mcplan.control.motion import LoadedContact, Motion
+from mcplan.model.robot import Robot
+from mcplan.model.terms import Terms
+from mcplan.qp.contact import ContactConstraint
+from mcplan.qp.pool import ProblemPool
+from mcplan.qp.settings import QPSettings
+from mcplan.qp.solution import Solution
+from mcplan.qp.tasks import AngularMomentumTask, ComTask, LinkPoseTask, PostureTask
+from mcplan.qp.tasks.task import Task
+from mcplan.scene.settings import ControlSettings
+
+LOOSE = 1e-5
+"""Weight of the orientation of a limb in the air relative to one that touches: less than the posture's."""
+
+
+class TaskSet:
+    """What the controller keeps from step to step: one task per wish, one constraint per contact, one pool of problems.
+
+    Parameters
+    ----------
+    robot : Robot
+    settings : gains, weights and the solver.
+    dt : control period (s).
+    q : (7+n,) a posture, for the inertia that each joint moves.
+    """
+
+    def __init__(self, robot: Robot, settings: ControlSettings, dt: float, q: np.ndarray):
+        s = self.settings = settings
+        self.com = ComTask(s.com_weight, s.com_kp)
+        self.trunk = LinkPoseTask(robot.link_names[0], position=False, weight=s.trunk_weight, kp=s.trunk_kp)
+        # Without the inertia a light pull at a hand would move the chest, with its long lever, before the arm.
+        inertia = np.diag(robot.mass_matrix(q))[6:] / s.posture_inertia
+        self.posture = PostureTask(q[7:], s.posture_weight * np.maximum(1.0, inertia), s.posture_kp)
+        self.momentum = AngularMomentumTask(s.angular_momentum_weight, s.angular_momentum_damping)
+        self.limbs: dict[str, LinkPoseTask] = {}
+        self._constraints: dict[str, ContactConstraint] = {}
+        self._previous: dict[str, np.ndarray] = {}
+        self.pool = ProblemPool(
+            robot,
+            QPSettings(
+                dt=dt,
+                solver=s.solver,
+                force_weight=s.force_weight,
+                force_rate_weight=s.force_rate_weight,
+            ),
+        )
+
+    def solve(self, t: float, terms: Terms, motion: Motion) -> Solution:
+        """Fill references and limits of time t, and solve for the state of the terms."""
+        self._follow(t, motion)
+        tasks: list[Task] = [
+            self.com,
+            self.trunk,
+            self.posture,
+            self.momentum,
+            *(self.limbs[patch] for patch in motion.limbs),
+        ]
+        contacts = [self._constraint(t, loaded) for loaded in motion.contacts.values()]
+        problem = self.pool.get(contacts, tasks)
+        problem.update(terms, contacts, tasks, previous=self._previous)
+        solution = problem.solve()
+        self._previous = solution.unknowns
+        return solution
+
+    def _follow(self, t: float, motion: Motion) -> None:
+        com, posture, trunk = motion.com.sample(t), motion.posture.sample(t), motion.posture.base.sample(t)
+        self.com.position, self.com.velocity, self.com.acceleration = com
+        self.posture.position, self.posture.velocity = posture.q[7:], posture.v[6:]
+        self.posture.acceleration = posture.vd[6:]
+        self.trunk.R = trunk.value
+        self.trunk.velocity[3:], self.trunk.acceleration[3:] = trunk.velocity, trunk.acceleration
+        s = self.settings
+        for patch, path in motion.limbs.items():
+            if patch not in self.limbs:
+                self.limbs[patch] = LinkPoseTask(patch, weight=s.limb_weight, kp=s.limb_kp)
+            task = self.limbs[patch]
+            task.R, task.p, task.velocity, task.acceleration, tightness = path.sample(t)
+            task.weight = np.repeat((s.limb_weight, s.limb_weight * LOOSE ** (1.0 - tightness)), 3)
+
+    def _constraint(self, t: float, loaded: LoadedContact) -> ContactConstraint:
+        contact, s = loaded.contact, self.settings
+        known = self._constraints.get(contact.patch)
+        if known is None or known.contact is not contact:
+            known = ContactConstraint(contact, s.contact_kp, s.contact_kd, faces=s.friction_faces)
+            self._constraints[contact.patch] = known
+        known.max_force = loaded.limit.value(t)
+        if contact.kind == "grasp":
+            known.max_moment = contact.max_moment * min(1.0, known.max_force / loaded.full)
+        return known

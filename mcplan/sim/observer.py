@@ -1,0 +1,51 @@
+"""Observers: who wants to watch a simulation is handed to it; a progress bar, a live view, a log."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mcplan.control.machine import PhaseEvent
+
+
+@dataclass(frozen=True)
+class StepSample:
+    """What an observer sees of a step.
+
+    Attributes
+    ----------
+    index, t : number of the step and its time (s).
+    q, v : (7+n,), (6+n,) state at t.
+    tau : (n,) joint torques on [t, t + dt) (N m).
+    wrenches : by patch, (6,) at the patch origin in world axes.
+    forces : by patch (k,3) at the contact's points, or the points as the back end found them.
+    status : 0 solved, 1 slack form, 2 hold, 3 no program.
+    phase, phases : index of the present phase and how many there are; ``phase / phases`` is a measure of progress.
+    """
+
+    index: int
+    t: float
+    q: np.ndarray
+    v: np.ndarray
+    tau: np.ndarray
+    wrenches: Any
+    forces: Any
+    status: int
+    phase: int
+    phases: int
+
+
+class Observer:
+    """Base of observers: override what is of interest. What an observer raises ends the simulation."""
+
+    def on_start(self, steps_per_second: float, phases: int) -> None:
+        """Hear of the simulation before its first step."""
+
+    def on_step(self, sample: StepSample) -> None:
+        """Hear of every step."""
+
+    def on_phase(self, event: PhaseEvent) -> None:
+        """Hear of a phase when it begins (``ended_by`` is None) and when it has ended."""
+
+    def on_end(self, stopped: str | None) -> None:
+        """Hear of the end; ``stopped`` says why the simulation had to stop, None when it reached its end."""

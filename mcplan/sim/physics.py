@@ -1,0 +1,57 @@
+"""What a physics back end is: it has a state, takes an action, and says what happened during the step.
+
+Back ends know neither plan nor controller: they judge them.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from mcplan.sim.recorder import PointForces
+
+
+class Action(NamedTuple):
+    """What drives the robot during a step; a back end takes of it what its physics has.
+
+    tau : (n,) joint torques (N m).
+    vd : (6+n,) accelerations that a model-based controller expects.
+    wrenches, forces : by patch, what it expects of the contacts; (6,) at the patch origin and (k,3) at the contact's
+        points, world axes.
+    active : patches that it has in contact.
+    """
+
+    tau: np.ndarray
+    vd: np.ndarray
+    wrenches: Mapping[str, np.ndarray]
+    forces: Mapping[str, np.ndarray]
+    active: tuple[str, ...]
+
+
+class Outcome(NamedTuple):
+    """What happened during a step that began in state (q, v).
+
+    vd : (6+n,) with v+ = v + dt vd.
+    tau_ext : (6+n,) generalised forces besides torques and contacts, or None.
+    wrenches : by patch, (6,) at the patch origin in world axes.
+    forces : by patch (k,3) at the contact's points, or the points as the back end found them.
+    active : patches in contact.
+    """
+
+    vd: np.ndarray
+    tau_ext: np.ndarray | None
+    wrenches: Mapping[str, np.ndarray]
+    forces: Mapping[str, np.ndarray] | PointForces
+    active: tuple[str, ...]
+
+
+class Physics(Protocol):
+    """A back end of the simulation."""
+
+    name: str
+    q: np.ndarray
+    v: np.ndarray
+
+    def step(self, action: Action, dt: float) -> Outcome:
+        """Advance ``q`` and ``v`` by dt (s)."""
+        ...

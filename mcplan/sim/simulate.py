@@ -1,0 +1,146 @@
+"""The simulation loop: controller, physics, record."""
+
+import time
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from mcplan.control.controller import WholeBodyController
+from mcplan.errors import InputError, SimulationFailed
+from mcplan.model.robot import Robot
+from mcplan.planning.plan import Plan
+from mcplan.sim.observer import Observer, StepSample
+from mcplan.sim.physics import Action, Physics
+from mcplan.sim.qp_physics import QpPhysics
+from mcplan.sim.recorder import RunRecorder
+from mcplan.sim.run import Run
+
+PHYSICS: dict[str, Callable[[Robot, np.ndarray], Physics]] = {"qp": QpPhysics}
+"""The back ends by the names that scenarios use."""
+
+
+class Simulation:
+    """A plan being carried out, one step at a time.
+
+    Parameters
+    ----------
+    plan : Plan
+    physics : name of a back end; None takes the scenario's.
+    observers : told of every step and phase.
+    seed : of everything random; recorded with the run.
+
+    Attributes
+    ----------
+    controller, physics : what drives and what answers; ``physics.q`` and ``physics.v`` are the state.
+    t : time (s); the product of the step's number and dt, so that it does not accumulate rounding.
+    """
+
+    def __init__(self, plan: Plan, physics: str | None = None, observers: Iterable[Observer] = (), seed: int = 0):
+        settings = plan.scenario.simulation
+        name = physics or settings.physics
+        if name not in PHYSICS:
+            raise InputError(f"physics {name!r} is not available; choose {' or '.join(PHYSICS)}")
+        robot = plan.scenario.robot
+        self.plan, self.dt, self.seed = plan, float(settings.dt), seed
+        self.controller = WholeBodyController(plan, self.dt)
+        self.physics = PHYSICS[name](robot, plan.stances[0].q)
+        self.recorder = RunRecorder(robot, plan, self.dt, name, seed)
+        self.observers = tuple(observers)
+        self.index = 0
+        self._limit = int(np.ceil(settings.time_limit / self.dt))
+        self._known = 0
+        for observer in self.observers:
+            observer.on_start(1 / self.dt, len(self.controller.machine.phases))
+
+    @property
+    def t(self) -> float:
+        """Time (s)."""
+        return self.index * self.dt
+
+    @property
+    def done(self) -> bool:
+        """Whether the state machine has reached its end."""
+        return self.controller.machine.done
+
+    def step(self) -> StepSample | None:
+        """Advance by one step and return what happened, or None when the state machine has reached its end.
+
+        Raises
+        ------
+        SimulationFailed
+            A value is not a number, or the time limit is reached; what was recorded is in ``finish``.
+        """
+        t, q, v = self.t, self.physics.q, self.physics.v
+        if self.index >= self._limit:
+            raise SimulationFailed(f"still in phase {self._phase_text()} at the time limit of {t:g} s")
+        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+            raise SimulationFailed(f"the state is not a number at t = {t:g} s, in phase {self._phase_text()}")
+        clock = time.perf_counter()
+        command = self.controller.step(t, q, v)
+        controlled = time.perf_counter()
+        self._tell_phases()
+        if self.done:
+            return None
+        action = Action(command.tau, command.vd, command.wrenches, command.forces, command.active)
+        outcome = self.physics.step(action, self.dt)
+        stepped = time.perf_counter()
+        self.recorder.append(
+            t, q, v, outcome.vd, command.tau, outcome.tau_ext, outcome.wrenches, outcome.forces, outcome.active,
+            command.phase, command.status,
+            {**command.timing, "control": controlled - clock, "physics": stepped - controlled},
+        )  # fmt: skip
+        machine = self.controller.machine
+        sample = StepSample(self.index, t, q, v, command.tau, outcome.wrenches, outcome.forces, command.status,
+                            len(machine.events), len(machine.phases))  # fmt: skip
+        for observer in self.observers:
+            observer.on_step(sample)
+        self.index += 1
+        return sample
+
+    def finish(self, stopped: str | None = None) -> Run:
+        """Return the record of all steps so far; ``stopped`` says why there are no more, None for the end."""
+        for observer in self.observers:
+            observer.on_end(stopped)
+        return self.recorder.finish(stopped)
+
+    def _phase_text(self) -> str:
+        phase = self.controller.machine.phase
+        return f"{phase.name!r} of stance {phase.stance}"
+
+    def _tell_phases(self) -> None:
+        """Pass on the phases that have ended or begun since the last step; every phase lasts a step at least."""
+        events, known = self.controller.machine.events, self._known
+        ended = events[known - 1] if known and events[known - 1].ended_by is not None else None
+        began = events[known] if len(events) > known else None
+        if ended is not None:
+            self.recorder.end_phase(ended.ended_by or "")
+        for event in (ended, began):
+            if event is not None:
+                for observer in self.observers:
+                    observer.on_phase(event)
+        self._known = len(events)
+
+
+def simulate(plan: Plan, physics: str | None = None, observers: Iterable[Observer] = (), seed: int = 0) -> Run:
+    """Carry out a plan from its first stance to its end.
+
+    Parameters
+    ----------
+    plan : Plan
+    physics : ``qp``; None takes the scenario's.
+    observers : told of every step and phase.
+    seed : of everything random.
+
+    Raises
+    ------
+    SimulationFailed
+        The simulation had to stop; ``run`` of the exception is the record up to there, or None if there is nothing.
+    """
+    simulation = Simulation(plan, physics, observers, seed)
+    try:
+        while simulation.step() is not None:
+            pass
+    except SimulationFailed as failure:
+        failure.run = simulation.finish(str(failure)) if len(simulation.recorder) else None  # type: ignore[attr-defined]
+        raise
+    return simulation.finish()

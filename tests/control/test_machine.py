@@ -1,0 +1,78 @@
+from types import SimpleNamespace
+
+import pytest
+
+from mcplan.control.criteria import AnyOf, Elapsed, ErrorBelow, Measurement, Timeout
+from mcplan.control.machine import Machine, phases_of
+
+
+class Recorded:
+    """A phase that writes down what happens to it."""
+
+    def __init__(self, name, criterion, log):
+        self.name, self.stance, self.criterion, self.log = name, 0, criterion, log
+
+    def enter(self, motion, t, now):
+        self.log.append(("enter", self.name, t))
+        return self.criterion
+
+    def leave(self, motion, t):
+        self.log.append(("leave", self.name, t))
+
+
+def run(machine, errors, dt=0.1):
+    for k, error in enumerate(errors):
+        t = k * dt
+        machine.update(t, Measurement(t - machine.start_time, {"com": error}), None)
+        if machine.done:
+            return
+
+
+def test_phases_follow_each_other_and_record_what_ended_them():
+    log = []
+    first = Recorded("first", AnyOf(ErrorBelow("com", 0.1), Timeout(1.0)), log)
+    second = Recorded("second", Elapsed(0.2), log)
+    machine = Machine([first, second], None)
+    run(machine, [1.0, 1.0, 0.05, 1.0, 1.0, 1.0])
+    assert [(e, n, pytest.approx(t)) for e, n, t in log] == [
+        ("enter", "first", 0.0), ("leave", "first", 0.2), ("enter", "second", 0.2), ("leave", "second", 0.4),
+    ]  # fmt: skip
+    assert [event.ended_by for event in machine.events] == ["error com", "time"]
+    assert machine.done
+
+
+def test_a_phase_that_does_not_get_there_ends_by_its_timeout():
+    machine = Machine([Recorded("only", AnyOf(ErrorBelow("com", 0.1), Timeout(1.0)), [])], None)
+    run(machine, [1.0] * 20)
+    assert machine.events[-1].ended_by == "timeout"
+    assert machine.events[-1].end == pytest.approx(1.0)
+
+
+def plan_of(*stances):
+    """A plan without geometry: (change, moved) and the patches in contact, per stance."""
+    made = []
+    for change, moved, patches in stances:
+        contacts = tuple(SimpleNamespace(patch=patch) for patch in patches)
+        made.append(SimpleNamespace(change=change, moved=moved, contacts=contacts, q=None))
+    return SimpleNamespace(stances=tuple(made))
+
+
+def test_a_step_is_shift_unload_and_then_the_way_of_the_foot():
+    both = ["left", "right"]
+    plan = plan_of(("start", None, both), ("remove", "right", ["left"]), ("add", "right", both))
+    assert [phase.name for phase in phases_of(plan)] == [
+        "stand", "shift", "unload right", "lift right", "swing right", "approach right", "load right", "settle",
+    ]  # fmt: skip
+    assert [phase.stance for phase in phases_of(plan)] == [0, 1, 1, 2, 2, 2, 2, 2]
+
+
+def test_a_patch_with_nowhere_to_go_is_lifted_clear_at_once():
+    plan = plan_of(
+        ("start", None, ["left", "right"]), ("remove", "right", ["left"]), ("add", "hand", ["left", "hand"])
+    )
+    assert [phase.name for phase in phases_of(plan)][1:4] == ["shift", "unload right", "retract right"]
+
+
+def test_a_posture_in_the_air_follows_the_release_directly():
+    plan = plan_of(("start", None, ["left", "right"]), ("remove", "right", ["left"]), ("shift", None, ["left"]))
+    assert [phase.name for phase in phases_of(plan)] == ["stand", "shift", "unload right", "shift", "settle"]

@@ -20,7 +20,7 @@ def draw_force(drawing: Drawing, path: str, place: np.ndarray, force: np.ndarray
     shown = size > SMALLEST_FORCE
     if not np.any(shown):
         return
-    colour = shapes.material(palette.FORCE)
+    colour = shapes.material(palette.FORCE, on_top=True)
     drawing.root[path]["shaft"]["solid"].set_object(mg.Cylinder(1.0, 0.011), colour)
     drawing.root[path]["shaft"]["solid"].set_transform(pose(np.eye(3), [0, 0, 0.5]) @ shapes.CYLINDER_TO_Z)
     drawing.root[path]["head"]["solid"].set_object(mg.Cylinder(0.07, 0.0, 0.0, 0.028), colour)

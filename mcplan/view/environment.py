@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcplan.scene import Environment
+from mcplan.scene.polygon import half_planes
 from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing
 
@@ -39,8 +40,8 @@ def draw_environment(drawing: Drawing, environment: Environment) -> None:
         shapes.draw(root["objects"][thing.name], thing.shape, palette.OBJECT, pose(thing.R, thing.p))
 
 
-def set_stage(drawing: Drawing, path: np.ndarray) -> None:
-    """Set background, and a camera that sees the whole path (n, 3) of the centre of mass from the front left."""
+def set_stage(drawing: Drawing, path: np.ndarray, environment: Environment) -> None:
+    """Set background, and a camera that sees the whole path (n, 3) of the centre of mass past the environment."""
     root = drawing.root
     root["/Background"].set_property("top_color", [0.93, 0.95, 0.98])
     root["/Background"].set_property("bottom_color", [0.70, 0.76, 0.84])
@@ -49,7 +50,31 @@ def set_stage(drawing: Drawing, path: np.ndarray) -> None:
     centre = (path.min(axis=0) + path.max(axis=0)) / 2
     centre[2] -= 0.12
     distance = 3.0 + 1.1 * float(np.linalg.norm(np.ptp(path, axis=0)))
-    drawing.camera = (centre, centre + distance * np.array([0.72, 0.62, 0.30]))
+    # from shoulder to foot around the beginning, middle and end of the path
+    ends = path[[0, len(path) // 2, -1]]
+    around = np.array([[x, y, z] for x in (0.0, 0.3) for y in (-0.25, 0.25) for z in (-0.75, -0.4, 0.0, 0.4)])
+    targets = (ends[:, None, :] + around).reshape(-1, 3)
+    eyes = [centre + distance * np.array([*(0.954 * direction), 0.30]) for direction in _azimuths()]
+    drawing.camera = (centre, min(eyes, key=lambda eye: _hidden(eye, targets, environment)))
+
+
+def _azimuths() -> list[np.ndarray]:
+    """Horizontal directions to look from: the front left first, then those beside it, the back last."""
+    return [np.array([np.cos(a), np.sin(a)]) for a in np.radians([41, -41, 65, -65, 90, -90, 115, -115, 140, -140])]
+
+
+def _hidden(eye: np.ndarray, targets: np.ndarray, environment: Environment) -> int:
+    """Return how many of ``targets`` (n, 3) a surface hides from ``eye``."""
+    hidden = np.zeros(len(targets), dtype=bool)
+    for surface in environment.surfaces:
+        begin = surface.R.T @ (eye - surface.p)
+        end = (targets - surface.p) @ surface.R
+        through = (begin[2] > 0) != (end[:, 2] > 0)
+        share = begin[2] / np.where(through, begin[2] - end[:, 2], 1.0)
+        crossing = begin[:2] + share[:, None] * (end[:, :2] - begin[:2])
+        A, b = half_planes(surface.polygon)
+        hidden |= through & np.all(crossing @ A.T <= b, axis=1)
+    return int(hidden.sum())
 
 
 def _frame_with_z(direction: np.ndarray) -> np.ndarray:

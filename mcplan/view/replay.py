@@ -36,7 +36,7 @@ def replay(run: Run, frames_per_second: float = 30.0) -> Drawing:
     frames = np.searchsorted(run.t, np.linspace(run.t[0], run.t[-1], count) - 1e-9)
     robot = run.robot
     drawing = Drawing(frames_per_second)
-    set_stage(drawing, run.com[frames])
+    set_stage(drawing, run.com[frames], run.scenario.environment)
     draw_environment(drawing, run.scenario.environment)
     draw_robot(drawing, robot)
     animate_robot(drawing, robot, run.q[frames])
@@ -75,10 +75,14 @@ def _ground_height(run: Run, frames: np.ndarray) -> np.ndarray:
 
 
 def _draw_com(drawing: Drawing, com: np.ndarray, ground: np.ndarray) -> None:
-    drawing.root["com/ball"].set_object(mg.Sphere(0.025), shapes.material(palette.COM, flat=True))
-    drawing.root["com/disc"]["solid"].set_object(mg.Cylinder(0.004, 0.022), shapes.material(palette.COM, flat=True))
+    drawing.root["com/ball"].set_object(mg.Sphere(0.025), shapes.material(palette.COM, flat=True, on_top=True))
+    drawing.root["com/disc"]["solid"].set_object(
+        mg.Cylinder(0.004, 0.022), shapes.material(palette.COM, flat=True, on_top=True)
+    )
     drawing.root["com/disc"]["solid"].set_transform(shapes.CYLINDER_TO_Z)
-    drawing.root["com/line"]["solid"].set_object(mg.Cylinder(1.0, 0.003), shapes.material(palette.COM, flat=True))
+    drawing.root["com/line"]["solid"].set_object(
+        mg.Cylinder(1.0, 0.003), shapes.material(palette.COM, flat=True, on_top=True)
+    )
     drawing.root["com/line"]["solid"].set_transform(pose(np.eye(3), [0, 0, 0.5]) @ shapes.CYLINDER_TO_Z)
     below = np.column_stack([com[:, :2], ground + 0.006])
     ones = np.ones(len(com))

@@ -9,12 +9,16 @@ CYLINDER_TO_Z = np.array([[1.0, 0, 0, 0], [0, 0, -1.0, 0], [0, 1.0, 0, 0], [0, 0
 """meshcat's cylinders stand along y; ours (as in URDF) along z."""
 
 
-def material(rgba, *, flat: bool = False):
-    """Return a material of the colour ``rgba`` (0..1); ``flat`` ones show their colour whatever the light."""
+def material(rgba, *, flat: bool = False, on_top: bool = False):
+    """Return a material of the colour ``rgba`` (0..1).
+
+    ``flat`` ones show their colour whatever the light; ``on_top`` ones are seen through the robot.
+    """
     red, green, blue, alpha = rgba
     colour = (round(red * 255) << 16) | (round(green * 255) << 8) | round(blue * 255)
     kind = mg.MeshBasicMaterial if flat else mg.MeshPhongMaterial
-    return kind(color=colour, opacity=float(alpha), transparent=alpha < 1.0)
+    # what is transparent is drawn last, so that nothing is painted over it
+    return kind(color=colour, opacity=float(alpha), transparent=alpha < 1.0 or on_top, depthTest=not on_top)
 
 
 def draw(node, shape, rgba, pose: np.ndarray | None = None) -> None:

@@ -75,7 +75,8 @@ def _ground_height(run: Run, frames: np.ndarray) -> np.ndarray:
 
 
 def _draw_com(drawing: Drawing, com: np.ndarray, ground: np.ndarray) -> None:
-    drawing.root["com/ball"].set_object(mg.Sphere(0.025), shapes.material(palette.COM, flat=True, on_top=True))
+    colour = shapes.material(palette.COM, flat=True, on_top=True)
+    drawing.root["com/ball"].set_object(mg.Sphere(0.025), colour)
     drawing.root["com/disc"]["solid"].set_object(
         mg.Cylinder(0.004, 0.022), shapes.material(palette.COM, flat=True, on_top=True)
     )

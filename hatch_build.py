@@ -1,7 +1,7 @@
 """Put the scenario files into the wheel.
 
-They live in ``stances/`` at the top, where a user looks for them. An editable install finds them there, and must not get
-a second copy that goes stale; hatchling's ``force-include`` would make one, hence this hook.
+They live in ``stances/`` at the top, where a user looks for them. An editable install finds them there, and must not
+get a second copy that goes stale; hatchling's ``force-include`` would make one, hence this hook.
 """
 
 from typing import Any

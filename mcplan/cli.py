@@ -1,14 +1,117 @@
-"""The command line: thin, and quick to start (each command imports what it needs when it runs)."""
+"""The command line: thin, and quick to start (a command's code is imported when it runs).
+
+Exit status: 0 done, 1 the job ran and failed (no plan, fell, certificate broken), 2 bad input, 3 internal error.
+"""
 
 import argparse
 import sys
+import traceback
+from collections.abc import Sequence
+from importlib import import_module
+
+from mcplan import __version__
+from mcplan.errors import McplanError
+
+EPILOG = """\
+SCENARIO is the name of a bundled scenario (mcplan info lists them) or the path of a file.
+exit status: 0 done, 1 the job ran and failed, 2 bad input, 3 internal error
+
+  mcplan run table_hand                     plan, simulate, verify; writes runs/table_hand/replay.html
+  mcplan run step --set simulation.dt=0.002 any field of the scenario can be set
+  mcplan replay runs/table_hand --open      look at it
+"""
 
 
-def main(arguments: list[str] | None = None) -> int:
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of the whole command line."""
+    parser = argparse.ArgumentParser(
+        prog="mcplan",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Plan, simulate, verify and replay multi-contact motions of humanoids.",
+    )
+    parser.add_argument("--version", action="version", version=f"mcplan {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    def command(name: str, text: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+
+    def output(sub: argparse.ArgumentParser, what: str) -> None:
+        sub.add_argument("-o", "--output", metavar="PATH", help=what)
+        sub.add_argument("--force", action="store_true", help="write over what PATH already holds")
+
+    def scenario(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("scenario", metavar="SCENARIO", help="name of a bundled scenario, or the path of a file")
+        sub.add_argument(
+            "--set",
+            dest="overrides",
+            metavar="KEY=VALUE",
+            action="append",
+            default=[],
+            help="override a field: environment.friction=0.4, simulation.dt=0.002, ... (repeatable)",
+        )
+        sub.add_argument("--seed", type=int, default=0, metavar="N", help="seed of everything random (default 0)")
+
+    def physics(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("--physics", choices=["qp"], help="physics back end (default: the scenario's)")
+
+    sub = command("run", "plan, simulate and verify a scenario, and write its replay")
+    scenario(sub)
+    physics(sub)
+    output(sub, "directory of the results (default runs/NAME, runs/NAME-2, ...)")
+    sub.add_argument("--open", action="store_true", help="open the replay in the browser")
+
+    sub = command("plan", "find a posture for each stance of a scenario and write the plan")
+    scenario(sub)
+    output(sub, "the plan file (default NAME.plan.yaml)")
+
+    sub = command("simulate", "simulate a plan file (a scenario is planned first)")
+    scenario(sub)
+    physics(sub)
+    output(sub, "directory of the results (default runs/NAME, runs/NAME-2, ...)")
+
+    sub = command("verify", "recompute a run, or a plan stance by stance, and print its certificate")
+    sub.add_argument("run", metavar="RUN|PLAN", help="directory of a run, its run.npz, or a plan file")
+    sub.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+
+    sub = command("replay", "write or serve the replay of a run")
+    sub.add_argument("run", metavar="RUN", help="directory of a run, or its run.npz")
+    sub.add_argument("--html", metavar="FILE", help="write one offline HTML file and stop")
+    sub.add_argument("--force", action="store_true", help="write over FILE")
+    sub.add_argument("--open", action="store_true", help="open the browser")
+    sub.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: a free one)")
+
+    sub = command("plot", "plot centre of mass, contact forces and torques of runs")
+    sub.add_argument("runs", metavar="RUN", nargs="+", help="directory of a run, or its run.npz")
+    sub.add_argument("-o", "--output", metavar="DIR", help="where the figures go (default: RUN/plots)")
+
+    sub = command("check", "say everything that is wrong with scenario and robot files")
+    sub.add_argument("files", metavar="FILE", nargs="+", help="scenario, robot.yaml or URDF; or a bundled name")
+
+    sub = command("info", "describe a robot, scenario or plan; without a name, list what is bundled")
+    sub.add_argument("name", metavar="NAME", nargs="?", help="robot or scenario: a bundled name or a path")
+    sub.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status."""
-    parser = argparse.ArgumentParser(prog="mcplan", description=__doc__)
-    parser.parse_args(arguments)
-    return 0
+    parsed = build_parser().parse_args(arguments)
+    try:
+        return getattr(import_module("mcplan.commands"), parsed.command)(parsed)
+    except McplanError as error:
+        print(error, file=sys.stderr)
+        return error.exit_status
+    except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except Exception:
+        traceback.print_exc()
+        print("mcplan: internal error; please report it with the lines above", file=sys.stderr)
+        return 3
 
 
 if __name__ == "__main__":

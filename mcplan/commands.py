@@ -1,0 +1,187 @@
+"""What each command does: read the arguments, call the library, say the result. One function per command."""
+
+import json
+import sys
+import webbrowser
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mcplan.errors import InputError, PlanningFailed, SimulationFailed
+
+if TYPE_CHECKING:
+    from mcplan.planning import Plan
+    from mcplan.scene import Scenario
+    from mcplan.sim.run import Run
+    from mcplan.sim.verify import Report
+
+
+def run(arguments: Namespace) -> int:
+    """Plan, simulate, verify, and write everything."""
+    scenario = _scenario(arguments)
+    return _execute(_plan(scenario, arguments), arguments)
+
+
+def simulate(arguments: Namespace) -> int:
+    """Simulate a plan file, or plan a scenario first."""
+    from mcplan.planning import is_plan_file, read_plan
+
+    if is_plan_file(arguments.scenario):
+        return _execute(read_plan(arguments.scenario, overrides=_overrides(arguments)), arguments)
+    return run(arguments)
+
+
+def plan(arguments: Namespace) -> int:
+    """Plan a scenario and write the plan file."""
+    from mcplan.planning import write_plan
+    from mcplan.run_directory import check_writable
+
+    scenario = _scenario(arguments)
+    path = Path(arguments.output or f"{scenario.name}.plan.yaml")
+    check_writable(path, arguments.force)
+    result = _plan(scenario, arguments)
+    write_plan(result, path)
+    print(result.summary())
+    print(f"plan: {path}")
+    return 0
+
+
+def verify(arguments: Namespace) -> int:
+    """Recompute a run and print its certificate."""
+    from mcplan.sim.verify import verify as certify
+
+    report = certify(arguments.run)
+    print(json.dumps(report.to_json(), indent=1) if arguments.json else report.text())
+    return 0 if report.success else 1
+
+
+def replay(arguments: Namespace) -> int:
+    """Write the replay as a file, or serve it on loopback until interrupted."""
+    from mcplan.run_directory import check_writable, write_text
+    from mcplan.sim.run_file import load_run
+    from mcplan.view.replay import replay_page
+
+    if arguments.html:
+        check_writable(Path(arguments.html), arguments.force)
+    page = replay_page(load_run(arguments.run))
+    if arguments.html:
+        write_text(Path(arguments.html), page)
+        print(f"replay: {arguments.html}")
+        if arguments.open:
+            webbrowser.open(Path(arguments.html).resolve().as_uri())
+        return 0
+    from mcplan.view.server import PageServer
+
+    try:
+        server = PageServer(page, arguments.port)
+    except (OSError, OverflowError) as error:
+        raise InputError(f"port {arguments.port} of 127.0.0.1 cannot be used: {error}") from error
+    with server:
+        print(f"replay: {server.url}   (this machine only; stop with Ctrl-C)", flush=True)
+        if arguments.open:
+            webbrowser.open(server.url)
+        server.wait()
+    return 0
+
+
+def plot(arguments: Namespace) -> int:
+    """Plot runs."""
+    from mcplan.sim.run_file import load_run
+    from mcplan.view.plots import save_plots
+
+    for name in arguments.runs:
+        path = Path(name)
+        home = path if path.is_dir() else path.parent
+        directory = Path(arguments.output) if arguments.output else home / "plots"
+        if arguments.output and len(arguments.runs) > 1:
+            directory = directory / home.name
+        for figure in save_plots(load_run(path), directory):
+            print(figure)
+    return 0
+
+
+def check(arguments: Namespace) -> int:
+    """Print every problem of every file."""
+    from mcplan.scene.load import check_file
+
+    found = 0
+    for file in arguments.files:
+        problems = check_file(file)
+        found += len(problems)
+        for problem in problems:
+            print(problem, file=sys.stderr)
+        if not problems:
+            print(f"{file}: ok")
+    return 2 if found else 0
+
+
+def info(arguments: Namespace) -> int:
+    """Describe a robot or a scenario, or list the bundled ones."""
+    from mcplan.describe import bundled, describe
+
+    description = describe(arguments.name) if arguments.name else bundled()
+    if arguments.json:
+        print(json.dumps(description.to_json(), indent=1))
+    else:
+        print(description.text())
+    return 0
+
+
+def _overrides(arguments: Namespace) -> dict[str, str]:
+    overrides = {}
+    for item in arguments.overrides:
+        key, equals, value = item.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"--set {item}: expected KEY=VALUE, for example environment.friction=0.4")
+        overrides[key.strip()] = value
+    return overrides
+
+
+def _scenario(arguments: Namespace) -> "Scenario":
+    from mcplan.scene.load import load_scenario
+
+    return load_scenario(arguments.scenario, overrides=_overrides(arguments))
+
+
+def _plan(scenario: "Scenario", arguments: Namespace) -> "Plan":
+    from mcplan.planning import plan as make_plan
+
+    print(f"planning {scenario.name} ...", file=sys.stderr)
+    try:
+        return make_plan(scenario, seed=arguments.seed)
+    except PlanningFailed as failure:
+        raise PlanningFailed(f"{scenario.name}: no plan\n{failure}") from failure
+
+
+def _execute(plan: "Plan", arguments: Namespace) -> int:
+    """Simulate, verify, write, and say how it went."""
+    from mcplan.progress import ProgressBar
+    from mcplan.run_directory import new_directory, write_results
+    from mcplan.sim.simulate import simulate as execute
+    from mcplan.sim.verify import verify as certify
+
+    directory = new_directory(plan.scenario.name, arguments.output, arguments.force)
+    stopped: SimulationFailed | None = None
+    try:
+        with ProgressBar() as progress:
+            result = execute(plan, physics=arguments.physics, seed=arguments.seed, observers=[progress])
+    except SimulationFailed as failure:
+        if failure.run is None:
+            raise
+        stopped, result = failure, failure.run
+    report = certify(result)
+    write_results(directory, plan, result, report)
+    _say(report, result, directory)
+    if stopped:
+        print(stopped, file=sys.stderr)
+    if getattr(arguments, "open", False):
+        webbrowser.open((directory / "replay.html").resolve().as_uri())
+    return 0 if report.success and not stopped else 1
+
+
+def _say(report: "Report", run: "Run", directory: Path) -> None:
+    print(report.text())
+    files: Sequence[tuple[str, str]] = (("replay", "replay.html"), ("record", "run.npz"), ("report", "report.json"))
+    for what, name in files:
+        print(f"{what}: {directory / name}")

@@ -1,0 +1,62 @@
+"""The directory that holds a run: where it is, that nothing is lost in it, and what is written there."""
+
+import json
+import os
+from pathlib import Path
+
+from mcplan.errors import InputError
+from mcplan.planning import Plan, write_plan
+from mcplan.sim.run import Run
+from mcplan.sim.verify import Report
+from mcplan.view.replay import replay_page
+
+
+def new_directory(name: str, output: str | None, force: bool) -> Path:
+    """Make the directory of a run.
+
+    Without ``output`` it is ``runs/NAME``, or the first of ``runs/NAME-2``, ``runs/NAME-3``, ... that does not exist.
+
+    Raises
+    ------
+    InputError
+        When ``output`` holds something and ``force`` is not given, or cannot be made.
+    """
+    if output is None:
+        base, number = Path("runs") / name, 1
+        while True:
+            path = base if number == 1 else base.with_name(f"{name}-{number}")
+            try:
+                path.mkdir(parents=True)
+                return path
+            except FileExistsError:
+                number += 1
+    path = Path(output)
+    check_writable(path, force)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be made: {error.strerror}") from error
+    return path
+
+
+def check_writable(path: Path, force: bool) -> None:
+    """Refuse a file that exists, or a directory that holds something, unless ``force`` is given."""
+    taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
+    if taken and not force:
+        raise InputError(f"{path}: exists and is kept; choose another place, or write over it with --force")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all: a reader, or a crash, never meets half of it."""
+    partial = path.with_name(f".{path.name}.part")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)
+
+
+def write_results(directory: Path, plan: Plan, run: Run, report: Report) -> None:
+    """Write scenario, plan, run, report and replay."""
+    write_text(directory / "scenario.yaml", plan.scenario.document.text())
+    write_plan(plan, directory / "plan.yaml")
+    run.save(directory / "run.npz")
+    write_text(directory / "report.json", json.dumps(report.to_json(), indent=1) + "\n")
+    write_text(directory / "replay.html", replay_page(run))

@@ -1,0 +1,105 @@
+"""The command line: exit status, messages, and that nothing is written over."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from mcplan.cli import main
+
+BROKEN = """\
+mcplan: 1
+name: broken
+robot: hrp2
+environment:
+  surfaces:
+    - {name: floor, sise: [4, 2]}
+start: {posture: half_siting}
+"""
+
+
+def test_help_needs_neither_numba_nor_cvxpy():
+    code = (
+        "import sys\nfrom mcplan.cli import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "heavy = {'numba', 'cvxpy', 'numpy', 'scipy', 'matplotlib', 'meshcat', 'pydantic'} & set(sys.modules)\n"
+        "sys.exit(f'imported {heavy}' if heavy else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "table_hand" in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["fly"], ["run"], ["run", "sway", "--physics", "magic"]])
+def test_a_wrong_command_line_is_bad_input(arguments, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == 2
+    assert "usage:" in capsys.readouterr().err
+
+
+def test_check_names_every_mistake_with_line_and_closest_key(tmp_path, capsys):
+    file = tmp_path / "broken.yaml"
+    file.write_text(BROKEN)
+    assert main(["check", str(file)]) == 2
+    message = capsys.readouterr().err
+    assert f"{file}:6" in message
+    assert "size" in message
+    assert "half_sitting" in message
+
+
+def test_check_passes_what_is_bundled(capsys):
+    assert main(["check", "sway", "table_hand"]) == 0
+    assert capsys.readouterr().out == "sway: ok\ntable_hand: ok\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "no_such_scenario"],
+        ["run", "sway", "--set", "environment.friction"],
+        ["run", "sway", "--set", "simulation.dtt=0.001"],
+        ["verify", "no_such_run"],
+        ["replay", "no_such_run"],
+        ["plot", "no_such_run"],
+        ["info", "no_such_thing"],
+        ["simulate", "no_such_plan.yaml"],
+    ],
+)
+def test_bad_input_is_one_message_without_traceback(arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(arguments) == 2
+    message = capsys.readouterr().err
+    assert message.strip()
+    assert "Traceback" not in message
+    assert list(tmp_path.iterdir()) == []  # nothing was written
+
+
+def test_an_internal_error_is_said_to_be_one(monkeypatch, capsys):
+    import mcplan.commands
+
+    monkeypatch.setattr(mcplan.commands, "info", lambda _: 1 / 0)
+    assert main(["info"]) == 3
+    assert "internal error" in capsys.readouterr().err
+
+
+def test_info_speaks_to_people_and_to_programs(capsys):
+    assert main(["info"]) == 0
+    assert "hrp2" in capsys.readouterr().out
+    assert main(["info", "hrp2", "--json"]) == 0
+    robot = json.loads(capsys.readouterr().out)
+    assert robot["nv"] == 34
+    assert robot["patches"]["left_sole"]["link"] == "LLEG_LINK5"
+    assert main(["info", "table_hand", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["surfaces"] == ["floor", "table"]
+
+
+def test_a_plan_is_not_written_over(tmp_path, capsys):
+    file = tmp_path / "plan.yaml"
+    file.write_text("precious")
+    assert main(["plan", "sway", "-o", str(file)]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert file.read_text() == "precious"
+    assert main(["plan", "sway", "-o", str(file), "--force"]) == 0
+    assert main(["verify", str(file)]) == 0

@@ -12,7 +12,7 @@ Names are imported when they are first used, so that ``import mcplan`` and ``mcp
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from mcplan.version import __version__
 
 if TYPE_CHECKING:
     from mcplan.model.robot_file import load_robot

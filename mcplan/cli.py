@@ -9,8 +9,8 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from mcplan import __version__
 from mcplan.errors import McplanError
+from mcplan.version import __version__
 
 EPILOG = """\
 SCENARIO is the name of a bundled scenario (mcplan info lists them) or the path of a file.

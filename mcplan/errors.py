@@ -5,6 +5,7 @@ or the job ran and failed (``JobFailed``, status 1). Anything else that escapes 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 
 class McplanError(Exception):
@@ -72,4 +73,9 @@ class SolverFailed(JobFailed):
 
 
 class SimulationFailed(JobFailed):
-    """The simulation had to stop: a value that is not a number, or a state that cannot be continued."""
+    """The simulation had to stop: a value that is not a number, or a state that cannot be continued.
+
+    ``run`` holds what was recorded up to there (a ``mcplan.sim.run.Run``), None when nothing was.
+    """
+
+    run: Any = None

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-import mcplan
 from mcplan.sim.records import PhaseRecord, RunRecord
 from mcplan.sim.robot_record import record_document, record_plan, record_robot
 from mcplan.sim.run import DTYPES, SHAPES, Run
+from mcplan.version import __version__
 
 
 class PointForces(NamedTuple):
@@ -157,7 +157,7 @@ class RunRecorder:
         arrays["com"][finite] = self.robot.com(q[finite])
         record = RunRecord(
             mcplan_run=1,
-            mcplan=mcplan.__version__,
+            mcplan=__version__,
             dt=self._dt,
             physics=self._physics,
             seed=self._seed,

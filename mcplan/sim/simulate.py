@@ -141,6 +141,6 @@ def simulate(plan: Plan, physics: str | None = None, observers: Iterable[Observe
         while simulation.step() is not None:
             pass
     except SimulationFailed as failure:
-        failure.run = simulation.finish(str(failure)) if len(simulation.recorder) else None  # type: ignore[attr-defined]
+        failure.run = simulation.finish(str(failure)) if len(simulation.recorder) else None
         raise
     return simulation.finish()

@@ -43,11 +43,19 @@ class Structure:
     torque: tuple[float, ...]  # (n,) bounds on the torques, inf where there are none
     bounded: tuple[int, ...]  # joints whose acceleration is bounded
     settings: QPSettings
+    force_rows: int = 0  # of the tasks on contact forces
+    torque_task: bool = False  # whether the torques follow a reference
+    limit_rows: int = 0  # of the added limits
 
     @property
     def n(self) -> int:
         """Number of joints."""
         return self.nv - 6
+
+    @property
+    def row_counts(self) -> tuple[int, int, bool, int]:
+        """Rows of tasks on accelerations, on forces, whether there are any on torques, rows of limits."""
+        return self.task_rows, self.force_rows, self.torque_task, self.limit_rows
 
     def slices(self) -> list[slice]:
         """Return the place of each contact among the force unknowns."""
@@ -61,6 +69,7 @@ class Declaration:
     ::
 
         min   |A vd - b|^2 + (vd' W vd - 2 g' vd) + (f' W_f f - 2 g_f' f) + |F f|^2 + w_tau |tau|^2
+          + |A_f f - b_f|^2 + (tau' W_tau tau - 2 g_tau' tau)
         s.t.  M vd + h = S' tau + J_f f                     motion
               J_c vd = a_c                                  contact
               R f = 0                                       release (free directions of a contact)
@@ -68,6 +77,7 @@ class Declaration:
               f_min <= sum f_n <= f_max                     normal_min, normal_max, every surface or point contact
               D3 f <= r_f, D3 m <= r_m                      grasp_force, grasp_moment
               a_min <= vd_j <= a_max                        acceleration_min, acceleration_max
+              A_l vd >= b_l                                 limit
               |tau| <= tau_max                              bounds of the variable
 
     The weights of a diagonal task are in ``W`` and ``g = W b``, so it adds no unknowns; ``A`` and ``b`` carry the
@@ -92,7 +102,7 @@ class Declaration:
         self.tau = cp.Variable(s.n, name="tau", bounds=[-limit, limit])
         unknowns = sum(shape.unknowns for shape in s.shapes)
         self.force: Any = cp.Variable(unknowns, name="force") if unknowns else None
-        self.rows = [self._motion(), *self._contact(), *self._acceleration(), *self._cones()]
+        self.rows = [self._motion(), *self._contact(), *self._acceleration(), *self._limits(), *self._cones()]
         self.objective = self._objective()
 
     def parameter(self, name: str, shape: int | tuple[int, ...], **attributes: Any) -> cp.Parameter:
@@ -134,6 +144,13 @@ class Declaration:
         lower, upper = (self.parameter(f"acceleration_{side}", len(joints)) for side in ("min", "max"))
         vd = self.vd[6:] if len(joints) == self.structure.n else self.vd[6 + joints]
         return [Rows("acceleration_min", lower - vd, False), Rows("acceleration_max", vd - upper, False)]
+
+    def _limits(self) -> list[Rows]:
+        s = self.structure
+        if not s.limit_rows:
+            return []
+        A, lower = self.parameter("limit_matrix", (s.limit_rows, s.nv)), self.parameter("limit_lower", s.limit_rows)
+        return [Rows("limit", lower - A @ self.vd, False)]
 
     def _cones(self) -> list[Rows]:
         s = self.structure
@@ -197,6 +214,12 @@ class Declaration:
             if s.settings.wrench_weight is not None:
                 F = self.parameter("wrench_matrix", (6 * len(s.shapes), self.force.size))
                 cost = cost + cp.sum_squares(F @ self.force)
+        if s.force_rows:
+            A = self.parameter("force_task_matrix", (s.force_rows, self.force.size))
+            cost = cost + cp.sum_squares(A @ self.force - self.parameter("force_task_target", s.force_rows))
+        if s.torque_task:
+            weight, linear = self.parameter("torque_cost", s.n, nonneg=True), self.parameter("torque_pull", s.n)
+            cost = cost + weight @ cp.square(self.tau) - 2 * linear @ self.tau
         if s.settings.torque_weight:
             cost = cost + s.settings.torque_weight * cp.sum_squares(self.tau)
         return cost

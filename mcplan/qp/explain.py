@@ -10,7 +10,14 @@ import numpy as np
 from mcplan.qp.contact import ContactConstraint
 from mcplan.qp.declaration import Declaration
 
-PRICE = {"contact": 100.0, "acceleration_min": 10.0, "acceleration_max": 10.0, "release": 5.0, "extra": 100.0}
+PRICE = {
+    "contact": 100.0,
+    "acceleration_min": 10.0,
+    "acceleration_max": 10.0,
+    "limit": 50.0,
+    "release": 5.0,
+    "extra": 100.0,
+}
 """What one unit of violation costs relative to 1 N or 1 N m: limits of forces and torques are named first, a slipping
 contact last. The equation of motion is never given up."""
 
@@ -64,12 +71,15 @@ class Explanation:
         self._slack[name] = slack
         return slack if spread is None else spread @ slack, cp.norm1(slack)
 
-    def __call__(self, contacts: Sequence[ContactConstraint], threshold: float = 1e-4) -> tuple[Conflict, ...]:
+    def __call__(
+        self, contacts: Sequence[ContactConstraint], limits: Sequence[str] = (), threshold: float = 1e-4
+    ) -> tuple[Conflict, ...]:
         """Return the conflicts at the present values of the parameters, the largest first.
 
         Parameters
         ----------
         contacts : the contacts, in the order of the declared problem.
+        limits : names of the rows of the added limits.
         threshold : violations below are not named.
         """
         try:
@@ -79,6 +89,9 @@ class Explanation:
         if self._problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
             return ()
         found = [*self._torques(), *self._forces(contacts), *self._contacts(contacts), *self._accelerations()]
+        if limits:
+            excess = self._value("limit").tolist()
+            found.extend(Conflict(name, amount, "m/s²") for name, amount in zip(limits, excess, strict=True))
         for index, given in enumerate(self._extra):
             value = np.atleast_1d(self._value(f"extra {index}"))
             name = given.label or str(given)

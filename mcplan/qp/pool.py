@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from mcplan.qp.contact import ContactConstraint
 from mcplan.qp.declaration import Extra
+from mcplan.qp.limit import Limit
 from mcplan.qp.settings import QPSettings
 from mcplan.qp.tasks.task import Task
 from mcplan.qp.whole_body import HasLimits, WholeBodyQP, structure_of
@@ -27,12 +28,14 @@ class ProblemPool:
     def __len__(self) -> int:
         return len(self._problems)
 
-    def get(self, contacts: Sequence[ContactConstraint], tasks: Sequence[Task]) -> WholeBodyQP:
+    def get(
+        self, contacts: Sequence[ContactConstraint], tasks: Sequence[Task], limits: Sequence[Limit] = ()
+    ) -> WholeBodyQP:
         """Return the problem, declared now if it is the first of its structure."""
-        structure = structure_of(self.robot, contacts, tasks, self.settings)
-        key: tuple = (structure.shapes, structure.task_rows)
+        structure = structure_of(self.robot, contacts, tasks, self.settings, limits)
+        key: tuple = (structure.shapes, structure.row_counts)
         if self.extra is not None:
             key += (frozenset(contact.patch for contact in contacts), tuple(task.key for task in tasks))
         if key not in self._problems:
-            self._problems[key] = WholeBodyQP(self.robot, contacts, tasks, self.settings, self.extra)
+            self._problems[key] = WholeBodyQP(self.robot, contacts, tasks, self.settings, self.extra, limits)
         return self._problems[key]

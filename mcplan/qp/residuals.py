@@ -51,6 +51,8 @@ def inequalities(d: Declaration, data: dict[str, Array], vd: Array, f: Array) ->
         joint = vd[6 + np.array(d.structure.bounded)]
         values["acceleration_min"] = data["acceleration_min"] - joint
         values["acceleration_max"] = joint - data["acceleration_max"]
+    if "limit_matrix" in data:
+        values["limit"] = data["limit_lower"] - data["limit_matrix"] @ vd
     if "tangential" in c:
         mu = c["repeat"] @ data["friction"]
         values["friction"] = c["tangential"] @ f - mu * (c["normal"] @ f) + d.structure.settings.inner_margin
@@ -79,9 +81,13 @@ def _stationarity(
         held = np.zeros_like(vd)
         held[6 + np.array(d.structure.bounded)] = y["acceleration_max"] - y["acceleration_min"]
         on_vd.append(held)
+    if "limit" in y:
+        on_vd.append(-data["limit_matrix"].T @ y["limit"])
     gradients = [_relative(on_vd)]
 
     on_tau = 2 * d.structure.settings.torque_weight * tau - y["motion"][6:]
+    if "torque_cost" in data:
+        on_tau += 2 * (data["torque_cost"] * tau - data["torque_pull"])
     limit = np.array(d.structure.torque)
     free = np.where(
         tau > limit - AT_BOUND, np.maximum(on_tau, 0), np.where(tau < AT_BOUND - limit, np.minimum(on_tau, 0), on_tau)
@@ -92,6 +98,9 @@ def _stationarity(
         on_f = [2 * (data["force_weight"] * f - data["force_pull"]), -data["force_map"].T @ y["motion"]]
         if "wrench_matrix" in data:
             on_f.append(2 * data["wrench_matrix"].T @ (data["wrench_matrix"] @ f))
+        if "force_task_matrix" in data:
+            A = data["force_task_matrix"]
+            on_f.append(2 * A.T @ (A @ f - data["force_task_target"]))
         if "release" in y:
             on_f.append(data["release"].T @ y["release"])
         if "friction" in y:

@@ -8,6 +8,7 @@ PENALTY = {
     "contact": 1e4,
     "acceleration_min": 1e2,
     "acceleration_max": 1e2,
+    "limit": 1e3,
     "normal_min": 1.0,
     "normal_max": 1.0,
     "release": 1e2,

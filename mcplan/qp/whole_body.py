@@ -16,9 +16,11 @@ from mcplan.errors import InputError, SimulationFailed
 from mcplan.model.terms import Terms
 from mcplan.qp.contact import ContactConstraint
 from mcplan.qp.declaration import UNBOUNDED, Array, Declaration, Extra, Structure, check_convex
+from mcplan.qp.effort_terms import fill_efforts, row_counts, split_tasks
 from mcplan.qp.explain import Conflict, Explanation
 from mcplan.qp.hold import damped_hold
 from mcplan.qp.joint_bounds import viable_acceleration
+from mcplan.qp.limit import Limit, fill_limits, limit_names
 from mcplan.qp.residuals import Residuals, residuals
 from mcplan.qp.settings import QPSettings, solver_options
 from mcplan.qp.slack import slack_problem
@@ -71,23 +73,31 @@ def ordered(contacts: Sequence[ContactConstraint]) -> list[ContactConstraint]:
 
 
 def structure_of(
-    robot: HasLimits, contacts: Sequence[ContactConstraint], tasks: Sequence[Task], settings: QPSettings
+    robot: HasLimits,
+    contacts: Sequence[ContactConstraint],
+    tasks: Sequence[Task],
+    settings: QPSettings,
+    limits: Sequence[Limit] = (),
 ) -> Structure:
     """Return what the declared problem depends on: not which patches and frames, but how many rows of which kind."""
-    limits = robot.limits
-    torque = limits.torque - settings.torque_margin if settings.torque_limits else np.full_like(limits.torque, np.inf)
+    joint = robot.limits
+    torque = joint.torque - settings.torque_margin if settings.torque_limits else np.full_like(joint.torque, np.inf)
     bounded = np.zeros(len(torque), dtype=bool)
     if settings.velocity_limits:
-        bounded |= np.isfinite(limits.velocity)
+        bounded |= np.isfinite(joint.velocity)
     if settings.position_limits:
-        bounded |= np.isfinite(limits.lower) | np.isfinite(limits.upper)
+        bounded |= np.isfinite(joint.lower) | np.isfinite(joint.upper)
+    task_rows, force_rows, torque_task, limit_rows = row_counts(tasks, limits)
     return Structure(
         robot.nv,
         tuple(contact.shape for contact in ordered(contacts)),
-        sum(task.dimension for task in tasks if not task.diagonal),
+        task_rows,
         tuple(np.maximum(torque, 0.0)),
         tuple(int(i) for i in np.flatnonzero(bounded)),
         settings,
+        force_rows,
+        torque_task,
+        limit_rows,
     )
 
 
@@ -99,6 +109,7 @@ class WholeBodyQP:
     robot, contacts, tasks, settings : fix the structure; of contacts and tasks no value is kept.
     extra : called once with this object; returns terms of the cost and constraints in CVXPY, on ``vd``, ``tau``,
         ``force`` or ``force_of(patch)`` and on parameters of the user's own.
+    limits : inequalities on the accelerations, such as ``CollisionAvoidance``; of them too only the sizes are kept.
 
     Attributes
     ----------
@@ -114,9 +125,10 @@ class WholeBodyQP:
         tasks: Sequence[Task],
         settings: QPSettings | None = None,
         extra: Extra | None = None,
+        limits: Sequence[Limit] = (),
     ):
         self.robot, self.settings = robot, settings or QPSettings()
-        self.structure = structure_of(robot, contacts, tasks, self.settings)
+        self.structure = structure_of(robot, contacts, tasks, self.settings, limits)
         self.declaration = d = Declaration(self.structure)
         self.vd, self.tau, self.force, self.parameters = d.vd, d.tau, d.force, d.parameters
         self.contacts = ordered(contacts)
@@ -152,13 +164,14 @@ class WholeBodyQP:
         tasks: Sequence[Task],
         tau_ext: Array | None = None,
         previous: Mapping[str, Array] | None = None,
+        limits: Sequence[Limit] = (),
     ) -> None:
         """Fill all parameters.
 
         Parameters
         ----------
         terms : terms of the state, with the frames of the contacts and tasks.
-        contacts, tasks : of the structure given at construction; their present gains, bounds and targets count.
+        contacts, tasks, limits : of the structure given at construction; their present gains, bounds and targets count.
         tau_ext : (nv,) known external generalised force.
         previous : patch -> force unknowns of the last solution (``Solution.unknowns``), for the force rate.
 
@@ -168,21 +181,25 @@ class WholeBodyQP:
         SimulationFailed : a value that is not a number, by name.
         """
         self._filled = False
-        contacts, count = ordered(contacts), sum(task.dimension for task in tasks if not task.diagonal)
-        if tuple(contact.shape for contact in contacts) != self.structure.shapes or count != self.structure.task_rows:
-            raise InputError("the contacts or tasks have another structure than the declared problem; ask the pool")
+        contacts, s = ordered(contacts), self.structure
+        motions, efforts = split_tasks(tasks)
+        shapes = tuple(contact.shape for contact in contacts)
+        if shapes != s.shapes or row_counts(tasks, limits) != s.row_counts:
+            raise InputError("contacts, tasks or limits have another structure than the declared problem; ask the pool")
         self._check_state(terms)
-        data, s = self.data, self.structure
-        self._terms, self.contacts = terms, contacts
+        data = self.data
+        self._terms, self.contacts, self._limit_names = terms, contacts, limit_names(limits)
         data["M"][:] = terms.M
         np.subtract(terms.h, 0.0 if tau_ext is None else tau_ext, out=data["h"])
-        self._fill_tasks(terms, tasks)
+        self._fill_tasks(terms, motions)
+        self._constant += fill_efforts(data, s.slices(), contacts, terms, efforts)
+        fill_limits(data, terms, limits)
         self._fill_contacts(terms, previous or {})
         if s.bounded:
             self._fill_bounds(terms)
         for name, array in data.items():
             if not np.isfinite(array.sum()):
-                raise SimulationFailed(f"whole-body program: {name} is not finite{self._culprit(terms, tasks)}")
+                raise SimulationFailed(f"whole-body program: {name} is not finite{self._culprit(terms, motions)}")
         self._filled = True
 
     def _check_state(self, terms: Terms) -> None:
@@ -346,7 +363,7 @@ class WholeBodyQP:
             return ()
         if self._explanation is None:
             self._explanation = Explanation(self.declaration, self._extra, self.robot.joint_names)
-        return self._explanation(self.contacts)
+        return self._explanation(self.contacts, self._limit_names)
 
     def _answer(
         self, status: int, checked: Residuals, start: float, message: str = "", conflicts: tuple[Conflict, ...] = ()

@@ -1,6 +1,6 @@
 """What the whole-body program asks of a task."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,11 @@ class Task(Protocol):
 
     def rows(self, terms: Terms) -> tuple[NDArray, Array]:
         """Return ``A (m, nv)`` and ``b (m,)``; for a diagonal task the indices (m,) in ``vd`` and ``b``."""
+
+
+def unknown_of(task: Any) -> str:
+    """Return what the rows of a task multiply: ``vd``, or for a task that says so ``force`` or ``torque``."""
+    return getattr(task, "unknown", "vd")
 
 
 def damping(kp: float, kd: float | None) -> float:

@@ -1,0 +1,36 @@
+"""Closed loop of one task on a robot whose accelerations are free."""
+
+import numpy as np
+
+from mcplan.model.terms import Terms
+
+
+def follow(robot, task, q, v, seconds, dt=1e-3, before=lambda t: None):
+    """Apply the smallest acceleration that the task asks for; return times and errors."""
+    terms = Terms(robot, task.frames)
+    times, errors = [], []
+    for k in range(round(seconds / dt)):
+        before(k * dt)
+        terms.update(q, v)
+        times.append(k * dt)
+        errors.append(task.error(terms))
+        A, b = task.rows(terms)
+        v = v + dt * (np.linalg.pinv(A) @ b)
+        q = robot.integrate(q, v, dt)
+    return np.array(times), np.array(errors), q, v
+
+
+def critically_damped(times, kp):
+    """Return the decay from 1 at rest of ``e'' = -kp e - 2 sqrt(kp) e'``."""
+    pole = np.sqrt(kp)
+    return (1 + pole * times) * np.exp(-pole * times)
+
+
+def rate(robot, terms, q, v, value, dt=1e-5):
+    """Return the central difference of ``value(terms)`` along the motion with constant ``v``."""
+    out = []
+    for sign in (1, -1):
+        terms.update(robot.integrate(q, v, sign * dt), v)
+        out.append(np.array(value(terms)))
+    terms.update(q, v)
+    return (out[0] - out[1]) / (2 * dt)

@@ -1,6 +1,7 @@
 """What each command does: read the arguments, call the library, say the result. One function per command."""
 
 import json
+import os
 import sys
 import webbrowser
 from argparse import Namespace
@@ -126,6 +127,25 @@ def info(arguments: Namespace) -> int:
     else:
         print(description.text())
     return 0
+
+
+def bench(arguments: Namespace) -> int:
+    """Measure, and compare with the peers."""
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
+    from mcplan.bench.measure import measure
+    from mcplan.bench.peers import Peers
+    from mcplan.bench.settings import QUICK, BenchSettings
+    from mcplan.bench.table import show
+
+    peers = Peers.find(arguments.peers) if arguments.peers else None
+    report = measure(QUICK if arguments.quick else BenchSettings(), peers, lambda text: print(text, file=sys.stderr))
+    if arguments.json:
+        print(json.dumps(report.to_json(), indent=1))
+    else:
+        show(report)
+    for failure in report.failures:
+        print(failure, file=sys.stderr)
+    return 1 if report.failures else 0
 
 
 def _overrides(arguments: Namespace) -> dict[str, str]:

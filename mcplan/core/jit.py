@@ -7,6 +7,8 @@ is set around each decoration and restored after it, because it redirects every 
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numba
@@ -49,3 +51,14 @@ def jit_algebra(function):
 def jit_parallel(function):
     """Compile a kernel whose outer ``prange`` runs over independent items of 20 µs or more."""
     return _compile(function, parallel=True)
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    """Let parallel kernels use this many threads at most: fewer than there are cores when others need them."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(max(1, min(count, config.NUMBA_NUM_THREADS)))
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)

@@ -1,0 +1,55 @@
+"""How much faster than real time a scenario is simulated: state machine, controller, physics, record, file."""
+
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mcplan.planning import Plan, plan
+from mcplan.scene import load_scenario
+from mcplan.sim.simulate import Simulation
+
+
+@dataclass(frozen=True)
+class ClosedLoop:
+    """One simulation.
+
+    Parameters
+    ----------
+    simulated, taken : s; ``taken`` from the making of the controller to the file of the run.
+    steps : number of steps.
+    parts_us : name -> median per step, µs: what the controller and the physics say about themselves.
+    """
+
+    simulated: float
+    taken: float
+    steps: int
+    parts_us: dict[str, float]
+
+    @property
+    def real_time_factor(self) -> float:
+        """Simulated time over clock time."""
+        return self.simulated / self.taken
+
+
+def prepare(scenario: str, seed: int = 0) -> Plan:
+    """Plan the scenario and simulate its first steps, so that kernels are loaded."""
+    found = plan(load_scenario(scenario), seed=seed)
+    measure(found, 20)
+    return found
+
+
+def measure(found: Plan, steps: int | None = None) -> ClosedLoop:
+    """Simulate a plan with 1 ms steps or what its scenario says, to its end or for ``steps`` steps; keep the record."""
+    with tempfile.TemporaryDirectory() as directory:
+        begin = time.perf_counter()
+        simulation = Simulation(found, physics="qp")
+        while (steps is None or simulation.index < steps) and simulation.step() is not None:
+            pass
+        run = simulation.finish()
+        run.save(Path(directory) / "run.npz")
+        taken = time.perf_counter() - begin
+    parts = {name: float(np.median(seconds)) * 1e6 for name, seconds in run.timing.items()}
+    return ClosedLoop(simulation.t, taken, simulation.index, parts)

@@ -1,0 +1,82 @@
+"""Times of the dynamics: one configuration per Python call, and batches on one core and on two."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcplan.bench.clock import microseconds
+from mcplan.core import batch
+from mcplan.core.frame import place_bodies
+from mcplan.core.jit import threads
+from mcplan.core.tree import workspace, workspaces
+from mcplan.model.robot import Robot
+from mcplan.model.terms import Terms
+
+Array = NDArray[np.float64]
+
+BATCHES = (
+    "mass_matrix",
+    "inverse_dynamics",
+    "nonlinear_effects",
+    "forward_dynamics",
+    "frame_jacobian",
+    "momentum_matrix",
+)
+"""What is also measured over a batch."""
+
+CORES = (1, 2)
+
+
+def random_states(robot: Robot, count: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    """Return configurations, velocities, accelerations (or forces) of a batch."""
+    rng = np.random.default_rng(seed)
+    q = np.array([robot.random_configuration(rng) for _ in range(count)])
+    return q, rng.standard_normal((count, robot.nv)), rng.standard_normal((count, robot.nv))
+
+
+def kernels_us(robot: Robot, link: str, calls: int, repeats: int) -> dict[str, float]:
+    """Return µs per Python call by name.
+
+    All are methods as a user calls them: arguments checked, result allocated. ``kinematics_and_jacobians`` is the
+    kernel that places all bodies and the columns of their Jacobians, which no method hands out by itself;
+    ``frame_jacobian`` the Jacobian of one link; ``all_terms`` what a controller needs, for one frame.
+    """
+    (q,), (v,), (a,) = random_states(robot, 1)
+    terms, work = Terms(robot, [link]), workspace(robot.tree)
+    table: dict[str, Callable[[], object]] = {
+        "mass_matrix": lambda: robot.mass_matrix(q),
+        "inverse_dynamics": lambda: robot.inverse_dynamics(q, v, a),
+        "nonlinear_effects": lambda: robot.nonlinear_effects(q, v),
+        "forward_dynamics": lambda: robot.forward_dynamics(q, v, a),
+        "kinematics_and_jacobians": lambda: place_bodies(robot.tree, q, work),
+        "frame_jacobian": lambda: robot.frame_jacobian(q, link),
+        "momentum_matrix": lambda: robot.centroidal_momentum_matrix(q),
+        "all_terms": lambda: terms.update(q, v),
+    }
+    return {name: microseconds(function, calls, repeats) for name, function in table.items()}
+
+
+def batch_us(robot: Robot, link: str, size: int, repeats: int) -> dict[str, dict[str, float]]:
+    """Return µs per configuration by name, each for the numbers of cores in ``CORES``; results go to given arrays."""
+    q, v, a = random_states(robot, size)
+    body, offset = robot.frame(link)
+    nv, tree = robot.nv, robot.tree
+    found: dict[str, dict[str, float]] = {name: {} for name in BATCHES}
+    shapes = {"mass_matrix": (nv, nv), "frame_jacobian": (6, nv), "momentum_matrix": (6, nv)}
+    for name in BATCHES:
+        out = np.ones((size, *shapes.get(name, (nv,))))  # written to, so that its pages exist
+        for cores in CORES:
+            work, M = workspaces(tree, cores), np.empty((cores, nv, nv))
+            kernel, arguments = {
+                "mass_matrix": (batch.mass_matrix, (q, work, out)),
+                "inverse_dynamics": (batch.inverse_dynamics, (q, v, a, work, out)),
+                "nonlinear_effects": (batch.nonlinear_effects, (q, v, work, out)),
+                "forward_dynamics": (batch.forward_dynamics, (q, v, a, work, M, out)),
+                "frame_jacobian": (batch.frame_jacobian, (q, body, offset, work, out)),
+                "momentum_matrix": (batch.centroidal_momentum_matrix, (q, work, out)),
+            }[name]
+            with threads(cores):
+                found[name][str(cores)] = microseconds(partial(kernel, tree, *arguments), 1, repeats, warm=1) / size
+    return found

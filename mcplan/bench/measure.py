@@ -1,0 +1,144 @@
+"""The measurement: rounds in which everything is measured once, ours and the peers' in turn."""
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mcplan.bench import closed_loop, growth, kernels
+from mcplan.bench.agreement import Agreement, compare
+from mcplan.bench.clock import median
+from mcplan.bench.definition import Definition
+from mcplan.bench.peers import Peers
+from mcplan.bench.plain_urdf import plain_urdf
+from mcplan.bench.reference_tick import ReferenceTick, without_armature
+from mcplan.bench.report import BenchReport, machine
+from mcplan.bench.settings import BenchSettings
+from mcplan.model.robot import Robot
+from mcplan.model.robot_file import load_robot
+
+Say = Callable[[str], None]
+
+
+def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lambda text: None) -> BenchReport:
+    """Measure everything.
+
+    Parameters
+    ----------
+    settings : how much.
+    peers : who else is measured; None: nobody.
+    say : told what is being measured.
+    """
+    robot, definition = without_armature(load_robot("hrp2")), Definition()
+    link = robot.patches[definition.patches[0]].link
+    load_at_start = os.getloadavg()[0]
+    say("planning the closed loop's scenario, compiling the ticks")
+    plan = closed_loop.prepare(settings.scenario)
+    with tempfile.TemporaryDirectory() as name:
+        urdf = Path(name) / "robot.urdf"
+        urdf.write_text(plain_urdf(robot.description, robot.locked), encoding="utf-8")
+        chains = growth.write_chains(Path(name), settings.bodies)
+        tick_job = tick_of_peer(robot, definition, urdf, settings)
+        kernel_job = {
+            "urdf": str(urdf), "frame": link, "calls": settings.calls, "repeats": settings.repeats,
+            "batch": settings.batch, "batch_repeats": settings.batch_repeats, "batches": kernels.BATCHES,
+            "chains": {str(count): str(path) for count, path in chains.items()},
+        }  # fmt: skip
+        rounds: list[dict[str, Any]] = []
+        for k in range(settings.rounds):
+            found: dict[str, Any] = {}
+            rounds.append(found)
+
+            def tell(what: str, k: int = k) -> None:
+                say(f"round {k + 1} of {settings.rounds}: {what}")
+
+            tell("reference tick, compiled")
+            found["compiled"] = tick_us(ReferenceTick(robot, definition), settings.ticks, settings.skipped)
+            if peers:
+                tell("reference tick, TSID")
+                found["tsid"] = peers.reference_tick(tick_job)
+            tell("reference tick, plain")
+            plain = ReferenceTick(robot, definition, compiled=False)
+            found["plain"] = tick_us(plain, settings.plain_ticks, settings.skipped)
+            tell("kernels and batches")
+            found["kernels_us"] = kernels.kernels_us(robot, link, settings.calls, settings.repeats)
+            found["batch_us"] = kernels.batch_us(robot, link, settings.batch, settings.batch_repeats)
+            found["bodies_us"] = growth.bodies_us(chains, settings.calls, settings.repeats)
+            if peers:
+                tell("kernels and loops, Pinocchio")
+                found["pinocchio"] = peers.kernels(kernel_job)
+            tell("contact points")
+            found["contacts_us"] = growth.contacts_us(robot, definition, settings.points, settings.growth_ticks)
+            tell(f"closed loop, {settings.scenario}")
+            loop = closed_loop.measure(plan, settings.steps)
+            found["loop"] = {"factor": loop.real_time_factor, "parts_us": loop.parts_us}
+    middle = medians(rounds)
+    return BenchReport(
+        machine=machine(load_at_start),
+        settings=settings,
+        tick_compiled=middle["compiled"],
+        tick_plain=middle["plain"],
+        kernels_us=middle["kernels_us"],
+        batch_us=middle["batch_us"],
+        bodies_us=middle["bodies_us"],
+        contacts_us=middle["contacts_us"],
+        closed_loop=middle["loop"],
+        tsid=middle.get("tsid"),
+        pinocchio=middle.get("pinocchio"),
+        agreement=agreements(robot, definition, rounds[0]["tsid"]["first"]) if peers else {},
+    )
+
+
+def tick_us(tick: ReferenceTick, ticks: int, skipped: int) -> dict[str, Any]:
+    """Run ticks; return their median, 99th percentile and parts."""
+    times = tick.run(ticks)
+    total = times.total[skipped:]
+    parts = {name: median(values[skipped:]) for name, values in times.parts.items()}
+    return {"tick_us": median(total), "tick_p99_us": float(np.percentile(total, 99)), "parts_us": parts}
+
+
+def tick_of_peer(robot: Robot, definition: Definition, urdf: Path, settings: BenchSettings) -> dict[str, Any]:
+    """Return the job that asks a peer for the reference tick."""
+    q = robot.posture(definition.posture)
+    patches = [robot.patches[name] for name in definition.patches]
+    return {
+        "urdf": str(urdf),
+        "definition": definition.to_json(),
+        "base_xyzw": [*q[:3], *q[4:7], q[3]],
+        "joints": dict(zip(robot.joint_names, q[7:].tolist(), strict=True)),
+        "feet": {patch.link: (patch.p + patch.points @ patch.R.T).tolist() for patch in patches},
+        "ticks": settings.ticks,
+        "skip": settings.skipped,
+    }
+
+
+def agreements(robot: Robot, definition: Definition, first: dict[str, Any]) -> dict[str, Agreement]:
+    """Return how far the first tick's answers are from a peer's: plain, compiled, and without a cost of the torques.
+
+    The peer has no torques among its unknowns, so the last is the very same program.
+    """
+    cases = {
+        "compiled": ReferenceTick(robot, definition),
+        "plain": ReferenceTick(robot, definition, compiled=False),
+        "same_unknowns": ReferenceTick(robot, replace(definition, torque_regularisation=0.0)),
+    }
+    found = {}
+    for name, tick in cases.items():
+        q, v = tick.q, tick.v
+        vd, tau, _, _ = tick(0.0)
+        found[name] = compare(robot.joint_names, q, v, vd, tau, first)
+    return found
+
+
+def medians(rounds: Sequence[Any]) -> Any:
+    """Return the medians of numbers at the same place in documents of the same form; the first of anything else."""
+    first = rounds[0]
+    if isinstance(first, dict):
+        return {key: medians([document[key] for document in rounds]) for key in first}
+    if isinstance(first, (int, float)) and not isinstance(first, bool):
+        return float(np.median(rounds))
+    return first

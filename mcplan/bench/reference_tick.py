@@ -1,0 +1,175 @@
+"""The reference tick, as a user of the package would write it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from threading import local
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcplan.bench.definition import Definition
+from mcplan.errors import SolverFailed
+from mcplan.model.robot import Robot
+from mcplan.model.terms import Terms
+from mcplan.qp import ComTask, ContactConstraint, PostureTask, QPSettings, Task, WholeBodyQP
+from mcplan.scene import Contact
+
+Array = NDArray[np.float64]
+Answer = tuple[Array, Array, Array]
+
+
+def without_armature(robot: Robot) -> Robot:
+    """Return the robot with ``armature`` zero, as the peers have it."""
+    armature = np.zeros(robot.nv)
+    armature.flags.writeable = False
+    return replace(robot, tree=robot.tree._replace(armature=armature), _scratch=local())
+
+
+def patch_contact(robot: Robot, patch: str, q: Array, friction: float, points: int) -> Contact:
+    """Return the contact of a patch where it is at q, with ``points`` points along the edges of its polygon."""
+    terms = Terms(robot, [patch])
+    terms.update(q, np.zeros(robot.nv))
+    frame = terms.frame(patch)
+    normal, x = -frame.R[:, 2], frame.R[:, 0]
+    return Contact(
+        patch=patch,
+        support="floor",
+        kind="surface",
+        R=frame.R,
+        p=frame.p,
+        points=along_edges(robot.patches[patch].points, points),
+        axes=np.column_stack([x, np.cross(normal, x), normal]),
+        friction=friction,
+        max_force=np.inf,
+        max_moment=np.inf,
+        selection=np.eye(6),
+    )
+
+
+def along_edges(corners: Array, count: int) -> Array:
+    """Return ``count`` points on the edges of a polygon, the same number on each, corners included."""
+    per_edge, rest = divmod(count, len(corners))
+    if rest or not per_edge:
+        raise ValueError(f"{count} points on {len(corners)} edges")
+    share = np.arange(per_edge)[:, None] / per_edge
+    following = np.roll(corners, -1, axis=0)
+    return np.vstack([a + share * (b - a) for a, b in zip(corners, following, strict=True)])
+
+
+@dataclass(frozen=True)
+class TickTimes:
+    """Clock times of ticks.
+
+    Parameters
+    ----------
+    total : (ticks,) from ``(q, v)`` to ``vd, tau, f``, residual check included, µs.
+    parts : name -> (ticks,) µs: ``terms`` (dynamics and frames), ``fill`` (parameters), ``solve`` (and check).
+    """
+
+    total: Array
+    parts: dict[str, Array]
+
+
+class ReferenceTick:
+    """One tick is everything from ``(q, v)`` to ``vd, tau, f``.
+
+    Parameters
+    ----------
+    robot : with the posture and the patches that the definition names.
+    definition : what is asked.
+    compiled : solve the compiled form; else ``problem.solve()`` of CVXPY.
+    patches, points : feet in contact, and contact points of each; by default those of the definition and 4.
+
+    Attributes
+    ----------
+    q, v : state.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        definition: Definition | None = None,
+        compiled: bool = True,
+        patches: tuple[str, ...] | None = None,
+        points: int = 4,
+    ):
+        self.robot = robot
+        self.definition = d = definition or Definition()
+        names = d.patches if patches is None else patches
+        links = {patch: robot.patches[patch].link for patch in names}
+        self.q, self.v = robot.posture(d.posture), np.zeros(robot.nv)
+        self.terms = Terms(robot, [*names, *links.values()])
+        self.terms.update(self.q, self.v)
+        self.contacts = [
+            ContactConstraint(
+                patch_contact(robot, patch, self.q, d.friction, points),
+                kp=d.contact_kp,
+                kd=d.contact_kd,
+                min_force=d.min_force,
+                max_force=d.max_force,
+                faces=4,
+                pyramid="circumscribed",
+            )
+            for patch in names
+        ]
+        self.com = ComTask(weight=d.com_weight, kp=d.kp, kd=d.kd)
+        self.tasks: list[Task] = [self.com, PostureTask(self.q[7:], weight=d.posture_weight, kp=d.kp, kd=d.kd)]
+        self._com_at_start = self.terms.com.copy()
+        settings = QPSettings(
+            dt=d.dt,
+            acceleration_weight=d.regularisation,
+            force_weight=d.regularisation,
+            torque_weight=d.torque_regularisation,
+            wrench_weight=d.wrench_weight,
+            wrench_frame=links,
+            position_limits=False,
+            explain="never",
+        )
+        self.program = WholeBodyQP(robot, self.contacts, self.tasks, settings)
+        self._solve = self._compile() if compiled else self._plain
+
+    def _compile(self) -> Callable[[], Answer]:
+        from mcplan.qp.compile import compile_problem
+
+        compiled = compile_problem(self.program.problem)
+        views = compiled.share()
+        self.program.data.update({name: views[name] for name in self.program.data})
+
+        def solve() -> Answer:
+            if compiled.solve() != "optimal":
+                raise SolverFailed(f"reference tick: {compiled.status}")
+            p = self.program
+            return np.array(p.vd.value), np.array(p.tau.value), np.array(p.force.value)
+
+        return solve
+
+    def _plain(self) -> Answer:
+        solution = self.program.solve()
+        if not solution.ok:
+            raise SolverFailed(f"reference tick: {solution.message}")
+        return solution.vd, solution.tau, np.concatenate(list(solution.unknowns.values()))
+
+    def __call__(self, t: float) -> tuple[Array, Array, Array, tuple[float, float, float]]:
+        """Compute ``vd, tau, f`` at time t; return them, and µs for terms, parameters, solution and check."""
+        displacement, self.com.velocity[:], self.com.acceleration[:] = self.definition.reference(t)
+        np.add(self._com_at_start, displacement, out=self.com.position)
+        begin = time.perf_counter()
+        self.terms.update(self.q, self.v)
+        known = time.perf_counter()
+        self.program.update(self.terms, self.contacts, self.tasks)
+        filled = time.perf_counter()
+        vd, tau, f = self._solve()
+        done = time.perf_counter()
+        return vd, tau, f, ((known - begin) * 1e6, (filled - known) * 1e6, (done - filled) * 1e6)
+
+    def run(self, ticks: int, integrate: bool = True) -> TickTimes:
+        """Run ticks one after the other; with ``integrate`` the state moves by the semi-implicit Euler rule."""
+        dt = self.definition.dt
+        times = np.empty((ticks, 3))
+        for i in range(ticks):
+            vd, _, _, times[i] = self(i * dt)
+            if integrate:
+                self.v = self.v + dt * vd
+                self.q = self.robot.integrate(self.q, self.v, dt)
+        return TickTimes(times.sum(axis=1), dict(zip(("terms", "fill", "solve"), times.T, strict=True)))

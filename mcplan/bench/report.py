@@ -1,0 +1,187 @@
+"""What was measured: figures beside the peers' and beside what they should be."""
+
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from mcplan.bench.agreement import TOLERANCE, Agreement
+from mcplan.bench.growth import linearity
+from mcplan.bench.settings import BenchSettings
+from mcplan.version import __version__
+
+FORMAT = 1
+
+KERNELS = {
+    "mass_matrix": 2.0,
+    "inverse_dynamics": 2.0,
+    "nonlinear_effects": 2.0,
+    "kinematics_and_jacobians": 3.0,
+    "momentum_matrix": 3.0,
+    "frame_jacobian": None,
+    "forward_dynamics": None,
+    "all_terms": None,
+}
+"""Kernels in the order of the table, and the ratio to the peer that each should keep."""
+
+BATCH = {"1": (0.9, 0.7), "2": (0.5, 0.36)}
+"""Cores -> ratio to a loop of the peer: at most, and aimed at."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    Parameters
+    ----------
+    group, name : what was measured.
+    value, unit : ours.
+    peer : the peer's, in the same unit; None: no peer.
+    judged : what the bounds refer to: ``ratio`` of ours to the peer's, or ``value``.
+    required, aim : bounds; None: none. Upper bounds, unless ``larger_is_better``.
+    """
+
+    group: str
+    name: str
+    value: float
+    unit: str = "µs"
+    peer: float | None = None
+    judged: str = "ratio"
+    required: float | None = None
+    aim: float | None = None
+    larger_is_better: bool = False
+
+    @property
+    def ratio(self) -> float | None:
+        """Ours over the peer's."""
+        return None if self.peer is None else self.value / self.peer
+
+    @property
+    def verdict(self) -> str:
+        """``aim``, ``ok`` or ``short``; empty where there is no bound, or no peer to compare with."""
+        figure = self.ratio if self.judged == "ratio" else self.value
+        if figure is None or self.required is None:
+            return ""
+        sign = -1.0 if self.larger_is_better else 1.0
+        if self.aim is not None and sign * figure <= sign * self.aim:
+            return "aim"
+        return "ok" if sign * figure <= sign * self.required else "short"
+
+
+def machine(load_at_start: float) -> dict[str, Any]:
+    """Return what the figures depend on beside the code."""
+    return {
+        "processor": platform.machine(),
+        "cores": os.cpu_count(),
+        "load_at_start": load_at_start,
+        "load_at_end": os.getloadavg()[0],
+        "python": platform.python_version(),
+        "openblas_num_threads": os.environ.get("OPENBLAS_NUM_THREADS"),
+    }
+
+
+@dataclass(frozen=True)
+class BenchReport:
+    """Medians over the rounds.
+
+    Parameters
+    ----------
+    machine, settings : where, and how much was measured.
+    tick_compiled, tick_plain : ``tick_us``, ``tick_p99_us``, ``parts_us``.
+    kernels_us : µs per call; batch_us : name -> cores -> µs per configuration.
+    bodies_us, contacts_us : µs of inverse dynamics by bodies, of the compiled tick by contact points.
+    closed_loop : ``factor`` (simulated time over clock time), ``parts_us``.
+    tsid, pinocchio : the peers' answers; None where they were not asked.
+    agreement : by form of the tick, the difference to TSID's first tick.
+    """
+
+    machine: dict[str, Any]
+    settings: BenchSettings
+    tick_compiled: dict[str, Any]
+    tick_plain: dict[str, Any]
+    kernels_us: dict[str, float]
+    batch_us: dict[str, dict[str, float]]
+    bodies_us: dict[str, float]
+    contacts_us: dict[str, float]
+    closed_loop: dict[str, Any]
+    tsid: dict[str, Any] | None = None
+    pinocchio: dict[str, Any] | None = None
+    agreement: dict[str, Agreement] = field(default_factory=dict)
+
+    @property
+    def failures(self) -> list[str]:
+        """What is wrong with the answers; slowness is no failure."""
+        return [
+            f"first tick, {name}: accelerations differ from TSID's by {found.acceleration:.2e} relative, "
+            f"allowed {TOLERANCE:g}"
+            for name, found in self.agreement.items()
+            if not found.holds
+        ]
+
+    @property
+    def rows(self) -> list[Row]:
+        """Lines of the table."""
+        return [*self._ticks(), *self._kernels(), *self._batches(), *self._loop(), *self._growth()]
+
+    def _ticks(self) -> Iterator[Row]:
+        group, ours, plain = "reference tick", self.tick_compiled, self.tick_plain
+        theirs = self.tsid or {}
+        yield Row(group, "compiled", ours["tick_us"], peer=theirs.get("tick_us"), required=1.0, aim=0.5)
+        yield Row(group, "compiled, 99th percentile", ours["tick_p99_us"], peer=theirs.get("tick_p99_us"))
+        for name, us in ours["parts_us"].items():
+            yield Row(group, f"compiled: {name}", us)
+        yield Row(group, "plain problem.solve()", plain["tick_us"], judged="value", required=2000.0, aim=1200.0)
+
+    def _kernels(self) -> Iterator[Row]:
+        theirs = (self.pinocchio or {}).get("kernels_us", {})
+        for name, required in KERNELS.items():
+            aim = None if required is None else 1.0
+            yield Row("per call", name, self.kernels_us[name], peer=theirs.get(name), required=required, aim=aim)
+
+    def _batches(self) -> Iterator[Row]:
+        theirs = (self.pinocchio or {}).get("batch_us", {})
+        for cores, (required, aim) in BATCH.items():
+            group = f"batch of {self.settings.batch}, {cores} core{'s' if cores != '1' else ''}"
+            for name, found in self.batch_us.items():
+                yield Row(group, name, found[cores], peer=theirs.get(name), required=required, aim=aim)
+
+    def _loop(self) -> Iterator[Row]:
+        group = f"closed loop, {self.settings.scenario}"
+        factor = self.closed_loop["factor"]
+        yield Row(group, "times real time", factor, "x", None, "value", 5.0, 8.0, larger_is_better=True)
+        for name, us in self.closed_loop["parts_us"].items():
+            yield Row(group, f"per step: {name}", us)
+
+    def _growth(self) -> Iterator[Row]:
+        theirs = (self.pinocchio or {}).get("growth_us", {})
+        for count, us in self.bodies_us.items():
+            yield Row("growth", f"inverse dynamics, {count} bodies", us, peer=theirs.get(count))
+        for count, us in self.contacts_us.items():
+            yield Row("growth", f"compiled tick, {count} contact points", us)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        peers = {name: answer for name, answer in (("tsid", self.tsid), ("pinocchio", self.pinocchio)) if answer}
+        return {
+            "mcplan": FORMAT,
+            "version": __version__,
+            "machine": self.machine,
+            "settings": asdict(self.settings),
+            "tick_compiled_us": self.tick_compiled["tick_us"],
+            "tick_plain_us": self.tick_plain["tick_us"],
+            "tick": {"compiled": self.tick_compiled, "plain": self.tick_plain},
+            "kernels_us": self.kernels_us,
+            "batch_us": self.batch_us,
+            "closed_loop_real_time_factor": self.closed_loop["factor"],
+            "closed_loop": self.closed_loop,
+            "growth": {
+                "bodies_us": self.bodies_us,
+                "deviation_from_line": linearity(self.bodies_us),
+                "contact_points_us": self.contacts_us,
+            },
+            "peers": peers,
+            "agreement": {name: asdict(found) for name, found in self.agreement.items()},
+            "rows": [asdict(row) | {"ratio": row.ratio, "verdict": row.verdict} for row in self.rows],
+            "failures": self.failures,
+        }

@@ -1,0 +1,136 @@
+"""mcplan bench from end to end, with tiny settings: what is in its table and its JSON. No word about speed."""
+
+import json
+from dataclasses import replace
+from io import StringIO
+
+import pytest
+
+from mcplan import cli
+from mcplan.bench import closed_loop, table
+from mcplan.bench.agreement import Agreement
+from mcplan.bench.kernels import BATCHES
+from mcplan.bench.measure import measure, medians
+from mcplan.bench.report import KERNELS, Row
+from mcplan.bench.settings import BenchSettings
+
+TINY = BenchSettings(
+    rounds=2, ticks=12, plain_ticks=4, skipped=2, calls=3, repeats=2, batch=6, batch_repeats=1, bodies=(3, 6),
+    points=(4, 8), growth_ticks=5, scenario="sway", steps=5,
+)  # fmt: skip
+
+
+class Told:
+    """A peer whose answers are known: TSID's are those of the compiled tick, moved by ``offset``."""
+
+    def __init__(self, offset=0.0):
+        self.offset, self.jobs = offset, []
+
+    def reference_tick(self, job):
+        from mcplan.bench.reference_tick import ReferenceTick, without_armature
+        from mcplan.model.robot_file import load_robot
+
+        self.jobs.append(job)
+        robot = without_armature(load_robot("hrp2"))
+        vd, tau, _, _ = ReferenceTick(robot)(0.0)
+        first = {
+            "base_local": vd[:6].tolist(),
+            "joints": dict(zip(robot.joint_names, (vd[6:] + self.offset).tolist(), strict=True)),
+            "tau": dict(zip(robot.joint_names, tau.tolist(), strict=True)),
+        }
+        return {"peer": "tsid", "tick_us": 100.0, "tick_p99_us": 120.0, "first": first}
+
+    def kernels(self, job):
+        return {
+            "peer": "pinocchio",
+            "kernels_us": dict.fromkeys(KERNELS, 1.0),
+            "batch_us": dict.fromkeys(job["batches"], 1.0),
+            "growth_us": dict.fromkeys(job["chains"], 1.0),
+        }
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return closed_loop.prepare("sway")
+
+
+@pytest.fixture
+def planned(monkeypatch, plan):
+    monkeypatch.setattr(closed_loop, "prepare", lambda scenario: plan)
+
+
+@pytest.fixture
+def report(planned):
+    return measure(TINY, Told())
+
+
+def text_of(report):
+    from rich.console import Console
+
+    console = Console(width=table.WIDTH, file=StringIO())
+    console.print(table.render(report))
+    return console.file.getvalue()
+
+
+def test_json_has_the_promised_keys_and_table_every_row(report):
+    document = json.loads(json.dumps(report.to_json()))
+    assert document["tick_compiled_us"] > 0
+    assert document["tick_plain_us"] > document["tick_compiled_us"]
+    assert set(document["kernels_us"]) == set(KERNELS)
+    assert set(document["batch_us"]) == set(BATCHES)
+    assert all(set(found) == {"1", "2"} for found in document["batch_us"].values())
+    assert document["closed_loop_real_time_factor"] > 0
+    assert set(document["peers"]) == {"tsid", "pinocchio"}
+    assert set(document["growth"]["bodies_us"]) == {"3", "6"}
+    assert set(document["growth"]["contact_points_us"]) == {"4", "8"}
+    assert document["failures"] == []
+    text = text_of(report)
+    for row in report.rows:
+        assert row.name in text
+    tick = report.rows[0]
+    assert tick.ratio == pytest.approx(document["tick_compiled_us"] / 100.0)
+
+
+def test_another_answer_than_the_peers_is_a_failure(planned):
+    report = measure(TINY, Told(offset=0.01))
+    assert len(report.failures) == 3
+    assert "FAILED: first tick, compiled: accelerations differ" in text_of(report)
+
+
+def test_exit_status_says_whether_the_answers_are_right(monkeypatch, planned, capsys, tmp_path):
+    for offset, status in ((0.0, 0), (0.01, 1)):
+        monkeypatch.setattr("mcplan.bench.peers.Peers.find", lambda directory, offset=offset: Told(offset))
+        monkeypatch.setattr("mcplan.bench.settings.QUICK", replace(TINY, rounds=1))
+        assert cli.main(["bench", "--quick", "--json", "--peers", str(tmp_path)]) == status
+        out, error = capsys.readouterr()
+        assert json.loads(out)["mcplan"] == 1
+        assert "round 1 of 1" in error
+        assert ("differ from TSID's" in error) is bool(status)
+
+
+def test_missing_peers_are_bad_input(capsys, tmp_path):
+    assert cli.main(["bench", "--peers", str(tmp_path)]) == 2
+    assert "does not exist" in capsys.readouterr().err
+
+
+def test_without_peers_there_are_no_ratios(planned):
+    report = measure(replace(TINY, rounds=1), None)
+    assert report.to_json()["peers"] == {}
+    assert all(row.ratio is None for row in report.rows)
+    assert "no peers" in text_of(report)
+
+
+def test_medians_go_number_by_number():
+    rounds = [{"a": {"b": 1.0}, "c": "x", "d": [1]}, {"a": {"b": 5.0}, "c": "x", "d": [2]}, {"a": {"b": 2.0}, "c": "y"}]
+    rounds[2]["d"] = [3]
+    assert medians(rounds) == {"a": {"b": 2.0}, "c": "x", "d": [1]}
+
+
+def test_verdicts():
+    assert Row("g", "n", 40.0, peer=100.0, required=1.0, aim=0.5).verdict == "aim"
+    assert Row("g", "n", 90.0, peer=100.0, required=1.0, aim=0.5).verdict == "ok"
+    assert Row("g", "n", 101.0, peer=100.0, required=1.0, aim=0.5).verdict == "short"
+    assert Row("g", "n", 40.0, required=1.0, aim=0.5).verdict == ""
+    assert Row("g", "n", 6.0, judged="value", required=5.0, aim=8.0, larger_is_better=True).verdict == "ok"
+    assert Row("g", "n", 4.0, judged="value", required=5.0, aim=8.0, larger_is_better=True).verdict == "short"
+    assert Agreement(1e-5, 1.0).holds

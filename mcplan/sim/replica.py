@@ -77,9 +77,12 @@ def unpack_robot(record: RobotRecord, directory: Path) -> Path:
         return directory / "robot.urdf"
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
-        value = next(value for key, value in node.value if key.value == "urdf")
-    except (yaml.YAMLError, AttributeError, StopIteration) as error:
-        raise RunError("the robot.yaml in this run names no urdf") from error
+    except yaml.YAMLError as error:
+        raise RunError(f"the robot.yaml in this run cannot be read: {error}") from error
+    pairs = node.value if isinstance(node, yaml.MappingNode) else []
+    value = next((value for key, value in pairs if key.value == "urdf"), None)
+    if value is None:
+        raise RunError("the robot.yaml in this run names no urdf")
     # only this one value is replaced, so that line numbers and everything else stay
     text = text[: value.start_mark.index] + "robot.urdf" + text[value.end_mark.index :]
     (directory / "robot.yaml").write_text(text, encoding="utf-8")

@@ -5,13 +5,14 @@ when its unread error pipe is full. All that it needs of that process is ``send(
 that and keeps the commands, so that a scene can be written into one offline page or served by ``view.server``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import meshcat
 import numpy as np
 import umsgpack
 from meshcat.animation import AnimationClip, AnimationTrack
 from meshcat.path import Path
+from numpy.typing import ArrayLike
 
 
 class Drawing:
@@ -19,10 +20,14 @@ class Drawing:
 
     ``drawing.root["robot/BODY"].set_object(...)`` draws as with any meshcat visualizer; ``animate`` adds motion;
     ``commands()`` gives it all, packed in the order in which a viewer must receive it.
+
+    Parameters
+    ----------
+    times : (frames,) time of each frame of the animation, s.
     """
 
-    def __init__(self, frames_per_second: float = 30.0):
-        self.frames_per_second = frames_per_second
+    def __init__(self, times: ArrayLike = ()):
+        self.times = np.asarray(times, dtype=float)
         self.camera = (np.array([0.0, 0.0, 0.7]), np.array([2.5, 2.0, 1.7]))  # looks at the first point from the second
         self.root = meshcat.Visualizer(window=self)
         self.listeners: list[Callable[[bytes], None]] = []
@@ -37,7 +42,7 @@ class Drawing:
             listener(packed)
 
     def animate(self, path: str, *, position=None, quat_wxyz=None, scale=None, visible=None) -> None:
-        """Move the node at ``path`` with one value per frame.
+        """Move the node at ``path`` with one value per frame of ``times``.
 
         Parameters
         ----------
@@ -47,13 +52,13 @@ class Drawing:
         """
         tracks = self._clips.setdefault(path, [])
         if position is not None:
-            tracks.append(_track("position", "vector3", np.asarray(position)))
+            tracks.append(_track(self.times, "position", "vector3", np.asarray(position)))
         if quat_wxyz is not None:
-            tracks.append(_track("quaternion", "quaternion", np.asarray(quat_wxyz)[:, [1, 2, 3, 0]]))
+            tracks.append(_track(self.times, "quaternion", "quaternion", np.asarray(quat_wxyz)[:, [1, 2, 3, 0]]))
         if scale is not None:
-            tracks.append(_track("scale", "vector3", np.asarray(scale)))
+            tracks.append(_track(self.times, "scale", "vector3", np.asarray(scale)))
         if visible is not None:
-            tracks.append(_track("visible", "boolean", np.asarray(visible, dtype=bool)))
+            tracks.append(_track(self.times, "visible", "boolean", np.asarray(visible, dtype=bool)))
 
     def commands(self) -> list[bytes]:
         """Return all commands, packed with msgpack, the animation last."""
@@ -62,9 +67,7 @@ class Drawing:
         clips = [
             {
                 "path": Path(("meshcat", *path.split("/"))).lower(),
-                "clip": AnimationClip(
-                    {track.name: track for track in tracks}, fps=self.frames_per_second, name="default"
-                ).lower(),
+                "clip": AnimationClip({track.name: track for track in tracks}, fps=1, name="default").lower(),
             }
             for path, tracks in self._clips.items()
         ]
@@ -77,13 +80,12 @@ def _pack(command: dict) -> bytes:
     return umsgpack.packb(command, force_float_precision="single")
 
 
-def _track(name: str, kind: str, values: np.ndarray) -> AnimationTrack:
+def _track(times: np.ndarray, name: str, kind: str, values: np.ndarray) -> AnimationTrack:
     """Make a track that leaves out the frames in which nothing changes; the last value is always kept."""
     if len(values) > 2:
         flat = values.reshape(len(values), -1)
-        same_as_before = np.all(flat[1:-1] == flat[:-2], axis=1) & np.all(flat[1:-1] == flat[2:], axis=1)
-        keep = np.concatenate([[True], ~same_as_before, [True]])
+        unchanged = np.all(flat[1:-1] == flat[:-2], axis=1) & np.all(flat[1:-1] == flat[2:], axis=1)
+        keep = np.concatenate([[True], ~unchanged, [True]])
     else:
         keep = np.ones(len(values), dtype=bool)
-    frames: Sequence[int] = np.flatnonzero(keep).tolist()
-    return AnimationTrack(name, kind, frames=list(frames), values=values[keep].tolist())
+    return AnimationTrack(name, kind, frames=times[keep].tolist(), values=values[keep].tolist())

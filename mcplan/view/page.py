@@ -33,11 +33,11 @@ def page(drawing: Drawing, title: str, bands: Sequence[tuple[float, float, str]]
         "commands": [base64.b64encode(command).decode("ascii") for command in drawing.commands()],
     }
     template = resources.files("mcplan.view").joinpath("page.html").read_text(encoding="utf-8")
-    # </ inside a string would end the script element
+    # no text of the user's may end the script element, or open another
     filled = {
         "TITLE": html.escape(title),
         "VIEWER": viewer_js.replace("</script", "<\\/script"),
-        "DATA": json.dumps(data).replace("</", "<\\/"),
+        "DATA": json.dumps(data).replace("<", "\\u003c"),
     }
     before, rest = template.split("/*VIEWER*/")
     middle, after = rest.split("/*DATA*/")

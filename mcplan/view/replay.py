@@ -32,10 +32,11 @@ def replay_page(run: Run) -> str:
 
 def replay(run: Run, frames_per_second: float = 30.0) -> Drawing:
     """Draw a run, resampled to ``frames_per_second``."""
-    count = max(2, round((run.t[-1] - run.t[0]) * frames_per_second) + 1)
-    frames = np.searchsorted(run.t, np.linspace(run.t[0], run.t[-1], count) - 1e-9)
+    duration = float(run.t[-1] - run.t[0])
+    times = np.append(np.arange(0.0, duration, 1.0 / frames_per_second), duration)
+    frames = np.minimum(np.searchsorted(run.t, run.t[0] + times - 1e-9), len(run) - 1)
+    drawing = Drawing(times)
     robot = run.robot
-    drawing = Drawing(frames_per_second)
     set_stage(drawing, run.com[frames], run.scenario.environment)
     draw_environment(drawing, run.scenario.environment)
     draw_robot(drawing, robot)

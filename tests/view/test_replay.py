@@ -1,0 +1,100 @@
+"""The replay and the plots of a run."""
+
+import re
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import umsgpack
+from matplotlib.image import imread
+
+from mcplan.planning import plan
+from mcplan.scene import load_scenario
+from mcplan.sim.run_file import load_run
+from mcplan.sim.simulate import simulate
+from mcplan.view.arrow import NEWTON
+from mcplan.view.drawing import Drawing
+from mcplan.view.page import page
+from mcplan.view.phase_bands import phase_bands
+from mcplan.view.plots import FIGURES, save_plots
+from mcplan.view.replay import replay, replay_page
+
+
+@pytest.fixture(scope="module")
+def run():
+    return simulate(plan(load_scenario("sway", overrides={"simulation.dt": 0.005})))
+
+
+@pytest.fixture(scope="module")
+def tracks(run):
+    """Return {path: {track: (times, values)}} of the replay at 10 frames per second."""
+    animations = umsgpack.unpackb(replay(run, 10.0).commands()[-1])["animations"]
+    return {
+        item["path"].removeprefix("/meshcat/"): {
+            track["name"]: tuple(np.array([key[part] for key in track["keys"]]) for part in ("time", "value"))
+            for track in item["clip"]["tracks"]
+        }
+        for item in animations
+    }
+
+
+def at(track, t):
+    times, values = track
+    return np.array([np.interp(t, times, column) for column in values.T])
+
+
+def test_links_are_where_the_robot_has_them(run, tracks):
+    for k in (0, 140, len(run) - 1):
+        for link in ("BODY", "RLEG_LINK5", "LARM_LINK3"):
+            expected = run.robot.frame_pose(run.q[k], link)[:3, 3]
+            assert at(tracks[f"robot/{link}"][".position"], run.t[k]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_arrows_carry_the_weight_of_the_robot(run, tracks):
+    feet = ("left_sole", "right_sole")
+    lengths = [at(tracks[f"forces/{foot}/shaft"][".scale"], 0)[2] for foot in feet]
+    # standing still at the start: the two forces are the weight, but for what they push against each other
+    assert sum(lengths) == pytest.approx(run.robot.mass * 9.81 * NEWTON, rel=0.02)
+    for foot in feet:
+        place = at(tracks[f"forces/{foot}/shaft"][".position"], 0)
+        assert place[2] == pytest.approx(0.0, abs=1e-4)
+        assert at(tracks[f"forces/{foot}/head"][".position"], 0)[2] > 0.2
+
+
+def test_the_page_needs_no_network_and_names_every_phase(run):
+    text = replay_page(run)
+    assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", text)
+    for _, _, name in phase_bands(run):
+        assert f'"{name}"' in text
+
+
+def test_bands_cover_the_run_without_gaps(run):
+    bands = phase_bands(run)
+    assert bands[0][0] == 0.0
+    assert bands[-1][1] == pytest.approx(run.t[-1] - run.t[0])
+    assert all(end == begin for (_, end, _), (begin, _, _) in pairwise(bands))
+
+
+def test_a_title_cannot_break_out_of_the_page():
+    text = page(Drawing(), "</script><script>alert(1)</script>", [(0.0, 1.0, "</script><b>")], 1.0)
+    assert "<script>alert(1)" not in text
+    assert "<b>" not in text
+
+
+def test_a_loaded_run_gives_the_same_page(run, tmp_path):
+    run.save(tmp_path / "run.npz")
+    loaded = load_run(tmp_path / "run.npz")
+    # meshcat names its objects at random
+    anonymous = [re.sub(rb"[0-9a-f-]{36}", b"", command) for command in replay(loaded, 10.0).commands()]
+    assert anonymous == [re.sub(rb"[0-9a-f-]{36}", b"", command) for command in replay(run, 10.0).commands()]
+
+
+def test_every_plot_is_drawn_and_labelled(run, tmp_path):
+    paths = save_plots(run, tmp_path / "plots")
+    assert [path.stem for path in paths] == list(FIGURES)
+    for path, plot in zip(paths, FIGURES.values(), strict=True):
+        assert np.ptp(imread(path)[..., :3]) > 0.5
+        axes = plot(run).axes
+        assert all(a.get_ylabel() for a in axes)
+        assert "time" in axes[-1].get_xlabel()
+        assert any(line.get_label()[0] != "_" for a in axes for line in a.get_lines())

@@ -1,8 +1,13 @@
-"""Closed loop of one task on a robot whose accelerations are free."""
+"""Closed loops: of one task on a robot whose accelerations are free, and of the whole-body program."""
+
+from types import SimpleNamespace
 
 import numpy as np
 
 from mcplan.model.terms import Terms
+from mcplan.qp import QPSettings, WholeBodyQP
+from mcplan.qp.compile import compile_problem
+from tests.qp.conftest import FRAMES
 
 
 def follow(robot, task, q, v, seconds, dt=1e-3, before=lambda t: None):
@@ -34,3 +39,23 @@ def rate(robot, terms, q, v, value, dt=1e-5):
         out.append(np.array(value(terms)))
     terms.update(q, v)
     return (out[0] - out[1]) / (2 * dt)
+
+
+def ticks(state, contacts, tasks, count, limits=(), before=lambda terms: None, dt=1e-3):
+    """Solve the compiled program tick by tick and integrate; yield what each tick found, at its state."""
+    q, v, terms = state.q.copy(), state.v.copy(), Terms(state.robot, FRAMES)
+    terms.update(q, v)
+    qp = WholeBodyQP(state.robot, contacts, tasks, QPSettings(dt=dt), limits=limits)
+    compiled = compile_problem(qp.problem)
+    for _ in range(count):
+        terms.update(q, v)
+        before(terms)
+        qp.update(terms, contacts, tasks, limits=limits)
+        compiled.load()
+        assert compiled.solve() == "optimal"
+        f = compiled.value(qp.force)
+        unknowns = {c.patch: f[place] for c, place in zip(qp.contacts, qp.structure.slices(), strict=True)}
+        wrenches = {c.patch: c.wrench_map(terms) @ unknowns[c.patch] for c in contacts}
+        yield SimpleNamespace(q=q, v=v, terms=terms, unknowns=unknowns, wrenches=wrenches, fallbacks=compiled.fallbacks)
+        v = v + dt * compiled.value(qp.vd)
+        q = state.robot.integrate(q, v, dt)

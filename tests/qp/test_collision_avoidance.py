@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from mcplan.errors import InputError
-from mcplan.model.terms import Terms
-from mcplan.qp import CollisionAvoidance, ContactConstraint, LinkPoseTask, QPSettings, WholeBodyQP
-from mcplan.qp.compile import compile_problem
-from tests.qp.closed_loop import rate
-from tests.qp.conftest import FRAMES, contact_at, random_state, standing_tasks
+from mcplan.qp import CollisionAvoidance, ContactConstraint, LinkPoseTask, WholeBodyQP
+from tests.qp.closed_loop import rate, ticks
+from tests.qp.conftest import contact_at, random_state, standing_tasks
 
 
 @dataclass
@@ -56,7 +54,7 @@ def soles(state):
 
 
 def reach(state, target):
-    """Run the whole-body program while the left hand is drawn to a target; yield the distances of a pair."""
+    """The tasks of a controller that draws the left hand to a target."""
     task = LinkPoseTask("left_hand", orientation=False, weight=300.0, kp=60.0)
     task.p = np.array(target)
     return [*standing_tasks(state), task]
@@ -77,34 +75,25 @@ def test_gradients_of_the_pairs_used_here_are_right(standing, seed):
 @pytest.mark.parametrize("case", ["spheres", "plane"])
 def test_a_hand_drawn_into_an_obstacle_stops_before_it(standing, case):
     """Closed loop on HRP-2: without the rows the hand goes through; with them the distance stays at least safe."""
-    robot, hand = standing.robot, standing.terms.frame("left_hand").p.copy()
+    hand = standing.terms.frame("left_hand").p.copy()
     pair = (
         Spheres("left_hand", "right_hand", 0.12)
         if case == "spheres"
         else SphereAndPlane("left_hand", np.array([-1.0, 0, 0]), -(hand[0] + 0.10), 0.05)
     )
-    target = standing.terms.frame("right_hand").p if case == "spheres" else hand + [0.2, 0, 0]
+    target = standing.terms.frame("right_hand").p if case == "spheres" else hand + np.array([0.2, 0, 0])
     least = {}
     for protected in (True, False):
-        avoidance = CollisionAvoidance(3, safe=0.02)
-        q, v, terms = standing.q.copy(), standing.v.copy(), Terms(robot, FRAMES)
-        terms.update(q, v)
-        contacts, tasks = soles(standing), reach(standing, target)
-        qp = WholeBodyQP(robot, contacts, tasks, QPSettings(), limits=[avoidance])
-        compiled = compile_problem(qp.problem)
-        distances = []
-        for k in range(500):
-            terms.update(q, v)
+        avoidance, distances = CollisionAvoidance(3, safe=0.02), []
+
+        def measure(terms, avoidance=avoidance, distances=distances, protected=protected):
             distances.append(give(avoidance, terms, [pair])[0])
             if not protected:
-                avoidance.set_pairs([], np.zeros((0, robot.nv)))
-            qp.update(terms, contacts, tasks, limits=[avoidance])
-            compiled.load()
-            assert compiled.solve() == "optimal", k
-            v = v + 1e-3 * compiled.value(qp.vd)
-            q = robot.integrate(q, v, 1e-3)
+                avoidance.set_pairs([], np.zeros((0, standing.robot.nv)))
+
+        for tick in ticks(standing, soles(standing), reach(standing, target), 500, [avoidance], measure):
+            assert tick.fallbacks == 0
         least[protected] = min(distances)
-    assert compiled.fallbacks == 0
     # the rows hold the rate of d to first order in dt, so the stop is safe up to dt times the speed
     assert 0.02 - 5e-4 < least[True] < 0.03
     assert least[False] < 0.0

@@ -52,6 +52,10 @@ class ContactConstraint:
     the forces of its points along the contact's axes ``(t1, t2, n)``; those of a grasp its wrench in patch axes
     along the rows of ``S``.
 
+    A direction that ``S`` leaves free carries no force: a foot with ``slide: [x]`` slides without friction along x (the
+    forces of its points cancel there; a rail, a roller), while the cone of each point holds across it; a grasp with
+    ``hinge: y`` bears no moment about y.
+
     Parameters
     ----------
     contact : resolved contact of the scene.

@@ -157,8 +157,11 @@ class Robot:
         """Return the generalized force (nv,) ``M vd + h``."""
         return self._call(inverse_dynamics, batch.inverse_dynamics, (self.nv,), q=q, v=v, vd=vd)
 
-    def forward_dynamics(self, q, v, force) -> np.ndarray:
-        """Return ``vd = M^-1 (force - h)`` (nv,) under a generalized force (nv,), which includes one on the base."""
+    def forward_dynamics(self, q, v, tau) -> np.ndarray:
+        """Return ``vd = M^-1 (S' tau - h)`` (nv,) under joint torques (n,).
+
+        ``tau`` may also be a generalized force (nv,), which has a part on the base.
+        """
 
         def one(tree, q, v, force, work, out):
             forward_dynamics(tree, q, v, force, work, np.empty((self.nv, self.nv)), out)
@@ -166,7 +169,7 @@ class Robot:
         def many(tree, q, v, force, work, out):
             batch.forward_dynamics(tree, q, v, force, work, np.empty((len(work), self.nv, self.nv)), out)
 
-        return self._call(one, many, (self.nv,), q=q, v=v, force=force)
+        return self._call(one, many, (self.nv,), q=q, v=v, tau=self._generalized(tau))
 
     def com(self, q) -> np.ndarray:
         """Return the centre of mass (3,) in the world, m."""
@@ -268,6 +271,13 @@ class Robot:
         spread = [array if array.ndim == 2 else np.tile(array, (size, 1)) for array in arrays]
         many(self.tree, *spread, self._workspaces(), out)
         return out
+
+    def _generalized(self, tau) -> np.ndarray:
+        """Return the generalized force of joint torques; anything but torques is returned as it is."""
+        array = np.asarray(tau)
+        if array.ndim in (1, 2) and array.shape[-1] == self.n:
+            return np.concatenate([np.zeros((*array.shape[:-1], 6)), array], axis=-1)
+        return array
 
     def _checked(self, name: str, value) -> np.ndarray:
         is_q = name.startswith("q")

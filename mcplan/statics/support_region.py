@@ -126,6 +126,8 @@ def support_region(
     columns[6:, :2] = columns[6:, 2:] = np.eye(2) / (2.0 * REACH)
     rhs = np.array([0.0, 0.0, 1.0, -REACH, REACH, 0.0, 1.0, 1.0])
     program = StaticProgram(forces, np.vstack([rows, np.zeros((2, forces.size))]), columns, rhs, exact)
+    if exact and not program.feasible:  # not with the first rays; those that the true cones add may do
+        program = _with_rays_of_cones(forces, rows, columns, rhs)
     if not program.feasible:
         return _region([], True)
 
@@ -154,6 +156,16 @@ def support_region(
         polygon = _distinct(polygon)
     bounded = all(np.abs(p - reference[:2]).max() < REACH - 1e-6 for p in polygon)
     return _region(polygon, bounded)
+
+
+def _with_rays_of_cones(forces: ContactForces, rows: np.ndarray, columns: np.ndarray, rhs: np.ndarray) -> StaticProgram:
+    """Return the program with the rays by which the six missing forces and moments, taken as variables, vanish."""
+    missing = np.zeros((len(rhs), 12))
+    missing[:6] = np.hstack([np.eye(6), -np.eye(6)])
+    all_rows = np.vstack([rows, np.zeros((2, forces.size))])
+    elastic = StaticProgram(forces, all_rows, np.hstack([columns, missing]), rhs, exact=True)
+    elastic.minimise(np.append(np.zeros(columns.shape[1]), np.ones(12)))
+    return elastic.without(slice(columns.shape[1], columns.shape[1] + 12))
 
 
 def moments_about(map_: np.ndarray, point: np.ndarray) -> np.ndarray:

@@ -172,3 +172,13 @@ def test_a_robot_can_be_pickled(robots):
     np.testing.assert_array_equal(copy.mass_matrix(q), robot.mass_matrix(q))
     assert not copy.tree.joint.flags.writeable
     assert copy.digest == robot.digest
+
+
+def test_joint_torques_are_a_generalized_force_without_a_part_on_the_base(robots):
+    rng = np.random.default_rng(5)
+    for robot in robots.values():
+        q, v, tau = robot.random_configuration(5), rng.standard_normal(robot.nv), rng.standard_normal(robot.n)
+        whole = np.concatenate([np.zeros(6), tau])
+        assert np.array_equal(robot.forward_dynamics(q, v, tau), robot.forward_dynamics(q, v, whole))
+        batch = robot.forward_dynamics(np.tile(q, (3, 1)), v, np.tile(tau, (3, 1)))
+        assert np.allclose(batch, robot.forward_dynamics(q, v, tau), rtol=1e-12)

@@ -8,7 +8,7 @@ import numpy as np
 
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
-from mcplan.model.robot_file import bundled_robots, load_robot
+from mcplan.model.robot_file import bundled_robots, is_robot_file, load_robot
 from mcplan.planning import is_plan_file, read_plan
 from mcplan.scene import Scenario, StanceItem, bundled_scenarios, load_scenario
 
@@ -37,11 +37,13 @@ def describe(name: str) -> Description:
     InputError
         When it is none of these, or has mistakes.
     """
-    if name in bundled_robots() or name.endswith((".urdf", "robot.yaml")):
+    if name in bundled_robots():
         return describe_robot(load_robot(name))
     if name not in bundled_scenarios() and not Path(name).exists():
         known = ", ".join([*bundled_robots(), *bundled_scenarios()])
         raise InputError(f"{name}: no such file, and not one of the bundled robots and scenarios: {known}")
+    if Path(name).suffix.lower() in (".urdf", ".xml") or (Path(name).exists() and is_robot_file(name)):
+        return describe_robot(load_robot(name))
     if is_plan_file(name):
         plan = read_plan(name)
         description = describe_scenario(plan.scenario)

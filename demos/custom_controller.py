@@ -1,4 +1,6 @@
-"""A controller of your own: terms in CVXPY join the whole-body program, and the compiled whole runs at control rate.
+"""A controller of one's own: terms in CVXPY join the whole-body program, and the compiled whole runs at control rate.
+
+    python demos/custom_controller.py
 
 HRP-2 leans on a table and sways. The added terms keep its angular momentum small and its left hand's force at 20 N.
 """
@@ -15,60 +17,61 @@ from mcplan.qp.compile import compile_problem
 
 DT, TICKS, FORCE = 1e-3, 2000, 20.0
 
-# The posture: that of the bundled scenario, with the other hand.
-soles = [
-    {"patch": "left_sole", "surface": "floor", "x": 0.01, "y": 0.095, "yaw": 0},
-    {"patch": "right_sole", "surface": "floor", "x": 0.01, "y": -0.095, "yaw": 0},
+SOLES = [
+    {"patch": f"{side}_sole", "surface": "floor", "x": 0.01, "y": y} for side, y in (("left", 0.095), ("right", -0.095))
 ]
-hand = {"patch": "left_hand", "surface": "table", "x": 0.05, "y": 0.28}
-lean = [{"contacts": soles}, {"add": hand}, {"com": [0.05, 0.0, 0.80]}]
-scenario = mc.load_scenario("table_hand", {"stances": lean})
-robot, stance = scenario.robot, mc.plan(scenario).stances[-1]
-
-# Its contacts and tasks.
-contacts = [ContactConstraint(contact) for contact in stance.contacts]
-com, trunk = ComTask(), LinkPoseTask("BODY", position=False, weight=5.0, kp=100.0)
-tasks = [com, trunk, PostureTask(stance.q[7:])]
-terms = Terms(robot, ["left_sole", "right_sole", "left_hand", "BODY"])
-terms.update(stance.q, np.zeros(robot.nv))
-rest, trunk.R = terms.com.copy(), terms.frame("BODY").R.copy()
-
-# What is added: |A vd - b|² with the momentum's angular rows, and the normal force of the hand.
-momentum = cp.Parameter((3, robot.nv), name="momentum")
-momentum_rate = cp.Parameter(3, name="momentum_rate")
+HAND = {"patch": "left_hand", "surface": "table", "x": 0.05, "y": 0.28}
+LEAN = [{"contacts": SOLES}, {"add": HAND}, {"com": [0.05, 0.0, 0.80]}]
 
 
-def extra(qp: WholeBodyQP):
-    """Return terms of the cost, and constraints."""
-    normal = cp.sum(qp.force_of("left_hand")[2::3])
-    return [cp.sum_squares(momentum @ qp.vd - momentum_rate), cp.square(normal - FORCE)], []
+def main() -> None:
+    # the posture and the contacts: those of the bundled scenario, with the other hand
+    scenario = mc.load_scenario("table_hand", {"stances": LEAN})
+    robot, stance = scenario.robot, mc.plan(scenario).stances[-1]
+    contacts = [ContactConstraint(contact) for contact in stance.contacts]
+    hand = contacts[-1]
+
+    com, trunk = ComTask(), LinkPoseTask("BODY", position=False, weight=5.0, kp=100.0)
+    tasks = [com, trunk, PostureTask(stance.q[7:])]
+    terms = Terms(robot, ["left_sole", "right_sole", "left_hand", "BODY"])
+    terms.update(stance.q, np.zeros(robot.nv))
+    rest, trunk.R = terms.com.copy(), terms.frame("BODY").R.copy()
+
+    # what is added: |A vd - b|² with the angular rows of the momentum, and the normal force of the hand
+    A, b = cp.Parameter((3, robot.nv), name="momentum_matrix"), cp.Parameter(3, name="momentum_rate")
+
+    def extra(qp: WholeBodyQP):
+        normal = cp.sum(qp.force_of("left_hand")[2::3])
+        return [cp.sum_squares(A @ qp.vd - b), cp.square(normal - FORCE)], []
+
+    qp = WholeBodyQP(robot, contacts, tasks, extra=extra)
+    compiled = compile_problem(qp.problem)
+    data = compiled.share()  # name -> the array that the compiled program reads
+    qp.data.update({name: data[name] for name in qp.data})
+
+    q, v = stance.q, np.zeros(robot.nv)
+    seconds, forces, momenta = [], [], []
+    for k in range(TICKS):
+        phase = np.pi * k * DT
+        com.position = rest + np.array([0.0, 0.02 * np.sin(phase), 0.0])
+        com.velocity = np.array([0.0, 0.02 * np.pi * np.cos(phase), 0.0])
+        start = time.perf_counter()
+        terms.update(q, v)
+        data["momentum_matrix"][:] = terms.momentum_matrix[3:]
+        data["momentum_rate"][:] = -5.0 * terms.momentum[3:] - terms.momentum_bias[3:]
+        qp.update(terms, contacts, tasks)
+        if compiled.solve() != cp.OPTIMAL:
+            raise SystemExit(f"tick {k}: {compiled.status}")
+        seconds.append(time.perf_counter() - start)
+        wrench = hand.wrench_map(terms) @ qp.force_of("left_hand").value
+        forces.append(float(hand.contact.normal @ wrench[:3]))
+        momenta.append(float(np.linalg.norm(terms.momentum[3:])))
+        v = v + DT * qp.vd.value
+        q = robot.integrate(q, v, DT)
+
+    print(f"swayed by 2 cm for {TICKS * DT:g} s, angular momentum at most {max(momenta):.2f} N m s")
+    print(f"tick {1e3 * np.median(seconds):.2f} ms; left hand {min(forces):.2f} to {max(forces):.2f} N of {FORCE:g} N")
 
 
-qp = WholeBodyQP(robot, contacts, tasks, extra=extra)
-compiled = compile_problem(qp.problem)
-data = compiled.share()  # name -> the array that the compiled program reads
-qp.data.update({name: data[name] for name in qp.data})
-
-q, v = stance.q, np.zeros(robot.nv)
-ticks, forces, momenta = [], [], []
-normal = contacts[-1].axes[:, 2]
-for k in range(TICKS):
-    phase = 2 * np.pi * 0.5 * k * DT
-    com.position = rest + np.array([0.0, 0.02 * np.sin(phase), 0.0])
-    com.velocity = np.array([0.0, 0.02 * np.pi * np.cos(phase), 0.0])
-    start = time.perf_counter()
-    terms.update(q, v)
-    data["momentum"][:] = terms.momentum_matrix[3:]
-    data["momentum_rate"][:] = -5.0 * terms.momentum[3:] - terms.momentum_bias[3:]
-    qp.update(terms, contacts, tasks)
-    if compiled.solve() != cp.OPTIMAL:
-        raise SystemExit(f"tick {k}: {compiled.status}")
-    ticks.append(time.perf_counter() - start)
-    wrench = contacts[-1].wrench_map(terms) @ qp.force_of("left_hand").value
-    forces.append(float(normal @ wrench[:3]))
-    momenta.append(float(np.linalg.norm(terms.momentum[3:])))
-    v = v + DT * qp.vd.value
-    q = robot.integrate(q, v, DT)
-
-print(f"angular momentum at most {max(momenta):.2f} N m s in {TICKS * DT:g} s of swaying by 2 cm")
-print(f"tick {1e3 * np.median(ticks):.2f} ms; left hand {min(forces):.2f} to {max(forces):.2f} N, wanted {FORCE:g} N")
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Every demo runs as a script, without arguments and without a display, and its last line is its answer."""
+
+import functools
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DEMOS = sorted((ROOT / "demos").glob("*.py"))
+
+
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """What a demo prints; each runs once."""
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg", "OPENBLAS_NUM_THREADS": "1"}
+    environment.pop("DISPLAY", None)
+
+    @functools.cache
+    def run(path: Path) -> str:
+        done = subprocess.run(
+            [sys.executable, str(path)],
+            cwd=tmp_path_factory.mktemp(path.stem),
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.mark.parametrize("path", DEMOS, ids=[path.stem for path in DEMOS])
+def test_demo_runs_and_prints_its_answer(path, printed):
+    assert re.search(r"\d|True|False", printed(path).strip().splitlines()[-1])
+
+
+def test_custom_controller_holds_the_force_that_it_was_asked_for(printed):
+    found = re.search(r"left hand (\S+) to (\S+) N of 20 N", printed(ROOT / "demos" / "custom_controller.py"))
+    assert found
+    assert all(abs(float(force) - 20.0) < 0.2 for force in found.groups())
+
+
+def test_there_are_demos():
+    assert len(DEMOS) >= 4
+
+
+@pytest.mark.parametrize("path", DEMOS, ids=[path.stem for path in DEMOS])
+def test_demo_says_its_idea_first_and_stays_short(path):
+    lines = path.read_text().splitlines()
+    assert re.match(r'"""[A-Z].*[.?]$', lines[0]), lines[0]
+    assert 25 <= len(lines) <= 100

@@ -48,6 +48,14 @@ def jit_algebra(function):
     return _compile(function, fastmath={"reassoc", "contract"})
 
 
+def jit_inline(function):
+    """Compile small algebra that is called with many arrays, and copy it into its callers.
+
+    Each array is seven words to pass: a call with two or three packed models costs more than a short body.
+    """
+    return _compile(function, fastmath={"reassoc", "contract"}, forceinline=True)
+
+
 def jit_parallel(function):
     """Compile a kernel whose outer ``prange`` runs over independent items of 20 µs or more."""
     return _compile(function, parallel=True)

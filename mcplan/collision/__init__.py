@@ -1,0 +1,1 @@
+"""Distances between a robot's links and what is around them."""

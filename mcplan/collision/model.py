@@ -1,0 +1,219 @@
+"""CollisionModel: signed distances between a robot's links and what is around them, at one configuration at a time."""
+
+from collections.abc import Iterable, Mapping
+from threading import local
+
+import numpy as np
+
+from mcplan.collision.distances import ALLOWED_PENETRATION, ConstraintRows, Distance, Distances, Pair
+from mcplan.collision.pairs import link_solids, new_scratch, self_pairs
+from mcplan.collision.shape import Solid, bar_solid, frozen, pack, slab, solid
+from mcplan.core.distance import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
+from mcplan.core.distance_pairs import fill_distance_rows, fill_distances, find_smallest
+from mcplan.core.distance_shape import Shapes
+from mcplan.errors import InputError
+from mcplan.model.robot import Robot
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
+
+Touch = Contact | tuple[str, str]
+"""A contact, or a link and what it may touch, by name."""
+
+
+class CollisionModel:
+    """Every shape of a robot that collides, every solid of its environment, and the pairs that could meet.
+
+    Links collide with each other unless they are neighbours, ignored by the robot, or touch in every configuration; and
+    with every obstacle, bar, object and slab below a surface. A mesh stands for its convex hull. Nothing is kept
+    between calls, so that the same question always has the same answer.
+
+    Parameters
+    ----------
+    robot : Robot
+    environment : nothing but the robot itself by default
+
+    Attributes
+    ----------
+    pairs : names of the pairs of shapes, in the order of every answer
+    """
+
+    def __init__(self, robot: Robot, environment: Environment | None = None):
+        self.robot = robot
+        environment = environment or Environment()
+        links, solids, bodies = link_solids(robot)
+        around = dict(_around(environment))
+        self._owner = {s.name: thing.name for thing in environment.objects for s in thing.surfaces}
+        self._place = {name: len(links) + i for i, name in enumerate(around)}
+        self._initial = {thing.name: (thing.R, thing.p) for thing in environment.objects}
+        self._bodies = {link: robot.frame(link)[0] for link in robot.link_names}
+        names = [*links, *around]
+        self._shapes = pack([*solids, *around.values()], [*bodies, *[-1] * len(around)])
+        outside = [(i, j) for i in range(len(links)) for j in range(len(links), len(names))]
+        indices = np.concatenate([self_pairs(robot), np.array(outside, np.int64).reshape(-1, 2)])
+        self._indices = frozen(indices)
+        self.pairs = tuple(Pair(names[i], names[j]) for i, j in indices)
+        self._touching = tuple(pair._replace(in_contact=True) for pair in self.pairs)
+        self._of_names: dict[frozenset[str], list[int]] = {}
+        self._of_support: dict[tuple[int, str], list[int]] = {}
+        for p, (i, j) in enumerate(indices):
+            self._of_names.setdefault(frozenset((names[i], names[j])), []).append(p)
+            if j >= len(links):
+                self._of_support.setdefault((bodies[i], names[j]), []).append(p)
+        self._scratch = local()
+
+    def distances(
+        self, q, margin: float = 0.1, contacts: Iterable[Touch] = (), objects: Mapping | None = None
+    ) -> Distances:
+        """Return every pair nearer than ``margin``.
+
+        Parameters
+        ----------
+        q : (nq,)
+        margin : m
+        contacts : contacts, or pairs (link, name), whose ``Pair.in_contact`` is to be set
+        objects : pose (R, p) of objects by name, where they are not at their initial one
+        """
+        touching = self._pairs_of(contacts)
+        margins = np.full(len(self.pairs), float(margin))
+        space, found, values, _ = self._space()
+        q = self._checked(q)
+        count = fill_distances(self.robot.tree, self._at(objects), self._indices, margins, q, space, found, values)
+        return self._distances(q, found[:count], values[:count], touching)
+
+    def smallest(
+        self,
+        q,
+        ignore: Iterable[tuple[str, str]] = (),
+        contacts: Iterable[Touch] = (),
+        objects: Mapping | None = None,
+    ) -> Distance | None:
+        """Return the pair of least distance, or None when there is none.
+
+        A link in contact and its support count only once they overlap by more than ``ALLOWED_PENETRATION``.
+
+        Parameters
+        ----------
+        q : (nq,)
+        ignore : pairs of names to leave out
+        contacts : contacts, or pairs (link, name), that are allowed
+        objects : pose (R, p) of objects by name, where they are not at their initial one
+        """
+        margins = np.full(len(self.pairs), np.inf)
+        touching = self._pairs_of(contacts)
+        margins[list(touching)] = -ALLOWED_PENETRATION
+        for a, b in ignore:
+            margins[self._named(a, b)] = -np.inf
+        space, found, values, _ = self._space()
+        q = self._checked(q)
+        count = find_smallest(self.robot.tree, self._at(objects), self._indices, margins, q, space, found, values)
+        return self._distances(q, found[:count], values[:count], touching)[0] if count else None
+
+    def constraint_rows(
+        self,
+        q,
+        margin: float,
+        contacts: Iterable[Touch] = (),
+        clearance: float = 0.0,
+        objects: Mapping | None = None,
+    ) -> ConstraintRows:
+        """Return what keeps pairs apart to first order, for every pair nearer than ``margin``.
+
+        ``d(distance)/dt = row v`` with ``row = n' (J_a - J_b)``, n from b to a, J at the nearest points.
+
+        Parameters
+        ----------
+        q : (nq,)
+        margin : m
+        contacts : contacts, or pairs (link, name): allowed to overlap by ``ALLOWED_PENETRATION``, without a clearance
+        clearance : distance that all other pairs are to keep, m
+        objects : pose (R, p) of objects by name, where they are not at their initial one
+        """
+        touching = self._pairs_of(contacts)
+        margins = np.full(len(self.pairs), float(margin))
+        space, found, values, rows = self._space()
+        q = self._checked(q)
+        count = fill_distance_rows(
+            self.robot.tree, self._at(objects), self._indices, margins, q, space, found, values, rows
+        )
+        least = np.array([-ALLOWED_PENETRATION if p in touching else clearance for p in found[:count]])
+        pairs = tuple(self._touching[p] if p in touching else self.pairs[p] for p in found[:count])
+        return ConstraintRows(values[:count, DISTANCE] - least, rows[:count].copy(), pairs)
+
+    def _pairs_of(self, contacts: Iterable[Touch]) -> set[int]:
+        """Pairs of any link that is rigidly connected to one in contact, with its support."""
+        found: set[int] = set()
+        for contact in contacts:
+            if isinstance(contact, Contact):
+                link, support = self.robot.patches[contact.patch].link, contact.support
+            else:
+                link, support = contact
+            support = self._owner.get(support, support)
+            if link not in self._bodies or support not in self._place:
+                self._named(link, support)
+            found.update(self._of_support.get((self._bodies[link], support), ()))
+        return found
+
+    def _named(self, a: str, b: str) -> list[int]:
+        for name in (a, b):
+            if name not in self._bodies and name not in self._place:
+                raise InputError(f"there is no link or thing `{name}` that could collide")
+        return self._of_names.get(frozenset((a, b)), [])
+
+    def _at(self, objects: Mapping | None) -> Shapes:
+        """Return the shapes with objects at the poses given."""
+        if not objects:
+            return self._shapes
+        offset = self._shapes.offset.copy()
+        for name, (R, p) in objects.items():
+            if name not in self._initial:
+                raise InputError(f"there is no object `{name}`; there are: {', '.join(self._initial) or 'none'}")
+            # the shape's frame may lie off the object's: by as much as at the initial pose
+            i = self._place[name]
+            R0, p0 = self._initial[name]
+            turn = np.asarray(R, float) @ R0.T
+            offset[i, 9:] = np.asarray(p, float) + turn @ (offset[i, 9:] - p0)
+            offset[i, :9] = (turn @ offset[i, :9].reshape(3, 3)).ravel()
+        return self._shapes._replace(offset=frozen(offset))
+
+    def _distances(self, q: np.ndarray, found: np.ndarray, values: np.ndarray, touching: set[int]) -> Distances:
+        pairs = tuple(self._touching[p] if p in touching else self.pairs[p] for p in found)
+        base = q[:3]
+        return Distances(
+            pairs,
+            values[:, DISTANCE].copy(),
+            values[:, NORMAL:POINT_A].copy(),
+            values[:, POINT_A:POINT_B] + base,
+            values[:, POINT_B:PAIR_SIZE] + base,
+        )
+
+    def _checked(self, q) -> np.ndarray:
+        q = np.ascontiguousarray(q, dtype=float)
+        if q.shape != (self.robot.nq,):
+            raise InputError(f"q has the shape {q.shape}; expected ({self.robot.nq},)")
+        if not np.isfinite(q).all():
+            raise InputError(f"q[{int(np.argmin(np.isfinite(q)))}] is not finite")
+        return q if q.flags.writeable else q.copy()
+
+    def _space(self):
+        """Scratch space and outputs of this thread."""
+        if not hasattr(self._scratch, "space"):
+            count, nv = max(len(self.pairs), 2), len(self.robot.tree.armature)
+            self._scratch.space = (
+                new_scratch(self.robot, len(self._shapes.index), count),
+                np.zeros(count, np.int64),
+                np.zeros((count, PAIR_SIZE)),
+                np.zeros((count, nv)),
+            )
+        return self._scratch.space
+
+
+def _around(environment: Environment) -> Iterable[tuple[str, Solid]]:
+    """Yield name and solid of everything in the environment; an object's surfaces are sides of its own solid."""
+    for surface in environment.surfaces:
+        yield surface.name, slab(surface)
+    for bar in environment.bars:
+        yield bar.name, bar_solid(bar)
+    for obstacle in environment.obstacles:
+        yield obstacle.name, solid(obstacle.shape, obstacle.R, obstacle.p)
+    for thing in environment.objects:
+        yield thing.name, solid(thing.shape, thing.R, thing.p)

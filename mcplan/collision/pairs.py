@@ -1,0 +1,98 @@
+"""Which links of a robot may collide with each other: not neighbours, not ignored ones, not those that always touch."""
+
+from functools import lru_cache
+
+import numpy as np
+
+from mcplan.collision.shape import Solid, frozen, pack, solid
+from mcplan.core.distance_pairs import Scratch, fill_distances
+from mcplan.core.distance_shape import scratch
+from mcplan.core.tree import PARENT, workspace
+from mcplan.model.robot import Robot
+
+SAMPLES = 300
+"""Random configurations in which a pair must touch, without exception, to count as always touching."""
+
+
+def link_solids(robot: Robot) -> tuple[list[str], list[Solid], list[int]]:
+    """Return the shapes of all links that collide: link, shape in the body's frame, body."""
+    links, solids, bodies = [], [], []
+    for link, geometries in robot.geometry.items():
+        body, offset = robot.frame(link)
+        R, p = offset[:9].reshape(3, 3), offset[9:]
+        for geometry in geometries:
+            if geometry.role != "visual":
+                links.append(link)
+                bodies.append(body)
+                solids.append(solid(geometry.shape, R @ geometry.R, R @ geometry.p + p))
+    return links, solids, bodies
+
+
+def candidate_pairs(robot: Robot) -> np.ndarray:
+    """Return pairs (P,2) of the shapes of ``link_solids`` on links that a joint or more than one keeps apart.
+
+    Left out are links of one body, links that one joint connects (fixed and locked joints do not count as joints), and
+    the pairs that the robot ignores.
+    """
+    links, _, bodies = link_solids(robot)
+    parent = robot.tree.topology[:, PARENT]
+    found = []
+    for i in range(len(links)):
+        for j in range(i + 1, len(links)):
+            a, b = bodies[i], bodies[j]
+            if a == b or parent[a] == b or parent[b] == a or frozenset((links[i], links[j])) in robot.collision_ignore:
+                continue
+            found.append((i, j))
+    return np.array(found, np.int64).reshape(-1, 2)
+
+
+def always_touching(robot: Robot) -> frozenset[frozenset[str]]:
+    """Return the pairs of links, among the candidates, that touch in every one of ``SAMPLES`` random configurations."""
+    return _always_touching(_ByDigest(robot))
+
+
+class _ByDigest:
+    """A robot that equals another one of the same files."""
+
+    def __init__(self, robot: Robot):
+        self.robot = robot
+        self.key = robot.digest or id(robot)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByDigest) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+@lru_cache(maxsize=32)
+def _always_touching(key: _ByDigest) -> frozenset[frozenset[str]]:
+    robot = key.robot
+    links, solids, bodies = link_solids(robot)
+    pairs = candidate_pairs(robot)
+    names = [frozenset((links[i], links[j])) for i, j in pairs]
+    touching = set(names)
+    shapes, space = pack(solids, bodies), new_scratch(robot, len(solids), len(pairs))
+    margins, found, values = np.zeros(len(pairs)), np.zeros(len(pairs), np.int64), np.zeros((len(pairs), 10))
+    random = np.random.default_rng(0)
+    for _ in range(SAMPLES):
+        if not touching:
+            break
+        q = robot.random_configuration(random)
+        count = fill_distances(robot.tree, shapes, frozen(pairs), margins, q, space, found, values)
+        touching &= {names[p] for p in found[:count]}
+    return frozenset(touching)
+
+
+def self_pairs(robot: Robot) -> np.ndarray:
+    """Return the pairs (P,2) of the shapes of ``link_solids`` that are worth a look."""
+    links, _, _ = link_solids(robot)
+    always = always_touching(robot)
+    pairs = candidate_pairs(robot)
+    kept = [frozenset((links[i], links[j])) not in always for i, j in pairs]
+    return pairs[np.array(kept, bool)]
+
+
+def new_scratch(robot: Robot, shapes: int, pairs: int) -> Scratch:
+    """Allocate the scratch space for a robot and numbers of shapes and pairs."""
+    return Scratch(workspace(robot.tree), np.zeros((shapes, 12)), np.zeros(pairs), scratch())

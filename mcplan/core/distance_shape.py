@@ -1,0 +1,118 @@
+"""Convex shapes as the distance kernels see them: a core, rounded by a radius, about the middle of its own frame.
+
+The distance of two rounded shapes is that of their cores less both radii, outside and inside alike. A core is known by
+its support function: the point that lies furthest in a direction.
+
+==========  ============================  =======================
+kind        core                          half sizes
+==========  ============================  =======================
+SPHERE      the origin                    --
+CAPSULE     segment along z               0, 0, half length
+BOX         box                           half edges
+CYLINDER    cylinder along z              radius, radius, half length
+HULL        convex hull of vertices       half extents of the vertices, centred
+PLANE       half-space z <= 0             --
+==========  ============================  =======================
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from mcplan.core.jit import jit_inline
+
+SPHERE, CAPSULE, BOX, CYLINDER, HULL, PLANE = range(6)
+"""Kinds of shape."""
+
+KIND, BODY, FIRST, COUNT = range(4)
+"""Columns of ``Shapes.index``: kind, body that carries the shape (-1: the world), first vertex, number of vertices."""
+
+HALF, RADIUS, BALL = 0, 3, 4
+"""Columns of ``Shapes.size``: half sizes of the core (3), radius around it, radius of the bounding sphere (m)."""
+
+
+class Shapes(NamedTuple):
+    """Packed shapes. All arrays are read-only and C-contiguous."""
+
+    index: np.ndarray  # (S, 4) int64, columns KIND .. COUNT
+    size: np.ndarray  # (S, 5) float64, columns HALF .. BALL
+    offset: np.ndarray  # (S, 12) rotation (row-major) and position in the body or in the world
+    vertices: np.ndarray  # (K, 3) of the hulls, each in its shape's frame
+
+
+RELATIVE, SIMPLEX, POLYTOPE, FACES, HORIZON = 0, 1, 6, 134, 390
+"""First rows of the scratch: pose of shape a in shape b's frame; simplex; vertices, faces and open edges of the
+polytope."""
+
+SCRATCH_SHAPE = (518, 12)
+
+
+def scratch() -> np.ndarray:
+    """Allocate the scratch space of the distance kernels."""
+    return np.zeros(SCRATCH_SHAPE)
+
+
+@jit_inline
+def core_support(shapes, i, x, y, z):
+    """Point (three scalars) of the core of shape i that lies furthest in a direction, both in the shape's frame."""
+    kind = shapes.index[i, KIND]
+    a, b, c = shapes.size[i, HALF], shapes.size[i, HALF + 1], shapes.size[i, HALF + 2]
+    if kind == BOX:
+        return (a if x >= 0.0 else -a), (b if y >= 0.0 else -b), (c if z >= 0.0 else -c)
+    if kind == CYLINDER:
+        length = math.sqrt(x * x + y * y)
+        scale = a / length if length > 0.0 else 0.0
+        return scale * x, scale * y, (c if z >= 0.0 else -c)
+    if kind == HULL:
+        first = shapes.index[i, FIRST]
+        best = first
+        most = -np.inf
+        for k in range(first, first + shapes.index[i, COUNT]):
+            height = x * shapes.vertices[k, 0] + y * shapes.vertices[k, 1] + z * shapes.vertices[k, 2]
+            if height > most:
+                best, most = k, height
+        return shapes.vertices[best, 0], shapes.vertices[best, 1], shapes.vertices[best, 2]
+    return 0.0, 0.0, (c if z >= 0.0 else -c)  # a sphere's half length is 0
+
+
+@jit_inline
+def moved_support(shapes, i, work, x, y, z):
+    """Support of shape i, whose pose in the frame of the direction and of the result is row RELATIVE."""
+    R = work[RELATIVE]
+    px, py, pz = core_support(
+        shapes,
+        i,
+        R[0] * x + R[3] * y + R[6] * z,
+        R[1] * x + R[4] * y + R[7] * z,
+        R[2] * x + R[5] * y + R[8] * z,
+    )
+    return (
+        R[0] * px + R[1] * py + R[2] * pz + R[9],
+        R[3] * px + R[4] * py + R[5] * pz + R[10],
+        R[6] * px + R[7] * py + R[8] * pz + R[11],
+    )
+
+
+@jit_inline
+def difference_support(shapes, a, b, work, row, x, y, z):
+    """Write the support of ``A - B`` (columns 0..2) and its point of A (columns 3..5) into a row of the scratch."""
+    ax, ay, az = moved_support(shapes, a, work, x, y, z)
+    bx, by, bz = core_support(shapes, b, -x, -y, -z)
+    work[row, 0] = ax - bx
+    work[row, 1] = ay - by
+    work[row, 2] = az - bz
+    work[row, 3] = ax
+    work[row, 4] = ay
+    work[row, 5] = az
+
+
+@jit_inline
+def relate(pose, a, b, work):
+    """Write the pose of shape a in shape b's frame into row RELATIVE; ``pose`` (S, 12) holds both in common axes."""
+    x, y, z = pose[a, 9] - pose[b, 9], pose[a, 10] - pose[b, 10], pose[a, 11] - pose[b, 11]
+    for r in range(3):
+        u, v, w = pose[b, r], pose[b, 3 + r], pose[b, 6 + r]
+        for c in range(3):
+            work[RELATIVE, 3 * r + c] = u * pose[a, c] + v * pose[a, 3 + c] + w * pose[a, 6 + c]
+        work[RELATIVE, 9 + r] = u * x + v * y + w * z

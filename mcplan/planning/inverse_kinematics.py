@@ -17,10 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.tree import MASS, PARENT, V
 from mcplan.model.robot import Robot
 from mcplan.planning.contact_error import contact_error
-from mcplan.planning.posture import Posture, PostureProblem, Violation
+from mcplan.planning.effort import effort
+from mcplan.planning.posture import Posture, PostureProblem
+from mcplan.planning.violation import Violation
 from mcplan.qp.dense import solve_dense
 
 MAX_STEPS = 60
@@ -35,9 +36,6 @@ TOLERANCE = 1e-7
 
 STEP_TOLERANCE = 1e-5
 """m, rad: the search ends when a full step is shorter."""
-
-HEAVY = 40.0
-"""Price of moving all of the mass by a joint, against moving none."""
 
 PENALTY = 1e5
 MERIT = 20.0
@@ -148,22 +146,10 @@ def _step(rows: _Rows, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     return np.clip(-0.1 * gradient / size if size > 0.0 else gradient, low, high)
 
 
-def _effort(robot: Robot) -> np.ndarray:
-    """Return the relative price (nv,) of moving each joint: it grows with the mass beyond, so that arms move first."""
-    topology, mass = robot.tree.topology, robot.tree.inertia[:, MASS].copy()
-    price = np.ones(robot.nv)
-    for body in range(len(topology) - 1, 0, -1):
-        share = mass[body] / robot.mass
-        index = topology[body, V]
-        price[index] = max(price[index], 1.0 + HEAVY * share**2)
-        mass[topology[body, PARENT]] += mass[body]
-    return price
-
-
 def _linearise(robot: Robot, problem: PostureProblem, q: np.ndarray, b: np.ndarray | None) -> _Rows:
     weights = problem.weights
     nv = robot.nv
-    W = weights.joints * _effort(robot)
+    W = weights.joints * effort(robot)
     W[:3], W[3:6] = weights.base_position, weights.base_orientation
     away = robot.difference(problem.guide, q)
     cost = 0.5 * float(W @ away**2)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mcplan.planning.violation import Violation
 from mcplan.scene.contact import Contact
 from mcplan.statics.support_region import SupportRegion
 
@@ -63,31 +64,6 @@ class PostureProblem:
     limbs: tuple[FreeLimb, ...] = ()
     joint_margin: float = 0.03
     weights: Weights = field(default_factory=Weights)
-
-
-@dataclass(frozen=True)
-class Violation:
-    """One requirement that a posture misses, and by how much.
-
-    Attributes
-    ----------
-    kind : ``reach`` | ``equilibrium`` | ``com`` | ``clearance``.
-    thing : the patch or joint concerned.
-    amount : m (an angle counts as its radians).
-    """
-
-    kind: str
-    thing: str
-    amount: float
-
-    def __str__(self) -> str:
-        words = {
-            "reach": f"{self.thing} stays {self.amount:.4f} (m, rad) away from its contact",
-            "equilibrium": f"the centre of mass stays {self.amount:.4f} m outside its support region",
-            "com": f"the centre of mass stays {self.amount:.4f} m away from its target",
-            "clearance": f"{self.thing} comes {self.amount:.4f} m too close to a surface",
-        }
-        return words[self.kind]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,260 @@
+"""The dual active-set method for small dense strictly convex quadratic programs.
+
+    minimise  1/2 x' H x + g' x   subject to   low <= A x <= high,   x_low <= x <= x_high
+
+From the unconstrained minimum, one violated constraint after the other enters the active set; the multipliers of those
+that are in it stay non-negative on the way, and one that would change its sign leaves. With ``H = L L'`` and the active
+normals ``N``, the method keeps ``J = L^-T Q`` and ``R`` with ``J' N = [R; 0]``; ``T`` holds ``J'``, whose rows are
+contiguous. A constraint enters by one Householder reflection of the rows beyond the active ones.
+
+Source: Goldfarb & Idnani, A numerically stable dual method for solving strictly convex quadratic programs,
+Mathematical Programming 27, 1983.
+"""
+
+import math
+
+from mcplan.core.jit import jit, jit_algebra
+
+SOLVED, CONFLICT, STALLED, NOT_CONVEX = range(4)
+"""Status: a minimum; constraints contradict each other; the limit of steps was reached; H is not positive definite."""
+
+FEASIBLE = 1e-9
+"""A constraint (scaled to a unit normal) counts as met within this."""
+
+REDUNDANT = 1e-7
+"""An equality that the others imply may be off by this much."""
+
+DEPENDENT = 1e-11
+"""A normal is in the span of the active ones when less than this part of its square lies beyond."""
+
+D, Z, R_, U, V, NORM, SLOTS = range(7)
+"""Rows of the scratch ``vectors`` (SLOTS, n + m + 1): J' normal, step, its dual, multipliers, reflection, row norms."""
+
+
+@jit_algebra
+def invert_factor(H, n, T):
+    """Overwrite the lower triangle of H by L and write ``T = L^-1``; return whether H is positive definite."""
+    for j in range(n):
+        square = H[j, j]
+        for k in range(j):
+            square -= H[j, k] * H[j, k]
+        if not square > 0.0:
+            return False
+        pivot = math.sqrt(square)
+        H[j, j] = pivot
+        scale = 1.0 / pivot
+        for i in range(j + 1, n):
+            value = H[i, j]
+            for k in range(j):
+                value -= H[i, k] * H[j, k]
+            H[i, j] = value * scale
+    for i in range(n):
+        for j in range(n):
+            T[i, j] = 0.0
+        T[i, i] = 1.0
+        for k in range(i):
+            factor = H[i, k]
+            if factor != 0.0:
+                for j in range(k + 1):
+                    T[i, j] -= factor * T[k, j]
+        scale = 1.0 / H[i, i]
+        for j in range(i + 1):
+            T[i, j] *= scale
+    return True
+
+
+@jit_algebra
+def dot(a, b, n):
+    """Inner product of the first n entries."""
+    total = 0.0
+    for k in range(n):
+        total += a[k] * b[k]
+    return total
+
+
+@jit_algebra
+def _project(T, A, m, row, sign, n, d):
+    """Write ``d = J' normal`` of a row, or of a bound where ``row >= m``."""
+    if row >= m:
+        j = row - m
+        for k in range(n):
+            d[k] = sign * T[k, j]
+    else:
+        for k in range(n):
+            d[k] = sign * dot(T[k], A[row], n)
+
+
+@jit_algebra
+def _step(T, R, d, active, n, z, r):
+    """Write the primal step ``z = J_2 d_2`` and the dual one ``R r = d_1``; return ``z' normal = |d_2|^2``."""
+    square = 0.0
+    for j in range(n):
+        z[j] = 0.0
+    for k in range(active, n):
+        factor = d[k]
+        square += factor * factor
+        if factor != 0.0:
+            for j in range(n):
+                z[j] += factor * T[k, j]
+    for i in range(active - 1, -1, -1):
+        value = d[i]
+        for k in range(i + 1, active):
+            value -= R[i, k] * r[k]
+        r[i] = value / R[i, i]
+    return square
+
+
+@jit_algebra
+def _enter(T, R, d, active, n, v, w):
+    """Append the constraint whose ``J' normal`` is d: reflect the rows of T so that ``d_2`` becomes ``(a, 0, ..)``."""
+    square = 0.0
+    for k in range(active, n):
+        square += d[k] * d[k]
+    length = math.sqrt(square)
+    alpha = -length if d[active] > 0.0 else length
+    for k in range(active, n):
+        v[k] = d[k]
+    v[active] -= alpha
+    rest = square - alpha * d[active]
+    if rest > 0.0:
+        for j in range(n):
+            w[j] = 0.0
+        for k in range(active, n):
+            if v[k] != 0.0:
+                for j in range(n):
+                    w[j] += v[k] * T[k, j]
+        for k in range(active, n):
+            factor = v[k] / rest
+            if factor != 0.0:
+                for j in range(n):
+                    T[k, j] -= factor * w[j]
+    for i in range(active):
+        R[i, active] = d[i]
+    R[active, active] = alpha
+
+
+@jit_algebra
+def _leave(T, R, place, active, n):
+    """Delete column ``place`` of R and make R triangular again by rotations of neighbouring rows."""
+    for k in range(place, active - 1):
+        for i in range(k + 2):
+            R[i, k] = R[i, k + 1]
+        a, b = R[k, k], R[k + 1, k]
+        length = math.hypot(a, b)
+        c, s = a / length, b / length
+        R[k, k] = length
+        R[k + 1, k] = 0.0
+        for j in range(k + 1, active - 1):
+            above, below = R[k, j + 1], R[k + 1, j + 1]
+            R[k, j + 1] = c * above + s * below
+            R[k + 1, j + 1] = c * below - s * above
+        for j in range(n):
+            above, below = T[k, j], T[k + 1, j]
+            T[k, j] = c * above + s * below
+            T[k + 1, j] = c * below - s * above
+
+
+@jit
+def solve_qp(n, m, equal, H, g, A, low, high, x_low, x_high, x, dual, T, R, vectors, places):
+    """Solve the program of the module's docstring.
+
+    Parameters
+    ----------
+    n, m, equal : unknowns; rows; the first ``equal`` rows are equalities (``low`` is taken).
+    H : (>= n, >= n) symmetric, its lower triangle is read and overwritten.
+    g, x_low, x_high : (>= n,)
+    A, low, high : (>= m, >= n), (>= m,), (>= m,)
+    x : (>= n,) out.
+    dual : (>= m + n,) out, multipliers of rows, then bounds: ``H x + g = A' dual + ..``, positive at the lower side.
+    T, R : (>= n, >= n) scratch; vectors : (SLOTS, >= n + m + 1) scratch; places : (2, >= n + 1) int64 scratch.
+
+    Returns
+    -------
+    status : SOLVED, CONFLICT, STALLED, NOT_CONVEX.
+    """
+    if not invert_factor(H, n, T):
+        return NOT_CONVEX
+    d, z, r, u, v, norm = vectors[D], vectors[Z], vectors[R_], vectors[U], vectors[V], vectors[NORM]
+    who, side = places[0], places[1]
+    for k in range(n):
+        d[k] = -dot(T[k], g, k + 1)
+    for j in range(n):
+        x[j] = 0.0
+    for k in range(n):
+        factor = d[k]
+        for j in range(k + 1):
+            x[j] += factor * T[k, j]
+    for i in range(m):
+        norm[i] = math.sqrt(dot(A[i], A[i], n))
+    for i in range(m + n):
+        dual[i] = 0.0
+
+    active = 0
+    pending = 0
+    for _ in range(10 * (n + m) + 50):
+        # the next constraint: the equalities in their order, then the one that is violated most
+        entering, sign, slack = -1, 1, 0.0
+        if pending < equal:
+            entering = pending
+            pending += 1
+            slack = dot(A[entering], x, n) - low[entering]
+            if slack > 0.0:
+                sign, slack = -1, -slack
+        else:
+            worst = -FEASIBLE
+            for i in range(equal, m):
+                if norm[i] == 0.0:
+                    continue
+                value = dot(A[i], x, n)
+                scale = 1.0 / norm[i]
+                gap = (value - low[i]) * scale
+                if gap < worst:
+                    worst, entering, sign, slack = gap, i, 1, value - low[i]
+                gap = (high[i] - value) * scale
+                if gap < worst:
+                    worst, entering, sign, slack = gap, i, -1, high[i] - value
+            for j in range(n):
+                gap = x[j] - x_low[j]
+                if gap < worst:
+                    worst, entering, sign, slack = gap, m + j, 1, gap
+                gap = x_high[j] - x[j]
+                if gap < worst:
+                    worst, entering, sign, slack = gap, m + j, -1, gap
+            if entering < 0:
+                for k in range(active):
+                    dual[who[k]] += side[k] * u[k]
+                return SOLVED
+        weight = 0.0
+        while True:
+            _project(T, A, m, entering, sign, n, d)
+            square = _step(T, R, d, active, n, z, r)
+            total = square + dot(d, d, active)
+            shortest, leaving = math.inf, -1
+            for k in range(active):
+                if who[k] >= equal and r[k] > 0.0 and u[k] < shortest * r[k]:
+                    shortest, leaving = u[k] / r[k], k
+            full = math.inf
+            if square > DEPENDENT * total:
+                full = -slack / square
+            elif entering < equal and -slack <= REDUNDANT * max(1.0, norm[entering]):
+                break
+            step = min(shortest, full)
+            if step == math.inf:
+                return CONFLICT
+            for k in range(active):
+                u[k] -= step * r[k]
+            weight += step
+            if full < math.inf:
+                for j in range(n):
+                    x[j] += step * z[j]
+                slack += step * square
+            if full <= shortest:
+                _enter(T, R, d, active, n, v, z)
+                who[active], side[active], u[active] = entering, sign, weight
+                active += 1
+                break
+            _leave(T, R, leaving, active, n)
+            for k in range(leaving, active - 1):
+                who[k], side[k], u[k] = who[k + 1], side[k + 1], u[k + 1]
+            active -= 1
+    return STALLED

@@ -1,0 +1,159 @@
+"""Coordinates of a contact that the posture generator may choose, within a cell about those given."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcplan.core.posture_rows import LINE_ROWS, PLACE_ROWS, POSE_ROWS
+from mcplan.model.robot import Robot
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Bar, Environment, Surface
+from mcplan.scene.place import make_contact
+from mcplan.scene.place_surface import surface_rotation
+from mcplan.scene.polygon import erode
+from mcplan.scene.selection import constrained_directions
+
+DIGITS = 4
+"""Decimals (m, rad) of a coordinate that was chosen."""
+
+ALL = 1e3
+"""m, rad: stands for an infinite half-width."""
+
+
+@dataclass(frozen=True)
+class Freedom:
+    """Half-widths (m, rad; ``inf`` allowed) of the cell about a contact's coordinates; 0 keeps a coordinate.
+
+    On a surface ``x, y, yaw`` count, and the patch stays on it. On a bar ``along, angle`` count, and for a flat patch
+    ``offset``; a flat patch whose ``offset`` or ``angle`` is free turns about the bar as it likes.
+    """
+
+    x: float = 0.0
+    y: float = 0.0
+    yaw: float = 0.0
+    along: float = 0.0
+    angle: float = 0.0
+    offset: float = 0.0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The coordinates that are free."""
+        return tuple(name for name in ("x", "y", "yaw", "along", "angle", "offset") if getattr(self, name) > 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ContactRows:
+    """One contact as the kernel sees it, see `core.posture_rows`.
+
+    Attributes
+    ----------
+    mode : POSE_ROWS, PLACE_ROWS or LINE_ROWS.
+    frame : (24,) patch in its body, target.
+    body : index of the body.
+    select : (e, 6) directions that hold.
+    cell : (k, 10) bounds of the others; the owner is still 0.
+    """
+
+    mode: int
+    body: int
+    frame: np.ndarray
+    select: np.ndarray
+    cell: np.ndarray
+
+
+def contact_rows(robot: Robot, environment: Environment, contact: Contact, freedom: Freedom | None) -> ContactRows:
+    """Return the rows of a contact, with the coordinates in ``freedom`` left open."""
+    body, offset = robot.frame(contact.patch)
+    target = np.concatenate([contact.R.ravel(), contact.p])
+    select, cell = contact.selection, np.zeros((0, 10))
+    if freedom is not None and freedom.names:
+        support = environment.support(contact.support)
+        if isinstance(support, Bar) and contact.kind == "surface" and (freedom.offset > 0.0 or freedom.angle > 0.0):
+            target = np.concatenate([support.ends[0], support.direction, [support.radius], np.zeros(5)])
+            frame = np.concatenate([offset, target])
+            return ContactRows(LINE_ROWS, body, frame, np.zeros((3, 6)), _line_cell(robot, contact, support, freedom))
+        free, cell = _bar_cell(contact, freedom) if isinstance(support, Bar) else _cell(contact, support, freedom)
+        taken = _complement(contact.selection)
+        select = constrained_directions([*taken, *free])
+    mode = POSE_ROWS if select[:, 3:].any() else PLACE_ROWS
+    return ContactRows(mode, body, np.concatenate([offset, target]), select, cell)
+
+
+def settle(
+    robot: Robot, environment: Environment, contact: Contact, freedom: Freedom, near: tuple[np.ndarray, np.ndarray]
+) -> Contact:
+    """Return the contact fixed at the place nearest the patch pose ``near`` (R, p), its coordinates rounded.
+
+    Raises
+    ------
+    InputError
+        When the rounded place is off the support.
+    """
+    said = contact.to_data()
+    open_ = {name: value for name, value in said.items() if name not in freedom.names}
+    place = make_contact(robot, environment, open_, near).coordinates
+    rounded = {name: round(float(place[name]), DIGITS) for name in freedom.names if name in place}
+    return make_contact(robot, environment, {**said, **rounded})
+
+
+def _complement(selection: np.ndarray) -> np.ndarray:
+    """Return orthonormal rows of the directions that a contact leaves free."""
+    if len(selection) == 6:
+        return np.zeros((0, 6))
+    return np.linalg.svd(selection)[2][len(selection) :]
+
+
+def _row(linear: np.ndarray, angular: np.ndarray, low: float, high: float, kind: int = 0) -> np.ndarray:
+    return np.concatenate([[0.0, kind], linear, angular, [max(low, -ALL), min(high, ALL)]])
+
+
+def _cell(contact: Contact, surface: Surface, freedom: Freedom) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return the free twists in patch axes, and the rows of the cell on a surface."""
+    place = contact.coordinates
+    R = surface_rotation(float(place["yaw"]))
+    zero = np.zeros(3)
+    free, rows = [], []
+    for axis, name in enumerate("xy"):
+        width = getattr(freedom, name)
+        if width > 0.0:
+            free.append(np.concatenate([R[axis], zero]))
+            rows.append(_row(R[axis], zero, -width, width))
+    if freedom.yaw > 0.0 and contact.selection[:, 3:].any():
+        free.append(np.eye(6)[5])
+        # the patch's z axis points into the surface: yaw turns the other way
+        rows.append(_row(zero, np.array([0.0, 0.0, -1.0]), -min(freedom.yaw, 3.0), min(freedom.yaw, 3.0)))
+    if (freedom.x > 0.0 or freedom.y > 0.0) and not contact.options.get("overhang"):
+        A, b = erode(surface.polygon, contact.points[:, :2] @ R[:2, :2].T)
+        room = b - A @ np.array([place["x"], place["y"]])
+        most = np.abs(A) @ np.minimum([freedom.x, freedom.y], ALL)
+        rows += [_row(a @ R[:2], zero, -ALL, max(r, 0.0)) for a, r, m in zip(A, room, most, strict=True) if r < m]
+    return free, np.array(rows).reshape(-1, 10)
+
+
+def _bar_cell(contact: Contact, freedom: Freedom) -> tuple[list[np.ndarray], np.ndarray]:
+    """Return the same for a patch that keeps its distance to the axis of a bar: it slides along and turns about y."""
+    free, rows = [], []
+    zero, y = np.zeros(3), np.array([0.0, 1.0, 0.0])
+    sense = -1.0 if contact.coordinates.get("flip") else 1.0
+    if freedom.along > 0.0:
+        free.append(np.concatenate([y, zero]))
+        rows.append(_row(sense * y, zero, -freedom.along, freedom.along))
+    if freedom.angle > 0.0 and contact.selection[:, 3:].any():
+        free.append(np.concatenate([zero, y]))
+        rows.append(_row(zero, y, -min(freedom.angle, 3.0), min(freedom.angle, 3.0)))
+    return free, np.array(rows).reshape(-1, 10)
+
+
+def _line_cell(robot: Robot, contact: Contact, bar: Bar, freedom: Freedom) -> np.ndarray:
+    """Return the bounds of offset and along of a flat patch on a bar."""
+    place, zero = contact.coordinates, np.zeros(3)
+    x = robot.patches[contact.patch].polygon[:, 0]
+    half = float(np.abs(contact.points[:, 1]).max())
+    offset, along = float(place["offset"]), float(place["along"])
+    return np.array(
+        [
+            _row(zero, zero, max(offset - freedom.offset, x.min()), min(offset + freedom.offset, x.max()), 1),
+            _row(zero, zero, max(along - freedom.along, min(half, along)),
+                 min(along + freedom.along, max(bar.length - half, along)), 2),
+        ]
+    )  # fmt: skip

@@ -1,0 +1,47 @@
+"""One requirement that a posture misses, by its kind, what it concerns and how much is missing."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A requirement that is missed.
+
+    Attributes
+    ----------
+    kind : one of the table.
+    thing : the patch, the joint, the pair of links, or ``com``.
+    amount : in the unit of the table.
+
+    ===========  =========================  ============================================================
+    kind         thing                      amount
+    ===========  =========================  ============================================================
+    reach        patch                      m, rad: how far it stays from its contact
+    joint limit  joint                      rad or m: how far beyond its limit it would have to go
+    equilibrium  ``com``                    m: how far the centre of mass stays outside its support region
+    friction     patches that carry load    N: force that is missing for any equilibrium, friction being what ends it
+    load         patches that carry load    N: the same where friction would not help
+    torque       joint                      share of its limit that it needs, beyond the share allowed
+    collision    ``link and link``          m: how far beyond the allowed distance they come
+    com          ``com``                    m: how far the centre of mass stays from where it was asked for
+    clearance    patch                      m: how far a free patch comes too close to a surface
+    ===========  =========================  ============================================================
+    """
+
+    kind: str
+    thing: str
+    amount: float
+
+    def __str__(self) -> str:
+        words = {
+            "reach": f"{self.thing} stays {self.amount:.4f} (m, rad) away from its contact",
+            "joint limit": f"{self.thing} would have to go {self.amount:.3f} rad beyond its limit",
+            "equilibrium": f"the centre of mass stays {self.amount:.4f} m outside its support region",
+            "friction": f"{self.thing} slip: {self.amount:.0f} N are missing for balance",
+            "load": f"{self.thing} cannot carry the robot: {self.amount:.0f} N are missing for balance",
+            "torque": f"{self.thing} needs {self.amount:.0%} of its torque limit more than allowed",
+            "collision": f"{self.thing} come {self.amount:.4f} m too close",
+            "com": f"the centre of mass stays {self.amount:.4f} m away from its target",
+            "clearance": f"{self.thing} comes {self.amount:.4f} m too close to a surface",
+        }
+        return words[self.kind]

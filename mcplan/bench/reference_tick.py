@@ -1,7 +1,6 @@
 """The reference tick, as a user of the package would write it."""
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import local
 
@@ -124,27 +123,12 @@ class ReferenceTick:
             wrench_weight=d.wrench_weight,
             wrench_frame=links,
             position_limits=False,
+            compiled=compiled,
             explain="never",
         )
         self.program = WholeBodyQP(robot, self.contacts, self.tasks, settings)
-        self._solve = self._compile() if compiled else self._plain
 
-    def _compile(self) -> Callable[[], Answer]:
-        from mcplan.qp.compile import compile_problem
-
-        compiled = compile_problem(self.program.problem)
-        views = compiled.share()
-        self.program.data.update({name: views[name] for name in self.program.data})
-
-        def solve() -> Answer:
-            if compiled.solve() != "optimal":
-                raise SolverFailed(f"reference tick: {compiled.status}")
-            p = self.program
-            return np.array(p.vd.value), np.array(p.tau.value), np.array(p.force.value)
-
-        return solve
-
-    def _plain(self) -> Answer:
+    def _solve(self) -> Answer:
         solution = self.program.solve()
         if not solution.ok:
             raise SolverFailed(f"reference tick: {solution.message}")

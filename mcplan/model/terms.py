@@ -97,6 +97,11 @@ class Terms:
             known = ", ".join(self.frame_names) or "none"
             raise InputError(f"frame {name!r} is not among those of these terms: {known}") from None
 
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What other kernels read: q, v, M, h, A (9, nv), summary, J (frames, 6, nv), frames; see ``core.terms``."""
+        return self.q, self.v, self.M, self.h, self._rows, self._summary, self._J, self._values
+
     def update(self, q: ArrayLike, v: ArrayLike) -> None:
         """Compute everything for the state (q, v); what was handed out before changes with it."""
         for given, kept, what in ((q, self.q, "q"), (v, self.v, "v")):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mcplan.errors import InputError
 from mcplan.model.terms import Terms
+from mcplan.qp.packed import NumberSlot, Packed, Slot
 from mcplan.qp.rotation_error import rotation_error
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class ContactShape:
         return np.array(self.selection).reshape(self.rows, 6).T
 
 
-class ContactConstraint:
+class ContactConstraint(Packed):
     """Contact at a patch: ``S R' (J vd + Jdot v) = S (kp e - kd V)`` and forces within their cone.
 
     ``S`` selects the constrained directions in patch axes, ``e = (R'(p* - p), R' log(R* R'))`` is the drift from the
@@ -68,7 +69,13 @@ class ContactConstraint:
     Attributes
     ----------
     R, p : place held; at first the contact's, may be changed, as may gains, bounds and ``friction``.
+    max_moment : largest size of a grasp's moment, N m.
     """
+
+    kp, kd, R, p = Slot(), Slot(), Slot(), Slot()
+    min_force, max_force, max_moment, friction = NumberSlot(), NumberSlot(), NumberSlot(), NumberSlot()
+    own_max_force = NumberSlot()
+    axes, selection, points, released = Slot(), Slot(), Slot(), Slot()
 
     def __init__(
         self,
@@ -80,63 +87,47 @@ class ContactConstraint:
         faces: int = 8,
         pyramid: str = "inscribed",
     ):
-        self.contact = contact
-        self.patch = contact.patch
-        self.kp = np.array(np.broadcast_to(kp, 6), dtype=np.float64)
-        self.kd = np.array(np.broadcast_to(kd, 6), dtype=np.float64)
-        self.min_force, self.max_force = float(min_force), float(max_force)
-        self.friction = float(contact.friction)
-        self.R, self.p = np.array(contact.R, dtype=np.float64), np.array(contact.p, dtype=np.float64)
+        self.contact, self.patch = contact, contact.patch
         grasp = contact.kind == "grasp"
-        self.selection = np.array(contact.selection, dtype=np.float64)
-        self.axes = np.array(contact.axes, dtype=np.float64)
-        self.points = np.array(contact.points, dtype=np.float64)
-        self.max_moment = float(contact.max_moment) if contact.max_moment is not None else np.inf
-        self._own_max_force = float(contact.max_force) if contact.max_force is not None else np.inf
-        if not grasp and self.friction < SMALLEST_FRICTION:
-            raise InputError(f"contact of {self.patch}: friction {self.friction}, expected {SMALLEST_FRICTION} or more")
-        self._released = np.zeros((0, 6)) if grasp else self._directions_without_force()
+        if not grasp and contact.friction < SMALLEST_FRICTION:
+            raise InputError(
+                f"contact of {self.patch}: friction {contact.friction}, expected {SMALLEST_FRICTION} or more"
+            )
+        points = np.zeros((1, 3)) if grasp else np.asarray(contact.points, dtype=np.float64)
+        selection = np.asarray(contact.selection, dtype=np.float64)
+        released = np.zeros((0, 6)) if grasp else _directions_without_force(contact, points, selection)
+        # in the order of core.qp_layout
+        self.allocate(
+            kp=6, kd=6, R=(3, 3), p=3, min_force=(), max_force=(), own_max_force=(), max_moment=(), friction=(),
+            axes=(3, 3), selection=selection.shape, points=points.shape, released=released.shape,
+        )  # fmt: skip
+        self.kp, self.kd, self.R, self.p = kp, kd, contact.R, contact.p
+        self.min_force, self.max_force, self.friction = min_force, max_force, contact.friction
+        self.own_max_force = np.inf if contact.max_force is None else contact.max_force
+        self.max_moment = np.inf if contact.max_moment is None else contact.max_moment
+        self.axes, self.selection, self.points, self.released = contact.axes, selection, points, released
         self.shape = ContactShape(
             grasp,
-            1 if grasp else len(self.points),
-            len(self.selection),
-            len(self._released),
+            len(points),
+            len(selection),
+            len(released),
             faces,
             pyramid,
-            tuple(self.selection.ravel()) if grasp else (),
+            tuple(selection.ravel().tolist()) if grasp else (),
         )
         self.place_in_order = (repr(self.shape), self.patch)
-
-    def _directions_without_force(self) -> Array:
-        """Return the free motions (rows, patch axes) on which the point forces could work: there they must not."""
-        free = np.linalg.svd(self.selection)[2][len(self.selection) :]
-        U, s, _ = np.linalg.svd(free @ _rotate(self.R.T, self._wrench_map(self.R)), full_matrices=False)
-        return U[:, s > 1e-9].T @ free
-
-    def _wrench_map(self, R: Array) -> Array:
-        """Return (6, 3k): wrench at the patch origin, world axes, of the point forces."""
-        k = len(self.points)
-        arms = self.points @ R.T
-        G = np.empty((6, k, 3))
-        G[:3] = self.axes[:, None, :]
-        # cross product of each arm with each axis; np.cross costs ten times as much
-        t = self.axes
-        G[3] = arms[:, 1:2] * t[2] - arms[:, 2:3] * t[1]
-        G[4] = arms[:, 2:3] * t[0] - arms[:, 0:1] * t[2]
-        G[5] = arms[:, 0:1] * t[1] - arms[:, 1:2] * t[0]
-        return G.reshape(6, 3 * k)
 
     @property
     def limit(self) -> float:
         """Largest normal force (grasp: size of the force) allowed now, N."""
-        return min(self.max_force, self._own_max_force)
+        return min(self.max_force, self.own_max_force)
 
     def wrench_map(self, terms: Terms) -> Array:
         """Return ``G (6, unknowns)``: the wrench at the patch origin, world axes, is ``G f``."""
         R = terms.frame(self.patch).R
         if self.shape.grasp:
             return _rotate(R, self.selection.T)
-        return self._wrench_map(R)
+        return _wrench_map(R, self.axes, self.points)
 
     def force_map(self, terms: Terms) -> Array:
         """Return (nv, unknowns): the generalised force is this times the unknowns."""
@@ -156,13 +147,32 @@ class ContactConstraint:
 
     def release_rows(self, terms: Terms) -> Array:
         """Return (released, unknowns): these combinations of the unknowns are zero."""
-        return self._released @ _rotate(terms.frame(self.patch).R.T, self.wrench_map(terms))
+        return self.released @ _rotate(terms.frame(self.patch).R.T, self.wrench_map(terms))
 
     def point_forces(self, terms: Terms, f: Array) -> Array:
         """Return (k, 3) forces of the environment on the robot, world axes, N (grasp: its force at the origin)."""
         if self.shape.grasp:
             return (self.wrench_map(terms)[:3] @ f).reshape(1, 3)
         return f.reshape(-1, 3) @ self.axes.T
+
+
+def _directions_without_force(contact: Contact, points: Array, selection: Array) -> Array:
+    """Return the free motions (rows, patch axes) on which the point forces could work: there they must not."""
+    free = np.linalg.svd(selection)[2][len(selection) :]
+    U, s, _ = np.linalg.svd(free @ _rotate(contact.R.T, _wrench_map(contact.R, contact.axes, points)), False)
+    return U[:, s > 1e-9].T @ free
+
+
+def _wrench_map(R: Array, t: Array, points: Array) -> Array:
+    """Return (6, 3k): wrench at the patch origin, world axes, of the forces of points along the axes ``t``."""
+    arms = points @ R.T
+    G = np.empty((6, len(points), 3))
+    G[:3] = t[:, None, :]
+    # cross product of each arm with each axis; np.cross costs ten times as much
+    G[3] = arms[:, 1:2] * t[2] - arms[:, 2:3] * t[1]
+    G[4] = arms[:, 2:3] * t[0] - arms[:, 0:1] * t[2]
+    G[5] = arms[:, 0:1] * t[1] - arms[:, 1:2] * t[0]
+    return G.reshape(6, -1)
 
 
 def _rotate(R: Array, columns: Array) -> Array:

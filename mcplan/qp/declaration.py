@@ -86,6 +86,7 @@ class Declaration:
     Attributes
     ----------
     vd, tau, force : the variables; ``force`` is None without contacts.
+    unknowns : number of force unknowns.
     parameters : name -> Parameter.
     constants : the constant matrices that multiply the forces, by name.
     rows : the groups of rows, ``motion`` first.
@@ -100,8 +101,8 @@ class Declaration:
         limit = np.array(s.torque)
         self.vd = cp.Variable(s.nv, name="vd")
         self.tau = cp.Variable(s.n, name="tau", bounds=[-limit, limit])
-        unknowns = sum(shape.unknowns for shape in s.shapes)
-        self.force: Any = cp.Variable(unknowns, name="force") if unknowns else None
+        self.unknowns = sum(shape.unknowns for shape in s.shapes)
+        self.force: Any = cp.Variable(self.unknowns, name="force") if self.unknowns else None
         self.rows = [self._motion(), *self._contact(), *self._acceleration(), *self._limits(), *self._cones()]
         self.objective = self._objective()
 

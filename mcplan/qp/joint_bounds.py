@@ -1,7 +1,9 @@
 """Bounds on joint accelerations that keep positions and velocities within their limits, and never contradict."""
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from mcplan.core import joint_bounds as core
 
 
 def viable_acceleration(
@@ -11,9 +13,9 @@ def viable_acceleration(
     upper: NDArray[np.float64],
     velocity: NDArray[np.float64],
     dt: float,
-    braking: NDArray[np.float64] | float,
-    ceiling: NDArray[np.float64] | float,
-    recovery: float = 0.1,
+    braking: ArrayLike,
+    ceiling: ArrayLike,
+    recovery: float = core.RECOVERY,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the accelerations after which a joint can still be stopped before its limit.
 
@@ -34,8 +36,8 @@ def viable_acceleration(
     q, v : (n,) positions and velocities, rad or m, per second.
     lower, upper, velocity : (n,) limits, infinite where absent.
     dt : control period, s.
-    braking : ``b``, rad/s² (m/s²): what the torques can always do.
-    ceiling : largest acceleration asked for, not less than ``braking``.
+    braking : ``b``, rad/s² (m/s²): what the torques can always do; one number or (n,).
+    ceiling : largest acceleration asked for, not less than ``braking``; one number or (n,).
     recovery : time constant of the return from beyond a limit, s.
 
     Returns
@@ -44,16 +46,9 @@ def viable_acceleration(
 
     Source: the set of viable states of Del Prete 2018 (joint position and velocity bounds in discrete time).
     """
-    b = np.broadcast_to(np.asarray(braking, dtype=np.float64), q.shape)
-    highest = np.minimum(velocity, _next_velocity(upper - q, b, dt, recovery))
-    lowest = np.maximum(-velocity, -_next_velocity(q - lower, b, dt, recovery))
-    lowest = np.minimum(lowest, highest)
-    return np.clip((lowest - v) / dt, -ceiling, ceiling), np.clip((highest - v) / dt, -ceiling, ceiling)
-
-
-def _next_velocity(distance, braking, dt: float, recovery: float):
-    """Largest velocity toward a limit at ``distance`` after the next step."""
-    inside = np.clip(distance, 0.0, 1e12)
-    # the same root as in the docstring, written so that a small distance loses no digits
-    root = 2 * inside / (dt + np.sqrt(dt * dt + 2 * inside / braking))
-    return np.where(distance < 0, distance / recovery, root)
+    given = (q, v, lower, upper, velocity, braking, ceiling)
+    shape = np.shape(q)
+    arrays = [np.array(np.broadcast_to(array, shape), dtype=np.float64) for array in given]
+    low, high = np.empty(shape), np.empty(shape)
+    core.viable_accelerations(*arrays[:5], float(dt), *arrays[5:], float(recovery), low, high)
+    return low, high

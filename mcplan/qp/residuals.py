@@ -3,71 +3,23 @@
 import numpy as np
 
 from mcplan.qp.declaration import Declaration
-from mcplan.qp.solution import Array, Residuals
+from mcplan.qp.solution import Array
 
 AT_BOUND = 1e-5
 """N m: a torque this close to its limit may be held there by it."""
 
 
-def residuals(
-    d: Declaration,
-    data: dict[str, Array],
-    vd: Array,
-    tau: Array,
-    f: Array,
-    duals: dict[str, Array] | None = None,
-    extra_violation: float = 0.0,
-) -> Residuals:
-    """Return the residuals of a point, from the arrays and not from CVXPY's expressions.
+def stationarity(
+    d: Declaration, data: dict[str, Array], vd: Array, tau: Array, f: Array, duals: dict[str, Array]
+) -> float:
+    """Return the largest entry of the Lagrangian's gradient over the largest of its terms, from the arrays alone.
 
     Parameters
     ----------
     d, data : the declared problem and the values of its parameters.
     vd, tau, f : the point.
-    duals : multipliers by name of the rows; without them the stationarity is NaN.
-    extra_violation : largest violation of the user's constraints.
+    duals : multipliers by name of the rows.
     """
-    motion = data["M"] @ vd + data["h"]
-    motion[6:] -= tau
-    limit = np.array(d.structure.torque)
-    worst = [extra_violation, float(np.max(np.abs(tau) - limit, initial=0.0))]
-    contact = 0.0
-    if len(f):
-        motion -= data["force_map"] @ f
-    if "contact_jacobian" in data:
-        contact = float(np.max(np.abs(data["contact_jacobian"] @ vd - data["contact_acceleration"])))
-    if "release" in data:
-        worst.append(float(np.max(np.abs(data["release"] @ f))))
-    worst.extend(float(np.max(value)) for value in inequalities(d, data, vd, f).values())
-    stationarity = float("nan") if duals is None else _stationarity(d, data, vd, tau, f, duals)
-    return Residuals(float(np.max(np.abs(motion))), contact, max(worst), stationarity)
-
-
-def inequalities(d: Declaration, data: dict[str, Array], vd: Array, f: Array) -> dict[str, Array]:
-    """Return the left-hand sides of the rows ``<= 0`` by name."""
-    c = d.constants
-    values = {}
-    if d.structure.bounded:
-        joint = vd[6 + np.array(d.structure.bounded)]
-        values["acceleration_min"] = data["acceleration_min"] - joint
-        values["acceleration_max"] = joint - data["acceleration_max"]
-    if "limit_matrix" in data:
-        values["limit"] = data["limit_lower"] - data["limit_matrix"] @ vd
-    if "tangential" in c:
-        mu = c["repeat"] @ data["friction"]
-        values["friction"] = c["tangential"] @ f - mu * (c["normal"] @ f) + d.structure.settings.inner_margin
-        total = c["total"] @ f
-        values["normal_min"], values["normal_max"] = data["normal_min"] - total, total - data["normal_max"]
-    for name in ("grasp_force", "grasp_moment"):
-        if name in c:
-            values[name] = c[name] @ f - c[f"{name}_repeat"] @ data[name]
-    return values
-
-
-def _stationarity(
-    d: Declaration, data: dict[str, Array], vd: Array, tau: Array, f: Array, duals: dict[str, Array]
-) -> float:
-    """Return the largest entry of the Lagrangian's gradient over the largest of its terms."""
     c, y = d.constants, duals
     on_vd = [
         2 * (data["acceleration_weight"] * vd - data["acceleration_pull"]),

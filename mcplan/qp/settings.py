@@ -51,6 +51,7 @@ class QPSettings:
     ceiling : largest acceleration that the joint limits ask for, rad/s².
     inner_margin : N; forces stay inside their cones by this, as solvers may miss a row by 1e-6.
     tolerance : residual of rows beyond which a solution is not one; rad/s², N, N m, relative beyond 1.
+    compiled : whether the problem is compiled (with DAQP only; any other solver is CVXPY's). The answers are the same.
     explain : whether a failure is explained: ``always``, ``first`` (not again before a success) or ``never``.
     """
 
@@ -71,6 +72,7 @@ class QPSettings:
     ceiling: float = 500.0
     inner_margin: float = 3e-6
     tolerance: float = 1e-6
+    compiled: bool = True
     explain: str = "first"
 
     def __post_init__(self) -> None:

@@ -7,28 +7,28 @@ solution it is explained, then replaced by its slack form, then by a damped hold
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import cvxpy as cp
 import numpy as np
 
+from mcplan.core import qp_fill
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.model.terms import Terms
+from mcplan.qp.answer import Answer
 from mcplan.qp.contact import ContactConstraint
-from mcplan.qp.declaration import UNBOUNDED, Array, Declaration, Extra, Structure, check_convex
+from mcplan.qp.declaration import Array, Declaration, Extra, Structure, check_convex
 from mcplan.qp.effort_terms import fill_efforts, row_counts, split_tasks
 from mcplan.qp.explain import Conflict, Explanation
+from mcplan.qp.fast_form import FastForm, fast_form, place_parameters
 from mcplan.qp.hold import damped_hold
-from mcplan.qp.joint_bounds import viable_acceleration
 from mcplan.qp.limit import Limit, fill_limits, limit_names
-from mcplan.qp.residuals import Residuals, residuals
+from mcplan.qp.residuals import stationarity
 from mcplan.qp.settings import QPSettings, solver_options
 from mcplan.qp.slack import slack_problem
 from mcplan.qp.solution import HOLD, SLACK, SOLVED, Solution
+from mcplan.qp.tables import EXTERNAL, PULL, WEIGHT, Binding, Sheet
 from mcplan.qp.tasks.task import Task, weights
-
-STATIONARITY = 1e-4
-"""Relative gradient of the Lagrangian beyond which an answer is not taken for a minimiser."""
 
 
 class Limits(Protocol):
@@ -101,6 +101,18 @@ def structure_of(
     )
 
 
+def joint_limits(robot: HasLimits, structure: Structure) -> Array:
+    """Return lower and upper position and velocity (bounded, 3) that the bounds of the accelerations keep."""
+    limits, settings = robot.limits, structure.settings
+    table = np.column_stack([limits.lower, limits.upper, limits.velocity])
+    table[:, :2] += np.array([1.0, -1.0]) * settings.position_margin
+    if not settings.position_limits:
+        table[:, :2] = -np.inf, np.inf
+    if not settings.velocity_limits:
+        table[:, 2] = np.inf
+    return np.asarray(table[list(structure.bounded)], dtype=np.float64)
+
+
 class WholeBodyQP:
     """``min sum_i w_i |A_i vd - b_i|^2`` over ``vd, tau, f``; the rows are those of ``Declaration``.
 
@@ -116,6 +128,7 @@ class WholeBodyQP:
     problem : the CVXPY problem.
     parameters : name -> its Parameter; data : name -> the array that the Parameter holds, written in place.
     vd, tau, force : the variables.
+    fast : the compiled form, None where CVXPY solves.
     """
 
     def __init__(
@@ -132,9 +145,6 @@ class WholeBodyQP:
         self.declaration = d = Declaration(self.structure)
         self.vd, self.tau, self.force, self.parameters = d.vd, d.tau, d.force, d.parameters
         self.contacts = ordered(contacts)
-        self.data: dict[str, Array] = {}
-        for name, parameter in d.parameters.items():
-            parameter.value = self.data[name] = np.zeros(parameter.shape)
         self._rows = {rows.name: rows.constraint() for rows in d.rows}
         terms_added, constraints_added = extra(self) if extra else ((), ())
         self._extra = list(constraints_added)
@@ -147,6 +157,16 @@ class WholeBodyQP:
         self._slack: cp.Problem | None = None
         self._explanation: Explanation | None = None
         self._failed_before = False
+        self.fast = fast_form(self.problem, d) if self.settings.compiled and self.settings.solver == "DAQP" else None
+        self.data = self.fast.data if self.fast else {}
+        theta = self.fast.theta if self.fast else place_parameters(d, self.data)
+        self._sheet = Sheet(d, theta, self.data, joint_limits(robot, self.structure))
+        self._binding: Binding | None = None
+        self._bound: tuple[int, ...] = ()
+        self._kept: tuple = ()  # so that no other object gets the identity of one in _bound
+        self._efforts: list[Any] = []
+        self._limit_names: list[str] = []
+        self._last: tuple[Mapping[str, Array], Array] = ({}, np.zeros(0))
         self._constant = 0.0
         self._filled = False
 
@@ -181,153 +201,135 @@ class WholeBodyQP:
         SimulationFailed : a value that is not a number, by name.
         """
         self._filled = False
-        contacts, s = ordered(contacts), self.structure
-        motions, efforts = split_tasks(tasks)
-        shapes = tuple(contact.shape for contact in contacts)
-        if shapes != s.shapes or row_counts(tasks, limits) != s.row_counts:
-            raise InputError("contacts, tasks or limits have another structure than the declared problem; ask the pool")
-        self._check_state(terms)
-        data = self.data
-        self._terms, self.contacts, self._limit_names = terms, contacts, limit_names(limits)
-        data["M"][:] = terms.M
-        np.subtract(terms.h, 0.0 if tau_ext is None else tau_ext, out=data["h"])
-        self._fill_tasks(terms, motions)
-        self._constant += fill_efforts(data, s.slices(), contacts, terms, efforts)
-        fill_limits(data, terms, limits)
-        self._fill_contacts(terms, previous or {})
-        if s.bounded:
-            self._fill_bounds(terms)
-        for name, array in data.items():
-            if not np.isfinite(array.sum()):
-                raise SimulationFailed(f"whole-body program: {name} is not finite{self._culprit(terms, motions)}")
+        self._binding = b = self._bind(terms, contacts, tasks, limits)
+        b.given[EXTERNAL] = 0.0 if tau_ext is None else tau_ext
+        self._constant = self._fill_others(b, terms) if b.others else 0.0
+        if self._efforts:
+            self._constant += fill_efforts(self.data, b.places, self.contacts, terms, self._efforts)
+        if limits:
+            fill_limits(self.data, terms, limits)
+            self._limit_names = limit_names(limits)
+        if self.settings.force_rate_weight:
+            self._remember(b, previous or {})
+        if b.fill() != qp_fill.FILLED:
+            raise SimulationFailed(f"whole-body program: {self._culprit(terms, tasks)}")
+        self._constant += b.constant
         self._filled = True
 
-    def _check_state(self, terms: Terms) -> None:
-        if np.isfinite(terms.q.sum()) and np.isfinite(terms.v.sum()):
+    def _bind(
+        self, terms: Terms, contacts: Sequence[ContactConstraint], tasks: Sequence[Task], limits: Sequence[Limit]
+    ) -> Binding:
+        """Return the tables of these contacts and tasks: those of the last tick, unless others are given."""
+        names = (id(terms), *map(id, contacts), 0, *map(id, tasks), 0, *map(id, limits))
+        if self._binding is not None and names == self._bound:
+            return self._binding
+        in_order, s = ordered(contacts), self.structure
+        shapes = tuple(contact.shape for contact in in_order)
+        if shapes != s.shapes or row_counts(tasks, limits) != s.row_counts:
+            raise InputError("contacts, tasks or limits have another structure than the declared problem; ask the pool")
+        motions, self._efforts = split_tasks(tasks)
+        self.contacts, self._bound, self._kept = in_order, names, (*tasks, *limits)
+        return Binding(self._sheet, terms, in_order, motions, self.settings)
+
+    def _fill_others(self, b: Binding, terms: Terms) -> float:
+        """Fill the rows of the tasks that have no kernel; return what the parameters do not hold of their cost."""
+        b.given[WEIGHT:] = constant = 0.0
+        for task, rows in b.others:
+            A, wanted = task.rows(terms)
+            w = weights(task)
+            if task.diagonal:
+                b.given[WEIGHT][A] += w
+                b.given[PULL][A] += w * wanted
+                constant += float(w @ (wanted * wanted))
+            else:
+                root = np.sqrt(w)
+                np.multiply(A, root[:, None], out=self.data["task_matrix"][rows])
+                np.multiply(wanted, root, out=self.data["task_target"][rows])
+        return constant
+
+    def _remember(self, b: Binding, previous: Mapping[str, Array]) -> None:
+        """Hand over the last forces of the contacts that had some."""
+        if previous is self._last[0]:
+            b.previous[0], b.previous[1] = self._last[1], self.settings.force_rate_weight
             return
+        b.previous[:] = 0.0
+        for contact, place in zip(self.contacts, b.places, strict=True):
+            if contact.patch in previous:
+                b.previous[0, place] = previous[contact.patch]
+                b.previous[1, place] = self.settings.force_rate_weight
+
+    def _culprit(self, terms: Terms, tasks: Sequence[Task]) -> str:
+        """Name what is not a number: an entry of the state, or a parameter and the task or contact that it is from."""
         for what, vector, base in (("q", terms.q, 7), ("v", terms.v, 6)):
             for i in np.flatnonzero(~np.isfinite(vector)).tolist():
                 name = self.robot.joint_names[i - base] if i >= base else "the base"
-                raise SimulationFailed(f"whole-body program: {what}[{i}] of {name} is {vector[i]}")
-
-    def _culprit(self, terms: Terms, tasks: Sequence[Task]) -> str:
-        """Name the task or contact whose rows are not finite."""
-        for task in tasks:
+                return f"{what}[{i}] of {name} is {vector[i]}"
+        bad = [name for name, array in self.data.items() if not np.all(np.isfinite(array))]
+        wrong = f"{bad[0]} is not finite" if bad else "a limit is not a number"
+        for task in split_tasks(tasks)[0]:
             if not all(np.all(np.isfinite(part)) for part in (*task.rows(terms), weights(task))):
-                return f": task {' '.join(str(part) for part in (task.key[0], *task.frames))}"
+                return f"{wrong}: task {' '.join(str(part) for part in (task.key[0], *task.frames))}"
         for contact in self.contacts:
-            if not all(np.all(np.isfinite(part)) for part in contact.rows(terms)):
-                return f": contact of {contact.patch}"
-        return ""
-
-    def _fill_tasks(self, terms: Terms, tasks: Sequence[Task]) -> None:
-        data = self.data
-        weight, pull = data["acceleration_weight"], data["acceleration_pull"]
-        weight[:], pull[:], row, self._constant = self.settings.acceleration_weight, 0.0, 0, 0.0
-        for task in tasks:
-            A, b = task.rows(terms)
-            w = weights(task)
-            if task.diagonal:
-                weight[A] += w
-                pull[A] += w * b
-                self._constant += float(w @ (b * b))
-            else:
-                root = np.sqrt(w)
-                block = slice(row, row + len(b))
-                np.multiply(A, root[:, None], out=data["task_matrix"][block])
-                np.multiply(b, root, out=data["task_target"][block])
-                row += len(b)
-
-    def _fill_contacts(self, terms: Terms, previous: Mapping[str, Array]) -> None:
-        data, settings = self.data, self.settings
-        row = released = point = cone = grasp = 0
-        for index, (contact, place) in enumerate(zip(self.contacts, self.structure.slices(), strict=True)):
-            shape = contact.shape
-            G = contact.wrench_map(terms)
-            data["force_map"][:, place] = terms.frame(contact.patch).J.T @ G
-            rows = slice(row, row + shape.rows)
-            data["contact_jacobian"][rows], data["contact_acceleration"][rows] = contact.rows(terms)
-            row += shape.rows
-            if shape.released:
-                data["release"][released : released + shape.released, place] = contact.release_rows(terms)
-                released += shape.released
-            rate = settings.force_rate_weight if contact.patch in previous else 0.0
-            data["force_weight"][place] = settings.force_weight + rate
-            data["force_pull"][place] = rate * previous[contact.patch] if rate else 0.0
-            if settings.wrench_weight is not None:
-                data["wrench_matrix"][6 * index : 6 * index + 6, place] = self._wrench_rows(terms, contact, G)
-            if shape.grasp:
-                data["grasp_force"][grasp] = min(max(contact.limit - settings.inner_margin, 0.0), UNBOUNDED)
-                data["grasp_moment"][grasp] = min(max(contact.max_moment - settings.inner_margin, 0.0), UNBOUNDED)
-                grasp += 1
-                continue
-            data["friction"][point : point + shape.points] = contact.friction
-            point += shape.points
-            # the friction rows' margin needs a little normal force at each point, also when a ramp has come to zero
-            least = 4 * shape.points * settings.inner_margin / contact.friction
-            high = max(contact.limit - settings.inner_margin, least)
-            data["normal_max"][cone] = min(high, UNBOUNDED)
-            data["normal_min"][cone] = min(contact.min_force + settings.inner_margin, high)
-            cone += 1
-
-    def _wrench_rows(self, terms: Terms, contact: ContactConstraint, G: Array) -> Array:
-        """Return the weighted wrench at the origin and in the axes of the frame that ``wrench_weight`` refers to."""
-        own = terms.frame(contact.patch)
-        frame = terms.frame(self.settings.wrench_frame.get(contact.patch, contact.patch))
-        x, y, z = own.p - frame.p
-        arm = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-        wrench = np.vstack([frame.R.T @ G[:3], frame.R.T @ (G[3:] + arm @ G[:3])])
-        return np.sqrt(np.array(self.settings.wrench_weight))[:, None] * wrench
-
-    def _fill_bounds(self, terms: Terms) -> None:
-        settings, limits = self.settings, self.robot.limits
-        lower, upper, velocity = limits.lower, limits.upper, limits.velocity
-        if not settings.position_limits:
-            lower, upper = np.full_like(lower, -np.inf), np.full_like(upper, np.inf)
-        if not settings.velocity_limits:
-            velocity = np.full_like(velocity, np.inf)
-        margin = settings.position_margin
-        low, high = viable_acceleration(
-            terms.q[7:],
-            terms.v[6:],
-            lower + margin,
-            upper - margin,
-            velocity,
-            settings.dt,
-            settings.braking,
-            settings.ceiling,
-        )
-        index = np.array(self.structure.bounded)
-        self.data["acceleration_min"][:], self.data["acceleration_max"][:] = low[index], high[index]
+            numbers = (*contact.rows(terms), contact.wrench_map(terms))
+            if np.any(np.isnan(contact.values)) or not all(np.all(np.isfinite(part)) for part in numbers):
+                return f"{wrong}: contact of {contact.patch}"
+        return wrong
 
     def solve(self) -> Solution:
         """Solve the filled program; always returns an answer, whose ``status`` says of which kind."""
-        if not self._filled:
+        if not self._filled or self._binding is None:
             raise InputError("the whole-body program is solved after its update")
         start = time.perf_counter()
-        failure, checked = self._attempt(self.problem, self._plain)
-        if checked is not None:
+        failure, answer = self._solve_declared(self._binding)
+        if answer is not None:
             self._failed_before = False
-            return self._answer(SOLVED, checked, start)
+            return self._solution(SOLVED, answer, start)
         conflicts = self._explain()
         message = failure + ("; in the way: " + "; ".join(map(str, conflicts)) if conflicts else "")
         self._failed_before = True
         if self._slack is None:
             self._slack = slack_problem(self.declaration, self.cost, self._extra)
-        failure, checked = self._attempt(self._slack, False, hard_only=True)
-        if checked is not None:
-            return self._answer(SLACK, checked, start, message, conflicts)
-        vd, tau, forces = damped_hold(self._terms, self.data["h"], self.contacts, self._limit)
+        failure, answer = self._attempt(self._binding, self._slack, False, hard_only=True)
+        if answer is not None:
+            return self._solution(SLACK, answer, start, message, conflicts)
+        vd, tau, forces = damped_hold(self._binding.terms, self.data["h"], self.contacts, self._limit)
         f = np.concatenate(forces) if forces else np.zeros(0)
         self.vd.save_value(vd)
         self.tau.save_value(tau)
         if self.force is not None:
             self.force.save_value(f)
-        checked = residuals(self.declaration, self.data, vd, tau, f)
-        return self._answer(HOLD, checked, start, f"{message}; slack form: {failure}", conflicts)
+        answer = Answer(self._binding, vd, tau, f, float(self.cost.value))
+        return self._solution(HOLD, answer, start, f"{message}; slack form: {failure}", conflicts)
 
-    def _attempt(self, problem: cp.Problem, with_duals: bool, hard_only: bool = False) -> tuple[str, Residuals | None]:
-        """Solve one form; return why it failed, or the residuals of an answer that passed the check."""
+    def write_back(self) -> None:
+        """Set what a compiled solve leaves out: multipliers of the constraints, ``problem.status`` and ``.value``."""
+        if self.fast:
+            self.fast.compiled.write_back()
+
+    def _solve_declared(self, b: Binding) -> tuple[str, Answer | None]:
+        """Solve the program as declared, compiled where it can be, by CVXPY where that does not succeed."""
+        if self.fast is not None:
+            failure, answer = self._attempt_fast(b, self.fast)
+            if answer is not None:
+                return failure, answer
+        return self._attempt(b, self.problem, self._plain)
+
+    def _attempt_fast(self, b: Binding, fast: FastForm) -> tuple[str, Answer | None]:
+        status = fast.solve()
+        if status != cp.OPTIMAL:
+            return status, None
+        answer = Answer(b, *fast.point(), fast.compiled.objective)
+        residuals = fast.compiled.residuals
+        answer.stationarity = residuals.stationarity
+        if self._extra:
+            answer.inequality = max(answer.inequality, residuals.inequality, residuals.equality)
+        wrong = answer.is_wrong(self.settings.tolerance)
+        return (f"{status}, but {answer.residuals}", None) if wrong else ("", answer)
+
+    def _attempt(
+        self, b: Binding, problem: cp.Problem, with_duals: bool, hard_only: bool = False
+    ) -> tuple[str, Answer | None]:
+        """Solve one form by CVXPY; return why it failed, or an answer that passed the check."""
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -339,19 +341,14 @@ class WholeBodyQP:
         vd, tau, f = self._point()
         if not np.isfinite(vd.sum() + tau.sum() + f.sum()):
             return "the solver's answer is not a number", None
-        duals = None
+        objective = float(problem.value if problem is self.problem else self.cost.value)
+        answer = Answer(b, vd, tau, f, objective)
         if with_duals and not any(c.dual_value is None for c in self._rows.values()):
             duals = {name: np.atleast_1d(constraint.dual_value) for name, constraint in self._rows.items()}
-        violation = max((float(np.max(c.violation())) for c in self._extra), default=0.0)
-        found = residuals(self.declaration, self.data, vd, tau, f, duals, violation)
-        scale = max(1.0, float(np.max(np.abs(self.data["h"]))))
-        wrong = found.motion > self.settings.tolerance * scale
-        if not hard_only:
-            size = max(1.0, float(np.max(np.abs(self.data.get("contact_acceleration", np.zeros(1))))))
-            wrong |= found.contact > self.settings.tolerance * size
-            wrong |= found.inequality > 2 * self.settings.tolerance * size
-        wrong |= found.stationarity > STATIONARITY
-        return (f"{problem.status}, but {found}", None) if wrong else ("", found)
+            answer.stationarity = stationarity(self.declaration, self.data, vd, tau, f, duals)
+        answer.inequality = max([answer.inequality, *(float(np.max(c.violation())) for c in self._extra)])
+        wrong = answer.is_wrong(self.settings.tolerance, hard_only)
+        return (f"{problem.status}, but {answer.residuals}", None) if wrong else ("", answer)
 
     def _point(self) -> tuple[Array, Array, Array]:
         f = np.zeros(0) if self.force is None else np.array(self.force.value)
@@ -365,25 +362,20 @@ class WholeBodyQP:
             self._explanation = Explanation(self.declaration, self._extra, self.robot.joint_names)
         return self._explanation(self.contacts, self._limit_names)
 
-    def _answer(
-        self, status: int, checked: Residuals, start: float, message: str = "", conflicts: tuple[Conflict, ...] = ()
+    def _solution(
+        self, status: int, answer: Answer, start: float, message: str = "", conflicts: tuple[Conflict, ...] = ()
     ) -> Solution:
-        vd, tau, f = self._point()
-        forces, wrenches, unknowns = {}, {}, {}
-        for contact, place in zip(self.contacts, self.structure.slices(), strict=True):
-            unknowns[contact.patch] = f[place]
-            forces[contact.patch] = contact.point_forces(self._terms, f[place])
-            wrenches[contact.patch] = contact.wrench_map(self._terms) @ f[place]
-        objective = float(self.problem.value) if status == SOLVED else float(self.cost.value)
+        forces, wrenches, unknowns = answer.by_patch()
+        self._last = unknowns, answer.f
         return Solution(
             status,
-            vd,
-            tau,
+            answer.vd,
+            answer.tau,
             forces,
             wrenches,
             unknowns,
-            checked,
-            objective + self._constant,
+            answer.residuals,
+            answer.objective + self._constant,
             time.perf_counter() - start,
             message,
             conflicts,

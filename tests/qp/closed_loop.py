@@ -6,7 +6,6 @@ import numpy as np
 
 from mcplan.model.terms import Terms
 from mcplan.qp import QPSettings, WholeBodyQP
-from mcplan.qp.compile import compile_problem
 from tests.qp.conftest import FRAMES
 
 
@@ -46,16 +45,14 @@ def ticks(state, contacts, tasks, count, limits=(), before=lambda terms: None, d
     q, v, terms = state.q.copy(), state.v.copy(), Terms(state.robot, FRAMES)
     terms.update(q, v)
     qp = WholeBodyQP(state.robot, contacts, tasks, QPSettings(dt=dt), limits=limits)
-    compiled = compile_problem(qp.problem)
     for _ in range(count):
         terms.update(q, v)
         before(terms)
         qp.update(terms, contacts, tasks, limits=limits)
-        compiled.load()
-        assert compiled.solve() == "optimal"
-        f = compiled.value(qp.force)
-        unknowns = {c.patch: f[place] for c, place in zip(qp.contacts, qp.structure.slices(), strict=True)}
-        wrenches = {c.patch: c.wrench_map(terms) @ unknowns[c.patch] for c in contacts}
-        yield SimpleNamespace(q=q, v=v, terms=terms, unknowns=unknowns, wrenches=wrenches, fallbacks=compiled.fallbacks)
-        v = v + dt * compiled.value(qp.vd)
+        s = qp.solve()
+        assert s.ok, s.message
+        yield SimpleNamespace(
+            q=q, v=v, terms=terms, unknowns=s.unknowns, wrenches=s.wrenches, fallbacks=qp.fast.compiled.fallbacks
+        )
+        v = v + dt * s.vd
         q = state.robot.integrate(q, v, dt)

@@ -118,6 +118,7 @@ def test_they_compile_and_share_problems(standing):
         tasks[-2].wrench[2] = 100 * size
         qp.update(standing.terms, contacts, tasks)
         s = qp.solve()
+        qp.write_back()
         compiled.load()
         assert compiled.solve() == "optimal"
         assert compiled.objective == pytest.approx(qp.problem.value, rel=1e-7, abs=1e-7)

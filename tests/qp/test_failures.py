@@ -59,12 +59,7 @@ def test_contradicting_contacts_are_named(standing):
 def test_the_slack_form_gives_the_same_answer_when_nothing_is_in_the_way(standing, monkeypatch):
     random_state(standing, 0.3)
     _, plain = solve(standing, soles(standing))
-    attempt = WholeBodyQP._attempt
-
-    def refuse(self, problem, *rest, **options):
-        return ("refused", None) if problem is self.problem else attempt(self, problem, *rest, **options)
-
-    monkeypatch.setattr(WholeBodyQP, "_attempt", refuse)
+    monkeypatch.setattr(WholeBodyQP, "_solve_declared", lambda *_: ("refused", None))
     _, slack = solve(standing, soles(standing), explain="never")
     assert (plain.status, slack.status) == (0, 1)
     np.testing.assert_allclose(slack.vd, plain.vd, atol=1e-2)
@@ -72,7 +67,8 @@ def test_the_slack_form_gives_the_same_answer_when_nothing_is_in_the_way(standin
 
 def test_the_hold_damps_and_obeys_the_equation_of_motion(standing, monkeypatch):
     random_state(standing, 0.2)
-    monkeypatch.setattr(WholeBodyQP, "_attempt", lambda *_, **__: ("refused", None))
+    for attempt in ("_attempt", "_attempt_fast"):
+        monkeypatch.setattr(WholeBodyQP, attempt, lambda *_, **__: ("refused", None))
     contacts = soles(standing)
     _, s = solve(standing, contacts, explain="never")
     assert s.status == 2
@@ -94,13 +90,32 @@ def test_optimal_with_a_bad_residual_is_a_failure(standing, monkeypatch):
         return vd + 1e-3, tau, f
 
     contacts, tasks = soles(standing), standing_tasks(standing)
-    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(explain="never"))
+    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(explain="never", compiled=False))
     qp.update(standing.terms, contacts, tasks)
     assert qp.solve().status == 0
     monkeypatch.setattr(module.WholeBodyQP, "_point", shifted)
     s = qp.solve()
     assert s.status == 2
     assert "optimal, but" in s.message
+
+
+def test_a_compiled_answer_with_a_bad_residual_is_left_for_that_of_cvxpy(standing, monkeypatch):
+    contacts, tasks = soles(standing), standing_tasks(standing)
+    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(explain="never"))
+    qp.update(standing.terms, contacts, tasks)
+    right = qp.solve()
+    point = module.FastForm.point
+
+    def shifted(self):
+        vd, tau, f = point(self)
+        return vd, tau + 1e-2, f
+
+    monkeypatch.setattr(module.FastForm, "point", shifted)
+    s = qp.solve()
+    assert s.status == 0
+    np.testing.assert_allclose(s.tau, right.tau, atol=1e-6)
+    monkeypatch.setattr(WholeBodyQP, "_attempt", lambda *_, **__: ("refused", None))
+    assert qp.solve().status == 2
 
 
 def test_a_failure_is_explained_once_until_the_next_success(standing):

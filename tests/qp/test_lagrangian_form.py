@@ -62,6 +62,7 @@ def test_the_two_forms_agree(standing, seed, projector):
     qp = WholeBodyQP(standing.robot, contacts, tasks)
     qp.update(standing.terms, contacts, tasks)
     s = qp.solve()
+    qp.write_back()
     assert s.ok, s.message
     value, vd, tau, force = quaternion_program(qp, standing.robot.tree, standing.q, standing.v, projector)
     assert value == pytest.approx(qp.problem.value, rel=1e-7)

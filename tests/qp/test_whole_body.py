@@ -4,8 +4,8 @@ import pytest
 
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.qp import ContactConstraint, LinkPoseTask, PostureTask, ProblemPool, QPSettings, WholeBodyQP
-from mcplan.qp.residuals import inequalities
 from tests.qp.conftest import contact_at, random_state, standing_tasks
+from tests.qp.reference import inequalities
 
 SOLES = ("left_sole", "right_sole")
 
@@ -28,8 +28,9 @@ def test_standing_still_carries_the_weight_and_does_not_move(standing):
     np.testing.assert_allclose(total, [0, 0, 9.81 * standing.robot.mass], atol=10)
 
 
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("seed", range(6))
-def test_kkt_conditions_at_random_states(standing, seed):
+def test_kkt_conditions_at_random_states(standing, seed, compiled):
     standing.rng = np.random.default_rng(seed)
     random_state(standing)
     contacts = soles(standing)
@@ -38,7 +39,8 @@ def test_kkt_conditions_at_random_states(standing, seed):
         contact_at(standing.robot, "left_grip", standing.q, "grasp", max_force=300.0, max_moment=20.0)
     )
     contacts = contacts + [hand] * (seed > 2)
-    qp, s = solved(standing, contacts, standing_tasks(standing, (0.02, 0.03, 0.0)))
+    qp, s = solved(standing, contacts, standing_tasks(standing, (0.02, 0.03, 0.0)), compiled=compiled)
+    qp.write_back()
     assert s.ok, s.message
     assert s.residuals.motion < 1e-9
     assert s.residuals.contact < 1e-9

@@ -1,31 +1,35 @@
 """The angular momentum about the centre of mass is damped, or follows a reference."""
 
-import numpy as np
+from numpy.typing import ArrayLike
 
+from mcplan.core import qp_tasks
 from mcplan.model.terms import Terms
-from mcplan.qp.tasks.task import Array
+from mcplan.qp.packed import Slot
+from mcplan.qp.tasks.task import Array, KernelTask
 
 
-class AngularMomentumTask:
+class AngularMomentumTask(KernelTask):
     """``A_k vd = Ldot* + kd (L* - L) - Adot_k v``, the angular rows of the centroidal momentum.
 
     Parameters
     ----------
     weight : cost weight; its unit makes 1 (N m)² comparable to the other tasks.
-    kd : damping, 1/s.
+    kd : damping, 1/s; one number or (3,).
 
     Attributes
     ----------
     momentum, rate : (3,) reference and feed-forward, N m s and N m. Change them at will.
     """
 
+    code = qp_tasks.ANGULAR_MOMENTUM
     diagonal = False
+    selected = (0, 1, 2)
     frames: tuple[str, ...] = ()
+    kd, momentum, rate = Slot(), Slot(), Slot()
 
-    def __init__(self, weight: float | Array = 0.1, kd: float = 5.0):
+    def __init__(self, weight: ArrayLike = 0.1, kd: ArrayLike = 5.0):
+        self.allocate(kd=3, momentum=3, rate=3, weight=3)
         self.weight, self.kd = weight, kd
-        self.momentum = np.zeros(3)
-        self.rate = np.zeros(3)
 
     @property
     def dimension(self) -> int:

@@ -2,18 +2,21 @@
 
 from collections.abc import Sequence
 
-import numpy as np
+from numpy.typing import ArrayLike
 
+from mcplan.core import qp_tasks
 from mcplan.model.terms import Terms
-from mcplan.qp.tasks.task import Array, damping
+from mcplan.qp.packed import Slot
+from mcplan.qp.tasks.task import Array, KernelTask, damping
 
 
-class ComTask:
+class ComTask(KernelTask):
     """``J_c vd = a* + kp (c* - c) + kd (v* - vc) - Jdot_c v``, on the chosen axes of the world.
 
     Parameters
     ----------
-    weight, kp, kd : cost weight, stiffness (1/s²), damping (1/s; critical when None).
+    weight : cost weight, one number or one per chosen axis.
+    kp, kd : stiffness (1/s²) and damping (1/s; critical when None), one number or (3,).
     axes : which of x, y, z (0, 1, 2).
 
     Attributes
@@ -21,26 +24,26 @@ class ComTask:
     position, velocity, acceleration : (3,) reference and feed-forward, m, m/s, m/s². Change them at will.
     """
 
+    code = qp_tasks.COM
     diagonal = False
     frames: tuple[str, ...] = ()
+    kp, kd, position, velocity, acceleration = Slot(), Slot(), Slot(), Slot(), Slot()
 
     def __init__(
         self,
-        weight: float | Array = 100.0,
-        kp: float = 60.0,
-        kd: float | None = None,
+        weight: ArrayLike = 100.0,
+        kp: ArrayLike = 60.0,
+        kd: ArrayLike | None = None,
         axes: Sequence[int] = (0, 1, 2),
     ):
+        self.selected = tuple(int(axis) for axis in axes)
+        self.allocate(kp=3, kd=3, position=3, velocity=3, acceleration=3, weight=len(self.selected))
         self.weight, self.kp, self.kd = weight, kp, damping(kp, kd)
-        self.axes = np.asarray(axes)
-        self.position = np.zeros(3)
-        self.velocity = np.zeros(3)
-        self.acceleration = np.zeros(3)
 
     @property
     def dimension(self) -> int:
         """Number of axes."""
-        return len(self.axes)
+        return len(self.selected)
 
     @property
     def key(self) -> tuple:
@@ -49,7 +52,7 @@ class ComTask:
 
     def error(self, terms: Terms) -> Array:
         """Return ``c* - c`` on the chosen axes, m."""
-        return (self.position - terms.com)[self.axes]
+        return (self.position - terms.com)[list(self.selected)]
 
     def rows(self, terms: Terms) -> tuple[Array, Array]:
         """Return ``A`` and ``b``."""
@@ -59,4 +62,5 @@ class ComTask:
             + self.kd * (self.velocity - terms.com_velocity)
             - terms.com_bias
         )
-        return terms.com_jacobian[self.axes], wanted[self.axes]
+        axes = list(self.selected)
+        return terms.com_jacobian[axes], wanted[axes]

@@ -1,13 +1,16 @@
 """A link or a patch follows a reference pose."""
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from mcplan.core import qp_tasks
 from mcplan.model.terms import Terms
+from mcplan.qp.packed import Slot
 from mcplan.qp.rotation_error import rotation_error
-from mcplan.qp.tasks.task import Array, damping
+from mcplan.qp.tasks.task import Array, KernelTask, damping
 
 
-class LinkPoseTask:
+class LinkPoseTask(KernelTask):
     """``J vd = a* + kp e + kd (v* - J v) - Jdot v`` at the origin of a frame, in world axes.
 
     ``e = (p* - p, log(R* R'))``: the rotation vector turns the frame onto its reference.
@@ -16,7 +19,8 @@ class LinkPoseTask:
     ----------
     frame : name of a link or patch.
     position, orientation : which of the two halves count.
-    weight, kp, kd : cost weight (one number, or one per row), stiffness (1/s²), damping (1/s; critical when None).
+    weight : cost weight, one number or one per row.
+    kp, kd : stiffness (1/s²) and damping (1/s; critical when None), one number or (6,).
 
     Attributes
     ----------
@@ -24,25 +28,25 @@ class LinkPoseTask:
     velocity, acceleration : (6,) feed-forward, linear then angular, world axes. Change them at will.
     """
 
+    code = qp_tasks.LINK_POSE
     diagonal = False
+    kp, kd, p, R, velocity, acceleration = Slot(), Slot(), Slot(), Slot(), Slot(), Slot()
 
     def __init__(
         self,
         frame: str,
         position: bool = True,
         orientation: bool = True,
-        weight: float | Array = 500.0,
-        kp: float = 400.0,
-        kd: float | None = None,
+        weight: ArrayLike = 500.0,
+        kp: ArrayLike = 400.0,
+        kd: ArrayLike | None = None,
     ):
         if not (position or orientation):
             raise ValueError(f"task on {frame}: neither position nor orientation")
-        self.frame, self.weight, self.kp, self.kd = frame, weight, kp, damping(kp, kd)
-        self._rows = slice(0 if position else 3, 6 if orientation else 3)
-        self.R = np.eye(3)
-        self.p = np.zeros(3)
-        self.velocity = np.zeros(6)
-        self.acceleration = np.zeros(6)
+        self.frame = frame
+        self.selected = tuple(range(0 if position else 3, 6 if orientation else 3))
+        self.allocate(kp=6, kd=6, p=3, R=(3, 3), velocity=6, acceleration=6, weight=len(self.selected))
+        self.weight, self.kp, self.kd, self.R = weight, kp, damping(kp, kd), np.eye(3)
 
     @property
     def frames(self) -> tuple[str, ...]:
@@ -52,7 +56,7 @@ class LinkPoseTask:
     @property
     def dimension(self) -> int:
         """3 or 6."""
-        return self._rows.stop - self._rows.start
+        return len(self.selected)
 
     @property
     def key(self) -> tuple:
@@ -62,12 +66,12 @@ class LinkPoseTask:
     def error(self, terms: Terms) -> Array:
         """Return ``e``, m and rad."""
         frame = terms.frame(self.frame)
-        return np.concatenate([self.p - frame.p, rotation_error(self.R, frame.R)])[self._rows]
+        return np.concatenate([self.p - frame.p, rotation_error(self.R, frame.R)])[list(self.selected)]
 
     def rows(self, terms: Terms) -> tuple[Array, Array]:
         """Return ``A`` and ``b``."""
         frame = terms.frame(self.frame)
-        wanted = self.acceleration + self.kd * (self.velocity - frame.velocity) - frame.bias
-        wanted[:3] += self.kp * (self.p - frame.p)
-        wanted[3:] += self.kp * rotation_error(self.R, frame.R)
-        return frame.J[self._rows], wanted[self._rows]
+        e = np.concatenate([self.p - frame.p, rotation_error(self.R, frame.R)])
+        b = self.acceleration + self.kp * e + self.kd * (self.velocity - frame.velocity) - frame.bias
+        rows = slice(self.selected[0], self.selected[-1] + 1)
+        return frame.J[rows], b[rows]

@@ -1,35 +1,38 @@
 """The joints follow a reference posture."""
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from mcplan.core import qp_tasks
 from mcplan.model.terms import Terms
-from mcplan.qp.tasks.task import Array, damping
+from mcplan.qp.packed import Slot
+from mcplan.qp.tasks.task import Array, KernelTask, damping
 
 
-class PostureTask:
+class PostureTask(KernelTask):
     """``qdd = a* + kp (q* - q) + kd (v* - v)`` for every joint.
 
     Parameters
     ----------
     position : (n,) reference of the joints, rad or m (``q[7:]`` of a posture).
     weight : one number, or one per joint.
-    kp, kd : stiffness (1/s²), damping (1/s; critical when None).
+    kp, kd : stiffness (1/s²), damping (1/s; critical when None); one number, or one per joint.
 
     Attributes
     ----------
     position, velocity, acceleration : (n,) reference and feed-forward. Change them at will.
     """
 
+    code = qp_tasks.POSTURE
     diagonal = True
     frames: tuple[str, ...] = ()
+    kp, kd, position, velocity, acceleration = Slot(), Slot(), Slot(), Slot(), Slot()
 
-    def __init__(self, position: Array, weight: float | Array = 0.05, kp: float = 40.0, kd: float | None = None):
-        self.weight, self.kp, self.kd = weight, kp, damping(kp, kd)
-        self.position = np.array(position, dtype=np.float64)
-        self.velocity = np.zeros_like(self.position)
-        self.acceleration = np.zeros_like(self.position)
-        self._index = np.arange(6, 6 + len(self.position))
+    def __init__(self, position: Array, weight: ArrayLike = 0.05, kp: ArrayLike = 40.0, kd: ArrayLike | None = None):
+        n = len(position)
+        self.allocate(kp=n, kd=n, position=n, velocity=n, acceleration=n, weight=n)
+        self.position, self.weight, self.kp, self.kd = position, weight, kp, damping(kp, kd)
+        self._index = np.arange(6, 6 + n)
 
     @property
     def dimension(self) -> int:

@@ -3,21 +3,24 @@
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from mcplan.model.terms import Terms
+from mcplan.qp.packed import Array, Packed, Slot
 
-Array = NDArray[np.float64]
+__all__ = ["Array", "KernelTask", "Task", "damping", "unknown_of", "weights"]
 
 
 class Task(Protocol):
     """A wish for the accelerations, with the cost ``sum_i w_i (A vd - b)_i^2``.
 
-    ``weight``, gains and targets may be changed between ticks; ``key`` may not.
+    ``weight``, gains and targets may be changed between ticks; ``key`` may not. A class with these members is a task,
+    filled by its ``rows``; one that derives from ``KernelTask`` is filled by a kernel.
     """
 
-    weight: float | Array
-    """``w``: one number, or one per row."""
+    @property
+    def weight(self) -> float | Array:
+        """``w``: one number, or one per row."""
 
     @property
     def dimension(self) -> int:
@@ -39,14 +42,29 @@ class Task(Protocol):
         """Return ``A (m, nv)`` and ``b (m,)``; for a diagonal task the indices (m,) in ``vd`` and ``b``."""
 
 
+class KernelTask(Packed):
+    """Base of the tasks whose rows ``core.qp_tasks`` knows how to fill from their packed numbers.
+
+    Attributes
+    ----------
+    code : which of the kernel's tasks it is.
+    selected : which rows of that task, of three or six, it has; not of a diagonal one.
+    weight : (m,) weight of each row; one number may be assigned.
+    """
+
+    code: int
+    selected: tuple[int, ...] = ()
+    weight = Slot()
+
+
 def unknown_of(task: Any) -> str:
     """Return what the rows of a task multiply: ``vd``, or for a task that says so ``force`` or ``torque``."""
     return getattr(task, "unknown", "vd")
 
 
-def damping(kp: float, kd: float | None) -> float:
+def damping(kp: ArrayLike, kd: ArrayLike | None) -> Array:
     """Return ``kd``, or critical damping ``2 sqrt(kp)`` where it is not given."""
-    return 2.0 * float(np.sqrt(kp)) if kd is None else float(kd)
+    return 2.0 * np.sqrt(np.asarray(kp, dtype=np.float64)) if kd is None else np.asarray(kd, dtype=np.float64)
 
 
 def weights(task: Task) -> Array:

@@ -1,0 +1,133 @@
+"""Where the whole-body program's numbers are: sizes, the parameters' places, and the packed tasks and contacts.
+
+The parameters of the declared program sit in one flat vector ``theta``, matrices by columns (Fortran order) as CVXPY
+has them. What the kernels need to know of a structure is in one integer array ``layout`` and one float array
+``constants``; what is special to the present contacts and tasks is in one table each.
+"""
+
+(
+    NV,
+    FORCES,  # force unknowns
+    MASS,  # first entry in theta of each parameter, -1 where the program has none
+    BIAS,
+    FORCE_MAP,
+    CONTACT_JACOBIAN,
+    CONTACT_ACCELERATION,
+    RELEASE,
+    ACCELERATION_MIN,
+    ACCELERATION_MAX,
+    FRICTION,
+    NORMAL_MIN,
+    NORMAL_MAX,
+    GRASP_FORCE,
+    GRASP_MOMENT,
+    ACCELERATION_WEIGHT,
+    ACCELERATION_PULL,
+    TASK_MATRIX,
+    TASK_TARGET,
+    FORCE_WEIGHT,
+    FORCE_PULL,
+    WRENCH_MATRIX,
+    LIMIT_MATRIX,
+    LIMIT_LOWER,
+    FORCE_TASK_MATRIX,
+    FORCE_TASK_TARGET,
+    TORQUE_COST,
+    TORQUE_PULL,
+    CONTACT_ROWS,  # numbers of rows
+    RELEASE_ROWS,
+    TASK_ROWS,
+    LIMIT_ROWS,
+    TORQUE,  # places in constants: (n,) torque limits
+    BALL,  # faces of the polytope in a ball (26, 3)
+    LIMITS,  # (bounded, 3) lower and upper position, velocity
+    BOUNDED,  # number of joints whose acceleration is bounded
+    SIZES,  # numbers of entries of the parameters, 0 for those that the program does not have
+) = range(37)
+"""Entries of ``layout``."""
+
+PARAMETERS = (
+    "M",
+    "h",
+    "force_map",
+    "contact_jacobian",
+    "contact_acceleration",
+    "release",
+    "acceleration_min",
+    "acceleration_max",
+    "friction",
+    "normal_min",
+    "normal_max",
+    "grasp_force",
+    "grasp_moment",
+    "acceleration_weight",
+    "acceleration_pull",
+    "task_matrix",
+    "task_target",
+    "force_weight",
+    "force_pull",
+    "wrench_matrix",
+    "limit_matrix",
+    "limit_lower",
+    "force_task_matrix",
+    "force_task_target",
+    "torque_cost",
+    "torque_pull",
+)
+"""Names of the parameters whose places are ``layout[MASS]`` and following."""
+
+JOINTS = SIZES + len(PARAMETERS)
+"""First of the joints whose acceleration is bounded, at the end of ``layout``."""
+
+(
+    ACCELERATION_COST,  # weight of each acceleration squared
+    FORCE_COST,  # of each force unknown squared
+    RATE_COST,  # of its change
+    MARGIN,  # N, by which forces stay inside their cones
+    LARGE,  # N, N m: stands for an infinite force limit
+    DT,
+    BRAKING,
+    CEILING,
+    WRENCH_ROOT,  # (6,) roots of the weights of a contact's wrench
+) = range(9)
+"""First entries of ``constants``; the arrays that ``layout`` points to follow from ``WRENCH_ROOT + 6`` on."""
+
+CODE, TASK_VALUES, TASK_ROW, TASK_COUNT, TASK_FRAME, SELECTED, TASK_COLUMNS = 0, 1, 2, 3, 4, 5, 11
+"""Columns of the table of tasks: which task it is, the places of its numbers in ``values`` and of its first row in the
+task matrix, how many rows, its frame, and which of three or six rows it has (6)."""
+
+(
+    CONTACT_FRAME,
+    CONTACT_VALUES,  # first of its numbers in values
+    IS_GRASP,
+    POINTS,
+    ROWS,  # constrained directions
+    RELEASED,  # directions without force
+    FIRST_FORCE,  # among the force unknowns
+    FIRST_ROW,  # of contact_jacobian
+    FIRST_RELEASE,
+    CONE,  # number among the contacts that are no grasps, or among the grasps
+    FIRST_POINT,  # among the points of those
+    FACES,
+    FIRST_FACE,  # of its pyramid in constants
+    WRENCH_FRAME,  # frame that the wrench's cost refers to
+    FIRST_VECTOR,  # among the forces at points of the answer
+    CONTACT_COLUMNS,
+) = range(16)
+"""Columns of the table of contacts."""
+
+(KP, KD, PLACE_R, PLACE_P, MIN_FORCE, MAX_FORCE, OWN_MAX_FORCE, MAX_MOMENT, MU, AXES, SELECTION) = (
+    0,
+    6,
+    12,
+    21,
+    24,
+    25,
+    26,
+    27,
+    28,
+    29,
+    38,
+)
+"""A contact's numbers in ``values``: gains (6 each), place held (R row-major, p), limits of the force, friction, axes
+(3, 3), selection (rows, 6), then points (k, 3) and the directions without force (released, 6)."""

@@ -13,7 +13,6 @@ import numpy as np
 import mcplan as mc
 from mcplan.model.terms import Terms
 from mcplan.qp import ComTask, ContactConstraint, LinkPoseTask, PostureTask, WholeBodyQP
-from mcplan.qp.compile import compile_problem
 
 DT, TICKS, FORCE = 1e-3, 2000, 20.0
 
@@ -45,9 +44,6 @@ def main() -> None:
         return [cp.sum_squares(A @ qp.vd - b), cp.square(normal - FORCE)], []
 
     qp = WholeBodyQP(robot, contacts, tasks, extra=extra)
-    compiled = compile_problem(qp.problem)
-    data = compiled.share()  # name -> the array that the compiled program reads
-    qp.data.update({name: data[name] for name in qp.data})
 
     q, v = stance.q, np.zeros(robot.nv)
     seconds, forces, momenta = [], [], []
@@ -57,16 +53,15 @@ def main() -> None:
         com.velocity = np.array([0.0, 0.02 * np.pi * np.cos(phase), 0.0])
         start = time.perf_counter()
         terms.update(q, v)
-        data["momentum_matrix"][:] = terms.momentum_matrix[3:]
-        data["momentum_rate"][:] = -5.0 * terms.momentum[3:] - terms.momentum_bias[3:]
+        A.value, b.value = terms.momentum_matrix[3:], -5.0 * terms.momentum[3:] - terms.momentum_bias[3:]
         qp.update(terms, contacts, tasks)
-        if compiled.solve() != cp.OPTIMAL:
-            raise SystemExit(f"tick {k}: {compiled.status}")
+        answer = qp.solve()
         seconds.append(time.perf_counter() - start)
-        wrench = hand.wrench_map(terms) @ qp.force_of("left_hand").value
-        forces.append(float(hand.contact.normal @ wrench[:3]))
+        if not answer.ok:
+            raise SystemExit(f"tick {k}: {answer.message}")
+        forces.append(float(hand.contact.normal @ answer.wrenches["left_hand"][:3]))
         momenta.append(float(np.linalg.norm(terms.momentum[3:])))
-        v = v + DT * qp.vd.value
+        v = v + DT * answer.vd
         q = robot.integrate(q, v, DT)
 
     print(f"swayed by 2 cm for {TICKS * DT:g} s, angular momentum at most {max(momenta):.2f} N m s")

@@ -50,6 +50,7 @@ def build_parser() -> argparse.ArgumentParser:
             default=[],
             help="override a field: environment.friction=0.4, simulation.dt=0.002, ... (repeatable)",
         )
+        sub.add_argument("--variant", type=int, metavar="N", help="the scenario's variant of this seed, from 0 on")
         sub.add_argument("--seed", type=int, default=0, metavar="N", help="seed of everything random (default 0)")
 
     def physics(sub: argparse.ArgumentParser) -> None:

@@ -29,6 +29,8 @@ def simulate(arguments: Namespace) -> int:
     from mcplan.planning import is_plan_file, read_plan
 
     if is_plan_file(arguments.scenario):
+        if arguments.variant is not None:
+            raise InputError(f"--variant {arguments.variant}: {arguments.scenario} is a plan; give its scenario")
         return _execute(read_plan(arguments.scenario, overrides=_overrides(arguments)), arguments)
     return run(arguments)
 
@@ -161,7 +163,7 @@ def _overrides(arguments: Namespace) -> dict[str, str]:
 def _scenario(arguments: Namespace) -> "Scenario":
     from mcplan.scene.load import load_scenario
 
-    return load_scenario(arguments.scenario, overrides=_overrides(arguments))
+    return load_scenario(arguments.scenario, overrides=_overrides(arguments), variant=arguments.variant)
 
 
 def _plan(scenario: "Scenario", arguments: Namespace) -> "Plan":

@@ -110,6 +110,10 @@ class Document:
             raise error(*problems)
         return Document(self.path, data, mark, self.problems)
 
+    def with_data(self, data: Any) -> "Document":
+        """Return the document with other values, in the lines of those that they stand for."""
+        return Document(self.path, data, self._mark, self.problems)
+
 
 def read_document(
     path: str | os.PathLike[str], error: type[InputError] = InputError, collect: bool = False

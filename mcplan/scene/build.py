@@ -35,7 +35,7 @@ def build_environment(spec: EnvironmentSpec, document: Document) -> tuple[Enviro
     environment = Environment(
         surfaces=tuple(_surface(surface, spec.friction) for surface in spec.surfaces),
         bars=tuple(
-            Bar(bar.name, np.array(bar.ends), bar.radius, bar.friction if spec.friction is None else spec.friction)
+            Bar(bar.name, np.array(bar.ends), bar.radius, _either(spec.friction, bar.friction), bar.max_force)
             for bar in spec.bars
         ),
         obstacles=tuple(obstacles),
@@ -60,8 +60,12 @@ def _surface(
     R_S, p_S = spec.pose.R, spec.pose.p
     if R is not None and p is not None:
         R_S, p_S = R @ R_S, p + R @ p_S
-    mu = spec.friction if friction is None else friction
-    return Surface(spec.name, R_S, p_S, counter_clockwise(spec.corners), spec.thickness, mu, owner)
+    polygon = counter_clockwise(spec.corners)
+    return Surface(spec.name, R_S, p_S, polygon, spec.thickness, _either(friction, spec.friction), owner)
+
+
+def _either(common: float | None, own: float) -> float:
+    return own if common is None else common
 
 
 def _shape(spec: SolidSpec, document: Document, key: Key, problems: list[Problem]) -> "Shape | None":

@@ -50,6 +50,8 @@ class Checker:
         for k, wanted in enumerate(spec.planner.require):
             for name in (wanted,) if isinstance(wanted, str) else wanted:
                 self._known(("planner", "require", k), "patch", name, self.robot.patches)
+        for k, name in enumerate(spec.planner.patches):
+            self._known(("planner", "patches", k), "patch", name, self.robot.patches)
         self._sequence(spec)
 
     def posture(self, key: Key, spec: PostureSpec) -> bool:
@@ -79,7 +81,7 @@ class Checker:
             try:
                 contact = make_contact(self.robot, self.environment, spec, place)
             except InputError as error:
-                reason = reason or str(error)
+                reason = str(error)  # the last place says whether it fits at all
                 continue
             self._agrees_with_pose(key, spec, contact)
             return contact

@@ -54,12 +54,14 @@ class Bar:
     ends : (2,3) ends of the axis in the world, m.
     radius : m.
     friction : Coulomb coefficient, for contacts that are not grasps.
+    max_force : largest force of a grasp (N) instead of the patch's; None: the patch's.
     """
 
     name: str
     ends: np.ndarray
     radius: float
     friction: float = 0.7
+    max_force: float | None = None
 
     @property
     def length(self) -> float:

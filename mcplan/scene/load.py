@@ -15,8 +15,10 @@ from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.scene.build import build_environment
 from mcplan.scene.check import Checker
 from mcplan.scene.contact import Contact
+from mcplan.scene.parameters import resolve
 from mcplan.scene.scenario import Scenario, Start
 from mcplan.scene.schema import ScenarioSpec
+from mcplan.scene.variant import check_variants, variant_document
 
 if TYPE_CHECKING:
     from mcplan.model.robot import Robot
@@ -24,13 +26,16 @@ if TYPE_CHECKING:
 SUFFIXES = (".yaml", ".yml")
 
 
-def load_scenario(name_or_path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None) -> Scenario:
+def load_scenario(
+    name_or_path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None, variant: int | None = None
+) -> Scenario:
     """Load a scenario, or the scenario part of a plan file.
 
     Parameters
     ----------
     name_or_path : a bundled name (``step``) or the path of a file.
     overrides : from a key path to a value, ``{"environment.friction": 0.4, "control.solver": "OSQP"}``.
+    variant : seed of a variant of the scenario (see `mcplan.scene.variant`); None: the scenario as it stands.
 
     Raises
     ------
@@ -40,7 +45,15 @@ def load_scenario(name_or_path: str | os.PathLike[str], overrides: Mapping[str, 
     document = read_document(find_scenario(name_or_path), ScenarioError, collect=True)
     if overrides:
         document = document.with_overrides(overrides, ScenarioError)
-    scenario, problems = _assemble(document)
+    return assemble(document, variant)
+
+
+def assemble(source: Document, variant: int | None = None, robot: "Robot | None" = None) -> Scenario:
+    """Return the scenario of a document, or of its variant, or raise a ScenarioError with all that is wrong.
+
+    ``robot`` is that of the document if it is loaded already.
+    """
+    scenario, problems = _assemble(source, variant, robot)
     if scenario is None or problems:
         raise ScenarioError(*problems)
     return scenario
@@ -96,15 +109,18 @@ def check_file(path: str | os.PathLike[str]) -> list[Problem]:
         return list(error.problems)
 
 
-def _assemble(document: Document) -> tuple[Scenario | None, list[Problem]]:
+def _assemble(
+    source: Document, variant: int | None = None, robot: "Robot | None" = None
+) -> tuple[Scenario | None, list[Problem]]:
     """Return the scenario and all problems in the order of the file."""
+    document, unresolved = _resolved(source, variant)
     spec, problems = document.examine(ScenarioSpec, salvage=True)
-    if spec is None:
-        return None, problems
+    if spec is None or unresolved:
+        return None, in_file_order([*problems, *unresolved])
     environment, more = build_environment(spec.environment, document)
     problems += more
     try:
-        robot = _robot(spec.robot, document)
+        robot = _robot(spec.robot, document) if robot is None else robot
     except InputError as error:
         problems += [document.problem(("robot",), p.message) if p.file is None else p for p in error.problems]
         return None, in_file_order(problems)
@@ -128,9 +144,19 @@ def _assemble(document: Document) -> tuple[Scenario | None, list[Problem]]:
         stances=spec.stances,
         path=document.path,
         document=document,
+        source=source,
         digest=digest,
     )
     return scenario, []
+
+
+def _resolved(source: Document, variant: int | None) -> tuple[Document, list[Problem]]:
+    if variant is None:
+        document, problems = resolve(source)
+        return document, [*problems, *check_variants(source)]
+    if variant < 0:
+        raise ScenarioError(f"variant {variant}: a seed is a whole number from 0 on")
+    return variant_document(source, variant)
 
 
 def _robot(name: str, document: Document) -> "Robot":

@@ -12,7 +12,7 @@ import numpy as np
 
 from mcplan.errors import InputError
 from mcplan.scene.contact import Contact
-from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.place_bar import place_on_bar
 from mcplan.scene.place_surface import place_on_surface
 from mcplan.scene.selection import constrained_directions, named_freedoms, rotation_about
@@ -64,6 +64,9 @@ def make_contact(
     else:
         place = place_on_bar(spec, kind, polygon, support, near)
         axes = place.R if kind == "grasp" else place.R @ FLIP_X
+    max_force = patch.max_force if spec.max_force is None else spec.max_force
+    if kind == "grasp" and spec.max_force is None and isinstance(support, Bar) and support.max_force is not None:
+        max_force = support.max_force
     free = named_freedoms(spec.slide, spec.hinge)
     if kind == "point":
         free += named_freedoms((), ("x", "y", "z"))
@@ -79,7 +82,7 @@ def make_contact(
         points=place.points,
         axes=axes,
         friction=support.friction if spec.friction is None else spec.friction,
-        max_force=_limit(patch.max_force if spec.max_force is None else spec.max_force),
+        max_force=_limit(max_force),
         max_moment=_limit(patch.max_moment) if kind == "grasp" else np.inf,
         selection=constrained_directions(free),
         coordinates=place.coordinates,

@@ -45,7 +45,8 @@ class Scenario:
     planner, control, simulation : settings with their defaults filled in.
     stances : the hand-written (or planned) sequence; empty if the planner is to find it. Item 0 stands for the start.
     path : of the file.
-    document : what it says, overrides included.
+    document : what it says, overrides included and expressions replaced by their values.
+    source : the document before that, with its ``parameters`` and ``variants``.
     digest : sha256 (hex) of the resolved values and the robot.
     """
 
@@ -61,4 +62,17 @@ class Scenario:
     stances: tuple[StanceItem, ...]
     path: str
     document: Document
+    source: Document
     digest: str
+
+    def variant(self, seed: int) -> "Scenario":
+        """Return the variant of a seed; the same seed gives the same scenario.
+
+        Raises
+        ------
+        ScenarioError
+            When the file has no ``variants``, or the variant is not sound.
+        """
+        from mcplan.scene.load import assemble
+
+        return assemble(self.source, seed, self.robot)

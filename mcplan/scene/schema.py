@@ -54,6 +54,8 @@ class BarSpec(Spec):
     ends: tuple[Triple, Triple]
     radius: Positive
     friction: NotNegative = 0.7
+    max_force: Positive | None = None
+    """Largest force of a grasp of this bar, N, instead of that of the patch: a rough or thick bar holds better."""
 
     @model_validator(mode="after")
     def _has_length(self) -> "BarSpec":
@@ -241,3 +243,7 @@ class ScenarioSpec(Spec):
     simulation: SimulationSettings = SimulationSettings()
     stances: tuple[StanceItem, ...] = ()
     plan: dict[str, Any] | None = None
+    parameters: dict[str, Any] = Field(default_factory=dict)
+    variants: dict[str, Any] = Field(default_factory=dict)
+    """Both are gone once the file is resolved (`mcplan.scene.parameters`); what a seed drew stands in ``variant``."""
+    variant: dict[str, Any] | None = None

@@ -91,5 +91,7 @@ class PlannerSettings(Spec):
 
     require: tuple[str | tuple[str, ...], ...] = ()
     """Patches that must carry over 5 N in some stance; a list among them means one of these."""
+    patches: tuple[str, ...] = ()
+    """Patches that may make contacts, beside those of start and goal; empty: all of the robot's."""
     max_nodes: Annotated[int, Field(ge=1)] = 5000
     """Stances that the search may look at."""

@@ -1,0 +1,140 @@
+"""Arithmetic in a scenario file: ``=2*riser`` becomes a number. Nothing else can be written in it.
+
+An expression holds numbers, names, ``+ - * / **``, parentheses, ``pi``, and the functions ``sin cos tan sqrt min max``.
+It is parsed with Python's grammar, and every node of the tree that is not one of these is refused. All values are
+doubles, so that no power can grow without bound.
+"""
+
+import ast
+import difflib
+import math
+import operator
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+
+LONGEST = 200
+"""Characters of an expression."""
+
+CONSTANTS = {"pi": math.pi}
+FUNCTIONS: dict[str, tuple[Callable[..., float], bool]] = {
+    "sin": (math.sin, False),
+    "cos": (math.cos, False),
+    "tan": (math.tan, False),
+    "sqrt": (math.sqrt, False),
+    "min": (min, True),
+    "max": (max, True),
+}
+"""Functions by name, and whether they take two or more arguments instead of one."""
+
+RESERVED = frozenset({*CONSTANTS, *FUNCTIONS})
+
+_BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
+_UNARY: dict[type[ast.unaryop], Callable[[float], float]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+
+
+class ExpressionError(ValueError):
+    """What is wrong with an expression."""
+
+
+class Expression:
+    """An expression that was read: the ``names`` that it uses, and its value once they are known.
+
+    Raises
+    ------
+    ExpressionError
+        For anything but the arithmetic that the module describes.
+    """
+
+    def __init__(self, text: str):
+        self.text = text.strip()
+        if len(self.text) > LONGEST:
+            raise ExpressionError(f"longer than {LONGEST} characters")
+        try:
+            with warnings.catch_warnings():  # Python warns about text such as `1if`, which is refused below
+                warnings.simplefilter("ignore")
+                self._tree = ast.parse(self.text, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise ExpressionError("not an arithmetic expression") from None
+        self.names: tuple[str, ...] = tuple(dict.fromkeys(_names(self._tree)))
+
+    def value(self, names: Mapping[str, float]) -> float:
+        """Return the value, a finite double.
+
+        Raises
+        ------
+        ExpressionError
+            An unknown name, or arithmetic without a finite real result.
+        """
+        for name in self.names:
+            if name not in names:
+                raise ExpressionError(f"unknown name `{name}`{_hint(name, names)}")
+        try:
+            result = _evaluate(self._tree, names)
+        except ZeroDivisionError:
+            raise ExpressionError("division by zero") from None
+        except (ValueError, OverflowError):
+            raise ExpressionError("no finite real result") from None
+        return result
+
+
+def _names(node: ast.expr) -> Iterable[str]:
+    """Yield the names in the order of the text; refuse whatever is not arithmetic."""
+    if isinstance(node, ast.Constant) and type(node.value) in (int, float):
+        return
+    if isinstance(node, ast.Name):
+        if node.id in FUNCTIONS:
+            raise ExpressionError(f"`{node.id}` is a function: {node.id}(...)")
+        if node.id not in CONSTANTS:
+            yield node.id
+    elif isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
+        yield from _names(node.operand)
+    elif isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
+        yield from _names(node.left)
+        yield from _names(node.right)
+    elif isinstance(node, ast.Call):
+        yield from _call(node)
+    else:
+        raise ExpressionError(f"only numbers, names, + - * / **, parentheses and {', '.join(FUNCTIONS)} are allowed")
+
+
+def _call(node: ast.Call) -> Iterable[str]:
+    if not isinstance(node.func, ast.Name) or node.func.id not in FUNCTIONS or node.keywords:
+        raise ExpressionError(f"only these functions may be called: {', '.join(FUNCTIONS)}")
+    name, several = node.func.id, FUNCTIONS[node.func.id][1]
+    if (len(node.args) < 2) if several else (len(node.args) != 1):
+        raise ExpressionError(f"{name} takes {'two arguments or more' if several else 'one argument'}")
+    for argument in node.args:
+        yield from _names(argument)
+
+
+def _evaluate(node: ast.expr, names: Mapping[str, float]) -> float:
+    if isinstance(node, ast.Constant):
+        assert isinstance(node.value, (int, float))
+        result = float(node.value)
+    elif isinstance(node, ast.Name):
+        result = CONSTANTS[node.id] if node.id in CONSTANTS else float(names[node.id])
+    elif isinstance(node, ast.UnaryOp):
+        result = _UNARY[type(node.op)](_evaluate(node.operand, names))
+    elif isinstance(node, ast.BinOp):
+        result = _BINARY[type(node.op)](_evaluate(node.left, names), _evaluate(node.right, names))
+    else:
+        assert isinstance(node, ast.Call)
+        assert isinstance(node.func, ast.Name)
+        result = FUNCTIONS[node.func.id][0](*(_evaluate(argument, names) for argument in node.args))
+    if isinstance(result, complex) or not math.isfinite(result):
+        raise OverflowError
+    return result
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(name, list(known), n=1)
+    if near:
+        return f"; did you mean `{near[0]}`?"
+    listed = ", ".join(known)
+    return f"; the parameters are: {listed}" if listed else "; the file has no parameters"

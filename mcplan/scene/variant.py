@@ -1,0 +1,168 @@
+"""Variants of a scenario: the same task with other dimensions, friction and start pose, drawn from a seed.
+
+    variants:
+      riser: 15%                      # of its value, up or down
+      slip: 0.05                      # its value, more or less
+      friction: [0.5, 0.9]            # from, to
+      start: {xy: 0.03, yaw: =pi/36}  # robot and start contacts moved together by at most this much (m, rad)
+
+Each name but ``start`` is a parameter of the file. Values are drawn uniformly from ``numpy.random.default_rng(seed)``,
+one per name in the order of the section (``start``: x, y, yaw), so a seed always gives the same file. A parameter that
+depends on others is drawn about the value that they give it.
+"""
+
+import difflib
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mcplan.document import Document
+from mcplan.errors import Problem
+from mcplan.scene.expression import Expression, ExpressionError
+from mcplan.scene.parameters import is_expression, parameter_values, resolve
+from mcplan.scene.variant_start import moved_start
+
+_PERCENT = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%")
+
+START = "start"
+START_RANGES = ("xy", "yaw")
+
+
+class RangeError(ValueError):
+    """What is wrong with one entry."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Where a parameter may lie: ``low`` to ``high``, or up to ``spread`` (or ``share`` of its value) away from it."""
+
+    low: float | None = None
+    high: float | None = None
+    spread: float = 0.0
+    share: float = 0.0
+
+    def bounds(self, nominal: float) -> tuple[float, float]:
+        """Return the least and the greatest value."""
+        if self.low is not None and self.high is not None:
+            return self.low, self.high
+        reach = self.spread + self.share * abs(nominal)
+        return nominal - reach, nominal + reach
+
+
+@dataclass(frozen=True)
+class Draw:
+    """What a seed gives: values of ``parameters``, and the ``motion`` x, y (m), yaw (rad) of the start."""
+
+    seed: int
+    parameters: dict[str, float]
+    motion: tuple[float, float, float] | None
+
+    def to_data(self) -> dict[str, Any]:
+        """Return what the resolved file says about its origin."""
+        data: dict[str, Any] = {"seed": self.seed, **self.parameters}
+        return data if self.motion is None else data | {START: list(self.motion)}
+
+
+def variant_document(document: Document, seed: int) -> tuple[Document, list[Problem]]:
+    """Return the variant of a seed with plain numbers only, and what is wrong with the file."""
+    if not isinstance(document.data, dict):
+        return document, []
+    if "variants" not in document.data:
+        return document, [document.problem((), "has no section `variants`, so there is no variant of it")]
+    draw, problems = _draw(document, seed)
+    resolved, more = resolve(document, draw.parameters)
+    if problems or more:
+        return resolved, [*problems, *more]
+    data = dict(resolved.data)
+    if draw.motion is not None:
+        data[START] = moved_start(data, draw.motion)
+    return resolved.with_data(data | {"variant": draw.to_data()}), []
+
+
+def check_variants(document: Document) -> list[Problem]:
+    """Return what is wrong with the section ``variants``."""
+    if not isinstance(document.data, dict) or "variants" not in document.data:
+        return []
+    values, _ = parameter_values(document)
+    return _ranges(document, values)[2]
+
+
+def _draw(document: Document, seed: int) -> tuple[Draw, list[Problem]]:
+    nominal, _ = parameter_values(document)
+    ranges, motion, problems = _ranges(document, nominal)
+    rng = np.random.default_rng(seed)
+    drawn: dict[str, float] = {}
+    moved = None
+    for name in document.data["variants"] or {}:
+        if name == START and motion is not None:
+            xy, yaw = motion
+            x, y, turn = (float(rng.uniform(-reach, reach)) for reach in (xy, xy, yaw))
+            moved = (x, y, turn)
+        elif name in ranges:
+            values, _ = parameter_values(document, drawn)
+            drawn[name] = float(rng.uniform(*ranges[name].bounds(values.get(name, 1.0))))
+    return Draw(seed, drawn, moved), problems
+
+
+def _ranges(
+    document: Document, values: dict[str, float]
+) -> tuple[dict[str, Range], tuple[float, float] | None, list[Problem]]:
+    """Return the range of each parameter, of the start (xy, yaw), and what is wrong with them."""
+    section = document.data["variants"] or {}
+    if not isinstance(section, dict):
+        return {}, None, [document.problem(("variants",), "expected a mapping {parameter: range}")]
+    problems: list[Problem] = []
+    ranges: dict[str, Range] = {}
+    motion = None
+    declared = document.data.get("parameters")
+    known = list(declared) if isinstance(declared, dict) else []
+    for name, given in section.items():
+        try:
+            if name == START:
+                motion = _motion(document, given, values)
+            elif name in known:
+                ranges[name] = _range(given, values)
+            else:
+                near = difflib.get_close_matches(name, [*known, START], n=1)
+                hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(known) or 'none'}"
+                raise RangeError(f"unknown parameter; {hint}")
+        except (RangeError, ExpressionError) as reason:
+            problems.append(document.problem(("variants", name), str(reason)))
+    return ranges, motion, problems
+
+
+def _range(given: Any, values: dict[str, float]) -> Range:
+    if isinstance(given, str) and (percent := _PERCENT.fullmatch(given)):
+        return Range(share=float(percent[1]) / 100)
+    if isinstance(given, list) and len(given) == 2:
+        low, high = (_number(value, values) for value in given)
+        if low > high:
+            raise RangeError(f"the range begins at {low:g} and ends at {high:g}")
+        return Range(low, high)
+    if not isinstance(given, list):
+        spread = _number(given, values)
+        if spread >= 0:
+            return Range(spread=spread)
+    raise RangeError("expected 15%, a distance from the value such as 0.05, or [from, to]")
+
+
+def _motion(document: Document, given: Any, values: dict[str, float]) -> tuple[float, float]:
+    start = document.data.get(START)
+    if not isinstance(start, dict) or "base" not in start:
+        raise RangeError("a start can be moved only where start.base is given")
+    if not isinstance(given, dict) or not given or set(given) - set(START_RANGES):
+        raise RangeError("expected {xy: metres, yaw: radians}")
+    xy, yaw = (_number(given.get(name, 0.0), values) for name in START_RANGES)
+    if xy < 0 or yaw < 0:
+        raise RangeError("xy and yaw are the largest distances, so they are not negative")
+    return xy, yaw
+
+
+def _number(given: Any, values: dict[str, float]) -> float:
+    if is_expression(given):
+        return Expression(given[1:]).value(values)
+    if isinstance(given, (int, float)) and not isinstance(given, bool):
+        return float(given)
+    raise RangeError(f"expected a number, got {given!r}")

@@ -15,7 +15,6 @@ from mcplan.qp import ComTask, ContactConstraint, PostureTask, QPSettings, Task,
 from mcplan.scene import Contact
 
 Array = NDArray[np.float64]
-Answer = tuple[Array, Array, Array]
 
 
 def without_armature(robot: Robot) -> Robot:
@@ -128,12 +127,6 @@ class ReferenceTick:
         )
         self.program = WholeBodyQP(robot, self.contacts, self.tasks, settings)
 
-    def _solve(self) -> Answer:
-        solution = self.program.solve()
-        if not solution.ok:
-            raise SolverFailed(f"reference tick: {solution.message}")
-        return solution.vd, solution.tau, np.concatenate(list(solution.unknowns.values()))
-
     def __call__(self, t: float) -> tuple[Array, Array, Array, tuple[float, float, float]]:
         """Compute ``vd, tau, f`` at time t; return them, and µs for terms, parameters, solution and check."""
         displacement, self.com.velocity[:], self.com.acceleration[:] = self.definition.reference(t)
@@ -143,8 +136,12 @@ class ReferenceTick:
         known = time.perf_counter()
         self.program.update(self.terms, self.contacts, self.tasks)
         filled = time.perf_counter()
-        vd, tau, f = self._solve()
+        solution = self.program.solve()
+        vd, tau, unknowns = solution.vd, solution.tau, solution.unknowns
         done = time.perf_counter()
+        if not solution.ok:
+            raise SolverFailed(f"reference tick at t = {t:g} s: {solution.message}")
+        f = np.concatenate([unknowns[contact.patch] for contact in self.program.contacts])
         return vd, tau, f, ((known - begin) * 1e6, (filled - known) * 1e6, (done - filled) * 1e6)
 
     def run(self, ticks: int, integrate: bool = True) -> TickTimes:

@@ -1,0 +1,118 @@
+"""The robot as MuJoCo bodies: the bodies of its tree, joints with motors, collision shapes, patches and grips."""
+
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from mcplan.core.tree import AXIS, COM, INERTIA, MASS, ORIGIN, PARENT, PRISMATIC, ROTATION, TYPE, V
+from mcplan.errors import InputError
+from mcplan.model.geometry import Sphere
+from mcplan.model.patch import Patch
+from mcplan.model.robot import Robot
+from mcplan.sim.mujoco.options import EVERYTHING, ROBOT, SOLIMP, SOLREF, contact_options
+from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
+
+PATCH_DEPTH = 0.01
+"""Thickness of the solid behind a patch (m)."""
+
+EDGE_RADIUS = 2e-3
+"""Rounding of an edge or a point that touches (m)."""
+
+
+def add_robot(spec: Any, robot: Robot) -> dict[str, str]:
+    """Add bodies, joints, motors and geoms; return the names of the welds of its grips."""
+    tree = robot.tree
+    bodies: list[Any] = []
+    seen: set[int] = set()
+    for i, (place, joint, inertia) in enumerate(zip(tree.topology, tree.joint, tree.inertia, strict=True)):
+        parent = int(place[PARENT])
+        owner = spec.worldbody if parent < 0 else bodies[parent]
+        R, p = joint[ROTATION:ORIGIN].reshape(3, 3), joint[ORIGIN:AXIS]
+        inertial = {} if inertia[MASS] <= 0.0 else {
+            "mass": inertia[MASS], "ipos": inertia[COM:INERTIA], "fullinertia": inertia[INERTIA:],
+            "explicitinertial": True,
+        }  # fmt: skip
+        body = owner.add_body(name=f"body:{i}", pos=p, quat=quat_wxyz(R), **inertial)
+        bodies.append(body)
+        if parent < 0:
+            body.add_joint(type=mujoco.mjtJoint.mjJNT_FREE, name="base", align=False)
+            continue
+        k = int(place[V]) - 6
+        name = robot.joint_names[k]
+        if k in seen:
+            raise InputError(f"physics mujoco: robot {robot.name!r} has joints that mimic {name!r}; lock them")
+        seen.add(k)
+        _add_joint(spec, body, robot, k, int(place[TYPE]), joint[AXIS : AXIS + 3])
+    links = robot.description.links
+    for link, (index, offset) in ((name, robot.frame(name)) for name in links):
+        R_L, p_L = offset[:9].reshape(3, 3), offset[9:]
+        patches = [patch for patch in robot.patches.values() if patch.link == link and patch.kind != "grasp"]
+        planes = [(patch.R[:, 2], patch.p) for patch in patches if len(patch.polygon) > 2]
+        for number, geometry in enumerate(links[link].geometry):
+            if geometry.role == "visual":
+                continue
+            shape, p = recede(geometry.shape, geometry.R, geometry.p, planes)
+            options = contact_options(ROBOT, EVERYTHING) | {"name": f"link:{link}:{number}"}
+            add_shape(spec, bodies[index], shape, R_L @ geometry.R, R_L @ p + p_L, **options)
+        for patch in patches:
+            _add_patch(spec, bodies[index], patch, R_L, p_L)
+    _exclude(spec, robot)
+    return {name: _add_weld(spec, robot, name) for name, patch in robot.patches.items() if patch.kind == "grasp"}
+
+
+def _add_joint(spec: Any, body: Any, robot: Robot, k: int, kind: int, axis: np.ndarray) -> None:
+    name, limits = robot.joint_names[k], robot.limits
+    joint = next(each for each in robot.description.joints.values() if each.name == name)
+    lower, upper = limits.lower[k], limits.upper[k]
+    limited = bool(np.isfinite(lower) or np.isfinite(upper))
+    body.add_joint(
+        name=f"joint:{name}", axis=axis, armature=robot.armature[k],
+        type=mujoco.mjtJoint.mjJNT_SLIDE if kind == PRISMATIC else mujoco.mjtJoint.mjJNT_HINGE,
+        limited=limited, range=[max(lower, -1e3), min(upper, 1e3)] if limited else [0.0, 0.0],
+        damping=[joint.damping, 0.0, 0.0], frictionloss=joint.friction,
+    )  # fmt: skip
+    torque = limits.torque[k]
+    motor = spec.add_actuator(
+        name=f"motor:{name}", target=f"joint:{name}", trntype=mujoco.mjtTrn.mjTRN_JOINT,
+        ctrllimited=bool(np.isfinite(torque)), ctrlrange=[-torque, torque] if np.isfinite(torque) else [0.0, 0.0],
+    )  # fmt: skip
+    motor.set_to_motor()
+
+
+def _add_patch(spec: Any, body: Any, patch: Patch, R_L: np.ndarray, p_L: np.ndarray) -> None:
+    """Add what touches for a patch: a thin solid behind its polygon, a rounded edge, or a small ball."""
+    R, p = R_L @ patch.R, R_L @ patch.p + p_L
+    options = contact_options(ROBOT, EVERYTHING) | {"name": f"patch:{patch.name}"}
+    polygon = patch.polygon
+    if len(polygon) > 2:
+        shape, middle = slab(polygon, PATCH_DEPTH)
+        add_shape(spec, body, shape, R, p + R @ middle, **options)
+    elif len(polygon) == 2:
+        a, b = np.column_stack([polygon, np.full(2, -EDGE_RADIUS)])
+        body.add_geom(
+            type=mujoco.mjtGeom.mjGEOM_CAPSULE, size=[EDGE_RADIUS, 0, 0],
+            fromto=np.concatenate([p + R @ a, p + R @ b]), **options,
+        )  # fmt: skip
+    else:
+        add_shape(spec, body, Sphere(EDGE_RADIUS), R, p - EDGE_RADIUS * R[:, 2], **options)
+
+
+def _exclude(spec: Any, robot: Robot) -> None:
+    """Bodies whose links may overlap do not collide (MuJoCo leaves out parent and child by itself)."""
+    done = set()
+    for pair in robot.collision_ignore:
+        a, b = sorted({robot.frame(link)[0] for link in pair} | {-1})[-2:]
+        if a >= 0 and (a, b) not in done:
+            done.add((a, b))
+            spec.add_exclude(bodyname1=f"body:{a}", bodyname2=f"body:{b}")
+
+
+def _add_weld(spec: Any, robot: Robot, patch: str) -> str:
+    """Add the weld, switched off, by which a grip can hold on to the world."""
+    name = f"grasp:{patch}"
+    spec.add_equality(
+        name=name, type=mujoco.mjtEq.mjEQ_WELD, objtype=mujoco.mjtObj.mjOBJ_BODY, active=False,
+        name1=f"body:{robot.frame(patch)[0]}", name2="world", solref=SOLREF, solimp=SOLIMP,
+    )  # fmt: skip
+    return name

@@ -1,0 +1,119 @@
+"""The robot and its environment as one MuJoCo model."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from mcplan.core.tree import GRAVITY
+from mcplan.errors import InputError
+from mcplan.model.geometry import Cylinder
+from mcplan.model.robot import Robot
+from mcplan.scene.environment import Environment, SceneObject, Surface
+from mcplan.sim.mujoco.bodies import add_robot
+from mcplan.sim.mujoco.options import OBJECT, OBJECT_SURFACE, WORLD, contact_options
+from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
+
+OBSTACLE_FRICTION = 0.7
+"""Nobody plans to touch an obstacle; this is what it answers with if it is."""
+
+
+@dataclass
+class Built:
+    """A model, and what its geoms stand for.
+
+    Attributes
+    ----------
+    model : mujoco.MjModel.
+    link : per geom, index of the robot's link; links are followed by objects; -1 for the environment.
+    patch : per geom, name of the patch, or None.
+    grasps : by patch, the number of the weld that can hold it.
+    """
+
+    model: Any
+    link: np.ndarray
+    patch: list[str | None]
+    grasps: dict[str, int] = field(default_factory=dict)
+
+
+def build(robot: Robot, environment: Environment) -> Built:
+    """Build the model.
+
+    The bodies are those of the robot's tree, so that fixed and locked joints are merged as they are there, with the
+    rotor inertias as armature. Contacts have no torsional friction of their own (condim 3): a patch turns by its
+    points, and the recorded point forces are then all that acts.
+
+    Raises
+    ------
+    InputError
+        MuJoCo refuses the robot: a mimic joint, an inertia that no rigid body has.
+    """
+    spec = mujoco.MjSpec()
+    spec.compiler.degree = False
+    spec.compiler.autolimits = False
+    option = spec.option
+    option.gravity = [0.0, 0.0, -GRAVITY]
+    option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC
+    option.impratio = 10.0
+    option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
+    option.disableflags = int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
+    _add_environment(spec, environment)
+    grasps = add_robot(spec, robot)
+    try:
+        model = spec.compile()
+    except ValueError as error:
+        raise InputError(f"MuJoCo refuses robot {robot.name!r}: {error}") from error
+    names = [model.geom(i).name for i in range(model.ngeom)]
+    order = {name: i for i, name in enumerate([*robot.link_names, *(thing.name for thing in environment.objects)])}
+    link = np.array([_link_of(name, robot, order) for name in names], int)
+    patch = [name.split(":")[1] if name.startswith("patch:") else None for name in names]
+    welds = {name: model.equality(weld).id for name, weld in grasps.items()}
+    return Built(model, link, patch, welds)
+
+
+def _link_of(name: str, robot: Robot, order: dict[str, int]) -> int:
+    kind, thing = name.split(":")[:2]
+    if kind == "world":
+        return -1
+    return order[robot.patches[thing].link if kind == "patch" else thing]
+
+
+def _add_environment(spec: Any, environment: Environment) -> None:
+    world = spec.worldbody
+    for surface in environment.surfaces:
+        options = contact_options(WORLD, 0, surface.friction) | {"name": f"world:{surface.name}"}
+        _add_slab(spec, world, surface, surface.R, surface.p, options)
+    for bar in environment.bars:
+        z = bar.direction
+        R = np.linalg.svd(z[None])[2][[1, 2, 0]].T
+        R[:, 2] = z
+        R[:, 1] = np.cross(z, R[:, 0])
+        shape = Cylinder(bar.radius, bar.length)
+        options = contact_options(WORLD, 0, bar.friction) | {"name": f"world:{bar.name}"}
+        add_shape(spec, world, shape, R, bar.ends.mean(axis=0), **options)
+    for obstacle in environment.obstacles:
+        options = contact_options(WORLD, 0, OBSTACLE_FRICTION) | {"name": f"world:{obstacle.name}"}
+        add_shape(spec, world, obstacle.shape, obstacle.R, obstacle.p, **options)
+    for thing in environment.objects:
+        _add_object(spec, thing)
+
+
+def _add_slab(spec: Any, body: Any, surface: Surface, R: np.ndarray, p: np.ndarray, options: dict[str, Any]) -> None:
+    shape, middle = slab(surface.polygon, surface.thickness)
+    add_shape(spec, body, shape, R, p + R @ middle, **options)
+
+
+def _add_object(spec: Any, thing: SceneObject) -> None:
+    body = spec.worldbody.add_body(name=f"object:{thing.name}", pos=thing.p, quat=quat_wxyz(thing.R))
+    body.add_joint(type=mujoco.mjtJoint.mjJNT_FREE, name=f"object:{thing.name}", align=False)
+    planes = [(thing.R.T @ s.R[:, 2], thing.R.T @ (s.p - thing.p)) for s in thing.surfaces]
+    shape, p = recede(thing.shape, np.eye(3), np.zeros(3), planes)
+    options = contact_options(OBJECT, WORLD | OBJECT, thing.friction) | {"name": f"object:{thing.name}", "priority": 2}
+    options.pop("density")
+    add_shape(spec, body, shape, np.eye(3), p, mass=thing.mass, **options)
+    for i, surface in enumerate(thing.surfaces):
+        options = contact_options(OBJECT_SURFACE, 0, surface.friction) | {"name": f"object:{thing.name}:{i}"}
+        place = thing.R.T @ (surface.p - thing.p)
+        _add_slab(spec, body, surface, thing.R.T @ surface.R, place, options)

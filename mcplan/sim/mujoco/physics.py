@@ -1,0 +1,104 @@
+"""Physics ``mujoco``: torques act on the robot in MuJoCo, and what happens is read back."""
+
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+
+from mcplan.model.robot import Robot
+from mcplan.scene.environment import Environment
+from mcplan.sim.mujoco.build import build
+from mcplan.sim.mujoco.grips import Grips
+from mcplan.sim.mujoco.touch import Touch
+from mcplan.sim.physics import Action, Outcome
+
+LIMIT_ROWS = (mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT, mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
+
+
+class MujocoPhysics:
+    """The robot in MuJoCo, driven by its joint torques alone.
+
+        M (v+ - v) / dt + h = S' tau + sum J' w + tau_ext,   q+ = integrate(q, v+, dt)
+
+    MuJoCo's velocity of a free joint is linear in world axes and angular in body axes. The base turns by
+    ``quat * exp(dt omega)``, which leaves ``omega`` where it is in both axes, so that ``vd`` in world axes is
+    MuJoCo's acceleration rotated, and both equations above hold as they stand. The integrator ``implicitfast`` adds
+    joint damping to ``M`` in the first equation; what it balances that way is counted into ``tau_ext``.
+
+    Parameters
+    ----------
+    robot, environment : who and where.
+    q, v : (7+n,), (6+n,) first state; v None is rest.
+    patches : names, in the order in which contact points count them.
+
+    Attributes
+    ----------
+    q, v : the state; change it with ``reset``.
+    model, data : MuJoCo's own.
+    """
+
+    name = "mujoco"
+
+    def __init__(
+        self,
+        robot: Robot,
+        environment: Environment,
+        q: np.ndarray,
+        v: np.ndarray | None = None,
+        patches: Sequence[str] = (),
+    ):
+        self.robot, built = robot, build(robot, environment)
+        self.model, self.data = built.model, mujoco.MjData(built.model)
+        base, joints = self.model.joint("base"), [self.model.joint(f"joint:{name}") for name in robot.joint_names]
+        self._place = np.array([*base.qposadr[0] + np.arange(7), *(joint.qposadr[0] for joint in joints)], int)
+        self._rate = np.array([*base.dofadr[0] + np.arange(6), *(joint.dofadr[0] for joint in joints)], int)
+        self._motor = np.array([self.model.actuator(f"motor:{name}").id for name in robot.joint_names], int)
+        self._touch = Touch(robot, built, self._rate, patches)
+        self._grips = Grips(robot, environment, built)
+        self.reset(q, v)
+
+    def reset(self, q: np.ndarray, v: np.ndarray | None = None) -> None:
+        """Start from a state; objects go back to where they were."""
+        mujoco.mj_resetData(self.model, self.data)
+        v = np.zeros(self.robot.nv) if v is None else v
+        R = _rotation(q[3:7])
+        self.data.qpos[self._place] = q
+        self.data.qvel[self._rate] = np.concatenate([v[:3], R.T @ v[3:6], v[6:]])
+        self.q, self.v = np.array(q, float), np.array(v, float)
+
+    def step(self, action: Action, dt: float) -> Outcome:
+        """Advance the state by dt (s).
+
+        Torques beyond the limits of the motors are cut to them.
+        """
+        model, data, v = self.model, self.data, self.v
+        model.opt.timestep = dt
+        data.ctrl[self._motor] = action.tau
+        self._grips.follow(data, self.q, action.active)
+        mujoco.mj_step(model, data)
+        self.q = data.qpos[self._place]
+        self.v = data.qvel[self._rate]
+        self.v[3:6] = _rotation(self.q[3:7]) @ self.v[3:6]
+        # MuJoCo leaves contacts, forces and poses as they were at the beginning of the step
+        forces = self._touch.read(data, action.active)
+        wrenches = self._grips.wrenches(data, self._touch)
+        wrenches |= {patch: forces.wrenches[patch] for patch in forces.wrenches}
+        R = self._touch.base_rotation(data)
+        tau_ext = forces.other + self._joint_forces(R, dt, (self.v - v) / dt)
+        touching = [patch for patch in self._touch.patches if patch in action.active or patch in wrenches]
+        return Outcome((self.v - v) / dt, tau_ext, wrenches, forces.points, tuple(touching))
+
+    def _joint_forces(self, R: np.ndarray, dt: float, vd: np.ndarray) -> np.ndarray:
+        """Return the generalised force of joint limits, joint friction and damping, world axes."""
+        data = self.data
+        rows = np.isin(data.efc_type[: data.nefc], LIMIT_ROWS)
+        force = data.efc_J.reshape(-1, self.model.nv)[: data.nefc][rows].T @ data.efc_force[: data.nefc][rows]
+        force = (force + data.qfrc_passive)[self._rate]
+        force[3:6] = R @ force[3:6]
+        return force - dt * self.model.dof_damping.reshape(self.model.nv, -1)[self._rate, 0] * vd
+
+
+def _rotation(quat_wxyz: np.ndarray) -> np.ndarray:
+    R = np.zeros(9)
+    mujoco.mju_quat2Mat(R, np.ascontiguousarray(quat_wxyz))
+    return R.reshape(3, 3)

@@ -1,0 +1,97 @@
+"""Shapes as MuJoCo geoms, and the solids behind surfaces and patches."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
+
+RECESS = 2e-3
+"""How far a face of a link steps back behind a patch in its plane (m), so that the patch is what touches."""
+
+GEOM = mujoco.mjtGeom
+
+
+def quat_wxyz(R: np.ndarray) -> np.ndarray:
+    """Return the quaternion of a rotation (3,3)."""
+    quat = np.zeros(4)
+    mujoco.mju_mat2Quat(quat, np.ascontiguousarray(R, float).ravel())
+    return quat
+
+
+def add_shape(spec: Any, body: Any, shape: Shape, R: np.ndarray, p: np.ndarray, **options: Any) -> Any:
+    """Add a geom to a body of the spec.
+
+    Parameters
+    ----------
+    spec, body : the model that is being built, and a body of it.
+    shape, R, p : the shape and its pose in the body.
+    options : other fields of the geom.
+    """
+    place = {"pos": np.asarray(p, float), "quat": quat_wxyz(R), **options}
+    if isinstance(shape, Box):
+        return body.add_geom(type=GEOM.mjGEOM_BOX, size=0.5 * np.array(shape.size), **place)
+    if isinstance(shape, Sphere):
+        return body.add_geom(type=GEOM.mjGEOM_SPHERE, size=[shape.radius, 0, 0], **place)
+    if isinstance(shape, Cylinder | Capsule):
+        kind = GEOM.mjGEOM_CYLINDER if isinstance(shape, Cylinder) else GEOM.mjGEOM_CAPSULE
+        return body.add_geom(type=kind, size=[shape.radius, shape.length / 2, 0], **place)
+    return body.add_geom(type=GEOM.mjGEOM_MESH, meshname=_mesh(spec, shape), **place)
+
+
+def _mesh(spec: Any, shape: MeshShape) -> str:
+    name = f"mesh_{len(spec.meshes)}"
+    spec.add_mesh(
+        name=name, uservert=np.asarray(shape.vertices, float).ravel(), userface=np.asarray(shape.faces).ravel()
+    )
+    return name
+
+
+def slab(polygon: np.ndarray, thickness: float) -> tuple[Shape, np.ndarray]:
+    """Return the solid below a convex polygon (k,2) in the plane ``z = 0``, and the place (3,) of its frame.
+
+    A rectangle along the axes becomes a box, whose contacts MuJoCo finds exactly; another polygon a convex mesh.
+    """
+    low, high = polygon.min(axis=0), polygon.max(axis=0)
+    corners = {(float(x), float(y)) for x in (low[0], high[0]) for y in (low[1], high[1])}
+    middle = np.array([*(low + high) / 2, -thickness / 2])
+    near = [min(corners, key=lambda c: np.hypot(c[0] - x, c[1] - y)) for x, y in polygon]
+    if len(polygon) == 4 and set(near) == corners and np.abs(np.array(near) - polygon).max() < 1e-9:
+        return Box((float(high[0] - low[0]), float(high[1] - low[1]), float(thickness))), middle
+    k = len(polygon)
+    top = np.column_stack([polygon, np.zeros(k)])
+    vertices = np.concatenate([top, top - [0, 0, thickness]])
+    fan = [(0, i, i + 1) for i in range(1, k - 1)]
+    faces = [*fan, *[(k, k + j, k + i) for _, i, j in fan]]
+    for i in range(k):
+        j = (i + 1) % k
+        faces += [(i, k + i, j), (j, k + i, k + j)]
+    return MeshShape(vertices, np.array(faces)), np.zeros(3)
+
+
+def recede(
+    shape: Shape, R: np.ndarray, p: np.ndarray, planes: Iterable[tuple[np.ndarray, np.ndarray]]
+) -> tuple[Shape, np.ndarray]:
+    """Move the faces of a box that lie in given planes back by ``RECESS``; return the shape and its new place.
+
+    Parameters
+    ----------
+    shape, R, p : shape and pose.
+    planes : outward normal (3,) and a point (3,) each, in the same axes as the pose.
+    """
+    if not isinstance(shape, Box):
+        return shape, p
+    size, p = np.array(shape.size), np.array(p, float)
+    for normal, point in planes:
+        along = R.T @ normal
+        axis = int(np.argmax(np.abs(along)))
+        if abs(along[axis]) < 0.999:
+            continue
+        side = np.sign(along[axis]) * R[:, axis]
+        face = p + side * size[axis] / 2
+        if abs((face - point) @ side) < RECESS and size[axis] > 2 * RECESS:
+            size[axis] -= RECESS
+            p = p - side * RECESS / 2
+    return Box((float(size[0]), float(size[1]), float(size[2]))), p

@@ -7,6 +7,7 @@ import numpy as np
 
 from mcplan.control.command import Command
 from mcplan.control.criteria import Measurement
+from mcplan.control.impedance import JointImpedance
 from mcplan.control.machine import Machine, phases_of
 from mcplan.control.motion import Motion
 from mcplan.control.rotation import rotation_vector
@@ -22,6 +23,7 @@ class WholeBodyController:
     ----------
     plan : Plan; its scenario gives the robot and the settings.
     dt : time between two steps (s).
+    physics : back end whose defaults the settings take.
 
     Attributes
     ----------
@@ -29,9 +31,9 @@ class WholeBodyController:
     motion : references and contacts that it commands.
     """
 
-    def __init__(self, plan: Plan, dt: float):
+    def __init__(self, plan: Plan, dt: float, physics: str = "qp"):
         self.plan, self.dt = plan, dt
-        self.robot, self.settings = plan.scenario.robot, plan.scenario.control
+        self.robot, self.settings = plan.scenario.robot, plan.scenario.control.under(physics)
         first = plan.stances[0]
         self.motion = Motion(self.robot, self.settings, first.q)
         for contact in first.contacts:
@@ -40,6 +42,12 @@ class WholeBodyController:
         patches = {contact.patch for stance in plan.stances for contact in stance.contacts}
         self.terms = Terms(self.robot, [self.robot.link_names[0], *sorted(patches)])
         self.tasks = TaskSet(self.robot, self.settings, dt, first.q)
+        s = self.settings
+        self.impedance = (
+            JointImpedance(s.impedance_kp, s.impedance_kd, s.impedance_leak, self.robot.limits.torque, dt)
+            if s.impedance_kp > 0.0 or s.impedance_kd > 0.0
+            else None
+        )
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
 
     def step(self, t: float, q: np.ndarray, v: np.ndarray, wrenches: Mapping[str, np.ndarray] | None = None) -> Command:
@@ -59,9 +67,12 @@ class WholeBodyController:
         updated = time.perf_counter()
         solution = self.tasks.solve(t, self.terms, self.motion)
         self._wrenches = solution.wrenches
+        tau = solution.tau
+        if self.impedance is not None:
+            tau = self.impedance.torque(q[7:], v[6:], solution.vd[6:], tau)
         phase = self.machine.phase
         return Command(
-            solution.vd, solution.tau, solution.wrenches, solution.forces, solution.status,
+            solution.vd, tau, solution.wrenches, solution.forces, solution.status,
             (phase.name, phase.stance), tuple(self.motion.contacts), solution.message,
             {"terms": updated - clock, "program": time.perf_counter() - updated},
         )  # fmt: skip
@@ -80,7 +91,7 @@ class WholeBodyController:
             # A radian at a patch of 0.1 m is a displacement of 0.1 m.
             error[patch] = float(np.hypot(np.linalg.norm(frame.p - reference.p), 0.1 * np.linalg.norm(turn)))
             speed[patch] = float(np.hypot(np.linalg.norm(frame.velocity[:3]), 0.1 * np.linalg.norm(frame.velocity[3:])))
-        force = {patch: self.normal_force(patch) for patch in motion.contacts}
+        force = {patch: self.normal_force(patch) for patch in (*motion.contacts, *motion.targets)}
         return Measurement(t - self.machine.start_time, error, speed, force)
 
     def pose(self, frame: str) -> tuple[np.ndarray, np.ndarray]:
@@ -89,10 +100,13 @@ class WholeBodyController:
         return terms.R.copy(), terms.p.copy()
 
     def normal_force(self, patch: str) -> float:
-        """Return the normal force that a contact carries (N); a grasp: the magnitude of its force."""
-        wrench = self._wrenches.get(patch)
-        if wrench is None or patch not in self.motion.contacts:
+        """Return the normal force that a contact, or a patch on its way to one, carries (N).
+
+        A grasp: the magnitude of its force.
+        """
+        wrench, loaded = self._wrenches.get(patch), self.motion.contacts.get(patch)
+        contact = self.motion.targets.get(patch) if loaded is None else loaded.contact
+        if wrench is None or contact is None:
             return 0.0
-        contact = self.motion.contacts[patch].contact
         force = np.asarray(wrench)[:3]
         return float(np.linalg.norm(force) if contact.kind == "grasp" else force @ contact.normal)

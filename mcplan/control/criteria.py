@@ -104,6 +104,25 @@ class ForceAbove:
         return f"force {self.name}" if measurement.force.get(self.name, 0.0) >= self.bound else ""
 
 
+@dataclass
+class Sustained:
+    """Another criterion has been met without a break for ``seconds``; one that is asked anew for each phase."""
+
+    criterion: Criterion
+    seconds: float
+    since: float | None = None
+
+    def met(self, measurement: Measurement) -> str:
+        """Return the other criterion's label when it has been met for long enough."""
+        label = self.criterion.met(measurement)
+        if not label:
+            self.since = None
+            return ""
+        if self.since is None:
+            self.since = measurement.elapsed
+        return label if measurement.elapsed - self.since >= self.seconds - 5e-10 else ""
+
+
 @dataclass(frozen=True, init=False)
 class AllOf:
     """All criteria at the same time; the label names them all."""

@@ -88,7 +88,7 @@ class Machine:
             label = self._criterion.met(measurement)
             if not label:
                 return False
-            self.phase.leave(self.motion, t)
+            self.phase.leave(self.motion, t, now)
             self.events[-1].end, self.events[-1].ended_by = t, label
         if self._index + 1 == len(self.phases):
             self.done = True

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mcplan.control.descent import Descent
 from mcplan.control.limb_path import LimbPath, Timing
 from mcplan.control.posture import PostureTrajectory
 from mcplan.control.posture_path import PosturePath
@@ -13,7 +14,7 @@ from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings
 
-Path = LimbPath | PosturePath
+Path = LimbPath | PosturePath | Descent
 """The reference of a limb."""
 
 
@@ -41,11 +42,13 @@ class LoadedContact:
     ----------
     limit : the most that it may carry now (N, normal; for a grasp the magnitude).
     full : what it may carry when fully loaded (N).
+    place : R (3,3) and p (3,) where it touched; None for where it was planned.
     """
 
     contact: Contact
     limit: Ramp
     full: float
+    place: tuple[np.ndarray, np.ndarray] | None = None
 
 
 class Motion:
@@ -60,6 +63,7 @@ class Motion:
     limbs : by patch, the reference of a patch frame that moves or is held in the air.
     contacts : by patch, in the order of the robot's patches.
     released : by patch, the contact that a patch in ``limbs`` was released from and has not moved away from yet.
+    targets : by patch, the contact that a patch in ``limbs`` is on its way to.
     """
 
     def __init__(self, robot: Robot, settings: ControlSettings, q: np.ndarray):
@@ -70,25 +74,33 @@ class Motion:
         self.limbs: dict[str, Path] = {}
         self.contacts: dict[str, LoadedContact] = {}
         self.released: dict[str, Contact] = {}
+        self.targets: dict[str, Contact] = {}
         self.full_load = 2.0 * robot.mass * GRAVITY
 
-    def close(self, contact: Contact, t: float, duration: float) -> None:
-        """Close a contact; what it may carry rises from nothing within ``duration`` s."""
+    def close(
+        self,
+        contact: Contact,
+        t: float,
+        duration: float,
+        force: float = 0.0,
+        place: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> None:
+        """Close a contact, at ``place``; what it may carry rises from ``force`` (N) within ``duration`` s."""
         full = min(self.full_load, contact.max_force)
-        self.contacts[contact.patch] = LoadedContact(contact, Ramp(0.0, full, t, duration), full)
+        self.contacts[contact.patch] = LoadedContact(contact, Ramp(min(force, full), full, t, duration), full, place)
         self.contacts = {name: self.contacts[name] for name in self.robot.patches if name in self.contacts}
-        self.limbs.pop(contact.patch, None)
-        self.released.pop(contact.patch, None)
+        for table in (self.limbs, self.released, self.targets):
+            table.pop(contact.patch, None)
 
     def unload(self, patch: str, t: float, duration: float, force: float) -> None:
         """Let what a contact may carry sink from ``force`` (N), what it carries now, to nothing."""
         self.contacts[patch].limit = Ramp(force, 0.0, t, duration)
 
-    def open(self, patch: str, t: float) -> None:
-        """Open a contact; the patch is held where it is."""
+    def open(self, patch: str, t: float, place: tuple[np.ndarray, np.ndarray] | None = None) -> None:
+        """Open a contact; the patch is held where it is (``place``, or where it was planned)."""
         contact = self.contacts.pop(patch).contact
         if self._alone(patch):
-            self.limbs[patch] = self._hold((contact.R, contact.p), t)
+            self.limbs[patch] = self._hold(place or (contact.R, contact.p), t)
             self.released[patch] = contact
 
     def body_duration(self, t: float, q: np.ndarray) -> float:
@@ -142,6 +154,8 @@ class Motion:
         ``start`` is the pose of a patch that has no reference yet.
         """
         patch, clearance, duration = contact.patch, self.settings.clearance, self.body_duration(t, q)
+        height = self.settings.touch_height if self.settings.touch_force > 0.0 else 0.0
+        end = contact.R, contact.p + height * contact.normal
         old = self.released.pop(patch, None)
         tightness = 0.0
         if patch in self.limbs:
@@ -151,20 +165,27 @@ class Motion:
         step = contact.p - start[1]
         if old is not None:
             lift = old.normal * max(clearance, clearance + float(step @ old.normal))
-            approach = contact.normal * max(clearance, clearance - float(step @ contact.normal))
-            end = contact.R, contact.p
-            path: Path = LimbPath(start, end, lift, approach, self.timing, t, duration, (tightness, 1.0))
-            self.limbs[patch] = path
-            self.move_body(t, q, path.duration, but=patch)
+            approach = contact.normal * (max(clearance, clearance - float(step @ contact.normal)) - height)
+            way = LimbPath(start, end, lift, approach, self.timing, t, duration, (tightness, 1.0))
+            self.limbs[patch] = path = self._led(way, contact)
+            self.move_body(t, q, way.duration, but=patch)
             return path
         duration = max(duration, self.timing.duration(float(np.linalg.norm(step)) + clearance))
         self.move_body(t, q, duration)
-        path = PosturePath(
-            self.robot, patch, self.posture, start[1], (contact.R, contact.p), np.zeros(3),
-            contact.normal * clearance, self.timing, t, (tightness, 1.0),
+        air = PosturePath(
+            self.robot, patch, self.posture, start[1], end, np.zeros(3),
+            contact.normal * max(clearance - height, 0.0), self.timing, t, (tightness, 1.0),
         )  # fmt: skip
-        self.limbs[patch] = path
-        return path
+        self.limbs[patch] = self._led(air, contact)
+        return self.limbs[patch]
+
+    def _led(self, path: LimbPath | PosturePath, contact: Contact) -> Path:
+        """Return the path with the search for the support at its end, where touch is felt."""
+        self.targets[contact.patch] = contact
+        s = self.settings
+        if s.touch_force <= 0.0:
+            return path
+        return Descent(path, contact.normal, s.descent_speed, s.touch_height + s.touch_depth)
 
     def _through_air(self, t: float, patch: str) -> Path:
         """Return the path of a free patch with the body; off its old support first, along the normal."""

@@ -5,7 +5,18 @@ from typing import Protocol
 
 import numpy as np
 
-from mcplan.control.criteria import AllOf, AnyOf, Criterion, Elapsed, ErrorBelow, ForceBelow, SpeedBelow, Timeout
+from mcplan.control.criteria import (
+    AllOf,
+    AnyOf,
+    Criterion,
+    Elapsed,
+    ErrorBelow,
+    ForceAbove,
+    ForceBelow,
+    SpeedBelow,
+    Sustained,
+    Timeout,
+)
 from mcplan.control.motion import Motion
 from mcplan.scene.contact import Contact
 
@@ -24,7 +35,7 @@ class Phase(Protocol):
         """Start references or ramps, and return the criterion that ends the phase."""
         ...
 
-    def leave(self, motion: Motion, t: float) -> None:
+    def leave(self, motion: Motion, t: float, now: "Now") -> None:
         """Change the contacts when the phase has ended."""
         ...
 
@@ -51,7 +62,7 @@ class _Body:
     def name(self) -> str:
         return self.verb
 
-    def leave(self, motion: Motion, t: float) -> None:
+    def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Change nothing."""
 
 
@@ -105,11 +116,12 @@ class Unload(_Body):
         """Start the ramp from the force carried now."""
         s = motion.settings
         motion.unload(self.patch, t, s.unload_time, now.normal_force(self.patch))
-        return AnyOf(AllOf(Elapsed(s.unload_time), ForceBelow(self.patch, 1.0)), Timeout(s.unload_time + s.patience))
+        light = AllOf(Elapsed(s.unload_time), ForceBelow(self.patch, s.release_force))
+        return AnyOf(light, Timeout(s.unload_time + s.patience))
 
-    def leave(self, motion: Motion, t: float) -> None:
+    def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Open the contact."""
-        motion.open(self.patch, t)
+        motion.open(self.patch, t, now.pose(self.patch) if motion.settings.touch_force > 0.0 else None)
 
 
 @dataclass
@@ -187,12 +199,21 @@ class Approach(_Body):
         """Wait for the touch: the patch is in place and at rest."""
         s, patch = motion.settings, self.contact.patch
         rest = motion.limbs[patch].end_time - t
-        touch = AllOf(Elapsed(rest), ErrorBelow(patch, s.touch_error), SpeedBelow(patch, s.touch_speed))
+        touch: Criterion = AllOf(Elapsed(rest), ErrorBelow(patch, s.touch_error), SpeedBelow(patch, s.touch_speed))
+        if s.touch_force > 0.0:
+            touch = Sustained(ForceAbove(patch, s.touch_force), s.touch_time)
         return AnyOf(touch, Timeout(rest + s.patience))
 
-    def leave(self, motion: Motion, t: float) -> None:
-        """Close the contact; it may carry more and more during ``load_time``."""
-        motion.close(self.contact, t, motion.settings.load_time)
+    def leave(self, motion: Motion, t: float, now: Now) -> None:
+        """Close the contact; it may carry more and more during ``load_time``.
+
+        A contact that was felt is kept where it happened, and begins with the force that it has.
+        """
+        s, patch = motion.settings, self.contact.patch
+        if s.touch_force > 0.0:
+            motion.close(self.contact, t, s.load_time, now.normal_force(patch), now.pose(patch))
+        else:
+            motion.close(self.contact, t, s.load_time)
 
 
 @dataclass

@@ -1,5 +1,7 @@
 """Tasks and contact constraints of the whole-body program, filled from the references of the present time."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from mcplan.control.motion import LoadedContact, Motion
@@ -38,6 +40,7 @@ class TaskSet:
         self.momentum = AngularMomentumTask(s.angular_momentum_weight, s.angular_momentum_damping)
         self.limbs: dict[str, LinkPoseTask] = {}
         self._constraints: dict[str, ContactConstraint] = {}
+        self._loaded: dict[str, LoadedContact] = {}
         self._previous: dict[str, np.ndarray] = {}
         self.pool = ProblemPool(
             robot,
@@ -82,12 +85,35 @@ class TaskSet:
             task.weight = np.repeat((s.limb_weight, s.limb_weight * LOOSE ** (1.0 - tightness)), 3)
 
     def _constraint(self, t: float, loaded: LoadedContact) -> ContactConstraint:
-        contact, s = loaded.contact, self.settings
+        contact = loaded.contact
         known = self._constraints.get(contact.patch)
-        if known is None or known.contact is not contact:
-            known = ContactConstraint(contact, s.contact_kp, s.contact_kd, faces=s.friction_faces)
-            self._constraints[contact.patch] = known
+        if known is None or self._loaded.get(contact.patch) is not loaded:
+            known = self._constrain(loaded)
+            self._constraints[contact.patch], self._loaded[contact.patch] = known, loaded
         known.max_force = loaded.limit.value(t)
         if contact.kind == "grasp":
             known.max_moment = contact.max_moment * min(1.0, known.max_force / loaded.full)
         return known
+
+    def _constrain(self, loaded: LoadedContact) -> ContactConstraint:
+        """Return the constraint of a contact: stiff along its support, with what is counted on of patch and cone."""
+        contact, s = loaded.contact, self.settings
+        kp = np.array([s.contact_kp, s.contact_kp, *[s.contact_normal_kp] * 3, s.contact_kp])
+        if s.pressure_margin > 0.0:
+            contact = replace(contact, points=shrunk(contact.points, s.pressure_margin))
+        constraint = ContactConstraint(contact, kp, s.contact_kd, faces=s.friction_faces)
+        constraint.friction *= s.friction_fraction
+        if loaded.place is not None:
+            constraint.R, constraint.p = loaded.place
+        return constraint
+
+
+def shrunk(points: np.ndarray, margin: float) -> np.ndarray:
+    """Return contact points (k,3) drawn towards their middle by ``margin`` (m) along each axis of the patch.
+
+    Never by more than a third of the way, so that a small patch stays one.
+    """
+    middle = (points.min(axis=0) + points.max(axis=0)) / 2
+    half = (points.max(axis=0) - points.min(axis=0)) / 2
+    scale = 1.0 - np.minimum(margin / np.where(half > 0.0, half, np.inf), 1 / 3)
+    return middle + scale * (points - middle)

@@ -47,7 +47,20 @@ class ControlSettings(Spec):
 
     contact_kp: NotNegative = 100.0
     contact_kd: NotNegative = 20.0
-    """Feedback of contact drift, 1/s² and 1/s."""
+    """Feedback of contact drift, 1/s² and 1/s: stiffness along the support and about its normal, damping of all."""
+    contact_normal_kp: NotNegative = 100.0
+    """Stiffness along the normal and against tilting, 1/s²; where contacts give (``contact``, ``mujoco``: 0) it would
+    fight them, and a foot that lands on its edge could not roll flat."""
+    friction_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Part of the friction that the program counts on (``contact``, ``mujoco``: 0.65)."""
+    pressure_margin: NotNegative = 0.0
+    """How far the program keeps contact forces inside the edge of a patch, m (``contact``, ``mujoco``: 0.01)."""
+
+    impedance_kp: NotNegative = 0.0
+    impedance_kd: NotNegative = 0.0
+    impedance_leak: Positive = 0.05
+    """Joint impedance around the program's motion, N m/rad and N m s/rad for a joint of 150 N m, and the time constant
+    with which that motion leaks to the measured one, s (``contact``, ``mujoco``: 1000, 20)."""
 
     posture_inertia: Positive = 0.2
     """A joint that moves more than this inertia, kg m², counts in proportion to it in the posture."""
@@ -84,6 +97,34 @@ class ControlSettings(Spec):
     touch_error: Positive = 1e-3
     touch_speed: Positive = 5e-3
     """A patch touches when it is this near to its place and this slow: m, m/s."""
+    touch_force: NotNegative = 0.0
+    touch_time: NotNegative = 0.003
+    """Where forces are measured, a patch touches when it feels so much for so long: N, s (``contact``, ``mujoco``: 20;
+    0 goes by place and speed)."""
+    touch_height: NotNegative = 0.01
+    touch_depth: NotNegative = 0.02
+    descent_speed: Positive = 0.03
+    """Then the approach goes from so far above the support to so far below it at this speed: m, m/s."""
+    release_force: NotNegative = 1.0
+    """A contact opens when it carries no more than this, N (``contact``, ``mujoco``: 20)."""
+
+    def under(self, physics: str) -> "ControlSettings":
+        """Return the settings for a back end: what the file leaves out takes that back end's defaults."""
+        if physics == "qp":
+            return self
+        return self.model_copy(update={k: v for k, v in PHYSICAL.items() if k not in self.model_fields_set})
+
+
+PHYSICAL = {
+    "contact_normal_kp": 0.0,
+    "friction_fraction": 0.65,
+    "pressure_margin": 0.01,
+    "impedance_kp": 1000.0,
+    "impedance_kd": 20.0,
+    "touch_force": 20.0,
+    "release_force": 20.0,
+}
+"""Defaults of the control where contacts give, slip and surprise."""
 
 
 class PlannerSettings(Spec):

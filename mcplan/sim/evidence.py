@@ -7,7 +7,7 @@ import numpy as np
 from mcplan.sim.independent import Mechanism, rotation_vector
 from mcplan.sim.records import ContactRecord
 from mcplan.sim.run import Run
-from mcplan.sim.tolerances import BY_PHYSICS, SOFT, Tolerances
+from mcplan.sim.tolerances import BY_PHYSICS, PHYSICAL, Tolerances
 
 NONE = -1
 """Index of no contact."""
@@ -24,7 +24,7 @@ class Evidence:
 
     def __init__(self, run: Run, tolerances: Tolerances | None = None):
         self.run, self.record = run, run.record
-        self.tolerances = tolerances or BY_PHYSICS.get(run.record.physics, SOFT)
+        self.tolerances = tolerances or BY_PHYSICS.get(run.record.physics, PHYSICAL)
         self.mechanism = Mechanism(run.record.robot)
         self.motion = self.mechanism.motion(run.q, run.v, run.vd, run.wrench, run.patches)
         self.contacts: list[ContactRecord] = []

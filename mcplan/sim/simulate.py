@@ -1,7 +1,8 @@
 """The simulation loop: controller, physics, record."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 
 import numpy as np
 
@@ -9,13 +10,33 @@ from mcplan.control.controller import WholeBodyController
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.model.robot import Robot
 from mcplan.planning.plan import Plan
+from mcplan.scene.environment import Environment
 from mcplan.sim.observer import Observer, StepSample
 from mcplan.sim.physics import Action, Physics
 from mcplan.sim.qp_physics import QpPhysics
 from mcplan.sim.recorder import RunRecorder
 from mcplan.sim.run import Run
 
-PHYSICS: dict[str, Callable[[Robot, np.ndarray], Physics]] = {"qp": QpPhysics}
+FALLEN = 0.3
+"""A centre of mass so far below the lowest planned one has fallen (m)."""
+
+Maker = Callable[[Robot, Environment, np.ndarray, Sequence[str]], Physics]
+"""Makes a back end of a robot, what is around it, its first configuration, and the patches as points count them."""
+
+
+def _qp(robot: Robot, environment: Environment, q: np.ndarray, patches: Sequence[str]) -> Physics:
+    return QpPhysics(robot, q)
+
+
+def _mujoco(robot: Robot, environment: Environment, q: np.ndarray, patches: Sequence[str]) -> Physics:
+    if find_spec("mujoco") is None:
+        raise InputError("physics mujoco needs the package mujoco: pip install 'mcplan[mujoco]'")
+    from mcplan.sim.mujoco.physics import MujocoPhysics
+
+    return MujocoPhysics(robot, environment, q, patches=patches)
+
+
+PHYSICS: dict[str, Maker] = {"qp": _qp, "mujoco": _mujoco}
 """The back ends by the names that scenarios use."""
 
 
@@ -42,13 +63,15 @@ class Simulation:
             raise InputError(f"physics {name!r} is not available; choose {' or '.join(PHYSICS)}")
         robot = plan.scenario.robot
         self.plan, self.dt, self.seed = plan, float(settings.dt), seed
-        self.controller = WholeBodyController(plan, self.dt)
-        self.physics = PHYSICS[name](robot, plan.stances[0].q)
+        self.controller = WholeBodyController(plan, self.dt, name)
         self.recorder = RunRecorder(robot, plan, self.dt, name, seed)
+        self.physics = PHYSICS[name](robot, plan.scenario.environment, plan.stances[0].q, self.recorder.patches)
         self.observers = tuple(observers)
         self.index = 0
         self._limit = int(np.ceil(settings.time_limit / self.dt))
         self._known = 0
+        self._measured: Mapping[str, np.ndarray] | None = None
+        self._lowest = float(robot.com(np.array([stance.q for stance in plan.stances]))[:, 2].min()) - FALLEN
         for observer in self.observers:
             observer.on_start(1 / self.dt, len(self.controller.machine.phases))
 
@@ -76,13 +99,17 @@ class Simulation:
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise SimulationFailed(f"the state is not a number at t = {t:g} s, in phase {self._phase_text()}")
         clock = time.perf_counter()
-        command = self.controller.step(t, q, v)
+        command = self.controller.step(t, q, v, self._measured)
         controlled = time.perf_counter()
         self._tell_phases()
         if self.done:
             return None
+        if self.controller.terms.com[2] < self._lowest:
+            raise SimulationFailed(f"fell: in phase {self._phase_text()} at t = {t:g} s")
         action = Action(command.tau, command.vd, command.wrenches, command.forces, command.active)
         outcome = self.physics.step(action, self.dt)
+        if self.physics.name != "qp":
+            self._measured = outcome.wrenches
         stepped = time.perf_counter()
         self.recorder.append(
             t, q, v, outcome.vd, command.tau, outcome.tau_ext, outcome.wrenches, outcome.forces, outcome.active,

@@ -49,12 +49,7 @@ EXACT = Tolerances(stray_force=0.0, stray_time=0.0)
 PHYSICAL = Tolerances(
     point=2e-3, slip=1e-2, turn=float(np.deg2rad(3)), goal=1e-2, goal_turn=float(np.deg2rad(3)), position=1e-3
 )
-"""For physics that the controller does not own: contacts give, and touch down where they touch down."""
+"""For physics that the controller does not own: contacts give, and touch down where they touch down. What the back end
+reports must explain the motion as exactly as in ``qp``: equation of motion, integration, cones."""
 
-SOFT = Tolerances(
-    eom=np.inf, point=2e-3, slip=1e-2, turn=float(np.deg2rad(3)), goal=1e-2, goal_turn=float(np.deg2rad(3)),
-    position=1e-3, force=1e-3,
-)  # fmt: skip
-"""For MuJoCo, whose implicit integrator does not report the forces that it balanced."""
-
-BY_PHYSICS = {"qp": EXACT, "contact": PHYSICAL, "mujoco": SOFT}
+BY_PHYSICS = {"qp": EXACT, "contact": PHYSICAL, "mujoco": PHYSICAL}

@@ -16,7 +16,7 @@ class Recorded:
         self.log.append(("enter", self.name, t))
         return self.criterion
 
-    def leave(self, motion, t):
+    def leave(self, motion, t, now):
         self.log.append(("leave", self.name, t))
 
 

@@ -11,7 +11,7 @@ from mcplan.model.geometry import Sphere
 from mcplan.model.patch import Patch
 from mcplan.model.robot import Robot
 from mcplan.sim.mujoco.options import EVERYTHING, ROBOT, SOLIMP, SOLREF, contact_options
-from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
+from mcplan.sim.mujoco.shapes import add_shape, distance, quat_wxyz, recede, slab
 
 PATCH_DEPTH = 0.01
 """Thickness of the solid behind a patch (m)."""
@@ -56,7 +56,8 @@ def add_robot(spec: Any, robot: Robot) -> dict[str, str]:
             options = contact_options(ROBOT, EVERYTHING) | {"name": f"link:{link}:{number}"}
             add_shape(spec, bodies[index], shape, R_L @ geometry.R, R_L @ p + p_L, **options)
         for patch in patches:
-            _add_patch(spec, bodies[index], patch, R_L, p_L)
+            if not _is_edge_of(patch, patches):
+                _add_patch(spec, bodies[index], patch, R_L, p_L)
     _exclude(spec, robot)
     return {name: _add_weld(spec, robot, name) for name, patch in robot.patches.items() if patch.kind == "grasp"}
 
@@ -96,6 +97,15 @@ def _add_patch(spec: Any, body: Any, patch: Patch, R_L: np.ndarray, p_L: np.ndar
         )  # fmt: skip
     else:
         add_shape(spec, body, Sphere(EDGE_RADIUS), R, p - EDGE_RADIUS * R[:, 2], **options)
+
+
+def _is_edge_of(patch: Patch, others: list[Patch]) -> bool:
+    """Say whether an edge or a point is part of another patch, whose solid touches for both."""
+    if len(patch.polygon) > 2:
+        return False
+    corners = patch.p + patch.points @ patch.R.T
+    faces = [other for other in others if len(other.polygon) > 2]
+    return any(all(distance(f.R.T @ (x - f.p), f.polygon) < EDGE_RADIUS for x in corners) for f in faces)
 
 
 def _exclude(spec: Any, robot: Robot) -> None:

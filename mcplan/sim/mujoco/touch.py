@@ -8,10 +8,11 @@ import numpy as np
 
 from mcplan.model.robot import Robot
 from mcplan.sim.mujoco.build import Built
+from mcplan.sim.mujoco.shapes import distance
 from mcplan.sim.recorder import PointForces
 
 NEAR = 5e-3
-"""A point so near to a patch belongs to it when that patch is meant to touch (m)."""
+"""A point so near to a patch belongs to it (m)."""
 
 CONTACT_ROWS = (
     mujoco.mjtConstraint.mjCNSTR_CONTACT_ELLIPTIC,
@@ -49,7 +50,8 @@ class Touch:
         self._links = len(robot.link_names)
         self._on_link: dict[int, list[str]] = {}
         for name in self.patches:
-            self._on_link.setdefault(robot.link_names.index(robot.patches[name].link), []).append(name)
+            if robot.patches[name].kind != "grasp":
+                self._on_link.setdefault(robot.link_names.index(robot.patches[name].link), []).append(name)
         self._frames = {}
         for name in self.patches:
             body, offset = robot.frame(name)
@@ -87,7 +89,7 @@ class Touch:
                     continue
                 name = None
                 if thing < self._links and self._built.link[int(contact.geom[1 - side])] not in range(self._links):
-                    name = self._patch(data, thing, self._built.patch[geom], contact.pos, active)
+                    name = self._patch(data, thing, self._built.patch[geom], contact.pos, sign * axes[0], active)
                 link.append(thing)
                 patch.append(-1 if name is None else self._index[name])
                 xyz.append(contact.pos.copy())
@@ -108,24 +110,19 @@ class Touch:
         )  # fmt: skip
         return ContactForces(points, wrenches, other)
 
-    def _patch(self, data: Any, link: int, own: str | None, xyz: np.ndarray, active: Sequence[str]) -> str | None:
-        """Return the patch that a point of a link belongs to: one that is meant to touch there, else the geom's own."""
-        if own in active and own in self._index:
-            return own
+    def _patch(
+        self, data: Any, link: int, own: str | None, xyz: np.ndarray, normal: np.ndarray, active: Sequence[str]
+    ) -> str | None:
+        """Return the patch that a point of a link belongs to, or None.
+
+        Of those that the point lies in, one that is meant to touch, then the one that faces the support most: a sole
+        that stands on its front edge touches with the toe. The geom's own patch else.
+        """
+        best, found = (False, -np.inf), own if own in self._index else None
         for name in self._on_link.get(link, ()):
-            if name in active and self.robot.patches[name].kind != "grasp":
-                R, p = self.pose(data, name)
-                if _distance(R.T @ (xyz - p), self.robot.patches[name].polygon) < NEAR:
-                    return name
-        return own if own in self._index else None
-
-
-def _distance(local: np.ndarray, polygon: np.ndarray) -> float:
-    """Distance (m) of a point in patch axes from a convex polygon, an edge or a point."""
-    a, b = polygon, np.roll(polygon, -1, axis=0)
-    edge, arm = b - a, local[:2] - a
-    if len(polygon) > 2 and np.all(edge[:, 0] * arm[:, 1] - edge[:, 1] * arm[:, 0] >= 0.0):
-        return float(abs(local[2]))
-    along = np.clip(np.sum(edge * arm, axis=1) / np.maximum(np.sum(edge * edge, axis=1), 1e-18), 0.0, 1.0)
-    flat = np.linalg.norm(arm - along[:, None] * edge, axis=1).min()
-    return float(np.hypot(flat, local[2]))
+            R, p = self.pose(data, name)
+            if distance(R.T @ (xyz - p), self.robot.patches[name].polygon) < NEAR:
+                rank = (name in active, float(-R[:, 2] @ normal))
+                if rank > best:
+                    best, found = rank, name
+        return found

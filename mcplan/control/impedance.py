@@ -1,0 +1,45 @@
+"""Joint impedance: the joints are held to the motion that the program expects, within a short memory."""
+
+import numpy as np
+
+REFERENCE_TORQUE = 150.0
+"""N m; the gains are those of a joint with this torque limit, and grow with the limit."""
+
+
+class JointImpedance:
+    """Adds to the torques of the program a spring and a damper around the motion that it expects.
+
+        tau = tau_QP + s kp (q_d - q) + s kd (v_d - v),   s = torque limit / 150 N m
+        v_d+ = v_d + dt (vd + (v - v_d) / leak),   q_d+ = q_d + dt (v_d + (q - q_d) / leak)
+
+    What pushes the joints off (friction, a wrong mass) is answered at once, as a program that only sees the measured
+    state cannot do; the leak lets the expected motion forget, so that it does not drift away from the robot.
+
+    Parameters
+    ----------
+    kp, kd : N m/rad and N m s/rad at a joint of ``REFERENCE_TORQUE``.
+    leak : time constant of forgetting (s).
+    limit : (n,) torque limits (N m); the sum is cut to them.
+    dt : control period (s).
+    """
+
+    def __init__(self, kp: float, kd: float, leak: float, limit: np.ndarray, dt: float):
+        scale = np.where(np.isfinite(limit), limit / REFERENCE_TORQUE, 1.0)
+        self.kp, self.kd, self.leak, self.limit, self.dt = kp * scale, kd * scale, max(leak, dt), limit, dt
+        self._q: np.ndarray | None = None
+        self._v = np.zeros(len(limit))
+
+    def torque(self, q: np.ndarray, v: np.ndarray, vd: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        """Return the torques to send (n,), N m.
+
+        Parameters
+        ----------
+        q, v : (n,) measured joint positions and velocities.
+        vd, tau : (n,) accelerations and torques of the program.
+        """
+        if self._q is None:
+            self._q, self._v = q.copy(), v.copy()
+        sent = tau + self.kp * (self._q - q) + self.kd * (self._v - v)
+        self._v = self._v + self.dt * (vd + (v - self._v) / self.leak)
+        self._q = self._q + self.dt * (self._v + (q - self._q) / self.leak)
+        return np.clip(sent, -self.limit, self.limit)

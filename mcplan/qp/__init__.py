@@ -4,6 +4,7 @@ from mcplan.qp.collision_avoidance import CollisionAvoidance
 from mcplan.qp.contact import ContactConstraint
 from mcplan.qp.dense import DenseSolution, solve_dense
 from mcplan.qp.pool import ProblemPool
+from mcplan.qp.priorities import PrioritisedQP
 from mcplan.qp.settings import QPSettings
 from mcplan.qp.solution import Residuals, Solution
 from mcplan.qp.tasks import (
@@ -29,6 +30,7 @@ __all__ = [
     "LinkPoseTask",
     "LookAtTask",
     "PostureTask",
+    "PrioritisedQP",
     "ProblemPool",
     "QPSettings",
     "RelativePoseTask",

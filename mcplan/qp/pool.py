@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from mcplan.qp.contact import ContactConstraint
 from mcplan.qp.declaration import Extra
 from mcplan.qp.limit import Limit
+from mcplan.qp.priorities import PrioritisedQP, levels_of, sizes_of
 from mcplan.qp.settings import QPSettings
 from mcplan.qp.tasks.task import Task
 from mcplan.qp.whole_body import HasLimits, WholeBodyQP, structure_of
@@ -23,19 +24,26 @@ class ProblemPool:
 
     def __init__(self, robot: HasLimits, settings: QPSettings | None = None, extra: Extra | None = None):
         self.robot, self.settings, self.extra = robot, settings or QPSettings(), extra
-        self._problems: dict[tuple, WholeBodyQP] = {}
+        self._problems: dict[tuple, WholeBodyQP | PrioritisedQP] = {}
 
     def __len__(self) -> int:
         return len(self._problems)
 
     def get(
         self, contacts: Sequence[ContactConstraint], tasks: Sequence[Task], limits: Sequence[Limit] = ()
-    ) -> WholeBodyQP:
-        """Return the problem, declared now if it is the first of its structure."""
+    ) -> WholeBodyQP | PrioritisedQP:
+        """Return the problem, declared now if it is the first of its structure.
+
+        Tasks of different ``priority`` make it a ``PrioritisedQP``.
+        """
         structure = structure_of(self.robot, contacts, tasks, self.settings, limits)
         key: tuple = (structure.shapes, structure.row_counts)
+        several = len(levels_of(tasks)) > 1
+        if several:
+            key += sizes_of(tasks)
         if self.extra is not None:
             key += (frozenset(contact.patch for contact in contacts), tuple(task.key for task in tasks))
         if key not in self._problems:
-            self._problems[key] = WholeBodyQP(self.robot, contacts, tasks, self.settings, self.extra, limits)
+            kind = PrioritisedQP if several else WholeBodyQP
+            self._problems[key] = kind(self.robot, contacts, tasks, self.settings, self.extra, limits)
         return self._problems[key]

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from mcplan.model.terms import Terms
 from mcplan.qp.packed import Array, Packed, Slot
 
-__all__ = ["Array", "KernelTask", "Task", "damping", "unknown_of", "weights"]
+__all__ = ["Array", "KernelTask", "Task", "damping", "priority_of", "unknown_of", "weights"]
 
 
 class Task(Protocol):
@@ -60,6 +60,11 @@ class KernelTask(Packed):
 def unknown_of(task: Any) -> str:
     """Return what the rows of a task multiply: ``vd``, or for a task that says so ``force`` or ``torque``."""
     return getattr(task, "unknown", "vd")
+
+
+def priority_of(task: Any) -> int:
+    """Return the level of a task: its ``priority``, 1 where it has none; a lower number goes before a higher one."""
+    return getattr(task, "priority", 1)
 
 
 def damping(kp: ArrayLike, kd: ArrayLike | None) -> Array:

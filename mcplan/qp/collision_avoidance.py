@@ -15,18 +15,26 @@ NEUTRAL = -1.0
 """Right-hand side of a row without a pair: ``0 >= -1``."""
 
 
+UNLIMITED = 1e9
+"""m/s²: pairs are compared by what they would ask for without a ceiling."""
+
+
 class CollisionAvoidance:
-    """``ddot >= ddot_min(d, ddot)`` for the pairs that are near, where ``ddot = J vd + bias``, ``J = n' (J_a - J_b)``.
+    """``d'' >= a(d, d')`` for the pairs that are near; ``d' = J v``, ``d'' = J vd + bias``, ``J = n' (J_a - J_b)``.
 
     ``d`` is the distance of a pair and ``n`` the unit vector between its nearest points, from b to a. The lower bound
     is that of a joint at a limit (``viable_acceleration``): the pair can always be stopped before ``safe`` with the
     deceleration ``braking``, and then needs no more than that; nearer than ``safe`` it parts again. Written out, with
     ``g = d - safe`` and ``b = braking``::
 
-        ddot_min = (-v_max(g) - ddot) / dt
+        a = (-v_max(g) - d') / dt
         v_max = -b dt + sqrt((b dt)² + 2 b g)   (g >= 0),   g / recovery   (g < 0)
 
-    Rows without a pair say ``0 >= -1``, so that the declared problem is the same whatever is near.
+    Rows without a pair say ``0 >= -1``, so that the declared problem is the same whatever is near. Distances and
+    gradients come from whoever knows them, at each tick; from a collision model::
+
+        near = model.constraint_rows(q, influence, contacts)
+        avoidance.set_pairs(near.distance, near.rows, names=[str(pair) for pair in near.pairs])
 
     Parameters
     ----------
@@ -57,11 +65,10 @@ class CollisionAvoidance:
             raise InputError(f"collision avoidance from {influence} m on, expected more than the distance kept, {safe}")
         self.slots, self.safe, self.influence = slots, safe, influence
         self.braking, self.ceiling, self.recovery, self.dt = braking, ceiling, recovery, dt
-        self.names: list[str] = [f"distance {slot}" for slot in range(slots)]
-        self.active = 0
-        self.ignored = 0
-        self._distance, self._bias = np.zeros(slots), np.zeros(slots)
-        self._J: Array | None = None
+        self.names: list[str] = [f"distance, row {slot}" for slot in range(slots)]
+        self.active = self.ignored = 0
+        self._distance, self._bias, self._J = np.zeros(0), np.zeros(0), np.zeros((0, 0))
+        self._pairs: list[str] = []
 
     @property
     def dimension(self) -> int:
@@ -71,7 +78,7 @@ class CollisionAvoidance:
     def set_pairs(
         self, distance: ArrayLike, J: ArrayLike, bias: ArrayLike | None = None, names: Sequence[str] | None = None
     ) -> None:
-        """Give the pairs of this tick; the nearest within ``influence`` get the rows.
+        """Give the pairs of this tick; those within ``influence`` count.
 
         Parameters
         ----------
@@ -79,43 +86,44 @@ class CollisionAvoidance:
         J : (k, nv) gradients of the distances with respect to ``v``.
         bias : (k,) ``Jdot v``, m/s²; None: neglected.
         names : (k) of the pairs, for explanations.
+        """
+        d, J = np.asarray(distance, dtype=np.float64), np.asarray(J, dtype=np.float64)
+        if J.ndim != 2 or len(J) != len(d):
+            raise InputError(f"collision avoidance: {d.shape} distances and gradients of shape {J.shape} do not fit")
+        near = np.flatnonzero(d < self.influence)
+        self._distance, self._J = d[near], J[near]
+        self._bias = np.zeros(len(near)) if bias is None else np.asarray(bias, dtype=np.float64)[near]
+        self._pairs = [names[i] if names else f"pair {i}" for i in near.tolist()]
+
+    def rows(self, terms: Terms) -> tuple[Array, Array]:
+        """Return ``A`` and ``b`` of ``A vd >= b``; the pairs that ask for most, at their speeds, get the rows.
 
         Notes
         -----
-        ``active`` then says how many rows have a pair, ``ignored`` how many near pairs found no row.
+        ``active`` then says how many rows have a pair, ``ignored`` how many pairs found none, ``names`` which they are.
         """
-        d, rows = np.asarray(distance, dtype=np.float64), np.asarray(J, dtype=np.float64)
-        if rows.ndim != 2 or len(rows) != len(d):
-            raise InputError(f"collision avoidance: {d.shape} distances and gradients of shape {rows.shape} do not fit")
-        near = np.argsort(d, kind="stable")
-        near = near[d[near] < self.influence]
-        self.ignored, near = max(0, len(near) - self.slots), near[: self.slots]
-        self.active = k = len(near)
-        if self._J is None or self._J.shape[1] != rows.shape[1]:
-            self._J = np.zeros((self.slots, rows.shape[1]))
-        self._J[k:] = 0.0
-        self._J[:k], self._distance[:k] = rows[near], d[near]
-        self._bias[:k] = 0.0 if bias is None else np.asarray(bias, dtype=np.float64)[near]
-        self.names = [f"distance of {names[i]}" if names else f"distance {i}" for i in near.tolist()]
-        self.names += [f"distance, row {slot}" for slot in range(k, self.slots)]
-
-    def rows(self, terms: Terms) -> tuple[Array, Array]:
-        """Return ``A`` and ``b`` of ``A vd >= b``."""
-        k, lower = self.active, np.full(self.slots, NEUTRAL)
-        if self._J is None:
-            return np.zeros((self.slots, len(terms.v))), lower
-        if k:
-            unlimited = np.full(k, np.inf)
-            wanted, _ = viable_acceleration(
-                self._distance[:k],
-                self._J[:k] @ terms.v,
-                np.full(k, self.safe),
+        A, b = np.zeros((self.slots, len(terms.v))), np.full(self.slots, NEUTRAL)
+        near = len(self._pairs)
+        self.active, self.ignored = min(near, self.slots), max(0, near - self.slots)
+        chosen = np.zeros(0, dtype=np.int64)
+        if near:
+            unlimited = np.full(near, np.inf)
+            lower, _ = viable_acceleration(
+                self._distance,
+                self._J @ terms.v,
+                np.full(near, self.safe),
                 unlimited,
                 unlimited,
                 self.dt,
                 self.braking,
-                self.ceiling,
+                UNLIMITED,
                 self.recovery,
             )
-            lower[:k] = wanted - self._bias[:k]
-        return self._J, lower
+            chosen = np.argsort(self._bias - lower, kind="stable")[: self.slots]
+            A[: self.active], b[: self.active] = (
+                self._J[chosen],
+                (np.clip(lower, -self.ceiling, self.ceiling) - self._bias)[chosen],
+            )
+        self.names = [f"distance of {self._pairs[i]}" for i in chosen.tolist()]
+        self.names += [f"distance, row {slot}" for slot in range(self.active, self.slots)]
+        return A, b

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from mcplan.collision.model import CollisionModel
 from mcplan.errors import InputError
 from mcplan.qp import CollisionAvoidance, ContactConstraint, LinkPoseTask, WholeBodyQP
 from tests.qp.closed_loop import rate, ticks
@@ -99,6 +100,30 @@ def test_a_hand_drawn_into_an_obstacle_stops_before_it(standing, case):
     assert least[False] < 0.0
 
 
+def test_links_keep_apart_with_the_distances_of_the_collision_model(standing):
+    """The left hand is drawn through the trunk: the model's nearest pairs feed the rows, and no pair comes too near."""
+    clearance, model = 0.005, CollisionModel(standing.robot)
+    before = model.smallest(standing.q).distance
+    trunk = standing.terms.frame("BODY").p
+    least = {}
+    for protected in (True, False):
+        avoidance, distances = CollisionAvoidance(12, safe=0.0, influence=0.1), []
+
+        def measure(terms, avoidance=avoidance, distances=distances, protected=protected):
+            near = model.constraint_rows(terms.q, 0.1, clearance=clearance)
+            distances.append(float(np.min(near.distance)))
+            if protected:
+                avoidance.set_pairs(near.distance, near.rows, names=[str(pair) for pair in near.pairs])
+
+        for tick in ticks(standing, soles(standing), reach(standing, trunk), 500, [avoidance], measure):
+            assert tick.fallbacks == 0
+        least[protected] = min(distances)
+    assert before > clearance
+    # to first order in dt, and without the curvature of the nearest points, which the rows neglect
+    assert least[True] > -1e-3
+    assert least[False] < -0.01
+
+
 def test_rows_without_a_pair_change_nothing(standing):
     random_state(standing, 0.3)
     contacts, tasks = soles(standing), standing_tasks(standing, (0.02, 0.02, 0))
@@ -109,15 +134,16 @@ def test_rows_without_a_pair_change_nothing(standing):
     expected = plain.solve()
     for distance in ([], [0.5, 9.0]):
         avoidance.set_pairs(distance, np.ones((len(distance), standing.robot.nv)))
-        assert avoidance.active == 0
         qp.update(standing.terms, contacts, tasks, limits=[avoidance])
+        assert avoidance.active == 0
         s = qp.solve()
         assert s.ok, s.message
         assert s.residuals.stationarity < 1e-8
         np.testing.assert_allclose(s.vd, expected.vd, atol=1e-7)
 
 
-def test_the_nearest_pairs_get_the_rows(standing):
+def test_the_pairs_that_ask_for_most_get_the_rows(standing):
+    """At rest these are the nearest; a pair that closes in goes before one that is nearer but still."""
     nv = standing.robot.nv
     avoidance = CollisionAvoidance(2, influence=0.3)
     avoidance.set_pairs([0.25, 0.1, 0.4, 0.2], np.arange(4)[:, None] * np.ones((4, nv)), names=list("abcd"))
@@ -126,6 +152,12 @@ def test_the_nearest_pairs_get_the_rows(standing):
     assert (avoidance.active, avoidance.ignored) == (2, 1)
     assert avoidance.names == ["distance of b", "distance of d"]
     assert np.all(b < 0)
+    v = np.zeros(nv)
+    v[0] = 0.3
+    standing.terms.update(standing.q, v)
+    avoidance.set_pairs([0.25, 0.1, 0.2], np.array([-1.0, 1.0, 0.0])[:, None] * np.eye(nv)[0], names=list("abc"))
+    avoidance.rows(standing.terms)
+    assert avoidance.names == ["distance of a", "distance of b"]
     avoidance.set_pairs([0.1], np.ones((1, nv)))
     A, b = avoidance.rows(standing.terms)
     assert not np.any(A[1])

@@ -4,7 +4,41 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mcplan.scene.spec import NotNegative, Positive, Spec
+from mcplan.scene.spec import NotNegative, Positive, Spec, Triple
+
+
+class ContactLaw(Spec):
+    """What contacts are like in the physics ``contact``."""
+
+    compliance: Annotated[float, Field(gt=0, le=1)] = 1e-4
+    """Of hard contacts, as a fraction of the inverse mass that a contact sees: it makes the forces of redundant
+    contacts unique, and is far too small to be seen."""
+    recovery: Annotated[float, Field(gt=0, le=1)] = 0.1
+    recovery_speed: NotNegative = 0.2
+    """Part of a penetration that a step takes back, and the greatest speed of that, m/s."""
+    restitution: Annotated[float, Field(ge=0, le=1)] = 0.0
+    bounce_speed: NotNegative = 0.02
+    """Normal speed after an impact over the speed before, of impacts faster than this, m/s."""
+    soft: bool = False
+    stiffness: Positive = 1e5
+    damping: NotNegative = 1e3
+    """Springs and dampers instead of hard contacts: N/m and N s/m of every contact point, in all directions."""
+    grasp_reach: NotNegative = 0.03
+    """How far from the surface of a bar a hand may be that closes on it, m."""
+
+
+class Push(Spec):
+    """A force on a link for a while."""
+
+    link: str
+    """A link or a patch."""
+    force: Triple
+    """World axes, N."""
+    start: NotNegative
+    duration: Positive
+    """s."""
+    point: Triple = (0.0, 0.0, 0.0)
+    """Where it acts, in the link's frame, m."""
 
 
 class SimulationSettings(Spec):
@@ -16,6 +50,17 @@ class SimulationSettings(Spec):
     """Time step, s."""
     time_limit: Positive = 300.0
     """The simulation stops here even if the plan is not finished, s."""
+
+    contact: ContactLaw = ContactLaw()
+    """What contacts are like (``contact``)."""
+    joint_friction: Annotated[float, Field(ge=0, le=1)] = 0.0
+    joint_damping: NotNegative = 0.0
+    """Of every joint, besides that of the URDF: Coulomb friction as a fraction of the torque limit, and N m s/rad
+    (``contact``)."""
+    torque_limits: bool = True
+    """Whether motors give no more than their limits (``contact``)."""
+    pushes: tuple[Push, ...] = ()
+    """Forces from outside (``contact``)."""
 
 
 class ControlSettings(Spec):

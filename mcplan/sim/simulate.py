@@ -11,6 +11,7 @@ from mcplan.errors import InputError, SimulationFailed
 from mcplan.model.robot import Robot
 from mcplan.planning.plan import Plan
 from mcplan.scene.environment import Environment
+from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.observer import Observer, StepSample
 from mcplan.sim.physics import Action, Physics
 from mcplan.sim.qp_physics import QpPhysics
@@ -20,15 +21,28 @@ from mcplan.sim.run import Run
 FALLEN = 0.3
 """A centre of mass so far below the lowest planned one has fallen (m)."""
 
-Maker = Callable[[Robot, Environment, np.ndarray, Sequence[str]], Physics]
-"""Makes a back end of a robot, what is around it, its first configuration, and the patches as points count them."""
+Maker = Callable[[Robot, Environment, np.ndarray, Sequence[str], SimulationSettings], Physics]
+"""Makes a back end of a robot, what is around it, its first configuration, the patches as points count them, and the
+settings."""
 
 
-def _qp(robot: Robot, environment: Environment, q: np.ndarray, patches: Sequence[str]) -> Physics:
+def _qp(
+    robot: Robot, environment: Environment, q: np.ndarray, patches: Sequence[str], settings: SimulationSettings
+) -> Physics:
     return QpPhysics(robot, q)
 
 
-def _mujoco(robot: Robot, environment: Environment, q: np.ndarray, patches: Sequence[str]) -> Physics:
+def _contact(
+    robot: Robot, environment: Environment, q: np.ndarray, patches: Sequence[str], settings: SimulationSettings
+) -> Physics:
+    from mcplan.sim.contact.contact_physics import ContactPhysics
+
+    return ContactPhysics(robot, environment, q, patches, settings)
+
+
+def _mujoco(
+    robot: Robot, environment: Environment, q: np.ndarray, patches: Sequence[str], settings: SimulationSettings
+) -> Physics:
     if find_spec("mujoco") is None:
         raise InputError("physics mujoco needs the package mujoco: pip install 'mcplan[mujoco]'")
     from mcplan.sim.mujoco.physics import MujocoPhysics
@@ -36,7 +50,7 @@ def _mujoco(robot: Robot, environment: Environment, q: np.ndarray, patches: Sequ
     return MujocoPhysics(robot, environment, q, patches=patches)
 
 
-PHYSICS: dict[str, Maker] = {"qp": _qp, "mujoco": _mujoco}
+PHYSICS: dict[str, Maker] = {"qp": _qp, "contact": _contact, "mujoco": _mujoco}
 """The back ends by the names that scenarios use."""
 
 
@@ -65,7 +79,8 @@ class Simulation:
         self.plan, self.dt, self.seed = plan, float(settings.dt), seed
         self.controller = WholeBodyController(plan, self.dt, name)
         self.recorder = RunRecorder(robot, plan, self.dt, name, seed)
-        self.physics = PHYSICS[name](robot, plan.scenario.environment, plan.stances[0].q, self.recorder.patches)
+        environment, q = plan.scenario.environment, plan.stances[0].q
+        self.physics = PHYSICS[name](robot, environment, q, self.recorder.patches, settings)
         self.observers = tuple(observers)
         self.index = 0
         self._limit = int(np.ceil(settings.time_limit / self.dt))

@@ -1,0 +1,118 @@
+"""Convex polygons in the plane, directions and poses: the geometry beneath contact detection."""
+
+import math
+
+from mcplan.core.jit import jit
+
+
+@jit
+def inside(corners, first, count, x, y):
+    """Whether a point lies in a convex polygon, counter-clockwise corners ``first .. first + count``."""
+    for k in range(count):
+        a = first + k
+        b = first + (k + 1 if k + 1 < count else 0)
+        ax, ay = corners[a, 0], corners[a, 1]
+        if (corners[b, 0] - ax) * (y - ay) - (corners[b, 1] - ay) * (x - ax) < 0.0:
+            return False
+    return True
+
+
+@jit
+def nearest_on_border(corners, first, count, x, y):
+    """Nearest point (two scalars) of a polygon's border."""
+    best, bx, by = math.inf, 0.0, 0.0
+    for k in range(count):
+        a = first + k
+        b = first + (k + 1 if k + 1 < count else 0)
+        ax, ay = corners[a, 0], corners[a, 1]
+        dx, dy = corners[b, 0] - ax, corners[b, 1] - ay
+        s = ((x - ax) * dx + (y - ay) * dy) / (dx * dx + dy * dy)
+        s = min(max(s, 0.0), 1.0)
+        px, py = ax + s * dx, ay + s * dy
+        square = (x - px) ** 2 + (y - py) ** 2
+        if square < best:
+            best, bx, by = square, px, py
+    return bx, by
+
+
+@jit
+def clip_polygon(corners, first, count, clip, size):
+    """Cut the ``size`` points ``clip[0]`` (x, y, z) to a convex polygon; z follows linearly. Returns how many are left.
+
+    The points end up in ``clip[0]``; two points are a segment. Source: Sutherland & Hodgman 1974.
+    """
+    for k in range(count):
+        a = first + k
+        b = first + (k + 1 if k + 1 < count else 0)
+        ax, ay = corners[a, 0], corners[a, 1]
+        dx, dy = corners[b, 0] - ax, corners[b, 1] - ay
+        left = 0
+        sides = size if size > 2 else size - 1
+        for i in range(sides):
+            j = i + 1 if i + 1 < size else 0
+            u = dx * (clip[0, i, 1] - ay) - dy * (clip[0, i, 0] - ax)
+            w = dx * (clip[0, j, 1] - ay) - dy * (clip[0, j, 0] - ax)
+            if u >= 0.0:
+                for r in range(3):
+                    clip[1, left, r] = clip[0, i, r]
+                left += 1
+            if u * w < 0.0:
+                s = u / (u - w)
+                for r in range(3):
+                    clip[1, left, r] = clip[0, i, r] + s * (clip[0, j, r] - clip[0, i, r])
+                left += 1
+            if size == 2 and w >= 0.0:
+                for r in range(3):
+                    clip[1, left, r] = clip[0, j, r]
+                left += 1
+        size = left
+        for i in range(size):
+            for r in range(3):
+                clip[0, i, r] = clip[1, i, r]
+        if size == 0:
+            return 0
+    return size
+
+
+@jit
+def compose(a, i, b, j, out, k):
+    """Write the pose ``out[k] = a[i] b[j]``: rows of rotation (9, row-major) and position (3)."""
+    for r in range(3):
+        x, y, z = a[i, 3 * r], a[i, 3 * r + 1], a[i, 3 * r + 2]
+        for c in range(3):
+            out[k, 3 * r + c] = x * b[j, c] + y * b[j, 3 + c] + z * b[j, 6 + c]
+        out[k, 9 + r] = a[i, 9 + r] + x * b[j, 9] + y * b[j, 10] + z * b[j, 11]
+
+
+@jit
+def outward(pose, i, x, y, z):
+    """World coordinates (three scalars) of a point given in frame i."""
+    return (
+        pose[i, 9] + pose[i, 0] * x + pose[i, 1] * y + pose[i, 2] * z,
+        pose[i, 10] + pose[i, 3] * x + pose[i, 4] * y + pose[i, 5] * z,
+        pose[i, 11] + pose[i, 6] * x + pose[i, 7] * y + pose[i, 8] * z,
+    )
+
+
+@jit
+def inward(pose, i, x, y, z):
+    """Coordinates (three scalars) in frame i of a point given in the world."""
+    x, y, z = x - pose[i, 9], y - pose[i, 10], z - pose[i, 11]
+    return (
+        pose[i, 0] * x + pose[i, 3] * y + pose[i, 6] * z,
+        pose[i, 1] * x + pose[i, 4] * y + pose[i, 7] * z,
+        pose[i, 2] * x + pose[i, 5] * y + pose[i, 8] * z,
+    )
+
+
+@jit
+def across(x, y, z):
+    """Return a unit vector (three scalars) across a unit vector; the same for the same input, whatever came before."""
+    if abs(x) <= abs(y) and abs(x) <= abs(z):
+        u, v, w = 0.0, -z, y
+    elif abs(y) <= abs(z):
+        u, v, w = z, 0.0, -x
+    else:
+        u, v, w = -y, x, 0.0
+    scale = 1.0 / math.sqrt(u * u + v * v + w * w)
+    return scale * u, scale * v, scale * w

@@ -1,0 +1,1 @@
+"""Physics ``contact``: the project's own bodies in contact, driven by torques."""

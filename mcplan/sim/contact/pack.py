@@ -1,0 +1,203 @@
+"""From robot and environment to the packed scene of the contact kernels."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mcplan.core.contact_model import Scene
+from mcplan.core.tree import COM, PARENT, V
+from mcplan.model.robot import Robot
+from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.settings import SimulationSettings
+from mcplan.sim.contact.bumps import Bump, shape_bumps, shape_inertia
+
+
+def pack_scene(
+    robot: Robot, environment: Environment, patches: Sequence[str], settings: SimulationSettings, q: np.ndarray
+) -> Scene:
+    """Pack everything that may touch.
+
+    Parameters
+    ----------
+    patches : names of the robot's patches that are used; the rest of a link touches by its collision shapes.
+    q : (7+n,) posture at which the inertia of the limbs is taken that scales the compliance.
+    """
+    bodies, objects = len(robot.tree.topology), environment.objects
+    places = object_places(environment)
+    owners = {thing.name: bodies + i for i, thing in enumerate(objects)}
+    surfaces = (*environment.surfaces, *(s for thing in objects for s in thing.surfaces))
+    polygons = [s.polygon for s in surfaces] + [robot.patches[name].polygon for name in patches]
+    first = np.cumsum([0, *map(len, polygons)])
+    owner = [owners.get(s.owner or "", -1) for s in surfaces]
+    surface = [
+        _surface_row(s, places[body - bodies] if body >= 0 else None) for s, body in zip(surfaces, owner, strict=True)
+    ]
+    patch_index = []
+    for k, name in enumerate(patches, len(surfaces)):
+        patch = robot.patches[name]
+        link = robot.link_names.index(patch.link)
+        patch_index.append([robot.frame(name)[0], link, first[k], len(polygons[k]), patch.kind == "grasp"])
+
+    bumps = [*_robot_bumps(robot), *_object_bumps(environment, len(robot.link_names))]
+    stops = np.cumsum([0, *map(len, bumps)])
+    flat = [(body, *item) for body, group in enumerate(bumps) for item in group]
+
+    chains = [_chain(robot, i) for i in range(bodies)]
+    chains += [list(range(robot.nv + 6 * i, robot.nv + 6 * i + 6)) for i in range(len(objects))]
+    chain = np.full((len(chains), max(map(len, chains))), -1)
+    for i, row in enumerate(chains):
+        chain[i, : len(row)] = row
+
+    ease, joint_ease = _eases(robot, q)
+    body_rows = np.zeros((bodies + len(objects), 9))
+    for i, group in enumerate(bumps):
+        points = [(bump[1], bump[2]) for _, bump, _ in group]
+        for name in patches:
+            at, offset = robot.frame(name)
+            if at == i:
+                points += [(offset[9:] + offset[:9].reshape(3, 3) @ x, 0.0) for x in robot.patches[name].points]
+        body_rows[i, :4] = _ball(points)
+    body_rows[:bodies, 4] = ease
+    for i, thing in enumerate(objects, bodies):
+        body_rows[i, 4:] = [1 / thing.mass, thing.mass, *shape_inertia(thing.shape, thing.mass)[1]]
+
+    return Scene(
+        surface_index=_integers([[b, first[k], len(polygons[k])] for k, b in enumerate(owner)], 3),
+        surface=_matrix(surface, 17),
+        bar=_matrix([[*bar.ends.ravel(), bar.radius, bar.friction] for bar in environment.bars], 8),
+        patch_index=_integers(patch_index, 5),
+        patch=_matrix([robot.frame(name)[1] for name in patches], 12),
+        corners=_matrix([corner for polygon in polygons for corner in polygon], 2),
+        bump_index=_integers([[body, link, bump[0]] for body, link, bump, _ in flat], 3),
+        bump=_matrix([[*bump[1], bump[2], *bump[3], friction] for _, _, bump, friction in flat], 8),
+        body_index=_integers([[stops[i], stops[i + 1], len(row)] for i, row in enumerate(chains)], 3),
+        body=_frozen(body_rows),
+        chain=_integers(list(chain), chain.shape[1]),
+        joint=_frozen(np.concatenate([_joints(robot, settings, joint_ease), _free(6 * len(objects))])),
+        parent=_frozen(_parents(robot, len(objects))),
+    )
+
+
+Placed = tuple[int, Bump, float]
+"""A bump in its body: the link or object that it belongs to, the bump, its greatest friction."""
+
+
+def _robot_bumps(robot: Robot) -> list[list[Placed]]:
+    """Bumps of the collision shapes, body by body."""
+    found: list[list[Placed]] = [[] for _ in robot.tree.topology]
+    for i, link in enumerate(robot.link_names):
+        body, offset = robot.frame(link)
+        R, p = offset[:9].reshape(3, 3), offset[9:]
+        for geometry in robot.geometry[link]:
+            if geometry.role != "visual":
+                bumps = shape_bumps(geometry.shape, R @ geometry.R, p + R @ geometry.p)
+                found[body] += [(i, bump, np.inf) for bump in bumps]
+    return found
+
+
+def _object_bumps(environment: Environment, links: int) -> list[list[Placed]]:
+    """Bumps of the free objects, about their centres of mass."""
+    return [
+        [
+            (links + i, bump, thing.friction)
+            for bump in shape_bumps(thing.shape, np.eye(3), -shape_inertia(thing.shape, thing.mass)[0])
+        ]
+        for i, thing in enumerate(environment.objects)
+    ]
+
+
+def object_places(environment: Environment) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return pose ``R``, ``p`` of each object's body at the start: the frame at its centre of mass."""
+    return [(o.R, o.p + o.R @ shape_inertia(o.shape, o.mass)[0]) for o in environment.objects]
+
+
+def _surface_row(s: Surface, place: tuple[np.ndarray, np.ndarray] | None) -> list[float]:
+    R, p = s.R, s.p
+    if place is not None:
+        R, p = place[0].T @ s.R, place[0].T @ (s.p - place[1])
+    middle = (s.polygon.min(axis=0) + s.polygon.max(axis=0)) / 2
+    reach = np.linalg.norm(s.polygon - middle, axis=1).max()
+    return [*R.ravel(), *p, s.friction, s.thickness, *middle, reach]
+
+
+def _chain(robot: Robot, body: int) -> list[int]:
+    """Velocities that move a body, ascending."""
+    topology = robot.tree.topology
+    found = set(range(6))
+    while body > 0:
+        found.add(int(topology[body, V]))
+        body = topology[body, PARENT]
+    return sorted(found)
+
+
+def _parents(robot: Robot, objects: int) -> np.ndarray:
+    """Next velocity towards the root; a full matrix where joints mimic others."""
+    topology, nv = robot.tree.topology, robot.nv
+    parent = np.arange(nv + 6 * objects) - 1
+    if len(topology) + 5 == nv:
+        for i in range(1, len(topology)):
+            above = topology[i, PARENT]
+            parent[topology[i, V]] = topology[above, V] if above > 0 else 5
+    parent[nv::6] = -1
+    return parent.astype(np.int64)
+
+
+def _eases(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Inverse mass seen at each body's centre of mass, mean over directions; inverse inertia of each velocity."""
+    tree = robot.tree
+    inverse = np.linalg.inv(robot.mass_matrix(q))
+    ease = np.zeros(len(tree.topology))
+    frames = {body: name for name, (body, _) in reversed(list(robot.frames.items()))}
+    for body in range(len(tree.topology)):
+        name = frames[body]
+        X, J = robot.frame_pose(q, name), robot.frame_jacobian(q, name)
+        _, offset = robot.frame(name)
+        R = X[:3, :3] @ offset[:9].reshape(3, 3).T
+        x, y, z = R @ (tree.inertia[body, COM : COM + 3] - offset[9:])
+        cross = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+        linear = J[:3] - cross @ J[3:]
+        ease[body] = np.trace(linear @ inverse @ linear.T) / 3
+    return ease, np.diag(inverse)
+
+
+def _joints(robot: Robot, settings: SimulationSettings, ease: np.ndarray) -> np.ndarray:
+    """Rows of ``Scene.joint`` for the robot; the base has no limits and no friction."""
+    rows = _free(robot.nv)
+    joints = robot.description.joints
+    limits = robot.limits
+    rows[6:, 0], rows[6:, 1] = limits.lower, limits.upper
+    limit = np.where(np.isfinite(limits.torque), limits.torque, 0.0)
+    rows[6:, 2] = settings.joint_damping + np.array([joints[name].damping for name in robot.joint_names])
+    rows[6:, 3] = settings.joint_friction * limit + np.array([joints[name].friction for name in robot.joint_names])
+    rows[:, 4] = ease
+    return rows
+
+
+def _free(count: int) -> np.ndarray:
+    rows = np.zeros((count, 5))
+    rows[:, 0], rows[:, 1], rows[:, 4] = -np.inf, np.inf, 1.0
+    return rows
+
+
+def _ball(points: list[tuple[np.ndarray, float]]) -> np.ndarray:
+    """Middle (3) and radius of a ball around balls."""
+    if not points:
+        return np.array([0.0, 0.0, 0.0, 0.0])
+    centres = np.array([p for p, _ in points])
+    middle = (centres.min(axis=0) + centres.max(axis=0)) / 2
+    radius = max(np.linalg.norm(p - middle) + r for p, r in points)
+    return np.array([*middle, radius])
+
+
+def _matrix(rows: list, columns: int) -> np.ndarray:
+    return _frozen(np.array([np.asarray(row, float) for row in rows], float).reshape(-1, columns))
+
+
+def _integers(rows: list, columns: int) -> np.ndarray:
+    return _frozen(np.array(rows, np.int64).reshape(-1, columns))
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array = np.ascontiguousarray(array)
+    array.flags.writeable = False
+    return array

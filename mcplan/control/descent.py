@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from mcplan.control.limb_path import LimbPath, PoseSample
+from mcplan.control.limb_path import LimbPath
+from mcplan.control.path import PoseSample
 from mcplan.control.posture_path import PosturePath
 
 RAMP = 0.2

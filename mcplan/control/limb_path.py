@@ -4,21 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mcplan.control.path import PoseSample, Remembering
 from mcplan.control.quintic import Sample, minimum_jerk
 from mcplan.control.rotation import RotationTrajectory, rotation_vector
-
-
-class PoseSample(NamedTuple):
-    """A pose reference: R (3,3) and p (3,) with velocity and acceleration (6,), linear then angular.
-
-    ``tightness`` in [0, 1] says how much the orientation matters.
-    """
-
-    R: np.ndarray
-    p: np.ndarray
-    velocity: np.ndarray
-    acceleration: np.ndarray
-    tightness: float
+from mcplan.core.minimum_jerk import add_pieces
 
 
 class Timing(NamedTuple):
@@ -42,7 +31,7 @@ class Timing(NamedTuple):
         return max(self.shortest, 15 / 8 * distance / self.speed, 15 / 8 * angle / self.angular_speed)
 
 
-class LimbPath:
+class LimbPath(Remembering):
     """A smooth path of a pose, made of a lift, a swing and an approach.
 
     Three minimum-jerk pieces s1, s2, s3 overlap in time, each from rest to rest:
@@ -77,11 +66,12 @@ class LimbPath:
         tightness: tuple[float, float] = (1.0, 1.0),
     ):
         timing = timing or Timing()
-        (R0, self._p), (R1, p1) = start, end
+        (R0, p0), (R1, p1) = start, end
+        self._p = np.array(p0, float)
         self.end, self.start_time, self.tightness = (R1, p1), start_time, tightness
-        self._pieces = np.array([lift, p1 + approach - self._p - lift, -np.asarray(approach)], float)
+        ways = np.array([lift, p1 + approach - self._p - lift, -np.asarray(approach)], float)
         angles = (0.0, float(np.linalg.norm(rotation_vector(R1 @ R0.T))), 0.0)
-        distances = np.linalg.norm(self._pieces, axis=1)
+        distances = np.linalg.norm(ways, axis=1)
         T = np.array([timing.duration(d, angle) for d, angle in zip(distances, angles, strict=True)])
         begin = np.zeros(3)
         if T[1] > 0.0:
@@ -92,17 +82,14 @@ class LimbPath:
         total = float(np.max(begin + T))
         scale = max(1.0, least_duration / total) if total > 0.0 else 1.0
         self._T, self._begin = np.maximum(scale * T, 1e-9), start_time + scale * begin
+        self._pieces = np.column_stack([self._begin, self._T, ways])
         self.duration = max(scale * total, least_duration)
         self._turn = RotationTrajectory(R0, R1, self._T[1], start_time=self._begin[1])
 
-    def sample(self, t: float) -> PoseSample:
+    def compute(self, t: float) -> PoseSample:
         """Return the reference at time t; the end is held."""
         p, v, a = self._p.copy(), np.zeros(6), np.zeros(6)
-        for piece, begin, T in zip(self._pieces, self._begin, self._T, strict=True):
-            s, sd, sdd = minimum_jerk((t - begin) / T)
-            p += s * piece
-            v[:3] += sd / T * piece
-            a[:3] += sdd / T**2 * piece
+        add_pieces(self._pieces, t, p, v[:3], a[:3])
         turn: Sample = self._turn.sample(t)
         v[3:], a[3:] = turn.velocity, turn.acceleration
         begin, end = self.tightness

@@ -7,6 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.quintic import Quintic
 from mcplan.control.rotation import RotationTrajectory
+from mcplan.core import minimum_jerk as core
 
 
 class PostureSample(NamedTuple):
@@ -59,19 +60,19 @@ class PostureTrajectory:
         self.base = RotationTrajectory(
             base_rotation(self.start), base_rotation(self.end), duration, v[3:6], vd[3:6], start_time
         )
+        self._scratch = np.empty(3 * nv + 9)
         self._rest = PostureSample(self.end, np.zeros(nv), np.zeros(nv))
 
     def sample(self, t: float) -> PostureSample:
         """Return the reference at time t."""
         if t >= self._flat.end_time:
             return self._rest
-        x, R = self._flat.sample(t), self.base.sample(t)
-        qx, qy, qz, qw = Rotation.from_matrix(R.value).as_quat()
-        return PostureSample(
-            np.concatenate((x.value[:3], (qw, qx, qy, qz), x.value[3:])),
-            np.concatenate((x.velocity[:3], R.velocity, x.velocity[3:])),
-            np.concatenate((x.acceleration[:3], R.acceleration, x.acceleration[3:])),
-        )
+        flat, base = self._flat, self.base
+        s = max((t - flat.start_time) / flat.duration, 0.0)
+        nv = len(self.start) - 1
+        q, v, vd = np.empty(nv + 1), np.empty(nv), np.empty(nv)
+        core.posture(flat.coefficients, base.phi.coefficients, base.start, s, flat.duration, self._scratch, q, v, vd)
+        return PostureSample(q, v, vd)
 
     @property
     def start_time(self) -> float:

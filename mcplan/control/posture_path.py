@@ -2,14 +2,16 @@
 
 import numpy as np
 
-from mcplan.control.limb_path import PoseSample, Timing
+from mcplan.control.limb_path import Timing
+from mcplan.control.path import PoseSample, Remembering
 from mcplan.control.posture import PostureTrajectory
 from mcplan.control.quintic import minimum_jerk
+from mcplan.core.minimum_jerk import add_pieces
 from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
 
 
-class PosturePath:
+class PosturePath(Remembering):
     """The pose of a patch in a posture reference, with offsets along the normals.
 
         p(t) = p_FK(q(t)) + sum of pieces d_i s_i(t),   R(t) = R_FK(q(t))
@@ -59,14 +61,15 @@ class PosturePath:
             (-np.asarray(approach), landing, T_approach),
             (self.end[1] - last[:3, 3] - self._start_error, begin, finish - begin),
         ]
-        self._pieces = [(d, t, T) for d, t, T in pieces if T > 0.0 and np.any(d)]
+        kept = [(t, T, *d) for d, t, T in pieces if T > 0.0 and np.any(d)]
+        self._pieces = np.array(kept, float).reshape(-1, 5)
         self._interval = begin, max(finish - begin, 1e-9)
         self.swing_time = min(max(begin, start_time + T_lift), finish)
         self.approach_time = finish
         self.end_time = max(finish, landing + T_approach if T_approach else finish)
         self._rest = PoseSample(self.end[0], self.end[1], np.zeros(6), np.zeros(6), tightness[1])
 
-    def sample(self, t: float) -> PoseSample:
+    def compute(self, t: float) -> PoseSample:
         """Return the reference at time t; the end is held."""
         if t >= self.end_time:
             return self._rest
@@ -74,11 +77,7 @@ class PosturePath:
         self._terms.update(reference.q, reference.v)
         frame = self._terms.frame(self.patch)
         p, v, a = frame.p + self._start_error, frame.velocity.copy(), frame.J @ reference.vd + frame.bias
-        for d, begin, T in self._pieces:
-            s, sd, sdd = minimum_jerk((t - begin) / T)
-            p += s * d
-            v[:3] += sd / T * d
-            a[:3] += sdd / T**2 * d
+        add_pieces(self._pieces, t, p, v[:3], a[:3])
         first, last = self.tightness
         progress = minimum_jerk((t - self._interval[0]) / self._interval[1])[0]
         return PoseSample(frame.R.copy(), p, v, a, first + (last - first) * progress)

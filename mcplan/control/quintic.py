@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mcplan.core import minimum_jerk as core
+
 
 class Sample(NamedTuple):
     """A reference at one time: value, first and second time derivative, each of the shape of the value."""
@@ -47,6 +49,10 @@ class Quintic:
     duration : s, positive.
     velocity, acceleration : (n,) at the start; None is zero.
     start_time : s; before it the start is held.
+
+    Attributes
+    ----------
+    coefficients : (6, n) of the powers of s.
     """
 
     def __init__(
@@ -65,7 +71,7 @@ class Quintic:
         d1 = zero if velocity is None else T * np.asarray(velocity, float)
         d2 = zero if acceleration is None else T * T * np.asarray(acceleration, float)
         a, b, c = self.end - self.start - d1 - d2 / 2, -d1 - d2, -d2
-        self._x = np.array([
+        self.coefficients = np.array([
             self.start, d1, d2 / 2, 10 * a - 4 * b + c / 2, -15 * a + 7 * b - c, 6 * a - 3 * b + c / 2,
         ])  # fmt: skip
         self._rest = Sample(self.end, zero, zero)
@@ -78,14 +84,9 @@ class Quintic:
             return self._rest
         if s <= 0.0:
             return self._begin
-        T, s2, s3, s4 = self.duration, s * s, s * s * s, s * s * s * s
-        basis = np.array([
-            [1.0, s, s2, s3, s4, s4 * s],
-            [0.0, 1.0 / T, 2 * s / T, 3 * s2 / T, 4 * s3 / T, 5 * s4 / T],
-            [0.0, 0.0, 2.0 / T**2, 6 * s / T**2, 12 * s2 / T**2, 20 * s3 / T**2],
-        ])  # fmt: skip
-        x, xd, xdd = np.tensordot(basis, self._x, 1)
-        return Sample(x, xd, xdd)
+        out = np.empty((3, self.coefficients.shape[1]))
+        core.quintic(self.coefficients, s, self.duration, out)
+        return Sample(out[0], out[1], out[2])
 
     @property
     def end_time(self) -> float:

@@ -3,7 +3,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.posture import PostureTrajectory
-from mcplan.control.rotation import RotationTrajectory, exponential, rotation_vector
+from mcplan.control.rotation import RotationTrajectory, rotation_vector
+from mcplan.core.minimum_jerk import turn
 
 
 def turn_rate(R_before, R_after, step):
@@ -17,7 +18,9 @@ def test_angular_motion_of_the_exponential_is_that_of_its_rotation(size):
     phi, rate, bend = size * axis / np.linalg.norm(axis), *rng.normal(size=(2, 3))
 
     def motion(t):
-        return exponential(phi + t * rate + t * t / 2 * bend, rate + t * bend, bend)
+        E, w, wd = np.empty((3, 3)), np.empty(3), np.empty(3)
+        turn(np.array([phi + t * rate + t * t / 2 * bend, rate + t * bend, bend]), np.eye(3), E, w, wd)
+        return E, w, wd
 
     step = 1e-4  # truncation O(step²) of the central differences
     E, w, wd = motion(0.0)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mcplan.cli import main
 from mcplan.errors import ScenarioError
 from mcplan.planning import read_plan
 from mcplan.scene import check_file, load_scenario
@@ -158,3 +159,11 @@ def test_a_start_beyond_its_surface_is_refused_with_its_line(path):
 def test_seeds(path):
     with pytest.raises(ScenarioError, match="from 0 on"):
         load_scenario(path, variant=-1)
+
+
+def test_the_command_line_takes_a_variant(path, capsys):
+    """`--variant` reaches the scenario: a section that is missing is refused as bad input, before any work."""
+    assert main(["plan", "sway", "--variant", "0"]) == 2
+    assert "no section `variants`" in capsys.readouterr().err
+    assert main(["simulate", str(path), "--variant", "-2"]) == 2
+    assert "from 0 on" in capsys.readouterr().err

@@ -12,6 +12,9 @@ EQUALITY, INEQUALITY, STATIONARITY, COMPLEMENTARITY, OBJECTIVE = range(5)
 """Entries of RESIDUAL. The first three are the largest over the rows, each relative to 1 plus the sum of the magnitudes
 of its terms; the fourth is ``sum y s`` relative to 1 plus the sum of the magnitudes of the objective's terms."""
 
+ACTIVE, LOWER, FIXED = 1, 2, 4
+"""Bits of a row's sense as the solver has them: held at a side, at the lower one, and for good."""
+
 
 @jit
 def back_transform(program, work, u, multiplier):
@@ -176,8 +179,14 @@ def _worst(largest, value):
 
 
 @jit
-def finish(program, work, u, multiplier):
-    """Do all that follows the solver: variables, multipliers, residuals."""
+def finish(program, work, u, multiplier, sense):
+    """Do all that follows the solver: variables, multipliers, residuals, and the rows that the next solve starts from.
+
+    ``sense`` (rows,) int32 says for the solver which rows are active and at which side; those of equalities stay.
+    """
+    for i in range(sense.size):
+        if sense[i] & FIXED == 0:
+            sense[i] = 0 if multiplier[i] == 0.0 else ACTIVE if multiplier[i] > 0.0 else ACTIVE | LOWER
     back_transform(program, work, u, multiplier)
     recover(program, work, multiplier)
     check(program, work)

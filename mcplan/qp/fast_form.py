@@ -26,6 +26,7 @@ class FastForm:
 
     def __init__(self, compiled: CompiledProblem, d: Declaration):
         self.compiled, self.theta = compiled, compiled.theta
+        compiled.warm = True  # one tick is much like the one before
         self.data: dict[str, Array] = {}
         for name, parameter in d.parameters.items():
             self.data[name] = compiled.parameter_view(parameter)

@@ -66,6 +66,8 @@ class CompiledProblem:
     dual : multipliers of its rows, lower bounds and upper bounds (a view too).
     condensed : the program and workspace: sizes of the dense QP.
     fallbacks : how often the fast path was left.
+    warm : whether a solve starts from the rows that were active in the one before. It is then sooner done, and the last
+        bits of its answer depend on what was solved before.
     """
 
     def __init__(self, problem: cp.Problem):
@@ -82,6 +84,7 @@ class CompiledProblem:
         self.status: str | None = None
         self.objective = np.nan
         self.fallbacks = 0
+        self.warm = False
         self._sign = -1.0 if isinstance(problem.objective, cp.Maximize) else 1.0
         part = self.condensed.part
         self.x, self.dual, self._residual = part(lay.X), part(lay.DUAL), part(lay.RESIDUAL)
@@ -151,7 +154,7 @@ class CompiledProblem:
         status = settings.SOLVER_ERROR
         if solver is not None:
             if condense_factor.prepare(c.program, c.work, self.theta) == 0:
-                solved = solver.solve() == SOLVED and self._finish(solver) <= TOLERANCE
+                solved = self._solve_regular(solver)
             else:
                 solved = self._solve_singular(solver)
             if solved:
@@ -173,9 +176,19 @@ class CompiledProblem:
                     variable.save_value(None)
         return status
 
+    def _solve_regular(self, solver: LeastDistance) -> bool:
+        """Solve from the rows that were active last if wanted; if that does not succeed, from none."""
+        if self.warm and solver.solve() == SOLVED and self._finish(solver) <= TOLERANCE:
+            return True
+        solver.start_cold()
+        if solver.solve() == SOLVED and self._finish(solver) <= TOLERANCE:
+            return True
+        solver.start_cold()
+        return False
+
     def _finish(self, solver: LeastDistance) -> float:
         """Recover the solution from that of the least-distance problem; return its largest residual."""
-        condense_check.finish(self.condensed.program, self.condensed.work, solver.u, solver.multiplier)
+        condense_check.finish(self.condensed.program, self.condensed.work, solver.u, solver.multiplier, solver.sense)
         return float(self._residual[:4].max())
 
     def _solve_singular(self, solver: LeastDistance) -> bool:
@@ -183,6 +196,7 @@ class CompiledProblem:
         c = self.condensed
         if condense_factor.prepare_shifted(c.program, c.work, self.theta, PROXIMAL_WEIGHT) != 0:
             return False
+        solver.start_cold()
         for _ in range(PROXIMAL_STEPS):
             if solver.solve() != SOLVED:
                 return False

@@ -21,7 +21,9 @@ EQUALITY = 5
 SOLVED = 1
 """DAQP's exit flag; negative: -1 infeasible, -2 cycling, -3 unbounded, -4 iterations, -6 inconsistent equalities."""
 
-_UPDATE_M, _UPDATE_D, _UPDATE_SENSE = 2, 8, 16
+_UPDATE_D, _UPDATE_SENSE = 8, 16
+_WORD_OF_M = 3
+"""Place of the pointer to the rows in DAQP's workspace: after the problem's and three sizes."""
 _NO_REDUCTION = -1
 _WORKSPACE_BYTES = 4096
 _double_pointer, _int_pointer = ctypes.POINTER(ctypes.c_double), ctypes.POINTER(ctypes.c_int)
@@ -59,11 +61,18 @@ class _Settings(ctypes.Structure):
 class LeastDistance:
     """A workspace of DAQP for one size; the arrays are the caller's and are read at every ``solve``.
 
+    DAQP would copy and normalise ``M`` at each update, which costs more than to solve; so its pointer is set to ours.
+
     Parameters
     ----------
-    M : (rows, n) C-contiguous.
+    M : (rows, n) C-contiguous, rows of unit length.
     lower, upper : (rows,); 1e30 is infinite.
     equality : (rows,) bool.
+
+    Attributes
+    ----------
+    u, multiplier : (n,), (rows,) the solution; positive multipliers at the upper side.
+    sense : (rows,) int32, DAQP's bits: the active rows that ``solve`` starts from. ``start_cold`` clears them.
     """
 
     def __init__(self, M: np.ndarray, lower: np.ndarray, upper: np.ndarray, equality: np.ndarray):
@@ -72,9 +81,10 @@ class LeastDistance:
         self.iterations = 0
         self._library = _library()
         self._arrays = (M, lower, upper)
-        self._sense = np.where(equality, EQUALITY, 0).astype(np.intc)
+        self._cold = np.where(equality, EQUALITY, 0).astype(np.int32)
+        self.sense = self._cold.copy()
         self._workspace = ctypes.create_string_buffer(_WORKSPACE_BYTES)
-        pointers = (a.ctypes.data for a in (M, upper, lower, self._sense))
+        pointers = (a.ctypes.data for a in (M, upper, lower, self.sense))
         self._problem = _Problem(n, rows, 0, None, None, *pointers, None, 0, 0)
         self._result = _Result(self.u.ctypes.data, self.multiplier.ctypes.data)
         self._settings = _Settings()
@@ -82,7 +92,7 @@ class LeastDistance:
         self._settings.primal_tol = PRIMAL_TOLERANCE
         self._settings.eq_reduction = _NO_REDUCTION
         self._arguments = (
-            ctypes.c_int(_UPDATE_M | _UPDATE_D | _UPDATE_SENSE),
+            ctypes.c_int(_UPDATE_D | _UPDATE_SENSE),
             ctypes.byref(self._workspace),
             ctypes.byref(self._problem),
             ctypes.byref(self._result),
@@ -99,12 +109,20 @@ class LeastDistance:
         if len(place) != 1:
             raise RuntimeError("DAQP's workspace has an unexpected layout")
         ctypes.memmove(int(words[place[0]] or 0), ctypes.byref(self._settings), _Settings.spare.offset)
-        (M, lower, upper), sense = self._arrays, self._sense.copy()
-        M[:], lower[:], upper[:], self._sense[:] = 0.0, -1.0, 1.0, 0
+        M, lower, upper = self._arrays
+        M[:], lower[:], upper[:], self.sense[:] = 0.0, -1.0, 1.0, 0
         flag = library.setup_daqp(self._arguments[2], workspace, None)
-        self._sense[:] = sense
+        self.start_cold()
         if flag < 0:
             raise RuntimeError(f"DAQP's set-up failed with {flag}")
+        self._words, head = words, (ctypes.c_int * 3).from_buffer(self._workspace, 8)
+        if list(head) != [n, rows, 0] or not words[_WORD_OF_M]:
+            raise RuntimeError("DAQP's workspace has an unexpected layout")
+        self._own_M, words[_WORD_OF_M] = words[_WORD_OF_M], M.ctypes.data
+
+    def start_cold(self) -> None:
+        """Let the next ``solve`` start from the equalities alone."""
+        self.sense[:] = self._cold
 
     def solve(self) -> int:
         """Solve with the present contents of the arrays; return DAQP's exit flag, ``u`` and ``multiplier`` are set."""
@@ -118,6 +136,8 @@ class LeastDistance:
     def __del__(self):
         library = getattr(self, "_library", None)
         if library is not None and hasattr(self, "_arguments"):
+            if hasattr(self, "_own_M"):
+                self._words[_WORD_OF_M] = self._own_M
             library.free_daqp_ldp(self._arguments[1])
             library.free_daqp_workspace(self._arguments[1])
 

@@ -217,3 +217,22 @@ def test_terms_without_curvature_stay_on_the_fast_path(whole_body, seed):
     compiled = compile_problem(problem)
     agree(problem, compiled)
     assert compiled.fallbacks == 0
+
+
+def test_a_warm_start_finds_the_same_minimum(random_problem):
+    """From the rows that were active at other parameters, and back, and after an infeasible problem."""
+    for seed in range(20):
+        problem = random_problem(seed)
+        compiled = compile_problem(problem)
+        compiled.load()
+        theta, rng = compiled.theta.copy(), np.random.default_rng(seed)
+        assert compiled.solve() == cp.OPTIMAL
+        cold, objective = compiled.x.copy(), compiled.objective
+        compiled.warm = True
+        for size in (0.0, 1e-3, 0.1, 3.0):
+            compiled.theta[:-1] = theta[:-1] + size * rng.standard_normal(len(theta) - 1)
+            compiled.solve()
+            compiled.theta[:] = theta
+            assert compiled.solve() == cp.OPTIMAL
+            assert compiled.objective == pytest.approx(objective, rel=1e-7, abs=1e-7)
+            np.testing.assert_allclose(compiled.x, cold, atol=1e-5)

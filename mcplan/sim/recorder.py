@@ -65,7 +65,7 @@ class RunRecorder:
         self._points = {name: _Column(self._size(name), DTYPES.get(name, "<f8")) for name in points}
         self._point_start = [0]
         self._known: dict[tuple[str, int | None, int], tuple[int, np.ndarray, np.ndarray]] = {}
-        self._local: list[tuple[int, int, int, np.ndarray]] = []
+        self._local: dict[int, tuple[str, tuple[int, np.ndarray, np.ndarray], list[int], list[int]]] = {}
         self._phases: list[PhaseRecord] = []
         self._phase_index: dict[tuple[str, int | None], int] = {}
         self._phase = -1
@@ -122,7 +122,7 @@ class RunRecorder:
                 # a grasp has no points of its own: its force acts at the patch origin, the moment is in the wrench
                 forces = forces_at_points[name] if name in forces_at_points else wrenches[name][:3]
                 self._add_patch_points(k, name, np.asarray(forces, dtype=float).reshape(-1, 3))
-        self._point_start.append(self._points["point_link"].count)
+        self._point_start.append(self._points["point_force"].count)
         row: dict[str, Any] = {"t": t, "q": q, "v": v, "vd": vd, "tau": tau, "wrench": wrench, "active": flags}
         row |= {"tau_ext": 0.0 if tau_ext is None else tau_ext, "phase": self._phase, "qp_status": qp_status}
         for name, value in row.items():
@@ -149,6 +149,8 @@ class RunRecorder:
             Nothing was recorded.
         """
         arrays = {name: column.array() for name, column in self._rows.items()}
+        for column in self._points.values():
+            column.reach(self._points["point_force"].count)
         arrays |= {name: column.array() for name, column in self._points.items()}
         self._place_points(arrays)
         q = arrays["q"]
@@ -206,26 +208,31 @@ class RunRecorder:
         return self._known[key]
 
     def _add_patch_points(self, k: int, patch: str, forces: np.ndarray) -> None:
-        link, points, normal = self._contact(patch, len(forces))
-        index, first = self.patch_index[patch], self._points["point_link"].count
-        for name, value in (("link", link), ("patch", index), ("xyz", 0.0), ("normal", normal), ("force", forces)):
-            self._points["point_" + name].extend(len(forces), value)
-        self._local.append((k, index, first, points))  # placed by finish, all at once
+        known = self._contact(patch, len(forces))
+        self._local.setdefault(id(known), (patch, known, [], []))
+        _, _, samples, firsts = self._local[id(known)]
+        samples.append(k)
+        firsts.append(self._points["point_force"].count)
+        self._points["point_force"].extend(len(forces), forces)  # the rest follows from the contact: see finish
 
     def _add_points(self, points: PointForces) -> None:
+        first = self._points["point_force"].count
         for name, values in points._asdict().items():
-            self._points["point_" + name].extend(len(points.link), values)
+            column = self._points["point_" + name]
+            column.reach(first)
+            column.extend(len(points.link), values)
 
     def _place_points(self, arrays: dict[str, np.ndarray]) -> None:
         """Contact points follow their patch: ``R_WP points + p_WP`` at the sample's configuration."""
-        for index, patch in enumerate(self.patches):
-            mine = [item for item in self._local if item[1] == index]
-            q = arrays["q"][[k for k, *_ in mine]]
+        for patch, (link, points, normal), samples, firsts in self._local.values():
+            q = arrays["q"][samples]
             finite = np.isfinite(q).all(axis=1)
-            X = np.full((len(mine), 4, 4), np.nan)
+            X = np.full((len(q), 4, 4), np.nan)
             X[finite] = self.robot.frame_pose(q[finite], patch)
-            for pose, (_, _, first, points) in zip(X, mine, strict=True):
-                arrays["point_xyz"][first : first + len(points)] = points @ pose[:3, :3].T + pose[:3, 3]
+            at = np.array(firsts)[:, None] + np.arange(len(points))
+            arrays["point_xyz"][at] = points @ X[:, :3, :3].transpose(0, 2, 1) + X[:, None, :3, 3]
+            arrays["point_link"][at], arrays["point_patch"][at] = link, self.patch_index[patch]
+            arrays["point_normal"][at] = normal
 
 
 class _Column:
@@ -242,10 +249,15 @@ class _Column:
         self.count += 1
 
     def extend(self, count: int, rows: Any) -> None:
-        while self.count + count > len(self.data):
+        first = self.count
+        self.reach(first + count)
+        self.data[first : self.count] = rows
+
+    def reach(self, count: int) -> None:
+        """Be so many rows long, those that are new zero."""
+        while count > len(self.data):
             self.data = np.concatenate([self.data, np.zeros_like(self.data)])
-        self.data[self.count : self.count + count] = rows
-        self.count += count
+        self.count = count
 
     def array(self) -> np.ndarray:
         return self.data[: self.count].copy()

@@ -41,7 +41,7 @@ class WholeBodyController:
         self.machine = Machine(phases_of(plan), self.motion)
         patches = {contact.patch for stance in plan.stances for contact in stance.contacts}
         self.terms = Terms(self.robot, [self.robot.link_names[0], *sorted(patches)])
-        self.tasks = TaskSet(self.robot, self.settings, dt, first.q)
+        self.tasks = TaskSet(self.robot, plan.scenario.environment, self.settings, dt, first.q)
         s = self.settings
         self.impedance = (
             JointImpedance(s.impedance_kp, s.impedance_kd, s.impedance_leak, self.robot.limits.torque, dt)

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mcplan.control.avoidance import Avoidance
 from mcplan.control.motion import LoadedContact, Motion
 from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
@@ -13,6 +14,7 @@ from mcplan.qp.settings import QPSettings
 from mcplan.qp.solution import Solution
 from mcplan.qp.tasks import AngularMomentumTask, ComTask, LinkPoseTask, PostureTask
 from mcplan.qp.tasks.task import Task
+from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
 
 LOOSE = 1e-5
@@ -25,12 +27,13 @@ class TaskSet:
     Parameters
     ----------
     robot : Robot
+    environment : what the robot must not run into.
     settings : gains, weights and the solver.
     dt : control period (s).
     q : (7+n,) a posture, for the inertia that each joint moves.
     """
 
-    def __init__(self, robot: Robot, settings: ControlSettings, dt: float, q: np.ndarray):
+    def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, dt: float, q: np.ndarray):
         s = self.settings = settings
         self.com = ComTask(s.com_weight, s.com_kp)
         self.trunk = LinkPoseTask(robot.link_names[0], position=False, weight=s.trunk_weight, kp=s.trunk_kp)
@@ -39,6 +42,7 @@ class TaskSet:
         self.posture = PostureTask(q[7:], s.posture_weight * np.maximum(1.0, inertia), s.posture_kp)
         self.momentum = AngularMomentumTask(s.angular_momentum_weight, s.angular_momentum_damping)
         self.limbs: dict[str, LinkPoseTask] = {}
+        self.avoidance = Avoidance(robot, environment, s, dt) if s.avoid_pairs else None
         self._constraints: dict[str, ContactConstraint] = {}
         self._loaded: dict[str, LoadedContact] = {}
         self._previous: dict[str, np.ndarray] = {}
@@ -63,8 +67,9 @@ class TaskSet:
             *(self.limbs[patch] for patch in motion.limbs),
         ]
         contacts = [self._constraint(t, loaded) for loaded in motion.contacts.values()]
-        problem = self.pool.get(contacts, tasks)
-        problem.update(terms, contacts, tasks, previous=self._previous)
+        limits = [self.avoidance.limit(terms.q, motion)] if self.avoidance else []
+        problem = self.pool.get(contacts, tasks, limits)
+        problem.update(terms, contacts, tasks, previous=self._previous, limits=limits)
         solution = problem.solve()
         self._previous = solution.unknowns
         return solution

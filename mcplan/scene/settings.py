@@ -135,6 +135,13 @@ class ControlSettings(Spec):
     clearance: NotNegative = 0.05
     """How far a moving patch keeps off its supports along their normals, m."""
 
+    avoid_pairs: Annotated[int, Field(ge=0, le=64)] = 8
+    """How many pairs of bodies are kept apart at a time; 0 turns collision avoidance off."""
+    avoid_clearance: NotNegative = 0.005
+    """What bodies that do not touch on purpose keep between them, m."""
+    avoid_distance: Positive = 0.05
+    """Pairs nearer than this beyond the clearance are watched, m: less leaves less room to stop."""
+
     com_error: Positive = 0.01
     com_rest_speed: Positive = 0.02
     joint_rest_speed: Positive = 0.02

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mcplan.sim.certificate import Check, Report
+from mcplan.sim.clearance_checks import clearance_checks
 from mcplan.sim.contact_checks import force_checks
 from mcplan.sim.evidence import Evidence
 from mcplan.sim.motion_checks import motion_checks
@@ -54,6 +55,7 @@ def _judge(run: Run, tolerances: Tolerances | None) -> Report:
     if count:
         evidence = Evidence(run if count == len(run) else first_samples(run, count), tolerances)
         checks += [*motion_checks(evidence), *force_checks(evidence), *place_checks(evidence)]
+        checks += clearance_checks(evidence)
     checks.append(_solver(run))
     found = {check.name: check for check in checks}
 
@@ -71,7 +73,7 @@ def _judge(run: Run, tolerances: Tolerances | None) -> Report:
         "velocity_ratio": value("velocity"),
         "position_margin": value("position"),
         "slip": value("slip"),
-        "clearance": None,
+        "clearance": value("clearance"),
         "solver_failures": int(np.count_nonzero((run.qp_status == SLACK) | (run.qp_status == HOLD))),
     }
     name = run.record.scenario.document.get("name") or run.record.robot.name

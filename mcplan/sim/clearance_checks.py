@@ -1,0 +1,83 @@
+"""Check of clearance: links keep apart from each other and from what they do not rest on.
+
+The distances come from the kernels that the planner uses as well: those are held against another library in their own
+tests. The configurations are the run's, and what may touch is what the record says.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mcplan.collision.model import CollisionModel
+from mcplan.errors import RunError
+from mcplan.sim.certificate import Check
+from mcplan.sim.evidence import NONE, Evidence
+from mcplan.sim.independent import rotation_of
+
+PERIOD = 0.020
+"""Time between the samples that are looked at (s)."""
+
+ROUNDING = 1e-6
+"""Overlap that is none (m)."""
+
+
+def clearance_checks(evidence: Evidence) -> Iterator[Check]:
+    """Yield the line of the certificate that concerns clearance; a run that keeps no plan document has none.
+
+    A link may sink 2 mm into the support of its own patch, in the phases that lead to or from a
+    stance with that contact; every other pair has to stay apart.
+    """
+    run = evidence.run
+    try:
+        scenario = run.scenario
+    except RunError as error:
+        yield Check("clearance", None, "m", "", True, f"not judged: {error}")
+        return
+    model = CollisionModel(scenario.robot, scenario.environment)
+    least, where = np.inf, ""
+    deepest: dict[str, tuple[float, int, int]] = {}
+    step = max(1, round(PERIOD / run.dt))
+    for k in sorted({*range(0, len(run), step), len(run) - 1}):
+        q = run.q[k].copy()
+        q[3:7] /= np.linalg.norm(q[3:7])
+        contacts, objects = _allowed(evidence, k), _objects(evidence, k)
+        smallest = model.smallest(q, contacts=contacts, objects=objects)
+        if smallest is None:
+            break
+        if not smallest.distance >= least:
+            least, where = smallest.distance, f"{smallest.pair} at {evidence.time(k)}"
+        if not smallest.distance >= -ROUNDING:
+            near = model.distances(q, 0.0, contacts, objects)
+            for pair, distance, room in zip(near.pairs, near.distance, near.room, strict=True):
+                if not room >= -ROUNDING:
+                    depth, worst, first = deepest.get(str(pair), (0.0, k, k))
+                    deepest[str(pair)] = (-distance, k, first) if -distance > depth else (depth, worst, first)
+    failure = "; ".join(
+        f"{pair} overlap by {depth:.4g} m at {evidence.time(worst)} (from {evidence.time(first)} on)"
+        for pair, (depth, worst, first) in sorted(deepest.items(), key=lambda item: -item[1][0])
+    )
+    if np.isinf(least):
+        yield Check("clearance", None, "m", "", True)
+    else:
+        yield Check("clearance", float(least), "m", ">= 0", not failure, where, failure)
+
+
+def _allowed(evidence: Evidence, k: int) -> set[tuple[str, str]]:
+    """Links and supports that may touch at a sample."""
+    record = evidence.record
+    links = {patch.name: record.robot.links[patch.link].name for patch in record.robot.patches}
+    contacts = [evidence.contacts[c] for c in evidence.target[k] if c != NONE]
+    stance = record.phases[evidence.run.phase[k]].stance
+    if stance is not None:
+        for near in record.plan.stances[max(stance - 1, 0) : stance + 1]:
+            contacts += near.contacts
+    return {(links[contact.patch], contact.support) for contact in contacts}
+
+
+def _objects(evidence: Evidence, k: int) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Poses of the objects at a sample."""
+    run = evidence.run
+    if run.object_q is None:
+        return {}
+    poses = zip(run.record.objects, run.object_q[k], strict=True)
+    return {name: (rotation_of(row[3:, None])[:, :, 0], row[:3]) for name, row in poses}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from mcplan.control.command import Command
-from mcplan.control.criteria import Measurement
+from mcplan.control.criteria import Asked, Measurement
 from mcplan.control.impedance import JointImpedance
 from mcplan.control.machine import Machine, phases_of
 from mcplan.control.motion import Motion
@@ -14,6 +14,9 @@ from mcplan.control.rotation import rotation_vector
 from mcplan.control.task_set import TaskSet
 from mcplan.model.terms import Terms
 from mcplan.planning.plan import Plan
+
+ARM = 0.1
+"""A radian at a patch counts as a displacement of so much (m)."""
 
 
 class WholeBodyController:
@@ -78,21 +81,33 @@ class WholeBodyController:
         )  # fmt: skip
 
     def measure(self, t: float) -> Measurement:
-        """Return errors, speeds and forces at the present state, against the references that hold at t."""
+        """Return errors, speeds and forces at the present state, against the references that hold at t.
+
+        They are computed when they are asked for: most of the time a criterion looks at the clock only.
+        """
+        motion = self.motion
+        return Measurement(
+            t - self.machine.start_time,
+            Asked(("com", *motion.limbs), lambda name: self._error(name, t)),
+            Asked(("com", "joints", *motion.limbs), self._speed),
+            Asked((*motion.contacts, *motion.targets), self.normal_force),
+        )
+
+    def _error(self, name: str, t: float) -> float:
         terms, motion = self.terms, self.motion
-        error = {"com": float(np.linalg.norm(terms.com - motion.com.sample(t).value))}
-        speed = {
-            "com": float(np.linalg.norm(terms.com_velocity)),
-            "joints": float(np.max(np.abs(terms.v[6:]), initial=0.0)),
-        }
-        for patch, path in motion.limbs.items():
-            frame, reference = terms.frame(patch), path.sample(t)
-            turn = rotation_vector(reference.R @ frame.R.T)
-            # A radian at a patch of 0.1 m is a displacement of 0.1 m.
-            error[patch] = float(np.hypot(np.linalg.norm(frame.p - reference.p), 0.1 * np.linalg.norm(turn)))
-            speed[patch] = float(np.hypot(np.linalg.norm(frame.velocity[:3]), 0.1 * np.linalg.norm(frame.velocity[3:])))
-        force = {patch: self.normal_force(patch) for patch in (*motion.contacts, *motion.targets)}
-        return Measurement(t - self.machine.start_time, error, speed, force)
+        if name == "com":
+            return float(np.linalg.norm(terms.com - motion.com.sample(t).value))
+        frame, reference = terms.frame(name), motion.limbs[name].sample(t)
+        turn = rotation_vector(reference.R @ frame.R.T)
+        return float(np.hypot(np.linalg.norm(frame.p - reference.p), ARM * np.linalg.norm(turn)))
+
+    def _speed(self, name: str) -> float:
+        if name == "com":
+            return float(np.linalg.norm(self.terms.com_velocity))
+        if name == "joints":
+            return float(np.max(np.abs(self.terms.v[6:]), initial=0.0))
+        velocity = self.terms.frame(name).velocity
+        return float(np.hypot(np.linalg.norm(velocity[:3]), ARM * np.linalg.norm(velocity[3:])))
 
     def pose(self, frame: str) -> tuple[np.ndarray, np.ndarray]:
         """Return R (3,3) and p (3,) of a patch frame at the present state."""

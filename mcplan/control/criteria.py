@@ -4,7 +4,7 @@ A criterion answers with its label when it is met and with an empty text when it
 is recorded with the phase.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -23,6 +23,33 @@ class Measurement:
     error: Mapping[str, float] = field(default_factory=dict)
     speed: Mapping[str, float] = field(default_factory=dict)
     force: Mapping[str, float] = field(default_factory=dict)
+
+
+class Asked(Mapping[str, float]):
+    """Numbers by name that are computed when they are asked for.
+
+    Parameters
+    ----------
+    names : what may be asked for.
+    compute : of a name, the number.
+    """
+
+    def __init__(self, names: Sequence[str], compute: Callable[[str], float]):
+        self._names, self._compute = names, compute
+
+    def __getitem__(self, name: str) -> float:
+        """Compute the number."""
+        if name not in self._names:
+            raise KeyError(name)
+        return self._compute(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Go through the names."""
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._names)
 
 
 class Criterion(Protocol):

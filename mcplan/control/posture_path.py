@@ -6,9 +6,10 @@ from mcplan.control.limb_path import Timing
 from mcplan.control.path import PoseSample, Remembering
 from mcplan.control.posture import PostureTrajectory
 from mcplan.control.quintic import minimum_jerk
+from mcplan.core.frame import frame_motion
 from mcplan.core.minimum_jerk import add_pieces
+from mcplan.core.tree import workspace
 from mcplan.model.robot import Robot
-from mcplan.model.terms import Terms
 
 
 class PosturePath(Remembering):
@@ -47,7 +48,7 @@ class PosturePath(Remembering):
         tightness: tuple[float, float],
     ):
         self.patch, self.posture, self.start_time, self.tightness = patch, posture, start_time, tightness
-        self._terms = Terms(robot, [patch])
+        self._tree, (self._body, self._offset), self._work = robot.tree, robot.frame(patch), workspace(robot.tree)
         first, last = (robot.frame_pose(q, patch) for q in (posture.sample(start_time).q, posture.end))
         self.end = (last[:3, :3], last[:3, 3]) if end is None else end
         self._start_error = np.asarray(start) - first[:3, 3]
@@ -73,14 +74,15 @@ class PosturePath(Remembering):
         """Return the reference at time t; the end is held."""
         if t >= self.end_time:
             return self._rest
-        reference = self.posture.sample(t)
-        self._terms.update(reference.q, reference.v)
-        frame = self._terms.frame(self.patch)
-        p, v, a = frame.p + self._start_error, frame.velocity.copy(), frame.J @ reference.vd + frame.bias
+        q, qd, qdd = self.posture.sample(t)
+        x = np.empty(24)
+        frame_motion(self._tree, q, qd, qdd, self._body, self._offset, self._work, x)
+        R, p, v, a = x[:9].reshape(3, 3), x[9:12], x[12:18], x[18:]
+        p += self._start_error
         add_pieces(self._pieces, t, p, v[:3], a[:3])
         first, last = self.tightness
         progress = minimum_jerk((t - self._interval[0]) / self._interval[1])[0]
-        return PoseSample(frame.R.copy(), p, v, a, first + (last - first) * progress)
+        return PoseSample(R, p, v, a, first + (last - first) * progress)
 
     @property
     def duration(self) -> float:

@@ -130,3 +130,29 @@ def frame_bias_acceleration(tree, q, v, body, offset, work, a):
         move_body(tree, v, v, 0.0, work, int(work[k, HANDLE]))
     x, y, z = frame_arm(work, body, offset)
     fill_frame_motion(work, body, x, y, z, a, a)
+
+
+@jit_algebra
+def frame_motion(tree, q, v, vd, body, offset, work, out):
+    """Pose, velocity and classical acceleration of a frame in a motion of the whole mechanism.
+
+    Parameters
+    ----------
+    v, vd : (nv,) velocity and acceleration
+    out : (24,) rotation (row-major), position, velocity and acceleration (6 each, linear then angular, world axes)
+    """
+    move_base(v, vd, 1.0, 0.0, work)
+    for k in range(place_path(tree, q, work, body) - 1, -1, -1):
+        move_body(tree, v, vd, 1.0, work, int(work[k, HANDLE]))
+    x, y, z = frame_arm(work, body, offset)
+    fill_frame_motion(work, body, x, y, z, out[12:18], out[18:24])
+    for i in range(3):
+        for j in range(3):
+            out[3 * i + j] = (
+                work[body, POSE + 3 * i] * offset[j]
+                + work[body, POSE + 3 * i + 1] * offset[3 + j]
+                + work[body, POSE + 3 * i + 2] * offset[6 + j]
+            )
+    out[9] = q[0] + x
+    out[10] = q[1] + y
+    out[11] = q[2] + z

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from mcplan.core.manifold import integrate
 from mcplan.model.robot import Robot
 from mcplan.sim.physics import Action, Outcome
 
@@ -26,12 +27,12 @@ class QpPhysics:
     name = "qp"
 
     def __init__(self, robot: Robot, q: np.ndarray, v: np.ndarray | None = None):
-        self.robot = robot
         self.q = np.array(q, float)
         self.v = np.zeros(robot.nv) if v is None else np.array(v, float)
 
     def step(self, action: Action, dt: float) -> Outcome:
         """Advance the state by dt (s)."""
         self.v = self.v + dt * action.vd
-        self.q = self.robot.integrate(self.q, self.v, dt)
+        before, self.q = self.q, np.empty_like(self.q)
+        integrate(before, self.v, dt, self.q)
         return Outcome(action.vd, None, action.wrenches, action.forces, action.active)

@@ -60,19 +60,17 @@ class RunRecorder:
             for name, shape in SHAPES.items()
             if shape[0] == "N" and not name.startswith("object") and name != "com"
         ]
-        self._rows = {name: _Column(self._size(name), DTYPES.get(name, "<f8")) for name in rows}
         points = [name for name in SHAPES if name.startswith("point_") and name != "point_start"]
-        self._points = {name: _Column(self._size(name), DTYPES.get(name, "<f8")) for name in points}
+        self._rows, self._points = (_Table({name: self._size(name) for name in names}) for names in (rows, points))
         self._point_start = [0]
-        self._known: dict[tuple[str, int | None, int], tuple[int, np.ndarray, np.ndarray]] = {}
-        self._local: dict[int, tuple[str, tuple[int, np.ndarray, np.ndarray], list[int], list[int]]] = {}
+        self._planned: dict[tuple[str, int | None, int], _PlannedPoints] = {}
         self._phases: list[PhaseRecord] = []
         self._phase_index: dict[tuple[str, int | None], int] = {}
         self._phase = -1
         self._timing: dict[str, list[float]] = {}
 
     def __len__(self) -> int:
-        return self._rows["t"].count
+        return self._rows.count
 
     def append(
         self,
@@ -105,30 +103,28 @@ class RunRecorder:
         qp_status : 0 solved, 1 slack form, 2 hold, 3 none.
         timing : clock times by name, s.
         """
-        k = len(self)
         if isinstance(active, Mapping):
             active = [name for name, on in active.items() if on]
-        flags = np.zeros(self._sizes["P"], bool)
-        for name in active:
-            flags[self.patch_index[name]] = True
-        wrench = np.zeros((self._sizes["P"], 6))
-        for name, value in wrenches.items():
-            wrench[self.patch_index[name]] = value
         self._enter(phase)
         if isinstance(forces_at_points, PointForces):
             self._add_points(forces_at_points)
         else:
             for name in wrenches:
                 # a grasp has no points of its own: its force acts at the patch origin, the moment is in the wrench
-                forces = forces_at_points[name] if name in forces_at_points else wrenches[name][:3]
-                self._add_patch_points(k, name, np.asarray(forces, dtype=float).reshape(-1, 3))
-        self._point_start.append(self._points["point_force"].count)
-        row: dict[str, Any] = {"t": t, "q": q, "v": v, "vd": vd, "tau": tau, "wrench": wrench, "active": flags}
-        row |= {"tau_ext": 0.0 if tau_ext is None else tau_ext, "phase": self._phase, "qp_status": qp_status}
-        for name, value in row.items():
-            self._rows[name].append(value)
-        for name, seconds in (timing or {}).items():
-            self._timing.setdefault(name, []).append(seconds)
+                self._add_patch_points(name, forces_at_points[name] if name in forces_at_points else wrenches[name][:3])
+        self._point_start.append(self._points.count)
+        k, rows = self._rows.append(1), self._rows.data
+        rows["t"][k], rows["q"][k], rows["v"][k], rows["vd"][k], rows["tau"][k] = t, q, v, vd, tau
+        if tau_ext is not None:
+            rows["tau_ext"][k] = tau_ext
+        for name in active:
+            rows["active"][k, self.patch_index[name]] = True
+        for name, value in wrenches.items():
+            rows["wrench"][k, self.patch_index[name]] = value
+        rows["phase"][k], rows["qp_status"][k] = self._phase, qp_status
+        if timing is not None:
+            for name, seconds in timing.items():
+                self._timing.setdefault(name, []).append(seconds)
 
     def end_phase(self, criterion: str) -> None:
         """Say which criterion ended the current phase; the next sample begins another one, even of the same name."""
@@ -148,10 +144,7 @@ class RunRecorder:
         RunError
             Nothing was recorded.
         """
-        arrays = {name: column.array() for name, column in self._rows.items()}
-        for column in self._points.values():
-            column.reach(self._points["point_force"].count)
-        arrays |= {name: column.array() for name, column in self._points.items()}
+        arrays = self._rows.arrays() | self._points.arrays()
         self._place_points(arrays)
         q = arrays["q"]
         finite = np.isfinite(q).all(axis=1)
@@ -193,74 +186,74 @@ class RunRecorder:
                 self._phases.append(PhaseRecord(name=key[0], stance=key[1]))
             self._phase = self._phase_index[key]
 
-    def _contact(self, patch: str, count: int) -> tuple[int, np.ndarray, np.ndarray]:
-        """Link, points (k, 3) and normal of the planned contact of a patch in this phase, with so many points."""
+    def _planned_points(self, patch: str, count: int) -> "_PlannedPoints":
+        """Return what is known of the planned contact of a patch in this phase, with so many points."""
         stance = self._phases[self._phase].stance
         key = (patch, stance, count)
-        if key not in self._known:
+        if key not in self._planned:
             stances = self._plan.stances
             order = sorted(range(len(stances)), key=lambda i: abs(i - (stance or 0)))
             found = [c for c in (stances[i].contact(patch) for i in order) if c is not None and len(c.points) == count]
             if not found:
                 raise ValueError(f"no planned contact of {patch} has {count} points")
             link = next(p.link for p in self._robot_record.patches if p.name == patch)
-            self._known[key] = link, np.array(found[0].points), np.array(found[0].axes)[:, 2]
-        return self._known[key]
+            self._planned[key] = _PlannedPoints(patch, link, np.array(found[0].points), np.array(found[0].axes)[:, 2])
+        return self._planned[key]
 
-    def _add_patch_points(self, k: int, patch: str, forces: np.ndarray) -> None:
-        known = self._contact(patch, len(forces))
-        self._local.setdefault(id(known), (patch, known, [], []))
-        _, _, samples, firsts = self._local[id(known)]
-        samples.append(k)
-        firsts.append(self._points["point_force"].count)
-        self._points["point_force"].extend(len(forces), forces)  # the rest follows from the contact: see finish
+    def _add_patch_points(self, patch: str, forces: np.ndarray) -> None:
+        """Take the forces; ``finish`` places all the points of a planned contact at once."""
+        count = np.size(forces) // 3
+        planned, first = self._planned_points(patch, count), self._points.append(count)
+        self._points.data["point_force"][first : first + count] = forces
+        planned.samples.append(len(self))
+        planned.first.append(first)
 
     def _add_points(self, points: PointForces) -> None:
-        first = self._points["point_force"].count
+        count = len(points.link)
+        rows = slice(self._points.append(count), self._points.count)
         for name, values in points._asdict().items():
-            column = self._points["point_" + name]
-            column.reach(first)
-            column.extend(len(points.link), values)
+            self._points.data["point_" + name][rows] = values
 
     def _place_points(self, arrays: dict[str, np.ndarray]) -> None:
         """Contact points follow their patch: ``R_WP points + p_WP`` at the sample's configuration."""
-        for patch, (link, points, normal), samples, firsts in self._local.values():
-            q = arrays["q"][samples]
+        for planned in self._planned.values():
+            rows = np.array(planned.first)[:, None] + np.arange(len(planned.points))
+            q = arrays["q"][planned.samples]
             finite = np.isfinite(q).all(axis=1)
             X = np.full((len(q), 4, 4), np.nan)
-            X[finite] = self.robot.frame_pose(q[finite], patch)
-            at = np.array(firsts)[:, None] + np.arange(len(points))
-            arrays["point_xyz"][at] = points @ X[:, :3, :3].transpose(0, 2, 1) + X[:, None, :3, 3]
-            arrays["point_link"][at], arrays["point_patch"][at] = link, self.patch_index[patch]
-            arrays["point_normal"][at] = normal
+            X[finite] = self.robot.frame_pose(q[finite], planned.patch)
+            arrays["point_link"][rows], arrays["point_patch"][rows] = planned.link, self.patch_index[planned.patch]
+            arrays["point_normal"][rows] = planned.normal
+            arrays["point_xyz"][rows] = planned.points @ X[:, :3, :3].transpose(0, 2, 1) + X[:, None, :3, 3]
 
 
-class _Column:
-    """Rows of one array, which doubles when it is full."""
+class _PlannedPoints:
+    """The points of one planned contact: in patch axes, and at which samples and rows they occur."""
 
-    def __init__(self, shape: tuple[int, ...], dtype: str):
-        self.data = np.zeros((1024, *shape), dtype)
-        self.count = 0
+    def __init__(self, patch: str, link: int, points: np.ndarray, normal: np.ndarray):
+        self.patch, self.link, self.points, self.normal = patch, link, points, normal
+        self.samples: list[int] = []
+        self.first: list[int] = []
 
-    def append(self, row: Any) -> None:
-        if self.count == len(self.data):
-            self.data = np.concatenate([self.data, np.zeros_like(self.data)])
-        self.data[self.count] = row
-        self.count += 1
 
-    def extend(self, count: int, rows: Any) -> None:
-        first = self.count
-        self.reach(first + count)
-        self.data[first : self.count] = rows
+class _Table:
+    """Arrays with as many rows each, zero at first; they double when they are full."""
 
-    def reach(self, count: int) -> None:
-        """Be so many rows long, those that are new zero."""
-        while count > len(self.data):
-            self.data = np.concatenate([self.data, np.zeros_like(self.data)])
-        self.count = count
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]]):
+        self.data = {name: np.zeros((1024, *shape), DTYPES.get(name, "<f8")) for name, shape in shapes.items()}
+        self.count, self._room = 0, 1024
 
-    def array(self) -> np.ndarray:
-        return self.data[: self.count].copy()
+    def append(self, count: int) -> int:
+        """Add rows; return the first of them."""
+        first, self.count = self.count, self.count + count
+        while self.count > self._room:
+            self.data = {name: np.concatenate([data, np.zeros_like(data)]) for name, data in self.data.items()}
+            self._room *= 2
+        return first
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the rows that are in use."""
+        return {name: data[: self.count].copy() for name, data in self.data.items()}
 
 
 def _documents(plan: Any) -> tuple[dict[str, Any], dict[str, Any]]:

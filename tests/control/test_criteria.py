@@ -1,6 +1,7 @@
 from mcplan.control.criteria import (
     AllOf,
     AnyOf,
+    Asked,
     Elapsed,
     ErrorBelow,
     ForceAbove,
@@ -52,3 +53,20 @@ def test_what_does_not_exist_has_no_error_and_carries_nothing():
     assert ErrorBelow("left_hand", 1e-3).met(nothing)
     assert ForceBelow("left_hand", 0.0).met(nothing)
     assert not ForceAbove("left_hand", 1.0).met(nothing)
+
+
+def test_what_no_criterion_looks_at_is_not_computed():
+    looked_at = []
+
+    def compute(name):
+        looked_at.append(name)
+        return 0.5
+
+    error = Asked(("com", "left_foot"), compute)
+    both = AllOf(Elapsed(2.0), ErrorBelow("com", 1.0))
+    assert both.met(Measurement(1.0, error)) == ""
+    assert looked_at == []
+    assert both.met(Measurement(2.0, error)) == "time and error com"
+    assert looked_at == ["com"]
+    assert ErrorBelow("left_hand", 0.1).met(Measurement(0.0, error))
+    assert dict(error) == {"com": 0.5, "left_foot": 0.5}

@@ -5,7 +5,7 @@ import pytest
 
 from mcplan.core.com import com, com_jacobian
 from mcplan.core.forward_dynamics import factorised_dynamics, forward_dynamics
-from mcplan.core.frame import frame_bias_acceleration, frame_jacobian, frame_pose
+from mcplan.core.frame import frame_bias_acceleration, frame_jacobian, frame_motion, frame_pose
 from mcplan.core.inverse_dynamics import inverse_dynamics, inverse_dynamics_loaded, nonlinear_effects
 from mcplan.core.manifold import integrate
 from mcplan.core.mass_matrix import mass_matrix
@@ -183,6 +183,13 @@ def test_jacobians_are_derivatives_on_the_manifold(mechanism):
     a = np.full(6, np.nan)
     frame_bias_acceleration(mechanism.tree, q, v, body, offset, mechanism.work, a)
     np.testing.assert_allclose(a, bias, atol=1e-6)
+    vd = mechanism.rng.standard_normal(mechanism.nv)
+    motion = np.full(24, np.nan)
+    frame_motion(mechanism.tree, q, v, vd, body, offset, mechanism.work, motion)
+    np.testing.assert_allclose(motion[12:18], jacobian(q) @ v, atol=1e-12)
+    np.testing.assert_allclose(motion[18:], jacobian(q) @ vd + a, atol=1e-11)
+    X = pose(q)
+    np.testing.assert_allclose(motion[:12], np.r_[X[:3, :3].ravel(), X[:3, 3]], atol=1e-15)
 
     c, J_c = np.zeros(3), np.full((3, mechanism.nv), np.nan)
     com_jacobian(mechanism.tree, q, mechanism.work, c, J_c)

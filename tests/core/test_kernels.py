@@ -15,7 +15,7 @@ from numba.core.runtime import _nrt_python, rtsys
 import mcplan.core
 from mcplan.core.com import com, com_jacobian
 from mcplan.core.forward_dynamics import forward_dynamics
-from mcplan.core.frame import frame_bias_acceleration, frame_jacobian, frame_pose
+from mcplan.core.frame import frame_bias_acceleration, frame_jacobian, frame_motion, frame_pose
 from mcplan.core.inverse_dynamics import inverse_dynamics, inverse_dynamics_loaded, nonlinear_effects
 from mcplan.core.manifold import difference, integrate
 from mcplan.core.mass_matrix import mass_matrix
@@ -50,6 +50,7 @@ def calls(mimic=0.0, joints=12):
         frame_pose: ((tree, q, 3, offset, work), [(4, 4)]),
         frame_jacobian: ((tree, q, 3, offset, work), [(6, nv)]),
         frame_bias_acceleration: ((tree, q, v, 3, offset, work), [6]),
+        frame_motion: ((tree, q, v, vd, 3, offset, work), [24]),
         integrate: ((q, v, 0.01), [nv + 1]),
         difference: ((q, np.roll(q, 1)), [nv]),
         fill_terms: (

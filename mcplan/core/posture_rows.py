@@ -3,7 +3,9 @@
     contact     S log(X_t^-1 X(q)) = 0                         POSE: directions S of the patch against the target X_t
                 S R_t' (p - p_t) = 0                           PLACE: the position alone counts
                 d . x = d . z = 0,  z . (e - p) = radius       LINE: a bar through e along d below the patch plane
-    cell        low <= a . [R_t' (p - p_t); log(R_t' R)] <= high,   or of a line  x . (e - p),  d . (p - e)
+                z_t . (p - p_t) = 0,  z_t . R u = 0            EDGE: an edge along u anywhere on its surface
+    cell        low <= a . [R_t' (p - p_t); log(R_t' R)] <= high,   or of a line  x . (e - p),  d . (p - e),
+                or of an edge  m . R_t' R u
     region      A c_xy <= b                                    centre of mass
     linear      L (q - q_0) >= l                               distances, torques: linearised by the caller
 
@@ -23,7 +25,7 @@ from mcplan.core.manifold import difference
 from mcplan.core.rotation import rotation_log
 from mcplan.core.tree import POSE
 
-POSE_ROWS, PLACE_ROWS, LINE_ROWS = range(3)
+POSE_ROWS, PLACE_ROWS, LINE_ROWS, EDGE_ROWS = range(4)
 """How the rows of a contact are made."""
 
 BODY, MODE, FIRST, COUNT = range(4)
@@ -34,7 +36,8 @@ TARGET, LINE_POINT, LINE_AXIS, LINE_RADIUS = 12, 12, 15, 18
 of a line a point, the unit axis and the radius."""
 
 OWNER, KIND, COVECTOR, LOW, HIGH = 0, 1, 2, 8, 9
-"""Columns of ``Task.cell``: contact, kind (0 of a pose, 1 offset and 2 along of a line), covector (6), bounds."""
+"""Columns of ``Task.cell``: contact, kind (0 of a pose, 1 offset and 2 along of a line, 3 direction of an edge), covector
+(6; of an edge m and u), bounds."""
 
 
 class Task(NamedTuple):
@@ -42,7 +45,7 @@ class Task(NamedTuple):
 
     contact: np.ndarray  # (c, 4) int64, columns BODY .. COUNT
     frame: np.ndarray  # (c, 24)
-    select: np.ndarray  # (e, 6) orthonormal rows in patch axes; of a line three rows without meaning
+    select: np.ndarray  # (e, 6) orthonormal rows in patch axes; of a line three rows without meaning, of an edge z, then u
     cell: np.ndarray  # (k, 10), columns OWNER .. HIGH
     region: np.ndarray  # (r, 3) a_x, a_y, b
     linear: np.ndarray  # (l, nv + 1) L, l
@@ -210,6 +213,39 @@ def _cross_row(s, column, ux, uy, uz):
 
 
 @jit_algebra
+def _direction(s, target, m, u, derivative):
+    """Return ``m . R_t' R u`` and write its covector ``R u x R_t m``."""
+    x = s.R[0, 0] * u[0] + s.R[0, 1] * u[1] + s.R[0, 2] * u[2]
+    y = s.R[1, 0] * u[0] + s.R[1, 1] * u[1] + s.R[1, 2] * u[2]
+    z = s.R[2, 0] * u[0] + s.R[2, 1] * u[1] + s.R[2, 2] * u[2]
+    a = target[0] * m[0] + target[1] * m[1] + target[2] * m[2]
+    b = target[3] * m[0] + target[4] * m[1] + target[5] * m[2]
+    c = target[6] * m[0] + target[7] * m[1] + target[8] * m[2]
+    if derivative:
+        s.row[0] = 0.0
+        s.row[1] = 0.0
+        s.row[2] = 0.0
+        s.row[3] = y * c - z * b
+        s.row[4] = z * a - x * c
+        s.row[5] = x * b - y * a
+    return x * a + y * b + z * c
+
+
+@jit_algebra
+def _edge_rows(task, at, target, az, derivative, s, value, J):
+    """Rows of an edge that may lie anywhere on its surface: its origin is on it, and its direction lies in it."""
+    up, u = task.select[at, :3], task.select[at + 1, 3:]
+    value[at] = az
+    value[at + 1] = _direction(s, target, up, u, derivative)
+    if derivative:
+        _write(s, J, at + 1)
+        for a in range(3):
+            s.row[a] = target[3 * a + 2]
+            s.row[3 + a] = 0.0
+        _write(s, J, at)
+
+
+@jit_algebra
 def _line_rows(task, i, at, derivative, s, value, J):
     """Rows of a line contact: the bar is parallel to patch y, ``radius`` beyond the patch plane."""
     t = task.frame[i]
@@ -248,6 +284,12 @@ def _cell_row(task, k, at, derivative, ax, ay, az, s, value, J):
                 t[TARGET : TARGET + 9].reshape((3, 3)),
                 cell[c], cell[c + 1], cell[c + 2], cell[c + 3], cell[c + 4], cell[c + 5], s.row,
             )  # fmt: skip
+            _write(s, J, at)
+        return
+    if cell[KIND] == 3.0:
+        c = COVECTOR
+        value[at] = _direction(s, t[TARGET:], cell[c : c + 3], cell[c + 3 : c + 6], derivative)
+        if derivative:
             _write(s, J, at)
         return
     dx, dy, dz = t[LINE_AXIS], t[LINE_AXIS + 1], t[LINE_AXIS + 2]
@@ -297,7 +339,10 @@ def evaluate(tree, task, q, derivative, work, s, value, J, c, J_c, away):
         else:
             target = task.frame[i, TARGET:]
             ax, ay, az = _logarithm(target, s)
-            if mode == PLACE_ROWS:
+            if mode == EDGE_ROWS:
+                _edge_rows(task, first, target, az, derivative, s, value, J)
+                count = 0
+            elif mode == PLACE_ROWS:
                 s.xi[0], s.xi[1], s.xi[2] = ax, ay, az
             elif derivative:
                 _right_jacobian(s)

@@ -5,6 +5,9 @@
 Each step solves the program with the rows linearised and hard, the Hessian being ``W + w J_c' J_c``. Where the rows
 contradict each other the violated ones become a penalty instead, ``rho/2 |J step - error|^2``, while those that hold
 stay hard: such a step always exists. The step is scaled as a whole.
+
+Once the steps are short, or when they do not become so, the cost has had its say, and the rest is settled: the shortest
+steps onto the rows (Newton's method for an underdetermined system), which also bear rows that repeat each other.
 """
 
 import math
@@ -34,6 +37,12 @@ ERROR_LIMIT = 0.3
 
 FUNNEL = 2e-3
 """m, rad: while the sum of all violations stays below, steps are judged by nothing else."""
+
+SETTLED_PRICE = 1e4
+"""Factor of the penalty when only the rows are left to be settled."""
+
+NEAR = 2e-2
+"""m, rad: sum of all violations from which on a search that does not come to rest is settled on its rows."""
 
 
 class Scratch(NamedTuple):
@@ -80,8 +89,8 @@ def _cost(task, away, c):
 
 
 @jit_algebra
-def _quadratic(task, s):
-    """Write the Hessian (lower triangle) and the gradient of the cost."""
+def _quadratic(task, s, settling):
+    """Write the Hessian (lower triangle) and the gradient of the cost; of the shortest step alone when ``settling``."""
     nv = len(s.away)
     w, x, y = task.hint[2], s.c[0] - task.hint[0], s.c[1] - task.hint[1]
     for i in range(nv):
@@ -90,6 +99,8 @@ def _quadratic(task, s):
         for j in range(i + 1):
             s.H[i, j] = a * s.J_c[0, j] + b * s.J_c[1, j]
         s.H[i, i] += task.weight[i]
+        if settling:
+            s.point[0, i] = 0.0
 
 
 @jit_algebra
@@ -140,6 +151,7 @@ def search_posture(tree, task, rule, q, s, report):
     tolerance, step_tolerance = rule[TOLERANCE], rule[STEP_TOLERANCE]
     size = math.inf
     steps = 0
+    settling = False
     status = MISSED
     if worst <= tolerance and step_tolerance == math.inf:
         status = FOUND
@@ -156,7 +168,7 @@ def search_posture(tree, task, rule, q, s, report):
             s.program[1, i] = max(s.high[i] - s.value[i], -ERROR_LIMIT)
         for i in range(equal):
             s.program[0, i] = max(s.program[0, i], -ERROR_LIMIT)
-        _quadratic(task, s)
+        _quadratic(task, s, settling)
         answer = solve_qp(
             nv, m, equal, s.H, gradient, s.J, s.program[0], s.program[1], step_low, step_high,
             step, s.dual, s.matrices[0], s.matrices[1], s.vectors, s.places,
@@ -164,8 +176,8 @@ def search_posture(tree, task, rule, q, s, report):
         soft = answer != SOLVED
         if soft:
             soft_steps += 1
-            _quadratic(task, s)
-            _penalise(s, m, equal, rule[PENALTY])
+            _quadratic(task, s, settling)
+            _penalise(s, m, equal, rule[PENALTY] * (SETTLED_PRICE if settling else 1.0))
             # the equalities come first and are in the cost now: the rows after them are left
             answer = solve_qp(
                 nv, m - equal, 0, s.H, gradient, s.J[equal:], s.program[0, equal:], s.program[1, equal:],
@@ -187,7 +199,7 @@ def search_posture(tree, task, rule, q, s, report):
             evaluate(tree, task, s.trial, False, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
             new_total, new_worst = _violation(s.value, s.low, s.high, m)
             new_cost = _cost(task, s.away, s.c)
-            if soft:
+            if soft or settling:
                 accepted = new_total < total
             else:
                 accepted = (
@@ -206,9 +218,11 @@ def search_posture(tree, task, rule, q, s, report):
         for j in range(nv):
             size = max(size, scale * abs(step[j]))
         total, worst, cost = new_total, new_worst, new_cost
-        if worst <= tolerance and not soft and (size <= step_tolerance):
+        if worst <= tolerance and (settling or (not soft and size <= step_tolerance)):
             status = FOUND
             break
+        if total < NEAR and (size <= step_tolerance or soft or 2 * steps >= rule[MAX_STEPS]):
+            settling = True
         if soft and soft_steps % 3 == 0:
             if total > (1.0 - rule[SHRINK]) * before_soft:
                 break

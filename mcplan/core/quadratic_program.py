@@ -21,10 +21,10 @@ SOLVED, CONFLICT, STALLED, NOT_CONVEX = range(4)
 FEASIBLE = 1e-9
 """A constraint (scaled to a unit normal) counts as met within this."""
 
-REDUNDANT = 1e-7
+REDUNDANT = 1e-5
 """An equality that the others imply may be off by this much."""
 
-DEPENDENT = 1e-11
+DEPENDENT = 1e-7
 """A normal is in the span of the active ones when less than this part of its square lies beyond."""
 
 D, Z, R_, U, V, NORM, SLOTS = range(7)

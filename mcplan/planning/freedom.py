@@ -1,10 +1,10 @@
 """Coordinates of a contact that the posture generator may choose, within a cell about those given."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mcplan.core.posture_rows import LINE_ROWS, PLACE_ROWS, POSE_ROWS
+from mcplan.core.posture_rows import EDGE_ROWS, LINE_ROWS, PLACE_ROWS, POSE_ROWS
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
@@ -13,8 +13,8 @@ from mcplan.scene.place_surface import surface_rotation
 from mcplan.scene.polygon import erode
 from mcplan.scene.selection import constrained_directions
 
-DIGITS = 4
-"""Decimals (m, rad) of a coordinate that was chosen."""
+DIGITS = 9
+"""Decimals (m, rad) of a coordinate that was chosen: a patch that others pin has no room for more rounding."""
 
 ALL = 1e3
 """m, rad: stands for an infinite half-width."""
@@ -72,6 +72,12 @@ def contact_rows(robot: Robot, environment: Environment, contact: Contact, freed
             target = np.concatenate([support.ends[0], support.direction, [support.radius], np.zeros(5)])
             frame = np.concatenate([offset, target])
             return ContactRows(LINE_ROWS, body, frame, np.zeros((3, 6)), _line_cell(robot, contact, support, freedom))
+        if isinstance(support, Surface) and contact.kind == "surface" and len(contact.points) == 2:
+            u = contact.points[1] - contact.points[0]
+            u = u / np.linalg.norm(u)
+            select = np.array([[0.0, 0.0, 1.0, 0.0, 0.0, 0.0], np.concatenate([np.zeros(3), u])])
+            cell = _edge_cell(contact, support, freedom, u)
+            return ContactRows(EDGE_ROWS, body, np.concatenate([offset, target]), select, cell)
         free, cell = _bar_cell(contact, freedom) if isinstance(support, Bar) else _cell(contact, support, freedom)
         taken = _complement(contact.selection)
         select = constrained_directions([*taken, *free])
@@ -128,6 +134,20 @@ def _cell(contact: Contact, surface: Surface, freedom: Freedom) -> tuple[list[np
         most = np.abs(A) @ np.minimum([freedom.x, freedom.y], ALL)
         rows += [_row(a @ R[:2], zero, -ALL, max(r, 0.0)) for a, r, m in zip(A, room, most, strict=True) if r < m]
     return free, np.array(rows).reshape(-1, 10)
+
+
+def _edge_cell(contact: Contact, surface: Surface, freedom: Freedom, u: np.ndarray) -> np.ndarray:
+    """Return the rows of the cell of an edge along ``u``; coordinates that are not free have cells without width."""
+    R = surface_rotation(float(contact.coordinates["yaw"]))
+    zero = np.zeros(3)
+    _, rows = _cell(contact, surface, replace(freedom, yaw=0.0))
+    rows = [*rows]
+    for axis, name in enumerate("xy"):
+        if getattr(freedom, name) == 0.0:
+            rows.append(_row(R[axis], zero, 0.0, 0.0))
+    turn = np.sin(min(freedom.yaw, 0.5 * np.pi))
+    rows.append(_row(np.cross([0.0, 0.0, 1.0], u), u, -turn, turn, 3))
+    return np.array(rows)
 
 
 def _bar_cell(contact: Contact, freedom: Freedom) -> tuple[list[np.ndarray], np.ndarray]:

@@ -43,6 +43,12 @@ TOLERANCE = 1e-7
 CLOSE_ENOUGH = 0.02
 """m, rad: a step below this no longer improves the cost enough to matter."""
 
+SPARE = 3e-4
+"""m: distance beyond the one asked for that is aimed at."""
+
+PUSH = 0.02
+"""m: the most that a pair is pushed apart before its distance is taken anew."""
+
 SEE = 0.04
 """m: pairs nearer than this take part in resolving a collision."""
 
@@ -180,12 +186,18 @@ class PostureGenerator:
         hint = np.append(support.hint(self.robot.com(guide)), self.settings.weights.com)
         if any(freedom.names for freedom in free.values()):
             task = self._search.task(rows, guide, support.rows, hint)
-            loose = self._run(task, q, steps, LOOSE, CLOSE_ENOUGH, clock)
+            loose = self._run(task, q, steps, TOLERANCE, CLOSE_ENOUGH, clock)
             if not loose.found:
                 return _Attempt(
                     loose.q, contacts, "balance", self._missed(loose, contacts, rows, guide), support=support
                 )
             q = loose.q
+            if self.collisions is not None:
+                attempt = _Attempt(q, contacts, "collision", (), support=support)
+                self._push_apart(attempt, task, clock)
+                if attempt.violations:
+                    return attempt
+                q = attempt.q
             try:
                 contacts = self._settle(contacts, free, q)
             except InputError:
@@ -197,6 +209,7 @@ class PostureGenerator:
                     return _Attempt(q, contacts, "balance", (support.violation,), support=support)
                 hint[:2] = support.hint(self.robot.com(guide))
             rows = [self._contact_rows(contact, None) for contact in contacts]
+            guide = q
         task = self._search.task(rows, guide, support.rows, hint)
         found = self._run(task, q, steps, TOLERANCE, CLOSE_ENOUGH, clock)
         if not found.found:
@@ -227,20 +240,14 @@ class PostureGenerator:
             attempt.violations = (Violation("collision", str(near.pairs[worst]), -least),)
             if rounds == settings.collision_rounds:
                 return
-            # a little more than asked for, so that the linearisation's error is paid for
-            bound = np.minimum(1e-3, np.maximum(near.distance, 0.0)) - near.distance
-            bound[near.distance < 1e-3] = (1e-3 - near.distance)[near.distance < 1e-3]
+            # a little more than asked for, so that the linearisation's error is paid for; from deep inside, bit by bit
+            bound = np.minimum(SPARE - near.distance, PUSH)
             linear = np.ascontiguousarray(np.column_stack([near.rows, bound]))
             push = task._replace(linear=linear, linear_q=attempt.q)
-            step = self._run(push, attempt.q, 4, TOLERANCE, CLOSE_ENOUGH, clock, trust=0.2)
+            step = self._run(push, attempt.q, 8, TOLERANCE, CLOSE_ENOUGH, clock, trust=0.2)
             attempt.q = step.q
             fixed = len(step.missed) - len(linear)
             attempt.contact_error = float(step.missed[:fixed].max(initial=0.0))
-            if attempt.contact_error > TOLERANCE:
-                back = self._run(task, attempt.q, self.settings.steps, TOLERANCE, np.inf, clock)
-                if not back.found:
-                    return
-                attempt.q, attempt.contact_error = back.q, back.worst
 
     def _hold(self, attempt: _Attempt, bearing: tuple[str, ...], clock: "_Clock") -> None:
         """Find the forces, or say what is wrong."""

@@ -35,6 +35,6 @@ class PostureSettings:
     spread: float = 0.35
     hopeless: float = 0.06
     steps: int = 30
-    collision_rounds: int = 8
+    collision_rounds: int = 12
     torque_rounds: int = 4
     weights: Weights = field(default_factory=Weights)

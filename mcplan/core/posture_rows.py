@@ -36,8 +36,8 @@ TARGET, LINE_POINT, LINE_AXIS, LINE_RADIUS = 12, 12, 15, 18
 of a line a point, the unit axis and the radius."""
 
 OWNER, KIND, COVECTOR, LOW, HIGH = 0, 1, 2, 8, 9
-"""Columns of ``Task.cell``: contact, kind (0 of a pose, 1 offset and 2 along of a line, 3 direction of an edge), covector
-(6; of an edge m and u), bounds."""
+"""Columns of ``Task.cell``: contact, kind (0 of a pose, 1 offset and 2 along of a line, 3 direction of an edge),
+covector (6; of an edge m and u), bounds."""
 
 
 class Task(NamedTuple):
@@ -45,7 +45,9 @@ class Task(NamedTuple):
 
     contact: np.ndarray  # (c, 4) int64, columns BODY .. COUNT
     frame: np.ndarray  # (c, 24)
-    select: np.ndarray  # (e, 6) orthonormal rows in patch axes; of a line three rows without meaning, of an edge z, then u
+    select: (
+        np.ndarray
+    )  # (e, 6) orthonormal rows in patch axes; of a line three without meaning, of an edge z, u
     cell: np.ndarray  # (k, 10), columns OWNER .. HIGH
     region: np.ndarray  # (r, 3) a_x, a_y, b
     linear: np.ndarray  # (l, nv + 1) L, l

@@ -152,6 +152,7 @@ def search_posture(tree, task, rule, q, s, report):
     size = math.inf
     steps = 0
     settling = False
+    stuck = False  # rows that nearly repeat others stay behind when they are hard
     status = MISSED
     if worst <= tolerance and step_tolerance == math.inf:
         status = FOUND
@@ -169,11 +170,14 @@ def search_posture(tree, task, rule, q, s, report):
         for i in range(equal):
             s.program[0, i] = max(s.program[0, i], -ERROR_LIMIT)
         _quadratic(task, s, settling)
-        answer = solve_qp(
-            nv, m, equal, s.H, gradient, s.J, s.program[0], s.program[1], step_low, step_high,
-            step, s.dual, s.matrices[0], s.matrices[1], s.vectors, s.places,
-        )  # fmt: skip
-        soft = answer != SOLVED
+        soft = stuck
+        stuck = False
+        if not soft:
+            answer = solve_qp(
+                nv, m, equal, s.H, gradient, s.J, s.program[0], s.program[1], step_low, step_high,
+                step, s.dual, s.matrices[0], s.matrices[1], s.vectors, s.places,
+            )  # fmt: skip
+            soft = answer != SOLVED
         if soft:
             soft_steps += 1
             _quadratic(task, s, settling)
@@ -210,6 +214,11 @@ def search_posture(tree, task, rule, q, s, report):
             if accepted:
                 break
             scale *= 0.5
+        if settling and not soft and new_total > 0.5 * total:
+            stuck = True
+        if not accepted and stuck and not soft:
+            evaluate(tree, task, q, True, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
+            continue
         if not accepted:
             break
         for k in range(len(q)):

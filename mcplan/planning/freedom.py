@@ -140,8 +140,8 @@ def _edge_cell(contact: Contact, surface: Surface, freedom: Freedom, u: np.ndarr
     """Return the rows of the cell of an edge along ``u``; coordinates that are not free have cells without width."""
     R = surface_rotation(float(contact.coordinates["yaw"]))
     zero = np.zeros(3)
-    _, rows = _cell(contact, surface, replace(freedom, yaw=0.0))
-    rows = [*rows]
+    _, cell = _cell(contact, surface, replace(freedom, yaw=0.0))
+    rows = list(cell)
     for axis, name in enumerate("xy"):
         if getattr(freedom, name) == 0.0:
             rows.append(_row(R[axis], zero, 0.0, 0.0))

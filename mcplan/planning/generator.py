@@ -46,6 +46,9 @@ CLOSE_ENOUGH = 0.02
 SPARE = 3e-4
 """m: distance beyond the one asked for that is aimed at."""
 
+ROUNDING = 1e-4
+"""m: a distance may fall short of the one asked for by this much."""
+
 PUSH = 0.02
 """m: the most that a pair is pushed apart before its distance is taken anew."""
 
@@ -193,7 +196,7 @@ class PostureGenerator:
                 )
             q = loose.q
             if self.collisions is not None:
-                attempt = _Attempt(q, contacts, "collision", (), support=support)
+                attempt = _Attempt(q, contacts, "collision", (), support=support, contact_error=loose.worst)
                 self._push_apart(attempt, task, clock)
                 if attempt.violations:
                     return attempt
@@ -234,12 +237,17 @@ class PostureGenerator:
             worst = int(np.argmin(near.distance)) if len(near.distance) else -1
             least = float(near.distance[worst]) if worst >= 0 else SEE
             attempt.clearance = least + settings.clearance
-            if least >= -1e-4:
+            if least >= -ROUNDING and attempt.contact_error <= TOLERANCE:
                 attempt.violations = ()
                 return
-            attempt.violations = (Violation("collision", str(near.pairs[worst]), -least),)
+            attempt.violations = (Violation("collision", str(near.pairs[worst]), max(-least, 0.0)),)
             if rounds == settings.collision_rounds:
                 return
+            if least >= -ROUNDING:
+                here = task._replace(guide=attempt.q, hint=np.zeros(3))
+                back = self._run(here, attempt.q, settings.steps, TOLERANCE, CLOSE_ENOUGH, clock)
+                attempt.q, attempt.contact_error = back.q, back.worst
+                continue
             # a little more than asked for, so that the linearisation's error is paid for; from deep inside, bit by bit
             bound = np.minimum(SPARE - near.distance, PUSH)
             linear = np.ascontiguousarray(np.column_stack([near.rows, bound]))

@@ -34,7 +34,7 @@ class Violation:
 
     def __str__(self) -> str:
         words = {
-            "reach": f"{self.thing} stays {self.amount:.4f} (m, rad) away from its contact",
+            "reach": f"{self.thing} stays {self.amount:.2g} (m, rad) away from its contact",
             "joint limit": f"{self.thing} would have to go {self.amount:.3f} rad beyond its limit",
             "equilibrium": f"the centre of mass stays {self.amount:.4f} m outside its support region",
             "friction": f"{self.thing} slip: {self.amount:.0f} N are missing for balance",

@@ -19,6 +19,7 @@ from mcplan.scene.place import make_contact
 ROBOT = load_robot("hrp2")
 CORNERS = np.array([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]])
 SPIN = {"left_hand": Freedom(yaw=np.inf), "right_hand": Freedom(yaw=np.inf)}
+KNEELING = Freedom(x=0.02, y=0.03, yaw=0.2)
 FEET = ("left_sole", "right_sole")
 
 
@@ -204,7 +205,7 @@ def crawl():
             contacts.append(place(scene, guide, f"{s}_toe", "floor", x=-0.279 + shift, y=0.1045 * y))
             contacts.append(place(scene, guide, f"{s}_hand", "floor", x=0.47 - shift, y=0.26 * y))
         contacts = tuple(contacts)
-        free = SPIN | {f"{s}_toe": Freedom(x=0.02, y=0.03, yaw=0.2) for s in ("left", "right")}
+        free = SPIN | {c.patch: KNEELING for c in contacts if c.patch not in SPIN}
         names = [c.patch for c in contacts]
         yield Case(f"crawl {stagger}", scene, contacts, tuple(names), guide, free)
         for lifted in (["left_hand"], ["right_hand"], ["left_knee", "left_toe"], ["right_knee", "right_toe"]):
@@ -223,7 +224,7 @@ def kneel():
     yield from both_ways("kneel, feet apart", scene, flat, stand)
     sole = place(scene, lunge, "left_sole", "floor", x=0.27, y=0.083, yaw=0.0)
     toe = place(scene, lunge, "right_toe", "floor", x=-0.20, y=-0.1045)
-    slack = {"right_toe": Freedom(x=0.02, y=0.03, yaw=0.2)}
+    slack = {"right_toe": KNEELING, "right_knee": KNEELING}
     yield Case("kneel, lunge", scene, (sole, toe), ("left_sole", "right_toe"), lunge, slack)
     sole = place(scene, half, "left_sole", "floor", x=0.30, y=0.106, yaw=0.0)
     knee = place(scene, half, "right_knee", "floor", x=-0.006, y=-0.116)
@@ -238,7 +239,7 @@ def kneel():
         for s, sign in (("left", 1), ("right", -1))
         for patch, x, y in (("knee", 0.0, 0.116), ("toe", -0.264, 0.1045))
     )
-    slack = {f"{s}_toe": Freedom(x=0.02, y=0.03, yaw=0.2) for s in ("left", "right")}
+    slack = {c.patch: KNEELING for c in contacts}
     names = tuple(c.patch for c in contacts)
     yield Case("kneel, two knees", scene, contacts, names, two, slack)
     yield Case("kneel, second knee comes down", scene, contacts, ("right_knee", "right_toe"), two, slack)
@@ -342,11 +343,15 @@ def push():
             yield Case(f"push {x} on {len(loaded)}", scene, (*feet, *hands), loaded, guide, SPIN)
 
 
-def feasible() -> Iterator[Case]:
-    for group in (walk, stairs, rail, tilted, step_over, lean, table, crawl, kneel, handstand, ladder, wedge, push):
-        yield from group()
+def low_and_high_seat():
     yield from table(0.30, -0.09)
     yield from table(0.345, -0.01)
+
+
+def feasible() -> Iterator[Case]:
+    seats = (table, low_and_high_seat)
+    for group in (walk, stairs, rail, tilted, step_over, lean, *seats, crawl, kneel, handstand, ladder, wedge, push):
+        yield from group()
 
 
 def impossible() -> Iterator[Case]:

@@ -45,6 +45,8 @@ def plan(arguments: Namespace) -> int:
     check_writable(path, arguments.force)
     result = _plan(scenario, arguments)
     write_plan(result, path)
+    if result.tree is not None:
+        path.with_suffix(".tree.json").write_text(json.dumps(result.tree.to_data()), encoding="utf-8")
     print(result.summary())
     print(f"plan: {path}")
     return 0

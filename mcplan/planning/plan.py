@@ -1,6 +1,6 @@
 """The plan: a sequence of stances, each with the posture that links it to the one before, and the forces there."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from mcplan.scene.contact import Contact
 
 if TYPE_CHECKING:
+    from mcplan.planning.search_tree import SearchTree
     from mcplan.scene.scenario import Scenario
 
 
@@ -57,10 +58,11 @@ class PlannedStance:
 
 @dataclass(frozen=True)
 class Plan:
-    """A scenario and the stances that lead through it."""
+    """A scenario and the stances that lead through it; with the record of the search, where there was one."""
 
     scenario: "Scenario"
     stances: tuple[PlannedStance, ...]
+    tree: "SearchTree | None" = field(default=None, compare=False)
 
     def summary(self) -> str:
         """Return one line per stance: what changes, and the margins of the posture that leads there."""

@@ -1,28 +1,31 @@
 """The way from a scenario to a plan."""
 
+from collections.abc import Callable
+
 from mcplan.errors import ScenarioError
 from mcplan.planning.plan import Plan
 from mcplan.planning.sequence import complete
+from mcplan.planning.stance_planner import find
 from mcplan.scene.scenario import Scenario
 
 
-def plan(scenario: Scenario, seed: int = 0) -> Plan:
-    """Return a plan for a scenario.
+def plan(scenario: Scenario, seed: int = 0, progress: Callable[[int, int, float], None] | None = None) -> Plan:
+    """Return a plan for a scenario: its hand-written sequence completed, or one found from start and goal.
 
     Parameters
     ----------
     seed : of the random choices; a hand-written sequence leaves none.
+    progress : called with nodes, calls of the posture generator, and the least potential so far.
 
     Raises
     ------
     ScenarioError
-        When the scenario has no ``stances:``.
+        When the scenario has neither ``stances:`` nor ``goal:``.
     PlanningFailed
-        When no plan is found, with what stopped it.
+        When no plan is found, with what stopped it; its ``tree`` holds the record of the search.
     """
-    if not scenario.stances:
-        raise ScenarioError(
-            f"{scenario.path}: no `stances:`; a sequence of contacts has to be written by hand, "
-            "finding one is not possible yet"
-        )
-    return complete(scenario)
+    if scenario.stances:
+        return complete(scenario)
+    if not scenario.goal:
+        raise ScenarioError(f"{scenario.path}: neither `goal:` nor `stances:`; there is nothing to plan")
+    return find(scenario, seed, progress)

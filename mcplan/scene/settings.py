@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mcplan.scene.spec import NotNegative, Positive, Spec, Triple
+from mcplan.scene.spec import NotNegative, PoseSpec, Positive, Spec, Triple
 
 
 class ContactLaw(Spec):
@@ -188,3 +188,9 @@ class PlannerSettings(Spec):
     """Patches that may make contacts, beside those of start and goal; empty: all of the robot's."""
     max_nodes: Annotated[int, Field(ge=1)] = 5000
     """Stances that the search may look at."""
+    max_calls: Annotated[int, Field(ge=1)] = 3000
+    """Calls of the posture generator that the search may take."""
+    step: Annotated[float, Field(gt=0, le=2)] = 0.4
+    """How far ahead of the others a contact is placed at first, along the way (m); later attempts go farther."""
+    guide: tuple[PoseSpec, ...] = ()
+    """Poses of the base that the way goes through, where the straight one does not do."""

@@ -1,0 +1,252 @@
+"""Candidate contacts: the places of one patch on every support, computed once per search.
+
+On a surface they stand on a lattice of the polygon shrunk by the patch, through the places of the goal and of the start
+where these are on it, its borders always included; on a bar at even steps. Coordinates that the goal gives are taken
+exactly. A candidate is only numbers until its turn comes; then it becomes a contact.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mcplan.errors import InputError
+from mcplan.model.robot import Robot
+from mcplan.planning.freedom import Freedom
+from mcplan.planning.goal import Goal
+from mcplan.planning.guide_path import GuidePath
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Bar, Environment, Surface
+from mcplan.scene.place import make_contact
+from mcplan.scene.place_bar import bar_rotation
+from mcplan.scene.place_surface import surface_rotation
+from mcplan.scene.polygon import erode
+from mcplan.scene.spec import ContactSpec
+
+FLAT = 0.5
+"""Least vertical part of the normal of a surface that a foot stands on."""
+
+
+@dataclass(eq=False)
+class Candidates:
+    """The candidates of one patch.
+
+    Attributes
+    ----------
+    specs : what a file would write, one per candidate.
+    place : (k, 3) patch origins in the world, m.
+    s, aside : (k,) progress on the guide and distance from it, m.
+    goal : (k,) whether the goal is met.
+    freedom : what the posture generator may still choose, one per candidate.
+    """
+
+    robot: Robot
+    environment: Environment
+    patch: str
+    specs: list[dict]
+    place: np.ndarray
+    s: np.ndarray
+    aside: np.ndarray
+    goal: np.ndarray
+    freedom: list[Freedom | None]
+    _contacts: dict[int, Contact | None] = field(default_factory=dict)
+
+    def contact(self, i: int) -> Contact | None:
+        """Return candidate ``i`` as a contact, or None where the patch does not fit."""
+        if i not in self._contacts:
+            try:
+                self._contacts[i] = make_contact(self.robot, self.environment, self.specs[i])
+            except InputError:
+                self._contacts[i] = None
+        return self._contacts[i]
+
+
+def candidates(
+    robot: Robot,
+    environment: Environment,
+    patch: str,
+    guide: GuidePath,
+    offset: np.ndarray,
+    goal: Goal,
+    known: Sequence[Contact],
+    grid: float,
+    near: tuple[np.ndarray, np.ndarray],
+    loose: bool,
+) -> Candidates:
+    """Return the candidates of a patch.
+
+    Parameters
+    ----------
+    guide : path of the base; ``offset`` (3,) nominal place of the patch in its heading frame.
+    known : contacts of the start: the lattice goes through their places.
+    grid : m, between candidates.
+    near : rotation and position of the patch at the start, which tells how a patch lies that has no heading.
+    loose : whether the posture generator may move a candidate within its cell.
+    """
+    specs: list[dict] = []
+    places: list[np.ndarray] = []
+    freedoms: list[Freedom | None] = []
+    hits: list[bool] = []
+
+    def put(spec: dict, place: np.ndarray, freedom: Freedom | None, hit: bool) -> None:
+        specs.append(spec)
+        places.append(place)
+        freedoms.append(freedom if freedom is not None and freedom.names else None)
+        hits.append(hit)
+
+    wanted = goal.specs.get(patch)
+    for support in environment.supports.values():
+        mine = wanted if wanted is not None and wanted.surface == support.name else None
+        for fixed in (mine, None) if mine is not None and mine.given else (mine,):
+            kind = (fixed.kind if fixed is not None else None) or robot.patches[patch].kind
+            if isinstance(support, Bar):
+                _on_bar(robot, patch, support, kind, guide, offset, fixed, grid, put)
+            elif kind != "grasp":
+                _on_surface(robot, patch, support, kind, guide, offset, fixed, known, grid, near, loose, put)
+    place = np.array(places).reshape(-1, 3)
+    s, aside = guide.progress(place, offset) if len(place) else (np.zeros(0), np.zeros(0))
+    return Candidates(robot, environment, patch, specs, place, s, aside, np.array(hits, bool), freedoms)
+
+
+def _on_surface(robot, patch, surface: Surface, kind, guide, offset, fixed, known, grid, near, loose, put) -> None:
+    arm = not _foot_like(robot, patch)
+    steep = surface.normal[2] < FLAT
+    if steep and not arm:
+        edge_like = surface.normal[2] > 0.1
+        if not edge_like:
+            return
+    centre = surface.corners.mean(axis=0)
+    s, _ = guide.progress(np.array([centre]), offset)
+    _, heading = guide.at(float(s[0]))
+    polygon = robot.patches[patch].polygon if kind == "surface" else np.zeros((1, 2))
+    yaws = [fixed.yaw] if fixed is not None and fixed.yaw is not None else [_yaw(surface, heading, near, steep)]
+    for yaw in yaws:
+        turn = surface_rotation(yaw)
+        A, b = erode(surface.polygon, polygon @ turn[:2, :2].T)
+        anchor = _anchor(surface, guide, offset, fixed, known, patch)
+        lines = [
+            _lines(surface.polygon[:, i], A, b, i, anchor[i], grid, None if fixed is None else (fixed.x, fixed.y)[i])
+            for i in (0, 1)
+        ]
+        x, y = (axis.ravel() for axis in np.meshgrid(*lines, indexing="ij"))
+        inside = np.all(A @ np.array([x, y]) <= b[:, None] + 1e-9, axis=0)
+        for u, v in zip(x[inside], y[inside], strict=True):
+            exact = fixed is not None
+            free_x = loose and not (exact and fixed.x is not None)
+            free_y = loose and not (exact and fixed.y is not None)
+            free_yaw = loose and not (exact and fixed.yaw is not None)
+            freedom = Freedom(
+                x=grid / 2 if free_x else 0.0,
+                y=grid / 2 if free_y else 0.0,
+                yaw=(np.inf if arm and len(polygon) > 2 else 0.3) if free_yaw else 0.0,
+            )
+            spec = {"patch": patch, "surface": surface.name, "x": round(float(u), 4), "y": round(float(v), 4)}
+            spec |= {"yaw": yaw if exact and fixed.yaw is not None else round(float(yaw), 4)}
+            if exact:
+                spec |= {name: value for name, value in fixed.given.items()}
+                spec |= fixed.options
+            put(spec, surface.p + surface.R[:, :2] @ np.array([spec["x"], spec["y"]]), freedom, exact)
+
+
+def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | None, grid, put) -> None:
+    if kind == "surface" and len(robot.patches[patch].polygon) < 3:
+        return
+    half = float(np.abs(robot.patches[patch].polygon[:, 1]).max()) if kind == "surface" else 0.02
+    low, high = half, bar.length - half
+    if low > high:
+        return
+    if fixed is not None and fixed.along is not None:
+        alongs = np.array([fixed.along])
+    else:
+        step = max(0.10, grid)
+        alongs = np.linspace(low, high, max(2, int(np.ceil((high - low) / step)) + 1))
+    level = abs(bar.direction[2]) < 0.3
+    if kind == "surface" and not level:
+        return
+    for flip in (False, True):
+        if fixed is not None and fixed.flip is not None and fixed.flip != flip:
+            continue
+        chosen = fixed is not None and fixed.flip is not None
+        if not chosen and not _natural(bar_rotation(bar, 0.0, flip)[:, 1], guide, bar, offset):
+            continue
+        for along in alongs:
+            spec: dict = {"patch": patch, "surface": bar.name, "along": round(float(along), 4), "flip": flip}
+            if kind == "surface":
+                spec |= {"offset": 0.05, "angle": 0.0}
+                freedom = Freedom(along=0.03, offset=0.06, angle=np.inf)
+            else:
+                spec |= {"angle": 0.0}
+                freedom = Freedom(along=grid / 2, angle=np.inf)
+            if fixed is not None:
+                spec |= dict(fixed.given) | fixed.options
+                freedom = Freedom(**{n: w for n, w in vars(freedom).items() if w > 0 and n not in fixed.given})
+            elif kind != robot.patches[patch].kind:
+                spec |= {"kind": kind}
+            put(spec, bar.ends[0] + spec["along"] * bar.direction, freedom, fixed is not None)
+
+
+def _natural(y: np.ndarray, guide: GuidePath, bar: Bar, offset: np.ndarray) -> bool:
+    """Whether a patch with the y axis ``y`` (3,) is turned as a limb likes it.
+
+    Across the way, y points to the right; along it, backward on the left side and forward on the right one.
+    """
+    s, _ = guide.progress(bar.ends.mean(axis=0)[None], offset)
+    _, yaw = guide.at(float(s[0]))
+    ahead = y[0] * np.cos(yaw) + y[1] * np.sin(yaw)
+    left = y[1] * np.cos(yaw) - y[0] * np.sin(yaw)
+    if abs(left) >= abs(ahead):
+        return bool(left < 0.0)
+    return bool((ahead < 0.0) == (offset[1] > 0.0))
+
+
+def _foot_like(robot: Robot, patch: str) -> bool:
+    """Whether a patch belongs to a limb with a sole: one that reaches down, not around."""
+    polygon = robot.patches[patch].polygon
+    limb = robot.patches[patch].limb
+    widest = max(
+        (float(np.ptp(p.polygon, axis=0).prod()) for p in robot.patches.values() if p.limb == limb), default=0.0
+    )
+    return widest > 0.01 or (len(polygon) > 2 and float(np.ptp(polygon, axis=0).prod()) > 0.01)
+
+
+def _yaw(surface: Surface, heading: float, near: tuple[np.ndarray, np.ndarray], steep: bool) -> float:
+    """Return the yaw that keeps the patch's heading relative to the guide; on steep surfaces the nearest to now."""
+    R = surface.R.T @ near[0]
+    if steep:
+        return float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1]))
+    ahead = surface.R.T @ np.array([np.cos(heading), np.sin(heading), 0.0])
+    yaw = float(np.arctan2(ahead[1], ahead[0]))
+    # a knee's x axis points back along the shank
+    nearest = float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1]))
+    return yaw + np.pi if abs((nearest - yaw + np.pi) % (2 * np.pi) - np.pi) > 0.75 * np.pi else yaw
+
+
+def _anchor(surface: Surface, guide: GuidePath, offset, fixed, known: Sequence[Contact], patch: str) -> np.ndarray:
+    """Return local coordinates (2,) that the lattice goes through."""
+    for contact in known:
+        if contact.patch == patch and contact.support == surface.name and "x" in contact.coordinates:
+            return np.array([contact.coordinates["x"], contact.coordinates["y"]])
+    s, _ = guide.progress(np.array([surface.corners.mean(axis=0)]), offset)
+    p, yaw = guide.at(float(s[0]))
+    turn = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
+    place = p + np.append(turn @ offset[:2], offset[2])
+    return (surface.R.T @ (place - surface.p))[:2]
+
+
+def _lines(corners: np.ndarray, A, b, axis: int, anchor: float, grid: float, given: float | None) -> np.ndarray:
+    """Return the lattice lines across one axis: even steps through ``anchor``, and the outermost that are possible."""
+    if given is not None:
+        return np.array([given])
+    low, high = float(corners.min()), float(corners.max())
+    aligned = np.abs(A[:, 1 - axis]) < 1e-9
+    for a, limit in zip(A[aligned, axis], b[aligned], strict=True):
+        if a > 0:
+            high = min(high, limit / a)
+        else:
+            low = max(low, limit / a)
+    if low > high + 1e-9:
+        return np.zeros(0)
+    first = anchor + np.ceil((low - anchor) / grid - 1e-6) * grid
+    lines = np.arange(first, high + 1e-9, grid)
+    ends = [v for v in (low, high) if not len(lines) or np.abs(lines - v).min() > 0.25 * grid]
+    return np.sort(np.concatenate([lines, ends]))

@@ -1,0 +1,107 @@
+"""What the search knows about a robot's limbs: where their patches are in a natural posture, and how far they reach."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.core.tree import PARENT
+from mcplan.model.robot import Robot
+from mcplan.planning.guide import heading
+from mcplan.scene.contact import Contact
+
+AHEAD = 0.25
+"""m: how far before its root a limb that touches nothing at the start is expected to touch."""
+
+
+@dataclass(frozen=True, eq=False)
+class Limb:
+    """One limb.
+
+    Attributes
+    ----------
+    name : of the limb.
+    patches : its patches that may touch, in the robot's order.
+    root : (3,) its first joint in the base's heading frame, at the start.
+    length : from there along the joints to the farthest patch (m).
+    """
+
+    name: str
+    patches: tuple[str, ...]
+    root: np.ndarray
+    length: float
+
+
+def limbs_of(robot: Robot, q: np.ndarray, patches: tuple[str, ...]) -> dict[str, Limb]:
+    """Return the limbs that own ``patches``, at the posture ``q`` (nq,)."""
+    names = dict.fromkeys(patch.limb for patch in robot.patches.values() if patch.name in patches)
+    turn = level_rotation(q)
+    found = {}
+    for name in names:
+        own = tuple(patch.name for patch in robot.patches.values() if patch.limb == name and patch.name in patches)
+        ancestors = [_chain(robot, robot.frame(patch)[0]) for patch in own]
+        length, root = 0.0, np.zeros(3)
+        for patch, chain in zip(own, ancestors, strict=True):
+            chain = _without_trunk(robot, chain, name)
+            places = [_body_place(robot, q, body) for body in chain] + [robot.frame_pose(q, patch)[:3, 3]]
+            length = max(length, float(np.sum(np.linalg.norm(np.diff(places, axis=0), axis=1))))
+            root = turn.T @ (places[0] - q[:3])
+        found[name] = Limb(name, own, root, length)
+    return found
+
+
+def nominal_offsets(
+    robot: Robot, q: np.ndarray, contacts: tuple[Contact, ...], limbs: dict[str, Limb]
+) -> dict[str, np.ndarray]:
+    """Return the nominal place (3,) of each patch in the base's heading frame.
+
+    That of the start where the patch touches there, or another one of its limb does; else ahead of the limb's root.
+    """
+    turn = level_rotation(q)
+    touching = {contact.patch: turn.T @ (contact.p - q[:3]) for contact in contacts}
+    offsets = {}
+    for limb in limbs.values():
+        own = [touching[patch] for patch in limb.patches if patch in touching]
+        for patch in limb.patches:
+            if patch in touching:
+                offsets[patch] = touching[patch]
+            elif own:
+                place = turn.T @ (robot.frame_pose(q, patch)[:3, 3] - q[:3])
+                offsets[patch] = np.array([place[0], place[1], min(p[2] for p in own)])
+            else:
+                offsets[patch] = limb.root + np.array([AHEAD, 0.0, -0.1])
+    return offsets
+
+
+def level_rotation(q: np.ndarray) -> np.ndarray:
+    """Return the rotation (3,3) about the vertical by the heading of the base."""
+    return Rotation.from_euler("z", base_yaw(q)).as_matrix()
+
+
+def base_yaw(q: np.ndarray) -> float:
+    """Return the heading of the base (rad)."""
+    return heading(Rotation.from_quat(q[[4, 5, 6, 3]]).as_matrix())
+
+
+def _chain(robot: Robot, body: int) -> list[int]:
+    """Return the bodies from the base (exclusive) to ``body``."""
+    chain: list[int] = []
+    while body > 0:
+        chain.append(body)
+        body = int(robot.tree.topology[body, PARENT])
+    return chain[::-1]
+
+
+def _without_trunk(robot: Robot, chain: list[int], limb: str) -> list[int]:
+    """Drop the bodies that carry a patch of another limb too (a waist that carries both arms)."""
+    others = [_chain(robot, robot.frame(patch.name)[0]) for patch in robot.patches.values() if patch.limb != limb]
+    shared = {body for other in others for body in other}
+    return [body for body in chain if body not in shared] or chain[-1:]
+
+
+def _body_place(robot: Robot, q: np.ndarray, body: int) -> np.ndarray:
+    for link in robot.link_names:
+        index, offset = robot.frame(link)
+        if index == body and not offset[9:].any():
+            return robot.frame_pose(q, link)[:3, 3]
+    return q[:3]

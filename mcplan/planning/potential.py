@@ -1,0 +1,89 @@
+"""How far a stance is from the goal, from its contacts alone.
+
+    h  = sum over goal limbs: |s_goal - s| / stride + 0.5 aside + 0.2 [not yet the goal contact] + [patches that change]
+       + sum over other limbs: 0.5 if it touches nothing, else max(0, mean s of goal limbs - s) / stride
+       + 1 per requirement that is not met yet,  + 0.5 per contact that the goal forbids
+
+In moves; known before any posture, which is what lets the search prove a stance only when its turn comes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from mcplan.planning.goal import Goal
+from mcplan.planning.limbs import Limb
+
+
+class Standing(NamedTuple):
+    """A contact on the guide: its progress, its distance from the guide (m), and whether it is the goal's."""
+
+    s: float
+    aside: float
+    hit: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Potential:
+    """The potential of one goal.
+
+    Attributes
+    ----------
+    goal : item to reach.
+    limbs : by name.
+    target : progress of each goal patch (m).
+    stride : progress of one move (m).
+    free_limb : price of a limb that touches nothing, of those the goal says nothing about.
+    """
+
+    goal: Goal
+    limbs: dict[str, Limb]
+    target: dict[str, float]
+    stride: float
+    free_limb: float = 0.5
+
+    def __call__(self, touching: Mapping[str, Standing], missing: int = 0) -> float:
+        """Return h.
+
+        Parameters
+        ----------
+        touching : the contacts by patch.
+        missing : requirements that no stance so far has met.
+        """
+        everything = [standing.s for standing in touching.values()]
+        mean = float(np.mean(everything)) if everything else 0.0
+        h, own_s = float(missing), []
+        free: list[list[float]] = []
+        for limb in self.limbs.values():
+            wanted = [patch for patch in limb.patches if patch in self.target]
+            own = [touching[patch] for patch in limb.patches if patch in touching]
+            if not wanted:
+                free.append([standing.s for standing in own])
+                continue
+            terms = []
+            for patch in wanted:
+                at = touching.get(patch)
+                if at is not None:
+                    s, aside, extra = at.s, at.aside, 0.0 if at.hit else 0.2
+                elif own:
+                    s, aside, extra = float(np.mean([x.s for x in own])), own[0].aside, 1.2
+                else:
+                    s, aside, extra = mean, 0.0, 1.7
+                if at is not None and at.hit:
+                    terms.append(0.0)
+                else:
+                    terms.append(abs(self.target[patch] - s) / self.stride + 0.5 * aside + extra)
+                own_s.append(s)
+            h += max(terms) + 0.1 * (sum(terms) - max(terms))
+            h += 0.3 * sum(1 for patch in limb.patches if patch in touching and patch not in wanted)
+        front = float(np.mean(own_s)) if own_s else mean
+        for places in free:
+            if self.goal.item.only:
+                h += 0.5 * bool(places)
+            elif places:
+                h += max(0.0, front - max(places)) / self.stride
+            else:
+                h += self.free_limb
+        return h

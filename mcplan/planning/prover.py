@@ -1,0 +1,192 @@
+"""Proofs of the search: postures of stances, by the posture generator, kept by value, counted and limited."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.spatial.transform import Rotation, Slerp
+
+from mcplan.collision.model import CollisionModel
+from mcplan.errors import PlanningFailed
+from mcplan.model.robot import Robot
+from mcplan.planning.contact_region import contact_key
+from mcplan.planning.freedom import Freedom
+from mcplan.planning.generator import PostureGenerator
+from mcplan.planning.guide import guide_posture
+from mcplan.planning.posture_result import PostureResult
+from mcplan.planning.posture_settings import PostureSettings
+from mcplan.planning.violation import Violation
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
+
+LIFTS = (0.06, 0.14, 0.25, 0.34)
+"""m: heights of the arcs that a swing may take over the straight line."""
+
+SHARES = (0.5, 0.25, 0.75)
+"""Points of the arc that are looked at, the highest first."""
+
+GROUND = 0.015
+"""m: patches of a named posture this near to its lowest point are those that it stands on."""
+
+
+class OutOfCalls(PlanningFailed):
+    """The budget of posture generator calls is spent."""
+
+
+class Prover:
+    """Proves postures in one scene.
+
+    Parameters
+    ----------
+    robot, environment : the scene.
+    reference : (nq,) posture of the start; ``bearing`` names the patches that it stands on.
+    """
+
+    def __init__(self, robot: Robot, environment: Environment, reference: np.ndarray, bearing: Sequence[str]):
+        self.robot, self.environment = robot, environment
+        self.collisions = CollisionModel(robot, environment)
+        self.generator = PostureGenerator(robot, environment, PostureSettings(restarts=0), self.collisions)
+        self.references = [(frozenset(bearing), reference, True)]
+        for name in robot.postures:
+            q = robot.posture(name)
+            self.references.append((_ground_patches(robot, q), q, False))
+        self.calls = 0
+        self.limit = 10**9
+        self._memo: dict[tuple, PostureResult] = {}
+        self._hits: dict[tuple, tuple[str, float] | None] = {}
+
+    def guide(self, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
+        """Return the reference posture whose patches fit the contacts best, set down on them."""
+        names = {contact.patch for contact in contacts}
+        best, choice = -np.inf, None
+        for bearing, reference, start in self.references:
+            if not bearing & names:
+                continue
+            score = len(bearing & names) - 0.6 * len(bearing - names) + (0.05 if start else 0.0)
+            if score > best + 1e-9:
+                best, choice = score, (bearing, reference)
+        if choice is None:
+            return q
+        placed = guide_posture(self.robot, choice[1], sorted(choice[0]), contacts)
+        return q if placed is None else placed
+
+    def prove(
+        self,
+        contacts: Sequence[Contact],
+        unloaded: Sequence[str],
+        q: np.ndarray,
+        free: dict[str, Freedom] | None = None,
+    ) -> PostureResult:
+        """Return the posture of a stance with some contacts in place that carry nothing.
+
+        Raises
+        ------
+        OutOfCalls
+            When the budget is spent.
+        """
+        contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
+        key = (
+            tuple(contact_key(contact) for contact in contacts),
+            tuple(sorted(unloaded)),
+            tuple(sorted((free or {}).items(), key=lambda item: item[0])),
+        )
+        if key not in self._memo:
+            if self.calls >= self.limit:
+                raise OutOfCalls("the budget of postures is spent")
+            self.calls += 1
+            loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
+            guide = self.guide(contacts, q)
+            self._memo[key] = self.generator.generate(contacts, loaded, guide, [q], free)
+        return self._memo[key]
+
+    def blocked(self, contact: Contact) -> tuple[str, float] | None:
+        """Return what the link of a contact would hit at its place, and how deep; None if nothing.
+
+        A full contact fixes the pose of its link whatever the posture.
+        """
+        if len(contact.selection) < 6:
+            return None
+        key = contact_key(contact)
+        if key not in self._hits:
+            self._hits[key] = self._hit(contact)
+        return self._hits[key]
+
+    def _hit(self, contact: Contact) -> tuple[str, float] | None:
+        robot = self.robot
+        q = moved_onto(robot, self.references[0][1], contact)
+        body = robot.frame(contact.patch)[0]
+        near = self.collisions.distances(q, 0.0, [contact])
+        worst: tuple[str, float] | None = None
+        for pair, distance in zip(near.pairs, near.distance, strict=True):
+            a, b = pair[0], pair[1]
+            if b in robot.link_names or robot.frame(a)[0] != body:
+                continue
+            allowed = 0.002 if pair.in_contact else 0.0
+            if -distance > allowed and (worst is None or -distance > worst[1]):
+                worst = (f"{a} and {b}", float(-distance))
+        return worst
+
+    def swing(
+        self, common: Sequence[Contact], before: Contact, after: Contact, q0: np.ndarray, q1: np.ndarray
+    ) -> tuple[Violation, ...]:
+        """Check a swing from one place to another; return what is in the way of the best lift, or nothing.
+
+        Parameters
+        ----------
+        common : contacts that carry the robot meanwhile.
+        q0, q1 : (nq,) postures at its two ends.
+        """
+        up = before.normal + after.normal
+        up = np.array([0.0, 0.0, 1.0]) if up[2] > 0.3 or np.linalg.norm(up) < 0.5 else up / np.linalg.norm(up)
+        turn = Slerp([0.0, 1.0], Rotation.from_matrix([before.R, after.R]))
+        names = [contact.patch for contact in common]
+        least: tuple[Violation, ...] = ()
+        for lift in LIFTS:
+            failure: tuple[Violation, ...] = ()
+            q = q0
+            for share in SHARES:
+                p = (1 - share) * before.p + share * after.p + 4 * share * (1 - share) * lift * up
+                hand = replace(after, R=turn(share).as_matrix(), p=p)
+                if self.calls >= self.limit:
+                    raise OutOfCalls("the budget of postures is spent")
+                self.calls += 1
+                ends = [q0, q1] if share < 0.5 else [q1, q0]
+                result = self.generator.generate((*common, hand), names, q, ends)
+                if not result.found:
+                    failure = result.violations
+                    break
+                q = result.q
+            if not failure:
+                return ()
+            if not least or failure[0].amount < least[0].amount:
+                least = failure
+        return least
+
+
+def moved_onto(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
+    """Return ``q`` (nq,) with the base moved rigidly so that the patch is at its contact."""
+    X = robot.frame_pose(q, contact.patch)
+    turn = contact.R @ X[:3, :3].T
+    moved = q.copy()
+    moved[:3] = contact.p + turn @ (q[:3] - X[:3, 3])
+    x, y, z, w = (Rotation.from_matrix(turn) * Rotation.from_quat(q[[4, 5, 6, 3]])).as_quat()
+    moved[3:7] = w, x, y, z
+    return moved
+
+
+def _ground_patches(robot: Robot, q: np.ndarray) -> frozenset[str]:
+    """Return the patches that a posture stands on: those that face down at its lowest level; soles before toes."""
+    level: dict[str, float] = {}
+    for name, patch in robot.patches.items():
+        X = robot.frame_pose(q, name)
+        points = X[:3, 3] + patch.points @ X[:3, :3].T
+        if X[2, 2] < -0.3 and patch.kind == "surface" and np.ptp(points[:, 2]) < GROUND:
+            level[name] = float(points[:, 2].mean())
+    if not level:
+        return frozenset()
+    floor = min(level.values())
+    down = [name for name, z in level.items() if z < floor + GROUND]
+    links = {robot.patches[name].link for name in down if len(robot.patches[name].polygon) > 2}
+    return frozenset(
+        name for name in down if len(robot.patches[name].polygon) > 2 or robot.patches[name].link not in links
+    )

@@ -1,0 +1,187 @@
+"""From start and goal to a plan: guide, search, shortening, and the proof of every stance once more."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mcplan.errors import InputError, PlanningFailed
+from mcplan.planning.candidates import Candidates, candidates
+from mcplan.planning.finish import finish
+from mcplan.planning.goal import Goal
+from mcplan.planning.guide_path import GuidePath
+from mcplan.planning.guide_search import guide_between, unreachable
+from mcplan.planning.limbs import limbs_of, nominal_offsets
+from mcplan.planning.linking import Linker
+from mcplan.planning.plan import Plan
+from mcplan.planning.potential import Potential
+from mcplan.planning.prover import Prover
+from mcplan.planning.search import Pass, StanceSearch
+from mcplan.planning.search_node import Node
+from mcplan.planning.search_tree import SearchTree
+from mcplan.planning.shorten import shorten
+from mcplan.scene.place import make_contact
+from mcplan.scene.scenario import Scenario
+
+STRIDE = 0.6
+"""m: progress of one move of a foot."""
+
+Progress = Callable[[int, int, float], None]
+
+
+def find(scenario: Scenario, seed: int = 0, progress: Progress | None = None) -> Plan:
+    """Return a plan for a scenario with a goal.
+
+    Parameters
+    ----------
+    seed : of perturbed starts of the posture generator; the search itself draws nothing.
+    progress : called with nodes, posture generator calls, and the least potential so far.
+
+    Raises
+    ------
+    PlanningFailed
+        With what stopped the search; its ``tree`` holds the record.
+    """
+    return _Planning(scenario, seed, progress).plan()
+
+
+class _Planning:
+    """The state of one planning."""
+
+    def __init__(self, scenario: Scenario, seed: int, progress: Progress | None):
+        self.scenario, self.settings, self.progress = scenario, scenario.planner, progress
+        self.robot, self.environment = scenario.robot, scenario.environment
+        self.tree = SearchTree()
+        contacts = tuple(
+            make_contact(self.robot, self.environment, contact.to_data()) for contact in scenario.start.contacts
+        )
+        self.linker = Linker(self.robot, self.environment, scenario.start.q)
+        self.first = self.linker.start(contacts)
+        self.prover = Prover(self.robot, self.environment, self.first.q, self.first.patches)
+        names = set(self.settings.patches or self.robot.patches)
+        names |= set(self.first.patches) | {spec.patch for item in scenario.goal for spec in item.contacts}
+        for group in self.settings.require:
+            names |= {group} if isinstance(group, str) else set(group)
+        self.patches = tuple(name for name in self.robot.patches if name in names)
+        self.limbs = limbs_of(self.robot, self.first.q, self.patches)
+        self.offsets = nominal_offsets(self.robot, self.first.q, contacts, self.limbs)
+        self.modes = self._modes()
+        self.require = tuple(frozenset([group] if isinstance(group, str) else group) for group in self.settings.require)
+
+    def plan(self) -> Plan:
+        """Return the plan."""
+        contacts, q, met, last = self.first.contacts, self.first.q, frozenset[int](), None
+        segments: list[tuple[Goal, list[Node]]] = []
+        for number, item in enumerate(self.scenario.goal):
+            goal = Goal.of(item)
+            nodes = self._reach(goal, number, contacts, q, met, last)
+            segments.append((goal, nodes))
+            last = nodes[-1]
+            contacts, q, met = last.contacts, last.q, last.met
+        self.tree.calls = self.prover.calls
+        stances = finish(self.scenario, self.linker, self.prover, self.first, segments)
+        return Plan(self.scenario, stances, self.tree)
+
+    def _reach(self, goal: Goal, number: int, contacts, q, met, last: Node | None) -> list[Node]:
+        if number + 1 < len(self.scenario.goal):
+            met_here: tuple[frozenset[str], ...] = ()
+        else:
+            met_here = self.require
+        self._goal_is_free(goal)
+        search: StanceSearch | None = None
+        best: Node | None = None
+        for grid, effort in self._passes():
+            guide, sampled, potential = self._prepare(goal, contacts, q, grid)
+            search = StanceSearch(
+                self.prover, self.limbs, self.modes, guide, self.offsets, sampled, potential, met_here,
+                self.tree, self.progress,
+            )  # fmt: skip
+            root = search.start(contacts, q, met, last)
+            found = search.run(root, effort, self.settings.max_nodes)
+            if found is not None:
+                return shorten(search, found.path())
+            if search.closest is not None and (best is None or search.closest.h < best.h):
+                best = search.closest
+            if self.prover.calls >= self.settings.max_calls:
+                break
+        self.tree.calls = self.prover.calls
+        raise self._failed(goal, number, best)
+
+    def _passes(self) -> list[tuple[float, Pass]]:
+        step = self.settings.step
+        return [
+            (0.10, Pass(np.inf, 300, step)),
+            (0.10, Pass(4.0, 700, step)),
+            (0.05, Pass(np.inf, 700, step + 0.1)),
+            (0.05, Pass(2.0, 2000, step + 0.2)),
+        ]
+
+    def _prepare(self, goal: Goal, contacts, q, grid: float) -> tuple[GuidePath, dict[str, Candidates], Potential]:
+        guide = guide_between(self.robot, self.environment, self.prover, contacts, q, goal, self.offsets, self.settings)
+        sampled = {}
+        known = (*self.first.contacts, *contacts)
+        for patch in self.patches:
+            X = self.robot.frame_pose(self.first.q, patch)
+            sampled[patch] = candidates(
+                self.robot, self.environment, patch, guide, self.offsets[patch], goal, known,
+                grid, (X[:3, :3], X[:3, 3]), self._loose(patch),
+            )  # fmt: skip
+        for patch, spec in goal.specs.items():
+            if not sampled[patch].goal.any():
+                raise PlanningFailed(f"goal: {patch} does not fit on {spec.surface}")
+        message = unreachable(self.robot, self.environment, contacts, goal, sampled, self.limbs)
+        if message:
+            self.tree.calls = self.prover.calls
+            raise PlanningFailed(message)
+        target = {patch: self._target(sampled[patch], guide) for patch in goal.specs}
+        return guide, sampled, Potential(goal, self.limbs, target, STRIDE)
+
+    def _target(self, sampled: Candidates, guide: GuidePath) -> float:
+        s = sampled.s[sampled.goal]
+        return float(s[np.argmin(np.abs(s - guide.length))])
+
+    def _goal_is_free(self, goal: Goal) -> None:
+        for patch, spec in goal.specs.items():
+            try:
+                contact = make_contact(self.robot, self.environment, spec)
+            except InputError:
+                continue
+            hit = self.prover.blocked(contact)
+            if hit is not None:
+                raise PlanningFailed(
+                    f"goal: at its place on {spec.surface}, {patch} is {hit[1]:.3f} m inside: {hit[0]} overlap; "
+                    "move the goal or the obstacle"
+                )
+
+    def _modes(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """Return the sets of patches with which each limb may touch: one at a time, and those of start and goal."""
+        modes: dict[str, tuple[tuple[str, ...], ...]] = {}
+        stances = [set(self.first.patches)] + [{s.patch for s in item.contacts} for item in self.scenario.goal]
+        for limb in self.limbs.values():
+            found: list[tuple[str, ...]] = [(patch,) for patch in limb.patches]
+            for stance in stances:
+                together = tuple(patch for patch in limb.patches if patch in stance)
+                if len(together) > 1 and together not in found:
+                    found.append(together)
+            modes[limb.name] = tuple(found)
+        return modes
+
+    def _loose(self, patch: str) -> bool:
+        polygon = self.robot.patches[patch].polygon
+        return len(polygon) < 3 or float(np.ptp(polygon, axis=0).prod()) < 0.01
+
+    def _failed(self, goal: Goal, number: int, closest: Node | None) -> PlanningFailed:
+        lines = [
+            f"no plan within the budget: {len(self.tree.nodes)} stances, {self.prover.calls} postures"
+            + (f" (goal {number + 1} of {len(self.scenario.goal)})" if len(self.scenario.goal) > 1 else "")
+        ]
+        if closest is not None:
+            where = ", ".join(f"{c.patch} on {c.support}" for c in closest.contacts)
+            lines.append(f"closest stance ({closest.h:.1f} moves from the goal): {where}")
+            own = [r for r in self.tree.rejected if r["parent"] == closest.index]
+            if own:
+                nearest = min(own, key=lambda r: (r["kind"] not in ("reach", "collision"), r["amount"]))
+                lines.append(f"from there, nearest to success: {nearest['move']}: {nearest['reason']}")
+        lines += self.tree.summary()[:6]
+        failure = PlanningFailed("\n  ".join(lines))
+        failure.tree = self.tree  # type: ignore[attr-defined]
+        return failure

@@ -1,0 +1,79 @@
+import json
+from itertools import pairwise
+
+import pytest
+
+from mcplan.errors import PlanningFailed
+from mcplan.planning import plan, plan_document, write_plan
+from mcplan.scene.load import load_scenario
+from mcplan.sim.verify import verify
+
+
+@pytest.fixture(scope="module", params=["walk", "stairs"])
+def planned(request):
+    return plan(load_scenario(request.param))
+
+
+def test_a_plan_from_start_and_goal_alone_is_certified(planned, tmp_path):
+    write_plan(planned, tmp_path / "plan.yaml")
+    report = verify(tmp_path / "plan.yaml")
+    assert report.success, report.failures
+
+
+def test_stances_differ_by_one_contact_and_end_in_the_goal(planned):
+    start, goal = planned.scenario.start, planned.scenario.goal[-1]
+    assert set(planned.stances[0].patches) == {contact.patch for contact in start.contacts}
+    for before, after in pairwise(planned.stances):
+        assert len(set(before.patches) ^ set(after.patches)) == (0 if after.change == "shift" else 1)
+    for spec in goal.contacts:
+        contact = planned.stances[-1].contact(spec.patch)
+        assert contact.support == spec.surface
+        assert all(abs(contact.coordinates[name] - value) < 1e-6 for name, value in spec.given.items())
+    for stance in planned.stances[1:]:
+        assert stance.margins["clearance"] > 0.0
+
+
+def test_the_record_holds_the_way_that_was_found(planned):
+    tree = json.loads(json.dumps(planned.tree.to_data()))
+    assert tree["calls"] > 0
+    moved = sum(stance.change != "shift" for stance in planned.stances[1:])
+    assert len(tree["nodes"]) > moved / 2
+    for node in tree["nodes"][1:]:
+        assert 0 <= node["parent"] < node["index"]
+
+
+def test_the_same_seed_gives_the_same_plan_to_the_byte():
+    short = {"parameters.distance": 0.5}
+    first, again = (json.dumps(plan_document(plan(load_scenario("walk", short)))) for _ in range(2))
+    assert first == again
+
+
+GAP = """
+mcplan: 1
+name: gap
+robot: hrp2
+environment:
+  surfaces:
+    - {name: floor, size: [2, 2]}
+    - {name: far, pose: {xyz: [5, 0, 0]}, size: [2, 2]}
+start:
+  posture: half_sitting
+  base: {xyz: [0, 0, 0.649]}
+  contacts:
+    - {patch: left_sole, surface: floor, x: 0.01, y: 0.095, yaw: 0}
+    - {patch: right_sole, surface: floor, x: 0.01, y: -0.095, yaw: 0}
+goal:
+  contacts: [{patch: left_sole, surface: far}, {patch: right_sole, surface: far}]
+"""
+
+
+def test_a_gap_is_refused_before_the_search_with_what_is_missing(tmp_path):
+    (tmp_path / "gap.yaml").write_text(GAP)
+    with pytest.raises(PlanningFailed, match=r"left_sole cannot come to far: from floor.* m are missing"):
+        plan(load_scenario(tmp_path / "gap.yaml"))
+
+
+def test_a_goal_inside_an_obstacle_is_refused():
+    post = [{"name": "post", "box": {"size": [0.5, 0.5, 1]}, "pose": {"xyz": [2.0, 0.1, 0.5]}}]
+    with pytest.raises(PlanningFailed, match=r"left_sole is .* m inside: LLEG_LINK5 and post overlap"):
+        plan(load_scenario("walk", {"environment.obstacles": post}))

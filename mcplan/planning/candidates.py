@@ -38,6 +38,7 @@ class Candidates:
     s, aside : (k,) progress on the guide and distance from it, m.
     goal : (k,) whether the goal is met.
     freedom : what the posture generator may still choose, one per candidate.
+    rolled : progress of those that were added later; their entry in ``s`` is infinite, so that no window holds them.
     """
 
     robot: Robot
@@ -49,6 +50,7 @@ class Candidates:
     aside: np.ndarray
     goal: np.ndarray
     freedom: list[Freedom | None]
+    rolled: dict[int, float] = field(default_factory=dict)
     _contacts: dict[int, Contact | None] = field(default_factory=dict)
 
     def contact(self, i: int) -> Contact | None:
@@ -59,6 +61,21 @@ class Candidates:
             except InputError:
                 self._contacts[i] = None
         return self._contacts[i]
+
+    def add(self, contact: Contact, s: float, aside: float, hit: bool) -> int:
+        """Append a contact that belongs to no lattice, and return its index."""
+        self.specs.append(contact.to_data())
+        self.place = np.vstack([self.place, contact.p])
+        self.s, self.aside = np.append(self.s, np.inf), np.append(self.aside, aside)
+        self.goal = np.append(self.goal, hit)
+        self.freedom.append(None)
+        self._contacts[len(self.specs) - 1] = contact
+        self.rolled[len(self.specs) - 1] = s
+        return len(self.specs) - 1
+
+    def progress(self, i: int) -> float:
+        """Return the progress of candidate ``i``."""
+        return float(self.rolled.get(i, self.s[i]))
 
 
 def candidates(

@@ -55,11 +55,17 @@ def guide_between(
     end_yaw = yaw
     if turns:
         mean = float(np.angle(np.mean(np.exp(1j * np.array(turns)))))
-        end_yaw = yaw + float((mean - yaw + np.pi) % (2 * np.pi) - np.pi)
+        end_yaw = yaw + _wrapped(mean - yaw)
     end = _base_over(places, end_yaw)
     if end is None:
         end = start if goal.item.base is None else np.array(goal.item.base.xyz)
-    return GuidePath(np.array([start, end]), np.array([yaw, end_yaw]))
+    between = np.array([pose.p for pose in settings.guide]).reshape(-1, 3)
+    turns_between = [yaw + _wrapped(heading(pose.R) - yaw) for pose in settings.guide]
+    return GuidePath(np.vstack([start, between, end]), np.array([yaw, *turns_between, end_yaw]))
+
+
+def _wrapped(angle: float) -> float:
+    return float((angle + np.pi) % (2 * np.pi) - np.pi)
 
 
 def _base_over(places: Sequence[tuple[np.ndarray, np.ndarray]], yaw: float) -> np.ndarray | None:

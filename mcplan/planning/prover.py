@@ -13,6 +13,7 @@ from mcplan.planning.contact_region import contact_key
 from mcplan.planning.freedom import Freedom
 from mcplan.planning.generator import PostureGenerator
 from mcplan.planning.guide import guide_posture
+from mcplan.planning.mirror import Mirror
 from mcplan.planning.posture_result import PostureResult
 from mcplan.planning.posture_settings import PostureSettings
 from mcplan.planning.violation import Violation
@@ -47,9 +48,13 @@ class Prover:
         self.collisions = CollisionModel(robot, environment)
         self.generator = PostureGenerator(robot, environment, PostureSettings(restarts=0), self.collisions)
         self.references = [(frozenset(bearing), reference, True)]
+        mirror = Mirror.of(robot)
         for name in robot.postures:
             q = robot.posture(name)
-            self.references.append((_ground_patches(robot, q), q, False))
+            ground = _ground_patches(robot, q)
+            self.references.append((ground, q, False))
+            if mirror is not None and (twin := frozenset(mirror.patch[patch] for patch in ground)) != ground:
+                self.references.append((twin, mirror.posture(q), False))
         self.calls = 0
         self.limit = 10**9
         self._memo: dict[tuple, PostureResult] = {}

@@ -23,6 +23,7 @@ from mcplan.planning.guide_path import GuidePath
 from mcplan.planning.limbs import Limb
 from mcplan.planning.potential import Potential, Standing
 from mcplan.planning.prover import OutOfCalls, Prover
+from mcplan.planning.rolling import roll
 from mcplan.planning.search_node import Move, Node, Step
 from mcplan.planning.search_tree import SearchTree
 from mcplan.planning.violation import Violation
@@ -171,6 +172,8 @@ class StanceSearch:
             mean = float(np.mean(others))
             if own and not again:
                 found.append(Move(limb.name, own, ()))
+            if len(own) == 1:
+                found += self._rolls(limb, touching[own[0]])
             for mode in self.modes[limb.name]:
                 kept = tuple(patch for patch in own if patch in mode)
                 if own and kept == own and set(mode) != set(own):
@@ -180,6 +183,17 @@ class StanceSearch:
                 elif not again:
                     found += self._place(limb, own, mode, node, mean, window)
         return found
+
+    def _rolls(self, limb: Limb, contact: Contact) -> list[Move]:
+        """Return the moves to another patch of the same link, in place: from a sole to its toe edge and back."""
+        moves = []
+        for patch in limb.patches:
+            other = roll(self.robot, self.prover.environment, contact, patch)
+            if other is not None:
+                at = self.stand(other)
+                i = self.candidates[patch].add(other, at.s, at.aside, at.hit)
+                moves.append(Move(limb.name, (contact.patch,), ((patch, i),), True))
+        return moves
 
     def _waiting(self, node: Node) -> set[str]:
         """Return limbs that must touch now: a required one is free, and has somewhere to go close by."""
@@ -251,7 +265,7 @@ class StanceSearch:
         met = node.met
         for patch, i in move.added:
             sampled = self.candidates[patch]
-            standing[patch] = Standing(float(sampled.s[i]), float(sampled.aside[i]), bool(sampled.goal[i]))
+            standing[patch] = Standing(sampled.progress(i), float(sampled.aside[i]), bool(sampled.goal[i]))
             met = self._met(met, patch)
         return self.potential(standing, self._missing(met))
 
@@ -317,6 +331,8 @@ class StanceSearch:
         carrying = tuple(contact.patch for contact in common)
         steps: list[Step] = []
         q = parent.q
+        if move.rolling:
+            return self._roll(parent, move, common, added[0])
         if move.removed:
             lifted = prover.prove(parent.contacts, move.removed, q)
             if not lifted.found and move.removed in parent.stuck:
@@ -350,13 +366,30 @@ class StanceSearch:
                 here.append(contact)
                 now = tuple(sorted(here, key=lambda c: c.patch))
                 steps.append(Step("add", contact.patch, now, now, carrying, q))
-        contacts = tuple(sorted((*common, *added), key=lambda contact: contact.patch))
+        return self._node(parent, move, (*common, *added), added, steps, q)
+
+    def _roll(self, parent: Node, move: Move, common: tuple[Contact, ...], added: Contact) -> Node | None:
+        """Prove that the load goes from one patch of a link to another, both in place."""
+        both = tuple(sorted((*parent.contacts, added), key=lambda contact: contact.patch))
+        steps, q = [], parent.q
+        for change, idle, after in (("add", added.patch, both), ("remove", move.removed[0], (*common, added))):
+            result = self.prover.prove(both, [idle], q)
+            if not result.found:
+                self.tree.reject(parent.index, str(move), f"roll, {result.stage}", result.violations)
+                return None
+            q = result.q
+            loaded = tuple(contact.patch for contact in both if contact.patch != idle)
+            steps.append(Step(change, idle, tuple(sorted(after, key=lambda c: c.patch)), both, loaded, q))
+        return self._node(parent, move, (*common, added), [added], steps, q)
+
+    def _node(self, parent: Node, move: Move, contacts, added: list[Contact], steps: list[Step], q) -> Node:
+        contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
         standing = {contact.patch: self.stand(contact) for contact in contacts}
         met = parent.met
         for contact in added:
             met = self._met(met, contact.patch)
         h = self.potential(standing, self._missing(met))
-        index = tree.node(parent.index, str(move), contacts, q, parent.g + 1.0, h)
+        index = self.tree.node(parent.index, str(move), contacts, q, parent.g + 1.0, h)
         return Node(contacts, standing, q, parent, move, tuple(steps), parent.g + 1.0, h, move.limb, met, index)
 
     def _swing(self, parent: Node, move: Move, common, added, q0, q1) -> tuple[Violation, ...]:

@@ -153,14 +153,20 @@ class _Planning:
                 )
 
     def _modes(self) -> dict[str, tuple[tuple[str, ...], ...]]:
-        """Return the sets of patches with which each limb may touch: one at a time, and those of start and goal."""
+        """Return the sets of patches with which each limb may touch.
+
+        One at a time; two edges of different links, which only together bear a moment; and those of start and goal.
+        """
         modes: dict[str, tuple[tuple[str, ...], ...]] = {}
         stances = [set(self.first.patches)] + [{s.patch for s in item.contacts} for item in self.scenario.goal]
         for limb in self.limbs.values():
             found: list[tuple[str, ...]] = [(patch,) for patch in limb.patches]
+            edges = [patch for patch in limb.patches if len(self.robot.patches[patch].polygon) == 2]
+            links = {patch: self.robot.patches[patch].link for patch in edges}
+            found += [(a, b) for a in edges for b in edges if a < b and links[a] != links[b]]
             for stance in stances:
                 together = tuple(patch for patch in limb.patches if patch in stance)
-                if len(together) > 1 and together not in found:
+                if len(together) > 1 and not any(set(together) == set(known) for known in found):
                     found.append(together)
             modes[limb.name] = tuple(found)
         return modes

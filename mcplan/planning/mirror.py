@@ -1,0 +1,71 @@
+"""Left and right: which joints and patches of a robot are mirror images of each other, found from its geometry.
+
+Mirrored in the plane y = 0 of the neutral posture, a place (x, y, z) becomes (x, -y, z), an axis of rotation (a, b, c)
+becomes (-a, b, -c). A posture of a symmetric robot then has a twin, with the base on the other side.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcplan.core.tree import V
+from mcplan.model.robot import Robot
+
+TOLERANCE = 5e-3
+"""m: places that are mirror images within this are taken for such."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mirror:
+    """The mirror image of a robot.
+
+    Attributes
+    ----------
+    joint : (n,) index of each joint's image; ``sign`` (n,) of its angle.
+    patch : name of each patch's image.
+    """
+
+    joint: np.ndarray
+    sign: np.ndarray
+    patch: dict[str, str]
+
+    @classmethod
+    def of(cls, robot: Robot) -> "Mirror | None":
+        """Return the mirror image, or None for a robot that has none."""
+        q = robot.neutral()
+        flip, turn = np.array([1.0, -1.0, 1.0]), np.array([-1.0, 1.0, -1.0])
+        origins, axes = np.zeros((robot.n, 3)), np.zeros((robot.n, 3))
+        for link in robot.link_names:
+            body, offset = robot.frame(link)
+            if body and not offset[9:].any():
+                j = int(robot.tree.topology[body, V]) - 6
+                origins[j] = robot.frame_pose(q, link)[:3, 3] - q[:3]
+                axes[j] = robot.frame_jacobian(q, link)[3:, 6 + j]
+        joint, sign = np.zeros(robot.n, int), np.ones(robot.n)
+        for j in range(robot.n):
+            cost = np.linalg.norm(origins - flip * origins[j], axis=1) + 1.0 - np.abs(axes @ (turn * axes[j]))
+            joint[j] = int(np.argmin(cost))
+            if cost[joint[j]] > TOLERANCE:
+                return None
+            sign[j] = np.sign(axes[joint[j]] @ (turn * axes[j]))
+        places = {name: robot.frame_pose(q, name) for name in robot.patches}
+        patch = {}
+        for name, X in places.items():
+            image = min(
+                places,
+                key=lambda other: (
+                    np.linalg.norm(places[other][:3, 3] - flip * X[:3, 3])
+                    + np.linalg.norm(places[other][:3, 2] - flip * X[:3, 2])
+                    + (robot.patches[other].kind != robot.patches[name].kind)
+                ),
+            )
+            patch[name] = image
+        return cls(joint, sign, patch)
+
+    def posture(self, q: np.ndarray) -> np.ndarray:
+        """Return the twin (nq,) of a posture."""
+        twin = q.copy()
+        twin[1] = -q[1]
+        twin[4], twin[6] = -q[4], -q[6]
+        twin[7 + self.joint] = self.sign * q[7:]
+        return twin

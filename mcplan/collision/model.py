@@ -73,7 +73,7 @@ class CollisionModel:
         contacts : contacts, or pairs (link, name), whose ``Pair.in_contact`` is to be set
         objects : pose (R, p) of objects by name, where they are not at their initial one
         """
-        touching = self._pairs_of(contacts)
+        touching = self.pairs_of(contacts)
         margins = np.full(len(self.pairs), float(margin))
         space, found, values, _ = self._space()
         q = self._checked(q)
@@ -99,7 +99,7 @@ class CollisionModel:
         objects : pose (R, p) of objects by name, where they are not at their initial one
         """
         margins = np.full(len(self.pairs), np.inf)
-        touching = self._pairs_of(contacts)
+        touching = self.pairs_of(contacts)
         margins[list(touching)] = -ALLOWED_PENETRATION
         for a, b in ignore:
             margins[self._named(a, b)] = -np.inf
@@ -128,19 +128,27 @@ class CollisionModel:
         clearance : distance that all other pairs are to keep, m
         objects : pose (R, p) of objects by name, where they are not at their initial one
         """
-        touching = self._pairs_of(contacts)
+        touching = self.pairs_of(contacts)
+        found, distance, rows = self.near(q, margin, objects)
+        least = np.array([-ALLOWED_PENETRATION if p in touching else clearance for p in found])
+        pairs = tuple(self._touching[p] if p in touching else self.pairs[p] for p in found)
+        return ConstraintRows(distance - least, rows, pairs)
+
+    def near(self, q, margin: float, objects: Mapping | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the pairs nearer than ``margin``: indices into ``pairs`` (k,), distances (k,), their rates (k, nv).
+
+        What `constraint_rows` is made of, for who asks once per millisecond.
+        """
         margins = np.full(len(self.pairs), float(margin))
         space, found, values, rows = self._space()
         q = self._checked(q)
         count = fill_distance_rows(
             self.robot.tree, self._at(objects), self._indices, margins, q, space, found, values, rows
         )
-        least = np.array([-ALLOWED_PENETRATION if p in touching else clearance for p in found[:count]])
-        pairs = tuple(self._touching[p] if p in touching else self.pairs[p] for p in found[:count])
-        return ConstraintRows(values[:count, DISTANCE] - least, rows[:count].copy(), pairs)
+        return found[:count].copy(), values[:count, DISTANCE].copy(), rows[:count].copy()
 
-    def _pairs_of(self, contacts: Iterable[Touch]) -> set[int]:
-        """Pairs of any link that is rigidly connected to one in contact, with its support."""
+    def pairs_of(self, contacts: Iterable[Touch]) -> set[int]:
+        """Return the indices of the pairs of any link that is rigidly connected to one in contact, with its support."""
         found: set[int] = set()
         for contact in contacts:
             if isinstance(contact, Contact):

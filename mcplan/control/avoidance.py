@@ -5,6 +5,7 @@ import numpy as np
 from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.model import CollisionModel
 from mcplan.control.motion import Motion
+from mcplan.core.avoidance import ask_clearance
 from mcplan.model.robot import Robot
 from mcplan.qp.collision_avoidance import CollisionAvoidance
 from mcplan.scene.environment import Environment
@@ -36,36 +37,47 @@ class Avoidance:
     """
 
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, dt: float):
-        self._robot = robot
-        self._clearance, self._distance = settings.avoid_clearance, settings.avoid_distance
-        self._model = CollisionModel(robot, environment)
+        self._clearance, self._margin = settings.avoid_clearance, settings.avoid_distance + settings.avoid_clearance
+        self._model = model = CollisionModel(robot, environment)
         self._rise = PARTING * dt
-        self._asked: dict[tuple[str, str], float] = {}
+        self._tick = 0
+        self._asked, self._seen = np.zeros(len(model.pairs)), np.zeros(len(model.pairs), dtype=np.int64)
+        self._goal = np.zeros(0)
+        self._goal_of: tuple | None = None
         self._limit = CollisionAvoidance(
-            settings.avoid_pairs, safe=0.0, influence=self._distance, ceiling=20.0, dt=max(dt, RESPONSE)
+            settings.avoid_pairs, safe=0.0, influence=settings.avoid_distance, ceiling=20.0, dt=max(dt, RESPONSE)
         )
 
     def limit(self, q: np.ndarray, motion: Motion) -> CollisionAvoidance:
         """Return the rows for the configuration ``q`` (7+n,); to be called once per control period."""
-        closed = [loaded.contact for loaded in motion.contacts.values()]
-        passing = [*motion.released.values(), *motion.targets.values()]
-        margin = self._distance + self._clearance
-        near = self._model.constraint_rows(q, margin, [*closed, *passing])
-        at_rest = {(self._body(self._robot.patches[c.patch].link), c.support) for c in closed}
-        asked: dict[tuple[str, str], float] = {}
-        room = np.empty(len(near.pairs))
-        for i, pair in enumerate(near.pairs):
-            resting = pair.in_contact and (self._body(pair.a), pair.b) in at_rest
-            distance = near.distance[i] - ALLOWED_PENETRATION * pair.in_contact
-            goal = -ALLOWED_PENETRATION if resting else PASSING - ALLOWED_PENETRATION
-            goal = goal if pair.in_contact else self._clearance
-            name = (pair.a, pair.b)
-            before = self._asked.get(name, distance)
-            asked[name] = min(goal, max(before + self._rise, asked.get(name, -np.inf)))
-            room[i] = distance - asked[name]
-        self._asked = asked
-        self._limit.set_pairs(room, near.rows, names=[str(pair) for pair in near.pairs])
+        self._tick += 1
+        found, distance, rows = self._model.near(q, self._margin)
+        room = np.empty(len(found))
+        ask_clearance(found, distance, self._goals(motion), self._rise, self._tick, self._asked, self._seen, room)
+        self._limit.set_pairs(room, rows, names=_Names(self._model.pairs, found))
         return self._limit
 
-    def _body(self, link: str) -> int:
-        return self._robot.frame(link)[0]
+    def _goals(self, motion: Motion) -> np.ndarray:
+        """Return the distance that each pair is to keep, worked out anew when the contacts have changed."""
+        resting = tuple(loaded.contact for loaded in motion.contacts.values())
+        passing = (*motion.released.values(), *motion.targets.values())
+        now = tuple(map(id, resting)), tuple(map(id, passing))
+        if now != self._goal_of:
+            self._goal_of = now
+            self._goal = np.full(len(self._model.pairs), self._clearance)
+            self._goal[list(self._model.pairs_of(passing))] = PASSING - ALLOWED_PENETRATION
+            self._goal[list(self._model.pairs_of(resting))] = -ALLOWED_PENETRATION
+        return self._goal
+
+
+class _Names:
+    """Names of pairs by their place among those that were found."""
+
+    def __init__(self, pairs: tuple, found: np.ndarray):
+        self._pairs, self._found = pairs, found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __getitem__(self, i: int) -> str:
+        return str(self._pairs[self._found[i]])

@@ -1,22 +1,26 @@
 """Pairs of bodies keep their distance: an inequality on the accelerations, with a fixed number of rows."""
 
-from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mcplan.core.avoidance import fill_avoidance_rows
 from mcplan.errors import InputError
 from mcplan.model.terms import Terms
-from mcplan.qp.joint_bounds import viable_acceleration
 
 Array = NDArray[np.float64]
 
+
+class Indexed(Protocol):
+    """Anything that gives a name by its index: a list, or names that are made when they are asked for."""
+
+    def __getitem__(self, i: int, /) -> str:
+        """Return the name."""
+
+
 NEUTRAL = -1.0
 """Right-hand side of a row without a pair: ``0 >= -1``."""
-
-
-UNLIMITED = 1e9
-"""m/s²: pairs are compared by what they would ask for without a ceiling."""
 
 
 class CollisionAvoidance:
@@ -65,10 +69,10 @@ class CollisionAvoidance:
             raise InputError(f"collision avoidance from {influence} m on, expected more than the distance kept, {safe}")
         self.slots, self.safe, self.influence = slots, safe, influence
         self.braking, self.ceiling, self.recovery, self.dt = braking, ceiling, recovery, dt
-        self.names: list[str] = [f"distance, row {slot}" for slot in range(slots)]
         self.active = self.ignored = 0
         self._distance, self._bias, self._J = np.zeros(0), np.zeros(0), np.zeros((0, 0))
-        self._pairs: list[str] = []
+        self._pairs: Indexed | None = None
+        self._need, self._chosen = np.zeros(slots), np.zeros(slots, dtype=np.int64)
 
     @property
     def dimension(self) -> int:
@@ -76,7 +80,7 @@ class CollisionAvoidance:
         return self.slots
 
     def set_pairs(
-        self, distance: ArrayLike, J: ArrayLike, bias: ArrayLike | None = None, names: Sequence[str] | None = None
+        self, distance: ArrayLike, J: ArrayLike, bias: ArrayLike | None = None, names: Indexed | None = None
     ) -> None:
         """Give the pairs of this tick; those within ``influence`` count.
 
@@ -85,15 +89,14 @@ class CollisionAvoidance:
         distance : (k,) m, negative when the bodies penetrate.
         J : (k, nv) gradients of the distances with respect to ``v``.
         bias : (k,) ``Jdot v``, m/s²; None: neglected.
-        names : (k) of the pairs, for explanations.
+        names : (k) of the pairs, for explanations: anything that gives them by index.
         """
         d, J = np.asarray(distance, dtype=np.float64), np.asarray(J, dtype=np.float64)
         if J.ndim != 2 or len(J) != len(d):
             raise InputError(f"collision avoidance: {d.shape} distances and gradients of shape {J.shape} do not fit")
-        near = np.flatnonzero(d < self.influence)
-        self._distance, self._J = d[near], J[near]
-        self._bias = np.zeros(len(near)) if bias is None else np.asarray(bias, dtype=np.float64)[near]
-        self._pairs = [names[i] if names else f"pair {i}" for i in near.tolist()]
+        self._distance, self._J = np.ascontiguousarray(d), np.ascontiguousarray(J)
+        self._bias = np.zeros(len(d)) if bias is None else np.ascontiguousarray(bias, dtype=np.float64)
+        self._pairs = names
 
     def rows(self, terms: Terms) -> tuple[Array, Array]:
         """Return ``A`` and ``b`` of ``A vd >= b``; the pairs that ask for most, at their speeds, get the rows.
@@ -103,27 +106,18 @@ class CollisionAvoidance:
         ``active`` then says how many rows have a pair, ``ignored`` how many pairs found none, ``names`` which they are.
         """
         A, b = np.zeros((self.slots, len(terms.v))), np.full(self.slots, NEUTRAL)
-        near = len(self._pairs)
+        near = fill_avoidance_rows(
+            self._distance, self._J, self._bias, terms.v, self.safe, self.influence, self.dt, self.braking,
+            self.ceiling, self.recovery, self._need, self._chosen, A, b,
+        )  # fmt: skip
         self.active, self.ignored = min(near, self.slots), max(0, near - self.slots)
-        chosen = np.zeros(0, dtype=np.int64)
-        if near:
-            unlimited = np.full(near, np.inf)
-            lower, _ = viable_acceleration(
-                self._distance,
-                self._J @ terms.v,
-                np.full(near, self.safe),
-                unlimited,
-                unlimited,
-                self.dt,
-                self.braking,
-                UNLIMITED,
-                self.recovery,
-            )
-            chosen = np.argsort(self._bias - lower, kind="stable")[: self.slots]
-            A[: self.active], b[: self.active] = (
-                self._J[chosen],
-                (np.clip(lower, -self.ceiling, self.ceiling) - self._bias)[chosen],
-            )
-        self.names = [f"distance of {self._pairs[i]}" for i in chosen.tolist()]
-        self.names += [f"distance, row {slot}" for slot in range(self.active, self.slots)]
         return A, b
+
+    @property
+    def names(self) -> list[str]:
+        """What each row keeps."""
+        chosen = self._chosen[: self.active].tolist()
+        names = [f"pair {i}" if self._pairs is None else str(self._pairs[i]) for i in chosen]
+        return [f"distance of {name}" for name in names] + [
+            f"distance, row {slot}" for slot in range(self.active, self.slots)
+        ]

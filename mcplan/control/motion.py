@@ -86,7 +86,7 @@ class Motion:
         place: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
         """Close a contact, at ``place``; what it may carry rises from ``force`` (N) within ``duration`` s."""
-        full = min(self.full_load, contact.max_force)
+        full = min(self.full_load, self.settings.force_fraction * contact.max_force)
         self.contacts[contact.patch] = LoadedContact(contact, Ramp(min(force, full), full, t, duration), full, place)
         self.contacts = {name: self.contacts[name] for name in self.robot.patches if name in self.contacts}
         for table in (self.limbs, self.released, self.targets):
@@ -170,6 +170,7 @@ class Motion:
             self.limbs[patch] = path = self._led(way, contact)
             self.move_body(t, q, way.duration, but=patch)
             return path
+        clearance = self.settings.reach_clearance
         duration = max(duration, self.timing.duration(float(np.linalg.norm(step)) + clearance))
         self.move_body(t, q, duration)
         air = PosturePath(
@@ -192,10 +193,11 @@ class Motion:
         sample, old = self.limbs[patch].sample(t), self.released.pop(patch, None)
         lift = np.zeros(3)
         if old is not None:
-            # Sideways or down: high enough not to graze the support. Up: no higher than where it goes.
+            # Up: no higher than where it goes. Sideways: high enough not to graze the support. Below: over its edge.
             end = self.robot.frame_pose(self.posture.end, patch)[:3, 3]
             rise, clearance = float((end - sample.p) @ old.normal), self.settings.clearance
-            lift = old.normal * (clearance if rise <= 0.0 else np.clip(rise, 0.3 * clearance, clearance))
+            height = clearance if rise <= 0.0 else np.clip(rise, 0.3 * clearance, clearance)
+            lift = old.normal * (height if rise > -clearance else self.settings.reach_clearance)
         return PosturePath(
             self.robot, patch, self.posture, sample.p, None, lift, np.zeros(3), self.timing, t, (sample.tightness, 0.0)
         )

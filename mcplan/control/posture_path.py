@@ -57,7 +57,7 @@ class PosturePath(Remembering):
         landing = finish - timing.overlap * T_approach
         pieces = [
             (lift, start_time, T_lift),
-            (-np.asarray(lift), begin, finish - begin),
+            (-np.asarray(lift), begin + 0.5 * (finish - begin), 0.5 * (finish - begin)),
             (approach, begin, 0.5 * (finish - begin)),
             (-np.asarray(approach), landing, T_approach),
             (self.end[1] - last[:3, 3] - self._start_error, begin, finish - begin),

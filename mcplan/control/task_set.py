@@ -90,14 +90,14 @@ class TaskSet:
             task.weight = np.repeat((s.limb_weight, s.limb_weight * LOOSE ** (1.0 - tightness)), 3)
 
     def _constraint(self, t: float, loaded: LoadedContact) -> ContactConstraint:
-        contact = loaded.contact
+        contact, s = loaded.contact, self.settings
         known = self._constraints.get(contact.patch)
         if known is None or self._loaded.get(contact.patch) is not loaded:
             known = self._constrain(loaded)
             self._constraints[contact.patch], self._loaded[contact.patch] = known, loaded
         known.max_force = loaded.limit.value(t)
         if contact.kind == "grasp":
-            known.max_moment = contact.max_moment * min(1.0, known.max_force / loaded.full)
+            known.max_moment = s.force_fraction * contact.max_moment * min(1.0, known.max_force / loaded.full)
         return known
 
     def _constrain(self, loaded: LoadedContact) -> ContactConstraint:

@@ -97,9 +97,11 @@ class ControlSettings(Spec):
     """Stiffness along the normal and against tilting, 1/s²; where contacts give (``contact``, ``mujoco``: 0) it would
     fight them, and a foot that lands on its edge could not roll flat."""
     friction_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Part of the friction that the program counts on (``contact``, ``mujoco``: 0.65)."""
+    """Part of the friction that the program counts on (``contact``, ``mujoco``: 0.8)."""
+    force_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Part of a contact's largest force and moment that the program makes use of (``contact``, ``mujoco``: 0.95)."""
     pressure_margin: NotNegative = 0.0
-    """How far the program keeps contact forces inside the edge of a patch, m (``contact``, ``mujoco``: 0.01)."""
+    """How far the program keeps contact forces inside the edge of a patch, m (``contact``, ``mujoco``: 0.005)."""
 
     impedance_kp: NotNegative = 0.0
     impedance_kd: NotNegative = 0.0
@@ -134,6 +136,9 @@ class ControlSettings(Spec):
     """Largest speeds of a moving patch, m/s and rad/s."""
     clearance: NotNegative = 0.05
     """How far a moving patch keeps off its supports along their normals, m."""
+    reach_clearance: NotNegative = 0.05
+    """The same for a patch that comes to its support through the air, or leaves it for a place below, m: it passes over
+    the edge (``contact``, ``mujoco``: 0.08)."""
 
     avoid_pairs: Annotated[int, Field(ge=0, le=64)] = 8
     """How many pairs of bodies are kept apart at a time; 0 turns collision avoidance off."""
@@ -155,7 +160,7 @@ class ControlSettings(Spec):
     0 goes by place and speed)."""
     touch_height: NotNegative = 0.01
     touch_depth: NotNegative = 0.02
-    descent_speed: Positive = 0.03
+    descent_speed: Positive = 0.02
     """Then the approach goes from so far above the support to so far below it at this speed: m, m/s."""
     release_force: NotNegative = 1.0
     """A contact opens when it carries no more than this, N (``contact``, ``mujoco``: 20)."""
@@ -169,12 +174,14 @@ class ControlSettings(Spec):
 
 PHYSICAL = {
     "contact_normal_kp": 0.0,
-    "friction_fraction": 0.65,
-    "pressure_margin": 0.01,
+    "friction_fraction": 0.8,
+    "force_fraction": 0.95,
+    "pressure_margin": 0.005,
     "impedance_kp": 1000.0,
     "impedance_kd": 20.0,
     "touch_force": 20.0,
     "release_force": 20.0,
+    "reach_clearance": 0.08,
 }
 """Defaults of the control where contacts give, slip and surprise."""
 

@@ -52,11 +52,13 @@ class Grips:
 
         The base of the robot is free, so the first six generalised forces of a weld are its wrench, about the base.
         """
-        found = {}
-        rows = data.efc_type[: data.nefc] == mujoco.mjtConstraint.mjCNSTR_EQUALITY
+        found: dict[str, np.ndarray] = {}
+        if not self.closed:
+            return found
+        rows = data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
         J = data.efc_J.reshape(-1, self._built.model.nv)
         for patch in self.closed:
-            mine = np.flatnonzero(rows & (data.efc_id[: data.nefc] == self._built.grasps[patch]))
+            mine = np.flatnonzero(rows & (data.efc_id == self._built.grasps[patch]))
             base = J[mine].T[self._built.model.joint("base").dofadr[0] + np.arange(6)] @ data.efc_force[mine]
             moment = touch.base_rotation(data) @ base[3:]
             arm = touch.pose(data, patch)[1] - data.xpos[self._built.model.body("body:0").id]

@@ -12,7 +12,8 @@ from mcplan.sim.mujoco.grips import Grips
 from mcplan.sim.mujoco.touch import Touch
 from mcplan.sim.physics import Action, Outcome
 
-LIMIT_ROWS = (mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT, mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
+LIMIT = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
+FRICTION = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
 
 
 class MujocoPhysics:
@@ -53,6 +54,7 @@ class MujocoPhysics:
         self._place = np.array([*base.qposadr[0] + np.arange(7), *(joint.qposadr[0] for joint in joints)], int)
         self._rate = np.array([*base.dofadr[0] + np.arange(6), *(joint.dofadr[0] for joint in joints)], int)
         self._motor = np.array([self.model.actuator(f"motor:{name}").id for name in robot.joint_names], int)
+        self._damping = self.model.dof_damping.reshape(self.model.nv, -1)[self._rate, 0]
         self._touch = Touch(robot, built, self._rate, patches)
         self._grips = Grips(robot, environment, built)
         self.reset(q, v)
@@ -91,11 +93,13 @@ class MujocoPhysics:
     def _joint_forces(self, R: np.ndarray, dt: float, vd: np.ndarray) -> np.ndarray:
         """Return the generalised force of joint limits, joint friction and damping, world axes."""
         data = self.data
-        rows = np.isin(data.efc_type[: data.nefc], LIMIT_ROWS)
-        force = data.efc_J.reshape(-1, self.model.nv)[: data.nefc][rows].T @ data.efc_force[: data.nefc][rows]
-        force = (force + data.qfrc_passive)[self._rate]
+        kind = data.efc_type
+        (rows,) = np.nonzero((kind == LIMIT) | (kind == FRICTION))
+        force = data.qfrc_passive[self._rate]
+        if len(rows):
+            force += (data.efc_force[rows] @ data.efc_J.reshape(-1, self.model.nv)[rows])[self._rate]
         force[3:6] = R @ force[3:6]
-        return force - dt * self.model.dof_damping.reshape(self.model.nv, -1)[self._rate, 0] * vd
+        return force - dt * self._damping * vd
 
 
 def _rotation(quat_wxyz: np.ndarray) -> np.ndarray:

@@ -1,0 +1,96 @@
+"""The parts of the controller that answer to physics that it does not own."""
+
+import numpy as np
+import pytest
+
+from mcplan.control.criteria import ForceAbove, Measurement, Sustained
+from mcplan.control.descent import Descent
+from mcplan.control.impedance import JointImpedance
+from mcplan.control.limb_path import LimbPath
+from mcplan.control.task_set import shrunk
+from mcplan.scene.settings import PHYSICAL, ControlSettings
+
+SOLE = np.array([[-0.1, -0.075, 0], [0.13, -0.075, 0], [0.13, 0.056, 0], [-0.1, 0.056, 0]])
+
+
+def test_settings_of_a_file_outrank_those_of_the_physics():
+    given = ControlSettings(friction_fraction=0.9)
+    assert given.under("qp") is given
+    under = given.under("mujoco")
+    assert under.friction_fraction == 0.9
+    rest = {name: value for name, value in PHYSICAL.items() if name != "friction_fraction"}
+    assert {name: getattr(under, name) for name in rest} == rest
+    assert ControlSettings.model_validate(under.model_dump()) == under
+
+
+def test_contact_points_are_drawn_in_by_the_margin_and_keep_their_middle():
+    inner = shrunk(SOLE, 0.01)
+    np.testing.assert_allclose(np.abs(inner - SOLE)[:, :2], 0.01)
+    np.testing.assert_allclose(inner.mean(axis=0), SOLE.mean(axis=0), atol=1e-15)
+    np.testing.assert_allclose(shrunk(0.1 * SOLE, 0.01).max(axis=0) * 1.5, 0.1 * SOLE.max(axis=0), rtol=0.2)
+    edge = np.array([[0, -0.05, 0], [0, 0.05, 0.0]])
+    np.testing.assert_allclose(shrunk(edge, 0.01), [[0, -0.04, 0], [0, 0.04, 0]])
+
+
+def test_a_force_must_last_to_count_as_touch():
+    touch = Sustained(ForceAbove("foot", 20.0), 0.003)
+    forces = [0, 25, 25, 10, 25, 25, 25, 25]
+    labels = [touch.met(Measurement(0.001 * k, force={"foot": f})) for k, f in enumerate(forces)]
+    assert labels == [""] * 7 + ["force foot"]
+
+
+@pytest.fixture
+def descent():
+    above = np.eye(3), np.array([0.1, 0.0, 0.01])
+    path = LimbPath((np.eye(3), np.zeros(3)), above, np.array([0, 0, 0.05]), np.array([0, 0, 0.05]), start_time=1.0)
+    return Descent(path, np.array([0, 0, 1.0]), 0.02, 0.03)
+
+
+def test_the_descent_follows_its_path_then_goes_down_the_normal_at_its_speed_and_stops(descent):
+    end = descent.path.end_time
+    for t in np.linspace(1.0, end, 20):
+        np.testing.assert_array_equal(descent.sample(t).p, descent.path.sample(t).p)
+    down = descent.sample(end + 0.5)
+    np.testing.assert_allclose(down.velocity, [0, 0, -0.02, 0, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(descent.sample(descent.end_time + 1.0).p, [0.1, 0, -0.02], atol=1e-12)
+    np.testing.assert_array_equal(descent.sample(descent.end_time).velocity, 0.0)
+
+
+def test_velocity_and_acceleration_are_the_derivatives_of_the_descent(descent):
+    h = 1e-5
+    for t in descent.path.end_time + np.array([0.03, 0.15, 0.4, 1.0]):
+        before, now, after = (descent.sample(x) for x in (t - h, t, t + h))
+        np.testing.assert_allclose((after.p - before.p) / (2 * h), now.velocity[:3], atol=1e-8)
+        np.testing.assert_allclose((after.velocity - before.velocity) / (2 * h), now.acceleration, atol=1e-7)
+
+
+def joint(leak, steps, friction, kp=1000.0):
+    """A joint of 0.5 kg m² that the program wants to move with a sine, against Coulomb friction; largest error."""
+    dt, inertia, q, v, worst = 1e-3, 0.5, np.zeros(1), np.zeros(1), 0.0
+    impedance = JointImpedance(kp, 20.0, leak, np.array([150.0]), dt)
+    for k in range(steps):
+        t = k * dt
+        wanted = 0.2 * (1 - np.cos(2 * t)), 0.4 * np.sin(2 * t), 0.8 * np.cos(2 * t)
+        vd = np.array([wanted[2]]) + 40 * (wanted[0] - q) + 2 * np.sqrt(40) * (wanted[1] - v)
+        tau = impedance.torque(q, v, vd, inertia * vd)
+        v = v + dt * (tau - friction * np.tanh(v / 0.01)) / inertia
+        q = q + dt * v
+        worst = max(worst, abs(wanted[0] - q[0]))
+    return worst
+
+
+def test_impedance_answers_friction_that_the_program_does_not_know():
+    assert joint(0.05, 3000, 2.0) < 0.5 * joint(0.05, 3000, 2.0, kp=0.0)
+
+
+def test_without_disturbance_impedance_adds_nothing_to_speak_of():
+    # both integrate the same acceleration; what is left is the damper's own zero
+    assert joint(0.05, 3000, 0.0) == pytest.approx(joint(0.05, 3000, 0.0, kp=0.0), rel=1e-3, abs=1e-6)
+
+
+def test_torques_are_cut_to_the_limits():
+    impedance = JointImpedance(1000.0, 20.0, 0.05, np.array([10.0, np.inf]), 1e-3)
+    impedance.torque(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2))
+    tau = impedance.torque(np.full(2, -5.0), np.zeros(2), np.zeros(2), np.zeros(2))
+    assert tau[0] == 10.0
+    assert tau[1] > 1000.0

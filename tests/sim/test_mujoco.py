@@ -1,0 +1,228 @@
+"""MuJoCo as an independent judge: the same robot, the same forces, and what it says is what moved."""
+
+import numpy as np
+import pytest
+
+from mcplan.errors import InputError
+from mcplan.model.geometry import Box
+from mcplan.model.robot_file import load_robot
+from mcplan.scene.environment import Bar, Environment, Obstacle, SceneObject, Surface
+from mcplan.sim import simulate as simulation
+from mcplan.sim.mujoco.physics import MujocoPhysics
+from mcplan.sim.mujoco.shapes import distance, recede, slab
+from mcplan.sim.physics import Action
+
+ROBOT = load_robot("hrp2")
+SOLES = ("left_sole", "right_sole")
+SQUARE = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+FLOOR = Surface("floor", np.eye(3), np.zeros(3), SQUARE, friction=0.7)
+DT = 0.001
+
+
+def action(tau=None, active=()):
+    return Action(np.zeros(ROBOT.n) if tau is None else tau, np.zeros(ROBOT.nv), {}, {}, tuple(active))
+
+
+def servo(physics, q, active=SOLES, stiffness=500.0, damping=20.0):
+    tau = stiffness * (q[7:] - physics.q[7:]) - damping * physics.v[6:]
+    return action(np.clip(tau, -ROBOT.limits.torque, ROBOT.limits.torque), active)
+
+
+def residual(q, v, outcome, tau):
+    """``M vd + h - S' tau - sum J' w - tau_ext``."""
+    left = ROBOT.mass_matrix(q) @ outcome.vd + ROBOT.nonlinear_effects(q, v) - outcome.tau_ext
+    left[6:] -= tau
+    for patch, wrench in outcome.wrenches.items():
+        left -= ROBOT.frame_jacobian(q, patch).T @ wrench
+    return np.abs(left).max()
+
+
+def moving_state(seed=0):
+    rng = np.random.default_rng(seed)
+    q = ROBOT.random_configuration(rng)
+    q[7:] = ROBOT.posture("half_sitting")[7:] + 0.1 * rng.normal(size=ROBOT.n)
+    q[2] = 5.0
+    return q, rng.normal(size=ROBOT.nv)
+
+
+def test_in_the_air_it_moves_as_forward_dynamics_say():
+    q, v = moving_state()
+    physics = MujocoPhysics(ROBOT, Environment(), q, v)
+    tau = np.random.default_rng(1).uniform(-5, 5, ROBOT.n)
+    outcome = physics.step(action(tau), DT)
+    force = np.concatenate([np.zeros(6), tau])
+    np.testing.assert_allclose(outcome.vd, ROBOT.forward_dynamics(q, v, force), rtol=1e-9, atol=1e-8)
+    assert not outcome.active
+    assert len(outcome.forces.link) == 0
+
+
+def test_equation_of_motion_and_integration_hold_through_a_hard_landing():
+    q0 = ROBOT.posture("half_sitting")
+    q0[2] += 0.02
+    physics = MujocoPhysics(ROBOT, Environment((FLOOR,)), q0, patches=SOLES)
+    worst, carried = 0.0, 0.0
+    for _ in range(400):
+        q, v = physics.q, physics.v
+        command = servo(physics, q0)
+        outcome = physics.step(command, DT)
+        worst = max(worst, residual(q, v, outcome, command.tau))
+        np.testing.assert_allclose(physics.v, v + DT * outcome.vd, atol=1e-12)
+        np.testing.assert_allclose(physics.q, ROBOT.integrate(q, physics.v, DT), atol=1e-12)
+        carried = sum(w[2] for w in outcome.wrenches.values())
+    assert worst < 1e-8
+    assert set(outcome.active) == set(SOLES)
+    assert carried == pytest.approx(ROBOT.mass * 9.81, rel=0.02)
+
+
+def test_forces_are_at_the_soles_corners_inside_the_cone_and_add_up_to_the_wrenches():
+    q0 = ROBOT.posture("half_sitting")
+    physics = MujocoPhysics(ROBOT, Environment((FLOOR,)), q0, patches=SOLES)
+    for _ in range(50):
+        q = physics.q
+        outcome = physics.step(servo(physics, q0), DT)
+    points = outcome.forces
+    for index, patch in enumerate(SOLES):
+        X, mine = ROBOT.frame_pose(q, patch), points.patch == index
+        local = (points.xyz[mine] - X[:3, 3]) @ X[:3, :3]
+        corners = ROBOT.patches[patch].points
+        assert max(np.linalg.norm(corners - x, axis=1).min() for x in local) < 1e-3
+        force, arm = points.force[mine], points.xyz[mine] - X[:3, 3]
+        wrench = np.concatenate([force.sum(axis=0), np.cross(arm, force).sum(axis=0)])
+        np.testing.assert_allclose(outcome.wrenches[patch], wrench, atol=1e-9)
+        assert {ROBOT.link_names[i] for i in points.link[mine]} == {ROBOT.patches[patch].link}
+    np.testing.assert_allclose(points.normal, np.tile([0, 0, 1.0], (len(points.link), 1)), atol=1e-3)
+    fn = np.sum(points.force * points.normal, axis=1)
+    ft = np.linalg.norm(points.force - fn[:, None] * points.normal, axis=1)
+    assert np.all(ft <= 0.7 * fn + 1e-9)
+
+
+def test_what_no_patch_touches_is_unplanned_and_counted_outside():
+    post = Obstacle("post", Box((0.2, 2.0, 2.0)), np.eye(3), np.array([0.3, 0.0, 1.0]))
+    q0 = ROBOT.posture("half_sitting")
+    v = np.zeros(ROBOT.nv)
+    v[0] = 0.5
+    physics = MujocoPhysics(ROBOT, Environment((FLOOR,), obstacles=(post,)), q0, v, SOLES)
+    strays, worst = 0, 0.0
+    for _ in range(300):
+        q, v = physics.q, physics.v
+        command = servo(physics, q0)
+        outcome = physics.step(command, DT)
+        strays += np.count_nonzero(outcome.forces.patch < 0)
+        worst = max(worst, residual(q, v, outcome, command.tau))
+    assert strays
+    assert worst < 1e-7
+
+
+def test_a_joint_driven_into_its_limit_is_stopped_by_a_force_from_outside():
+    q0 = ROBOT.neutral()
+    q0[2] = 5.0
+    physics, worst, tau = MujocoPhysics(ROBOT, Environment(), q0), 0.0, np.zeros(ROBOT.n)
+    knee = ROBOT.joint_names.index("RLEG_JOINT3")
+    tau[knee] = -60.0
+    for _ in range(400):
+        q, v = physics.q, physics.v
+        outcome = physics.step(action(tau), DT)
+        worst = max(worst, residual(q, v, outcome, tau))
+    assert physics.q[7 + knee] > ROBOT.limits.lower[knee] - 0.02
+    assert outcome.tau_ext[6 + knee] > 10.0
+    assert worst < 1e-8
+
+
+def test_a_torque_beyond_the_motor_is_cut():
+    q0 = ROBOT.neutral()
+    q0[2] = 5.0
+    big, full = (MujocoPhysics(ROBOT, Environment(), q0) for _ in range(2))
+    limit = ROBOT.limits.torque
+    np.testing.assert_array_equal(big.step(action(3 * limit), DT).vd, full.step(action(limit), DT).vd)
+
+
+def test_the_same_torques_give_the_same_motion_to_the_bit():
+    q0 = ROBOT.posture("half_sitting")
+    first, second = (MujocoPhysics(ROBOT, Environment((FLOOR,)), q0, patches=SOLES) for _ in range(2))
+    for _ in range(100):
+        a, b = first.step(servo(first, q0), DT), second.step(servo(second, q0), DT)
+    np.testing.assert_array_equal(first.q, second.q)
+    np.testing.assert_array_equal(a.forces.force, b.forces.force)
+
+
+def at_a_bar():
+    q0 = ROBOT.posture("half_sitting")
+    X = ROBOT.frame_pose(q0, "right_grip")
+    bar = Bar("bar", X[:3, 3] + 0.06 * np.outer([-1.0, 1.0], X[:3, 1]), 0.015)
+    return q0, X, bar
+
+
+def test_a_grip_at_a_bar_holds_and_says_with_what():
+    q0, X, bar = at_a_bar()
+    patches = (*SOLES, "right_grip")
+    physics = MujocoPhysics(ROBOT, Environment((FLOOR,), (bar,)), q0, patches=patches)
+    worst = 0.0
+    for _ in range(20):
+        q, v = physics.q, physics.v
+        command = servo(physics, q0, patches)
+        outcome = physics.step(command, DT)
+        worst = max(worst, residual(q, v, outcome, command.tau))
+    assert worst < 1e-8
+    assert set(outcome.active) == set(patches)
+    # the legs, held by soft servos, yield under the weight: the bar carries some of it
+    assert outcome.wrenches["right_grip"][2] > 50.0
+    np.testing.assert_allclose(ROBOT.frame_pose(physics.q, "right_grip"), X, atol=1e-3)
+    assert "right_grip" not in physics.step(servo(physics, q0, SOLES), DT).wrenches
+
+
+def test_a_grip_lets_go_when_the_pull_is_beyond_what_it_can_hold():
+    q0, _, bar = at_a_bar()
+    physics = MujocoPhysics(ROBOT, Environment(bars=(bar,)), q0, patches=("right_grip",))
+    held = [bool(physics.step(servo(physics, q0, ("right_grip",)), DT).wrenches) for _ in range(200)]
+    assert held[0]
+    assert not held[-1]
+
+
+def test_a_grip_without_a_bar_holds_nothing():
+    q0 = ROBOT.posture("half_sitting")
+    physics = MujocoPhysics(ROBOT, Environment((FLOOR,)), q0, patches=(*SOLES, "right_grip"))
+    outcome = physics.step(servo(physics, q0, (*SOLES, "right_grip")), DT)
+    assert "right_grip" not in outcome.wrenches
+
+
+def test_an_object_falls_and_rests_on_the_floor():
+    crate = SceneObject("crate", Box((0.2, 0.2, 0.2)), np.eye(3), np.array([0.7, 0, 0.12]), 5.0, 0.4)
+    q0 = ROBOT.posture("half_sitting")
+    physics = MujocoPhysics(ROBOT, Environment((FLOOR,), objects=(crate,)), q0, patches=SOLES)
+    for _ in range(400):
+        outcome = physics.step(servo(physics, q0), DT)
+    place = physics.data.body("object:crate").xpos
+    np.testing.assert_allclose(place, [0.7, 0, 0.1], atol=1e-3)
+    mine = outcome.forces.link == len(ROBOT.link_names)
+    assert outcome.forces.force[mine, 2].sum() == pytest.approx(5.0 * 9.81, rel=0.01)
+
+
+def test_a_face_behind_a_patch_steps_back_and_the_others_stay():
+    box, p = recede(Box((0.2, 0.1, 0.04)), np.eye(3), np.zeros(3), [(np.array([0, 0, -1.0]), np.array([0, 0, -0.02]))])
+    assert box.size == pytest.approx((0.2, 0.1, 0.038))
+    np.testing.assert_allclose(p, [0, 0, 0.001])
+    same, p = recede(Box((0.2, 0.1, 0.04)), np.eye(3), np.zeros(3), [(np.array([0, 0, -1.0]), np.array([0, 0, -0.03]))])
+    assert same.size == (0.2, 0.1, 0.04)
+
+
+def test_a_slab_lies_below_its_polygon():
+    box, p = slab(SQUARE, 0.05)
+    assert box.size == (2.0, 2.0, 0.05)
+    np.testing.assert_allclose(p, [0, 0, -0.025])
+    mesh, _ = slab(np.array([[0, 0], [1, 0], [0, 1.0]]), 0.05)
+    triangles = mesh.vertices[mesh.faces]
+    volume = np.einsum("ki,ki->k", triangles[:, 0], np.cross(triangles[:, 1], triangles[:, 2])).sum() / 6
+    assert volume == pytest.approx(0.5 * 0.05)
+
+
+def test_distance_from_a_polygon_an_edge_and_a_point():
+    assert distance(np.array([0.2, 0.3, 0.01]), SQUARE) == pytest.approx(0.01)
+    assert distance(np.array([1.3, 0.0, 0.4]), SQUARE) == pytest.approx(0.5)
+    assert distance(np.array([0.5, 0.2, 0.0]), SQUARE[:2] + [0, 1.0]) == pytest.approx(0.2)
+    assert distance(np.array([0.3, 0.4, 0.0]), np.zeros((1, 2))) == pytest.approx(0.5)
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setattr(simulation, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"pip install 'mcplan\[mujoco\]'"):
+        simulation.PHYSICS["mujoco"](ROBOT, Environment(), ROBOT.neutral(), ())

@@ -7,6 +7,7 @@ from mcplan.errors import InputError
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, Obstacle, SceneObject, Surface
+from mcplan.scene.settings import SimulationSettings
 from mcplan.sim import simulate as simulation
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.mujoco.shapes import distance, recede, slab
@@ -218,11 +219,11 @@ def test_a_slab_lies_below_its_polygon():
 def test_distance_from_a_polygon_an_edge_and_a_point():
     assert distance(np.array([0.2, 0.3, 0.01]), SQUARE) == pytest.approx(0.01)
     assert distance(np.array([1.3, 0.0, 0.4]), SQUARE) == pytest.approx(0.5)
-    assert distance(np.array([0.5, 0.2, 0.0]), SQUARE[:2] + [0, 1.0]) == pytest.approx(0.2)
+    assert distance(np.array([0.5, 0.2, 0.0]), SQUARE[:2] + np.array([0, 1.0])) == pytest.approx(0.2)
     assert distance(np.array([0.3, 0.4, 0.0]), np.zeros((1, 2))) == pytest.approx(0.5)
 
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(simulation, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'mcplan\[mujoco\]'"):
-        simulation.PHYSICS["mujoco"](ROBOT, Environment(), ROBOT.neutral(), ())
+        simulation.PHYSICS["mujoco"](ROBOT, Environment(), ROBOT.neutral(), (), SimulationSettings())

@@ -54,7 +54,8 @@ def build_parser() -> argparse.ArgumentParser:
         sub.add_argument("--seed", type=int, default=0, metavar="N", help="seed of everything random (default 0)")
 
     def physics(sub: argparse.ArgumentParser) -> None:
-        sub.add_argument("--physics", choices=["qp", "contact", "mujoco"], help="physics back end (default: the scenario's)")
+        names = ["qp", "contact", "mujoco"]
+        sub.add_argument("--physics", choices=names, help="physics back end (default: the scenario's)")
 
     sub = command("run", "plan, simulate and verify a scenario, and write its replay")
     scenario(sub)

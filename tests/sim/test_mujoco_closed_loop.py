@@ -10,19 +10,21 @@ from mcplan.sim.simulate import Simulation
 from mcplan.sim.verify import verify
 
 
-def planned(name, stances):
+def planned_up_to(name, added):
+    """The plan up to the first time that a patch is added."""
     plan = complete(load_scenario(name, overrides={"simulation.dt": 0.002}))
-    return Plan(plan.scenario, plan.stances[:stances])
+    last = next(k for k, stance in enumerate(plan.stances) if (stance.change, stance.moved) == ("add", added))
+    return Plan(plan.scenario, plan.stances[: last + 1])
 
 
 @pytest.fixture(scope="module")
 def one_step():
-    return planned("step", 3)
+    return planned_up_to("step", "right_sole")
 
 
 @pytest.fixture(scope="module")
 def one_hand():
-    return planned("table_hand", 2)
+    return planned_up_to("table_hand", "right_hand")
 
 
 def carried_out(plan, support, higher=0.0):

@@ -37,6 +37,8 @@ class Avoidance:
     """
 
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, dt: float):
+        # where supports are felt, they may be lower than the model has them
+        self._depth = settings.touch_depth if settings.touch_force > 0.0 else 0.0
         self._clearance, self._margin = settings.avoid_clearance, settings.avoid_distance + settings.avoid_clearance
         self._model = model = CollisionModel(robot, environment)
         self._rise = PARTING * dt
@@ -59,14 +61,15 @@ class Avoidance:
 
     def _goals(self, motion: Motion) -> np.ndarray:
         """Return the distance that each pair is to keep, worked out anew when the contacts have changed."""
-        resting = tuple(loaded.contact for loaded in motion.contacts.values())
+        felt = (motion.targets[patch] for patch in sorted(motion.sought) if patch in motion.targets)
+        resting = (*(loaded.contact for loaded in motion.contacts.values()), *felt)
         passing = (*motion.released.values(), *motion.targets.values())
         now = tuple(map(id, resting)), tuple(map(id, passing))
         if now != self._goal_of:
             self._goal_of = now
             self._goal = np.full(len(self._model.pairs), self._clearance)
             self._goal[list(self._model.pairs_of(passing))] = PASSING - ALLOWED_PENETRATION
-            self._goal[list(self._model.pairs_of(resting))] = -ALLOWED_PENETRATION
+            self._goal[list(self._model.pairs_of(resting))] = -ALLOWED_PENETRATION - self._depth
         return self._goal
 
 

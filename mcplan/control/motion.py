@@ -64,6 +64,7 @@ class Motion:
     contacts : by patch, in the order of the robot's patches.
     released : by patch, the contact that a patch in ``limbs`` was released from and has not moved away from yet.
     targets : by patch, the contact that a patch in ``limbs`` is on its way to.
+    sought : patches that come down along the normal and feel for their support.
     """
 
     def __init__(self, robot: Robot, settings: ControlSettings, q: np.ndarray):
@@ -75,6 +76,7 @@ class Motion:
         self.contacts: dict[str, LoadedContact] = {}
         self.released: dict[str, Contact] = {}
         self.targets: dict[str, Contact] = {}
+        self.sought: set[str] = set()
         self.full_load = 2.0 * robot.mass * GRAVITY
 
     def close(
@@ -91,6 +93,7 @@ class Motion:
         self.contacts = {name: self.contacts[name] for name in self.robot.patches if name in self.contacts}
         for table in (self.limbs, self.released, self.targets):
             table.pop(contact.patch, None)
+        self.sought.discard(contact.patch)
 
     def unload(self, patch: str, t: float, duration: float, force: float) -> None:
         """Let what a contact may carry sink from ``force`` (N), what it carries now, to nothing."""

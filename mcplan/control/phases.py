@@ -201,6 +201,7 @@ class Approach(_Body):
         rest = motion.limbs[patch].end_time - t
         touch: Criterion = AllOf(Elapsed(rest), ErrorBelow(patch, s.touch_error), SpeedBelow(patch, s.touch_speed))
         if s.touch_force > 0.0:
+            motion.sought.add(patch)
             touch = Sustained(ForceAbove(patch, s.touch_force), s.touch_time)
         return AnyOf(touch, Timeout(rest + s.patience))
 

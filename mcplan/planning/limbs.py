@@ -7,7 +7,6 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.tree import PARENT
 from mcplan.model.robot import Robot
-from mcplan.planning.guide import heading
 from mcplan.scene.contact import Contact
 
 AHEAD = 0.25
@@ -79,8 +78,11 @@ def level_rotation(q: np.ndarray) -> np.ndarray:
 
 
 def base_yaw(q: np.ndarray) -> float:
-    """Return the heading of the base (rad)."""
-    return heading(Rotation.from_quat(q[[4, 5, 6, 3]]).as_matrix())
+    """Return the heading of the base (rad): of its x axis, or where that is steep, of its y axis less a right angle."""
+    R = Rotation.from_quat(q[[4, 5, 6, 3]]).as_matrix()
+    if np.hypot(*R[:2, 0]) > 0.5:
+        return float(np.arctan2(R[1, 0], R[0, 0]))
+    return float(np.arctan2(-R[0, 1], R[1, 1]))
 
 
 def _chain(robot: Robot, body: int) -> list[int]:

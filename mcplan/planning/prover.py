@@ -26,6 +26,12 @@ LIFTS = (0.06, 0.14, 0.25, 0.34)
 SHARES = (0.5, 0.25, 0.75)
 """Points of the arc that are looked at, the highest first."""
 
+STEADY = 0.006
+"""m: room of the centre of mass inside its region, on all sides; a line of contacts offers none."""
+
+PASSING = 2e-3
+"""m, rad: a swing passes its points within this."""
+
 GROUND = 0.015
 """m: patches of a named posture this near to its lowest point are those that it stands on."""
 
@@ -101,7 +107,7 @@ class Prover:
             self.calls += 1
             loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
             guide = self.guide(contacts, q)
-            self._memo[key] = self.generator.generate(contacts, loaded, guide, [q], free)
+            self._memo[key] = _steady(self.generator.generate(contacts, loaded, guide, [q], free))
         return self._memo[key]
 
     def blocked(self, contact: Contact) -> tuple[str, float] | None:
@@ -157,7 +163,7 @@ class Prover:
                 self.calls += 1
                 ends = [q0, q1] if share < 0.5 else [q1, q0]
                 result = self.generator.generate((*common, hand), names, q, ends)
-                if not result.found:
+                if not result.found and not _near(result):
                     failure = result.violations
                     break
                 q = result.q
@@ -177,6 +183,19 @@ def moved_onto(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
     x, y, z, w = (Rotation.from_matrix(turn) * Rotation.from_quat(q[[4, 5, 6, 3]])).as_quat()
     moved[3:7] = w, x, y, z
     return moved
+
+
+def _steady(result: PostureResult) -> PostureResult:
+    """Return the result, refused if the centre of mass has no room in its region: contacts along one line."""
+    room = result.margins.get("com_inset", np.inf)
+    if not result.found or room >= STEADY:
+        return result
+    return replace(result, stage="balance", violations=(Violation("equilibrium", "com", STEADY - room),))
+
+
+def _near(result: PostureResult) -> bool:
+    """Whether a posture on the way misses nothing but its exact place, which nothing asks for there."""
+    return result.stage == "balance" and all(v.kind == "reach" and v.amount < PASSING for v in result.violations)
 
 
 def _ground_patches(robot: Robot, q: np.ndarray) -> frozenset[str]:

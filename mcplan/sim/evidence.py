@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mcplan.sim.independent import Mechanism, rotation_vector
+from mcplan.sim.independent import Mechanism, pose_twist
 from mcplan.sim.records import ContactRecord
 from mcplan.sim.run import Run
 from mcplan.sim.tolerances import BY_PHYSICS, PHYSICAL, Tolerances
@@ -68,9 +68,7 @@ class Evidence:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Distance (m) and angle (rad) of a patch from a pose (R, p), in the directions that the contact constrains."""
         name = self.run.patches[column]
-        linear = (self.motion.p[name][rows] - p) @ R
-        angular = rotation_vector(R.T @ self.motion.R[name][rows])
-        e = np.concatenate([linear, angular], axis=1)
+        e = pose_twist(R.T @ self.motion.R[name][rows], (self.motion.p[name][rows] - p) @ R)
         if contact != NONE:
             e = e @ self.selections[contact]
         return np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1)

@@ -215,6 +215,21 @@ def quaternion_step(quat_wxyz: np.ndarray, rotation: np.ndarray) -> np.ndarray:
     return np.concatenate([(s * w - _dot(u, x))[None], s * x + w * u + _cross(u, x)])
 
 
+def pose_twist(R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Logarithm of poses, linear then angular, (N, 6) m and rad, of R (N, 3, 3) and p (N, 3).
+
+    A body that only turns about an axis has no component along directions that the turn leaves alone, however far.
+    Barfoot, State Estimation for Robotics (2017), eq. 7.95b: V^-1 p = p - w x p / 2 + (1 - a cot a) w x (w x p) / |w|^2
+    with a = |w| / 2.
+    """
+    w = rotation_vector(R)
+    angle = np.linalg.norm(w, axis=-1)
+    half = np.maximum(angle, 1e-3) / 2
+    factor = np.where(angle < 1e-3, 1 / 12, (1 - half / np.tan(half)) / (4 * half**2))
+    turn = np.cross(w, p)
+    return np.concatenate([p - turn / 2 + factor[..., None] * np.cross(w, turn), w], axis=-1)
+
+
 def rotation_vector(R: np.ndarray) -> np.ndarray:
     """Rotation vectors of matrices (N, 3, 3), (N, 3), rad; by the quaternion of the largest component (near pi too)."""
     R = np.asarray(R)

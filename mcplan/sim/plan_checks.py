@@ -10,7 +10,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from mcplan.sim.certificate import Check, Report
-from mcplan.sim.independent import Mechanism, rotation_vector
+from mcplan.sim.independent import Mechanism, pose_twist
 from mcplan.sim.records import ContactRecord, PlanRecord, RobotRecord
 
 PLACE, ANGLE_DEG, BALANCE, FORCE = 1e-4, 0.1, 1e-6, 2e-6
@@ -74,7 +74,7 @@ def _stance(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str,
         R, p = motion.R[contact.patch][0], motion.p[contact.patch][0]
         S = np.array(contact.selection).reshape(-1, 6)
         target = np.array(contact.R)
-        error = S.T @ S @ np.concatenate([(p - np.array(contact.p)) @ target, rotation_vector(target.T @ R)])
+        error = S.T @ S @ pose_twist(target.T @ R, (p - np.array(contact.p)) @ target)
         distance, angle = float(np.linalg.norm(error[:3])), float(np.rad2deg(np.linalg.norm(error[3:])))
         yield "contact place", distance, PLACE, f"{contact.patch} is {distance:.4g} m away from its place"
         yield "contact angle", angle, ANGLE_DEG, f"{contact.patch} is turned by {angle:.4g} deg from its place"

@@ -247,8 +247,11 @@ class _Table:
         """Add rows; return the first of them."""
         first, self.count = self.count, self.count + count
         while self.count > self._room:
-            self.data = {name: np.concatenate([data, np.zeros_like(data)]) for name, data in self.data.items()}
             self._room *= 2
+            for name, data in self.data.items():
+                # the zeros are not touched, so that they cost nothing before they are used
+                self.data[name] = np.zeros((self._room, *data.shape[1:]), data.dtype)
+                self.data[name][: len(data)] = data
         return first
 
     def arrays(self) -> dict[str, np.ndarray]:

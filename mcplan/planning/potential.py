@@ -2,7 +2,7 @@
 
     h  = sum over goal limbs: |s_goal - s| / stride + 0.5 aside + 0.2 [not yet the goal contact] + [patches that change]
        + sum over other limbs: 0.5 if it touches nothing, else max(0, mean s of goal limbs - s) / stride
-       + 1 per requirement that is not met yet,  + 0.5 per contact that the goal forbids
+       + 1 per requirement that is not met yet,  + 0.5 per contact that the goal forbids,  + 0.5 per limb on one edge
 
 In moves; known before any posture, which is what lets the search prove a stance only when its turn comes.
 """
@@ -18,11 +18,12 @@ from mcplan.planning.limbs import Limb
 
 
 class Standing(NamedTuple):
-    """A contact on the guide: its progress, its distance from the guide (m), and whether it is the goal's."""
+    """A contact on the guide: progress, distance from the guide (m), whether it is the goal's, and an edge."""
 
     s: float
     aside: float
     hit: bool
+    line: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,10 @@ class Potential:
                     terms.append(abs(self.target[patch] - s) / self.stride + 0.5 * aside + extra)
                 own_s.append(s)
             h += max(terms) + 0.1 * (sum(terms) - max(terms))
-            h += 0.3 * sum(1 for patch in limb.patches if patch in touching and patch not in wanted)
+            if self.goal.item.only:
+                h += 0.3 * sum(1 for patch in limb.patches if patch in touching and patch not in wanted)
+            elif len(own) == 1 and own[0].line:
+                h += 0.5
         front = float(np.mean(own_s)) if own_s else mean
         for places in free:
             if self.goal.item.only:

@@ -13,6 +13,7 @@ from mcplan.planning.contact_region import contact_key
 from mcplan.planning.freedom import Freedom
 from mcplan.planning.generator import PostureGenerator
 from mcplan.planning.guide import guide_posture
+from mcplan.planning.limbs import level_rotation
 from mcplan.planning.mirror import Mirror
 from mcplan.planning.posture_result import PostureResult
 from mcplan.planning.posture_settings import PostureSettings
@@ -80,6 +81,14 @@ class Prover:
             return q
         placed = guide_posture(self.robot, choice[1], sorted(choice[0]), contacts)
         return q if placed is None else placed
+
+    def between(self, first: str, second: str) -> np.ndarray | None:
+        """Return the way (3,) from one patch to another where a posture rests on both, in the base's heading frame."""
+        for bearing, q, _ in self.references:
+            if first in bearing and second in bearing:
+                way = self.robot.frame_pose(q, second)[:3, 3] - self.robot.frame_pose(q, first)[:3, 3]
+                return level_rotation(q).T @ way
+        return None
 
     def prove(
         self,

@@ -23,7 +23,7 @@ from mcplan.planning.guide_path import GuidePath
 from mcplan.planning.limbs import Limb
 from mcplan.planning.potential import Potential, Standing
 from mcplan.planning.prover import OutOfCalls, Prover
-from mcplan.planning.rolling import roll
+from mcplan.planning.search_moves import MoveMaker
 from mcplan.planning.search_node import Move, Node, Step
 from mcplan.planning.search_tree import SearchTree
 from mcplan.planning.violation import Violation
@@ -68,6 +68,7 @@ class StanceSearch:
     require : sets of patches of which one must be used.
     tree : record.
     progress : called with (nodes, calls, least h) now and then.
+    accept : says what is wrong with a node that has the goal's contacts; empty if nothing.
     """
 
     def __init__(
@@ -82,12 +83,14 @@ class StanceSearch:
         require: tuple[frozenset[str], ...],
         tree: SearchTree,
         progress: Callable[[int, int, float], None] | None = None,
+        accept: Callable[[Node], str] | None = None,
     ):
         self.prover, self.robot = prover, prover.robot
         self.limbs, self.modes, self.guide, self.offsets = limbs, modes, guide, offsets
         self.candidates, self.potential, self.require = candidates, potential, require
         self.goal: Goal = potential.goal
-        self.tree, self.progress = tree, progress
+        self.tree, self.progress, self.accept = tree, progress, accept
+        self.maker = MoveMaker(prover, limbs, modes, guide, offsets, candidates, require, self.stand)
         self.closest: Node | None = None
 
     def start(self, contacts: tuple[Contact, ...], q: np.ndarray, met: frozenset[int], last: Node | None) -> Node:
@@ -102,7 +105,10 @@ class StanceSearch:
     def stand(self, contact: Contact) -> Standing:
         """Return where a contact is on the guide."""
         s, aside = self.guide.progress(contact.p[None], self.offsets[contact.patch])
-        return Standing(float(s[0]), float(aside[0]), self.goal.hit(contact))
+        return Standing(float(s[0]), float(aside[0]), self.goal.hit(contact), self._line(contact.patch))
+
+    def _line(self, patch: str) -> bool:
+        return len(self.robot.patches[patch].polygon) == 2
 
     def run(self, root: Node, effort: Pass, max_nodes: int) -> Node | None:
         """Return a node that reaches the goal, or None when the queue or a budget is empty."""
@@ -136,14 +142,14 @@ class StanceSearch:
                 closed.add(key)
                 if self.closest is None or node.h < self.closest.h:
                     self.closest = node
-                if self.reached(node):
+                if self.done(node):
                     return node
                 expanded += 1
                 if self.progress is not None and expanded % 10 == 1:
                     self.progress(len(self.tree.nodes), prover.calls, self.closest.h)
                 if expanded > max_nodes:
                     return None
-                for move in self._moves(node, effort.window):
+                for move in self.maker.moves(node, effort.window):
                     count += 1
                     f = self._f(effort, node.g + 1.0, self._h(node, move))
                     heapq.heappush(queue, (f, count, node, move, False))
@@ -151,109 +157,14 @@ class StanceSearch:
             pass
         return None
 
-    def reached(self, node: Node) -> bool:
-        """Whether a node has what the goal and the requirements ask for."""
-        return self.goal.reached(node.contacts) and not self._missing(node.met)
-
-    # -- moves ----------------------------------------------------------------------------------------------------
-
-    def _moves(self, node: Node, window: float) -> list[Move]:
-        found: list[Move] = []
-        touching = node.touching
-        waiting = self._waiting(node)
-        for limb in self.limbs.values():
-            own = tuple(patch for patch in limb.patches if patch in touching)
-            others = [node.standing[patch].s for patch in touching if patch not in own]
-            if not others:
-                continue
-            if waiting and own and limb.name not in waiting:
-                continue
-            again = limb.name == node.limb
-            mean = float(np.mean(others))
-            if own and not again:
-                found.append(Move(limb.name, own, ()))
-            if len(own) == 1:
-                found += self._rolls(limb, touching[own[0]])
-            for mode in self.modes[limb.name]:
-                kept = tuple(patch for patch in own if patch in mode)
-                if own and kept == own and set(mode) != set(own):
-                    found += self._place(limb, (), tuple(p for p in mode if p not in own), node, mean, window)
-                elif kept and set(mode) < set(own):
-                    found.append(Move(limb.name, tuple(p for p in own if p not in mode), ()))
-                elif not again:
-                    found += self._place(limb, own, mode, node, mean, window)
-        return found
-
-    def _rolls(self, limb: Limb, contact: Contact) -> list[Move]:
-        """Return the moves to another patch of the same link, in place: from a sole to its toe edge and back."""
-        moves = []
-        for patch in limb.patches:
-            other = roll(self.robot, self.prover.environment, contact, patch)
-            if other is not None:
-                at = self.stand(other)
-                i = self.candidates[patch].add(other, at.s, at.aside, at.hit)
-                moves.append(Move(limb.name, (contact.patch,), ((patch, i),), True))
-        return moves
-
-    def _waiting(self, node: Node) -> set[str]:
-        """Return limbs that must touch now: a required one is free, and has somewhere to go close by."""
-        for i, patches in enumerate(self.require):
-            if i in node.met:
-                continue
-            names = set()
-            mean = float(np.mean([standing.s for standing in node.standing.values()]))
-            for patch in patches:
-                s = self.candidates[patch].s if patch in self.candidates else np.zeros(0)
-                if np.abs(s - mean).min(initial=np.inf) < 0.25:
-                    names.add(self.robot.patches[patch].limb)
-            if names:
-                return names
-        return set()
-
-    def _place(
-        self, limb: Limb, removed: tuple[str, ...], mode: tuple[str, ...], node: Node, mean: float, window: float
-    ) -> list[Move]:
-        first = mode[0]
-        sampled = self.candidates[first]
-        if not len(sampled.s):
-            return []
-        base, yaw = self.guide.at(mean)
-        c, n = np.cos(yaw), np.sin(yaw)
-        root = base + np.array([c * limb.root[0] - n * limb.root[1], n * limb.root[0] + c * limb.root[1], limb.root[2]])
-        arm = sampled.place - root
-        arm[:, 2] = np.where(arm[:, 2] < 0.0, np.minimum(arm[:, 2] + 0.35, 0.0), arm[:, 2])
-        near = (np.abs(sampled.s - mean) <= window) & (np.linalg.norm(arm, axis=1) <= limb.length + 0.05)
-        moves = []
-        before = node.touching.get(first)
-        for i in np.flatnonzero(near):
-            same = before is not None and before.support == sampled.specs[i]["surface"]
-            if same and before is not None and np.linalg.norm(before.p - sampled.place[i]) < 1e-3:
-                continue
-            added = [(first, int(i))]
-            for patch in mode[1:]:
-                j = self._partner(first, int(i), patch)
-                if j is None:
-                    break
-                added.append((patch, j))
-            else:
-                moves.append(Move(limb.name, removed, tuple(added)))
-        return moves
-
-    def _partner(self, first: str, i: int, patch: str) -> int | None:
-        """Return the candidate of a second patch of the limb that lies nearest to where the first one puts it."""
-        one, two = self.candidates[first], self.candidates[patch]
-        if not len(two.s):
-            return None
-        _, yaw = self.guide.at(float(one.s[i]))
-        c, n = np.cos(yaw), np.sin(yaw)
-        d = self.offsets[patch] - self.offsets[first]
-        place = one.place[i] + np.array([c * d[0] - n * d[1], n * d[0] + c * d[1], d[2]])
-        distance = np.linalg.norm(two.place - place, axis=1) - (1e-3 if one.goal[i] else 0.0) * two.goal
-        j = int(np.argmin(distance))
-        if one.goal[i] and two.goal.any():
-            goals = np.flatnonzero(two.goal)
-            j = int(goals[np.argmin(distance[goals])])
-        return j if distance[j] < 0.12 else None
+    def done(self, node: Node) -> bool:
+        """Whether a node has what the goal and the requirements ask for, the end of the goal included."""
+        if not self.goal.reached(node.contacts) or self._missing(node.met):
+            return False
+        wrong = self.accept(node) if self.accept is not None else ""
+        if wrong:
+            self.tree.skipped[f"the end that the goal asks for: {wrong}"] += 1
+        return not wrong
 
     # -- order ----------------------------------------------------------------------------------------------------
 
@@ -265,7 +176,9 @@ class StanceSearch:
         met = node.met
         for patch, i in move.added:
             sampled = self.candidates[patch]
-            standing[patch] = Standing(sampled.progress(i), float(sampled.aside[i]), bool(sampled.goal[i]))
+            standing[patch] = Standing(
+                sampled.progress(i), float(sampled.aside[i]), bool(sampled.goal[i]), self._line(patch)
+            )
             met = self._met(met, patch)
         return self.potential(standing, self._missing(met))
 
@@ -347,7 +260,7 @@ class StanceSearch:
             for patch in move.removed:
                 before = tuple(left)
                 left = [contact for contact in left if contact.patch != patch]
-                steps.append(Step("remove", patch, tuple(left), before, carrying, q))
+                steps.append(Step("remove", patch, tuple(left), before, carrying, q, parent.contacts))
         if added:
             placed = prover.prove((*common, *added), [contact.patch for contact in added], q, free)
             if not placed.found:
@@ -365,7 +278,7 @@ class StanceSearch:
             for contact in added:
                 here.append(contact)
                 now = tuple(sorted(here, key=lambda c: c.patch))
-                steps.append(Step("add", contact.patch, now, now, carrying, q))
+                steps.append(Step("add", contact.patch, now, now, carrying, q, (*common, *added)))
         return self._node(parent, move, (*common, *added), added, steps, q)
 
     def _roll(self, parent: Node, move: Move, common: tuple[Contact, ...], added: Contact) -> Node | None:
@@ -379,7 +292,7 @@ class StanceSearch:
                 return None
             q = result.q
             loaded = tuple(contact.patch for contact in both if contact.patch != idle)
-            steps.append(Step(change, idle, tuple(sorted(after, key=lambda c: c.patch)), both, loaded, q))
+            steps.append(Step(change, idle, tuple(sorted(after, key=lambda c: c.patch)), both, loaded, q, both))
         return self._node(parent, move, (*common, added), [added], steps, q)
 
     def _node(self, parent: Node, move: Move, contacts, added: list[Contact], steps: list[Step], q) -> Node:

@@ -19,6 +19,7 @@ class Step:
     contacts : those after it.
     in_place : those of the larger stance; ``loaded`` names those that carry.
     q : (nq,) linking posture.
+    touching : all contacts in place there: several when a limb moves more than one patch.
     """
 
     change: str
@@ -27,6 +28,7 @@ class Step:
     in_place: tuple[Contact, ...]
     loaded: tuple[str, ...]
     q: np.ndarray
+    touching: tuple[Contact, ...]
 
 
 @dataclass(frozen=True, eq=False)

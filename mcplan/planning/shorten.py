@@ -42,7 +42,7 @@ def _without(search: StanceSearch, path: list[Node], k: int) -> list[Node] | Non
             return None
         node = after
         shorter.append(node)
-    return shorter if search.reached(node) else None
+    return shorter if search.done(node) else None
 
 
 def _from(search: StanceSearch, move: Move, node: Node) -> Move | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from mcplan.errors import InputError, PlanningFailed
 from mcplan.planning.candidates import Candidates, candidates
-from mcplan.planning.finish import finish
+from mcplan.planning.finish import ending, finish
 from mcplan.planning.goal import Goal
 from mcplan.planning.guide_path import GuidePath
 from mcplan.planning.guide_search import guide_between, unreachable
@@ -93,7 +93,7 @@ class _Planning:
             guide, sampled, potential = self._prepare(goal, contacts, q, grid)
             search = StanceSearch(
                 self.prover, self.limbs, self.modes, guide, self.offsets, sampled, potential, met_here,
-                self.tree, self.progress,
+                self.tree, self.progress, lambda node: ending(self.scenario, self.linker, goal, node.contacts, node.q),
             )  # fmt: skip
             root = search.start(contacts, q, met, last)
             found = search.run(root, effort, self.settings.max_nodes)

@@ -165,7 +165,7 @@ class WholeBodyQP:
         self._bound: tuple[int, ...] = ()
         self._kept: tuple = ()  # so that no other object gets the identity of one in _bound
         self._efforts: list[Any] = []
-        self._limit_names: list[str] = []
+        self._limits: Sequence[Limit] = ()
         self._last: tuple[Mapping[str, Array], Array] = ({}, np.zeros(0))
         self._constant = 0.0
         self._filled = False
@@ -206,9 +206,9 @@ class WholeBodyQP:
         self._constant = self._fill_others(b, terms) if b.others else 0.0
         if self._efforts:
             self._constant += fill_efforts(self.data, b.places, self.contacts, terms, self._efforts)
+        self._limits = limits
         if limits:
             fill_limits(self.data, terms, limits)
-            self._limit_names = limit_names(limits)
         if self.settings.force_rate_weight:
             self._remember(b, previous or {})
         if b.fill() != qp_fill.FILLED:
@@ -360,7 +360,7 @@ class WholeBodyQP:
             return ()
         if self._explanation is None:
             self._explanation = Explanation(self.declaration, self._extra, self.robot.joint_names)
-        return self._explanation(self.contacts, self._limit_names)
+        return self._explanation(self.contacts, limit_names(self._limits))
 
     def _solution(
         self, status: int, answer: Answer, start: float, message: str = "", conflicts: tuple[Conflict, ...] = ()

@@ -1,6 +1,7 @@
 """From start and goal to a plan: guide, search, shortening, and the proof of every stance once more."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -96,7 +97,8 @@ class _Planning:
                 self.tree, self.progress, lambda node: ending(self.scenario, self.linker, goal, node.contacts, node.q),
             )  # fmt: skip
             root = search.start(contacts, q, met, last)
-            found = search.run(root, effort, self.settings.max_nodes)
+            left = max(self.settings.max_calls - self.prover.calls, 0)
+            found = search.run(root, replace(effort, calls=min(effort.calls, left)), self.settings.max_nodes)
             if found is not None:
                 return shorten(search, found.path())
             if search.closest is not None and (best is None or search.closest.h < best.h):

@@ -217,7 +217,8 @@ class CompiledProblem:
             z, multiplier = np.linalg.lstsq(H, -g, rcond=1e-13)[0], np.zeros(0)
             if self._accept(z, multiplier) <= ACCEPTED:
                 return settings.OPTIMAL
-            return settings.UNBOUNDED if fallback.is_unbounded(H, g, G, lower, upper) else settings.SOLVER_ERROR
+            falls = fallback.is_unbounded(H, g, G, lower, upper, c.equality)
+            return settings.UNBOUNDED if falls else settings.SOLVER_ERROR
         if not c.kept:
             z, multiplier, flag = np.zeros(0), np.zeros(c.rows), SOLVED
         else:
@@ -234,7 +235,7 @@ class CompiledProblem:
                     return settings.OPTIMAL
         if not c.kept or not fallback.is_feasible(G, lower, upper, c.equality):
             return settings.INFEASIBLE
-        if fallback.is_unbounded(H, g, G, lower, upper):
+        if fallback.is_unbounded(H, g, G, lower, upper, c.equality):
             return settings.UNBOUNDED
         return settings.SOLVER_ERROR
 

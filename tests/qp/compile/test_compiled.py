@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 
 from mcplan.qp.compile import CannotCompile, compile_problem
+from tests.qp.agreement import compare
+from tests.qp.kkt import multipliers_are_unique, program_at
 
 
 def agree(problem, compiled, tolerance=1e-6):
@@ -22,11 +24,17 @@ def agree(problem, compiled, tolerance=1e-6):
 
 @pytest.mark.parametrize("seed", range(200))
 def test_random_problems_agree_with_cvxpy(random_problem, seed):
+    """Cost, primals, residuals by CVXPY's own data, and the multipliers where they are unique."""
     problem = random_problem(seed)
     compiled = compile_problem(problem)
-    primal, _ = agree(problem, compiled)
-    for ours, variable in zip(primal, problem.variables(), strict=True):
-        np.testing.assert_allclose(ours, variable.value, atol=2e-4, rtol=1e-4)
+    out = compare(problem, compiled)
+    assert out.solved
+    assert max(out.cost, out.primal, out.residual) < 1e-7
+    if multipliers_are_unique(program_at(compiled), compiled.x):
+        theirs = [np.array(c.dual_value) for c in problem.constraints]
+        compiled.write_back()
+        for constraint, expected in zip(problem.constraints, theirs, strict=True):
+            np.testing.assert_allclose(constraint.dual_value, expected, rtol=1e-7, atol=1e-7)
 
 
 def test_new_parameter_values_give_the_new_solution(whole_body):

@@ -140,12 +140,12 @@ class ControlSettings(Spec):
     """The same for a patch that comes to its support through the air, or leaves it for a place below, m: it passes over
     the edge (``contact``, ``mujoco``: 0.08)."""
 
-    avoid_pairs: Annotated[int, Field(ge=0, le=64)] = 8
+    avoid_pairs: Annotated[int, Field(ge=0, le=64)] = 6
     """How many pairs of bodies are kept apart at a time; 0 turns collision avoidance off."""
     avoid_clearance: NotNegative = 0.005
     """What bodies that do not touch on purpose keep between them, m."""
-    avoid_distance: Positive = 0.05
-    """Pairs nearer than this beyond the clearance are watched, m: less leaves less room to stop."""
+    avoid_distance: Positive = 0.03
+    """Pairs nearer than this beyond the clearance are watched, m: room to stop from 0.4 m/s."""
 
     com_error: Positive = 0.01
     com_rest_speed: Positive = 0.02

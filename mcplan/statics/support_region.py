@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcplan.scene.contact import Contact
+from mcplan.scene.polygon import clip
 from mcplan.statics.contact_forces import ContactForces
 from mcplan.statics.static_program import StaticProgram
 
@@ -81,23 +82,6 @@ class SupportRegion:
                 return self.b - cut
             cut = 0.8 * cut
         return self.b.copy()
-
-
-def clip(polygon: np.ndarray, A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the part of a convex polygon (k, 2) where ``A c <= b`` (Sutherland & Hodgman 1974)."""
-    for a, bound in zip(A, b, strict=True):
-        if not len(polygon):
-            break
-        level = polygon @ a - bound
-        kept = []
-        for i in range(len(polygon)):
-            j = (i + 1) % len(polygon)
-            if level[i] <= 0.0:
-                kept.append(polygon[i])
-            if (level[i] < 0.0 < level[j]) or (level[j] < 0.0 < level[i]):
-                kept.append(polygon[i] + level[i] / (level[i] - level[j]) * (polygon[j] - polygon[i]))
-        polygon = np.array(kept).reshape(-1, 2)
-    return polygon
 
 
 def support_region(

@@ -4,6 +4,7 @@ import numpy as np
 from meshcat import geometry as mg
 
 from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
+from mcplan.scene.polygon import counter_clockwise
 
 CYLINDER_TO_Z = np.array([[1.0, 0, 0, 0], [0, 0, -1.0, 0], [0, 1.0, 0, 0], [0, 0, 0, 1.0]])
 """meshcat's cylinders stand along y; ours (as in URDF) along z."""
@@ -48,9 +49,7 @@ def mesh(vertices, faces):
 
 def prism(polygon, top: float, bottom: float):
     """Return vertices and faces of a convex polygon (k, 2), counter-clockwise, extruded from ``bottom`` to ``top``."""
-    polygon = np.asarray(polygon, dtype=float)
-    if _signed_area(polygon) < 0:
-        polygon = polygon[::-1]
+    polygon = counter_clockwise(np.asarray(polygon, dtype=float))
     k = len(polygon)
     vertices = np.vstack([np.column_stack([polygon, np.full(k, top)]), np.column_stack([polygon, np.full(k, bottom)])])
     faces = [[0, i, i + 1] for i in range(1, k - 1)] + [[k, k + i + 1, k + i] for i in range(1, k - 1)]
@@ -87,8 +86,3 @@ def rotation_from_z(direction: np.ndarray) -> np.ndarray:
     quat = np.column_stack([1 + unit[:, 2], -unit[:, 1], unit[:, 0], np.zeros(len(unit))])
     norm = np.linalg.norm(quat, axis=1, keepdims=True)
     return np.where(norm > 1e-9, quat / np.maximum(norm, 1e-12), [0.0, 1.0, 0.0, 0.0])
-
-
-def _signed_area(polygon: np.ndarray) -> float:
-    x, y = polygon.T
-    return 0.5 * float(np.sum(x * np.roll(y, -1) - np.roll(x, -1) * y))

@@ -38,6 +38,7 @@ def simulate(arguments: Namespace) -> int:
 def plan(arguments: Namespace) -> int:
     """Plan a scenario and write the plan file."""
     from mcplan.planning import write_plan
+    from mcplan.planning.tree_file import tree_path, write_tree
     from mcplan.run_directory import check_writable
 
     scenario = _scenario(arguments)
@@ -46,7 +47,7 @@ def plan(arguments: Namespace) -> int:
     result = _plan(scenario, arguments)
     write_plan(result, path)
     if result.tree is not None:
-        path.with_suffix(".tree.json").write_text(json.dumps(result.tree.to_data()), encoding="utf-8")
+        write_tree(result.tree, scenario, tree_path(path))
     print(result.summary())
     print(f"plan: {path}")
     return 0

@@ -32,8 +32,13 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
     ----------
     directory : where the file will be; paths in it are relative to there.
     """
-    data = dict(plan.scenario.document.data)
-    home = Path(plan.scenario.path).parent
+    return scenario_data(plan.scenario, directory) | {"stances": [_stance_data(stance) for stance in plan.stances]}
+
+
+def scenario_data(scenario: Scenario, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:
+    """Return what a scenario says as plain values, for a file in ``directory``."""
+    data = dict(scenario.document.data)
+    home = Path(scenario.path).parent
     data["robot"] = _moved(data["robot"], home, Path(directory))
     environment = dict(data.get("environment", {}))
     for group in ("obstacles", "objects"):
@@ -41,7 +46,6 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
             environment[group] = [_moved_mesh(item, home, Path(directory)) for item in environment[group]]
     if environment:
         data["environment"] = environment
-    data["stances"] = [_stance_data(stance) for stance in plan.stances]
     return data
 
 

@@ -145,6 +145,7 @@ class StanceSearch:
                 if self.done(node):
                     return node
                 expanded += 1
+                self.tree.expand(node.index)
                 if self.progress is not None and expanded % 10 == 1:
                     self.progress(len(self.tree.nodes), prover.calls, self.closest.h)
                 if expanded > max_nodes:
@@ -236,7 +237,7 @@ class StanceSearch:
             freedom = self.candidates[patch].freedom[i]
             hit = prover.blocked(contact)
             if hit is not None:
-                tree.reject(parent.index, str(move), "link", (Violation("collision", *hit),))
+                tree.reject(parent.index, str(move), "link", (Violation("collision", *hit),), (contact,))
                 return None
             added.append(contact)
             if freedom is not None:
@@ -253,7 +254,7 @@ class StanceSearch:
                 return None
             if not lifted.found:
                 parent.stuck.add(move.removed)
-                tree.reject(parent.index, str(move), f"lift, {lifted.stage}", lifted.violations)
+                tree.reject(parent.index, str(move), f"lift, {lifted.stage}", lifted.violations, added)
                 return None
             q = lifted.q
             left = list(parent.contacts)
@@ -264,14 +265,14 @@ class StanceSearch:
         if added:
             placed = prover.prove((*common, *added), [contact.patch for contact in added], q, free)
             if not placed.found:
-                tree.reject(parent.index, str(move), f"place, {placed.stage}", placed.violations)
+                tree.reject(parent.index, str(move), f"place, {placed.stage}", placed.violations, added)
                 if placed.stage in ("reach", "balance"):
                     parent.failed.setdefault(move.limb, []).append(self._away(parent, move))
                 return None
             added = [placed.contact(contact.patch) for contact in added]
             swung = self._swing(parent, move, common, added, q, placed.q)
             if swung:
-                tree.reject(parent.index, str(move), "swing", swung)
+                tree.reject(parent.index, str(move), "swing", swung, added)
                 return None
             q = placed.q
             here = list(common)
@@ -288,7 +289,7 @@ class StanceSearch:
         for change, idle, after in (("add", added.patch, both), ("remove", move.removed[0], (*common, added))):
             result = self.prover.prove(both, [idle], q)
             if not result.found:
-                self.tree.reject(parent.index, str(move), f"roll, {result.stage}", result.violations)
+                self.tree.reject(parent.index, str(move), f"roll, {result.stage}", result.violations, (added,))
                 return None
             q = result.q
             loaded = tuple(contact.patch for contact in both if contact.patch != idle)

@@ -15,16 +15,18 @@ class SearchTree:
 
     Attributes
     ----------
-    nodes : stances that were proven, in order: index, parent, move, contacts, posture, g and h.
-    rejected : moves that were not: parent, move, filter, kind, thing and amount.
+    nodes : stances that were proven, in order: index, parent, move, contacts, posture, g, h, and whether expanded.
+    rejected : moves that were not: parent, move, the contacts it would have made, stage, kind, thing and amount.
     skipped : counts of candidates that no filter let through, by reason.
     calls : of the posture generator.
+    path : indices of the nodes from the start to the goal, as the plan takes them; empty while there is none.
     """
 
     nodes: list[dict[str, Any]] = field(default_factory=list)
     rejected: list[dict[str, Any]] = field(default_factory=list)
     skipped: Counter = field(default_factory=Counter)
     calls: int = 0
+    path: list[int] = field(default_factory=list)
 
     def node(self, parent: int | None, move: str, contacts, q: np.ndarray, g: float, h: float) -> int:
         """Add a stance and return its index."""
@@ -37,17 +39,23 @@ class SearchTree:
                 "q": q.tolist(),
                 "g": float(g),
                 "h": float(h),
+                "expanded": False,
             }
         )
         return len(self.nodes) - 1
 
-    def reject(self, parent: int, move: str, stage: str, violations: tuple[Violation, ...]) -> None:
-        """Add a move that failed, with its worst violation."""
+    def expand(self, index: int) -> None:
+        """Say that the moves of a stance were looked at."""
+        self.nodes[index]["expanded"] = True
+
+    def reject(self, parent: int, move: str, stage: str, violations: tuple[Violation, ...], added=()) -> None:
+        """Add a move that failed, with its worst violation, and the contacts it would have made."""
         first = violations[0] if violations else Violation("reach", move, 0.0)
         self.rejected.append(
             {
                 "parent": parent,
                 "move": move,
+                "contacts": [contact.to_data() for contact in added],
                 "stage": stage,
                 "kind": first.kind,
                 "thing": first.thing,
@@ -76,4 +84,5 @@ class SearchTree:
             "nodes": self.nodes,
             "rejected": self.rejected,
             "skipped": dict(sorted(self.skipped.items())),
+            "path": self.path,
         }

@@ -76,6 +76,7 @@ class _Planning:
             goal = Goal.of(item)
             nodes = self._reach(goal, number, contacts, q, met, last)
             segments.append((goal, nodes))
+            self.tree.path += [node.index for node in nodes]
             last = nodes[-1]
             contacts, q, met = last.contacts, last.q, last.met
         self.tree.calls = self.prover.calls

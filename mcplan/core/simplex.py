@@ -1,14 +1,24 @@
-"""The primal simplex method on a small dense tableau, for the many tiny linear programs of static equilibrium.
+"""The primal simplex method with bounded variables, for the many small linear programs of static equilibrium.
 
-    minimise  c' x   subject to   A x = b,  x >= 0            A (m, n) with m of about 10 and n of some hundred
+    minimise  c' x   subject to   A x = b,   0 <= x <= upper         A (m, n) with m of 6 to 50 and n of some hundred
 
 The tableau ``T`` (m + 1, 1 + m + capacity) holds ``B^-1 [b, 1, A]`` over the basis ``B``, and the reduced costs in its
 last row; column 0 is the right-hand side, columns ``1 .. m`` belong to the artificial variables of phase 1 and so hold
 ``B^-1`` itself. Since that block is kept, columns may be appended to a solved program (column generation), and another
-cost may be minimised from where the last one ended.
+cost may be minimised from where the last one ended. A variable at its upper bound is replaced by its distance from it,
+so that all variables outside the basis are zero. An artificial variable that is still basic after phase 1 (a redundant
+row) is bounded by zero from then on, and so may a variable be that has done its work (`hold_at_zero`).
 
-Source: Dantzig's rule, with Bland's (1977) after a run of degenerate steps, so that it ends.
+Near-degenerate programs are the rule: a leaving variable is sought in two passes, the largest pivot among the steps
+that violate no bound by more than `BOUND_TOLERANCE`, and a tableau that has drifted from ``A`` is computed anew.
+
+Source: Dantzig's rule and upper bounds; Harris (1973), Pivot selection methods of the Devex LP code; Bland's rule
+(1977) after a run of degenerate steps, so that it ends.
 """
+
+from typing import NamedTuple
+
+import numpy as np
 
 from mcplan.core.jit import jit, jit_algebra
 
@@ -16,20 +26,54 @@ OPTIMAL, UNBOUNDED, INFEASIBLE, STALLED = range(4)
 """Status: a minimum; no lower bound; no feasible point; the limit of pivots was reached."""
 
 COST_TOLERANCE = 1e-10
-PIVOT_TOLERANCE = 1e-9
+PIVOT_TOLERANCE = 1e-8
+BOUND_TOLERANCE = 1e-11
 FEASIBILITY_TOLERANCE = 1e-9
-DEGENERATE_STEPS = 40
+DRIFT_TOLERANCE = 2e-9
+DEGENERATE_STEPS = 60
+ATTEMPTS = 4
+
+
+class Program(NamedTuple):
+    """A program and its tableau. The first ``1 + m`` of ``upper`` and ``flipped`` are those of no true variable.
+
+    Parameters
+    ----------
+    A, b : (m, capacity), (m,).
+    T, basis : (m + 1, 1 + m + capacity), (m,): the tableau, and the column of each row's basic variable.
+    sign : (m,): by which each row is multiplied so that phase 1 starts from a non-negative right-hand side.
+    upper : (1 + m + capacity,): upper bound of each column's variable.
+    flipped : (1 + m + capacity,): 1 where the variable is measured from its upper bound.
+    count : (1,): how many true variables there are.
+    """
+
+    A: np.ndarray
+    b: np.ndarray
+    T: np.ndarray
+    basis: np.ndarray
+    sign: np.ndarray
+    upper: np.ndarray
+    flipped: np.ndarray
+    count: np.ndarray
+
+
+def allocate(m: int, capacity: int) -> Program:
+    """Return an empty program of ``m`` rows with room for ``capacity`` variables."""
+    width = 1 + m + capacity
+    return Program(
+        np.zeros((m, capacity)), np.zeros(m), np.zeros((m + 1, width)), np.zeros(m, np.int64), np.ones(m),
+        np.full(width, np.inf), np.zeros(width, np.int64), np.zeros(1, np.int64),
+    )  # fmt: skip
 
 
 @jit_algebra
 def pivot(T, basis, row, column, columns):
     """Let variable ``column`` enter the basis in ``row``."""
-    rows = T.shape[0]
     scale = 1.0 / T[row, column]
     for j in range(columns):
         T[row, j] *= scale
     T[row, column] = 1.0
-    for i in range(rows):
+    for i in range(T.shape[0]):
         if i == row:
             continue
         factor = T[i, column]
@@ -41,109 +85,285 @@ def pivot(T, basis, row, column, columns):
 
 
 @jit
-def iterate(T, basis, columns, guarded):
-    """Pivot until the reduced costs of the true variables (columns ``1 + m ..``) are non-negative; return the status.
-
-    When ``guarded`` (phase 2), an artificial variable that is still basic (a redundant row, at level zero) leaves as
-    soon as any step would move it.
-    """
+def leaving_row(program, entering, bland):
+    """Return the row whose variable blocks the entering one, or -1, and the step."""
+    T, basis, upper = program.T, program.basis, program.upper
     m = T.shape[0] - 1
+    slack = 0.0 if bland else BOUND_TOLERANCE
+    most = np.inf
+    for i in range(m):
+        a = T[i, entering]
+        if a > PIVOT_TOLERANCE:
+            most = min(most, (max(T[i, 0], 0.0) + slack) / a)
+        elif a < -PIVOT_TOLERANCE and upper[basis[i]] < np.inf:
+            most = min(most, (max(upper[basis[i]] - T[i, 0], 0.0) + slack) / -a)
+    leaving, step, size = -1, np.inf, 0.0
+    for i in range(m):
+        a = T[i, entering]
+        if a > PIVOT_TOLERANCE:
+            ratio = max(T[i, 0], 0.0) / a
+        elif a < -PIVOT_TOLERANCE and upper[basis[i]] < np.inf:
+            ratio = max(upper[basis[i]] - T[i, 0], 0.0) / -a
+        else:
+            continue
+        if ratio > most:
+            continue
+        if leaving < 0 or (basis[i] < basis[leaving] if bland else abs(a) > size):
+            leaving, step, size = i, ratio, abs(a)
+    return leaving, step
+
+
+@jit
+def iterate(program):
+    """Pivot until no reduced cost of a true variable (columns ``1 + m ..``) is negative; return the status."""
+    T, basis, upper = program.T, program.basis, program.upper
+    m = T.shape[0] - 1
+    columns = 1 + m + program.count[0]
     degenerate = 0
     for _ in range(200 + 20 * (m + columns)):
         bland = degenerate > DEGENERATE_STEPS
         entering = -1
         best = -COST_TOLERANCE
         for j in range(1 + m, columns):
-            if T[m, j] < best:
+            if T[m, j] < best and upper[j] > 0.0:
                 entering = j
                 if bland:
                     break
                 best = T[m, j]
         if entering < 0:
             return OPTIMAL
-        leaving = -1
-        ratio = 0.0
-        size = 0.0
-        for i in range(m):
-            a = T[i, entering]
-            if guarded and basis[i] <= m:
-                if abs(a) <= PIVOT_TOLERANCE:
-                    continue
-                step = 0.0
-            else:
-                if a <= PIVOT_TOLERANCE:
-                    continue
-                step = max(T[i, 0], 0.0) / a
-            if leaving >= 0:
-                if step > ratio + 1e-12:
-                    continue
-                tie = step >= ratio - 1e-12
-                if tie and (basis[i] > basis[leaving] if bland else abs(a) <= size):
-                    continue
-            leaving = i
-            ratio = step
-            size = abs(a)
-        if leaving < 0:
-            return UNBOUNDED
-        degenerate = degenerate + 1 if ratio <= 1e-12 else 0
-        pivot(T, basis, leaving, entering, columns)
+        row, step = leaving_row(program, entering, bland)
+        if upper[entering] <= step:
+            if upper[entering] == np.inf:
+                return UNBOUNDED
+            flip(program, entering)
+            degenerate = 0
+            continue
+        degenerate = degenerate + 1 if step <= 1e-12 else 0
+        if T[row, entering] < 0.0 and basis[row] > m:  # an artificial one is at zero: no bound to measure from
+            flip_basic(program, row)
+        pivot(T, basis, row, entering, columns)
     return STALLED
 
 
 @jit
-def start(A, b, T, basis, sign):
-    """Fill the tableau with ``A x = b`` over the artificial basis and minimise the sum of the artificials.
+def flip(program, column):
+    """Move a variable outside the basis to its other bound, and measure it from there."""
+    T = program.T
+    for i in range(len(T)):
+        T[i, 0] -= program.upper[column] * T[i, column]
+        T[i, column] = -T[i, column]
+    program.flipped[column] = 1 - program.flipped[column]
+
+
+@jit
+def hold_at_zero(program, first, last):
+    """Bound the true variables ``first .. last - 1``, which are zero in the present solution, by zero."""
+    m = len(program.b)
+    for i in range(m):
+        j = program.basis[i] - 1 - m
+        if first <= j < last and program.flipped[1 + m + j]:
+            flip_basic(program, i)
+    for j in range(first, last):
+        if program.flipped[1 + m + j]:
+            flip(program, 1 + m + j)
+        program.upper[1 + m + j] = 0.0
+
+
+@jit
+def flip_basic(program, row):
+    """Measure the basic variable of a row from its upper bound."""
+    T, column = program.T, program.basis[row]
+    for j in range(T.shape[1]):
+        T[row, j] = -T[row, j]
+    T[row, 0] += program.upper[column]
+    T[row, column] = 1.0
+    program.flipped[column] = 1 - program.flipped[column]
+
+
+@jit
+def infeasibility(program):
+    """Return the sum of the artificial variables in the basis."""
+    m = len(program.b)
+    total = 0.0
+    for i in range(m):
+        if program.basis[i] <= m:
+            total += max(program.T[i, 0], 0.0)
+    return total
+
+
+@jit
+def start(program, slack):
+    """Fill the tableau, with artificial variables where no slack can be basic, and minimise their sum.
 
     Parameters
     ----------
-    A, b : (m, n), (m,).
-    T, basis : (m + 1, 1 + m + capacity), (m,): written.
-    sign : (m,): written; the sign by which each row was multiplied to make its right-hand side non-negative.
+    program : with ``A``, ``b``, ``upper`` and ``count`` given; the rest is written.
+    slack : (m,): the variable that has 1 in this row and 0 in the others, or -1.
 
     Returns
     -------
-    status : OPTIMAL, INFEASIBLE or STALLED.
+    status : OPTIMAL, INFEASIBLE or STALLED. A program that is feasible gets its artificial variables bounded by zero.
     """
-    m, n = A.shape
-    T[:] = 0.0
+    A, b, T, basis, sign, upper, flipped, count = program
+    m, n = len(b), count[0]
+    T[:, : 1 + m + n] = 0.0
+    flipped[:] = 0
     for i in range(m):
+        upper[1 + i] = np.inf
         sign[i] = -1.0 if b[i] < 0.0 else 1.0
         T[i, 0] = sign[i] * b[i]
         T[i, 1 + i] = 1.0
-        basis[i] = 1 + i
-        T[m, 0] -= T[i, 0]
         for j in range(n):
             T[i, 1 + m + j] = sign[i] * A[i, j]
+        if slack[i] >= 0 and 0.0 <= b[i] <= upper[1 + m + slack[i]]:
+            basis[i] = 1 + m + slack[i]
+            continue
+        basis[i] = 1 + i
+        for j in range(n):
             T[m, 1 + m + j] -= T[i, 1 + m + j]
-    status = iterate(T, basis, 1 + m + n, False)
-    if status == OPTIMAL and -T[m, 0] > FEASIBILITY_TOLERANCE:
+    for i in range(m):
+        if basis[i] > m:  # the artificial variables cost 1, and those outside the basis say so
+            T[m, 1 + i] = 1.0
+    return seek(program)
+
+
+@jit
+def seek(program):
+    """Go on with phase 1, whose costs are in the last row; close it when the program turns out feasible."""
+    status = iterate(program)
+    if status == STALLED:
+        return STALLED
+    if infeasibility(program) > FEASIBILITY_TOLERANCE:
         return INFEASIBLE
+    close_artificials(program)
+    return OPTIMAL
+
+
+@jit
+def close_artificials(program):
+    """Bound the artificial variables by zero, and those in the basis to be zero."""
+    m = len(program.b)
+    for i in range(m):
+        program.upper[1 + i] = 0.0
+        if program.basis[i] <= m and abs(program.T[i, 0]) <= FEASIBILITY_TOLERANCE:
+            program.T[i, 0] = 0.0
+
+
+@jit
+def minimise(program, cost):
+    """Minimise ``cost' x`` from the feasible basis in ``T``; ``cost`` (n or more,) belongs to columns ``1 + m ..``."""
+    status = STALLED
+    for attempt in range(ATTEMPTS):
+        if attempt > 0:
+            refresh(program)
+            close_artificials(program)
+        price_row(program, cost)
+        status = iterate(program)
+        if status != STALLED and drift(program) <= DRIFT_TOLERANCE:
+            break
     return status
 
 
 @jit
-def minimise(T, basis, cost, columns):
-    """Minimise ``cost' x`` from the feasible basis in ``T``; ``cost`` (n,) belongs to columns ``1 + m ..``."""
+def price_row(program, cost):
+    """Write the reduced costs."""
+    T, basis, flipped = program.T, program.basis, program.flipped
     m = T.shape[0] - 1
+    columns = 1 + m + program.count[0]
     for j in range(columns):
-        T[m, j] = cost[j - 1 - m] if j > m else 0.0
+        T[m, j] = 0.0
+        if j > m:
+            T[m, j] = -cost[j - 1 - m] if flipped[j] else cost[j - 1 - m]
     for i in range(m):
         if basis[i] > m:
-            weight = cost[basis[i] - 1 - m]
+            weight = -cost[basis[i] - 1 - m] if flipped[basis[i]] else cost[basis[i] - 1 - m]
             if weight != 0.0:
                 for j in range(columns):
                     T[m, j] -= weight * T[i, j]
-    return iterate(T, basis, columns, True)
 
 
 @jit
-def append(T, sign, A, columns):
-    """Append the columns ``A`` (m, k) of new variables as ``B^-1 A`` from index ``columns`` on; they start at zero."""
-    m, k = A.shape
-    for j in range(k):
+def drift(program):
+    """Return the largest entry of ``A x - b`` at the basic solution of the tableau, artificial variables included."""
+    A, b, T, basis, sign, upper, flipped, count = program
+    m = len(b)
+    worst = 0.0
+    for r in range(m):
+        left = -b[r]
+        for j in range(count[0]):
+            if flipped[1 + m + j]:
+                left += A[r, j] * upper[1 + m + j]
         for i in range(m):
+            j = basis[i]
+            if j > m:
+                left += A[r, j - 1 - m] * (-T[i, 0] if flipped[j] else T[i, 0])
+            elif j == 1 + r:
+                left += sign[r] * T[i, 0]
+        worst = max(worst, abs(left))
+    return worst
+
+
+@jit
+def refresh(program):
+    """Compute the tableau of the present basis anew from ``A`` and ``b``."""
+    A, b, T, basis, sign, upper, flipped, count = program
+    m, n = len(b), count[0]
+    columns = 1 + m + n
+    T[:, :columns] = 0.0
+    for i in range(m):
+        T[i, 0] = sign[i] * b[i]
+        T[i, 1 + i] = 1.0
+        for j in range(n):
+            T[i, 1 + m + j] = sign[i] * A[i, j]
+            if flipped[1 + m + j]:
+                T[i, 0] -= upper[1 + m + j] * T[i, 1 + m + j]
+                T[i, 1 + m + j] = -T[i, 1 + m + j]
+    wanted = basis.copy()
+    basis[:] = -1
+    for column in wanted:
+        row, size = -1, 0.0
+        for i in range(m):
+            if basis[i] < 0 and abs(T[i, column]) >= size:
+                row, size = i, abs(T[i, column])
+        pivot(T, basis, row, column, columns)
+
+
+@jit
+def append(program, k, artificial):
+    """Make ``k`` more variables, whose columns stand in ``A`` already, part of the tableau; they cost nothing.
+
+    ``artificial`` is what an artificial variable costs: 1 in phase 1, else 0.
+    """
+    A, sign, T, m, n = program.A, program.sign, program.T, len(program.b), program.count[0]
+    for j in range(n, n + k):
+        for i in range(m + 1):
             total = 0.0
             for r in range(m):
-                total += T[i, 1 + r] * sign[r] * A[r, j]
-            T[i, columns + j] = total
-        T[m, columns + j] = 0.0
+                inverse = T[i, 1 + r] - (artificial if i == m else 0.0)
+                total += inverse * sign[r] * A[r, j]
+            T[i, 1 + m + j] = total
+        program.upper[1 + m + j] = np.inf
+        program.flipped[1 + m + j] = 0
+    program.count[0] = n + k
+
+
+@jit
+def solution(program, x):
+    """Write the variables ``x`` (n,) of the tableau, within their bounds."""
+    m = len(program.b)
+    for j in range(program.count[0]):
+        x[j] = program.upper[1 + m + j] if program.flipped[1 + m + j] else 0.0
+    for i in range(m):
+        j = program.basis[i]
+        if j > m:
+            value = min(max(program.T[i, 0], 0.0), program.upper[j])
+            x[j - 1 - m] = program.upper[j] - value if program.flipped[j] else value
+
+
+@jit
+def duals(program, y, artificial):
+    """Write the duals ``y`` (m,): the reduced cost of a column ``a`` with cost ``c`` is ``c - y' a``."""
+    m = len(program.b)
+    for r in range(m):
+        y[r] = program.sign[r] * (artificial - program.T[m, 1 + r])

@@ -10,19 +10,21 @@ The stacked unknown ``f`` holds, contact by contact, either the force at each co
     ray         (mu cos(b), mu sin(b), 1),                          b = (2 k + 1) pi / faces
 
 A grasp may pull: force and moment each lie in a polytope of 26 faces inscribed in the ball of ``max_force`` or
-``max_moment``. Pyramid and polytope are those of the controller. `price` gives the best ray of the true cone or ball,
-so that a linear program may add it and reach the optimum over the exact set (column generation).
+``max_moment``. Pyramid and polytope are those of the controller; `mcplan.core.contact_rays` writes the rays, and those
+of the exact cones and balls where a linear program asks for them.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 from scipy.spatial import ConvexHull
 
+from mcplan.core.contact_rays import BALL, CONE, Triples, wrench_map
 from mcplan.qp.polytope import ball_polytope, friction_pyramid
 from mcplan.scene.contact import Contact
+from mcplan.scene.polygon import area
 
 UNBOUNDED_GRASP = 1e4
 """N, N m: stands for the limit of a grasp that has none, so that its set stays a polytope."""
@@ -69,9 +71,7 @@ class Block:
         normal one, so that friction is called upon late; a grasp's moment of 1 N m counts like 5 N.
         """
         corners = self.contact.points[:, :2]
-        after = np.roll(corners, -1, axis=0)
-        area = 0.5 * abs(float((corners[:, 0] * after[:, 1] - corners[:, 1] * after[:, 0]).sum()))
-        weight = SOLE_AREA / max(area, LEAST_AREA)
+        weight = SOLE_AREA / max(abs(area(corners)), LEAST_AREA)
         if self.is_grasp:
             return weight * np.array([1.0, 1.0, 1.0, 25.0, 25.0, 25.0])
         return weight * np.tile([4.0, 4.0, 1.0], self.map.shape[1] // 3)
@@ -99,8 +99,8 @@ class ContactForces:
     Attributes
     ----------
     size : number of unknowns.
+    triples, caps : what bounds the unknowns, three by three, and the number of caps.
     map : (6, size) from ``f`` to the total wrench about the world's origin (force, then moment), world axes.
-    norm : (size,) weights of ``f^2`` in the size of the forces, see `Block.norm`.
     free : (k, size) components of the wrenches along directions that a contact leaves free (``slide``, ``hinge``), in
         patch axes at the patch origin; they must vanish.
     """
@@ -108,23 +108,44 @@ class ContactForces:
     def __init__(self, contacts: Sequence[Contact], faces: int = 8, unit: float = 1.0):
         self.faces = faces
         self.unit = unit
-        self.blocks: list[Block] = []
-        self.size = 0
-        for contact in contacts:
+        sizes = [2 if contact.kind == "grasp" else len(contact.points) for contact in contacts]
+        count = sum(sizes)
+        place, axes, is_moment = np.empty((count, 3)), np.empty((count, 3, 3)), np.zeros(count, bool)
+        self.triples = triples = Triples(
+            np.full(count, CONE), np.empty(count), np.full(count, unit), np.full(count, -1), np.zeros(count)
+        )
+        self.caps = 0
+        start = 0
+        for contact, size in zip(contacts, sizes, strict=True):
+            part = slice(start, start + size)
+            axes[part] = contact.axes
             if contact.kind == "grasp":
-                R = contact.R
-                block = np.zeros((6, 6))
-                block[:3, :3] = R
-                block[3:, :3] = cross_matrix(contact.p) @ R
-                block[3:, 3:] = R
+                place[part], axes[part], is_moment[start + 1] = contact.p, contact.R, True
+                triples.kind[part], triples.length[part] = BALL, 1.0
+                triples.bound[part] = np.minimum((contact.max_force, contact.max_moment), UNBOUNDED_GRASP)
+                triples.cap[part], triples.share[part] = (self.caps, self.caps + 1), 1.0
+                self.caps += 2
             else:
-                points = contact.p + contact.points @ contact.R.T
-                block = np.hstack([np.vstack([contact.axes, cross_matrix(point) @ contact.axes]) for point in points])
-            self.blocks.append(Block(contact, slice(self.size, self.size + block.shape[1]), block))
-            self.size += block.shape[1]
-        self.map = np.hstack([block.map for block in self.blocks]) if self.blocks else np.zeros((6, 0))
-        self.free = np.vstack([np.zeros((0, self.size)), *(self._free_rows(block) for block in self.blocks)])
-        self.norm = np.concatenate([np.zeros(0), *(block.norm for block in self.blocks)])
+                place[part], triples.bound[part] = contact.world_points, contact.friction
+                if contact.max_force < np.inf:
+                    triples.cap[part], triples.share[part] = self.caps, unit / contact.max_force
+                    self.caps += 1
+            start += size
+        self.size = 3 * count
+        self.map = np.empty((6, self.size))
+        wrench_map(place, axes, is_moment, self.map)
+        ends = 3 * np.cumsum([0, *sizes])
+        self.blocks = [
+            Block(contact, slice(begin, end), self.map[:, begin:end])
+            for contact, begin, end in zip(contacts, ends[:-1].tolist(), ends[1:].tolist(), strict=True)
+        ]
+        free = [self._free_rows(block) for block in self.blocks if block.contact.options]
+        self.free = np.vstack(free) if free else np.zeros((0, self.size))
+
+    @cached_property
+    def norm(self) -> np.ndarray:
+        """Weights (size,) of ``f^2`` in the size of the forces, see `Block.norm`."""
+        return np.concatenate([np.zeros(0), *(block.norm for block in self.blocks)])
 
     def _free_rows(self, block: Block) -> np.ndarray:
         """Return the wrench along the free directions of one contact."""
@@ -186,82 +207,3 @@ class ContactForces:
                 rows.append(total)
                 upper.append(np.array([contact.max_force]))
         return np.vstack(rows), np.concatenate(upper)
-
-    def ray_columns(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``(V, C)``, (size, rays) and (caps, rays), of the form by rays."""
-        angle = (2.0 * np.arange(self.faces) + 1.0) * np.pi / self.faces
-        columns: list[np.ndarray] = [np.zeros((self.size, 0))]
-        caps: list[np.ndarray] = [np.zeros((len(self.cap_rows), 0))]
-        for block, start, cap in self._cones():
-            if block.is_grasp:
-                limit = block.contact.max_force if start == block.place.start else block.contact.max_moment
-                rays = min(limit, UNBOUNDED_GRASP) * ball_rays().T
-            elif block.contact.friction > 0.0:
-                mu = block.contact.friction
-                rays = self.unit * np.vstack([mu * np.cos(angle), mu * np.sin(angle), np.ones(self.faces)])
-            else:
-                rays = self.unit * np.array([[0.0], [0.0], [1.0]])
-            part, cap_part = self._place(rays, block, start, cap)
-            columns.append(part)
-            caps.append(cap_part)
-        return np.hstack(columns), np.hstack(caps)
-
-    def price(self, value: np.ndarray, cap_price: np.ndarray, tolerance: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rays of the exact set that are worth more than their price, as columns of ``(V, C)``.
-
-        Parameters
-        ----------
-        value : (size,) worth of each unknown.
-        cap_price : (caps,) price of each cap.
-        tolerance : least gain of a ray that is returned.
-        """
-        columns, caps = [np.zeros((self.size, 0))], [np.zeros((len(self.cap_rows), 0))]
-        for block, start, cap in self._cones():
-            worth = value[start : start + 3]
-            if block.is_grasp:
-                limit = block.contact.max_force if start == block.place.start else block.contact.max_moment
-                length = np.linalg.norm(worth)
-                ray = min(limit, UNBOUNDED_GRASP) * worth / length if length > 0.0 else np.zeros(3)
-            else:
-                tangent = np.linalg.norm(worth[:2])
-                ray = np.array([0.0, 0.0, self.unit])
-                if tangent > 0.0:
-                    ray[:2] = self.unit * block.contact.friction * worth[:2] / tangent
-            part, cap_part = self._place(ray[:, None], block, start, cap)
-            if value @ part[:, 0] - cap_price @ cap_part[:, 0] > tolerance:
-                columns.append(part)
-                caps.append(cap_part)
-        return np.hstack(columns), np.hstack(caps)
-
-    @property
-    def cap_rows(self) -> list[tuple[Block, int]]:
-        """The caps, as (block, first unknown): a bounded normal force, or the force or the moment of a grasp."""
-        rows = []
-        for block in self.blocks:
-            if block.is_grasp:
-                rows += [(block, block.place.start), (block, block.place.start + 3)]
-            elif np.isfinite(block.contact.max_force):
-                rows.append((block, block.place.start))
-        return rows
-
-    def _cones(self) -> list[tuple[Block, int, int]]:
-        """Return (block, first of three unknowns, cap or -1) of each point's cone and each grasp's two balls."""
-        cones = []
-        cap = 0
-        for block in self.blocks:
-            if block.is_grasp:
-                cones += [(block, block.place.start, cap), (block, block.place.start + 3, cap + 1)]
-                cap += 2
-                continue
-            bounded = np.isfinite(block.contact.max_force)
-            cones += [(block, start, cap if bounded else -1) for start in range(block.place.start, block.place.stop, 3)]
-            cap += int(bounded)
-        return cones
-
-    def _place(self, rays: np.ndarray, block: Block, start: int, cap: int) -> tuple[np.ndarray, np.ndarray]:
-        columns = np.zeros((self.size, rays.shape[1]))
-        columns[start : start + 3] = rays
-        caps = np.zeros((len(self.cap_rows), rays.shape[1]))
-        if cap >= 0:
-            caps[cap] = 1.0 if block.is_grasp else self.unit / block.contact.max_force
-        return columns, caps

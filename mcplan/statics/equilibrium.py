@@ -15,12 +15,19 @@ from mcplan.model.robot import Robot
 from mcplan.qp.dense import solve_dense
 from mcplan.qp.polytope import ball_polytope
 from mcplan.scene.contact import Contact
-from mcplan.statics.contact_forces import ContactForces, cross_matrix
+from mcplan.statics.contact_forces import ContactForces
 from mcplan.statics.static_program import StaticProgram
 from mcplan.statics.support_region import moments_about
+from mcplan.statics.torque_rows import TorqueRows, joint_torque_map
 
 DIRECTIONS = 16
 """Horizontal directions of the push that defines the equilibrium margin."""
+
+MOST_PUSH = 10.0
+"""Weights: contacts that can squeeze without limit (facing walls) withstand any push, and this is said of them."""
+
+LEAST_MISSING = 1e-8
+"""Weights: a residual of this size is rounding."""
 
 
 @dataclass(frozen=True)
@@ -108,23 +115,11 @@ def balance(
     )
 
 
-def joint_torque_map(robot: Robot, q: np.ndarray, forces: ContactForces) -> np.ndarray:
-    """Return ``J'`` (n, size): joint torques that the contact forces exert by themselves."""
-    result = np.zeros((robot.n, forces.size))
-    for block in forces.blocks:
-        J = robot.frame_jacobian(q, block.contact.patch)
-        p = robot.frame_pose(q, block.contact.patch)[:3, 3]
-        about_world = J.copy()
-        about_world[:3] += cross_matrix(p) @ J[3:]
-        result[:, block.place] = about_world[:, 6:].T @ block.map
-    return result
-
-
 def equilibrium_margin(com: np.ndarray, contacts: Sequence[Contact], mass: float) -> float:
     """Return the largest horizontal push at ``com`` (N) that the contacts balance, the least over 16 directions.
 
-    Exact cones and force limits, no torque limits. Without any equilibrium: minus the smallest residual, a force at the
-    centre of mass plus a moment counted as force at 1 m.
+    Exact cones and force limits, no torque limits; never more than `MOST_PUSH` weights. Without any equilibrium: minus
+    the smallest residual, a force at the centre of mass plus a moment counted as force at 1 m.
     """
     return _margin(np.asarray(com, dtype=float), contacts, mass, None, None)
 
@@ -141,46 +136,42 @@ def _margin(
     com: np.ndarray, contacts: Sequence[Contact], mass: float, robot: Robot | None, q: np.ndarray | None
 ) -> float:
     weight = mass * GRAVITY
-    forces = ContactForces(contacts, 16, weight)
-    rows = [moments_about(forces.map, com) / weight]
-    rhs = [np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])]
-    push_rows = [np.vstack([np.eye(3), np.zeros((3, 3))])]
-    slack = np.zeros((6, 0))
+    forces = ContactForces(contacts, unit=weight)
+    rows = moments_about(forces.map, com) / weight
+    rhs = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    push = np.vstack([np.eye(3), np.zeros((3, 3))])
+    torques = 0
     if robot is not None and q is not None:
-        limited = np.isfinite(robot.limits.torque)
-        limit = robot.limits.torque[limited]
-        hold = robot.nonlinear_effects(q, np.zeros(robot.nv))[6:][limited] / limit
-        count = len(limit)
-        rows.append(
-            np.vstack([-joint_torque_map(robot, q, forces)[limited] / limit[:, None], np.zeros((count, forces.size))])
-        )
-        rhs.append(np.concatenate([1.0 - hold, np.full(count, 2.0)]))
-        push = -robot.com_jacobian(q)[:, 6:].T[limited] * weight / limit[:, None]
-        push_rows.append(np.vstack([push, np.zeros((count, 3))]))
-        identity = np.eye(count)
-        slack = np.vstack(
-            [np.zeros((6, 2 * count)), np.hstack([identity, np.zeros((count, count))]), np.hstack([identity, identity])]
-        )
-    all_rows, all_rhs, all_push = np.vstack(rows), np.concatenate(rhs), np.vstack(push_rows)
+        limited = TorqueRows.at(robot, q, forces)
+        torques = len(limited.map)
+        rows, rhs = np.vstack([rows, limited.map]), np.concatenate([rhs, limited.rhs])
+        push = np.vstack([push, limited.push * weight])
 
+    # variables: slacks of the torques, missing force and moment, pushes that are let free one after the other
     directions = ball_polytope().T / np.linalg.norm(ball_polytope(), axis=1)
-    residual = np.zeros((len(all_rhs), 2 * directions.shape[1]))
-    residual[:, : directions.shape[1]] = all_push @ directions
-    residual[3:6, directions.shape[1] :] = directions
-    elastic = StaticProgram(forces, all_rows, np.hstack([slack, residual]), all_rhs, exact=True)
-    if not elastic.feasible:
-        return -np.inf
-    missing = elastic.minimise(np.append(np.zeros(slack.shape[1]), np.ones(residual.shape[1]))).value
-    if missing > 1e-9:
-        return -missing * weight
-
-    # Rays that made the posture feasible may be needed to start from, so the pushes begin with all of them.
-    program = elastic.without(slice(slack.shape[1], slack.shape[1] + residual.shape[1]))
-    if not program.feasible:
-        return 0.0
-    worst = np.inf
-    for angle in 2.0 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS:
-        column = all_push @ np.array([np.cos(angle), np.sin(angle), 0.0])
-        value = program.with_column(column).minimise(np.append(np.zeros(slack.shape[1]), -1.0)).value
-        worst = min(worst, -value * weight)
-    return float(worst)
+    angle = 2.0 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
+    k = directions.shape[1]
+    missing, pushes = slice(torques, torques + 2 * k), slice(torques + 2 * k, torques + 2 * k + DIRECTIONS)
+    columns = np.zeros((len(rhs), pushes.stop))
+    columns[6:, :torques] = np.eye(torques)
+    columns[:, torques : torques + k] = push @ directions
+    columns[3:6, torques + k : missing.stop] = directions
+    columns[:, pushes] = push[:, :2] @ np.vstack([np.cos(angle), np.sin(angle)])
+    upper = np.concatenate([np.full(torques, 2.0), np.full(2 * k, np.inf), np.zeros(DIRECTIONS)])
+    slack = np.concatenate([np.full(6, -1), np.arange(torques)])
+    program = StaticProgram(forces, rows, columns, rhs, True, upper, slack)
+    cost = np.zeros(pushes.stop)
+    cost[missing] = 1.0
+    least = program.minimise(cost).value
+    if least > LEAST_MISSING:
+        return -least * weight
+    program.hold_at_zero(missing.start, missing.stop)
+    worst = MOST_PUSH
+    for index in range(pushes.start, pushes.stop):
+        along = np.zeros(pushes.stop)
+        along[index] = 1.0
+        program.free(index, worst)
+        worst = min(worst, -program.minimise(-along).value)
+        program.minimise(along)
+        program.hold_at_zero(index, index + 1)
+    return worst * weight

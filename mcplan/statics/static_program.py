@@ -1,32 +1,33 @@
 """A linear program over contact forces, with pyramids or with the exact friction cones.
 
-    minimise  c' z   subject to   rows f + columns z = rhs,   free f = 0,   z >= 0,   f admissible
+    minimise  c' z   subject to   rows f + columns z = rhs,   free f = 0,   0 <= z <= upper,   f admissible
 
-The forces are expanded in rays. For the exact cones, rays are added where the duals ask for them: with the row prices
-``y`` a unit of ``f`` is worth ``rows' y``, and a ray that is worth more than its caps cost enters. At the end no ray of
-the true cone or ball would lower the cost, so the optimum is the exact one.
-
-Source: Dantzig & Wolfe (1960), applied to the cones of one contact point each.
+The forces are expanded in rays; for the exact cones, rays are added where the duals ask for them, so that at the end no
+ray of the true cone or ball would lower the cost (`mcplan.core.static_program`).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.statics.contact_forces import ContactForces
-from mcplan.statics.linear_program import LinearProgram
+from mcplan.core import contact_rays, simplex, static_program
+from mcplan.core.static_program import StaticWork
+from mcplan.errors import SolverFailed
+from mcplan.statics.contact_forces import ContactForces, ball_rays
 
-GAIN_TOLERANCE = 1e-9
-ROUNDS = 60
+RESIDUAL_TOLERANCE = 1e-7
+ROOM = 12
+"""New rays per triple of unknowns before those that are not in use are forgotten."""
 
 
 @dataclass(frozen=True)
 class StaticOptimum:
-    """A minimum: its value (-inf when unbounded), the forces ``f`` (size,), the other variables ``z``."""
+    """A minimum: its value (-inf when unbounded), the forces ``f`` (size,), the variables ``z``, the row prices."""
 
     value: float
     f: np.ndarray
     z: np.ndarray
+    y: np.ndarray
 
 
 class StaticProgram:
@@ -37,77 +38,92 @@ class StaticProgram:
     forces : the unknown forces and what bounds them.
     rows, columns, rhs : (k, size), (k, e), (k,), scaled to the order of one.
     exact : use the true cones and balls instead of the inscribed polytopes.
+    upper : (e,) bounds of ``z``; infinite by default.
+    slack : (k,): which ``z`` has 1 in this row and nothing elsewhere, or -1: the rows of inequalities.
+
+    Attributes
+    ----------
+    feasible : whether forces exist.
     """
 
-    def __init__(self, forces: ContactForces, rows: np.ndarray, columns: np.ndarray, rhs: np.ndarray, exact: bool):
-        V, C = forces.ray_columns()
-        caps, rays = C.shape
-        unforced = len(forces.free)
-        rows = np.vstack([rows, forces.free / forces.unit])
-        columns = np.vstack([columns, np.zeros((unforced, columns.shape[1]))])
-        rhs = np.concatenate([rhs, np.zeros(unforced)])
+    def __init__(
+        self,
+        forces: ContactForces,
+        rows: np.ndarray,
+        columns: np.ndarray,
+        rhs: np.ndarray,
+        exact: bool,
+        upper: np.ndarray | None = None,
+        slack: np.ndarray | None = None,
+    ):
+        triples, free = forces.triples, forces.free
         k, extra = columns.shape
-        self.forces, self.exact = forces, exact
-        self._rows = rows
-        self._V = V
-        self._first_ray = caps + extra
-        self._extra = extra
-        A = np.zeros((k + caps, caps + extra + rays))
-        A[k:, :caps] = np.eye(caps)
-        A[:k, caps : self._first_ray] = columns
-        A[:k, self._first_ray :] = rows @ V
-        A[k:, self._first_ray :] = C
-        self._program = LinearProgram(A, np.concatenate([rhs, np.ones(caps)]), A.shape[1] + 64)
-        self._caps = caps
+        m, caps = k + len(free), forces.caps
+        most = len(triples.kind) * max(forces.faces, len(ball_rays()))
+        self.forces, self.exact, self._extra, self._m = forces, exact, extra, m
+        first = caps + extra
+        capacity = first + most + (ROOM * len(triples.kind) + m + caps if exact else 0)
+        program = simplex.allocate(m + caps, capacity)
+        all_rows = np.empty((m, forces.size))
+        all_rows[:k], all_rows[k:] = rows, free / forces.unit
+        A = program.A
+        A[m:, :caps] = np.eye(caps)
+        A[:k, caps:first] = columns
+        program.b[:k], program.b[m:] = rhs, 1.0
+        if upper is not None:
+            program.upper[1 + m + caps + caps : 1 + m + caps + first] = upper
+        basic = np.full(m + caps, -1)
+        basic[m:] = np.arange(caps)
+        if slack is not None:
+            basic[:k] = np.where(slack < 0, -1, slack + caps)
+        owner, ray = np.zeros(capacity, np.int64), np.zeros((capacity, 3))
+        rays = contact_rays.inner_rays(triples, forces.faces, ball_rays(), owner[first:], ray[first:])
+        program.count[0] = first + rays
+        self.work = StaticWork(program, triples, all_rows, owner, ray, np.array([caps, first]), np.zeros(m + caps))
+        self.cost = np.zeros(capacity)
+        status = static_program.start(self.work, basic)
+        if exact and status == simplex.INFEASIBLE:
+            status = static_program.find_exact(self.work)
+        if status == simplex.STALLED:
+            raise SolverFailed(f"a program of static equilibrium with {m + caps} rows reached its limit of pivots")
+        self.feasible = status == simplex.OPTIMAL
 
-    @property
-    def feasible(self) -> bool:
-        """Whether forces exist (within the pyramids, for the rays that are there now)."""
-        return self._program.feasible
+    def hold_at_zero(self, first: int, last: int) -> None:
+        """Bound the variables ``z`` from ``first`` to ``last - 1``, which are zero at the present minimum, by zero."""
+        caps = int(self.work.first[0])
+        simplex.hold_at_zero(self.work.program, caps + first, caps + last)
 
-    def with_column(self, column: np.ndarray) -> "StaticProgram":
-        """Return the program with one more variable ``z`` (cost last in `minimise`), growing on its own."""
-        other = object.__new__(StaticProgram)
-        other.__dict__.update(self.__dict__)
-        other._program = self._program.copy()
-        whole = np.zeros((len(self._program.b), 1))
-        whole[: len(column), 0] = column
-        other._program.append(whole)
-        other._V = np.hstack([self._V, np.zeros((self.forces.size, 1))])
-        other._last = other._program.n - 1
-        return other
+    def free(self, index: int, upper: float) -> None:
+        """Let a variable ``z`` that was held at zero move up to ``upper``."""
+        self.work.program.upper[1 + len(self.work.program.b) + self.work.first[0] + index] = upper
 
-    _last = -1
+    def minimise(self, cost: np.ndarray, exact: bool | None = None) -> StaticOptimum:
+        """Minimise ``cost' z``; the next call starts from the minimum. ``exact=False``: over the rays that are there.
 
-    def without(self, part: slice) -> "StaticProgram":
-        """Return the program without these variables ``z``, starting from all rays that have been found."""
-        other = object.__new__(StaticProgram)
-        other.__dict__.update(self.__dict__)
-        gone = np.arange(self._caps, self._first_ray)[part]
-        A = np.delete(self._program.A, gone, axis=1)
-        other._program = LinearProgram(A, self._program.b, A.shape[1] + 64)
-        other._extra -= len(gone)
-        other._first_ray -= len(gone)
-        return other
-
-    def minimise(self, cost: np.ndarray) -> StaticOptimum:
-        """Minimise ``cost' z``, where a variable of `with_column` comes last."""
-        k = len(self._rows)
-        for _ in range(ROUNDS):
-            full = np.zeros(self._program.n)
-            full[self._caps : self._first_ray] = cost[: self._extra]
-            if self._last >= 0:
-                full[self._last] = cost[-1]
-            optimum = self._program.minimise(full)
-            if not self.exact or optimum.value == -np.inf:
-                break
-            value = self._rows.T @ optimum.y[:k]
-            V, C = self.forces.price(value, -optimum.y[k:], GAIN_TOLERANCE)
-            if not V.shape[1]:
-                break
-            self._program.append(np.vstack([self._rows @ V, C]))
-            self._V = np.hstack([self._V, V])
-        z = optimum.x[self._caps : self._first_ray]
-        if self._last >= 0:
-            z = np.append(z, optimum.x[self._last])
-        return StaticOptimum(optimum.value, self._V @ optimum.x[self._first_ray :], z)
+        Raises
+        ------
+        SolverFailed
+            When the program is infeasible, or the result violates its own constraints.
+        """
+        if not self.feasible:
+            raise SolverFailed("the program of static equilibrium has no feasible point")
+        work, first = self.work, self.work.first
+        program = work.program
+        self.cost[first[0] : first[1]] = cost
+        status = static_program.minimise(work, self.cost, self.exact if exact is None else exact)
+        n, y = program.count[0], np.empty(len(program.b))
+        x = np.zeros(n)
+        simplex.duals(program, y, 0.0)
+        if status == simplex.UNBOUNDED:
+            return StaticOptimum(-np.inf, np.zeros(self.forces.size), x[first[0] : first[1]], y)
+        simplex.solution(program, x)
+        residual = float(np.abs(program.A[:, :n] @ x - program.b).max())
+        if status == simplex.STALLED or not residual <= RESIDUAL_TOLERANCE * max(1.0, x.max()):
+            raise SolverFailed(
+                f"a program of static equilibrium with {len(program.b)} rows and {n} columns "
+                f"ended with a residual of {residual:.1e}"
+            )
+        f = np.zeros((self.forces.size // 3, 3))
+        np.add.at(f, work.owner[first[1] : n], x[first[1] :, None] * work.ray[first[1] : n])
+        z = x[first[0] : first[1]]
+        return StaticOptimum(float(cost @ z), f.ravel(), z, y)

@@ -14,16 +14,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mcplan.core import simplex
+from mcplan.core.support_polygon import support_polygon
+from mcplan.core.tree import GRAVITY
+from mcplan.errors import SolverFailed
 from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import clip
-from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.contact_forces import ContactForces, cross_matrix
 from mcplan.statics.static_program import StaticProgram
+from mcplan.statics.torque_rows import TorqueRows
 
 REACH = 5.0
 """m around the contacts: a region that extends farther (facing walls can squeeze without limit) is cut there."""
 
 SAME_POINT = 1e-7
 """m: points closer than this are one vertex."""
+
+MOST_VERTICES = 1000
 
 
 @dataclass(frozen=True)
@@ -99,80 +106,57 @@ def support_region(
         By default 1e-7, or 1e-3 when ``exact``.
     """
     if not contacts:
-        return _region([], True)
-    weight = mass * 9.81
+        return _region(np.zeros((0, 2)), True)
+    weight = mass * GRAVITY
     forces = ContactForces(contacts, faces, weight)
     reference = np.mean([contact.p for contact in contacts], axis=0)
-    rows = moments_about(forces.map, reference) / weight
-    # c = reference + u - REACH: (c - reference) x (0, 0, -1) = (-cy, cx, 0); u + slack = 2 REACH
-    columns = np.zeros((8, 4))
+    return _project(forces, reference, moments_about(forces.map, reference) / weight, exact, tolerance)
+
+
+def _project(
+    forces: ContactForces,
+    reference: np.ndarray,
+    rows: np.ndarray,
+    exact: bool,
+    tolerance: float | None,
+    limited: TorqueRows | None = None,
+) -> SupportRegion:
+    """Project the forces with ``rows f = weight at c`` (and within torque limits) onto ``c``."""
+    # c = reference + u - REACH: (c - reference) x (0, 0, -1) = (-cy, cx, 0)
+    torques = 0 if limited is None else len(limited.map)
+    columns = np.zeros((6 + torques, 2 + torques))
     columns[3, 1], columns[4, 0] = -1.0, 1.0
-    columns[6:, :2] = columns[6:, 2:] = np.eye(2) / (2.0 * REACH)
-    rhs = np.array([0.0, 0.0, 1.0, -REACH, REACH, 0.0, 1.0, 1.0])
-    program = StaticProgram(forces, np.vstack([rows, np.zeros((2, forces.size))]), columns, rhs, exact)
-    if exact and not program.feasible:  # not with the first rays; those that the true cones add may do
-        program = _with_rays_of_cones(forces, rows, columns, rhs)
+    rhs = np.array([0.0, 0.0, 1.0, -REACH, REACH, 0.0])
+    upper, slack = np.full(2 + torques, 2.0 * REACH), np.full(6 + torques, -1)
+    if limited is not None:
+        rows, rhs = np.vstack([rows, limited.map]), np.concatenate([rhs, limited.rhs])
+        columns[6:, 2:] = np.eye(torques)
+        upper[2:], slack[6:] = 2.0 * limited.share, np.arange(2, 2 + torques)
+    program = StaticProgram(forces, rows, columns, rhs, exact, upper, slack)
     if not program.feasible:
-        return _region([], True)
-
-    def farthest(a: np.ndarray) -> np.ndarray:
-        z = program.minimise(np.array([-a[0], -a[1], 0.0, 0.0])).z
-        return reference[:2] + z[:2] - REACH
-
+        return _region(np.zeros((0, 2)), True)
     tolerance = (1e-3 if exact else SAME_POINT) if tolerance is None else tolerance
-    first = np.array([[1.0, 0.0], [-0.5, np.sqrt(0.75)], [-0.5, -np.sqrt(0.75)]])
-    polygon = _distinct([farthest(a) for a in first])
-    settled: set[tuple[float, ...]] = set()
-    while len(polygon) > 1:
-        for i, p in enumerate(polygon):
-            n = polygon[(i + 1) % len(polygon)]
-            key = (*p, *n)
-            if key in settled:
-                continue
-            a = np.array([n[1] - p[1], p[0] - n[0]]) / np.linalg.norm(n - p)
-            point = farthest(a)
-            settled.add(key)
-            if a @ (point - p) > tolerance:
-                polygon.insert(i + 1, point)
-                break
-        else:
-            break
-        polygon = _distinct(polygon)
-    bounded = all(np.abs(p - reference[:2]).max() < REACH - 1e-6 for p in polygon)
-    return _region(polygon, bounded)
-
-
-def _with_rays_of_cones(forces: ContactForces, rows: np.ndarray, columns: np.ndarray, rhs: np.ndarray) -> StaticProgram:
-    """Return the program with the rays by which the six missing forces and moments, taken as variables, vanish."""
-    missing = np.zeros((len(rhs), 12))
-    missing[:6] = np.hstack([np.eye(6), -np.eye(6)])
-    all_rows = np.vstack([rows, np.zeros((2, forces.size))])
-    elastic = StaticProgram(forces, all_rows, np.hstack([columns, missing]), rhs, exact=True)
-    elastic.minimise(np.append(np.zeros(columns.shape[1]), np.ones(12)))
-    return elastic.without(slice(columns.shape[1], columns.shape[1] + 12))
+    vertices, settled = np.empty((MOST_VERTICES, 2)), np.empty(MOST_VERTICES, np.int64)
+    count, status = support_polygon(
+        program.work, exact, tolerance, SAME_POINT, program.cost, np.empty(len(program.cost)), vertices, settled
+    )
+    if status != simplex.OPTIMAL:
+        raise SolverFailed(f"the support region of {len(forces.blocks)} contacts was not found: status {status}")
+    u = vertices[:count] - REACH
+    return _region(u + reference[:2], bool(np.abs(u).max() < REACH - 1e-6))
 
 
 def moments_about(map_: np.ndarray, point: np.ndarray) -> np.ndarray:
     """Return a wrench map (6, k) about the world's origin as one about ``point``."""
     moved = map_.copy()
-    moved[3:] -= np.cross(point, map_[:3], axisb=0, axisc=0)
+    moved[3:] -= cross_matrix(point) @ map_[:3]
     return moved
 
 
-def _distinct(points: list[np.ndarray]) -> list[np.ndarray]:
-    """Drop points that repeat their neighbour within the tolerance."""
-    kept: list[np.ndarray] = []
-    for point in points:
-        if all(np.linalg.norm(point - other) > SAME_POINT for other in kept):
-            kept.append(point)
-    return kept
-
-
-def _region(polygon: list[np.ndarray], bounded: bool) -> SupportRegion:
-    """Build the half-planes of a polygon, dropping vertices that lie on the line of their neighbours."""
-    if not polygon:
+def _region(p: np.ndarray, bounded: bool) -> SupportRegion:
+    """Build the half-planes of a polygon (k, 2), dropping vertices that lie on the line of their neighbours."""
+    if not len(p):
         return SupportRegion(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), bounded)
-    p = np.array(polygon)
     if len(p) > 2:
         before, after = p - np.roll(p, 1, axis=0), np.roll(p, -1, axis=0) - p
         turn = before[:, 0] * after[:, 1] - before[:, 1] * after[:, 0]

@@ -66,3 +66,38 @@ def random_contacts(rng, count):
                 surface_contact(f"c{i}", p, normal, rng.uniform(0.02, 0.1, 2), yaw, rng.uniform(0.2, 0.9), limit, kind)
             )
     return contacts
+
+
+def any_contact(rng, i):
+    """A contact of any kind in any orientation: polygon, edge, point, grasp, sole on a bar; friction from 0 to 1.
+
+    One in three is placed on a grid in place and orientation, where programs are degenerate.
+    """
+    kind = rng.choice(["polygon", "polygon", "edge", "point", "grasp", "bar"])
+    aligned = rng.random() < 1.0 / 3.0
+    p = rng.uniform([-0.5, -0.5, 0.0], [0.5, 0.5, 1.2])
+    axes = Rotation.random(random_state=rng).as_matrix()
+    friction = rng.choice([0.0, 1.0, rng.uniform()], p=[0.1, 0.1, 0.8])
+    if aligned:
+        p = np.round(4.0 * p) / 4.0
+        axes = Rotation.create_group("O").as_matrix()[rng.integers(24)]
+        friction = np.round(friction, 1)
+    if axes[2, 2] < 0.0 and rng.random() < 0.5:  # more of them face up than down
+        axes = axes @ np.diag([1.0, -1.0, -1.0])
+    limit = rng.choice([np.inf, rng.uniform(50.0, 800.0)])
+    half = np.round(rng.uniform(0.02, 0.12, 2), 2)
+    points = {
+        "polygon": np.column_stack([SQUARE * half, np.zeros(4)]),
+        "edge": np.array([[0.0, half[1], 0.0], [0.0, -half[1], 0.0]]),
+        "point": np.zeros((1, 3)),
+        "grasp": np.zeros((1, 3)),
+        "bar": np.array([[0.03, half[1], 0.015], [0.03, -half[1], 0.015]]),  # the line lies off the patch's plane
+    }[kind]
+    R = axes if kind == "grasp" else axes @ np.diag([1.0, -1.0, -1.0])
+    if kind == "grasp":
+        moment, free = rng.choice([np.inf, rng.uniform(2.0, 30.0)]), rng.random() < 0.3
+        options = {"hinge": "y"} if free else {}
+        return make(f"grasp{i}", "grasp", R, p, points, axes, 0.0, rng.uniform(50.0, 500.0), moment, **options)
+    options = {"slide": ["x"]} if rng.random() < 0.05 else {}
+    name = "point" if kind == "point" else "surface"
+    return make(f"{kind}{i}", name, R, p, points, axes, float(friction), float(limit), **options)

@@ -129,4 +129,3 @@ def test_exact_cones_reach_farther_than_pyramids_and_fine_pyramids_come_close():
         assert areas[0] <= areas[1] + 1e-4
         assert areas[1] <= exact + 2e-3
         assert exact == pytest.approx(areas[1], rel=0.02, abs=3e-3)
-

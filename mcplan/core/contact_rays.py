@@ -1,0 +1,99 @@
+"""The rays of contact forces: unknowns in triples, each within a friction cone or a ball.
+
+    cone    |(f1, f2)| <= mu f3         rays (mu cos b, mu sin b, 1),    inscribed pyramid: b = (2 k + 1) pi / faces
+    ball    |f| <= radius               rays radius d,                   inscribed polytope: d of a list
+
+Each triple belongs to a place and has axes of its own; it exerts a force there, or a moment. Some triples share a cap,
+``sum of share x <= 1`` over the multiples ``x`` of their rays.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mcplan.core.jit import jit
+
+CONE, BALL = 0, 1
+
+
+class Triples(NamedTuple):
+    """The unknowns of contact forces, three by three.
+
+    Parameters
+    ----------
+    kind : (k,): CONE or BALL.
+    bound : (k,): friction coefficient or radius.
+    length : (k,): of a cone's ray along the normal (N); 1 for a ball.
+    cap, share : (k,): the cap's row or -1, and how much of it one unit of a ray takes.
+    """
+
+    kind: np.ndarray
+    bound: np.ndarray
+    length: np.ndarray
+    cap: np.ndarray
+    share: np.ndarray
+
+
+@jit
+def wrench_map(place, axes, is_moment, out):
+    """Write the wrench about the world's origin, force then moment, per unit of each unknown.
+
+    Parameters
+    ----------
+    place, axes : (k, 3), (k, 3, 3): where the triple acts, and its axes as columns.
+    is_moment : (k,).
+    out : (6, 3 k): written.
+    """
+    for k in range(len(place)):
+        x, y, z = place[k]
+        for i in range(3):
+            a, b, c = axes[k, 0, i], axes[k, 1, i], axes[k, 2, i]
+            column = out[:, 3 * k + i]
+            if is_moment[k]:
+                column[0], column[1], column[2], column[3], column[4], column[5] = 0.0, 0.0, 0.0, a, b, c
+            else:
+                column[0], column[1], column[2] = a, b, c
+                column[3], column[4], column[5] = y * c - z * b, z * a - x * c, x * b - y * a
+
+
+@jit
+def inner_rays(triples, faces, directions, owner, ray):
+    """Write the rays of the inscribed polytopes; return how many there are.
+
+    Parameters
+    ----------
+    faces : of each pyramid. A cone without friction has one ray.
+    directions : (j, 3): vertices of the polytope in the unit ball.
+    owner, ray : (n,), (n, 3): written; the triple of each ray, and the ray.
+    """
+    count = 0
+    for k in range(len(triples.kind)):
+        if triples.kind[k] == BALL:
+            for d in directions:
+                owner[count] = k
+                for i in range(3):
+                    ray[count, i] = triples.bound[k] * d[i]
+                count += 1
+            continue
+        for face in range(faces if triples.bound[k] > 0.0 else 1):
+            angle = (2.0 * face + 1.0) * np.pi / faces
+            owner[count] = k
+            ray[count, 0] = triples.length[k] * triples.bound[k] * np.cos(angle)
+            ray[count, 1] = triples.length[k] * triples.bound[k] * np.sin(angle)
+            ray[count, 2] = triples.length[k]
+            count += 1
+    return count
+
+
+@jit
+def best_ray(triples, k, worth, ray):
+    """Write the ray of the exact cone or ball of triple ``k`` that is worth most, ``worth`` (3,) per unknown."""
+    if triples.kind[k] == BALL:
+        size = np.sqrt(worth[0] ** 2 + worth[1] ** 2 + worth[2] ** 2)
+        for i in range(3):
+            ray[i] = triples.bound[k] * worth[i] / size if size > 0.0 else 0.0
+        return
+    size = np.sqrt(worth[0] ** 2 + worth[1] ** 2)
+    for i in range(2):
+        ray[i] = triples.length[k] * triples.bound[k] * worth[i] / size if size > 0.0 else 0.0
+    ray[2] = triples.length[k]

@@ -76,8 +76,8 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("run", metavar="RUN|PLAN", help="directory of a run, its run.npz, or a plan file")
     sub.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
-    sub = command("replay", "write or serve the replay of a run")
-    sub.add_argument("run", metavar="RUN", help="directory of a run, or its run.npz")
+    sub = command("replay", "write or serve the replay of a run, of a plan with its search tree, or of a tree alone")
+    sub.add_argument("run", metavar="RUN|PLAN|TREE", help="directory of a run, its run.npz, a plan, or NAME.tree.json")
     sub.add_argument("--html", metavar="FILE", help="write one offline HTML file and stop")
     sub.add_argument("--force", action="store_true", help="write over FILE")
     sub.add_argument("--open", action="store_true", help="open the browser")

@@ -65,12 +65,10 @@ def verify(arguments: Namespace) -> int:
 def replay(arguments: Namespace) -> int:
     """Write the replay as a file, or serve it on loopback until interrupted."""
     from mcplan.run_directory import check_writable, write_text
-    from mcplan.sim.run_file import load_run
-    from mcplan.view.replay import replay_page
 
     if arguments.html:
         check_writable(Path(arguments.html), arguments.force)
-    page = replay_page(load_run(arguments.run))
+    page = _replay_page(arguments.run)
     if arguments.html:
         write_text(Path(arguments.html), page)
         print(f"replay: {arguments.html}")
@@ -151,6 +149,22 @@ def bench(arguments: Namespace) -> int:
     for failure in report.failures:
         print(failure, file=sys.stderr)
     return 1 if report.failures else 0
+
+
+def _replay_page(name: str) -> str:
+    """Return the page of a run, of a plan with its search tree if that lies beside it, or of a search tree."""
+    from mcplan.planning import read_plan
+    from mcplan.planning.tree_file import is_tree_file, read_tree, tree_path
+    from mcplan.sim.run_file import load_run
+    from mcplan.view.plan_replay import plan_page, tree_page
+    from mcplan.view.replay import replay_page
+
+    if is_tree_file(name):
+        return tree_page(*read_tree(name))
+    if Path(name).suffix.lower() in (".yaml", ".yml"):
+        beside = tree_path(name)
+        return plan_page(read_plan(name), read_tree(beside)[1] if beside.is_file() else None)
+    return replay_page(load_run(name))
 
 
 def _overrides(arguments: Namespace) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Force arrows: where a force acts, which way it points, and how large it is."""
+"""Force arrows and friction cones: where a force acts, which way it points, how large it is and could be."""
 
 import numpy as np
 from meshcat import geometry as mg
@@ -13,9 +13,17 @@ NEWTON = 0.6 / 600.0
 SMALLEST_FORCE = 1.0
 """Arrows below this are not drawn, N."""
 
+CONE = 0.25
+"""Largest height of a friction cone, m: higher ones hide the robot."""
+
 
 def draw_force(drawing: Drawing, path: str, place: np.ndarray, force: np.ndarray) -> None:
-    """Draw an arrow that starts where the force acts: a shaft with animated length, and a head at its end."""
+    """Draw an arrow that starts where the force acts: a shaft with animated length, and a head at its end.
+
+    Parameters
+    ----------
+    place, force : (frames, 3) m, N.
+    """
     size = np.linalg.norm(force, axis=1)
     shown = size > SMALLEST_FORCE
     if not np.any(shown):
@@ -33,3 +41,31 @@ def draw_force(drawing: Drawing, path: str, place: np.ndarray, force: np.ndarray
         f"{path}/shaft", position=place, quat_wxyz=quat, visible=shown, scale=np.column_stack([ones, ones, length])
     )
     drawing.animate(f"{path}/head", position=tip, quat_wxyz=quat, visible=shown)
+
+
+def draw_cone(
+    drawing: Drawing, path: str, place: np.ndarray, force: np.ndarray, normal: np.ndarray, friction: np.ndarray
+) -> None:
+    """Draw the friction cone as high as the normal force, up to `CONE`; the arrow leaves it sideways where it slips.
+
+    Parameters
+    ----------
+    place, force : (frames, 3) m, N.
+    normal : (frames, 3) unit vectors; zero where there is no cone.
+    friction : (frames,) coefficient.
+    """
+    height = NEWTON * np.einsum("ij,ij->i", force, normal)
+    shown = (height > NEWTON * SMALLEST_FORCE) & np.isfinite(friction)
+    if not np.any(shown):
+        return
+    node = drawing.root[path]["solid"]
+    node.set_object(shapes.mesh(*shapes.cone()), shapes.material(palette.CONE, flat=True))
+    height = np.where(shown, np.minimum(height, CONE), 1e-3)
+    width = np.where(shown, height * np.nan_to_num(friction), 1e-3)
+    drawing.animate(
+        path,
+        position=place,
+        quat_wxyz=shapes.rotation_from_z(np.where(shown[:, None], normal, [0.0, 0.0, 1.0])),
+        scale=np.column_stack([width, width, height]),
+        visible=shown,
+    )

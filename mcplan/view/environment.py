@@ -37,7 +37,16 @@ def draw_environment(drawing: Drawing, environment: Environment) -> None:
     for obstacle in environment.obstacles:
         shapes.draw(root["obstacles"][obstacle.name], obstacle.shape, palette.OBSTACLE, pose(obstacle.R, obstacle.p))
     for thing in environment.objects:
-        shapes.draw(root["objects"][thing.name], thing.shape, palette.OBJECT, pose(thing.R, thing.p))
+        node = root["objects"][thing.name]
+        node.set_transform(pose(thing.R, thing.p))
+        shapes.draw(node["shape"], thing.shape, palette.OBJECT)
+
+
+def animate_objects(drawing: Drawing, environment: Environment, poses: np.ndarray) -> None:
+    """Move the objects through their poses (frames, objects, 7): position, quaternion w x y z."""
+    for column, thing in enumerate(environment.objects):
+        path = f"environment/objects/{thing.name}"
+        drawing.animate(path, position=poses[:, column, :3], quat_wxyz=shapes.continuous(poses[:, column, 3:]))
 
 
 def set_stage(drawing: Drawing, path: np.ndarray, environment: Environment) -> None:
@@ -54,13 +63,18 @@ def set_stage(drawing: Drawing, path: np.ndarray, environment: Environment) -> N
     ends = path[[0, len(path) // 2, -1]]
     around = np.array([[x, y, z] for x in (0.0, 0.3) for y in (-0.25, 0.25) for z in (-0.75, -0.4, 0.0, 0.4)])
     targets = (ends[:, None, :] + around).reshape(-1, 3)
-    eyes = [centre + distance * np.array([*(0.954 * direction), 0.30]) for direction in _azimuths()]
+    eyes = [centre + distance * direction for direction in _directions()]
     drawing.camera = (centre, min(eyes, key=lambda eye: _hidden(eye, targets, environment)))
 
 
-def _azimuths() -> list[np.ndarray]:
-    """Horizontal directions to look from: the front left first, then those beside it, the back last."""
-    return [np.array([np.cos(a), np.sin(a)]) for a in np.radians([41, -41, 65, -65, 90, -90, 115, -115, 140, -140])]
+def _directions() -> list[np.ndarray]:
+    """Return unit vectors to look from: the front left first, then the back last; then all from higher up."""
+    azimuths = np.radians([41, -41, 65, -65, 90, -90, 115, -115, 140, -140, 15, -15, 165, -165])
+    return [
+        np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
+        for e in np.radians([17.5, 45.0])
+        for a in azimuths
+    ]
 
 
 def _hidden(eye: np.ndarray, targets: np.ndarray, environment: Environment) -> int:

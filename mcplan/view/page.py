@@ -1,11 +1,13 @@
-"""One offline HTML page around a drawing: meshcat's viewer, the scene, and a time line with the phases."""
+"""One offline HTML page around a drawing: meshcat's viewer, the scene, a time line, and panels beside it."""
 
 import base64
 import html
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import meshcat
 
@@ -13,32 +15,57 @@ from mcplan.view.drawing import Drawing
 from mcplan.view.phase_bands import band_colours
 
 
-def page(drawing: Drawing, title: str, bands: Sequence[tuple[float, float, str]], duration: float) -> str:
-    """Return the page as text.
+@dataclass(frozen=True)
+class Page:
+    """A page to write or serve.
 
-    Parameters
+    Attributes
     ----------
+    title : heading.
     drawing : the scene with its animation.
-    title : heading of the page.
-    bands : phases as (begin, end, name), s.
-    duration : length of the motion, s.
+    bands : items of the time line: ``begin``, ``end``, ``name``, ``colour``, and ``facts`` where there is more to say.
+    duration : length of the motion on the time line, in its unit; 0 where there is none.
+    stances : whether the time line counts stances, with one band around each whole number, instead of seconds.
+    tree : the panel of the search tree (`view.tree_panel`), or None.
     """
-    viewer_js = (Path(meshcat.__file__).parent / "viewer" / "dist" / "main.min.js").read_text(encoding="utf-8")
+
+    title: str
+    drawing: Drawing
+    bands: Sequence[dict[str, Any]]
+    duration: float
+    stances: bool = False
+    tree: dict[str, Any] | None = field(default=None, repr=False)
+
+    def text(self) -> str:
+        """Return the page as text."""
+        viewer_js = (Path(meshcat.__file__).parent / "viewer" / "dist" / "main.min.js").read_text(encoding="utf-8")
+        data = {
+            "title": self.title,
+            "duration": self.duration,
+            "stances": self.stances,
+            "bands": list(self.bands),
+            "camera": [point.tolist() for point in self.drawing.camera],
+            "tree": self.tree,
+            "commands": [base64.b64encode(command).decode("ascii") for command in self.drawing.commands()],
+        }
+        # no text of the user's may end the script element, or open another
+        parts = {
+            "TITLE": html.escape(self.title),
+            "VIEWER": viewer_js.replace("</script", "<\\/script"),
+            "DATA": json.dumps(data).replace("<", "\\u003c"),
+            "STYLE": _part("page.css"),
+            "PLAYER": _part("player.js"),
+            "TREE": _part("tree.js") if self.tree is not None else "",
+        }
+        pieces = _part("page.html").split("{{")
+        return pieces[0] + "".join(parts[name] + rest for name, rest in (piece.split("}}", 1) for piece in pieces[1:]))
+
+
+def band_items(bands: Sequence[tuple[float, float, str]]) -> list[dict[str, Any]]:
+    """Return (begin, end, name) of phases as bands of a page, coloured by the first word of the name."""
     colours = band_colours([name for _, _, name in bands])
-    data = {
-        "title": title,
-        "duration": duration,
-        "bands": [{"begin": b, "end": e, "name": name, "colour": colours[name]} for b, e, name in bands],
-        "camera": [point.tolist() for point in drawing.camera],
-        "commands": [base64.b64encode(command).decode("ascii") for command in drawing.commands()],
-    }
-    template = resources.files("mcplan.view").joinpath("page.html").read_text(encoding="utf-8")
-    # no text of the user's may end the script element, or open another
-    filled = {
-        "TITLE": html.escape(title),
-        "VIEWER": viewer_js.replace("</script", "<\\/script"),
-        "DATA": json.dumps(data).replace("<", "\\u003c"),
-    }
-    before, rest = template.split("/*VIEWER*/")
-    middle, after = rest.split("/*DATA*/")
-    return before.replace("TITLE", filled["TITLE"]) + filled["VIEWER"] + middle + filled["DATA"] + after
+    return [{"begin": b, "end": e, "name": name, "colour": colours[name]} for b, e, name in bands]
+
+
+def _part(name: str) -> str:
+    return resources.files("mcplan.view").joinpath(name).read_text(encoding="utf-8")

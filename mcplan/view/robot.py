@@ -8,6 +8,9 @@ from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import pose
 
+RIM = 0.008
+"""m: how far the plate of a patch stands out around it, where the link hides the patch itself."""
+
 
 def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
     """Draw the links with their visual geometry (collision geometry where a link has no other)."""
@@ -21,16 +24,17 @@ def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
                 pose(geometry.R, geometry.p),
             )
     for patch in robot.patches.values():
-        node = drawing.root[path][patch.link][f"patch {patch.name}"]
-        node.set_object(patch_mesh(patch.polygon), shapes.material(palette.CONTACT, flat=True))
-        node.set_transform(pose(patch.R, patch.p))
-        node.set_property("visible", False)
+        for kind, colour in (("patch", palette.CONTACT), ("moved", palette.MOVED)):
+            node = drawing.root[path][patch.link][f"{kind} {patch.name}"]
+            node.set_object(patch_mesh(patch.polygon), shapes.material(colour, flat=True))
+            node.set_transform(pose(patch.R, patch.p))
+            node.set_property("visible", False)
 
 
 def patch_mesh(polygon: np.ndarray):
-    """Return a thin plate of the patch's shape; a line or a point becomes a strip of 8 mm."""
+    """Return a thin plate that shows around the patch; a line or a point becomes a strip."""
     polygon = np.asarray(polygon, dtype=float)
-    half = 0.004
+    half = RIM
     if len(polygon) < 3:
         begin, end = polygon[0], polygon[-1]
         along = (end - begin) / (np.linalg.norm(end - begin) or 1.0)
@@ -38,6 +42,9 @@ def patch_mesh(polygon: np.ndarray):
         across = half * np.array([-along[1], along[0]])
         begin, end = begin - half * along, end + half * along
         polygon = np.array([begin - across, end - across, end + across, begin + across])
+    else:
+        outward = polygon - polygon.mean(axis=0)
+        polygon = polygon + np.sqrt(2) * RIM * outward / np.linalg.norm(outward, axis=1, keepdims=True)
     return shapes.mesh(*shapes.prism(polygon, 0.002, -0.002))
 
 
@@ -50,12 +57,5 @@ def animate_robot(drawing: Drawing, robot: Robot, q: np.ndarray, path: str = "ro
     ]
     for link in drawn:
         X = np.array([robot.frame_pose(row, link) for row in q])
-        xyzw = Rotation.from_matrix(X[:, :3, :3]).as_quat()
-        xyzw = _continuous(xyzw)
-        drawing.animate(f"{path}/{link}", position=X[:, :3, 3], quat_wxyz=xyzw[:, [3, 0, 1, 2]])
-
-
-def _continuous(quat: np.ndarray) -> np.ndarray:
-    """Choose between q and -q so that neighbours are close: the viewer interpolates between them."""
-    flips = np.where(np.einsum("ij,ij->i", quat[1:], quat[:-1]) < 0, -1.0, 1.0)
-    return quat * np.concatenate([[1.0], np.cumprod(flips)])[:, None]
+        quat = shapes.continuous(Rotation.from_matrix(X[:, :3, :3]).as_quat(scalar_first=True))
+        drawing.animate(f"{path}/{link}", position=X[:, :3, 3], quat_wxyz=quat)

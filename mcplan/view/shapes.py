@@ -77,6 +77,38 @@ def capsule(radius: float, length: float, around: int = 16, along: int = 6):
     return vertices, np.array(faces)
 
 
+def cone(around: int = 32):
+    """Return vertices and faces of a cone with its apex at the origin and a base of radius 1 at z = 1, seen both ways.
+
+    Both windings of every face, as one looks through it from any side.
+    """
+    angle = np.arange(around) * 2 * np.pi / around
+    rim = np.column_stack([np.cos(angle), np.sin(angle), np.ones(around)])
+    faces = np.array([[0, 1 + i, 1 + (i + 1) % around] for i in range(around)])
+    return np.vstack([np.zeros(3), rim]), np.vstack([faces, faces[:, ::-1]])
+
+
+def tube(points: np.ndarray, radius: float, around: int = 6):
+    """Return vertices and faces of a tube along a line of points (k, 3); WebGL draws lines one pixel wide."""
+    points = np.asarray(points, dtype=float)
+    along = np.gradient(points, axis=0)
+    side = np.cross(along, [0.0, 0.0, 1.0])
+    flat = np.linalg.norm(side, axis=1) < 1e-9 * np.maximum(np.linalg.norm(along, axis=1), 1e-12)
+    side[flat] = [1.0, 0.0, 0.0]
+    side /= np.linalg.norm(side, axis=1, keepdims=True)
+    up = np.cross(side, along)
+    up /= np.maximum(np.linalg.norm(up, axis=1, keepdims=True), 1e-12)
+    angle = np.arange(around) * 2 * np.pi / around
+    ring = np.cos(angle)[:, None, None] * side + np.sin(angle)[:, None, None] * up  # (around, k, 3)
+    vertices = (points + radius * ring).transpose(1, 0, 2).reshape(-1, 3)
+    faces = []
+    for i in range(len(points) - 1):
+        for j in range(around):
+            a, b = i * around + j, i * around + (j + 1) % around
+            faces += [[a, b, b + around], [a, b + around, a + around]]
+    return vertices, np.array(faces)
+
+
 def rotation_from_z(direction: np.ndarray) -> np.ndarray:
     """Return unit quaternions (n, 4), w first, of the shortest rotations that take z to each of ``direction`` (n, 3).
 
@@ -86,3 +118,9 @@ def rotation_from_z(direction: np.ndarray) -> np.ndarray:
     quat = np.column_stack([1 + unit[:, 2], -unit[:, 1], unit[:, 0], np.zeros(len(unit))])
     norm = np.linalg.norm(quat, axis=1, keepdims=True)
     return np.where(norm > 1e-9, quat / np.maximum(norm, 1e-12), [0.0, 1.0, 0.0, 0.0])
+
+
+def continuous(quat: np.ndarray) -> np.ndarray:
+    """Choose between q and -q so that neighbours are close: the viewer interpolates between them."""
+    flips = np.where(np.einsum("ij,ij->i", quat[1:], quat[:-1]) < 0, -1.0, 1.0)
+    return quat * np.concatenate([[1.0], np.cumprod(flips)])[:, None]

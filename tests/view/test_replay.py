@@ -14,7 +14,7 @@ from mcplan.sim.run_file import load_run
 from mcplan.sim.simulate import simulate
 from mcplan.view.arrow import NEWTON
 from mcplan.view.drawing import Drawing
-from mcplan.view.page import page
+from mcplan.view.page import Page, band_items
 from mcplan.view.phase_bands import phase_bands
 from mcplan.view.plots import FIGURES, save_plots
 from mcplan.view.replay import replay, replay_page
@@ -76,7 +76,7 @@ def test_bands_cover_the_run_without_gaps(run):
 
 
 def test_a_title_cannot_break_out_of_the_page():
-    text = page(Drawing(), "</script><script>alert(1)</script>", [(0.0, 1.0, "</script><b>")], 1.0)
+    text = Page("</script><script>alert(1)</script>", Drawing(), band_items([(0.0, 1.0, "</script><b>")]), 1.0).text()
     assert "<script>alert(1)" not in text
     assert "<b>" not in text
 

@@ -1,0 +1,117 @@
+"""What a replay shows, frame by frame, whether it comes from a run, a plan or a search tree; and its drawing."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from meshcat import geometry as mg
+
+from mcplan.model.robot import Robot
+from mcplan.scene import Contact, Environment
+from mcplan.view import palette, shapes
+from mcplan.view.arrow import draw_cone, draw_force
+from mcplan.view.drawing import Drawing
+from mcplan.view.environment import animate_objects, draw_environment, pose, set_stage
+from mcplan.view.robot import animate_robot, draw_robot
+from mcplan.view.support import draw_support
+
+
+@dataclass(frozen=True)
+class PatchForce:
+    """The force on one patch over the frames.
+
+    Attributes
+    ----------
+    place : (frames, 3) where it acts, m.
+    force : (frames, 3) N.
+    normal : (frames, 3) outward normal of the support; zero where there is no friction cone (free, or a grasp).
+    friction : (frames,) coefficient.
+    """
+
+    place: np.ndarray
+    force: np.ndarray
+    normal: np.ndarray
+    friction: np.ndarray
+
+
+@dataclass(frozen=True)
+class Film:
+    """A motion as it will be drawn.
+
+    Attributes
+    ----------
+    robot, environment : who and where.
+    times : (frames,) s, or the number of the stance.
+    q : (frames, nq) configurations.
+    com : (frames, 3) centre of mass, m.
+    ground : (frames,) height at which the centre of mass is projected, m.
+    touching : {patch: (frames,) booleans} whether it is in contact.
+    moved : the same, whether it is the contact that changes there.
+    carrying : per frame the contacts that carry load: they make the support region.
+    forces : by patch.
+    trails : (points, 3) ways of patches through the air.
+    object_q : (frames, objects, 7) poses of the objects, or None where they stay.
+    """
+
+    robot: Robot
+    environment: Environment
+    times: np.ndarray
+    q: np.ndarray
+    com: np.ndarray
+    ground: np.ndarray
+    touching: dict[str, np.ndarray]
+    carrying: Sequence[tuple[Contact, ...]]
+    moved: dict[str, np.ndarray] = field(default_factory=dict)
+    forces: dict[str, PatchForce] = field(default_factory=dict)
+    trails: Sequence[np.ndarray] = ()
+    object_q: np.ndarray | None = None
+
+    def draw(self) -> Drawing:
+        """Return the drawing."""
+        drawing = Drawing(self.times)
+        set_stage(drawing, self.com, self.environment)
+        draw_environment(drawing, self.environment)
+        if self.object_q is not None:
+            animate_objects(drawing, self.environment, self.object_q)
+        draw_robot(drawing, self.robot)
+        animate_robot(drawing, self.robot, self.q)
+        for patch, touching in self.touching.items():
+            node = f"robot/{self.robot.patches[patch].link}"
+            moved = self.moved.get(patch, np.zeros(len(self.times), dtype=bool))
+            drawing.animate(f"{node}/patch {patch}", visible=touching & ~moved)
+            drawing.animate(f"{node}/moved {patch}", visible=moved)
+        for patch, acting in self.forces.items():
+            draw_force(drawing, f"forces/{patch}", acting.place, acting.force)
+            draw_cone(drawing, f"cones/{patch}", acting.place, acting.force, acting.normal, acting.friction)
+        for number, trail in enumerate(self.trails):
+            drawing.root[f"trails/{number}"].set_object(
+                shapes.mesh(*shapes.tube(trail, 0.004)), shapes.material(palette.TRAIL, flat=True)
+            )
+        _draw_com(drawing, self.com, self.ground)
+        draw_support(drawing, self.carrying, self.ground, self.robot.mass)
+        return drawing
+
+
+def lowest(points: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the height of the lowest of each frame's contact points (k, 3), kept where there is none."""
+    height, last = np.zeros(len(points)), 0.0
+    for row, found in enumerate(points):
+        last = float(found[:, 2].min()) if len(found) else last
+        height[row] = last
+    return height
+
+
+def _draw_com(drawing: Drawing, com: np.ndarray, ground: np.ndarray) -> None:
+    colour = shapes.material(palette.COM, flat=True, on_top=True)
+    drawing.root["com/ball"].set_object(mg.Sphere(0.025), colour)
+    for name, solid, transform in (
+        ("disc", mg.Cylinder(0.004, 0.022), shapes.CYLINDER_TO_Z),
+        ("line", mg.Cylinder(1.0, 0.003), pose(np.eye(3), [0, 0, 0.5]) @ shapes.CYLINDER_TO_Z),
+    ):
+        drawing.root["com"][name]["solid"].set_object(solid, shapes.material(palette.COM, flat=True, on_top=True))
+        drawing.root["com"][name]["solid"].set_transform(transform)
+    below = np.column_stack([com[:, :2], ground + 0.006])
+    ones = np.ones(len(com))
+    drawing.animate("com/ball", position=com)
+    drawing.animate("com/disc", position=below)
+    drawing.animate("com/line", position=below, scale=np.column_stack([ones, ones, com[:, 2] - below[:, 2]]))

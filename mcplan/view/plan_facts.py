@@ -1,0 +1,61 @@
+"""What the panel of a plan's replay says about a stance: its contacts with their loads, and its margins."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mcplan.planning import Plan, PlannedStance
+from mcplan.scene import Contact
+from mcplan.view.passage import in_place
+from mcplan.view.phase_bands import band_colours
+from mcplan.view.plan_film import loaded
+
+MARGINS = {
+    "equilibrium": ("push it resists", "{:.1f} N"),
+    "equilibrium_torque": ("... within torque limits", "{:.1f} N"),
+    "friction": ("friction to spare", "{:.1f} N"),
+    "friction_ratio": ("friction used", "{:.0%}"),
+    "torque": ("torque used", "{:.0%}"),
+    "position": ("to a joint limit", "{:.3f} rad"),
+    "clearance": ("clearance", "{:.1f} mm"),
+}
+"""Name of a margin, its label, and how its value is written; clearance in mm."""
+
+
+def stance_bands(plan: Plan) -> list[dict[str, Any]]:
+    """Return the bands of a plan's time line: one around each stance, coloured by what changes."""
+    names = [_name(stance) for stance in plan.stances]
+    colours = band_colours(names)
+    last = len(names) - 1
+    return [
+        {
+            "begin": max(0.0, k - 0.5),
+            "end": min(float(last), k + 0.5),
+            "name": name,
+            "colour": colours[name],
+            "facts": _facts(k, stance, in_place(plan.stances[k - 1] if k else None, stance)),
+        }
+        for k, (name, stance) in enumerate(zip(names, plan.stances, strict=True))
+    ]
+
+
+def _name(stance: PlannedStance) -> str:
+    return stance.change if stance.moved is None else f"{stance.change} {stance.moved}"
+
+
+def _facts(k: int, stance: PlannedStance, touching: Sequence[Contact]) -> dict[str, Any]:
+    contacts = []
+    for contact in touching:
+        load = "no load"
+        if loaded(stance, contact.patch):
+            load = f"{np.linalg.norm(stance.wrenches[contact.patch][:3]):.0f} N"
+        moved = "moved" if contact.patch == stance.moved else ""
+        contacts.append([f"{contact.patch} on {contact.support}", load, moved])
+    values = []
+    for name, (label, form) in MARGINS.items():
+        if name in stance.margins:
+            value = stance.margins[name]
+            scale = 1e3 if name == "clearance" else 1.0
+            values.append([label, "no bound" if value is None else form.format(scale * value), ""])
+    return {"title": f"stance {k}: {_name(stance)}", "contacts": contacts, "values": values}

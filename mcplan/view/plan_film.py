@@ -1,0 +1,173 @@
+"""From a plan and a search tree to frames: the stances with the postures between them, then the nodes one by one."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mcplan.errors import InputError
+from mcplan.planning import Plan, PlannedStance
+from mcplan.planning.search_tree import SearchTree
+from mcplan.scene import Contact, Scenario
+from mcplan.scene.place import make_contact
+from mcplan.view.film import Film, PatchForce, lowest
+from mcplan.view.passage import in_place, passage
+
+BETWEEN = 9
+"""Postures between two stances."""
+
+GAP = 10.0
+"""Of time between the last stance and the first node, which are never played one after the other."""
+
+LOADED = 1e-6
+"""N: a patch with a force below this carries nothing."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One picture.
+
+    Attributes
+    ----------
+    time : number of the stance, or that of a node after them.
+    q : (nq,) posture.
+    touching, carrying : contacts in place, and those of them that carry load.
+    moved : the patches that change there.
+    forces : {patch: (place, force, normal, friction)} of those that carry.
+    """
+
+    time: float
+    q: np.ndarray
+    touching: tuple[Contact, ...]
+    carrying: tuple[Contact, ...]
+    moved: frozenset[str] = frozenset()
+    forces: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, float]] = field(default_factory=dict)
+
+
+def stance_frames(plan: Plan) -> list[Frame]:
+    """Return the frames of a plan: stance k at time k."""
+    frames: list[Frame] = []
+    shares = np.arange(1, BETWEEN + 1) / (BETWEEN + 1)
+    for k, stance in enumerate(plan.stances):
+        before = plan.stances[k - 1] if k else None
+        touching = in_place(before, stance)
+        carrying = tuple(c for c in touching if loaded(stance, c.patch))
+        moved = frozenset() if stance.moved is None else frozenset([stance.moved])
+        frames.append(Frame(float(k), stance.q, touching, carrying, moved, _forces(stance, carrying)))
+        if k + 1 < len(plan.stances):
+            end = _forces(plan.stances[k + 1], stance.contacts)
+            begin = _forces(stance, stance.contacts)
+            for share, q in zip(shares, passage(plan, k, shares), strict=True):
+                forces = {patch: _between(begin.get(patch), end.get(patch), share) for patch in begin | end}
+                frames.append(Frame(k + float(share), q, stance.contacts, stance.contacts, frozenset(), forces))
+    return frames
+
+
+def node_frames(scenario: Scenario, tree: SearchTree, shown: Sequence[int], begin: float) -> list[Frame]:
+    """Return one frame per node that is shown, the first at the time ``begin``."""
+    places = Places(scenario)
+    frames = []
+    for time, index in enumerate(shown):
+        node = tree.nodes[index]
+        old = [] if node["parent"] is None else tree.nodes[node["parent"]]["contacts"]
+        touching = tuple(places(data) for data in node["contacts"])
+        new = frozenset(c["patch"] for c in node["contacts"] if node["parent"] is not None and c not in old)
+        carrying = tuple(contact for contact in touching if contact.patch not in new)
+        frames.append(Frame(begin + time, np.array(node["q"], dtype=float), touching, carrying, new))
+    return frames
+
+
+class Places:
+    """Makes contacts of what a tree says about them, each once."""
+
+    def __init__(self, scenario: Scenario):
+        self.scenario = scenario
+        self._known: dict[str, Contact] = {}
+
+    def __call__(self, data: dict[str, Any]) -> Contact:
+        """Return the contact.
+
+        Raises
+        ------
+        InputError
+            When it names what the scenario does not have.
+        """
+        key = json.dumps(data, sort_keys=True)
+        if key not in self._known:
+            self._known[key] = make_contact(self.scenario.robot, self.scenario.environment, data)
+        return self._known[key]
+
+
+def film(scenario: Scenario, frames: Sequence[Frame]) -> Film:
+    """Return frames as a film.
+
+    Raises
+    ------
+    InputError
+        When a posture has not the robot's number of joints.
+    """
+    robot = scenario.robot
+    for frame in frames:
+        if frame.q.shape != (robot.nq,) or not np.isfinite(frame.q).all():
+            raise InputError(f"a posture has {frame.q.size} numbers; {robot.name} has {robot.nq}, all finite")
+    used = [name for name in robot.patches if any(c.patch == name for frame in frames for c in frame.touching)]
+    return Film(
+        robot=robot,
+        environment=scenario.environment,
+        times=np.array([frame.time for frame in frames]),
+        q=np.array([frame.q for frame in frames]),
+        com=np.array([robot.com(frame.q) for frame in frames]),
+        ground=lowest([np.vstack([c.world_points for c in f.carrying] or [np.zeros((0, 3))]) for f in frames]),
+        touching={name: np.array([name in {c.patch for c in f.touching} for f in frames]) for name in used},
+        carrying=[frame.carrying for frame in frames],
+        moved={name: np.array([name in frame.moved for frame in frames]) for name in used},
+        forces={name: _acting(frames, name) for name in used},
+    )
+
+
+def loaded(stance: PlannedStance, patch: str) -> bool:
+    """Whether a patch carries load at the linking posture of a stance."""
+    wrench = stance.wrenches.get(patch)
+    return wrench is not None and float(np.linalg.norm(wrench)) > LOADED
+
+
+def _forces(stance: PlannedStance, contacts: Sequence[Contact]):
+    """Return {patch: (place, force, normal, friction)}: at the centre of pressure of a surface, else at the patch.
+
+    With f and m at the patch origin p, the moment about p + n x m / (n . f) has no part across the normal n.
+    """
+    found = {}
+    for contact in contacts:
+        if not loaded(stance, contact.patch):
+            continue
+        f, m = stance.wrenches[contact.patch][:3], stance.wrenches[contact.patch][3:]
+        place, normal = contact.p, np.zeros(3)
+        if contact.kind != "grasp":
+            normal = contact.axes[:, 2]
+            pressure = float(normal @ f)
+            if pressure > 1.0:
+                place = place + np.cross(normal, m) / pressure
+        found[contact.patch] = (place, f, normal, contact.friction)
+    return found
+
+
+def _between(begin, end, share: float):
+    """Return a force on its way from one stance to the next; it grows from nothing and vanishes to nothing in place."""
+    begin, end = begin or (end[0], np.zeros(3), *end[2:]), end or (begin[0], np.zeros(3), *begin[2:])
+    mixed = ((1 - share) * a + share * b for a, b in zip(begin[:2], end[:2], strict=True))
+    return (*mixed, begin[2], begin[3])
+
+
+def _acting(frames: Sequence[Frame], name: str) -> PatchForce:
+    """Return the force of one patch over the frames; where it has none its place is that of the frame before."""
+    acting = [frame.forces.get(name) for frame in frames]
+    place, force, normal = (np.zeros((len(frames), 3)) for _ in range(3))
+    friction = np.full(len(frames), np.nan)
+    for row, item in enumerate(acting):
+        if item is not None:
+            place[row], force[row], normal[row], friction[row] = item
+        elif row:
+            place[row] = place[row - 1]
+    return PatchForce(place, force, normal, friction)

@@ -1,0 +1,53 @@
+"""The replay of a plan, of the search tree that led to it, or of the tree alone when there is no plan."""
+
+from mcplan.planning import Plan
+from mcplan.planning.search_tree import SearchTree
+from mcplan.scene import Scenario
+from mcplan.view import palette, shapes
+from mcplan.view.drawing import Drawing
+from mcplan.view.page import Page
+from mcplan.view.plan_facts import stance_bands
+from mcplan.view.plan_film import GAP, Frame, film, node_frames, stance_frames
+from mcplan.view.robot import patch_mesh
+from mcplan.view.tree_panel import shown_nodes, tree_panel, tried_patches
+
+
+def plan_page(plan: Plan, tree: SearchTree | None = None) -> str:
+    """Return the replay of a plan as the text of one HTML page: its stances, and the tree beside them if given."""
+    tree = tree or plan.tree
+    frames = stance_frames(plan)
+    return _page(plan.scenario, frames, tree, stance_bands(plan), float(len(plan.stances) - 1), "")
+
+
+def tree_page(scenario: Scenario, tree: SearchTree, failure: str = "") -> str:
+    """Return a search tree alone as the text of one HTML page.
+
+    Parameters
+    ----------
+    failure : why there is no plan.
+    """
+    return _page(scenario, [], tree, [], 0.0, failure)
+
+
+def _page(
+    scenario: Scenario, frames: list[Frame], tree: SearchTree | None, bands: list, duration: float, failure: str
+) -> str:
+    panel = None
+    if tree is not None and tree.nodes:
+        begin = duration + GAP
+        shown = shown_nodes(tree)
+        frames = [*frames, *node_frames(scenario, tree, shown, begin)]
+        panel = tree_panel(scenario, tree, shown, begin, failure)
+    drawing = film(scenario, frames).draw()
+    if panel is not None and tree is not None:
+        _draw_tried(drawing, scenario, tree)
+    return Page(scenario.name, drawing, bands, duration, True, panel).text()
+
+
+def _draw_tried(drawing: Drawing, scenario: Scenario, tree: SearchTree) -> None:
+    """Draw the patches that rejected moves would have put down, hidden until one of those moves is chosen."""
+    for name in tried_patches(tree, scenario):
+        node = drawing.root["tried"][name]
+        polygon = scenario.robot.patches[name].polygon
+        node.set_object(patch_mesh(polygon), shapes.material(palette.TRIED, flat=True, on_top=True))
+        node.set_property("visible", False)

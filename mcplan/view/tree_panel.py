@@ -1,0 +1,127 @@
+"""What the page needs to show a search tree: nodes with their state and posture, rejected moves with their reasons."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.errors import InputError
+from mcplan.planning.search_tree import SearchTree
+from mcplan.scene import Scenario
+from mcplan.view.plan_film import Places
+
+SHOWN = 1500
+"""Nodes that have their posture in the page; those on the plan and their ancestors first, then in order."""
+
+
+def shown_nodes(tree: SearchTree) -> list[int]:
+    """Return the indices of the nodes whose postures are drawn, in order."""
+    first: dict[int, None] = {}
+    for index in [*tree.path, *([closest(tree)] if tree.nodes else [])]:
+        at: int | None = index
+        while at is not None and at not in first:
+            first[at] = None
+            at = tree.nodes[at]["parent"]
+    rest = [index for index in range(len(tree.nodes)) if index not in first]
+    return sorted([*first, *rest][:SHOWN])
+
+
+def closest(tree: SearchTree) -> int:
+    """Return the node nearest to the goal."""
+    return min(range(len(tree.nodes)), key=lambda index: (tree.nodes[index]["h"], index))
+
+
+def tree_panel(
+    scenario: Scenario, tree: SearchTree, shown: Sequence[int], begin: float, failure: str
+) -> dict[str, Any]:
+    """Return the data of the panel.
+
+    Parameters
+    ----------
+    shown : nodes that have a frame, the first at the time ``begin``, the others one each after it.
+    failure : why there is no plan; empty where there is one.
+
+    Raises
+    ------
+    InputError
+        When a contact is on what the scenario does not have.
+    """
+    times = {index: begin + k for k, index in enumerate(shown)}
+    places = Places(scenario)
+    return {
+        "calls": tree.calls,
+        "failure": failure,
+        "first": tree.path[-1] if tree.path else closest(tree),
+        "nodes": [
+            {
+                "parent": node["parent"],
+                "move": _move(node["move"], _new(tree, node)),
+                "contacts": [[f"{c['patch']} on {c['surface']}", _place(c)] for c in node["contacts"]],
+                "moved": [c["patch"] for c in _new(tree, node)],
+                "state": _state(tree, node),
+                "g": node["g"],
+                "h": node["h"],
+                "time": times.get(node["index"]),
+            }
+            for node in tree.nodes
+        ],
+        "rejected": [
+            {
+                "parent": move["parent"],
+                "move": _move(move["move"], move["contacts"]),
+                "stage": move["stage"],
+                "kind": move["kind"],
+                "reason": move["reason"],
+                "tried": [_pose(places, contact) for contact in move["contacts"]],
+            }
+            for move in tree.rejected
+        ],
+        "kinds": Counter(move["kind"] for move in tree.rejected).most_common(),
+        "skipped": sorted(tree.skipped.items(), key=lambda item: (-item[1], item[0])),
+    }
+
+
+def tried_patches(tree: SearchTree, scenario: Scenario) -> list[str]:
+    """Return the patches that some rejected move would have put somewhere.
+
+    Raises
+    ------
+    InputError
+        When the robot has no such patch.
+    """
+    names = sorted({contact["patch"] for move in tree.rejected for contact in move["contacts"]})
+    unknown = [name for name in names if name not in scenario.robot.patches]
+    if unknown:
+        raise InputError(f"search tree: {scenario.robot.name} has no patch {unknown[0]}")
+    return names
+
+
+def _new(tree: SearchTree, node: dict[str, Any]) -> list[dict[str, Any]]:
+    if node["parent"] is None:
+        return []
+    old = tree.nodes[node["parent"]]["contacts"]
+    return [contact for contact in node["contacts"] if contact not in old]
+
+
+def _state(tree: SearchTree, node: dict[str, Any]) -> str:
+    if node["index"] in tree.path:
+        return "path"
+    return "expanded" if node["expanded"] else "open"
+
+
+def _move(move: str, new: Sequence[dict[str, Any]]) -> str:
+    supports = list(dict.fromkeys(contact["surface"] for contact in new))
+    return f"{move} → {' and '.join(supports)}" if supports else move
+
+
+def _place(contact: dict[str, Any]) -> str:
+    names = ("x", "y", "along")
+    return ", ".join(f"{name} {contact[name]:.2f}" for name in names if name in contact)
+
+
+def _pose(places: Places, data: dict[str, Any]) -> dict[str, Any]:
+    contact = places(data)
+    xyzw = Rotation.from_matrix(contact.R).as_quat()
+    return {"patch": contact.patch, "p": np.round(contact.p, 5).tolist(), "xyzw": np.round(xyzw, 6).tolist()}

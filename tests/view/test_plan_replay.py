@@ -1,0 +1,194 @@
+"""The replay of a plan and of its search tree: what is drawn is what the plan and the tree say."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+import umsgpack
+
+from mcplan.cli import main
+from mcplan.planning import plan, write_plan
+from mcplan.planning.tree_file import tree_path, write_tree
+from mcplan.scene import load_scenario
+from mcplan.statics.support_region import support_region
+from mcplan.view.passage import in_place, passage
+from mcplan.view.plan_film import GAP, film, node_frames, stance_frames
+from mcplan.view.plan_replay import plan_page, tree_page
+from mcplan.view.support import support_polygon
+from mcplan.view.tree_panel import SHOWN, shown_nodes
+
+
+@pytest.fixture(scope="module")
+def planned():
+    return plan(load_scenario("stairs"))
+
+
+@pytest.fixture(scope="module")
+def page(planned):
+    return plan_page(planned)
+
+
+def data_of(page):
+    return json.loads(re.search(r"^const data = (.*);$", page, re.MULTILINE)[1])
+
+
+@pytest.fixture(scope="module")
+def tracks(page):
+    import base64
+
+    animations = umsgpack.unpackb(base64.b64decode(data_of(page)["commands"][-1]))["animations"]
+    return {
+        item["path"].removeprefix("/meshcat/"): {
+            track["name"]: tuple(np.array([key[part] for key in track["keys"]]) for part in ("time", "value"))
+            for track in item["clip"]["tracks"]
+        }
+        for item in animations
+    }
+
+
+def at(track, t):
+    times, values = track
+    return np.array([np.interp(t, times, column) for column in values.T])
+
+
+def shows(track, t):
+    times, values = track
+    return bool(values[np.searchsorted(times, t + 1e-6) - 1])
+
+
+def test_stances_stand_at_whole_numbers(planned, tracks):
+    robot = planned.scenario.robot
+    for k, stance in enumerate(planned.stances):
+        for link in ("BODY", "RLEG_LINK5", "LARM_LINK3"):
+            expected = robot.frame_pose(stance.q, link)[:3, 3]
+            assert at(tracks[f"robot/{link}"][".position"], k) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_contact_that_moves_is_marked_and_the_others_are_not(planned, tracks):
+    robot = planned.scenario.robot
+    for k, stance in enumerate(planned.stances):
+        touching = {c.patch for c in in_place(planned.stances[k - 1] if k else None, stance)}
+        for patch in ("left_sole", "right_sole"):
+            link = f"robot/{robot.patches[patch].link}"
+            assert shows(tracks[f"{link}/moved {patch}"][".visible"], k) == (patch == stance.moved)
+            assert shows(tracks[f"{link}/patch {patch}"][".visible"], k) == (patch in touching - {stance.moved})
+
+
+def test_forces_act_at_the_centre_of_pressure_within_the_patch(planned):
+    for frame in stance_frames(planned):
+        for contact in frame.carrying:
+            if contact.patch not in frame.forces:
+                continue
+            place, force, normal, friction = frame.forces[contact.patch]
+            local = contact.R.T @ (place - contact.p)
+            low, high = contact.points.min(axis=0), contact.points.max(axis=0)
+            assert np.all(local >= low - 1e-6)
+            assert np.all(local <= high + 1e-6)
+            pressure = normal @ force
+            assert np.linalg.norm(force - pressure * normal) <= friction * pressure + 1e-5
+
+
+def test_between_stances_the_shared_contacts_stay_in_place(planned):
+    robot = planned.scenario.robot
+    for k in (2, 3):  # one foot swings; both stand
+        stance = planned.stances[k]
+        for q in passage(planned, k, np.array([0.25, 0.5, 0.75])):
+            for contact in stance.contacts:
+                assert robot.frame_pose(q, contact.patch)[:3, 3] == pytest.approx(contact.p, abs=1e-4)
+
+
+def test_a_foot_swings_above_the_straight_line(planned):
+    robot, stances = planned.scenario.robot, planned.stances
+    k = next(k for k, stance in enumerate(stances[:-1]) if stance.change == "remove")
+    patch = stances[k].moved
+    ends = [robot.frame_pose(stances[i].q, patch)[:3, 3] for i in (k, k + 1)]
+    (middle,) = passage(planned, k, np.array([0.5]))
+    assert robot.frame_pose(middle, patch)[2, 3] > (ends[0][2] + ends[1][2]) / 2 + 0.05
+
+
+def test_the_panel_lists_every_node_and_every_rejected_move(planned, page):
+    panel, tree = data_of(page)["tree"], planned.tree
+    assert len(panel["nodes"]) == len(tree.nodes)
+    assert [move["reason"] for move in panel["rejected"]] == [move["reason"] for move in tree.rejected]
+    assert sum(count for _, count in panel["kinds"]) == len(tree.rejected)
+    on_plan = [i for i, node in enumerate(panel["nodes"]) if node["state"] == "path"]
+    assert on_plan == sorted(tree.path)
+
+
+def test_choosing_a_node_shows_its_posture(planned, page, tracks):
+    robot = planned.scenario.robot
+    for node, shown in zip(planned.tree.nodes, data_of(page)["tree"]["nodes"], strict=True):
+        assert shown["time"] >= len(planned.stances) - 1 + GAP
+        expected = robot.frame_pose(np.array(node["q"]), "LLEG_LINK5")[:3, 3]
+        assert at(tracks["robot/LLEG_LINK5"][".position"], shown["time"]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_the_postures_of_a_large_tree_are_bounded_and_the_plan_is_among_them(planned):
+    tree = planned.tree
+    nodes = [*tree.nodes, *({**tree.nodes[1], "index": len(tree.nodes) + i} for i in range(2 * SHOWN))]
+    nodes.append({**tree.nodes[0], "index": len(nodes), "parent": 0})
+    large = type(tree)(nodes, [], tree.skipped, 0, [0, len(nodes) - 1])
+    shown = shown_nodes(large)
+    assert len(shown) == SHOWN
+    assert {0, len(nodes) - 1} <= set(shown)
+    assert shown == sorted(set(shown))
+
+
+def test_bands_name_what_changes_and_tell_the_margins(planned, page):
+    bands = data_of(page)["bands"]
+    assert len(bands) == len(planned.stances)
+    for k, (band, stance) in enumerate(zip(bands, planned.stances, strict=True)):
+        assert band["begin"] <= k <= band["end"]
+        assert stance.change in band["name"]
+        values = dict(row[:2] for row in band["facts"]["values"])
+        assert values["push it resists"] == f"{stance.margins['equilibrium']:.1f} N"
+
+
+def test_a_region_without_bounds_is_cut_and_another_is_kept(planned):
+    feet = planned.stances[0].contacts
+    assert np.array_equal(support_polygon(feet, 55.0), support_region(feet, 55.0).vertices)
+    wedge = load_scenario("wedge")
+    hands = [
+        {"patch": f"{side}_hand", "surface": f"{side}_wall", "x": 0.0, "y": 0.0, "yaw": 0.0}
+        for side in ("left", "right")
+    ]
+    from mcplan.scene.place import make_contact
+
+    walls = [make_contact(wedge.robot, wedge.environment, hand) for hand in hands]
+    assert not support_region(walls, 55.0).bounded
+    polygon = support_polygon(walls, 55.0)
+    assert len(polygon) >= 3
+    assert np.ptp(polygon, axis=0).max() < 3.0
+
+
+def test_a_tree_alone_makes_a_page_with_its_failure(planned):
+    page = tree_page(planned.scenario, planned.tree, "no plan: </script><b>step6 is too high")
+    data = data_of(page)
+    assert data["bands"] == []
+    assert data["tree"]["failure"].endswith("step6 is too high")
+    assert "</script><b>" not in page
+    assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page)
+
+
+def test_node_frames_mark_what_a_move_added(planned):
+    tree = planned.tree
+    frames = node_frames(planned.scenario, tree, [0, 1], 5.0)
+    assert frames[0].moved == frozenset()
+    assert [f.time for f in frames] == [5.0, 6.0]
+    assert frames[1].moved == {c["patch"] for c in tree.nodes[1]["contacts"]} - {c.patch for c in frames[1].carrying}
+    assert film(planned.scenario, frames).q.shape == (2, planned.scenario.robot.nq)
+
+
+def test_the_command_takes_plans_with_and_without_tree_and_trees_alone(planned, tmp_path, capsys):
+    file = tmp_path / "stairs.yaml"
+    write_plan(planned, file)
+    assert main(["replay", str(file), "--html", str(tmp_path / "alone.html")]) == 0
+    assert data_of((tmp_path / "alone.html").read_text())["tree"] is None
+    write_tree(planned.tree, planned.scenario, tree_path(file), "stopped")
+    assert main(["replay", str(file), "--html", str(tmp_path / "both.html")]) == 0
+    assert data_of((tmp_path / "both.html").read_text())["tree"]["nodes"]
+    assert main(["replay", str(tree_path(file)), "--html", str(tmp_path / "tree.html")]) == 0
+    assert data_of((tmp_path / "tree.html").read_text())["tree"]["failure"] == "stopped"
+    assert main(["replay", str(tmp_path / "missing.tree.json")]) == 2
+    assert "cannot be read" in capsys.readouterr().err

@@ -87,8 +87,21 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("runs", metavar="RUN", nargs="+", help="directory of a run, or its run.npz")
     sub.add_argument("-o", "--output", metavar="DIR", help="where the figures go (default: RUN/plots)")
 
-    sub = command("check", "say everything that is wrong with scenario and robot files")
-    sub.add_argument("files", metavar="FILE", nargs="+", help="scenario, robot.yaml or URDF; or a bundled name")
+    sub = command("sweep", "run an experiment: what its store does not have yet, in parallel")
+    sub.add_argument("experiment", metavar="EXPERIMENT", help="the experiment's file")
+    sub.add_argument("-o", "--output", metavar="DIR", help="where store and results are (default runs/sweeps/NAME)")
+    sub.add_argument("--workers", type=int, metavar="N", help="processes on this machine (default: one per core)")
+    sub.add_argument("--scheduler", metavar="ADDRESS", help="a running Dask scheduler instead: tcp://host:port")
+    sub.add_argument("--only", metavar="EXPR", default="", help="only these cases: 'scenario == \"walk\" and seed < 3'")
+    sub.add_argument("--dry-run", action="store_true", help="say what would be run, and run nothing")
+    sub.add_argument("--retry-failed", action="store_true", help="run cases again that crashed or went over a limit")
+    sub.add_argument("--max-cases", type=int, metavar="N", help="confirm an experiment of up to N cases")
+    sub.add_argument("--against", metavar="DIR", help="compare with the results of another sweep, before this one")
+
+    sub = command("check", "say everything that is wrong with scenario, robot and experiment files")
+    sub.add_argument(
+        "files", metavar="FILE", nargs="+", help="scenario, robot.yaml, URDF, experiment; or a bundled name"
+    )
 
     sub = command("info", "describe a robot, scenario or plan; without a name, list what is bundled")
     sub.add_argument("name", metavar="NAME", nargs="?", help="robot or scenario: a bundled name or a path")

@@ -108,16 +108,25 @@ def plot(arguments: Namespace) -> int:
 def check(arguments: Namespace) -> int:
     """Print every problem of every file."""
     from mcplan.scene.load import check_file
+    from mcplan.sweep.command import check_experiment
+    from mcplan.sweep.experiment import is_experiment_file
 
     found = 0
     for file in arguments.files:
-        problems = check_file(file)
+        problems, about = check_experiment(file) if is_experiment_file(file) else (check_file(file), "")
         found += len(problems)
         for problem in problems:
             print(problem, file=sys.stderr)
         if not problems:
-            print(f"{file}: ok")
+            print(f"{file}: ok{about}")
     return 2 if found else 0
+
+
+def sweep(arguments: Namespace) -> int:
+    """Run an experiment and write its results."""
+    from mcplan.sweep.command import run_experiment
+
+    return run_experiment(arguments)
 
 
 def info(arguments: Namespace) -> int:

@@ -116,7 +116,10 @@ def _sentence(error: Any, key: tuple[str | int, ...], model: type[pydantic.BaseM
     if kind == "missing":
         return "missing; this key is required"
     if kind == "extra_forbidden":
-        return "unknown key" + closest(str(key[-1]), _meant(model, data, key) or _known_keys(model, key[:-1]))
+        absent, known = _meant(model, data, key), _known_keys(model, key[:-1])
+        word = str(key[-1])
+        nearer = difflib.get_close_matches(word, absent, n=1) or not difflib.get_close_matches(word, known, n=1)
+        return "unknown key" + closest(word, absent if absent and nearer else known)
     if kind == "literal_error":
         value = _value(data, key)
         options = [option.strip(" '") for option in context["expected"].replace(" or ", ", ").split(",")]

@@ -1,0 +1,1 @@
+"""Experiments: the same job over many configurations, on one machine or a Dask cluster, resumed where it stopped."""

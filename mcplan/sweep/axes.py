@@ -1,0 +1,79 @@
+"""What varies in an experiment: axes, whose product is the cases."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from mcplan.document import Document
+from mcplan.errors import Problem
+from mcplan.sweep.schema import ExperimentSpec, SeedRange
+
+Key = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Fields that vary together.
+
+    Parameters
+    ----------
+    section : ``grid``, ``zip`` or ``cases``.
+    points : the overrides of each place along the axis.
+    """
+
+    section: str
+    points: tuple[dict[str, Any], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Fields, in the order of the file."""
+        return tuple(dict.fromkeys(name for point in self.points for name in point))
+
+    def key(self, index: int, name: str) -> Key:
+        """Return where a value stands in the file."""
+        if self.section == "cases":
+            return "cases", index, name
+        return self.section, name, index
+
+
+def axes_of(spec: ExperimentSpec) -> tuple[Axis, ...]:
+    """Return the axes: one per key of ``grid``, one for ``zip``, one for ``cases``."""
+    found = [Axis("grid", tuple({name: value} for value in values)) for name, values in spec.grid.items()]
+    if spec.zip:
+        rows = zip(*spec.zip.values(), strict=True)
+        found.append(Axis("zip", tuple(dict(zip(spec.zip, row, strict=True)) for row in rows)))
+    if spec.cases:
+        found.append(Axis("cases", spec.cases))
+    return tuple(found)
+
+
+def seeds_of(spec: ExperimentSpec) -> tuple[int, ...] | range:
+    """Return the seeds; a range however many there are."""
+    seeds = spec.seeds
+    return range(seeds.first, seeds.first + seeds.count) if isinstance(seeds, SeedRange) else seeds
+
+
+def axis_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ...]) -> Iterator[Problem]:
+    """Yield fields that are given twice, and values that an axis repeats."""
+    given: dict[str, str] = dict.fromkeys(spec.set, "set")
+    for axis in axes:
+        for name in axis.names:
+            if name in given:
+                yield document.problem((axis.section, name), f"is also given in `{given[name]}`; one of them would win")
+            given[name] = axis.section
+        seen: dict[str, int] = {}
+        for index, point in enumerate(axis.points):
+            text = json.dumps(point, sort_keys=True)
+            if text in seen:
+                key: Key = ("grid", axis.names[0], index) if axis.section == "grid" else (axis.section, index)
+                yield document.problem(key, f"the same as number {seen[text] + 1}: every case once")
+            seen.setdefault(text, index)
+    scenarios = [str(name) for name in spec.scenarios]
+    for index, name in enumerate(scenarios):
+        if name in scenarios[:index]:
+            yield document.problem(("scenarios", index), f"`{name}` is listed twice")
+    if not isinstance(spec.seeds, SeedRange):
+        for index, seed in enumerate(spec.seeds):
+            if seed in spec.seeds[:index]:
+                yield document.problem(("seeds", index), f"{seed} is listed twice")

@@ -1,0 +1,90 @@
+"""What is known of a case once it is done: one line per column."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Kind = Literal["flag", "count", "margin", "ratio", "clock", "text"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One result.
+
+    Parameters
+    ----------
+    kind : ``flag`` true or false; ``count``; ``margin`` the worst is the least; ``ratio`` the worst is the greatest;
+        ``clock`` differs from run to run; ``text``.
+    text : what it is.
+    unit : of the number.
+    """
+
+    kind: Kind
+    text: str
+    unit: str = ""
+
+    @property
+    def better(self) -> int:
+        """1 if more is better, -1 if less is, 0 where neither."""
+        return {"flag": 1, "margin": 1, "ratio": -1, "clock": -1}.get(self.kind, 0)
+
+
+COLUMNS: dict[str, Column] = {
+    "success": Column("flag", "the certificate of the last step holds: of the run, or of the plan with `steps: plan`"),
+    "planned": Column("flag", "a plan was found"),
+    "certified": Column("flag", "every stance of the plan, recomputed by another path"),
+    "finished": Column("flag", "the simulation came to the end of the plan"),
+    "goal_reached": Column("flag", "the last contacts are where the goal has them"),
+    "upright": Column("flag", "the robot did not fall"),
+    "stage": Column("text", "where it ended: plan, plan certificate, simulation, certificate, case; empty on success"),
+    "failure": Column("text", "what was wrong, where and by how much"),
+    "stances": Column("count", "stances of the plan"),
+    "nodes": Column("count", "stances that the search proved"),
+    "posture_calls": Column("count", "calls of the posture generator"),
+    "plan_equilibrium": Column("margin", "least push at the centre of mass that some stance can still resist", "N"),
+    "plan_equilibrium_torque": Column("margin", "the same within the torque limits", "N"),
+    "plan_friction": Column("margin", "least friction margin of a stance", "N"),
+    "plan_friction_ratio": Column("ratio", "largest |ft| / (mu fn) of a stance"),
+    "plan_torque": Column("ratio", "largest share of a torque limit in a stance"),
+    "plan_position": Column("margin", "least distance to a joint limit in a stance", "rad"),
+    "duration": Column("count", "simulated time", "s"),
+    "worst_friction_margin": Column("margin", "smallest mu fn - |ft| of the run", "N"),
+    "worst_friction_ratio": Column("ratio", "largest |ft| / (mu fn) of the run"),
+    "worst_torque_ratio": Column("ratio", "largest share of a torque limit in the run"),
+    "worst_velocity_ratio": Column("ratio", "largest share of a velocity limit in the run"),
+    "worst_position_margin": Column("margin", "least distance to a joint limit in the run", "rad"),
+    "worst_clearance": Column("margin", "least distance between bodies in the run", "m"),
+    "worst_slip": Column("ratio", "largest drift of a contact in the run", "m"),
+    "solver_failures": Column("ratio", "control steps whose program was solved in slack form or held"),
+    "eom_residual": Column("ratio", "equation of motion of the run", "N, N m"),
+    "plan_time": Column("clock", "clock time of planning", "s"),
+    "run_time": Column("clock", "clock time of the simulation", "s"),
+    "verify_time": Column("clock", "clock time of the certificates", "s"),
+    "control_time": Column("clock", "median clock time of a control step", "ms"),
+    "control_time_99": Column("clock", "99th percentile of the same", "ms"),
+}
+
+DEFAULT = ("success", "stances", "plan_time", "run_time", "stage")
+"""Columns of the table where the file does not say."""
+
+
+def column_of(name: str) -> Column | None:
+    """Return the column of a result, None for what a case is given (scenario, seed, a field)."""
+    return COLUMNS.get(name)
+
+
+def kind_of(name: str, values: Iterable[Any]) -> Kind:
+    """Return the kind of a column, by its values where it is none of ``COLUMNS``."""
+    column = COLUMNS.get(name)
+    if column is not None:
+        return column.kind
+    known = [value for value in values if value is not None]
+    if known and all(isinstance(value, bool) for value in known):
+        return "flag"
+    numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known)
+    return "count" if known and numbers else "text"
+
+
+def without_clock(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row without what differs from run to run."""
+    return {key: value for key, value in row.items() if key not in COLUMNS or COLUMNS[key].kind != "clock"}

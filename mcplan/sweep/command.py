@@ -1,0 +1,95 @@
+"""What ``mcplan sweep`` and ``mcplan check EXPERIMENT`` say."""
+
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from mcplan.errors import InputError, Problem
+from mcplan.sweep.compare import compare
+from mcplan.sweep.estimate import estimate
+from mcplan.sweep.expectation import judge
+from mcplan.sweep.experiment import Experiment, load_experiment
+from mcplan.sweep.report import write_report
+from mcplan.sweep.sweep import Work, sweep, work_of
+from mcplan.sweep.terminal import print_results
+
+
+def run_experiment(arguments: Namespace) -> int:
+    """Run an experiment, print and write its results; return the exit status."""
+    experiment = load_experiment(arguments.experiment, arguments.max_cases)
+    directory = results_directory(experiment, arguments.output)
+    work = work_of(experiment, directory, arguments.only, arguments.retry_failed)
+    print(_plan_text(experiment, work, arguments.workers), file=sys.stderr)
+    if arguments.dry_run:
+        for case in work.todo:
+            print(", ".join(f"{name}={value}" for name, value in case.fields.items()))
+        return 0
+    with SweepProgress() as progress:
+        results = sweep(
+            experiment, directory, arguments.workers, arguments.scheduler, arguments.only, arguments.retry_failed,
+            progress.update,
+        )  # fmt: skip
+    comparison = compare(arguments.against, results) if arguments.against else None
+    verdicts = judge(experiment.spec, results.rows, experiment.known)
+    print_results(results, verdicts, comparison)
+    for path in write_report(results, verdicts, comparison, directory):
+        print(path)
+    broken = any(not verdict.passed for verdict in verdicts)
+    return 1 if broken or (comparison is not None and comparison.regressions) else 0
+
+
+def check_experiment(path: str) -> tuple[list[Problem], str]:
+    """Return what is wrong with an experiment file; if nothing, also how many cases it has and how long they take."""
+    try:
+        experiment = load_experiment(path)
+        work = work_of(experiment, results_directory(experiment, None))
+    except InputError as error:
+        return list(error.problems), ""
+    return [], f", {_plan_text(experiment, work, None)}"
+
+
+def results_directory(experiment: Experiment, output: str | None) -> Path:
+    """Return where store and results of an experiment are."""
+    return Path(output) if output else Path("runs") / "sweeps" / experiment.name
+
+
+class SweepProgress:
+    """A bar on standard error: cases done, failed, time left."""
+
+    def __init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("sweeping"), BarColumn(24), MofNCompleteColumn(), TextColumn("{task.fields[failed]}"),
+            TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(elapsed_when_finished=False),
+            console=Console(file=sys.stderr), transient=True,
+        )  # fmt: skip
+        self._task = self._bar.add_task("", total=None, failed="")
+
+    def update(self, done: int, total: int, failed: int) -> None:
+        """Show how far it is."""
+        self._bar.update(self._task, completed=done, total=total, failed=f"{failed} failed" if failed else "")
+
+    def __enter__(self) -> "SweepProgress":
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._bar.stop()
+
+
+def _plan_text(experiment: Experiment, work: Work, workers: int | None) -> str:
+    count, todo = len(experiment), len(work.todo)
+    parts = [f"{count:,} cases"]
+    if work.left_out:
+        parts.append(f"{work.left_out:,} left out")
+    if work.finished:
+        parts.append(f"{work.finished:,} finished")
+    if work.failed:
+        parts.append(f"{work.failed:,} failed (--retry-failed runs them again)")
+    again = f" ({work.recoded:,} of them again, for the code has changed)" if work.recoded else ""
+    parts.append(f"{todo:,} to run{again}")
+    if todo:
+        parts.append(estimate(experiment, work, workers))
+    return "; ".join(parts)

@@ -1,0 +1,96 @@
+"""Before and after: two sweeps over the same configurations, and what has become worse.
+
+Cases are matched by what was asked for (the configuration), not by the code that ran them.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mcplan.sweep.columns import COLUMNS
+from mcplan.sweep.results import Results, Row, groups, shown_value
+from mcplan.sweep.store import Store
+from mcplan.sweep.tables import Table
+
+NOTICED = {"margin": 0.05, "ratio": 0.05, "clock": 0.25}
+"""By which part of its value before a mean must become worse to be marked; clock times differ by themselves."""
+
+REGRESSION = "REGRESSION"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What changed.
+
+    Parameters
+    ----------
+    table : scenario by scenario, column by column, with a mark where it became worse.
+    regressions : cases for which a flag held before and does not hold now, as text.
+    matched, new, gone : how many cases are in both, only in this sweep, only in the one before.
+    """
+
+    table: Table
+    regressions: tuple[str, ...]
+    matched: int
+    new: int
+    gone: int
+
+    def text(self) -> str:
+        """Return one line on all."""
+        return (
+            f"{self.matched} cases as before, {self.new} new, {self.gone} gone; "
+            f"{len(self.regressions)} regression{'s' * (len(self.regressions) != 1)}"
+        )
+
+
+def compare(before: str | os.PathLike[str], results: Results) -> Comparison:
+    """Compare with the newest results in the store of a directory.
+
+    Raises
+    ------
+    InputError
+        When there is no store.
+    """
+    with Store(before, read_only=True) as store:
+        old = dict(store.latest())
+    configurations = {case.id: case.configuration for case in results.experiment.cases()}
+    pairs = [(old.get(configurations[row["case"]]), row) for row in results.rows]
+    both = [(a, b) for a, b in pairs if a is not None]
+    lines, regressions = [], []
+    for (scenario,), rows in groups([b for _, b in both], ["scenario"]).items():
+        members = {row["case"] for row in rows}
+        of = [(a, b) for a, b in both if b["case"] in members]
+        for name in results.shown:
+            if name in COLUMNS:
+                line, turned = _column(name, of)
+                if line is not None:
+                    lines.append((str(scenario), name, *line))
+                regressions += [f"{_label(row, results)}: {name} no longer holds" for row in turned]
+    table = Table("before and after", ("scenario", "column", "before", "after", ""), tuple(lines))
+    matched = len(both)
+    gone = len(set(old) - set(configurations.values()))
+    return Comparison(table, tuple(regressions), matched, len(pairs) - matched, gone)
+
+
+def _column(name: str, pairs: list[tuple[Mapping[str, Any], Row]]) -> tuple[tuple[str, str, str] | None, list[Row]]:
+    """Return before, after and mark of a column, and the rows whose flag turned."""
+    column = COLUMNS[name]
+    known = [(a[name], b[name], b) for a, b in pairs if a.get(name) is not None and b.get(name) is not None]
+    if column.kind == "text" or not known:
+        return None, []
+    before, after = [a for a, _, _ in known], [b for _, b, _ in known]
+    if column.kind == "flag":
+        turned = [row for a, b, row in known if a and not b]
+        mark = REGRESSION if turned else "better" if sum(after) > sum(before) else ""
+        return (f"{sum(before)}/{len(before)}", f"{sum(after)}/{len(after)}", mark), turned
+    old, new = float(np.mean(before)), float(np.mean(after))
+    worse = (old - new) * column.better
+    mark = "worse" if worse > NOTICED.get(column.kind, np.inf) * abs(old) else ""
+    return (shown_value(old), shown_value(new), mark), []
+
+
+def _label(row: Row, results: Results) -> str:
+    return ", ".join(f"{name} {shown_value(row[name])}" for name in results.experiment.fields if name in row)

@@ -1,0 +1,114 @@
+"""Conditions on cases: ``scenario == "stairs" and environment.friction < 0.5``.
+
+Numbers, texts, lists, true, false, null, the names of what a case has, ``== != < <= > >= in not in``, ``and or not``,
+parentheses. Parsed with Python's grammar; every node of the tree that is not one of these is refused, nothing is run.
+"""
+
+import ast
+import operator
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from mcplan.document.messages import closest
+from mcplan.errors import InputError
+
+LONGEST = 1000
+"""Characters of a condition."""
+
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+class Condition:
+    """A condition that was read.
+
+    Parameters
+    ----------
+    text : the condition.
+    known : names that may be used.
+
+    Raises
+    ------
+    InputError
+        For anything but what the module describes, and for unknown names.
+    """
+
+    def __init__(self, text: str, known: Iterable[str]):
+        self.text = text.strip()
+        if len(self.text) > LONGEST:
+            raise InputError(f"a condition longer than {LONGEST} characters")
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._tree = ast.parse(self.text, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise InputError(f'{self.text!r} is not a condition such as: scenario == "stairs" and seed < 3') from None
+        names = set(known)
+        for name in _names(self._tree):
+            if name not in names:
+                raise InputError(f"{self.text!r}: unknown name `{name}`{closest(name, names)}")
+
+    def holds(self, row: Mapping[str, Any]) -> bool:
+        """Return whether it holds for a case; a comparison with what the case does not have never does."""
+        return bool(_value(self._tree, row))
+
+
+def _names(node: ast.expr) -> Iterator[str]:
+    if isinstance(node, ast.Constant) and isinstance(node.value, (int, float, str)):
+        return
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+        name = ast.unparse(node)
+        if name not in _WORDS:
+            yield name
+    elif isinstance(node, ast.BoolOp):
+        for value in node.values:
+            yield from _names(value)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.USub)):
+        yield from _names(node.operand)
+    elif isinstance(node, (ast.List, ast.Tuple)):
+        for item in node.elts:
+            yield from _names(item)
+    elif isinstance(node, ast.Compare) and all(type(op) in _COMPARE for op in node.ops):
+        for part in (node.left, *node.comparators):
+            yield from _names(part)
+    else:
+        raise InputError(
+            f"{ast.unparse(node)!r}: a condition holds names, numbers, texts and lists, == != < <= > >= in, and or not"
+        )
+
+
+def _value(node: ast.expr, row: Mapping[str, Any]) -> Any:
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+        name = ast.unparse(node)
+        return _WORDS[name] if name in _WORDS else row.get(name)
+    if isinstance(node, ast.BoolOp):
+        values = (_value(value, row) for value in node.values)
+        return all(values) if isinstance(node.op, ast.And) else any(values)
+    if isinstance(node, ast.UnaryOp):
+        value = _value(node.operand, row)
+        return not value if isinstance(node.op, ast.Not) else -value
+    if isinstance(node, (ast.List, ast.Tuple)):
+        return [_value(item, row) for item in node.elts]
+    assert isinstance(node, ast.Compare)
+    left = _value(node.left, row)
+    for op, comparator in zip(node.ops, node.comparators, strict=True):
+        right = _value(comparator, row)
+        try:
+            if not _COMPARE[type(op)](left, right):
+                return False
+        except TypeError:  # an order between a number and a text, or nothing
+            return False
+        left = right
+    return True

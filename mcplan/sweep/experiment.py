@@ -1,0 +1,131 @@
+"""An experiment that was read and checked: its cases, and what is to be made of them."""
+
+import itertools
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from mcplan.document import Document, read_document
+from mcplan.document.document import in_file_order
+from mcplan.errors import InputError, Problem
+from mcplan.scene import Scenario
+from mcplan.sweep.axes import Axis, axes_of, axis_problems, seeds_of
+from mcplan.sweep.case import Case
+from mcplan.sweep.columns import COLUMNS
+from mcplan.sweep.output_check import output_problems
+from mcplan.sweep.scenario_check import ScenarioChecker
+from mcplan.sweep.schema import ExperimentSpec
+
+MAX_CASES = 10_000
+"""More cases than this have to be confirmed."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment.
+
+    Parameters
+    ----------
+    spec : the file, checked.
+    document : what the file says, with its lines.
+    axes : what varies, besides scenarios and seeds.
+    scenarios : by the name that the tables show.
+    """
+
+    spec: ExperimentSpec
+    document: Document
+    axes: tuple[Axis, ...]
+    scenarios: dict[str, Scenario]
+
+    @property
+    def name(self) -> str:
+        """Name of the experiment."""
+        return self.spec.name
+
+    @property
+    def swept(self) -> tuple[str, ...]:
+        """Fields that differ between cases."""
+        return tuple(dict.fromkeys(name for axis in self.axes for name in axis.names))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Columns of the table that a case is given."""
+        return ("scenario", *self.swept, "seed")
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """All columns."""
+        return (*self.fields, *COLUMNS)
+
+    def __len__(self) -> int:
+        seeds = seeds_of(self.spec)
+        return len(self.scenarios) * prod(len(axis.points) for axis in self.axes) * len(seeds)
+
+    def cases(self) -> Iterator[Case]:
+        """Yield the cases, scenario by scenario, the last axis and the seed changing fastest."""
+        spec, swept = self.spec, self.swept
+        for name, scenario in self.scenarios.items():
+            for points in itertools.product(*(axis.points for axis in self.axes)):
+                overrides: dict[str, Any] = dict(spec.set)
+                for point in points:
+                    overrides.update(point)
+                for seed in seeds_of(spec):
+                    variant = seed if spec.variants else None
+                    robot = scenario.robot.digest
+                    yield Case(name, scenario.source, overrides, swept, seed, variant, spec.steps, robot)
+
+
+def load_experiment(path: str | os.PathLike[str], max_cases: int | None = None) -> Experiment:
+    """Read and check an experiment file.
+
+    Parameters
+    ----------
+    path : of the file.
+    max_cases : the greatest number of cases that is meant; None: ``MAX_CASES``.
+
+    Raises
+    ------
+    InputError
+        With everything that is wrong with the file, each with its line: unknown keys and fields, values that a scenario
+        refuses, empty lists, missing scenarios, more cases than confirmed.
+    """
+    document = read_document(path, InputError, collect=True)
+    spec, problems = document.examine(ExperimentSpec, salvage=True)
+    if spec is None:
+        raise InputError(*problems)
+    axes = axes_of(spec)
+    problems += axis_problems(document, spec, axes)
+    scenarios: dict[str, Scenario] = {}
+    for index, name in enumerate(spec.scenarios):
+        checker = ScenarioChecker(document, spec, axes, index)
+        problems += checker.problems
+        if checker.scenario is not None:
+            scenarios[Path(name).stem if name.endswith((".yaml", ".yml")) else name] = checker.scenario
+    experiment = Experiment(spec, document, axes, scenarios)
+    problems += output_problems(document, spec, experiment.known)
+    problems += _number(experiment, max_cases)
+    if problems:
+        raise InputError(*in_file_order(problems))
+    return experiment
+
+
+def is_experiment_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is an experiment: it has the key ``scenarios``, which nothing else has."""
+    if not Path(path).is_file() or Path(path).suffix.lower() not in (".yaml", ".yml"):
+        return False
+    data = read_document(path, collect=True).data
+    return isinstance(data, dict) and "scenarios" in data
+
+
+def _number(experiment: Experiment, max_cases: int | None) -> list[Problem]:
+    count, most = len(experiment), MAX_CASES if max_cases is None else max_cases
+    if count <= most:
+        return []
+    factors = [f"{len(experiment.scenarios)} scenarios"]
+    factors += [f"{len(axis.points)} x {', '.join(axis.names)}" for axis in experiment.axes]
+    factors.append(f"{len(seeds_of(experiment.spec))} seeds")
+    message = f"{count:,} cases ({' * '.join(factors)}), more than {most:,}; if that is meant: --max-cases {count}"
+    return [experiment.document.problem((), message)]

@@ -1,0 +1,81 @@
+"""The figures of an experiment, from its rows to points, curves and intervals."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mcplan.sweep.columns import COLUMNS, kind_of
+from mcplan.sweep.results import Results, Row, groups, shown_value
+from mcplan.sweep.schema import FigureSpec
+from mcplan.sweep.statistics import Interval, interval_of
+from mcplan.sweep.tables import chosen
+from mcplan.view.charts import Curve, Figure, curve_chart, heat_chart
+
+
+def figures_of(results: Results) -> dict[str, Figure]:
+    """Return each figure that has a value to show, by a name for its file."""
+    found = {}
+    for number, spec in enumerate(results.experiment.spec.figures, 1):
+        rows = chosen(results, spec.where)
+        figure = _curves(spec, rows) if spec.value is None else _heat(spec, rows)
+        if figure is not None:
+            shown = (spec.value or spec.y, spec.x, spec.by or (spec.y if spec.value else ""))
+            name = "-".join(re.sub(r"\W+", "_", part).strip("_") for part in shown if part)
+            found[f"{number}-{name}"] = figure
+    return found
+
+
+def _curves(spec: FigureSpec, rows: Sequence[Row]) -> Figure | None:
+    known = [row for row in rows if row.get(spec.y) is not None and row.get(spec.x) is not None]
+    if not known:
+        return None
+    kind = kind_of(spec.y, [row[spec.y] for row in known])
+    if kind == "text":
+        return None
+    curves = []
+    for key, members in groups(known, [spec.by] if spec.by else []).items():
+        label = shown_value(key[0]) if key else ""
+        points = groups(members, [spec.x])
+        ends = [interval_of(kind, [row[spec.y] for row in at]) for at in points.values()]
+        curves.append(_curve(label, [key[0] for key in points], ends))
+    return curve_chart(curves, _label(spec.x), _label(spec.y), spec.title or _title(spec), rate=kind == "flag")
+
+
+def _curve(label: str, x: list[Any], intervals: list[Interval]) -> Curve:
+    columns = np.array([[interval.value, interval.low, interval.high] for interval in intervals])
+    return Curve(label, x if all(_is_number(value) for value in x) else [shown_value(value) for value in x], *columns.T)
+
+
+def _heat(spec: FigureSpec, rows: Sequence[Row]) -> Figure | None:
+    assert spec.value is not None
+    known = [row for row in rows if row.get(spec.value) is not None]
+    if not known:
+        return None
+    kind = kind_of(spec.value, [row[spec.value] for row in known])
+    if kind == "text":
+        return None
+    x = [key[0] for key in groups(known, [spec.x])]
+    y = [key[0] for key in groups(known, [spec.y])]
+    values = np.full((len(y), len(x)), np.nan)
+    for (i, j), members in groups(known, [spec.x, spec.y]).items():
+        values[y.index(j), x.index(i)] = interval_of(kind, [row[spec.value] for row in members]).value
+    title = spec.title or f"{spec.value} over {spec.x} and {spec.y}"
+    return heat_chart(
+        values, [shown_value(v) for v in x], [shown_value(v) for v in y], _label(spec.x), _label(spec.y),
+        _label(spec.value), title, rate=kind == "flag",
+    )  # fmt: skip
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _label(name: str) -> str:
+    unit = COLUMNS[name].unit if name in COLUMNS else ""
+    return f"{name} [{unit}]" if unit else name
+
+
+def _title(spec: FigureSpec) -> str:
+    return f"{spec.y} over {spec.x}" + (f", by {spec.by}" if spec.by else "")

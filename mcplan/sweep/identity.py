@@ -1,0 +1,27 @@
+"""What makes two cases the same: the resolved configuration, and the code that runs it."""
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+UNUSED = ("sweep", "view", "bench")
+"""Packages of mcplan that no result depends on."""
+
+
+def digest(value: Any) -> str:
+    """Return the sha256 (hex) of plain values; the order of keys does not count."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@cache
+def code_version() -> str:
+    """Return the first 16 hex digits of the sha256 of the source files that results depend on."""
+    package = Path(__file__).resolve().parents[1]
+    found = hashlib.sha256()
+    for folder in sorted(path for path in package.iterdir() if path.is_dir() and path.name not in UNUSED):
+        for file in sorted(folder.rglob("*.py")):
+            found.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
+    return found.hexdigest()[:16]

@@ -1,0 +1,174 @@
+"""What a case does: plan, and carry the plan out; everything that there is to say about it, in one row."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from mcplan.document import Document, dump_document
+from mcplan.document.build import Mark
+from mcplan.errors import InputError, JobFailed, SimulationFailed
+from mcplan.model.robot import Robot
+from mcplan.planning import Plan
+from mcplan.planning import plan as make_plan
+from mcplan.planning.plan_file import plan_document
+from mcplan.scene import Scenario, load_scenario
+from mcplan.scene.load import assemble
+from mcplan.sim.certificate import Report
+from mcplan.sim.run import Run
+from mcplan.sim.simulate import Simulation, simulate
+from mcplan.sim.verify import verify
+from mcplan.sweep.store import DONE, FAILED, Outcome
+from mcplan.sweep.task import Task
+
+PLAN_MARGINS = {
+    "plan_equilibrium": ("equilibrium", min),
+    "plan_equilibrium_torque": ("equilibrium_torque", min),
+    "plan_friction": ("friction", min),
+    "plan_friction_ratio": ("friction_ratio", max),
+    "plan_torque": ("torque", max),
+    "plan_position": ("position", min),
+}
+"""From a column to the margin of a stance and how the worst of them is found."""
+
+RUN_VALUES = {
+    "goal_reached": "goal_reached",
+    "worst_friction_margin": "friction_margin",
+    "worst_friction_ratio": "friction_ratio",
+    "worst_torque_ratio": "torque_ratio",
+    "worst_velocity_ratio": "velocity_ratio",
+    "worst_position_margin": "position_margin",
+    "worst_clearance": "clearance",
+    "worst_slip": "slip",
+    "solver_failures": "solver_failures",
+    "eom_residual": "eom_residual",
+}
+"""From a column to the key of the certificate of a run."""
+
+
+def run_case(task: Task) -> Outcome:
+    """Carry out a case."""
+    clock = time.perf_counter()
+    row: dict[str, Any] = {"success": False, "planned": False}
+    files: dict[str, bytes] = {}
+    status = DONE
+    try:
+        scenario = _scenario(task)
+        _carry_out(scenario, task, row, files)
+    except InputError as error:
+        row |= {"stage": "case", "failure": str(error)}
+        status = FAILED
+    return Outcome(status, row, time.perf_counter() - clock, files)
+
+
+def warm_up(physics: tuple[str, ...]) -> None:
+    """Compile every kernel that a case may need, so that no two processes do it at the same time."""
+    make_plan(load_scenario("walk", {"parameters.distance": 0.3}))
+    plan = make_plan(load_scenario("sway"))
+    verify(plan)
+    for name in physics:
+        simulation = Simulation(plan, name)
+        for _ in range(20):
+            simulation.step()
+        verify(simulation.finish())
+
+
+def _carry_out(scenario: Scenario, task: Task, row: dict[str, Any], files: dict[str, bytes]) -> None:
+    """Fill in the row and the files, up to the stage that fails."""
+    try:
+        plan = _timed(row, "plan_time", lambda: make_plan(scenario, seed=task.seed))
+    except JobFailed as failure:
+        row |= {"stage": "plan", "failure": str(failure), **_search(getattr(failure, "tree", None))}
+        return
+    if "plan" in task.keep:
+        files["plan.yaml"] = dump_document(plan_document(plan, Path(task.path).parent)).encode()
+    certificate = _timed(row, "verify_time", lambda: verify(plan))
+    row |= {"planned": True, "certified": certificate.success, **_plan_values(plan), **_search(plan.tree)}
+    if task.steps == "plan":
+        _judge(row, certificate, "plan certificate")
+        return
+    stopped: JobFailed | None = None
+    try:
+        run = _timed(row, "run_time", lambda: simulate(plan, seed=task.seed))
+    except SimulationFailed as failure:
+        stopped, run = failure, failure.run
+    except JobFailed as failure:
+        stopped, run = failure, None
+    row["finished"] = stopped is None
+    if run is not None:
+        before = row["verify_time"]
+        report = _timed(row, "verify_time", lambda: verify(run))
+        row["verify_time"] += before
+        row |= _run_values(run, report)
+        _judge(row, report, "certificate")
+        files |= _run_files(run, report, task.keep)
+    if stopped is not None:
+        row |= {"success": False, "stage": "simulation", "failure": str(stopped)}
+
+
+def _scenario(task: Task) -> Scenario:
+    document = Document(task.path, task.data, Mark(None))
+    scenario = assemble(document, robot=_robots.get(task.robot))
+    if scenario.robot.digest != task.robot:
+        raise InputError(f"{scenario.robot.name}: the robot's files here are not those of the machine that sweeps")
+    _robots.setdefault(task.robot, scenario.robot)
+    return scenario
+
+
+_robots: dict[str, Robot] = {}
+"""Robots of this process by their digest: loading one takes as long as many a plan."""
+
+
+def _timed(row: dict[str, Any], name: str, call: Callable[[], Any]) -> Any:
+    clock = time.perf_counter()
+    try:
+        return call()
+    finally:
+        row[name] = time.perf_counter() - clock
+
+
+def _judge(row: dict[str, Any], report: Report, stage: str) -> None:
+    row |= {
+        "success": report.success,
+        "stage": "" if report.success else stage,
+        "failure": "\n".join(report.failures),
+    }
+
+
+def _search(tree: Any) -> dict[str, Any]:
+    return {} if tree is None else {"nodes": len(tree.nodes), "posture_calls": tree.calls}
+
+
+def _plan_values(plan: Plan) -> dict[str, Any]:
+    values: dict[str, Any] = {"stances": len(plan.stances)}
+    for column, (name, worst) in PLAN_MARGINS.items():
+        found = [margin for stance in plan.stances if (margin := stance.margins.get(name)) is not None]
+        values[column] = worst(found) if found else None
+    return values
+
+
+def _run_values(run: Run, report: Report) -> dict[str, Any]:
+    said: Mapping[str, Any] = report.to_json()
+    fell = said["fell"]
+    values = {column: said[key] for column, key in RUN_VALUES.items()}
+    control = run.timing.get("control")
+    if control is not None and len(control):
+        median, high = np.percentile(1e3 * control, [50, 99])
+        values |= {"control_time": float(median), "control_time_99": float(high)}
+    return values | {"upright": None if fell is None else not fell, "duration": float(run.t[-1] - run.t[0] + run.dt)}
+
+
+def _run_files(run: Run, report: Report, keep: tuple[str, ...]) -> dict[str, bytes]:
+    files: dict[str, bytes] = {}
+    if "report" in keep:
+        files["report.json"] = json.dumps(report.to_json(), indent=1).encode()
+    if "run" in keep:
+        with TemporaryDirectory() as directory:
+            file = Path(directory) / "run.npz"
+            run.save(file)
+            files["run.npz"] = file.read_bytes()
+    return files

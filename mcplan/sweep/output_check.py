@@ -1,0 +1,47 @@
+"""Whether the columns, figures, tables and thresholds of an experiment name what there is."""
+
+from collections.abc import Iterable, Iterator
+
+from mcplan.document import Document
+from mcplan.document.messages import closest
+from mcplan.errors import InputError, Problem
+from mcplan.sweep.axes import Key
+from mcplan.sweep.condition import Condition
+from mcplan.sweep.expectation import expectations, parse_threshold
+from mcplan.sweep.schema import ExperimentSpec
+
+
+def output_problems(document: Document, spec: ExperimentSpec, known: Iterable[str]) -> Iterator[Problem]:
+    """Yield unknown columns, conditions that cannot be read, thresholds that are none."""
+    names = tuple(known)
+
+    def columns(found: Iterable[tuple[Key, str | None]]) -> Iterator[Problem]:
+        for key, name in found:
+            if name is not None and name not in names:
+                yield document.problem(key, f"unknown column `{name}`{closest(name, names)}")
+
+    def condition(key: Key, text: str | None) -> Iterator[Problem]:
+        if text is not None:
+            try:
+                Condition(text, names)
+            except InputError as error:
+                yield document.problem(key, str(error))
+
+    yield from columns((("collect", k), name) for k, name in enumerate(spec.collect))
+    for k, figure in enumerate(spec.figures):
+        yield from columns((("figures", k, key), getattr(figure, key)) for key in ("x", "y", "by", "value"))
+        yield from condition(("figures", k, "where"), figure.where)
+    for k, table in enumerate(spec.tables):
+        for part in ("rows", "values", "each"):
+            yield from columns((("tables", k, part, i), name) for i, name in enumerate(getattr(table, part)))
+        yield from columns([(("tables", k, "by"), table.by)])
+        yield from condition(("tables", k, "where"), table.where)
+    for key, expect in expectations(spec):
+        yield from condition((*key, "where"), expect.where)
+        place = key if isinstance(spec.expect, dict) else (*key, "columns")
+        for name, text in expect.columns.items():
+            yield from columns([((*place, name), name)])
+            try:
+                parse_threshold(text)
+            except InputError as error:
+                yield document.problem((*place, name), str(error))

@@ -1,0 +1,117 @@
+"""A process in which one case after the other runs, within limits of time and memory that hold whatever a case does."""
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import psutil
+
+from mcplan.sweep.channel import Channel
+
+ONE_THREAD = {name: "1" for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")}
+"""A case has one core: the cases are what runs in parallel."""
+
+LOOK = 0.2
+"""s between two looks at memory."""
+
+
+class CaseError(Exception):
+    """A case ended without a result; the text says why."""
+
+
+class ProcessDied(CaseError):  # noqa: N818 - reads as the sentence that it is
+    """The process ended under the case."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What a call may take: clock time (s), resident memory (bytes)."""
+
+    time: float = float("inf")
+    memory: float = float("inf")
+
+
+class CaseProcess:
+    """A child process that answers calls."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "mcplan.sweep.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path), **ONE_THREAD},
+        )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._memory = psutil.Process(self._process.pid)
+        self._ended = threading.Event()
+        self._channel = Channel(self._process.stdout, self._process.stdin, on_end=self._ended.set)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be called."""
+        return self._process.poll() is None and not self._ended.is_set()
+
+    def call(self, name: str, argument: Any, limit: Limit) -> Any:
+        """Return what the function ``module:function`` returns for the argument.
+
+        Raises
+        ------
+        ProcessDied
+            The process ended before it answered.
+        CaseError
+            Over a limit (the process is ended then), or an exception of the function.
+        """
+        began = time.monotonic()
+        try:
+            self._channel.send((name, argument))
+        except OSError:
+            raise ProcessDied(self._how_it_ended()) from None
+        while True:
+            left = limit.time - (time.monotonic() - began)
+            try:
+                kind, value = self._channel.receive(min(LOOK, max(left, 0.001)))
+                break
+            except queue.Empty:
+                self._look(left, limit)
+        if kind == "error":
+            raise CaseError(value)
+        return value
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+
+    def _look(self, left: float, limit: Limit) -> None:
+        if self._ended.is_set():
+            raise ProcessDied(self._how_it_ended())
+        if left <= 0:
+            self.close()
+            raise CaseError(f"over its time limit of {limit.time:g} s")
+        try:
+            memory = self._memory.memory_info().rss
+        except psutil.Error:
+            return  # it has just ended, which the channel will say
+        if memory > limit.memory:
+            self.close()
+            raise CaseError(f"over its memory limit: {memory / 1e9:.2f} of {limit.memory / 1e9:g} GB")
+
+    def _how_it_ended(self) -> str:
+        code = self._process.wait()
+        if code >= 0:
+            return f"its process ended with status {code}"
+        try:
+            name = signal.Signals(-code).name
+        except ValueError:
+            name = f"signal {-code}"
+        return f"its process was ended by {name}"

@@ -1,0 +1,101 @@
+"""The files of an experiment's results: CSV, Parquet, Markdown tables, figures, and one offline page with all of it."""
+
+import base64
+import html
+import platform
+from collections.abc import Sequence
+from importlib.util import find_spec
+from io import BytesIO
+from pathlib import Path
+
+from mcplan.sweep.compare import Comparison
+from mcplan.sweep.expectation import Verdict
+from mcplan.sweep.figures import figures_of
+from mcplan.sweep.identity import code_version
+from mcplan.sweep.results import Results, shown_value
+from mcplan.sweep.store import write_whole
+from mcplan.sweep.tables import Table, legend, tables_of
+from mcplan.sweep.terminal import causes
+from mcplan.version import __version__
+
+MOST_CASES = 2000
+"""Rows that the page shows; the table as a whole is in the CSV."""
+
+STYLE = """
+body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1100px; padding: 0 1em; color: #222; }
+table { border-collapse: collapse; margin: 1em 0; font-size: 13px; }
+caption { text-align: left; font-weight: 600; padding: .3em 0; }
+th, td { border-bottom: 1px solid #ddd; padding: .2em .7em; text-align: left; vertical-align: top; }
+th { background: #f4f4f2; }
+img { max-width: 100%; }
+pre { background: #f4f4f2; padding: .8em; overflow-x: auto; font-size: 13px; }
+.fail { color: #b3261e; font-weight: 600; } .pass { color: #1b7f3b; }
+.cases { max-height: 30em; overflow: auto; }
+"""
+
+
+def write_report(
+    results: Results, verdicts: Sequence[Verdict], comparison: Comparison | None, directory: Path
+) -> list[Path]:
+    """Write the files into a directory; return their paths."""
+    texts = {"results.csv": results.csv(), "tables.md": _markdown(results)}
+    pictures = {name: _png(figure) for name, figure in figures_of(results).items()}
+    texts["report.html"] = _page(results, verdicts, comparison, pictures)
+    for name, text in texts.items():
+        write_whole(directory / name, text.encode())
+    for name, picture in pictures.items():
+        write_whole(directory / "figures" / f"{name}.png", picture)
+    paths = [directory / name for name in texts] + [directory / "figures" / f"{name}.png" for name in pictures]
+    if find_spec("pyarrow") is not None:
+        results.write_parquet(directory / "results.parquet")
+        paths.insert(1, directory / "results.parquet")
+    return paths
+
+
+def _markdown(results: Results) -> str:
+    tables = "\n".join(table.markdown() for table in tables_of(results))
+    return f"{tables}\n{len(results)} of {len(results.experiment)} cases. {legend(results)}\n"
+
+
+def _page(
+    results: Results, verdicts: Sequence[Verdict], comparison: Comparison | None, pictures: dict[str, bytes]
+) -> str:
+    experiment = results.experiment
+    title = html.escape(experiment.name)
+    parts = [
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title><style>{STYLE}</style><body>",
+        f"<h1>{title}</h1><p>{html.escape(experiment.spec.question)}</p>",
+        f"<p>{len(results)} of {len(experiment)} cases, {results.failed} failed; mcplan {__version__}, code "
+        f"{code_version()}, Python {platform.python_version()}, {html.escape(platform.platform())}.</p>",
+    ]
+    for verdict in verdicts:
+        word = "pass" if verdict.passed else "fail"
+        parts.append(f'<p><span class="{word}">{word.upper()}</span> {html.escape(verdict.text)}</p>')
+    parts += [table.html() for table in tables_of(results)]
+    parts.append(f"<p>{html.escape(legend(results))}</p>")
+    for name, picture in pictures.items():
+        data = base64.b64encode(picture).decode("ascii")
+        parts.append(f'<p><img alt="{html.escape(name)}" src="data:image/png;base64,{data}"></p>')
+    if comparison is not None:
+        parts.append(f"<h2>Before and after</h2><p>{html.escape(comparison.text())}</p>{comparison.table.html()}")
+        parts += [f'<p class="fail">{html.escape(text)}</p>' for text in comparison.regressions]
+    stopped = causes(results)
+    if stopped:
+        rows = tuple((str(count), cause) for cause, count in stopped)
+        parts.append(f"<h2>What stopped cases</h2>{Table('', ('cases', 'cause'), rows).html()}")
+    parts.append(f'<h2>Cases</h2><div class="cases">{_cases(results).html()}</div>')
+    parts.append(f"<h2>Experiment</h2><pre>{html.escape(experiment.document.text())}</pre></body></html>\n")
+    return "\n".join(parts)
+
+
+def _cases(results: Results) -> Table:
+    columns = [*results.shown, *(() if "failure" in results.shown else ("failure",)), "case"]
+    title = "" if len(results) <= MOST_CASES else f"the first {MOST_CASES}; all are in results.csv"
+    rows = tuple(tuple(shown_value(row.get(name)) for name in columns) for row in results.rows[:MOST_CASES])
+    return Table(title, tuple(columns), rows)
+
+
+def _png(figure) -> bytes:
+    stream = BytesIO()
+    figure.savefig(stream, format="png", dpi=130)
+    return stream.getvalue()

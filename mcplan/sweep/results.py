@@ -1,0 +1,129 @@
+"""The table of an experiment: a row per case, what it was given and what came out."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcplan.errors import InputError
+from mcplan.sweep.columns import COLUMNS, DEFAULT, kind_of, without_clock
+from mcplan.sweep.experiment import Experiment
+from mcplan.sweep.store import FAILED, Store
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Results:
+    """The rows of an experiment.
+
+    Parameters
+    ----------
+    experiment : whose cases they are.
+    rows : of the cases that are in the store, in the order of the experiment. Each has ``case`` (the hash), the fields
+        of the case, ``status``, and result columns.
+    """
+
+    experiment: Experiment
+    rows: tuple[Row, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def failed(self) -> int:
+        """How many cases did not come to a verdict."""
+        return sum(row["status"] == FAILED for row in self.rows)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that some row has, in the order of the list of columns."""
+        found = {name for row in self.rows for name in row}
+        return ("case", *self.experiment.fields, "status", *(name for name in COLUMNS if name in found))
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Columns that the file asks for."""
+        collect = self.experiment.spec.collect or DEFAULT
+        return tuple(dict.fromkeys([*self.experiment.fields, *collect]))
+
+    def without_clock(self) -> list[Row]:
+        """Return the rows without clock times: the same however, and on how many machines, the cases were run."""
+        return [without_clock(row) for row in self.rows]
+
+    def csv(self) -> str:
+        """Return the table as CSV: numbers with all their digits, lists as JSON, nothing for no value."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows([_cell(row.get(name)) for name in self.columns] for row in self.rows)
+        return text.getvalue()
+
+    def write_parquet(self, path: Path) -> None:
+        """Write the table as Parquet; lists, and columns of mixed types, as JSON texts.
+
+        Raises
+        ------
+        InputError
+            pyarrow is not installed.
+        """
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise InputError("Parquet needs the package pyarrow: pip install 'mcplan[sweep]'") from None
+        arrays = {name: pa.array(_typed(name, [row.get(name) for row in self.rows])) for name in self.columns}
+        partial = path.with_name(f".{path.name}.part")
+        pq.write_table(pa.table(arrays), partial)
+        partial.replace(path)
+
+
+def collect_results(experiment: Experiment, store: Store) -> Results:
+    """Return the rows of the cases that the store has."""
+    cases = list(experiment.cases())
+    found = store.results(case.id for case in cases)
+    rows = ({"case": case.id, **case.fields, **found[case.id]} for case in cases if case.id in found)
+    return Results(experiment, tuple(rows))
+
+
+def shown_value(value: Any) -> str:
+    """Return a value as a person reads it."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, (list, dict)):
+        return json.dumps(value)
+    return str(value)
+
+
+def groups(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
+    """Return the rows by their values of some columns, in the order of their first row."""
+    found: dict[str, tuple[tuple[Any, ...], list[Row]]] = {}
+    for row in rows:
+        values = tuple(row.get(name) for name in names)
+        found.setdefault(json.dumps(values), (values, []))[1].append(row)
+    return {_hashable(values): members for values, members in found.values()}
+
+
+def _hashable(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(json.dumps(value) if isinstance(value, (list, dict)) else value for value in values)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value)
+
+
+def _typed(name: str, values: list[Any]) -> list[Any]:
+    """Return values of one type."""
+    kind = kind_of(name, values)
+    if kind in ("flag", "text"):
+        return values if kind == "flag" else [None if value is None else _cell(value) for value in values]
+    return [None if value is None else float(value) for value in values]

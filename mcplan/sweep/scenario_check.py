@@ -1,0 +1,86 @@
+"""Whether a scenario takes what an experiment wants of it: before anything runs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mcplan.document import Document, read_document
+from mcplan.errors import InputError, Problem, ScenarioError
+from mcplan.scene import Scenario
+from mcplan.scene.load import SUFFIXES, assemble, find_scenario
+from mcplan.sweep.axes import Axis, Key, seeds_of
+from mcplan.sweep.schema import ExperimentSpec
+
+
+class ScenarioChecker:
+    """Tries each value of each axis once on one scenario, the other axes at their first value.
+
+    Parameters
+    ----------
+    document : of the experiment.
+    index : of the scenario in the experiment's list.
+
+    Attributes
+    ----------
+    scenario : without any override, None if it cannot be used.
+    problems : each at the line of the experiment that causes it.
+    """
+
+    def __init__(self, document: Document, spec: ExperimentSpec, axes: tuple[Axis, ...], index: int):
+        self.scenario: Scenario | None = None
+        self.problems: list[Problem] = []
+        self._document, self._spec, self._axes = document, spec, axes
+        self._place: Key = ("scenarios", index)
+        self._name = spec.scenarios[index]
+        try:
+            file = find_scenario(self._path())
+            source = read_document(file, ScenarioError)
+            self.scenario = assemble(source)
+        except InputError as error:
+            self.problems += [document.problem(self._place, str(problem)) for problem in error.problems]
+            return
+        self.problems += dict.fromkeys(self._try_all())
+
+    def _path(self) -> str:
+        """Return the scenario's name, or its path from here where it is one relative to the experiment."""
+        path = Path(self._name)
+        is_path = path.suffix.lower() in SUFFIXES or len(path.parts) > 1
+        return str(Path(self._document.path).parent / path) if is_path else self._name
+
+    def _try_all(self) -> Iterator[Problem]:
+        first: dict[str, Any] = dict(self._spec.set)
+        places: dict[str, Key] = {name: ("set", name) for name in first}
+        for axis in self._axes:
+            first.update(axis.points[0])
+            places.update({name: axis.key(0, name) for name in axis.points[0]})
+        faulty = list(self._try(first, places))
+        yield from faulty
+        wrong = {problem.key for problem in faulty}
+        for axis in self._axes:
+            for index, point in enumerate(axis.points[1:], 1):
+                others = {name: value for name, value in first.items() if name not in axis.points[0]}
+                where = {name: axis.key(index, name) for name in point}
+                found = self._try(others | point, places | where)
+                yield from (problem for problem in found if problem.key not in wrong)
+
+    def _try(self, overrides: dict[str, Any], places: dict[str, Key]) -> Iterator[Problem]:
+        """Yield what the scenario says to these values, each at the override that it is about."""
+        assert self.scenario is not None
+        seed = seeds_of(self._spec)[0] if self._spec.variants else None
+        try:
+            document = self.scenario.source.with_overrides(overrides, ScenarioError) if overrides else None
+            robot = None if "robot" in overrides else self.scenario.robot
+            assemble(document or self.scenario.source, seed, robot)
+        except InputError as error:
+            for problem in error.problems:
+                about = [name for name in places if _within(problem.key, name)]
+                place = places[max(about, key=len)] if about else self._place
+                text = ": ".join(part for part in (problem.key, problem.message) if part)
+                yield self._document.problem(place, f"{self._name}: {text}")
+
+
+def _within(key: str, name: str) -> bool:
+    """Whether a key path is that of an override, lies within it, or leads to it."""
+    inside = key.startswith((f"{name}.", f"{name}["))
+    around = bool(key) and name.startswith((f"{key}.", f"{key}["))
+    return key == name or inside or around

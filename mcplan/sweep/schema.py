@@ -1,0 +1,127 @@
+"""The experiment file, key by key.
+
+    mcplan: 1
+    name: friction
+    question: How rough must the stairs be?
+    scenarios: [stairs, walk]
+    set: {simulation.physics: contact}                      # the same for every case
+    grid: {environment.friction: [0.4, 0.6], control.solver: [DAQP, OSQP]}      # every combination
+    zip: {parameters.riser: [0.1, 0.15], parameters.tread: [0.30, 0.28]}        # first with first, second with second
+    cases: [{control.com_weight: 10}, {control.com_weight: 100, control.com_kp: 30}]    # one after the other
+    seeds: {count: 20}
+    variants: true                                          # the seed is also that of the scenario's variant
+    collect: [success, plan_time]
+    figures: [{x: environment.friction, y: success, by: scenario}]
+    expect: {success: ">= 0.9"}
+
+``grid``, ``zip`` and ``cases`` multiply. A key in them and in ``set`` is the path of any field of the scenario, as
+after ``--set`` on the command line.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from mcplan.scene.spec import Positive, Spec
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$", max_length=100)]
+Values = Annotated[tuple[Any, ...], Field(min_length=1)]
+Seed = Annotated[int, Field(ge=0)]
+
+
+class SeedRange(Spec):
+    """The seeds ``first``, ``first + 1``, ...: ``count`` of them."""
+
+    count: Annotated[int, Field(ge=1)]
+    first: Seed = 0
+
+
+class Limits(Spec):
+    """What one case may take."""
+
+    time: Positive = 900.0
+    """s of clock time."""
+    memory_gb: Positive = 4.0
+    """Resident memory of its process, 10⁹ bytes."""
+
+
+class FigureSpec(Spec):
+    """One figure.
+
+    ``y`` over ``x``, a curve for each value of ``by``: a rate with Wilson intervals for what is true or false, else the
+    mean with a confidence band. With ``value`` a heat map of it over ``x`` and ``y``.
+    """
+
+    x: str
+    y: str
+    by: str | None = None
+    value: str | None = None
+    where: str | None = None
+    """Only cases for which this condition holds."""
+    title: str = ""
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> "FigureSpec":
+        if self.value is not None and self.by is not None:
+            raise ValueError("a heat map (`value`) has no curves: leave `by` out")
+        return self
+
+
+class TableSpec(Spec):
+    """One table: a row for each combination of ``rows``, columns ``values`` and then ``each`` per value of ``by``."""
+
+    rows: Annotated[tuple[str, ...], Field(min_length=1)]
+    values: tuple[str, ...] = ()
+    by: str | None = None
+    each: tuple[str, ...] = ()
+    where: str | None = None
+    title: str = ""
+
+    @model_validator(mode="after")
+    def _each_by(self) -> "TableSpec":
+        if (self.by is None) != (not self.each):
+            raise ValueError("`by` and `each` are given together: which columns for every value of what")
+        if not self.values and not self.each:
+            raise ValueError("no columns: give `values`, or `by` and `each`")
+        return self
+
+
+class ExpectSpec(Spec):
+    """Thresholds for the cases for which ``where`` holds."""
+
+    where: str | None = None
+    columns: Annotated[dict[str, str], Field(min_length=1)]
+
+
+class ExperimentSpec(Spec):
+    """The whole file."""
+
+    mcplan: Literal[1]
+    name: Name
+    question: str = ""
+    scenarios: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Bundled names, or paths relative to this file."""
+    steps: Literal["plan", "simulate"] = "simulate"
+    """``plan``: plan and its certificate; ``simulate``: also carried out, with the certificate of the run."""
+    set: dict[str, Any] = Field(default_factory=dict)
+    grid: dict[str, Values] = Field(default_factory=dict)
+    zip: dict[str, Values] = Field(default_factory=dict)
+    cases: tuple[Annotated[dict[str, Any], Field(min_length=1)], ...] | None = Field(None, min_length=1)
+    seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] | SeedRange = (0,)
+    variants: bool = False
+    limits: Limits = Limits()
+    keep: tuple[Literal["plan", "report", "run"], ...] = ("plan",)
+    """What is kept of each case besides its row: files named by its hash."""
+    collect: tuple[str, ...] = ()
+    """Result columns of the tables; all results are stored in any case."""
+    figures: tuple[FigureSpec, ...] = ()
+    tables: tuple[TableSpec, ...] = ()
+    expect: dict[str, str] | tuple[ExpectSpec, ...] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _parallel_lists(self) -> "ExperimentSpec":
+        lengths = {key: len(values) for key, values in self.zip.items()}
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{key} {length}" for key, length in lengths.items())
+            raise ValueError(f"the lists of `zip` run in parallel, so they are equally long; they have: {told}")
+        return self

@@ -1,0 +1,165 @@
+"""The store of an experiment: one SQLite file, a row per case, written in one transaction with everything it says.
+
+A process may be killed at any moment: SQLite's journal keeps a row whole or away, and files are complete before the row
+that speaks of them. Rows are never removed, so that results of an older code stay to compare with.
+"""
+
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mcplan.errors import InputError
+from mcplan.version import __version__
+
+FILE = "results.sqlite"
+FORMAT = 1
+
+DONE, FAILED = "done", "failed"
+"""``done``: the case ran to a verdict, good or bad. ``failed``: it did not (killed, over a limit, a mistake)."""
+
+_SCHEMA = """
+create table if not exists about (key text primary key, value text not null) without rowid;
+create table if not exists cases (
+    id text primary key,            -- hash of configuration and code
+    configuration text not null,    -- hash of the configuration alone
+    code text not null,
+    fields text not null,           -- what the case was given, JSON
+    status text not null check (status in ('done', 'failed')),
+    result text not null,           -- what came out, JSON
+    seconds real not null,          -- clock time, as its worker saw it
+    finished real not null          -- s since 1970
+) without rowid;
+create index if not exists by_configuration on cases (configuration, finished);
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a case.
+
+    Parameters
+    ----------
+    status : ``DONE`` or ``FAILED``.
+    result : columns by name.
+    seconds : clock time.
+    files : suffix and content of what is kept besides (``plan.yaml``).
+    """
+
+    status: str
+    result: dict[str, Any]
+    seconds: float = 0.0
+    files: dict[str, bytes] = field(default_factory=dict)
+
+
+class Store:
+    """Open the store of a directory; one process at a time may write to it.
+
+    Raises
+    ------
+    InputError
+        The file is no store of this format, or another process writes to it.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str], read_only: bool = False):
+        self.directory = Path(directory)
+        file = self.directory / FILE
+        self._lock: sqlite3.Connection | None = None
+        if read_only:
+            if not file.is_file():
+                raise InputError(f"{file}: there is no such store of an experiment")
+        else:
+            try:
+                self.directory.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise InputError(f"{self.directory}: cannot be made: {error.strerror}") from error
+            self._lock = _lock(self.directory / "lock.sqlite")
+        try:
+            self._db = sqlite3.connect(file, isolation_level=None)
+            if not read_only:
+                self._db.execute("pragma journal_mode = wal")
+                self._db.execute("pragma synchronous = normal")
+                self._db.executescript(_SCHEMA)
+                self._db.execute("insert or ignore into about values ('format', ?)", (str(FORMAT),))
+                self._db.execute("insert or replace into about values ('mcplan', ?)", (__version__,))
+            found = self._db.execute("select value from about where key = 'format'").fetchone()
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise InputError(f"{file}: not a store of results: {error}") from error
+        if found is None or found[0] != str(FORMAT):
+            self.close()
+            raise InputError(f"{file}: a store of format {found and found[0]}, this version reads {FORMAT}")
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it and let others write."""
+        if hasattr(self, "_db"):
+            self._db.close()
+        if self._lock is not None:
+            self._lock.close()
+
+    def statuses(self) -> dict[str, str]:
+        """Return the status of every case that the store knows."""
+        return dict(self._db.execute("select id, status from cases"))
+
+    def configurations(self) -> set[str]:
+        """Return the configurations that were run, whatever the code."""
+        return {row[0] for row in self._db.execute("select distinct configuration from cases")}
+
+    def put(self, case: Any, outcome: Outcome, code: str) -> None:
+        """Write the outcome of a case, files first."""
+        for suffix, content in outcome.files.items():
+            write_whole(self.artefact(case.id, suffix), content)
+        fields, result = json.dumps(case.fields), json.dumps(outcome.result, allow_nan=False)
+        row = (case.id, case.configuration, code, fields, outcome.status, result, outcome.seconds, time.time())
+        self._db.execute("insert or replace into cases values (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def artefact(self, identity: str, suffix: str) -> Path:
+        """Return the path of a file that is kept of a case."""
+        return self.directory / "artefacts" / identity[:2] / f"{identity}.{suffix}"
+
+    def results(self, identities: Iterable[str]) -> dict[str, dict[str, Any]]:
+        """Return the result columns and the ``status`` of those cases that the store has."""
+        wanted = set(identities)
+        rows = self._db.execute("select id, status, result from cases")
+        return {i: {**json.loads(result), "status": status} for i, status, result in rows if i in wanted}
+
+    def latest(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield each configuration with the row that was written last: what it was given, and its results."""
+        query = "select configuration, fields, status, result from cases order by finished"
+        last = {row[0]: row[1:] for row in self._db.execute(query)}
+        for configuration, (fields, status, result) in last.items():
+            yield configuration, {**json.loads(fields), **json.loads(result), "status": status}
+
+    def mean_seconds(self) -> tuple[float, int]:
+        """Return the mean clock time of the cases in the store, and how many there are."""
+        mean, count = self._db.execute("select avg(seconds), count(*) from cases").fetchone()
+        return mean or 0.0, count
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all; its directory is made."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.part")
+    partial.write_bytes(content)
+    os.replace(partial, path)
+
+
+def _lock(path: Path) -> sqlite3.Connection:
+    """Hold a transaction on a file of its own: the operating system ends it with the process, however that ends."""
+    connection = sqlite3.connect(path, timeout=0.0, isolation_level=None)
+    try:
+        connection.execute("begin exclusive")
+    except sqlite3.OperationalError as error:
+        connection.close()
+        raise InputError(f"{path.parent}: another sweep is writing there; wait for it, or choose another -o") from error
+    return connection

@@ -1,0 +1,143 @@
+"""Run an experiment: what is missing in its store, and nothing else."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mcplan.sweep.case import Case
+from mcplan.sweep.cluster import connect
+from mcplan.sweep.condition import Condition
+from mcplan.sweep.engine import Runner, fan_out, prepare
+from mcplan.sweep.experiment import Experiment
+from mcplan.sweep.identity import code_version
+from mcplan.sweep.process import Limit
+from mcplan.sweep.results import Results, collect_results
+from mcplan.sweep.store import FAILED, FILE, Store
+from mcplan.sweep.task import Task
+
+Progress = Callable[[int, int, int], None]
+"""Told of cases done, cases to do, and how many of those done have failed."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a sweep would do.
+
+    Parameters
+    ----------
+    todo : cases to run.
+    finished : cases that the store has.
+    failed : cases that have failed and are left alone.
+    recoded : cases to run that an older code has run already.
+    left_out : cases that the condition leaves out.
+    seconds : clock time of a case in this store, None where it has none.
+    """
+
+    todo: tuple[Case, ...]
+    finished: int
+    failed: int
+    recoded: int
+    left_out: int
+    seconds: float | None
+
+
+def work_of(
+    experiment: Experiment, directory: str | os.PathLike[str], only: str = "", retry_failed: bool = False
+) -> Work:
+    """Return what is to be done, without doing it.
+
+    Parameters
+    ----------
+    only : condition on the fields of a case; empty: all.
+    retry_failed : whether cases that failed are run again.
+    """
+    condition = Condition(only, experiment.fields) if only else None
+    statuses: dict[str, str] = {}
+    before: set[str] = set()
+    seconds = None
+    if (Path(directory) / FILE).is_file():
+        with Store(directory, read_only=True) as store:
+            statuses, before = store.statuses(), store.configurations()
+            mean, count = store.mean_seconds()
+            seconds = mean if count else None
+    todo: dict[str, Case] = {}
+    finished = failed = left_out = 0
+    for case in experiment.cases():
+        if condition is not None and not condition.holds(case.fields):
+            left_out += 1
+        elif statuses.get(case.id) is None or (retry_failed and statuses[case.id] == FAILED):
+            todo[case.id] = case
+        elif statuses[case.id] == FAILED:
+            failed += 1
+        else:
+            finished += 1
+    recoded = sum(case.configuration in before and case.id not in statuses for case in todo.values())
+    return Work(tuple(todo.values()), finished, failed, recoded, left_out, seconds)
+
+
+def sweep(
+    experiment: Experiment,
+    directory: str | os.PathLike[str],
+    workers: int | None = None,
+    scheduler: str | None = None,
+    only: str = "",
+    retry_failed: bool = False,
+    progress: Progress | None = None,
+    runner: Runner | None = None,
+) -> Results:
+    """Run what is missing, and return the table of all that the store then has of the experiment.
+
+    Parameters
+    ----------
+    experiment : what to run.
+    directory : of the store; what it has already is not run again.
+    workers : processes on this machine; None: one per core.
+    scheduler : address of a running Dask scheduler instead.
+    only : condition on the fields of a case.
+    retry_failed : run cases again that did not come to a verdict.
+    progress : told of every outcome.
+    runner : what is run instead of planning and simulating.
+
+    Raises
+    ------
+    InputError
+        Before anything runs: the condition, the store, the cluster.
+    JobFailed
+        The scheduler is lost; what was finished is stored.
+    """
+    runner = runner or Runner()
+    with Store(directory) as store:
+        work = work_of(experiment, directory, only, retry_failed)
+        if work.todo:
+            _run(experiment, store, work.todo, workers, scheduler, progress, runner)
+        return collect_results(experiment, store)
+
+
+def _run(
+    experiment: Experiment,
+    store: Store,
+    todo: tuple[Case, ...],
+    workers: int | None,
+    scheduler: str | None,
+    progress: Progress | None,
+    runner: Runner,
+) -> None:
+    spec, failed = experiment.spec, 0
+    limit = Limit(spec.limits.time, spec.limits.memory_gb * 1e9)
+    with connect(min(os.cpu_count() or 1 if workers is None else workers, len(todo)), scheduler) as client:
+        if progress is not None:
+            progress(0, len(todo), 0)
+        prepare(client, runner, tuple(dict.fromkeys(case.physics for case in todo)) if spec.steps == "simulate" else ())
+        tasks = ((case, lambda case=case: _task(case, spec.keep)) for case in todo)
+        for done, (case, outcome) in enumerate(fan_out(client, tasks, limit, runner), 1):
+            store.put(case, outcome, code_version())
+            failed += outcome.status == FAILED
+            if progress is not None:
+                progress(done, len(todo), failed)
+
+
+def _task(case: Case, keep: tuple[str, ...]) -> Task:
+    document = case.document()
+    path = str(Path(document.path).resolve())
+    return Task(document.data, path, case.robot, case.seed, case.steps, tuple(keep))

@@ -1,0 +1,24 @@
+"""What is sent to a worker; apart from the job, whose imports take seconds."""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Task:
+    """A case as it is sent to a worker: plain values, no file of the sender's is needed but that of a robot of its own.
+
+    Parameters
+    ----------
+    data : the scenario, resolved.
+    path : of the scenario's file; the path of a robot or a mesh is relative to it.
+    robot : digest that the robot must have.
+    seed, steps, keep : as in the experiment.
+    """
+
+    data: dict[str, Any]
+    path: str
+    robot: str
+    seed: int
+    steps: str
+    keep: tuple[str, ...]

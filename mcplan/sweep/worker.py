@@ -1,0 +1,63 @@
+"""What runs inside a Dask worker: hand a case to the worker's own process, and say what became of it.
+
+The case is not run in the worker itself: a case that crashes, hangs or takes all memory would take the worker, and with
+it the connection that tells of it.
+"""
+
+import atexit
+import time
+from typing import Any
+
+from mcplan.sweep.identity import code_version
+from mcplan.sweep.process import CaseError, CaseProcess, Limit, ProcessDied
+from mcplan.sweep.store import FAILED, Outcome
+
+START = 600.0
+"""s that a process may take to start."""
+
+_process: CaseProcess | None = None
+
+
+def work(function: str, argument: Any, limit: Limit) -> Outcome:
+    """Run a case; a process that dies under it costs it one retry."""
+    began = time.perf_counter()
+    for retry in (False, True):
+        try:
+            return _ready(function).call(function, argument, limit)
+        except ProcessDied as error:
+            reason = f"{error}, twice" if retry else ""
+        except CaseError as error:
+            reason = str(error)
+            break
+    row = {"success": False, "stage": "case", "failure": reason}
+    return Outcome(FAILED, row, time.perf_counter() - began)
+
+
+def prepare(function: str, argument: Any) -> str:
+    """Call a function once before any case, without limits; return what went wrong."""
+    try:
+        _ready(function).call(function, argument, Limit())
+    except CaseError as error:
+        return str(error)
+    return ""
+
+
+def version() -> str:
+    """Return the version of the code that this worker would run."""
+    return code_version()
+
+
+def _ready(function: str) -> CaseProcess:
+    """Return a process that has imported the function: the limits are those of the case alone."""
+    global _process
+    if _process is None or not _process.alive:
+        if _process is None:
+            atexit.register(_close)
+        _process = CaseProcess()
+        _process.call("mcplan.sweep.child:load", function, Limit(time=START))
+    return _process
+
+
+def _close() -> None:
+    if _process is not None:
+        _process.close()

@@ -1,0 +1,100 @@
+"""Charts of many runs: curves with intervals, and heat maps."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One curve: value, and lower and upper end of its interval, at each ``x`` (numbers, or texts)."""
+
+    label: str
+    x: Sequence[float] | Sequence[str]
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def curve_chart(curves: Sequence[Curve], x_label: str, y_label: str, title: str, rate: bool = False) -> Figure:
+    """Return curves with their intervals: a band over numbers, bars over texts.
+
+    Parameters
+    ----------
+    rate : whether the values are shares between 0 and 1, which are shown as percent.
+    """
+    figure = Figure(figsize=(8, 4.8), layout="constrained")
+    axes = figure.subplots()
+    texts = list(dict.fromkeys(str(x) for curve in curves for x in curve.x if isinstance(x, str)))
+    for number, curve in enumerate(curves):
+        if texts:
+            shift = 0.6 * ((number + 0.5) / len(curves) - 0.5)
+            _points(axes, np.array([texts.index(str(x)) for x in curve.x]) + shift, curve)
+        else:
+            _band(axes, curve)
+    if texts:
+        turn = 30 if max(map(len, texts)) > 8 else 0
+        axes.set_xticks(range(len(texts)), texts, rotation=turn, ha="right" if turn else "center")
+    _finish(axes, x_label, y_label, title)
+    if rate:
+        axes.set_ylim(-0.03, 1.03)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    if any(curve.label for curve in curves):
+        axes.legend(fontsize="small")
+    return figure
+
+
+def heat_chart(
+    values: np.ndarray,
+    x_ticks: Sequence[str],
+    y_ticks: Sequence[str],
+    x_label: str,
+    y_label: str,
+    value_label: str,
+    title: str,
+    rate: bool = False,
+) -> Figure:
+    """Return a heat map.
+
+    Parameters
+    ----------
+    values : (len(y_ticks), len(x_ticks)); what is not a number stays blank.
+    rate : whether the values are shares between 0 and 1, which are shown as percent.
+    """
+    figure = Figure(figsize=(2.5 + 0.8 * len(x_ticks), 2 + 0.55 * len(y_ticks)), layout="constrained")
+    axes = figure.subplots()
+    low, high = (0.0, 1.0) if rate else (float(np.nanmin(values)), float(np.nanmax(values)))
+    image = axes.imshow(values, origin="lower", aspect="auto", cmap="viridis", vmin=low, vmax=high)
+    axes.set_xticks(range(len(x_ticks)), x_ticks)
+    axes.set_yticks(range(len(y_ticks)), y_ticks)
+    for (row, column), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            text = f"{100 * value:.0f} %" if rate else f"{value:.3g}"
+            dark = value < low + 0.55 * (high - low)
+            axes.text(column, row, text, ha="center", va="center", color="white" if dark else "black", fontsize="small")
+    _finish(axes, x_label, y_label, title, grid=False)
+    figure.colorbar(image, label=value_label, format=(lambda v, _: f"{100 * v:.0f} %") if rate else None)
+    return figure
+
+
+def _band(axes: Axes, curve: Curve) -> None:
+    order = np.argsort(np.array(curve.x, dtype=float), kind="stable")
+    x = np.array(curve.x, dtype=float)[order]
+    (line,) = axes.plot(x, curve.value[order], marker="o", markersize=4, label=curve.label)
+    axes.fill_between(x, curve.low[order], curve.high[order], color=line.get_color(), alpha=0.18, linewidth=0)
+
+
+def _points(axes: Axes, x: np.ndarray, curve: Curve) -> None:
+    reach = np.array([curve.value - curve.low, curve.high - curve.value])
+    axes.errorbar(x, curve.value, yerr=np.maximum(reach, 0.0), fmt="o", capsize=3, label=curve.label)
+
+
+def _finish(axes: Axes, x_label: str, y_label: str, title: str, grid: bool = True) -> None:
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    axes.set_title(title, fontsize="medium")
+    if grid:
+        axes.grid(alpha=0.3)

@@ -1,0 +1,128 @@
+"""Experiment files: what their cases are, and that mistakes are said before anything runs."""
+
+import itertools
+
+import pytest
+
+from mcplan.errors import InputError
+from mcplan.sweep.experiment import load_experiment
+
+
+def messages(file, **options):
+    with pytest.raises(InputError) as caught:
+        load_experiment(file, **options)
+    return str(caught.value)
+
+
+def test_cases_are_the_product_of_scenarios_grid_zip_cases_and_seeds(experiment_file):
+    experiment = load_experiment(
+        experiment_file(
+            "scenarios: [sway, step]\n"
+            "set: {simulation.dt: 0.002}\n"
+            "grid: {environment.friction: [0.4, 0.6], control.solver: [DAQP, OSQP]}\n"
+            "zip: {control.com_kp: [30, 60], control.com_weight: [10, 100]}\n"
+            "cases: [{control.limb_kp: 100}, {control.limb_kp: 400, control.limb_weight: 50}]\n"
+            "seeds: {count: 3, first: 5}\n"
+        )
+    )
+    cases = list(experiment.cases())
+    assert len(experiment) == len(cases) == 2 * 4 * 2 * 2 * 3
+    assert len({case.id for case in cases}) == len(cases)
+    seen = {
+        (c.scenario, c.overrides["environment.friction"], c.overrides["control.solver"], c.overrides["control.com_kp"],
+         c.overrides["control.limb_kp"], c.seed) for c in cases
+    }  # fmt: skip
+    expected = itertools.product(["sway", "step"], [0.4, 0.6], ["DAQP", "OSQP"], [30, 60], [100, 400], [5, 6, 7])
+    assert seen == set(expected)
+    for case in cases:
+        data = case.document().data
+        assert data["simulation"]["dt"] == 0.002
+        assert data["control"]["com_weight"] == {30: 10, 60: 100}[data["control"]["com_kp"]]
+        assert ("limb_weight" in data["control"]) == (data["control"]["limb_kp"] == 400)
+        assert "simulation.dt" not in case.fields
+
+
+def test_the_seed_draws_the_variant(experiment_file):
+    text = "scenarios: [walk]\nseeds: [0, 1]\nvariants: "
+    first, second = load_experiment(experiment_file(text + "true")).cases()
+    assert first.document().data["variant"]["seed"] == 0
+    assert first.document().data["goal"] != second.document().data["goal"]
+    first, second = load_experiment(experiment_file(text + "false")).cases()
+    assert first.document().data == second.document().data
+    assert first.id != second.id
+
+
+def test_a_case_is_what_its_values_are_wherever_they_stand(experiment_file):
+    (a,) = load_experiment(experiment_file("scenarios: [walk]\nset: {parameters.distance: 1.2}\n")).cases()
+    (b,) = load_experiment(experiment_file("scenarios: [walk]\ngrid: {parameters.distance: [1.2]}\n")).cases()
+    (c,) = load_experiment(experiment_file("scenarios: [walk]\ngrid: {parameters.distance: [1.3]}\n")).cases()
+    assert a.id == b.id
+    assert a.id != c.id
+
+
+def test_another_code_is_another_case_of_the_same_configuration(experiment_file, monkeypatch):
+    experiment = load_experiment(experiment_file("scenarios: [sway]\n"))
+    (before,) = experiment.cases()
+    identity, configuration = before.id, before.configuration
+    monkeypatch.setattr("mcplan.sweep.case.code_version", lambda: "another")
+    (after,) = experiment.cases()
+    assert after.id != identity
+    assert after.configuration == configuration
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("scenarios: [sway]\ngird: {control.com_kp: [1]}\n", 4, "did you mean `grid`"),
+        ("scenarios: []\n", 3, "at least 1 item"),
+        ("scenarios: [no_such]\n", 3, "there is no scenario `no_such`"),
+        ("scenarios: [stares]\n", 3, "did you mean `stairs`"),
+        ("scenarios: [sway, sway]\n", 3, "listed twice"),
+        ("scenarios: [sway]\ngrid:\n  environment.friction: []\n", 5, "at least 1 item"),
+        ("scenarios: [sway]\ngrid:\n  enviroment.friction: [0.4]\n", 5, "did you mean `environment`"),
+        ("scenarios: [sway]\ngrid:\n  environment.friktion: [0.4]\n", 5, "did you mean `friction`"),
+        ("scenarios: [sway]\ngrid:\n  environment.friction: [0.4, -1]\n", 5, "expected a number >= 0"),
+        ("scenarios: [sway]\ngrid:\n  environment.friction: [0.4, 0.4]\n", 5, "the same as number 1"),
+        ("scenarios: [sway]\ngrid:\n  environment.surfaces[table].friction: [0.4]\n", 5, "no item of that name"),
+        ("scenarios: [sway]\nset:\n  simulation.physics: bullet\n", 5, "qp, contact or mujoco"),
+        ("scenarios: [sway]\nset: {control.com_kp: 1}\ngrid:\n  control.com_kp: [2]\n", 6, "also given in `set`"),
+        ("scenarios: [sway]\nzip:\n  control.com_kp: [2, 3]\n  control.limb_kp: [2]\n", None, "equally long"),
+        ("scenarios: [sway]\ncases:\n  - {control.com_kp: 1}\n  - {control.com_kq: 1}\n", 6, "did you mean `com_kp`"),
+        ("scenarios: [sway]\nvariants: true\n", 3, "has no section `variants`"),
+        ("scenarios: [sway]\nseeds: [1, 1]\n", 4, "listed twice"),
+        ("scenarios: [sway]\ncollect: [sucess]\n", 4, "did you mean `success`"),
+        ("scenarios: [sway]\nfigures:\n  - {x: seed, y: succes}\n", 5, "did you mean `success`"),
+        ("scenarios: [sway]\ntables:\n  - {rows: [scenario], values: [node]}\n", 5, "did you mean `nodes`"),
+        ("scenarios: [sway]\nexpect: {success: often}\n", 4, "expected a threshold"),
+        ("scenarios: [sway]\nexpect:\n  - {where: 'sed < 3', columns: {success: '>= 1'}}\n", 5, "did you mean `seed`"),
+    ],
+)
+def test_a_mistake_is_said_with_its_line(text, line, said, experiment_file):
+    file = experiment_file(text)
+    message = messages(file)
+    assert said in message
+    if line is not None:
+        assert f"{file}:{line}: " in message
+
+
+def test_every_mistake_is_said_at_once(experiment_file):
+    text = "scenarios: [sway, no_such]\ngrid:\n  control.com_kq: [1]\n  simulation.dt: [0.001, 1]\ncollect: [sucess]\n"
+    message = messages(experiment_file(text))
+    assert [line.split(":")[1] for line in message.splitlines()] == ["3", "5", "6", "7"]
+
+
+def test_a_million_cases_have_to_be_confirmed(experiment_file):
+    file = experiment_file("scenarios: [sway]\nseeds: {count: 1000000}\n")
+    message = messages(file)
+    assert "1,000,000 cases" in message
+    assert "--max-cases 1000000" in message
+    assert "1,000,000 cases" in messages(file, max_cases=999_999)
+    assert len(load_experiment(file, max_cases=1_000_000)) == 1_000_000
+
+
+def test_a_scenario_of_ones_own_is_found_beside_the_experiment(experiment_file, tmp_path):
+    from mcplan.scene.load import find_scenario
+
+    (tmp_path / "mine.yaml").write_text(find_scenario("sway").read_text())
+    (case,) = load_experiment(experiment_file("scenarios: [mine.yaml]\n")).cases()
+    assert case.scenario == "mine"

@@ -44,7 +44,13 @@ def plan(arguments: Namespace) -> int:
     scenario = _scenario(arguments)
     path = Path(arguments.output or f"{scenario.name}.plan.yaml")
     check_writable(path, arguments.force)
-    result = _plan(scenario, arguments)
+    try:
+        result = _plan(scenario, arguments)
+    except PlanningFailed as failure:
+        if failure.tree is not None:
+            write_tree(failure.tree, scenario, tree_path(path), str(failure))
+            print(f"search: {tree_path(path)}", file=sys.stderr)
+        raise
     write_plan(result, path)
     if result.tree is not None:
         write_tree(result.tree, scenario, tree_path(path))
@@ -199,7 +205,9 @@ def _plan(scenario: "Scenario", arguments: Namespace) -> "Plan":
     try:
         return make_plan(scenario, seed=arguments.seed)
     except PlanningFailed as failure:
-        raise PlanningFailed(f"{scenario.name}: no plan\n{failure}") from failure
+        said = PlanningFailed(f"{scenario.name}: no plan\n{failure}")
+        said.tree = failure.tree
+        raise said from failure
 
 
 def _execute(plan: "Plan", arguments: Namespace) -> int:

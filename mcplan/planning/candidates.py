@@ -12,7 +12,7 @@ import numpy as np
 
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
-from mcplan.planning.freedom import Freedom
+from mcplan.planning.freedom import GRIP, Freedom
 from mcplan.planning.goal import Goal
 from mcplan.planning.guide_path import GuidePath
 from mcplan.scene.contact import Contact
@@ -25,6 +25,9 @@ from mcplan.scene.spec import ContactSpec
 
 FLAT = 0.5
 """Least vertical part of the normal of a surface that a foot stands on."""
+
+LEVEL = 0.05
+"""m: a nominal place this near to a surface is on it."""
 
 
 @dataclass(eq=False)
@@ -136,6 +139,8 @@ def _on_surface(robot, patch, surface: Surface, kind, guide, offset, fixed, know
     s, _ = guide.progress(np.array([centre]), offset)
     _, heading = guide.at(float(s[0]))
     polygon = robot.patches[patch].polygon if kind == "surface" else np.zeros((1, 2))
+    if fixed is None and loose:
+        _along_guide(patch, surface, polygon, guide, offset, grid, near, steep, arm, put)
     yaws = [fixed.yaw] if fixed is not None and fixed.yaw is not None else [_yaw(surface, heading, near, steep)]
     for yaw in yaws:
         turn = surface_rotation(yaw)
@@ -155,7 +160,7 @@ def _on_surface(robot, patch, surface: Surface, kind, guide, offset, fixed, know
             freedom = Freedom(
                 x=grid / 2 if free_x else 0.0,
                 y=grid / 2 if free_y else 0.0,
-                yaw=(np.inf if arm and len(polygon) > 2 else 0.3) if free_yaw else 0.0,
+                yaw=_turning(arm, polygon) if free_yaw else 0.0,
             )
             spec = {"patch": patch, "surface": surface.name, "x": round(float(u), 4), "y": round(float(v), 4)}
             spec |= {"yaw": yaw if exact and fixed.yaw is not None else round(float(yaw), 4)}
@@ -165,10 +170,29 @@ def _on_surface(robot, patch, surface: Surface, kind, guide, offset, fixed, know
             put(spec, surface.p + surface.R[:, :2] @ np.array([spec["x"], spec["y"]]), freedom, exact)
 
 
+def _along_guide(patch, surface: Surface, polygon, guide: GuidePath, offset, grid, near, steep, arm, put) -> None:
+    """Put candidates in the nominal places along the guide: patches that pin each other fit together only near them."""
+    for s in np.arange(0.0, guide.length + 0.5 * grid, grid):
+        base, heading = guide.at(float(s))
+        place = base + _turned(heading, offset)
+        x, y, height = surface.R.T @ (place - surface.p)
+        yaw = _yaw(surface, heading, near, steep)
+        A, b = erode(surface.polygon, polygon @ surface_rotation(yaw)[:2, :2].T)
+        if abs(height) < LEVEL and np.all(A @ np.array([x, y]) <= b):
+            spec = {"patch": patch, "surface": surface.name, "x": round(float(x), 4), "y": round(float(y), 4)}
+            freedom = Freedom(x=grid / 2, y=grid / 2, yaw=_turning(arm, polygon))
+            put(spec | {"yaw": round(float(yaw), 4)}, surface.p + surface.R[:, :2] @ np.array([x, y]), freedom, False)
+
+
+def _turning(arm: bool, polygon: np.ndarray) -> float:
+    """Return how far a patch may turn in its place (rad): a hand as it likes, an edge not far from the way."""
+    return np.inf if arm and len(polygon) > 2 else 0.3
+
+
 def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | None, grid, put) -> None:
     if kind == "surface" and len(robot.patches[patch].polygon) < 3:
         return
-    half = float(np.abs(robot.patches[patch].polygon[:, 1]).max()) if kind == "surface" else 0.02
+    half = float(np.abs(robot.patches[patch].polygon[:, 1]).max()) if kind == "surface" else GRIP
     low, high = half, bar.length - half
     if low > high:
         return
@@ -176,7 +200,12 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
         alongs = np.array([fixed.along])
     else:
         step = max(0.10, grid)
-        alongs = np.linspace(low, high, max(2, int(np.ceil((high - low) / step)) + 1))
+        s, _ = guide.progress(bar.ends.mean(axis=0)[None], offset)
+        base, yaw = guide.at(float(s[0]))
+        nominal = float((base + _turned(yaw, offset) - bar.ends[0]) @ bar.direction)
+        alongs = np.arange(nominal + np.ceil((low - nominal) / step) * step, high + 1e-9, step)
+        ends = [end for end in (low, high) if np.abs(alongs - end).min(initial=step) > 0.5 * step]
+        alongs = np.concatenate([alongs, ends])
     level = abs(bar.direction[2]) < 0.3
     if kind == "surface" and not level:
         return
@@ -245,9 +274,13 @@ def _anchor(surface: Surface, guide: GuidePath, offset, fixed, known: Sequence[C
             return np.array([contact.coordinates["x"], contact.coordinates["y"]])
     s, _ = guide.progress(np.array([surface.corners.mean(axis=0)]), offset)
     p, yaw = guide.at(float(s[0]))
-    turn = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
-    place = p + np.append(turn @ offset[:2], offset[2])
+    place = p + _turned(yaw, offset)
     return (surface.R.T @ (place - surface.p))[:2]
+
+
+def _turned(yaw: float, offset: np.ndarray) -> np.ndarray:
+    c, n = np.cos(yaw), np.sin(yaw)
+    return np.array([c * offset[0] - n * offset[1], n * offset[0] + c * offset[1], offset[2]])
 
 
 def _lines(corners: np.ndarray, A, b, axis: int, anchor: float, grid: float, given: float | None) -> np.ndarray:

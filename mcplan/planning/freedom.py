@@ -16,6 +16,9 @@ from mcplan.scene.selection import constrained_directions
 DIGITS = 9
 """Decimals (m, rad) of a coordinate that was chosen: a patch that others pin has no room for more rounding."""
 
+GRIP = 0.02
+"""m: a grasp stays this far from the ends of its bar."""
+
 ALL = 1e3
 """m, rad: stands for an infinite half-width."""
 
@@ -78,7 +81,10 @@ def contact_rows(robot: Robot, environment: Environment, contact: Contact, freed
             select = np.array([[0.0, 0.0, 1.0, 0.0, 0.0, 0.0], np.concatenate([np.zeros(3), u])])
             cell = _edge_cell(contact, support, freedom, u)
             return ContactRows(EDGE_ROWS, body, np.concatenate([offset, target]), select, cell)
-        free, cell = _bar_cell(contact, freedom) if isinstance(support, Bar) else _cell(contact, support, freedom)
+        if isinstance(support, Bar):
+            free, cell = _bar_cell(contact, support, freedom)
+        else:
+            free, cell = _cell(contact, support, freedom)
         taken = _complement(contact.selection)
         select = constrained_directions([*taken, *free])
     mode = POSE_ROWS if select[:, 3:].any() else PLACE_ROWS
@@ -150,14 +156,16 @@ def _edge_cell(contact: Contact, surface: Surface, freedom: Freedom, u: np.ndarr
     return np.array(rows)
 
 
-def _bar_cell(contact: Contact, freedom: Freedom) -> tuple[list[np.ndarray], np.ndarray]:
+def _bar_cell(contact: Contact, bar: Bar, freedom: Freedom) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the same for a patch that keeps its distance to the axis of a bar: it slides along and turns about y."""
     free, rows = [], []
     zero, y = np.zeros(3), np.array([0.0, 1.0, 0.0])
     sense = -1.0 if contact.coordinates.get("flip") else 1.0
     if freedom.along > 0.0:
         free.append(np.concatenate([y, zero]))
-        rows.append(_row(sense * y, zero, -freedom.along, freedom.along))
+        along = float(contact.coordinates["along"])
+        low, high = min(GRIP - along, 0.0), max(bar.length - GRIP - along, 0.0)
+        rows.append(_row(sense * y, zero, max(-freedom.along, low), min(freedom.along, high)))
     if freedom.angle > 0.0 and contact.selection[:, 3:].any():
         free.append(np.concatenate([zero, y]))
         rows.append(_row(zero, y, -min(freedom.angle, 3.0), min(freedom.angle, 3.0)))

@@ -76,6 +76,7 @@ class _Attempt:
     support: Support | None = None
     clearance: float | None = None
     contact_error: float = np.inf
+    passing: tuple[str, ...] = ()
 
     @property
     def rank(self) -> tuple[int, float]:
@@ -109,6 +110,7 @@ class PostureGenerator:
         self._search = PostureSearch(robot, W, self.settings.joint_margin)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
         self._rows: dict[tuple, ContactRows] = {}
+        self._bodies = {link: robot.frame(link)[0] for link in robot.link_names}
 
     def generate(
         self,
@@ -118,6 +120,7 @@ class PostureGenerator:
         starts: Sequence[np.ndarray] = (),
         free: Mapping[str, Freedom] | None = None,
         seed: int = 0,
+        passing: tuple[str, ...] = (),
     ) -> PostureResult:
         """Find a posture.
 
@@ -129,6 +132,7 @@ class PostureGenerator:
         starts : (nq,) each: further starts, tried before the guides (the posture of a neighbouring stance).
         free : {patch: Freedom}: coordinates that may be chosen.
         seed : of the perturbed starts.
+        passing : patches that are held in the air on their way: they touch nothing, and keep the clearance.
         """
         clock = _Clock()
         guides = [np.array(g, dtype=float) for g in ([guide] if np.ndim(guide) == 1 else guide)]
@@ -160,7 +164,7 @@ class PostureGenerator:
                 else:
                     start = given[k]
                 clock.starts += 1
-                attempt = self._attempt(contacts, bearing, free, support, guides[0], start, clock)
+                attempt = self._attempt(contacts, bearing, free, passing, support, guides[0], start, clock)
                 if best is None or attempt.rank > best.rank:
                     best = attempt
                 if best.stage == "done":
@@ -175,6 +179,7 @@ class PostureGenerator:
         contacts: tuple[Contact, ...],
         bearing: tuple[str, ...],
         free: dict[str, Freedom],
+        passing: tuple[str, ...],
         support: Support,
         guide: np.ndarray,
         start: np.ndarray,
@@ -191,13 +196,12 @@ class PostureGenerator:
             task = self._search.task(rows, guide, support.rows, hint)
             loose = self._run(task, q, steps, TOLERANCE, CLOSE_ENOUGH, clock)
             if not loose.found:
-                return _Attempt(
-                    loose.q, contacts, "balance", self._missed(loose, contacts, rows, guide), support=support
-                )
+                missed = self._missed(loose, contacts, rows, guide)
+                return _Attempt(loose.q, contacts, "balance", missed, support=support)
             q = loose.q
             if self.collisions is not None:
-                attempt = _Attempt(q, contacts, "collision", (), support=support, contact_error=loose.worst)
-                self._push_apart(attempt, task, clock)
+                attempt = _Attempt(q, contacts, "collision", (), None, support, None, loose.worst, passing)
+                self._push_apart(attempt, task, free, clock)
                 if attempt.violations:
                     return attempt
                 q = attempt.q
@@ -218,30 +222,35 @@ class PostureGenerator:
         if not found.found:
             missed = self._missed(found, contacts, rows, guide)
             return _Attempt(found.q, contacts, "balance", missed, support=support)
-        attempt = _Attempt(found.q, contacts, "collision", (), support=support, contact_error=found.worst)
+        attempt = _Attempt(found.q, contacts, "collision", (), None, support, None, found.worst, passing)
         if self.collisions is not None:
-            self._push_apart(attempt, task, clock)
+            self._push_apart(attempt, task, {}, clock)
             if attempt.violations:
                 return attempt
         self._hold(attempt, bearing, clock)
         return attempt
 
-    def _push_apart(self, attempt: _Attempt, task: Task, clock: "_Clock") -> None:
+    def _push_apart(self, attempt: _Attempt, task: Task, free: Mapping[str, Freedom], clock: "_Clock") -> None:
         """Resolve collisions by rows of the distances, taken anew every few steps."""
         assert self.collisions is not None
-        contacts, settings = attempt.contacts, self.settings
+        settings = self.settings
+        contacts = tuple(contact for contact in attempt.contacts if contact.patch not in attempt.passing)
+        given_links = self._fixed_links(contacts, free)
         for rounds in range(settings.collision_rounds + 1):
             near = self.collisions.constraint_rows(attempt.q, SEE, contacts, settings.clearance)
             clock.collision_checks += 1
             clock.lap("collision")
-            worst = int(np.argmin(near.distance)) if len(near.distance) else -1
-            least = float(near.distance[worst]) if worst >= 0 else SEE
-            attempt.clearance = least + settings.clearance
+            # no posture changes how near links are whose poses contacts fix: they need not touch, that is all
+            given = np.array([self._given(pair, given_links) for pair in near.pairs], bool)
+            room = near.distance + settings.clearance * (given & [not pair.in_contact for pair in near.pairs])
+            worst = int(np.argmin(room)) if len(room) else -1
+            least = float(room[worst]) if worst >= 0 else SEE
+            attempt.clearance = float(near.distance.min(initial=SEE)) + settings.clearance
             if least >= -ROUNDING and attempt.contact_error <= TOLERANCE:
                 attempt.violations = ()
                 return
             attempt.violations = (Violation("collision", str(near.pairs[worst]), max(-least, 0.0)),)
-            if rounds == settings.collision_rounds:
+            if rounds == settings.collision_rounds or (worst >= 0 and given[worst]):
                 return
             if least >= -ROUNDING:
                 here = task._replace(guide=attempt.q, hint=np.zeros(3))
@@ -250,7 +259,7 @@ class PostureGenerator:
                 continue
             # a little more than asked for, so that the linearisation's error is paid for; from deep inside, bit by bit
             bound = np.minimum(SPARE - near.distance, PUSH)
-            linear = np.ascontiguousarray(np.column_stack([near.rows, bound]))
+            linear = np.ascontiguousarray(np.column_stack([near.rows, bound])[~given])
             push = task._replace(linear=linear, linear_q=attempt.q)
             step = self._run(push, attempt.q, 8, TOLERANCE, CLOSE_ENOUGH, clock, trust=0.2)
             attempt.q = step.q
@@ -296,6 +305,15 @@ class PostureGenerator:
 
     def _support(self, contacts: tuple[Contact, ...], bearing: tuple[str, ...], com: np.ndarray) -> Support:
         return self._regions.support(self._cautious(c for c in contacts if c.patch in bearing), com)
+
+    def _fixed_links(self, contacts: Iterable[Contact], free: Mapping[str, Freedom]) -> set[str]:
+        """Return the links whose pose a full contact fixes."""
+        full = (c.patch for c in contacts if len(c.selection) == 6 and c.patch not in free)
+        bodies = {self.robot.frame(patch)[0] for patch in full}
+        return {link for link, body in self._bodies.items() if body in bodies}
+
+    def _given(self, pair, links: set[str]) -> bool:
+        return pair.a in links and (pair.b in links or pair.b not in self._bodies)
 
     def _settle(self, contacts: tuple[Contact, ...], free: dict[str, Freedom], q: np.ndarray) -> tuple[Contact, ...]:
         settled = []

@@ -17,6 +17,9 @@ from mcplan.scene.environment import Bar, Environment
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import PlannerSettings
 
+SPREAD = 0.1
+"""m: places closer together than this tell no heading."""
+
 
 def guide_between(
     robot: Robot,
@@ -38,7 +41,7 @@ def guide_between(
     yaw = base_yaw(q)
     start = _base_over([(c.p, offsets[c.patch]) for c in contacts if c.patch in goal.specs or not goal.specs], yaw)
     start = q[:3] if start is None else start
-    places, turns = [], []
+    places, turns, exact = [], [], []
     for patch, spec in goal.specs.items():
         offset = offsets[patch]
         X = robot.frame_pose(q, patch)
@@ -49,6 +52,8 @@ def guide_between(
             middle = support.ends.mean(axis=0) if isinstance(support, Bar) else support.corners.mean(axis=0)
             places.append((middle, offset))
             continue
+        if {"x", "y"} <= set(spec.given) or "along" in spec.given:
+            exact.append((contact.p, offset))
         if "yaw" in spec.given and contact.kind == "surface" and len(contact.points) > 2:
             turns.append(heading(contact.R))
         places.append((contact.p, offset))
@@ -56,6 +61,8 @@ def guide_between(
     if turns:
         mean = float(np.angle(np.mean(np.exp(1j * np.array(turns)))))
         end_yaw = yaw + _wrapped(mean - yaw)
+    elif (fitted := _heading_over(exact)) is not None:
+        end_yaw = yaw + _wrapped(fitted - yaw)
     end = _base_over(places, end_yaw)
     if end is None:
         end = start if goal.item.base is None else np.array(goal.item.base.xyz)
@@ -75,6 +82,19 @@ def _base_over(places: Sequence[tuple[np.ndarray, np.ndarray]], yaw: float) -> n
     c, n = np.cos(yaw), np.sin(yaw)
     turn = np.array([[c, -n, 0.0], [n, c, 0.0], [0.0, 0.0, 1.0]])
     return np.mean([place - turn @ offset for place, offset in places], axis=0)
+
+
+def _heading_over(places: Sequence[tuple[np.ndarray, np.ndarray]]) -> float | None:
+    """Return the heading (rad) that turns the nominal places into these best; None if they do not tell.
+
+    maximise over yaw   sum (p_i - mean p) . R_z(yaw) (d_i - mean d)
+    """
+    if len(places) < 2:
+        return None
+    p, d = (np.array(side)[:, :2] - np.mean(side, axis=0)[:2] for side in zip(*places, strict=True))
+    if min(np.linalg.norm(p), np.linalg.norm(d)) < SPREAD:
+        return None
+    return float(np.arctan2((d[:, 0] * p[:, 1] - d[:, 1] * p[:, 0]).sum(), (d * p).sum()))
 
 
 def unreachable(

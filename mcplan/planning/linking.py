@@ -11,6 +11,7 @@ from mcplan.planning.guide import comfortable_place, guide_posture
 from mcplan.planning.inverse_kinematics import solve_posture
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.posture import Posture, PostureProblem, Weights
+from mcplan.planning.posture_settings import FRICTION_SHARE, TORQUE_SHARE
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.statics.equilibrium import balance
@@ -28,12 +29,6 @@ REGION_TOLERANCE = 5e-4
 
 BASE_MOVE = 0.05
 """m: the base pose of a start may be off by this much; beyond, the start contradicts itself."""
-
-TORQUE_SHARE = 0.9
-"""Part of the torque limits that a planned posture may use."""
-
-FRICTION_SHARE = 0.8
-"""Part of the friction that a planned posture may use; the margins are still taken with all of it."""
 
 START_WEIGHTS = Weights(base_position=200.0, base_orientation=100.0)
 """At the start the contacts outrank the base pose, which outranks the posture."""

@@ -4,6 +4,16 @@ from dataclasses import dataclass, field
 
 from mcplan.planning.posture import Weights
 
+FRICTION_SHARE = 0.9
+"""Part of the friction that a planned posture may use; its margins are still taken with all of it.
+
+The rest pays for motion: a tenth of the friction is 0.06 g of horizontal acceleration at 0.6. More would refuse stances
+that robots do take: in a valley of 35 degrees with a friction of 0.6 one foot and the opposite hand need 0.51.
+"""
+
+TORQUE_SHARE = 0.9
+"""Part of the torque limits that a planned posture may use."""
+
 
 @dataclass(frozen=True)
 class PostureSettings:
@@ -28,8 +38,8 @@ class PostureSettings:
     joint_margin: float = 0.02
     com_inset: float = 0.02
     comfort: float = 0.05
-    friction_share: float = 0.9
-    torque_share: float = 0.9
+    friction_share: float = FRICTION_SHARE
+    torque_share: float = TORQUE_SHARE
     clearance: float = 0.003
     restarts: int = 2
     spread: float = 0.35

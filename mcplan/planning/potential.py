@@ -1,7 +1,7 @@
 """How far a stance is from the goal, from its contacts alone.
 
-    h  = sum over goal limbs: |s_goal - s| / stride + 0.5 aside + 0.2 [not yet the goal contact] + [patches that change]
-       + sum over other limbs: 0.5 if it touches nothing, else max(0, mean s of goal limbs - s) / stride
+    h  = sum over goal limbs: (|s_goal - s| + aside) / stride + 0.2 [not yet the goal contact] + [patches that change]
+       + sum over other limbs: 0.5 if it touches nothing, else max(0, mean s of goal limbs - s) / stride + 0.2 aside
        + 1 per requirement that is not met yet,  + 0.5 per contact that the goal forbids,  + 0.5 per limb on one edge
 
 In moves; known before any posture, which is what lets the search prove a stance only when its turn comes.
@@ -26,6 +26,10 @@ class Standing(NamedTuple):
     line: bool = False
 
 
+TIE = 0.2
+"""1/m: price of a place beside the guide where nothing else tells places apart."""
+
+
 @dataclass(frozen=True, eq=False)
 class Potential:
     """The potential of one goal.
@@ -45,23 +49,23 @@ class Potential:
     stride: float
     free_limb: float = 0.5
 
-    def __call__(self, touching: Mapping[str, Standing], missing: int = 0) -> float:
+    def __call__(self, touching: Mapping[str, Standing], missing: float = 0.0) -> float:
         """Return h.
 
         Parameters
         ----------
         touching : the contacts by patch.
-        missing : requirements that no stance so far has met.
+        missing : moves that the requirements take that no stance so far has met.
         """
         everything = [standing.s for standing in touching.values()]
         mean = float(np.mean(everything)) if everything else 0.0
-        h, own_s = float(missing), []
-        free: list[list[float]] = []
+        h, own_s = missing, []
+        free: list[list[Standing]] = []
         for limb in self.limbs.values():
             wanted = [patch for patch in limb.patches if patch in self.target]
             own = [touching[patch] for patch in limb.patches if patch in touching]
             if not wanted:
-                free.append([standing.s for standing in own])
+                free.append(own)
                 continue
             terms = []
             for patch in wanted:
@@ -73,9 +77,9 @@ class Potential:
                 else:
                     s, aside, extra = mean, 0.0, 1.7
                 if at is not None and at.hit:
-                    terms.append(0.0)
+                    terms.append(TIE * aside)
                 else:
-                    terms.append(abs(self.target[patch] - s) / self.stride + 0.5 * aside + extra)
+                    terms.append((abs(self.target[patch] - s) + aside) / self.stride + extra)
                 own_s.append(s)
             h += max(terms) + 0.1 * (sum(terms) - max(terms))
             if self.goal.item.only:
@@ -87,7 +91,8 @@ class Potential:
             if self.goal.item.only:
                 h += 0.5 * bool(places)
             elif places:
-                h += max(0.0, front - max(places)) / self.stride
+                ahead = max(places, key=lambda standing: standing.s)
+                h += max(0.0, front - ahead.s) / self.stride + TIE * ahead.aside
             else:
                 h += self.free_limb
         return h

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
+from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
@@ -119,59 +120,69 @@ class Prover:
             self._memo[key] = _steady(self.generator.generate(contacts, loaded, guide, [q], free))
         return self._memo[key]
 
-    def blocked(self, contact: Contact) -> tuple[str, float] | None:
+    def blocked(self, contact: Contact, clearance: float = 0.0) -> tuple[str, float] | None:
         """Return what the link of a contact would hit at its place, and how deep; None if nothing.
 
         A full contact fixes the pose of its link whatever the posture.
+
+        Parameters
+        ----------
+        clearance : m that the link is to keep from all but its support.
         """
         if len(contact.selection) < 6:
             return None
-        key = contact_key(contact)
+        key = (contact_key(contact), clearance)
         if key not in self._hits:
-            self._hits[key] = self._hit(contact)
+            self._hits[key] = self._hit(contact, clearance)
         return self._hits[key]
 
-    def _hit(self, contact: Contact) -> tuple[str, float] | None:
+    def _hit(self, contact: Contact, clearance: float) -> tuple[str, float] | None:
         robot = self.robot
         q = moved_onto(robot, self.references[0][1], contact)
         body = robot.frame(contact.patch)[0]
-        near = self.collisions.distances(q, 0.0, [contact])
+        near = self.collisions.distances(q, clearance, [contact])
         worst: tuple[str, float] | None = None
         for pair, distance in zip(near.pairs, near.distance, strict=True):
             a, b = pair[0], pair[1]
             if b in robot.link_names or robot.frame(a)[0] != body:
                 continue
-            allowed = 0.002 if pair.in_contact else 0.0
-            if -distance > allowed and (worst is None or -distance > worst[1]):
-                worst = (f"{a} and {b}", float(-distance))
+            depth = float(-distance) - ALLOWED_PENETRATION if pair.in_contact else clearance - float(distance)
+            if depth > 0.0 and (worst is None or depth > worst[1]):
+                worst = (f"{a} and {b}", depth)
         return worst
 
     def swing(
-        self, common: Sequence[Contact], before: Contact, after: Contact, q0: np.ndarray, q1: np.ndarray
+        self, common: Sequence[Contact], before: Contact | None, after: Contact, q0: np.ndarray, q1: np.ndarray
     ) -> tuple[Violation, ...]:
         """Check a swing from one place to another; return what is in the way of the best lift, or nothing.
+
+        A patch that goes from surface to surface turns evenly on the way; one that grasps, that came from the air, or
+        because another patch of its limb left, goes from where it is at ``q0`` and turns as it likes.
 
         Parameters
         ----------
         common : contacts that carry the robot meanwhile.
+        before : the contact of the same patch that the swing leaves, None if there is none.
         q0, q1 : (nq,) postures at its two ends.
         """
-        up = before.normal + after.normal
-        up = np.array([0.0, 0.0, 1.0]) if up[2] > 0.3 or np.linalg.norm(up) < 0.5 else up / np.linalg.norm(up)
-        turn = Slerp([0.0, 1.0], Rotation.from_matrix([before.R, after.R]))
+        X = self.robot.frame_pose(q0, after.patch)
+        start = X[:3, 3] if before is None else before.p
+        up = _way_out(before, after)
+        turn = Slerp([0.0, 1.0], Rotation.from_matrix([X[:3, :3] if before is None else before.R, after.R]))
+        held = np.eye(6)[:3] if before is None or after.kind == "grasp" else after.selection
         names = [contact.patch for contact in common]
         least: tuple[Violation, ...] = ()
         for lift in LIFTS:
             failure: tuple[Violation, ...] = ()
             q = q0
             for share in SHARES:
-                p = (1 - share) * before.p + share * after.p + 4 * share * (1 - share) * lift * up
-                hand = replace(after, R=turn(share).as_matrix(), p=p)
+                p = (1 - share) * start + share * after.p + 4 * share * (1 - share) * lift * up
+                hand = replace(after, R=turn(share).as_matrix(), p=p, selection=held)
                 if self.calls >= self.limit:
                     raise OutOfCalls("the budget of postures is spent")
                 self.calls += 1
                 ends = [q0, q1] if share < 0.5 else [q1, q0]
-                result = self.generator.generate((*common, hand), names, q, ends)
+                result = self.generator.generate((*common, hand), names, q, ends, passing=(hand.patch,))
                 if not result.found and not _near(result):
                     failure = result.violations
                     break
@@ -181,6 +192,14 @@ class Prover:
             if not least or failure[0].amount < least[0].amount:
                 least = failure
         return least
+
+
+def _way_out(before: Contact | None, after: Contact) -> np.ndarray:
+    """Return the unit vector (3,) along which a swing keeps away: up, or off walls and out of the bars it grasps."""
+    up = after.normal if before is None else before.normal + after.normal
+    grasps = after.kind == "grasp" and (before is None or before.kind == "grasp")
+    length = float(np.linalg.norm(up))
+    return np.array([0.0, 0.0, 1.0]) if length < 0.5 or (up[2] > 0.3 and not grasps) else up / length
 
 
 def moved_onto(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:

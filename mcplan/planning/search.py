@@ -12,7 +12,7 @@ only touch. Every candidate is queued by the potential of its contacts alone and
 """
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,6 +34,12 @@ CELL, TURN = 0.05, 0.1
 
 GAP = 0.012
 """m: soles beside each other on one support keep this distance."""
+
+SHUFFLE = 0.05
+"""m: a patch that moves less on its support needs no swing."""
+
+CARRIES = 5.0
+"""N: a patch that the scenario requires carries more than this in some stance."""
 
 BEHIND = 3.0
 """What a candidate costs that lies beyond one that was out of reach."""
@@ -97,7 +103,7 @@ class StanceSearch:
         """Return the root of a search."""
         contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
         standing = {contact.patch: self.stand(contact) for contact in contacts}
-        h = self.potential(standing, self._missing(met))
+        h = self.potential(standing, self._missing(met, standing))
         parent = None if last is None else last.index
         index = self.tree.node(parent, "start" if last is None else "next goal", contacts, q, 0.0, h)
         return Node(contacts, standing, q, None, None, (), 0.0, h, None, met, index)
@@ -160,7 +166,7 @@ class StanceSearch:
 
     def done(self, node: Node) -> bool:
         """Whether a node has what the goal and the requirements ask for, the end of the goal included."""
-        if not self.goal.reached(node.contacts) or self._missing(node.met):
+        if not self.goal.reached(node.contacts) or len(node.met) < len(self.require):
             return False
         wrong = self.accept(node) if self.accept is not None else ""
         if wrong:
@@ -180,14 +186,12 @@ class StanceSearch:
             standing[patch] = Standing(
                 sampled.progress(i), float(sampled.aside[i]), bool(sampled.goal[i]), self._line(patch)
             )
-            met = self._met(met, patch)
-        return self.potential(standing, self._missing(met))
+        return self.potential(standing, self._missing(met, standing))
 
-    def _met(self, met: frozenset[int], patch: str) -> frozenset[int]:
-        return met | {i for i, patches in enumerate(self.require) if patch in patches}
-
-    def _missing(self, met: frozenset[int]) -> int:
-        return len(self.require) - len(met)
+    def _missing(self, met: frozenset[int], touching: Collection[str]) -> float:
+        """Return how many moves the requirements still take: one to touch, half of one to carry."""
+        left = [patches for i, patches in enumerate(self.require) if i not in met]
+        return sum(0.5 if any(patch in touching for patch in patches) else 1.0 for patches in left)
 
     def _key(self, node: Node, move: Move) -> tuple:
         contacts: list[tuple] = [_cell(c, self.goal.hit(c)) for c in node.contacts if c.patch not in move.removed]
@@ -235,7 +239,8 @@ class StanceSearch:
                 tree.skipped["too close to another contact"] += 1
                 return None
             freedom = self.candidates[patch].freedom[i]
-            hit = prover.blocked(contact)
+            exact = bool(self.candidates[patch].goal[i])
+            hit = prover.blocked(contact, 0.0 if exact else prover.generator.settings.clearance)
             if hit is not None:
                 tree.reject(parent.index, str(move), "link", (Violation("collision", *hit),), (contact,))
                 return None
@@ -243,6 +248,7 @@ class StanceSearch:
             if freedom is not None:
                 free[patch] = freedom
         carrying = tuple(contact.patch for contact in common)
+        wrenches: dict[str, np.ndarray] = {}
         steps: list[Step] = []
         q = parent.q
         if move.rolling:
@@ -257,6 +263,7 @@ class StanceSearch:
                 tree.reject(parent.index, str(move), f"lift, {lifted.stage}", lifted.violations, added)
                 return None
             q = lifted.q
+            wrenches = lifted.wrenches
             left = list(parent.contacts)
             for patch in move.removed:
                 before = tuple(left)
@@ -275,46 +282,56 @@ class StanceSearch:
                 tree.reject(parent.index, str(move), "swing", swung, added)
                 return None
             q = placed.q
+            wrenches = _larger(wrenches, placed.wrenches)
             here = list(common)
             for contact in added:
                 here.append(contact)
                 now = tuple(sorted(here, key=lambda c: c.patch))
                 steps.append(Step("add", contact.patch, now, now, carrying, q, (*common, *added)))
-        return self._node(parent, move, (*common, *added), added, steps, q)
+        return self._node(parent, move, (*common, *added), wrenches, steps, q)
 
     def _roll(self, parent: Node, move: Move, common: tuple[Contact, ...], added: Contact) -> Node | None:
         """Prove that the load goes from one patch of a link to another, both in place."""
         both = tuple(sorted((*parent.contacts, added), key=lambda contact: contact.patch))
-        steps, q = [], parent.q
+        steps, q, wrenches = [], parent.q, dict[str, np.ndarray]()
         for change, idle, after in (("add", added.patch, both), ("remove", move.removed[0], (*common, added))):
             result = self.prover.prove(both, [idle], q)
             if not result.found:
                 self.tree.reject(parent.index, str(move), f"roll, {result.stage}", result.violations, (added,))
                 return None
             q = result.q
+            wrenches = _larger(wrenches, result.wrenches)
             loaded = tuple(contact.patch for contact in both if contact.patch != idle)
             steps.append(Step(change, idle, tuple(sorted(after, key=lambda c: c.patch)), both, loaded, q, both))
-        return self._node(parent, move, (*common, added), [added], steps, q)
+        return self._node(parent, move, (*common, added), wrenches, steps, q)
 
-    def _node(self, parent: Node, move: Move, contacts, added: list[Contact], steps: list[Step], q) -> Node:
+    def _node(self, parent: Node, move: Move, contacts, wrenches, steps: list[Step], q) -> Node:
         contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
         standing = {contact.patch: self.stand(contact) for contact in contacts}
-        met = parent.met
-        for contact in added:
-            met = self._met(met, contact.patch)
-        h = self.potential(standing, self._missing(met))
+        met = parent.met | requirements_met(self.require, wrenches)
+        h = self.potential(standing, self._missing(met, standing))
         index = self.tree.node(parent.index, str(move), contacts, q, parent.g + 1.0, h)
         return Node(contacts, standing, q, parent, move, tuple(steps), parent.g + 1.0, h, move.limb, met, index)
 
     def _swing(self, parent: Node, move: Move, common, added, q0, q1) -> tuple[Violation, ...]:
-        if not move.removed or not added:
-            return ()
         before = parent.touching.get(added[0].patch)
-        if before is None or before.kind == "grasp":
-            return ()
-        if before.support == added[0].support and np.linalg.norm(before.p - added[0].p) < 0.05:
-            return ()
+        if before is not None and before.support == added[0].support:
+            way = float(np.linalg.norm(before.p - added[0].p))
+            if way < SHUFFLE:
+                return ()
         return self.prover.swing(common, before, added[0], q0, q1)
+
+
+def requirements_met(require: Sequence[frozenset[str]], wrenches: Mapping[str, np.ndarray]) -> frozenset[int]:
+    """Return which requirements a stance meets: one of the patches carries more than `CARRIES`."""
+    carrying = {patch for patch, wrench in wrenches.items() if np.linalg.norm(wrench[:3]) > CARRIES}
+    return frozenset(i for i, patches in enumerate(require) if patches & carrying)
+
+
+def _larger(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return for each patch the wrench of greater force."""
+    both = [*one.items(), *other.items()]
+    return dict(sorted(both, key=lambda item: float(np.linalg.norm(item[1][:3]))))
 
 
 def _cell(contact: Contact, hit: bool) -> tuple:

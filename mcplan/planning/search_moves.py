@@ -81,7 +81,9 @@ class MoveMaker:
         for i, patches in enumerate(self.require):
             if i in node.met:
                 continue
-            names = set()
+            names = set[str]()
+            if any(patch in node.standing for patch in patches):
+                continue  # it touches already, and carries when the next limb leaves
             mean = float(np.mean([standing.s for standing in node.standing.values()]))
             for patch in patches:
                 s = self.candidates[patch].s if patch in self.candidates else np.zeros(0)

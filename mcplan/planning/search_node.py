@@ -66,7 +66,7 @@ class Node:
     move, steps : from the parent to here.
     g : moves so far; ``h`` the potential.
     limb : that moved last; None at the start.
-    met : requirements that were met on the way, by index.
+    met : requirements that were met on the way, by index: a patch carried what was asked for.
     index : in the record.
     failed : {limb: [(direction from the nominal place, distance)]} of places that were out of reach.
     stuck : sets of patches that cannot be lifted.

@@ -42,16 +42,21 @@ def find(scenario: Scenario, seed: int = 0, progress: Progress | None = None) ->
     PlanningFailed
         With what stopped the search; its ``tree`` holds the record.
     """
-    return _Planning(scenario, seed, progress).plan()
+    tree = SearchTree()
+    try:
+        return _Planning(scenario, seed, progress, tree).plan()
+    except PlanningFailed as failure:
+        failure.tree = tree
+        raise
 
 
 class _Planning:
     """The state of one planning."""
 
-    def __init__(self, scenario: Scenario, seed: int, progress: Progress | None):
+    def __init__(self, scenario: Scenario, seed: int, progress: Progress | None, tree: SearchTree):
         self.scenario, self.settings, self.progress = scenario, scenario.planner, progress
         self.robot, self.environment = scenario.robot, scenario.environment
-        self.tree = SearchTree()
+        self.tree = tree
         contacts = tuple(
             make_contact(self.robot, self.environment, contact.to_data()) for contact in scenario.start.contacts
         )
@@ -191,6 +196,4 @@ class _Planning:
                 nearest = min(own, key=lambda r: (r["kind"] not in ("reach", "collision"), r["amount"]))
                 lines.append(f"from there, nearest to success: {nearest['move']}: {nearest['reason']}")
         lines += self.tree.summary()[:6]
-        failure = PlanningFailed("\n  ".join(lines))
-        failure.tree = self.tree  # type: ignore[attr-defined]
-        return failure
+        return PlanningFailed("\n  ".join(lines))

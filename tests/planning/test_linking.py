@@ -4,6 +4,7 @@ import pytest
 from mcplan.errors import PlanningFailed
 from mcplan.planning.guide import comfortable_place, guide_posture
 from mcplan.planning.linking import Change, Linker
+from mcplan.planning.posture_settings import FRICTION_SHARE, TORQUE_SHARE
 from mcplan.statics.support_region import support_region
 
 
@@ -29,8 +30,8 @@ def test_forces_and_torques_satisfy_the_equation_of_motion_at_rest(scene, linker
     lifted = linker.link(Change.remove(added.contacts, "left_sole"), added.q)
     for stance in (start, added, lifted):
         assert balanced(robot, stance) < 1e-6
-        assert stance.margins["torque"] <= 0.9 + 1e-6
-        assert stance.margins["friction_ratio"] <= 0.8 + 1e-6
+        assert stance.margins["torque"] <= TORQUE_SHARE + 1e-6
+        assert stance.margins["friction_ratio"] <= FRICTION_SHARE + 1e-6
         assert stance.margins["equilibrium"] > 5.0
         assert 0.0 < stance.margins["equilibrium_torque"] <= stance.margins["equilibrium"] + 1e-6
     assert not added.wrenches["right_hand"].any()

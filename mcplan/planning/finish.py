@@ -16,8 +16,8 @@ from mcplan.scene.scenario import Scenario
 from mcplan.statics.equilibrium import Equilibrium, balance
 from mcplan.statics.margins import margins
 
-SHARES = (1.0, 0.97, 0.93, 0.85)
-"""Of friction and torque limits: another share gives other forces, when those of one are not within the cones."""
+SHARES = (0.6, 0.8, 1.0, 0.97, 0.93, 0.85)
+"""Of the friction and torque that may be used: the least that does, and others when forces are not within the cones."""
 
 ROUNDING = 5e-7
 """N: forces may be this far outside their cones."""

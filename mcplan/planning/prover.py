@@ -67,6 +67,7 @@ class Prover:
         self.limit = 10**9
         self._memo: dict[tuple, PostureResult] = {}
         self._hits: dict[tuple, tuple[str, float] | None] = {}
+        self._swings: dict[tuple, tuple[Violation, ...]] = {}
 
     def guide(self, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
         """Return the reference posture whose patches fit the contacts best, set down on them."""
@@ -117,7 +118,7 @@ class Prover:
             self.calls += 1
             loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
             guide = self.guide(contacts, q)
-            self._memo[key] = _steady(self.generator.generate(contacts, loaded, guide, [q], free))
+            self._memo[key] = steady(self.generator.generate(contacts, loaded, guide, [q], free))
         return self._memo[key]
 
     def blocked(self, contact: Contact, clearance: float = 0.0) -> tuple[str, float] | None:
@@ -165,6 +166,15 @@ class Prover:
         before : the contact of the same patch that the swing leaves, None if there is none.
         q0, q1 : (nq,) postures at its two ends.
         """
+        ends = (None if before is None else contact_key(before), contact_key(after), q0.tobytes(), q1.tobytes())
+        key = (tuple(contact_key(contact) for contact in common), *ends)
+        if key not in self._swings:
+            self._swings[key] = self._swing(common, before, after, q0, q1)
+        return self._swings[key]
+
+    def _swing(
+        self, common: Sequence[Contact], before: Contact | None, after: Contact, q0: np.ndarray, q1: np.ndarray
+    ) -> tuple[Violation, ...]:
         X = self.robot.frame_pose(q0, after.patch)
         start = X[:3, 3] if before is None else before.p
         up = _way_out(before, after)
@@ -213,7 +223,7 @@ def moved_onto(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
     return moved
 
 
-def _steady(result: PostureResult) -> PostureResult:
+def steady(result: PostureResult) -> PostureResult:
     """Return the result, refused if the centre of mass has no room in its region: contacts along one line."""
     room = result.margins.get("com_inset", np.inf)
     if not result.found or room >= STEADY:

@@ -1,56 +1,81 @@
-"""What a path of moves could do without: moves are dropped as long as the rest can still be proven."""
+"""What a path of moves could do without: moves are dropped or joined as long as the rest can still be proven.
+
+limbs   all moves of a limb that the goal does not ask for
+joins   two moves of a limb become one: it goes at once to where the second one takes it
+drops   one move: its limb stays where it was, until it moves again
+"""
+
+from collections.abc import Iterator
 
 from mcplan.planning.prover import OutOfCalls
 from mcplan.planning.search import StanceSearch
 from mcplan.planning.search_node import Move, Node
 
-CALLS = 200
+CALLS = 400
 """Calls of the posture generator that shortening may take."""
 
 
 def shorten(search: StanceSearch, path: list[Node]) -> list[Node]:
     """Return the path without the moves that turned out useless.
 
-    Without a move its limb stays where it was, until it moves again. What comes after is proven once more as far as it
-    rests on other contacts.
+    What comes after a change is proven once more as far as it rests on other contacts.
     """
     search.prover.limit = search.prover.calls + CALLS
-    k = 1
     try:
-        while k < len(path):
-            shorter = _without(search, path, k)
-            if shorter is None:
-                k += 1
-            else:
-                path = shorter
+        shorter: list[Node] | None = path
+        while shorter is not None:
+            path = shorter
+            tries = (_proven(search, path[0], moves) for moves in _shorter(search, [_move(n) for n in path[1:]]))
+            shorter = next((nodes for nodes in tries if nodes is not None), None)
     except OutOfCalls:
         pass
     return path
 
 
-def _without(search: StanceSearch, path: list[Node], k: int) -> list[Node] | None:
-    """Return the path without its move ``k``, or None when the rest cannot be proven or ends elsewhere."""
-    shorter = path[:k]
-    node = path[k - 1]
-    for old in path[k + 1 :]:
-        assert old.move is not None
-        move = _from(search, old.move, node)
-        if move is None or move.limb == node.limb:
+def _move(node: Node) -> Move:
+    assert node.move is not None
+    return node.move
+
+
+def _shorter(search: StanceSearch, moves: list[Move]) -> Iterator[list[Move]]:
+    """Yield the sequences to try in place of this one."""
+    wanted = {search.robot.patches[patch].limb for patch in search.goal.specs}
+    for limb in dict.fromkeys(move.limb for move in moves):
+        if limb not in wanted:
+            yield [move for move in moves if move.limb != limb]
+    for k, move in enumerate(moves):
+        again = next((j for j in range(k + 1, len(moves)) if moves[j].limb == move.limb), None)
+        if again is not None and moves[again].added and move.added and not (move.rolling or moves[again].rolling):
+            yield [*moves[:k], moves[again], *moves[k + 1 : again], *moves[again + 1 :]]
+    for k in range(len(moves)):
+        yield moves[:k] + moves[k + 1 :]
+
+
+def _proven(search: StanceSearch, node: Node, moves: list[Move]) -> list[Node] | None:
+    """Return the nodes of these moves, or None when they cannot be proven or end elsewhere."""
+    path = [node]
+    for old in moves:
+        move = _from(search, old, node)
+        if move is None:
+            continue
+        if move.limb == node.limb:
             return None
         after = search.prove(node, move)
         if after is None:
             return None
         node = after
-        shorter.append(node)
-    return shorter if search.done(node) else None
+        path.append(node)
+    return path if search.done(node) else None
 
 
 def _from(search: StanceSearch, move: Move, node: Node) -> Move | None:
-    """Return the move as it is from another stance, or None where it makes no sense."""
-    new = {patch for patch, _ in move.added}
-    own = [patch for patch in search.limbs[move.limb].patches if patch in node.touching]
-    if move.removed and not move.added:
-        return move if set(own) >= set(move.removed) else None
+    """Return the move as it is from another stance, or None where nothing is left of it."""
+    own = tuple(patch for patch in search.limbs[move.limb].patches if patch in node.touching)
+    if not move.added:
+        left = tuple(patch for patch in move.removed if patch in own)
+        return Move(move.limb, left, ()) if left else None
+    if move.rolling:
+        return move if own == move.removed else None
     if not move.removed:
-        return move if not new & set(own) else None
-    return Move(move.limb, tuple(own), move.added)
+        return move if set(own).isdisjoint(patch for patch, _ in move.added) else None
+    return Move(move.limb, own, move.added)

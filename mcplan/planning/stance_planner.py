@@ -1,6 +1,7 @@
 """From start and goal to a plan: guide, search, shortening, and the proof of every stance once more."""
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,10 +14,11 @@ from mcplan.planning.guide_path import GuidePath
 from mcplan.planning.guide_search import guide_between, unreachable
 from mcplan.planning.limbs import limbs_of, nominal_offsets
 from mcplan.planning.linking import Linker
-from mcplan.planning.plan import Plan
+from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.potential import Potential
 from mcplan.planning.prover import Prover
-from mcplan.planning.search import Pass, StanceSearch
+from mcplan.planning.refine import refine
+from mcplan.planning.search import CARRIES, Pass, StanceSearch, requirements_met
 from mcplan.planning.search_node import Node
 from mcplan.planning.search_tree import SearchTree
 from mcplan.planning.shorten import shorten
@@ -84,9 +86,20 @@ class _Planning:
             self.tree.path += [node.index for node in nodes]
             last = nodes[-1]
             contacts, q, met = last.contacts, last.q, last.met
+        self.prover.limit = sys.maxsize
+        paths = refine(self.prover, [nodes for _, nodes in segments])
+        segments = [(goal, nodes) for (goal, _), nodes in zip(segments, paths, strict=True)]
         self.tree.calls = self.prover.calls
         stances = finish(self.scenario, self.linker, self.prover, self.first, segments)
+        self._require(stances)
         return Plan(self.scenario, stances, self.tree)
+
+    def _require(self, stances: Sequence[PlannedStance]) -> None:
+        """Refuse a plan in whose final forces a required patch carries nothing."""
+        met = frozenset[int]().union(*(requirements_met(self.require, stance.wrenches) for stance in stances))
+        for i in sorted(set(range(len(self.require))) - met):
+            names = " or ".join(sorted(self.require[i]))
+            raise PlanningFailed(f"a way was found, but {names} carries no more than {CARRIES:g} N in any stance")
 
     def _reach(self, goal: Goal, number: int, contacts, q, met, last: Node | None) -> list[Node]:
         if number + 1 < len(self.scenario.goal):

@@ -20,6 +20,9 @@ from mcplan.statics.static_program import StaticProgram
 from mcplan.statics.support_region import moments_about
 from mcplan.statics.torque_rows import TorqueRows, joint_torque_map
 
+INSIDE = 1e-7
+"""Of the weight: how far inside their cones forces are sought, so that rounding leaves them within."""
+
 DIRECTIONS = 16
 """Horizontal directions of the push that defines the equilibrium margin."""
 
@@ -77,6 +80,7 @@ def balance(
     hold = robot.nonlinear_effects(q, np.zeros(robot.nv))[6:]
     torque_map = joint_torque_map(robot, q, forces)
     F, upper = forces.face_rows()
+    upper = upper - INSIDE * robot.mass * GRAVITY
     limit = torque_share * robot.limits.torque
 
     # Unknowns in newtons would leave an objective of 1e5 beside constraints of order one.

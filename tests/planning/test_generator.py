@@ -1,9 +1,14 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from mcplan.collision.model import CollisionModel
+from mcplan.model.geometry import Box
 from mcplan.planning.contact_error import contact_error
 from mcplan.planning.freedom import Freedom
 from mcplan.planning.generator import PostureGenerator
+from mcplan.scene.environment import Obstacle
 from mcplan.statics.support_region import support_region
 
 
@@ -85,3 +90,26 @@ def test_the_same_call_gives_the_same_bits_whatever_came_between(scene, generato
     for other in (again, fresh):
         assert other.q.tobytes() == first.q.tobytes()
         assert other.tau.tobytes() == first.tau.tobytes()
+
+
+def test_a_link_that_its_contact_fixes_may_be_as_near_to_a_post_as_it_is(scene):
+    robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
+
+    def around(x):
+        post = Obstacle("post", Box((0.1, 0.1, 0.02)), np.eye(3), np.array([x, 0.095, 0.02]))
+        return replace(scene.ENVIRONMENT, obstacles=(post,))
+
+    def nearest(environment):
+        near = CollisionModel(robot, environment).distances(stand.q, 0.5, scene.feet())
+        return min(d for d, pair in zip(near.distance, near.pairs, strict=True) if pair[:2] == ("LLEG_LINK5", "post"))
+
+    stand = PostureGenerator(robot, scene.ENVIRONMENT).generate(scene.feet(), None, q)
+    for gap, found in ((1e-3, True), (-1e-3, False)):
+        x = 0.3
+        for _ in range(8):
+            x -= nearest(around(x)) - gap
+        environment = around(x)
+        assert nearest(environment) == pytest.approx(gap, abs=1e-4)
+        generator = PostureGenerator(robot, environment, None, CollisionModel(robot, environment))
+        assert generator.settings.clearance > gap
+        assert generator.generate(scene.feet(), None, q).found == found

@@ -77,3 +77,13 @@ def test_a_goal_inside_an_obstacle_is_refused():
     post = [{"name": "post", "box": {"size": [0.5, 0.5, 1]}, "pose": {"xyz": [2.0, 0.1, 0.5]}}]
     with pytest.raises(PlanningFailed, match=r"left_sole is .* m inside: LLEG_LINK5 and post overlap"):
         plan(load_scenario("walk", {"environment.obstacles": post}))
+
+
+def test_the_record_of_a_search_that_fails_is_kept_with_reasons():
+    with pytest.raises(PlanningFailed) as failure:
+        plan(load_scenario("stairs", {"planner.max_calls": 20}))
+    tree = failure.value.tree
+    assert len(tree.nodes) > 1
+    assert tree.calls >= 20
+    assert tree.rejected
+    assert all(rejected["reason"] for rejected in tree.rejected)

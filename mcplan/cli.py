@@ -87,6 +87,13 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("runs", metavar="RUN", nargs="+", help="directory of a run, or its run.npz")
     sub.add_argument("-o", "--output", metavar="DIR", help="where the figures go (default: RUN/plots)")
 
+    sub = command("export", "write a run in the format of another program")
+    sub.add_argument("run", metavar="RUN", help="directory of a run, or its run.npz")
+    sub.add_argument("--to", choices=["csv", "mujoco", "mcap"], required=True, help="tables, keyframes (MJCF), a log")
+    sub.add_argument("-o", "--output", metavar="FILE", required=True, help="the file")
+    sub.add_argument("--force", action="store_true", help="write over FILE")
+    sub.add_argument("--rate", type=float, metavar="HZ", help="samples per second (default: all; keyframes: 20)")
+
     sub = command("sweep", "run an experiment: what its store does not have yet, in parallel")
     sub.add_argument("experiment", metavar="EXPERIMENT", help="the experiment's file")
     sub.add_argument("-o", "--output", metavar="DIR", help="where store and results are (default runs/sweeps/NAME)")

@@ -111,6 +111,21 @@ def plot(arguments: Namespace) -> int:
     return 0
 
 
+def export(arguments: Namespace) -> int:
+    """Write a run in the format of another program."""
+    from mcplan.export import export_run
+    from mcplan.run_directory import check_writable
+    from mcplan.sim.run_file import load_run
+
+    path = Path(arguments.output)
+    check_writable(path, arguments.force)
+    if not path.absolute().parent.is_dir():
+        raise InputError(f"{path}: there is no directory {path.parent}")
+    for file in export_run(load_run(arguments.run), arguments.to, path, arguments.rate):
+        print(file)
+    return 0
+
+
 def check(arguments: Namespace) -> int:
     """Print every problem of every file."""
     from mcplan.scene.load import check_file

@@ -186,6 +186,18 @@ class Run:
         """Shape of each array by name."""
         return {name: np.shape(array) for name, array in self.arrays().items()}
 
+    def every(self, rate: float | None = None) -> np.ndarray:
+        """Return the samples nearest to ``rate`` instants per second, each once, the last one included; all by default.
+
+        Parameters
+        ----------
+        rate : 1/s.
+        """
+        if rate is None:
+            return np.arange(len(self.t))
+        instants = np.arange(self.t[0], self.t[-1], 1.0 / rate)
+        return np.unique(np.append(np.rint((instants - self.t[0]) / self.dt).astype(int), len(self.t) - 1))
+
     def points(self, k: int) -> slice:
         """Slice of the contact points of sample k."""
         return slice(int(self.point_start[k]), int(self.point_start[k + 1]))

@@ -26,12 +26,14 @@ class Built:
     Attributes
     ----------
     model : mujoco.MjModel.
+    spec : mujoco.MjSpec that it was compiled from.
     link : per geom, index of the robot's link; links are followed by objects; -1 for the environment.
     patch : per geom, name of the patch, or None.
     grasps : by patch, the number of the weld that can hold it.
     """
 
     model: Any
+    spec: Any
     link: np.ndarray
     patch: list[str | None]
     grasps: dict[str, int] = field(default_factory=dict)
@@ -70,7 +72,7 @@ def build(robot: Robot, environment: Environment) -> Built:
     link = np.array([_link_of(name, robot, order) for name in names], int)
     patch = [name.split(":")[1] if name.startswith("patch:") else None for name in names]
     welds = {name: model.equality(weld).id for name, weld in grasps.items()}
-    return Built(model, link, patch, welds)
+    return Built(model, spec, link, patch, welds)
 
 
 def _link_of(name: str, robot: Robot, order: dict[str, int]) -> int:

@@ -13,6 +13,7 @@ from mcplan.sim.recorder import PointForces
 NEAR = 5e-3
 """A point so near to a patch belongs to it (m)."""
 
+
 class ContactForces(NamedTuple):
     """Contacts of one step.
 

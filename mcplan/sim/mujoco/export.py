@@ -1,0 +1,53 @@
+"""A run as a MuJoCo scene with keyframes: one XML file that ``mujoco.MjModel.from_xml_path`` and the viewer open."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from mcplan.sim.mujoco.build import build
+from mcplan.sim.mujoco.physics import MujocoPhysics
+from mcplan.sim.run import Run
+
+RATE = 20.0
+"""Keyframes per second."""
+
+
+def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
+    """Write robot, environment and keyframes as MJCF; return the path.
+
+    A keyframe has time, qpos, qvel and, as ctrl, the joint torques; its name is the number of its sample and its phase.
+
+    Parameters
+    ----------
+    rate : keyframes per second; None: 20.
+    """
+    robot, environment = run.robot, run.scenario.environment
+    spec = build(robot, environment).spec
+    physics = MujocoPhysics(robot, environment, run.q[0])
+    model, data = physics.model, physics.data
+    motors = [model.actuator(f"motor:{name}").id for name in robot.joint_names]
+    for k in run.every(RATE if rate is None else rate):
+        physics.reset(run.q[k], run.v[k])
+        if run.object_q is not None and run.object_v is not None:
+            for name, q, v in zip(run.record.objects, run.object_q[k], run.object_v[k], strict=True):
+                _place(model.joint(f"object:{name}"), data, q, v)
+        ctrl = np.zeros(model.nu)
+        ctrl[motors] = run.tau[k]
+        phase = run.phases[run.phase[k]]
+        spec.add_key(name=f"{k}:{phase}", time=float(run.t[k]), qpos=data.qpos, qvel=data.qvel, ctrl=ctrl)
+    spec.modelname = run.scenario.name
+    spec.compile()
+    partial = path.with_name(path.name + ".part")
+    partial.write_text(spec.to_xml(), encoding="utf-8")
+    os.replace(partial, path)
+    return [path]
+
+
+def _place(joint, data, q: np.ndarray, v: np.ndarray) -> None:
+    """Set a free joint; MuJoCo's angular velocity is in body axes, ``R' w``."""
+    w, u = q[3], q[4:7]
+    turn = 2.0 * np.cross(u, np.cross(u, v[3:]) - w * v[3:])
+    joint_q, joint_v = int(joint.qposadr[0]), int(joint.dofadr[0])
+    data.qpos[joint_q : joint_q + 7] = q
+    data.qvel[joint_v : joint_v + 6] = [*v[:3], *(v[3:] + turn)]

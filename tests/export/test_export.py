@@ -1,0 +1,142 @@
+"""Exports say the same as the run, as their own readers read them."""
+
+import csv
+import json
+
+import mujoco
+import numpy as np
+import pytest
+from mcap.reader import make_reader
+
+from mcplan.cli import main
+from mcplan.errors import InputError
+from mcplan.export import export_run
+from mcplan.planning import plan
+from mcplan.scene import load_scenario
+from mcplan.sim.simulate import simulate
+
+
+@pytest.fixture(scope="module")
+def run():
+    return simulate(plan(load_scenario("sway", overrides={"simulation.dt": 0.005})))
+
+
+def rows_of(path):
+    with open(path, newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def test_csv_holds_every_array_to_the_last_digit(run, tmp_path):
+    samples, points = export_run(run, "csv", tmp_path / "sway.csv")
+    rows = rows_of(samples)
+    assert len(rows) == len(run)
+    joints = run.record.joints
+
+    def column(*names):
+        return np.array([[float(row[name]) for name in names] for row in rows])
+
+    assert np.array_equal(column("t")[:, 0], run.t)
+    assert np.array_equal(column(*(f"q.{name}" for name in joints)), run.q[:, 7:])
+    assert np.array_equal(column("q.base.qw", "q.base.qx", "q.base.qy", "q.base.qz"), run.q[:, 3:7])
+    assert np.array_equal(column("v.base.wx", "v.base.wy", "v.base.wz"), run.v[:, 3:6])
+    assert np.array_equal(column(*(f"vd.{name}" for name in joints)), run.vd[:, 6:])
+    assert np.array_equal(column(*(f"tau.{name}" for name in joints)), run.tau)
+    assert np.array_equal(column(*(f"tau_ext.base.{part}" for part in ("fx", "fy", "fz"))), run.tau_ext[:, :3])
+    assert np.array_equal(column("com.x", "com.y", "com.z"), run.com)
+    assert [row["phase"] for row in rows] == [run.phases[i] for i in run.phase]
+    sole = run.patches.index("left_sole")
+    assert np.array_equal(column("wrench.left_sole.fz", "wrench.left_sole.mx"), run.wrench[:, sole][:, [2, 3]])
+    assert [row["active.left_sole"] == "1" for row in rows] == run.active[:, sole].tolist()
+    arrays = sum(np.size(a[0]) for name, a in run.arrays().items() if not name.startswith("point_"))
+    assert len(rows[0]) == arrays
+    touching = rows_of(points)
+    assert len(touching) == len(run.point_xyz)
+    assert [float(row["fz"]) for row in touching] == run.point_force[:, 2].tolist()
+    assert {row["patch"] for row in touching} == {"left_sole", "right_sole"}
+
+
+def test_a_rate_takes_fewer_samples_and_the_last(run, tmp_path):
+    samples, _ = export_run(run, "csv", tmp_path / "sway.csv", rate=10.0)
+    t = np.array([float(row["t"]) for row in rows_of(samples)])
+    assert np.allclose(np.diff(t)[:-1], 0.1)
+    assert t[-1] == run.t[-1]
+    for rate in (0.0, -1.0, np.nan):
+        with pytest.raises(InputError, match="rate"):
+            export_run(run, "csv", tmp_path / "x.csv", rate)
+
+
+def test_mujoco_loads_the_scene_and_its_keyframes_put_every_patch_where_the_run_has_it(run, tmp_path):
+    (path,) = export_run(run, "mujoco", tmp_path / "sway.xml", rate=2.0)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    rows = run.every(2.0)
+    assert model.nkey == len(rows)
+    robot = run.robot
+    for key, k in enumerate(rows):
+        mujoco.mj_resetDataKeyframe(model, data, key)
+        mujoco.mj_forward(model, data)
+        assert data.time == pytest.approx(run.t[k])
+        assert model.key(key).name == f"{k}:{run.phases[run.phase[k]]}"
+        for i, joint in enumerate(robot.joint_names):
+            assert data.joint(f"joint:{joint}").qpos[0] == pytest.approx(run.q[k, 7 + i], abs=1e-6)
+            assert data.actuator(f"motor:{joint}").ctrl[0] == pytest.approx(run.tau[k, i], rel=1e-5, abs=1e-5)
+        # the momentum is the same, so that base velocity and axes are
+        momentum = robot.centroidal_momentum_matrix(run.q[k]) @ run.v[k]
+        mujoco.mj_subtreeVel(model, data)
+        assert model.body_subtreemass[0] * data.subtree_linvel[0] == pytest.approx(momentum[:3], abs=1e-4)
+        assert data.subtree_com[0] == pytest.approx(run.com[k], abs=1e-5)
+
+
+def test_mcap_reads_back_with_its_schemas(run, tmp_path):
+    (path,) = export_run(run, "mcap", tmp_path / "sway.mcap", rate=20.0)
+    rows = run.every(20.0)
+    found = {}
+    with open(path, "rb") as stream:
+        reader = make_reader(stream)
+        for schema, channel, message in reader.iter_messages():
+            assert schema.encoding == "jsonschema"
+            assert channel.message_encoding == "json"
+            value = json.loads(message.data)
+            assert set(value) == set(json.loads(schema.data)["properties"])
+            found.setdefault(channel.topic, []).append((message.log_time, value))
+        metadata = {item.name: item.metadata for item in reader.iter_metadata()}
+    assert metadata["mcplan"]["scenario"] == "sway"
+    assert all(len(messages) == len(rows) for messages in found.values())
+    times = [time for time, _ in found["/joints"]]
+    assert times == [round(t * 1e9) for t in run.t[rows]]
+    for k, (_, joints), (_, com), (_, pose), (_, points) in zip(
+        rows, found["/joints"], found["/com"], found["/base/pose"], found["/contact_points"], strict=True
+    ):
+        assert joints["name"] == list(run.robot.joint_names)
+        assert joints["position"] == run.q[k, 7:].tolist()
+        assert joints["effort"] == run.tau[k].tolist()
+        assert [com[axis] for axis in "xyz"] == run.com[k].tolist()
+        assert [pose["orientation"][part] for part in "wxyz"] == run.q[k, 3:7].tolist()
+        force = sum(point["force"]["z"] for point in points["points"])
+        assert force == pytest.approx(run.wrench[k, :, 2].sum(), abs=1e-6)
+    sole = run.patches.index("left_sole")
+    assert [value["fz"] for _, value in found["/wrench/left_sole"]] == run.wrench[rows, sole, 2].tolist()
+
+
+def test_the_command_writes_what_it_names_and_keeps_what_is_there(run, tmp_path, capsys):
+    run.save(tmp_path / "run")
+    target = tmp_path / "out.csv"
+    assert main(["export", str(tmp_path / "run"), "--to", "csv", "-o", str(target), "--rate", "5"]) == 0
+    assert capsys.readouterr().out.split() == [str(target), str(tmp_path / "out.points.csv")]
+    before = target.read_bytes()
+    assert main(["export", str(tmp_path / "run"), "--to", "mcap", "-o", str(target)]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert target.read_bytes() == before
+    assert main(["export", str(tmp_path / "run"), "--to", "csv", "-o", str(tmp_path / "no" / "out.csv")]) == 2
+    assert "no directory" in capsys.readouterr().err
+    assert main(["export", str(tmp_path / "nothing"), "--to", "csv", "-o", str(tmp_path / "x.csv")]) == 2
+
+
+def test_a_missing_library_is_said_to_be_an_extra(run, tmp_path, monkeypatch):
+    import sys
+
+    monkeypatch.setitem(sys.modules, "mcap.writer", None)
+    monkeypatch.setitem(sys.modules, "mcap", None)
+    monkeypatch.delitem(sys.modules, "mcplan.export.mcap_log", raising=False)
+    with pytest.raises(InputError, match=r"pip install 'mcplan\[mcap\]'"):
+        export_run(run, "mcap", tmp_path / "x.mcap")

@@ -83,7 +83,9 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("--open", action="store_true", help="open the browser")
     sub.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: a free one)")
 
-    sub = command("plot", "plot centre of mass, contact forces and torques of runs")
+    sub = command(
+        "plot", "plot centre of mass, momentum, forces, torques, velocities, task errors and clock times of runs"
+    )
     sub.add_argument("runs", metavar="RUN", nargs="+", help="directory of a run, or its run.npz")
     sub.add_argument("-o", "--output", metavar="DIR", help="where the figures go (default: RUN/plots)")
 

@@ -97,7 +97,9 @@ def replay(arguments: Namespace) -> int:
 
 def plot(arguments: Namespace) -> int:
     """Plot runs."""
-    from mcplan.sim.run_file import load_run
+    from dataclasses import replace
+
+    from mcplan.sim.run_file import load_run, load_timing
     from mcplan.view.plots import save_plots
 
     for name in arguments.runs:
@@ -106,7 +108,7 @@ def plot(arguments: Namespace) -> int:
         directory = Path(arguments.output) if arguments.output else home / "plots"
         if arguments.output and len(arguments.runs) > 1:
             directory = directory / home.name
-        for figure in save_plots(load_run(path), directory):
+        for figure in save_plots(replace(load_run(path), timing=load_timing(path)), directory):
             print(figure)
     return 0
 

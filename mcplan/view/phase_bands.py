@@ -7,7 +7,7 @@ import numpy as np
 
 from mcplan.sim.run import Run
 
-_BANDS = ("#8fb8de", "#f2c078", "#a9d18e", "#d99aa5", "#b7a6d6", "#8ecdc4", "#e0c8a0", "#c4c9d4", "#f0a58f", "#9fc5a8")
+_BANDS = ("#8fb8de", "#f2c078", "#a9d18e", "#d99aa5", "#b7a6d6", "#8ecdc4", "#d8dc6a", "#c4c9d4", "#f0a58f", "#9fc5a8")
 
 
 def phase_bands(run: Run) -> list[tuple[float, float, str]]:

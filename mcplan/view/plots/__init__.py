@@ -6,20 +6,36 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from mcplan.sim.run import Run
+from mcplan.view.plots.clock import plot_clock
 from mcplan.view.plots.com import plot_com
 from mcplan.view.plots.forces import plot_forces
-from mcplan.view.plots.torques import plot_torques
+from mcplan.view.plots.momentum import plot_momentum
+from mcplan.view.plots.tasks import plot_tasks
+from mcplan.view.plots.torques import plot_torques, plot_velocities
 
-FIGURES: dict[str, Callable[[Run], Figure]] = {"com": plot_com, "forces": plot_forces, "torques": plot_torques}
+FIGURES: dict[str, Callable[[Run], Figure]] = {
+    "com": plot_com,
+    "momentum": plot_momentum,
+    "forces": plot_forces,
+    "torques": plot_torques,
+    "velocities": plot_velocities,
+    "tasks": plot_tasks,
+    "clock": plot_clock,
+}
 """File name (without suffix) and function of each figure."""
 
 
 def save_plots(run: Run, directory: str | Path) -> list[Path]:
-    """Write every figure of ``FIGURES`` as PNG into ``directory`` (made if it is not there); return the paths."""
+    """Write every figure of ``FIGURES`` as PNG into ``directory`` (made if it is not there); return the paths.
+
+    A run without clock times has no figure of them.
+    """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
     for name, plot in FIGURES.items():
+        if name == "clock" and not run.timing:
+            continue
         paths.append(directory / f"{name}.png")
         plot(run).savefig(paths[-1], dpi=130)
     return paths

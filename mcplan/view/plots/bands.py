@@ -12,7 +12,7 @@ from mcplan.view.phase_bands import band_colours, phase_bands
 def time_axes(run: Run, labels: list[str], title: str, heights: list[float] | None = None) -> tuple[Figure, np.ndarray]:
     """Return a figure with one axes per label (the y labels), sharing time, phases as bands, their legend below."""
     heights = heights or [1.0] * len(labels)
-    figure = Figure(figsize=(10, 1.2 + 2.1 * sum(heights)), layout="constrained")
+    figure = Figure(figsize=(11, 1.2 + 2.1 * sum(heights)), layout="constrained")
     rows = figure.subplots(len(labels), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
     for axes, label in zip(rows, labels, strict=True):
         axes.set_ylabel(label)
@@ -32,6 +32,15 @@ def time_axes(run: Run, labels: list[str], title: str, heights: list[float] | No
         frameon=False,
     )
     return figure, rows
+
+
+def beside(axes: Axes, markerscale: float = 1.0) -> None:
+    """Put the legend right of the axes, where it hides no curve; ``markerscale`` enlarges its markers."""
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(
+            loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small", frameon=False, borderaxespad=0.3,
+            markerscale=markerscale,
+        )  # fmt: skip
 
 
 def draw_bands(axes: Axes, run: Run) -> None:

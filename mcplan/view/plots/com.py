@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from mcplan.sim.run import Run
-from mcplan.view.plots.bands import time_axes
+from mcplan.view.plots.bands import beside, time_axes
 
 
 def plot_com(run: Run) -> Figure:
@@ -14,6 +14,7 @@ def plot_com(run: Run) -> Figure:
     for axis, name in enumerate("xy"):
         position.plot(t, run.com[:, axis], label=name)
     height.plot(t, run.com[:, 2], color="tab:green", label="z")
-    speed.plot(t, np.linalg.norm(np.gradient(run.com, t, axis=0), axis=1), color="tab:red")
-    position.legend(loc="upper right")
+    if len(t) > 1:
+        speed.plot(t, np.linalg.norm(np.gradient(run.com, t, axis=0), axis=1), color="tab:red")
+    beside(position)
     return figure

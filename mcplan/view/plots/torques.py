@@ -1,24 +1,35 @@
-"""Joint torques against their limits, one row per limb."""
+"""Joint torques and velocities against their limits."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from mcplan.sim.run import Run
-from mcplan.view.plots.bands import time_axes
+from mcplan.view.plots.bands import beside, time_axes
 
 
 def plot_torques(run: Run, joints_shown: int = 6) -> Figure:
-    """Plot |tau| / limit over time for the joints that come closest to their limit, and the largest of all joints."""
-    figure, (largest, chosen) = time_axes(run, ["largest of all", "torque / limit"], "joint torques", [0.7, 1.5])
+    """Plot tau / limit over time for the joints that come closest to their limit, and the largest of all joints."""
+    return _plot_share(run, run.tau, "torque", "N m", joints_shown)
+
+
+def plot_velocities(run: Run, joints_shown: int = 6) -> Figure:
+    """Plot the same for the joint velocities."""
+    return _plot_share(run, run.v[:, 6:], "velocity", "rad/s", joints_shown)
+
+
+def _plot_share(run: Run, values: np.ndarray, name: str, unit: str, joints_shown: int) -> Figure:
+    """Plot values (N, n) divided by the limits of this name; a joint without limit has the share zero."""
+    labels = ["largest share", f"{name} / limit"]
+    figure, (largest, chosen) = time_axes(run, labels, f"joint {name} against limits", [0.7, 1.5])
     t = run.t - run.t[0]
-    limit, joints = run.record.robot.limit("torque"), run.record.joints
-    ratio = run.tau / limit
-    largest.plot(t, np.abs(ratio).max(axis=1), color="black")
+    limit, joints = run.record.robot.limit(name), run.record.joints
+    ratio = np.divide(values, limit, out=np.zeros_like(values), where=limit > 0.0)
+    largest.plot(t, np.abs(ratio).max(axis=1, initial=0.0), color="black")
     peak = np.abs(ratio).max(axis=0)
     for joint in np.argsort(-peak)[:joints_shown]:
-        chosen.plot(t, ratio[:, joint], label=f"{joints[joint]} ({limit[joint]:g} N m)")
-    largest.set_ylim(0.0, max(1.05, 1.1 * float(peak.max())))
+        chosen.plot(t, ratio[:, joint], label=f"{joints[joint]} ({limit[joint]:.3g} {unit})")
+    largest.set_ylim(0.0, max(1.05, 1.1 * float(peak.max(initial=0.0))))
     largest.axhline(1.0, color="black", linestyle="--", linewidth=1)
     chosen.axhline(0.0, color="grey", linewidth=0.8)
-    chosen.legend(loc="upper right", fontsize="x-small", ncols=2)
+    beside(chosen)
     return figure

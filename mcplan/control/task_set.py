@@ -103,7 +103,9 @@ class TaskSet:
     def _constrain(self, loaded: LoadedContact) -> ContactConstraint:
         """Return the constraint of a contact: stiff along its support, with what is counted on of patch and cone."""
         contact, s = loaded.contact, self.settings
-        kp = np.array([s.contact_kp, s.contact_kp, *[s.contact_normal_kp] * 3, s.contact_kp])
+        # of an edge the patch's z is not the normal: each axis takes its part of both stiffnesses
+        upright = (contact.axes[:, 2] @ contact.R) ** 2
+        kp = s.contact_kp + (s.contact_normal_kp - s.contact_kp) * np.concatenate([upright, 1.0 - upright])
         if s.pressure_margin > 0.0:
             contact = replace(contact, points=shrunk(contact.points, s.pressure_margin))
         constraint = ContactConstraint(contact, kp, s.contact_kd, faces=s.friction_faces)

@@ -1,6 +1,7 @@
 """All parameters of the whole-body program in one crossing, straight from the terms of the state."""
 
 from mcplan.core import qp_layout as lay
+from mcplan.core.consistent_rows import make_consistent
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.joint_bounds import RECOVERY, viable_acceleration
 from mcplan.core.qp_contacts import fill_contact
@@ -14,7 +15,9 @@ SCRATCH = 80
 
 
 @jit
-def fill(q, v, M, h, rows, summary, J, frames, given, layout, constants, tasks, contacts, values, previous, theta, G):
+def fill(
+    q, v, M, h, rows, summary, J, frames, given, layout, constants, tasks, contacts, values, previous, theta, G, basis
+):
     """Fill ``theta``; return FILLED or which number is not finite.
 
     Parameters
@@ -28,6 +31,7 @@ def fill(q, v, M, h, rows, summary, J, frames, given, layout, constants, tasks, 
     theta : (parameters,) out
     G : (7, forces or 80) out: wrenches of the force unknowns in the first six rows; scratch, and the constant part of
         the cost in its last entry
+    basis : (contact rows + 1, nv) scratch
     """
     nv = layout[lay.NV]
     if not (_finite(q) and _finite(v)):
@@ -46,6 +50,11 @@ def fill(q, v, M, h, rows, summary, J, frames, given, layout, constants, tasks, 
         constant += fill_task(tasks[k], values, q, v, rows, summary, J, frames, layout, theta, scratch)
     for k in range(len(contacts)):
         fill_contact(k, contacts, values, J, frames, previous, layout, constants, theta, G, scratch)
+    if len(contacts) > 1:
+        # contacts of one link, or along a chain with few joints, say things twice; drift would make them disagree
+        total = layout[lay.CONTACT_ROWS]
+        A = theta[layout[lay.CONTACT_JACOBIAN] :]
+        make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, basis, basis[total])
     _fill_bounds(q, v, layout, constants, theta)
     scratch[len(scratch) - 1] = constant
     return FILLED if _sound(layout, values, theta) else NOT_FINITE

@@ -1,0 +1,55 @@
+"""Right-hand sides that linear equations can have when some of their rows follow from others."""
+
+import math
+
+from mcplan.core.jit import jit_algebra
+
+DEPENDENT = 1e-3
+"""Part of a row that is not in the span of the rows before it; with less it counts as following from them."""
+
+
+@jit_algebra
+def make_consistent(A, b, m, n, Q, c):
+    """Replace ``b`` where ``A x = b`` has no solution: a row that follows from those before it says what they say.
+
+    Rows are made orthonormal one after the other (Gram-Schmidt, twice, so that no digits are lost)::
+
+        a_i = sum_j (a_i' q_j) q_j + r_i,    x' q_j = c_j   for j < i
+        |r_i| >= DEPENDENT |a_i|:   q_i = r_i / |r_i|,   c_i = (b_i - sum_j (a_i' q_j) c_j) / |r_i|
+        else                        b_i = sum_j (a_i' q_j) c_j
+
+    Parameters
+    ----------
+    A : (n m,) the entries of an (m, n) matrix, column by column.
+    b : (m,) changed where needed.
+    m, n : numbers of rows and columns.
+    Q : (at least m, n) scratch.
+    c : (at least m,) scratch.
+    """
+    rank = 0
+    for i in range(m):
+        size = 0.0
+        for k in range(n):
+            x = A[m * k + i]
+            Q[rank, k] = x
+            size += x * x
+        implied = 0.0
+        for _ in range(2):
+            for j in range(rank):
+                along = 0.0
+                for k in range(n):
+                    along += Q[rank, k] * Q[j, k]
+                for k in range(n):
+                    Q[rank, k] -= along * Q[j, k]
+                implied += along * c[j]
+        left = 0.0
+        for k in range(n):
+            left += Q[rank, k] * Q[rank, k]
+        if left > DEPENDENT * DEPENDENT * size and rank < n:
+            left = math.sqrt(left)
+            for k in range(n):
+                Q[rank, k] /= left
+            c[rank] = (b[i] - implied) / left
+            rank += 1
+        else:
+            b[i] = implied

@@ -3,6 +3,7 @@
 import numpy as np
 
 from mcplan.collision.distances import ALLOWED_PENETRATION
+from mcplan.collision.face_rows import FaceRows
 from mcplan.collision.model import CollisionModel
 from mcplan.control.motion import Motion
 from mcplan.core.avoidance import ask_clearance
@@ -41,6 +42,8 @@ class Avoidance:
         self._depth = settings.touch_depth if settings.touch_force > 0.0 else 0.0
         self._clearance, self._margin = settings.avoid_clearance, settings.avoid_distance + settings.avoid_clearance
         self._model = model = CollisionModel(robot, environment)
+        self._faces = FaceRows(robot, {surface.name: surface for surface in environment.surfaces})
+        self._reach = settings.avoid_distance
         self._rise = PARTING * dt
         self._tick = 0
         self._asked, self._seen = np.zeros(len(model.pairs)), np.zeros(len(model.pairs), dtype=np.int64)
@@ -56,8 +59,27 @@ class Avoidance:
         found, distance, rows = self._model.near(q, self._margin)
         room = np.empty(len(found))
         ask_clearance(found, distance, self._goals(motion), self._rise, self._tick, self._asked, self._seen, room)
+        found, room, rows = self._all_corners(q, found, distance, room, rows)
         self._limit.set_pairs(room, rows, names=_Names(self._model.pairs, found))
         return self._limit
+
+    def _all_corners(
+        self, q: np.ndarray, found: np.ndarray, distance: np.ndarray, room: np.ndarray, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return pairs, room and rows with all corners of links that are low over a surface and do not rest on it."""
+        kept = np.ones(len(found), dtype=bool)
+        parts = []
+        for i in np.flatnonzero((room < self._reach) & (self._goal[found] > -ALLOWED_PENETRATION)):
+            pair = self._model.pairs[found[i]]
+            corners = self._faces.rows(q, pair[0], pair[1], float(distance[i]))
+            if corners is not None:
+                kept[i] = False
+                heights, rates = corners
+                parts.append((np.full(len(heights), found[i]), heights - distance[i] + room[i], rates))
+        if not parts:
+            return found, room, rows
+        parts.append((found[kept], room[kept], rows[kept]))
+        return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))  # type: ignore[return-value]
 
     def _goals(self, motion: Motion) -> np.ndarray:
         """Return the distance that each pair is to keep, worked out anew when the contacts have changed."""

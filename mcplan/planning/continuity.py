@@ -5,6 +5,7 @@ other way: no motion on those contacts joins them.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from mcplan.model.robot import Robot
 from mcplan.planning.freedom import contact_rows
 from mcplan.planning.generator import PostureGenerator
 from mcplan.planning.posture import Weights
+from mcplan.planning.posture_result import PostureResult
 from mcplan.planning.posture_task import PostureSearch
+from mcplan.planning.violation import Violation
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 
@@ -57,29 +60,26 @@ class Continuity:
             q = self._search.run(self._search.task(rows, guide), q, STEPS, TOLERANCE, 1e-3).q
         return q
 
-    def linked(
-        self,
-        held: Sequence[Contact],
-        touching: Sequence[Contact],
-        loaded: Sequence[str],
-        start: np.ndarray,
-        end: np.ndarray,
-    ) -> np.ndarray:
-        """Return ``end`` (nq,) where it can be reached, else the posture of the same stance that can, if there is one.
+    def linked(self, held: Sequence[Contact], result: PostureResult, start: np.ndarray) -> PostureResult:
+        """Return a posture that was found, another of the same stance that can be reached, or why there is none.
 
         Parameters
         ----------
         held : contacts that stay closed on the way.
-        touching, loaded : contacts in place at its end, and the names of those that carry load.
+        result : a posture that was found.
+        start : (nq,) where the way begins.
         """
-        q = self.follow(held, start, end)
-        if self._same(q, end):
-            return end
-        for guide in (end, q, start):
-            result = self.generator.generate(touching, loaded, guide, [q, start])
-            if result.found and self._same(self.follow(held, start, result.q), result.q):
-                return np.asarray(result.q)
-        return end
+        end = self.follow(held, start, result.q)
+        if self._same(end, result.q):
+            return result
+        for guide in (result.q, end, start):
+            other = self.generator.generate(result.contacts, result.loaded, guide, [end, start])
+            if other.found and self._same(self.follow(held, start, other.q), other.q):
+                return other
+        off = np.abs(self.robot.difference(end, result.q))
+        worst = int(np.argmax(off))
+        thing = self.robot.joint_names[worst - 6] if worst >= 6 else "the base"
+        return replace(result, stage="way", violations=(Violation("way", thing, float(off[worst])),))
 
     def _same(self, a: np.ndarray, b: np.ndarray) -> bool:
         return bool(np.max(np.abs(self.robot.difference(a, b))) <= ARRIVED)

@@ -11,6 +11,7 @@ from mcplan.collision.model import CollisionModel
 from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
 from mcplan.planning.contact_region import contact_key
+from mcplan.planning.continuity import Continuity
 from mcplan.planning.freedom import Freedom
 from mcplan.planning.generator import PostureGenerator
 from mcplan.planning.guide import guide_posture
@@ -55,6 +56,7 @@ class Prover:
         self.robot, self.environment = robot, environment
         self.collisions = CollisionModel(robot, environment)
         self.generator = PostureGenerator(robot, environment, PostureSettings(restarts=0), self.collisions)
+        self.continuity = Continuity(robot, environment, self.generator)
         self.references = [(frozenset(bearing), reference, True)]
         mirror = Mirror.of(robot)
         for name in robot.postures:
@@ -98,8 +100,11 @@ class Prover:
         unloaded: Sequence[str],
         q: np.ndarray,
         free: dict[str, Freedom] | None = None,
+        held: Sequence[Contact] | None = None,
     ) -> PostureResult:
         """Return the posture of a stance with some contacts in place that carry nothing.
+
+        With ``held``, the contacts that stay closed on the way from ``q``, it is one that can be reached from there.
 
         Raises
         ------
@@ -119,7 +124,8 @@ class Prover:
             loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
             guide = self.guide(contacts, q)
             self._memo[key] = steady(self.generator.generate(contacts, loaded, guide, [q], free))
-        return self._memo[key]
+        result = self._memo[key]
+        return result if held is None or not result.found else self.continuity.linked(held, result, q)
 
     def blocked(self, contact: Contact, clearance: float = 0.0) -> tuple[str, float] | None:
         """Return what the link of a contact would hit at its place, and how deep; None if nothing.

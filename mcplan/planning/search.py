@@ -254,7 +254,7 @@ class StanceSearch:
         if move.rolling:
             return self._roll(parent, move, common, added[0])
         if move.removed:
-            lifted = prover.prove(parent.contacts, move.removed, q)
+            lifted = prover.prove(parent.contacts, move.removed, q, held=parent.contacts)
             if not lifted.found and move.removed in parent.stuck:
                 tree.skipped["its limb could not be lifted"] += 1
                 return None
@@ -270,7 +270,7 @@ class StanceSearch:
                 left = [contact for contact in left if contact.patch != patch]
                 steps.append(Step("remove", patch, tuple(left), before, carrying, q, parent.contacts))
         if added:
-            placed = prover.prove((*common, *added), [contact.patch for contact in added], q, free)
+            placed = prover.prove((*common, *added), [contact.patch for contact in added], q, free, common)
             if not placed.found:
                 tree.reject(parent.index, str(move), f"place, {placed.stage}", placed.violations, added)
                 if placed.stage in ("reach", "balance"):
@@ -295,7 +295,7 @@ class StanceSearch:
         both = tuple(sorted((*parent.contacts, added), key=lambda contact: contact.patch))
         steps, q, wrenches = [], parent.q, dict[str, np.ndarray]()
         for change, idle, after in (("add", added.patch, both), ("remove", move.removed[0], (*common, added))):
-            result = self.prover.prove(both, [idle], q)
+            result = self.prover.prove(both, [idle], q, held=parent.contacts)
             if not result.found:
                 self.tree.reject(parent.index, str(move), f"roll, {result.stage}", result.violations, (added,))
                 return None

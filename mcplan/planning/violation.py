@@ -25,6 +25,7 @@ class Violation:
     collision    ``link and link``          m: how far beyond the allowed distance they come
     com          ``com``                    m: how far the centre of mass stays from where it was asked for
     clearance    patch                      m: how far a free patch comes too close to a surface
+    way          joint or ``the base``      rad or m: how far from the posture the way on held contacts ends
     ===========  =========================  ============================================================
     """
 
@@ -43,5 +44,6 @@ class Violation:
             "collision": f"{self.thing} come {self.amount:.4f} m too close",
             "com": f"the centre of mass stays {self.amount:.4f} m away from its target",
             "clearance": f"{self.thing} comes {self.amount:.4f} m too close to a surface",
+            "way": f"on the held contacts {self.thing} stays {self.amount:.2f} (rad, m) away from the posture",
         }
         return words[self.kind]

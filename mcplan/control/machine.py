@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from mcplan.control.criteria import Criterion, Measurement
 from mcplan.control.motion import Motion
 from mcplan.control.phases import Approach, Lift, Load, Now, Phase, Retract, Settle, Shift, Stand, Swing, Unload
 from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.scene.contact import Contact
 
 
 @dataclass
@@ -31,15 +33,39 @@ def phases_of(plan: Plan) -> list[Phase]:
     phases: list[Phase] = [Stand(0)]
     for k, stance in enumerate(plan.stances[1:], start=1):
         following = plan.stances[k + 1] if k + 1 < len(plan.stances) else None
-        phases += _phases_of_stance(k, stance, following)
+        phases += _phases_of_stance(k, stance, following, _coming(plan, k))
     return [*phases, Settle(len(plan.stances) - 1)]
 
 
-def _phases_of_stance(k: int, stance: PlannedStance, following: PlannedStance | None) -> list[Phase]:
-    if stance.change == "add":
+def _coming(plan: Plan, k: int) -> tuple[Contact, ...]:
+    """Return the contacts that the limb of stance ``k`` makes right after the one of this stance: knee, then toe."""
+    robot, coming = plan.scenario.robot, []
+    for before, stance in pairwise(plan.stances[k:]):
+        if stance.change != "add" or before.change != "add":
+            break
         assert stance.moved is not None
-        contact = next(c for c in stance.contacts if c.patch == stance.moved)
-        return [Lift(k, contact, stance.q), Swing(k, contact.patch), Approach(k, contact), Load(k, contact.patch)]
+        assert before.moved is not None
+        if robot.patches[stance.moved].limb != robot.patches[before.moved].limb:
+            break
+        coming.append(_added(stance))
+    return tuple(coming)
+
+
+def _added(stance: PlannedStance) -> Contact:
+    return next(contact for contact in stance.contacts if contact.patch == stance.moved)
+
+
+def _phases_of_stance(
+    k: int, stance: PlannedStance, following: PlannedStance | None, coming: tuple[Contact, ...]
+) -> list[Phase]:
+    if stance.change == "add":
+        contact = _added(stance)
+        return [
+            Lift(k, contact, stance.q, coming),
+            Swing(k, contact.patch),
+            Approach(k, contact),
+            Load(k, contact.patch),
+        ]
     if stance.change == "remove":
         assert stance.moved is not None
         phases: list[Phase] = [Shift(k, stance.q), Unload(k, stance.moved)]

@@ -157,7 +157,7 @@ class Motion:
         ``start`` is the pose of a patch that has no reference yet.
         """
         patch, clearance, duration = contact.patch, self.settings.clearance, self.body_duration(t, q)
-        height = self.settings.touch_height if self.settings.touch_force > 0.0 else 0.0
+        height = self.settings.touch_height if self.feels(contact) else 0.0
         end = contact.R, contact.p + height * contact.normal
         old = self.released.pop(patch, None)
         tightness = 0.0
@@ -173,7 +173,8 @@ class Motion:
             self.limbs[patch] = path = self._led(way, contact)
             self.move_body(t, q, way.duration, but=patch)
             return path
-        clearance = self.settings.reach_clearance
+        # a patch that has come to its place with another one of its limb is not lifted first
+        clearance = min(self.settings.reach_clearance, float(np.linalg.norm(step)))
         duration = max(duration, self.timing.duration(float(np.linalg.norm(step)) + clearance))
         self.move_body(t, q, duration)
         air = PosturePath(
@@ -183,11 +184,28 @@ class Motion:
         self.limbs[patch] = self._led(air, contact)
         return self.limbs[patch]
 
+    def feels(self, contact: Contact) -> bool:
+        """Say whether a patch comes down until it feels its support; a grip closes where it is."""
+        return self.settings.touch_force > 0.0 and contact.kind != "grasp"
+
+    def accompany(self, t: float, contact: Contact, start: tuple[np.ndarray, np.ndarray]) -> None:
+        """Lead another patch of a limb that reaches out to its own place, where it is at the posture that is begun.
+
+        A knee and the toes behind it come down together: left to itself, the foot would be in the way of the knee.
+        """
+        clearance = self.settings.reach_clearance
+        height = self.settings.touch_height if self.feels(contact) else 0.0
+        self.targets[contact.patch] = contact
+        self.limbs[contact.patch] = PosturePath(
+            self.robot, contact.patch, self.posture, start[1], (contact.R, contact.p + height * contact.normal),
+            np.zeros(3), contact.normal * max(clearance - height, 0.0), self.timing, t, (0.0, 1.0),
+        )  # fmt: skip
+
     def _led(self, path: LimbPath | PosturePath, contact: Contact) -> Path:
         """Return the path with the search for the support at its end, where touch is felt."""
         self.targets[contact.patch] = contact
         s = self.settings
-        if s.touch_force <= 0.0:
+        if not self.feels(contact):
             return path
         return Descent(path, contact.normal, s.descent_speed, s.touch_height + s.touch_depth)
 

@@ -140,7 +140,8 @@ class Retract(_Body):
     def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
         """Start the lift along the normal."""
         if self.patch not in motion.released:
-            return Elapsed(0.0)
+            # its limb rests on another patch; collision avoidance parts the link from the support
+            return Elapsed(motion.settings.part_time if motion.settings.touch_force > 0.0 else 0.0)
         return Elapsed(motion.raise_limb(t, self.patch, motion.settings.clearance) - t)
 
 
@@ -151,6 +152,8 @@ class Lift(_Body):
     stance: int
     contact: Contact
     q: np.ndarray
+    coming: tuple[Contact, ...] = ()
+    """Contacts that the limb makes next: at the posture ``q`` they are in place too."""
     verb = "lift"
 
     @property
@@ -161,6 +164,8 @@ class Lift(_Body):
     def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
         """Start limb and body together; the slower of the two sets the time."""
         path = motion.reach(t, self.contact, now.pose(self.contact.patch), self.q)
+        for contact in self.coming:
+            motion.accompany(t, contact, now.pose(contact.patch))
         return Elapsed(path.swing_time - t)
 
 
@@ -200,7 +205,7 @@ class Approach(_Body):
         s, patch = motion.settings, self.contact.patch
         rest = motion.limbs[patch].end_time - t
         touch: Criterion = AllOf(Elapsed(rest), ErrorBelow(patch, s.touch_error), SpeedBelow(patch, s.touch_speed))
-        if s.touch_force > 0.0:
+        if motion.feels(self.contact):
             motion.sought.add(patch)
             touch = Sustained(ForceAbove(patch, s.touch_force), s.touch_time)
         return AnyOf(touch, Timeout(rest + s.patience))
@@ -208,7 +213,7 @@ class Approach(_Body):
     def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Close the contact; it may carry more and more during ``load_time``.
 
-        A contact that was felt is kept where it happened, and begins with the force that it has.
+        Where contacts give it is kept where it happened, and begins with the force that it has.
         """
         s, patch = motion.settings, self.contact.patch
         if s.touch_force > 0.0:

@@ -118,6 +118,8 @@ class ControlSettings(Spec):
     unload_time: Positive = 0.3
     load_time: Positive = 0.3
     """How long the force of a contact sinks before it opens, and how long its limit rises after it closed, s."""
+    part_time: NotNegative = 0.1
+    """Where contacts give, how long a link is given to part from a support while its limb rests on another patch, s."""
     patience: Positive = 4.0
     """A phase that has not met its criterion so long after its references ended gives up, s."""
 
@@ -153,7 +155,8 @@ class ControlSettings(Spec):
     """A shift of the body ends within these: m, m/s, rad/s (the joints at the end only)."""
     touch_error: Positive = 1e-3
     touch_speed: Positive = 5e-3
-    """A patch touches when it is this near to its place and this slow: m, m/s."""
+    """A patch touches when it is this near to its place and this slow: m, m/s (``contact``, ``mujoco``: 0.004, 0.02,
+    for grips; the others feel)."""
     touch_force: NotNegative = 0.0
     touch_time: NotNegative = 0.003
     """Where forces are measured, a patch touches when it feels so much for so long: N, s (``contact``, ``mujoco``: 20;
@@ -179,6 +182,8 @@ PHYSICAL = {
     "pressure_margin": 0.005,
     "impedance_kp": 1000.0,
     "impedance_kd": 20.0,
+    "touch_error": 4e-3,
+    "touch_speed": 0.02,
     "touch_force": 20.0,
     "release_force": 20.0,
     "reach_clearance": 0.08,

@@ -54,7 +54,8 @@ def plan_of(*stances):
     for change, moved, patches in stances:
         contacts = tuple(SimpleNamespace(patch=patch) for patch in patches)
         made.append(SimpleNamespace(change=change, moved=moved, contacts=contacts, q=None))
-    return SimpleNamespace(stances=tuple(made))
+    limbs = {patch: SimpleNamespace(limb=patch.split("_")[0]) for _, _, patches in stances for patch in patches}
+    return SimpleNamespace(stances=tuple(made), scenario=SimpleNamespace(robot=SimpleNamespace(patches=limbs)))
 
 
 def test_a_step_is_shift_unload_and_then_the_way_of_the_foot():
@@ -67,12 +68,23 @@ def test_a_step_is_shift_unload_and_then_the_way_of_the_foot():
 
 
 def test_a_patch_with_nowhere_to_go_is_lifted_clear_at_once():
-    plan = plan_of(
-        ("start", None, ["left", "right"]), ("remove", "right", ["left"]), ("add", "hand", ["left", "hand"])
-    )
+    plan = plan_of(("start", None, ["left", "right"]), ("remove", "right", ["left"]), ("add", "hand", ["left", "hand"]))
     assert [phase.name for phase in phases_of(plan)][1:4] == ["shift", "unload right", "retract right"]
 
 
 def test_a_posture_in_the_air_follows_the_release_directly():
     plan = plan_of(("start", None, ["left", "right"]), ("remove", "right", ["left"]), ("shift", None, ["left"]))
     assert [phase.name for phase in phases_of(plan)] == ["stand", "shift", "unload right", "shift", "settle"]
+
+
+def test_toes_that_follow_a_knee_are_announced():
+    """What a limb touches next is known while it moves; another limb's contact, or a later one, is not."""
+    plan = plan_of(
+        ("start", None, ["foot"]),
+        ("add", "leg_knee", ["foot", "leg_knee"]),
+        ("add", "leg_toe", ["foot", "leg_knee", "leg_toe"]),
+        ("remove", "foot", ["leg_knee", "leg_toe"]),
+        ("add", "foot", ["leg_knee", "leg_toe", "foot"]),
+    )
+    lifts = [phase for phase in phases_of(plan) if phase.name.startswith("lift")]
+    assert [[c.patch for c in lift.coming] for lift in lifts] == [["leg_toe"], [], []]

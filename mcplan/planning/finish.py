@@ -6,6 +6,7 @@ import numpy as np
 
 from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
+from mcplan.planning.caution import cautious
 from mcplan.planning.goal import Goal
 from mcplan.planning.linking import Change, Linker
 from mcplan.planning.plan import PlannedStance
@@ -71,7 +72,7 @@ def _stance(
     least, best = np.inf, None
     for share in SHARES:
         held = balance(
-            robot, q, _careful(in_place, share * settings.friction_share), list(loaded), share * settings.torque_share
+            robot, q, cautious(in_place, share * settings.friction_share), list(loaded), share * settings.torque_share
         )
         if held.feasible and held.torque_feasible:
             outside = _outside(bearing, held)
@@ -101,10 +102,6 @@ def _outside(bearing: list[Contact], held: Equilibrium) -> float:
             tangent = np.hypot(force[:, 0], force[:, 1]) - contact.friction * force[:, 2]
             worst = max(worst, float(-force[:, 2].min()), float(tangent.max()))
     return worst
-
-
-def _careful(contacts: tuple[Contact, ...], share: float) -> tuple[Contact, ...]:
-    return tuple(replace(contact, friction=share * contact.friction) for contact in contacts)
 
 
 def _end(scenario: Scenario, linker: Linker, prover: Prover, goal: Goal, before: PlannedStance) -> PlannedStance:

@@ -13,7 +13,7 @@ the same call gives the same answer, to the bit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Protocol
 
@@ -22,6 +22,7 @@ import numpy as np
 from mcplan.core.posture_rows import Task
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
+from mcplan.planning.caution import cautious
 from mcplan.planning.contact_region import ContactRegions, Support, contact_key
 from mcplan.planning.effort import effort
 from mcplan.planning.freedom import ContactRows, Freedom, contact_rows, settle
@@ -300,8 +301,7 @@ class PostureGenerator:
         return self._rows[key]
 
     def _cautious(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
-        share = self.settings.friction_share
-        return tuple(replace(contact, friction=share * contact.friction) for contact in contacts)
+        return cautious(contacts, self.settings.friction_share)
 
     def _support(self, contacts: tuple[Contact, ...], bearing: tuple[str, ...], com: np.ndarray) -> Support:
         return self._regions.support(self._cautious(c for c in contacts if c.patch in bearing), com)

@@ -1,11 +1,12 @@
 """The posture that links two stances: found by inverse kinematics, balanced within the torque limits, measured."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
+from mcplan.planning.caution import cautious
 from mcplan.planning.clearance import free_limbs
 from mcplan.planning.guide import comfortable_place, guide_posture
 from mcplan.planning.inverse_kinematics import solve_posture
@@ -107,7 +108,7 @@ class Linker:
             contacts,
             region,
             COM_INSET,
-            com_hint=comfortable_place(region, cautious(change.loaded), self.robot.com(self.reference)),
+            com_hint=comfortable_place(region, cautious(change.loaded, FRICTION_SHARE), self.robot.com(self.reference)),
             joint_margin=JOINT_MARGIN,
             weights=START_WEIGHTS,
         )
@@ -171,7 +172,7 @@ class Linker:
             None if com is not None else region,
             COM_INSET,
             com=com,
-            com_hint=comfortable_place(region, cautious(change.loaded), self.robot.com(guide)),
+            com_hint=comfortable_place(region, cautious(change.loaded, FRICTION_SHARE), self.robot.com(guide)),
             limbs=free_limbs(self.robot, self.environment, guide, change.in_place, lifted, joints is not None),
             joint_margin=JOINT_MARGIN,
             weights=Weights(com=100.0),
@@ -179,7 +180,7 @@ class Linker:
         return self._prove(change, solve_posture(self.robot, problem, [q]))
 
     def _region(self, change: Change) -> SupportRegion:
-        region = support_region(cautious(change.loaded), self.robot.mass, tolerance=REGION_TOLERANCE)
+        region = support_region(cautious(change.loaded, FRICTION_SHARE), self.robot.mass, tolerance=REGION_TOLERANCE)
         if region.empty:
             raise PlanningFailed(
                 f"{change}: {_names(change.loaded)} cannot carry the robot wherever its centre of mass is"
@@ -192,7 +193,8 @@ class Linker:
             raise PlanningFailed(f"{change}: " + "; ".join(str(violation) for violation in posture.violations))
         robot, q = self.robot, posture.q
         loaded = change.loaded
-        held = balance(robot, q, cautious(change.in_place), [contact.patch for contact in loaded], TORQUE_SHARE)
+        in_place = cautious(change.in_place, FRICTION_SHARE)
+        held = balance(robot, q, in_place, [contact.patch for contact in loaded], TORQUE_SHARE)
         if not held.feasible:
             raise PlanningFailed(f"{change}: no forces of {_names(loaded)} balance the posture that was found")
         if not held.torque_feasible:
@@ -204,11 +206,6 @@ class Linker:
             )
         values = margins(robot, q, loaded, held)
         return PlannedStance(change.contacts, change.name, change.moved, q, held.wrenches, held.tau, values)
-
-
-def cautious(contacts: tuple[Contact, ...]) -> tuple[Contact, ...]:
-    """Return the contacts with the friction that a plan may use."""
-    return tuple(replace(contact, friction=FRICTION_SHARE * contact.friction) for contact in contacts)
 
 
 def _names(contacts: tuple[Contact, ...]) -> str:

@@ -142,8 +142,8 @@ def _points_against_patches(evidence: Evidence) -> Check:
             local = np.einsum("kji,kj->ki", evidence.motion.R[patch][k], arm)
             points = np.array(contact.points)
             off[i] = np.linalg.norm(local[:, None] - points, axis=2).min(axis=1)
-            if evidence.record.physics != "qp" and len(points) > 2:
-                off[i] = np.minimum(off[i], _outside(local, points))
+            if evidence.record.physics != "qp" and len(points) > 1:
+                off[i] = np.minimum(off[i], _outside(local, points) if len(points) > 2 else _off_line(local, points))
     (i,) = worst(off)
     value, failure = float(off[i]), ""
     if not value <= bound:
@@ -172,6 +172,13 @@ def _outside(local: np.ndarray, polygon: np.ndarray) -> np.ndarray:
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), np.finfo(float).tiny)
     beyond = np.einsum("kei,ei->ke", local[:, None, :2] - a, normal).max(axis=1)
     return np.hypot(np.maximum(beyond, 0), local[:, 2])
+
+
+def _off_line(local: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """How far points are from the line between two others, patch axes, m."""
+    way = ends[1] - ends[0]
+    share = np.clip((local - ends[0]) @ way / (way @ way), 0.0, 1.0)
+    return np.linalg.norm(local - ends[0] - share[:, None] * way, axis=1)
 
 
 def _only_where_active(evidence: Evidence) -> Check:

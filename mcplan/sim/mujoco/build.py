@@ -8,7 +8,7 @@ import numpy as np
 
 from mcplan.core.tree import GRAVITY
 from mcplan.errors import InputError
-from mcplan.model.geometry import Cylinder
+from mcplan.model.geometry import Capsule
 from mcplan.model.robot import Robot
 from mcplan.scene.environment import Environment, SceneObject, Surface
 from mcplan.sim.mujoco.bodies import add_robot
@@ -92,7 +92,8 @@ def _add_environment(spec: Any, environment: Environment) -> None:
         R = np.linalg.svd(z[None])[2][[1, 2, 0]].T
         R[:, 2] = z
         R[:, 1] = np.cross(z, R[:, 0])
-        shape = Cylinder(bar.radius, bar.length)
+        # a box meets a capsule in two points, which hold a sole on a rung, but a cylinder in one; rounded at its ends
+        shape = Capsule(bar.radius, max(bar.length - 2 * bar.radius, 1e-3))
         options = contact_options(WORLD, 0, bar.friction) | {"name": f"world:{bar.name}"}
         add_shape(spec, world, shape, R, bar.ends.mean(axis=0), **options)
     for obstacle in environment.obstacles:

@@ -92,6 +92,8 @@ class Avoidance:
             self._goal = np.full(len(self._model.pairs), self._clearance)
             self._goal[list(self._model.pairs_of(passing))] = PASSING - ALLOWED_PENETRATION
             self._goal[list(self._model.pairs_of(resting))] = -ALLOWED_PENETRATION - self._depth
+            # a link that has borne load touches, however deep it might have gone
+            np.maximum(self._asked, np.minimum(self._goal, 0.0), out=self._asked)
         return self._goal
 
 

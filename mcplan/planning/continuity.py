@@ -60,6 +60,10 @@ class Continuity:
             q = self._search.run(self._search.task(rows, guide), q, STEPS, TOLERANCE, 1e-3).q
         return q
 
+    def reaches(self, held: Sequence[Contact], start: np.ndarray, end: np.ndarray) -> bool:
+        """Say whether the way from ``start`` (nq,) leads to ``end``."""
+        return self._same(self.follow(held, start, end), end)
+
     def linked(self, held: Sequence[Contact], result: PostureResult, start: np.ndarray) -> PostureResult:
         """Return a posture that was found, another of the same stance that can be reached, or why there is none.
 
@@ -74,7 +78,7 @@ class Continuity:
             return result
         for guide in (result.q, end, start):
             other = self.generator.generate(result.contacts, result.loaded, guide, [end, start])
-            if other.found and self._same(self.follow(held, start, other.q), other.q):
+            if other.found and self.reaches(held, start, other.q):
                 return other
         off = np.abs(self.robot.difference(end, result.q))
         worst = int(np.argmax(off))
@@ -83,3 +87,8 @@ class Continuity:
 
     def _same(self, a: np.ndarray, b: np.ndarray) -> bool:
         return bool(np.max(np.abs(self.robot.difference(a, b))) <= ARRIVED)
+
+
+def kept(before: Sequence[Contact], after: Sequence[Contact]) -> list[Contact]:
+    """Return the contacts of one stance that are at the same place in another."""
+    return [contact for contact in after if any(contact.same_place(other) for other in before)]

@@ -24,8 +24,8 @@ class PostureSettings:
     joint_margin : distance to the joint limits (rad or m).
     com_inset : how far inside its support region the centre of mass is (m); less where the region is thin.
     comfort : how far inside it is drawn to, without having to (m).
-    friction_share, torque_share : part of what contacts bear (friction, force, moment), and of the torque limits, that may
-        be used.
+    friction_share, torque_share : part of what contacts bear (friction, force, moment), and of the torque limits, that
+        may be used.
     clearance : least distance between links, and to the environment (m).
     restarts : starts from perturbed guides after the given ones have failed.
     spread : standard deviation of a perturbed joint (rad) and, a quarter of it, of the base (m, rad).

@@ -2,9 +2,10 @@
 
     sweep over k    q_k := posture of the same contacts near   (1 - NATURAL) midpoint(q_k-1, q_k+1) + NATURAL reference
 
-proven with wider margins than the search asks for, or else with narrower ones; a posture that finds neither stays. The
-search stops at the first posture that will do, which is often at an edge of what is allowed; this is where a plan gets
-the room that carrying it out needs. Midpoint and mixture are taken on the manifold of the configurations.
+proven with wider margins than the search asks for, or else with narrower ones, and within reach of both neighbours on
+the contacts that stay; a posture that finds neither stays. The search stops at the first posture that will do, which is
+often at an edge of what is allowed; this is where a plan gets the room that carrying it out needs. Midpoint and mixture
+are taken on the manifold of the configurations.
 """
 
 from dataclasses import dataclass, replace
@@ -12,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from mcplan.planning.continuity import kept
 from mcplan.planning.generator import PostureGenerator
 from mcplan.planning.posture_settings import PostureSettings
 from mcplan.planning.prover import Prover, steady
@@ -66,27 +68,28 @@ def refine(prover: Prover, paths: list[list[Node]]) -> list[list[Node]]:
     chain = list(knots.values())
     generators = [PostureGenerator(prover.robot, prover.environment, settings, prover.collisions) for settings in WIDER]
     for _ in range(SWEEPS):
-        before = paths[0][0].q
-        for k, knot in enumerate(chain):
-            after = chain[k + 1].q if k + 1 < len(chain) else knot.q
+        before = _Knot(paths[0][0].contacts, (), paths[0][0].q, paths[0][0].q)
+        for knot, after in zip(chain, [*chain[1:], chain[-1]], strict=True):
             knot.q = _better(prover, generators, knot, before, after)
-            before = knot.q
+            before = knot
     for path in paths:
         for parent, node in pairwise(path):
             _keep_swing(prover, parent, node, knots)
     return [[_replaced(node, knots) for node in path] for path in paths]
 
 
-def _better(
-    prover: Prover, generators: list[PostureGenerator], knot: _Knot, before: np.ndarray, after: np.ndarray
-) -> np.ndarray:
-    robot = prover.robot
-    middle = robot.integrate(before, robot.difference(before, after), 0.5)
+def _better(prover: Prover, generators: list[PostureGenerator], knot: _Knot, before: _Knot, after: _Knot) -> np.ndarray:
+    robot, reaches = prover.robot, prover.continuity.reaches
+    middle = robot.integrate(before.q, robot.difference(before.q, after.q), 0.5)
     guide = robot.integrate(middle, robot.difference(middle, prover.guide(knot.contacts, knot.q)), NATURAL)
     for generator in generators:
         prover.calls += 1
         result = steady(generator.generate(knot.contacts, knot.loaded, guide, [knot.q]))
-        if result.found:
+        if (
+            result.found
+            and reaches(kept(before.contacts, knot.contacts), before.q, result.q)
+            and (after is knot or reaches(kept(knot.contacts, after.contacts), result.q, after.q))
+        ):
             return result.q
     return knot.q
 

@@ -12,6 +12,10 @@ from mcplan.scene import load_scenario
 from mcplan.sim.simulate import Simulation
 
 
+PHYSICS = ("qp", "contact")
+"""Back ends that are measured; they need no other package."""
+
+
 @dataclass(frozen=True)
 class ClosedLoop:
     """One simulation.
@@ -37,15 +41,16 @@ class ClosedLoop:
 def prepare(scenario: str, seed: int = 0) -> Plan:
     """Plan the scenario and simulate its first steps, so that kernels are loaded."""
     found = plan(load_scenario(scenario), seed=seed)
-    measure(found, 20)
+    for physics in PHYSICS:
+        measure(found, 20, physics)
     return found
 
 
-def measure(found: Plan, steps: int | None = None) -> ClosedLoop:
+def measure(found: Plan, steps: int | None = None, physics: str = "qp") -> ClosedLoop:
     """Simulate a plan with 1 ms steps or what its scenario says, to its end or for ``steps`` steps; keep the record."""
     with tempfile.TemporaryDirectory() as directory:
         begin = time.perf_counter()
-        simulation = Simulation(found, physics="qp")
+        simulation = Simulation(found, physics)
         while (steps is None or simulation.index < steps) and simulation.step() is not None:
             pass
         run = simulation.finish()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.bench import closed_loop, growth, kernels
+from mcplan.bench import closed_loop, growth, kernels, physics_step
 from mcplan.bench.agreement import Agreement, compare
 from mcplan.bench.clock import median
 from mcplan.bench.definition import Definition
@@ -73,9 +73,12 @@ def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lamb
                 found["pinocchio"] = peers.kernels(kernel_job)
             tell("contact points")
             found["contacts_us"] = growth.contacts_us(robot, definition, settings.points, settings.growth_ticks)
-            tell(f"closed loop, {settings.scenario}")
-            loop = closed_loop.measure(plan, settings.steps)
-            found["loop"] = {"factor": loop.real_time_factor, "parts_us": loop.parts_us}
+            for physics in closed_loop.PHYSICS:
+                tell(f"closed loop, {settings.scenario}, {physics}")
+                loop = closed_loop.measure(plan, settings.steps, physics)
+                found[f"loop_{physics}"] = {"factor": loop.real_time_factor, "parts_us": loop.parts_us}
+            tell("contact step")
+            found["contact_step"] = physics_step.steps_us(load_robot("hrp2"), settings.physics_steps)
     middle = medians(rounds)
     return BenchReport(
         machine=machine(load_at_start),
@@ -86,7 +89,9 @@ def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lamb
         batch_us=middle["batch_us"],
         bodies_us=middle["bodies_us"],
         contacts_us=middle["contacts_us"],
-        closed_loop=middle["loop"],
+        closed_loop=middle["loop_qp"],
+        contact_loop=middle["loop_contact"],
+        contact_step=middle["contact_step"],
         tsid=middle.get("tsid"),
         pinocchio=middle.get("pinocchio"),
         agreement=agreements(robot, definition, rounds[0]["tsid"]["first"]) if peers else {},

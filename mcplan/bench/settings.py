@@ -19,6 +19,7 @@ class BenchSettings:
     bodies, points : of the growth.
     growth_ticks : ticks per number of contact points.
     scenario, steps : of the closed loop; all its steps if None.
+    physics_steps : of the contact physics, and of MuJoCo.
     """
 
     rounds: int = 3
@@ -34,10 +35,11 @@ class BenchSettings:
     growth_ticks: int = 500
     scenario: str = "table_hand"
     steps: int | None = None
+    physics_steps: int = 2000
 
 
 QUICK = BenchSettings(
     rounds=1, ticks=600, plain_ticks=300, skipped=100, calls=50, repeats=21, batch=1000, batch_repeats=3,
-    bodies=(10, 100), points=(4, 8), growth_ticks=100, steps=500,
+    bodies=(10, 100), points=(4, 8), growth_ticks=100, steps=500, physics_steps=200,
 )  # fmt: skip
 """A look in seconds, not a measurement."""

@@ -31,7 +31,9 @@ from mcplan.core.contact_model import (
     KIND,
     LINK,
     MIDDLE,
+    OTHER,
     OWNER,
+    OWNER_LINK,
     PATCH,
     PATCH_BODY,
     PATCH_COUNT,
@@ -56,7 +58,7 @@ FACING = -0.7
 
 
 @jit
-def add_contact(touch, count, a, b, patch, link, key, x, y, z, gap, friction):
+def add_contact(touch, count, a, b, patch, link, other, key, x, y, z, gap, friction):
     """Write a contact at (x, y, z) without its axes; returns the new count, the old one when the table is full."""
     if count >= SPACE:
         return count
@@ -67,6 +69,7 @@ def add_contact(touch, count, a, b, patch, link, key, x, y, z, gap, friction):
     index[count, BODY_B] = b
     index[count, PATCH] = patch
     index[count, LINK] = link
+    index[count, OTHER] = other
     index[count, KEY] = key
     value[count, POINT] = x
     value[count, POINT + 1] = y
@@ -105,6 +108,17 @@ def is_over(scene, surface, s, x, y, z, radius, margin):
 
 
 @jit
+def is_near_bar(scene, b, x, y, z, reach):
+    """Whether a point is within reach of the hull of a bar."""
+    bar = scene.bar
+    dx, dy, dz = bar[b, BAR_END] - bar[b, 0], bar[b, BAR_END + 1] - bar[b, 1], bar[b, BAR_END + 2] - bar[b, 2]
+    u, v, w = x - bar[b, 0], y - bar[b, 1], z - bar[b, 2]
+    s = min(max((u * dx + v * dy + w * dz) / (dx * dx + dy * dy + dz * dz), 0.0), 1.0)
+    u, v, w = u - s * dx, v - s * dy, w - s * dz
+    return u * u + v * v + w * w <= (reach + bar[b, BAR_RADIUS]) ** 2
+
+
+@jit
 def patch_on_surface(scene, surface, s, frame, p, margin, clip, touch, count):
     """Add the contacts of patch p with surface s; ``surface`` and ``frame`` hold their poses in the world."""
     first, size = scene.surface_index[s, FIRST], scene.surface_index[s, COUNT]
@@ -138,8 +152,8 @@ def patch_on_surface(scene, surface, s, frame, p, margin, clip, touch, count):
         before = count
         count = add_contact(
             touch, count, scene.patch_index[p, PATCH_BODY], scene.surface_index[s, OWNER], p,
-            scene.patch_index[p, PATCH_LINK], (p << 24) + (s << 8) + k, x, y, z, gap,
-            scene.surface[s, SURFACE_FRICTION],
+            scene.patch_index[p, PATCH_LINK], scene.surface_index[s, OWNER_LINK], (p << 24) + (s << 8) + k, x, y, z,
+            gap, scene.friction[p, s],
         )  # fmt: skip
         if count > before:
             set_axes(touch, before, surface[s, 2], surface[s, 5], surface[s, 8])
@@ -182,8 +196,8 @@ def patch_on_bar(scene, b, frame, p, margin, touch, count):
         x, y, z = outward(frame, p, ax + s * dx, ay + s * dy, 0.0)
         before = count
         count = add_contact(
-            touch, count, scene.patch_index[p, PATCH_BODY], -1, p, scene.patch_index[p, PATCH_LINK],
-            (p << 24) + (1 << 23) + (b << 8) + k, x, y, z, gap, bar[b, BAR_FRICTION],
+            touch, count, scene.patch_index[p, PATCH_BODY], -1, p, scene.patch_index[p, PATCH_LINK], -1,
+            (p << 24) + (1 << 23) + (b << 8) + k, x, y, z, gap, scene.friction[p, len(scene.surface) + b],
         )  # fmt: skip
         if count > before:
             set_axes(touch, before, -frame[p, 2], -frame[p, 5], -frame[p, 8])
@@ -245,7 +259,8 @@ def bump_on_surface(scene, surface, s, pose, body, i, margin, touch, count):
     before = count
     count = add_contact(
         touch, count, body, scene.surface_index[s, OWNER], -1, scene.bump_index[i, BUMP_LINK],
-        (1 << 40) + (i << 24) + (s << 8), x, y, z, gap, min(scene.surface[s, SURFACE_FRICTION], bump[i, BUMP_FRICTION]),
+        scene.surface_index[s, OWNER_LINK], (1 << 40) + (i << 24) + (s << 8), x, y, z, gap,
+        min(scene.surface[s, SURFACE_FRICTION], bump[i, BUMP_FRICTION]),
     )  # fmt: skip
     if count > before:
         set_axes(touch, before, nx, ny, nz)
@@ -272,7 +287,7 @@ def bump_on_bar(scene, b, pose, body, i, margin, touch, count):
     r = bar[b, BAR_RADIUS]
     before = count
     count = add_contact(
-        touch, count, body, -1, -1, scene.bump_index[i, BUMP_LINK], (1 << 40) + (i << 24) + (1 << 23) + (b << 8),
+        touch, count, body, -1, -1, scene.bump_index[i, BUMP_LINK], -1, (1 << 40) + (i << 24) + (1 << 23) + (b << 8),
         qx + r * u, qy + r * v, qz + r * w, gap, min(bar[b, BAR_FRICTION], bump[i, BUMP_FRICTION]),
     )  # fmt: skip
     if count > before:

@@ -2,7 +2,7 @@
 
 import math
 
-from mcplan.core.jit import jit
+from mcplan.core.jit import jit, jit_inline
 
 
 @jit
@@ -84,7 +84,7 @@ def compose(a, i, b, j, out, k):
         out[k, 9 + r] = a[i, 9 + r] + x * b[j, 9] + y * b[j, 10] + z * b[j, 11]
 
 
-@jit
+@jit_inline
 def outward(pose, i, x, y, z):
     """World coordinates (three scalars) of a point given in frame i."""
     return (
@@ -94,7 +94,7 @@ def outward(pose, i, x, y, z):
     )
 
 
-@jit
+@jit_inline
 def inward(pose, i, x, y, z):
     """Coordinates (three scalars) in frame i of a point given in the world."""
     x, y, z = x - pose[i, 9], y - pose[i, 10], z - pose[i, 11]

@@ -12,10 +12,10 @@ Source: A. Castro et al., An unconstrained convex formulation of compliant conta
 import math
 
 from mcplan.core.contact_model import BALLED, OPEN, SLIDE, STICK
-from mcplan.core.jit import jit
+from mcplan.core.jit import jit_inline
 
 
-@jit
+@jit_inline
 def cone_state(x, y, z, tangential, normal, mu):
     """State of a contact whose unprojected impulse is (x, y, z); the last two are the compliances."""
     reach = math.sqrt(x * x + y * y)
@@ -26,7 +26,7 @@ def cone_state(x, y, z, tangential, normal, mu):
     return OPEN
 
 
-@jit
+@jit_inline
 def project(kind, state, x, y, z, tangential, normal, mu, p):
     """Write the impulse (3,) of a contact in a given state."""
     if state == OPEN:
@@ -51,7 +51,7 @@ def project(kind, state, x, y, z, tangential, normal, mu, p):
         p[1] = scale * y
 
 
-@jit
+@jit_inline
 def stiffness(kind, state, x, y, z, tangential, normal, mu, G):
     """Write the derivative G (3, 3), symmetric and not negative, of minus the impulse by the velocity."""
     for i in range(3):

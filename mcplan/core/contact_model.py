@@ -8,8 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-OWNER, FIRST, COUNT = range(3)
-"""Columns of ``Scene.surface_index``: body that carries the surface, its corners in ``Scene.corners``."""
+from mcplan.core.distance import PAIR_SIZE
+from mcplan.core.distance_shape import Shapes
+from mcplan.core.distance_shape import scratch as distance_scratch
+
+OWNER, FIRST, COUNT, OWNER_LINK, SLAB = range(5)
+"""Columns of ``Scene.surface_index``: body that carries the surface, its corners in ``Scene.corners``, the object by
+its number as a link (-1: the world), its slab among the shapes (-1: a side of its object's own shape)."""
 
 SURFACE_POSE, SURFACE_FRICTION, THICKNESS, MIDDLE, REACH, SURFACE_SIZE = 0, 12, 13, 14, 16, 17
 """Columns of ``Scene.surface``: pose in its owner (12), friction, thickness of the slab (m), middle of the polygon (2)
@@ -39,31 +44,43 @@ BODY_BALL, BODY_EASE, BODY_MASS, BODY_SIZE = 0, 4, 5, 9
 the body; for objects mass and principal inertia (1 + 3)."""
 
 
+BUMP_FIRST, BUMP_STOP, CHAIN, SHAPE_FIRST, SHAPE_STOP = range(5)
+"""Columns of ``Scene.body_index``: first and last bump (exclusive) of a body; length of its chain; its shapes."""
+
+PAIR_A, PAIR_B, BODY_OF_A, BODY_OF_B = range(4)
+"""Columns of ``Scene.pair``: shapes that may meet, and their bodies (-1: the world)."""
+
+
 class Scene(NamedTuple):
     """Everything that may touch. All arrays are read-only and C-contiguous."""
 
-    surface_index: np.ndarray  # (S, 3) int64
+    surface_index: np.ndarray  # (S, 5) int64
     surface: np.ndarray  # (S, 17)
     bar: np.ndarray  # (B, 8)
+    friction: np.ndarray  # (P, S + B) of each patch on each surface, then on each bar
     patch_index: np.ndarray  # (P, 5) int64
     patch: np.ndarray  # (P, 12) pose of the patch frame in its body
     corners: np.ndarray  # (K, 2) of surfaces and patches, each in its own axes, counter-clockwise
     bump_index: np.ndarray  # (N, 3) int64
     bump: np.ndarray  # (N, 8)
-    body_index: np.ndarray  # (bodies, 3) int64: first and last bump (exclusive) of a body; length of its chain
+    body_index: np.ndarray  # (bodies, 5) int64
     body: np.ndarray  # (bodies, 9)
     chain: np.ndarray  # (bodies, width) int64: velocities that move a body, ascending
     joint: np.ndarray  # (nv + 6 objects, 5)
     parent: np.ndarray  # (nv + 6 objects,) int64: next velocity towards the root, -1 at a root
+    shapes: Shapes  # of the bodies, body by body; then obstacles, slabs and bars in the world
+    shape_link: np.ndarray  # (shapes,) int64: link or object that a shape belongs to, -1: the world
+    pair: np.ndarray  # (pairs, 4) int64: links, objects and obstacles that may meet
+    pair_friction: np.ndarray  # (pairs,)
 
 
 CONE, BALLED = range(2)
 """Kinds of contact: unilateral with friction; bilateral with a bounded magnitude (half of a grasp)."""
 
-KIND, TURNING, BODY_A, BODY_B, PATCH, LINK, KEY, STATE, SLOTS, INDEX_SIZE = range(10)
+KIND, TURNING, BODY_A, BODY_B, PATCH, LINK, OTHER, KEY, STATE, SLOTS, INDEX_SIZE = range(11)
 """Columns of ``Touch.index``: kind; whether it concerns angular velocities; bodies that touch and that support; patch
-(-1: none); link or object that touches; name by which a contact is recognised in the next step; state; number of
-velocities that it concerns."""
+(-1: none); link or object that touches, and the one that supports (-1: the world); name by which a contact is
+recognised in the next step; state; number of velocities that it concerns."""
 
 POINT, AXES, ERROR, FRICTION, VALUE_SIZE = 0, 3, 12, 15, 16
 """Columns of ``Touch.value``: place in the world (3), axes t1, t2, n in rows (9), displacement along the axes (3; the
@@ -76,7 +93,7 @@ OPEN, STICK, SLIDE = range(3)
 class Touch(NamedTuple):
     """Contacts of one step, and what was found of them. ``C`` rows of space."""
 
-    index: np.ndarray  # (C, 10) int64
+    index: np.ndarray  # (C, 11) int64
     value: np.ndarray  # (C, 16)
     where: np.ndarray  # (C, W) int64: velocities that a contact concerns
     J: np.ndarray  # (C, 3, W): velocity of a on b along the axes, per velocity
@@ -85,9 +102,10 @@ class Touch(NamedTuple):
     speed: np.ndarray  # (C, 3) along the axes, m/s
     climb: np.ndarray  # (C, 3) change of the speed along the direction of a line search
     shift: np.ndarray  # (C,) what is taken from the wanted normal velocity so that sliding does not lift, m/s
-    force: np.ndarray  # (C, 3) in the world, N
     memory_index: np.ndarray  # (C, 2) int64: key and state in the previous step
     memory: np.ndarray  # (C, 2) stretch of the tangential springs of soft contacts (m)
+    report_index: np.ndarray  # (2 C, 2) int64: link and patch of each point that carries force, as each side sees it
+    report: np.ndarray  # (2 C, 9) its place, normal (leaving the support) and force in the world
 
 
 HELD, ANCHOR, BOUND, FREE, GRASP_SIZE = 0, 1, 13, 15, 21
@@ -111,9 +129,10 @@ def touch(scene: Scene) -> Touch:
         np.zeros((SPACE, 3)),
         np.zeros((SPACE, 3)),
         np.zeros(SPACE),
-        np.zeros((SPACE, 3)),
         np.full((SPACE, 2), -1, np.int64),
         np.zeros((SPACE, 2)),
+        np.zeros((2 * SPACE, 2), np.int64),
+        np.zeros((2 * SPACE, 9)),
     )
 
 
@@ -142,6 +161,14 @@ class Scratch(NamedTuple):
     clip: np.ndarray  # (2, K, 3) polygons being cut
     speed: np.ndarray  # (bodies,) m/s
     G: np.ndarray  # (3, 3) stiffness of a contact
+    shape: np.ndarray  # (shapes, 12) of the shapes in the world, where one was looked at
+    distance: np.ndarray  # scratch of the distance kernels
+    nearest: np.ndarray  # (10,) what they found
+    apart: np.ndarray  # (pairs,) distance that a pair had at least, plus the ways of its bodies by then, m
+    way: np.ndarray  # (bodies,) ways that any point of a body may have gone, m
+    quiet: np.ndarray  # (1,) distance that every pair has at least, m
+    left_q: np.ndarray  # (nq,) where the last step left the robot
+    left_object_q: np.ndarray  # (objects, 7) and the objects
 
 
 def scratch(scene: Scene, nv: int) -> Scratch:
@@ -159,4 +186,12 @@ def scratch(scene: Scene, nv: int) -> Scratch:
         np.zeros((2, 2 * len(scene.corners) + 8, 3)),
         np.zeros(bodies),
         np.zeros((3, 3)),
+        scene.shapes.offset.copy(),
+        distance_scratch(),
+        np.zeros(PAIR_SIZE),
+        np.full(len(scene.pair), -np.inf),
+        np.zeros(bodies),
+        np.full(1, -np.inf),
+        np.full(nv + 1, np.nan),
+        np.full(((n - nv) // 6, 7), np.nan),
     )

@@ -34,13 +34,13 @@ from mcplan.core.contact_model import (
     STEP,
     STICK,
 )
-from mcplan.core.jit import jit
+from mcplan.core.jit import jit, jit_inline
 
 SHIFT_TOLERANCE, SHIFTS = 1e-5, 12
 """Change of what is taken from the wanted normal velocity (m/s) below which Coulomb's law holds; the most rounds."""
 
 
-@jit
+@jit_inline
 def respond(touch, c, x, y, z, forced):
     """Write the impulse of contact c at the velocity (x, y, z); a forced state is kept as it is."""
     aim, mu = touch.aim, touch.value[c, FRICTION]
@@ -57,7 +57,7 @@ def respond(touch, c, x, y, z, forced):
     project(kind, touch.index[c, STATE], x, y, z, tangential, normal, mu, touch.impulse[c])
 
 
-@jit
+@jit_inline
 def joint_impulses(vector, k, speed):
     """Impulses (two scalars) of the limit and of the friction of a joint at a speed."""
     limit, rub = 0.0, 0.0

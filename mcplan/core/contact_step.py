@@ -33,6 +33,7 @@ from mcplan.core.contact_model import (
     KEY,
     KIND,
     LIMIT,
+    LINK,
     LOWER,
     MOMENTUM,
     OPEN,
@@ -53,7 +54,9 @@ from mcplan.core.contact_model import (
     TURNING,
     UPPER,
 )
-from mcplan.core.contact_rows import collect, fill_poses, fill_rows
+from mcplan.core.contact_collect import collect
+from mcplan.core.contact_pairs import forget_distances
+from mcplan.core.contact_rows import fill_poses, fill_rows
 from mcplan.core.contact_solve import solve_contacts
 from mcplan.core.inverse_dynamics import gather_forces, newton_euler
 from mcplan.core.jit import jit
@@ -202,48 +205,73 @@ def prepare_contacts(scene, law, dt, count, v, touch):
 
 
 @jit
-def settle_contacts(law, dt, count, frame, touch, wrench):
-    """Write forces in the world and wrenches of patches at their origins; keep what the next step needs to know."""
-    wrench[:, :] = 0.0
+def remember_contacts(law, dt, count, touch):
+    """Keep what the next step needs to know of the contacts."""
     for c in range(count):
-        p, value = touch.impulse[c], touch.value[c]
-        for k in range(3):
-            touch.force[c, k] = (
-                value[AXES + k] * p[0] + value[AXES + 3 + k] * p[1] + value[AXES + 6 + k] * p[2]
-            ) / dt  # fmt: skip
-        fx, fy, fz = touch.force[c, 0], touch.force[c, 1], touch.force[c, 2]
-        patch = touch.index[c, PATCH]
-        if patch >= 0:
-            if touch.index[c, TURNING] == 1:
-                wrench[patch, 3] += fx
-                wrench[patch, 4] += fy
-                wrench[patch, 5] += fz
-            else:
-                x, y, z = (
-                    value[POINT] - frame[patch, 9],
-                    value[POINT + 1] - frame[patch, 10],
-                    value[POINT + 2] - frame[patch, 11],
-                )
-                wrench[patch, 0] += fx
-                wrench[patch, 1] += fy
-                wrench[patch, 2] += fz
-                wrench[patch, 3] += y * fz - z * fy
-                wrench[patch, 4] += z * fx - x * fz
-                wrench[patch, 5] += x * fy - y * fx
+        p, state = touch.impulse[c], touch.index[c, STATE]
         touch.memory_index[c, 0] = touch.index[c, KEY]
-        touch.memory_index[c, 1] = touch.index[c, STATE]
+        touch.memory_index[c, 1] = state
         for k in range(2):
-            if touch.index[c, STATE] == OPEN:
-                stretch = 0.0
-            elif law[SOFT] > 0.0:
+            stretch = 0.0
+            if state != OPEN and law[SOFT] > 0.0:
                 stretch = -(p[k] / dt + law[DAMP] * touch.speed[c, k]) / law[STIFF]
-            elif touch.index[c, STATE] == STICK:
+            elif state == STICK:
                 stretch = dt * touch.speed[c, k] - touch.aim[c, k] * dt / law[RECOVERY]
-            else:
-                stretch = 0.0
             touch.memory[c, k] = stretch
     for c in range(count, len(touch.memory_index)):
         touch.memory_index[c, 0] = -1
+
+
+@jit
+def report_contacts(dt, count, frame, touch, wrench, tau_ext):
+    """Write the points that carry force, and the wrenches of patches; add what no patch carries to tau_ext.
+
+    Returns
+    -------
+    Number of points; a contact between two bodies has one for each of them.
+    """
+    wrench[:, :] = 0.0
+    points = 0
+    for c in range(count):
+        p, value, patch = touch.impulse[c], touch.value[c], touch.index[c, PATCH]
+        if p[0] == 0.0 and p[1] == 0.0 and p[2] == 0.0:
+            continue
+        fx = (value[AXES] * p[0] + value[AXES + 3] * p[1] + value[AXES + 6] * p[2]) / dt
+        fy = (value[AXES + 1] * p[0] + value[AXES + 4] * p[1] + value[AXES + 7] * p[2]) / dt
+        fz = (value[AXES + 2] * p[0] + value[AXES + 5] * p[1] + value[AXES + 8] * p[2]) / dt
+        if patch < 0:
+            for k in range(touch.index[c, SLOTS]):
+                column = touch.where[c, k]
+                if column < len(tau_ext):
+                    push = touch.J[c, 0, k] * p[0] + touch.J[c, 1, k] * p[1] + touch.J[c, 2, k] * p[2]
+                    tau_ext[column] += push / dt
+        elif touch.index[c, TURNING] == 1:
+            wrench[patch, 3] += fx
+            wrench[patch, 4] += fy
+            wrench[patch, 5] += fz
+            continue
+        else:
+            x, y, z = value[POINT] - frame[patch, 9], value[POINT + 1] - frame[patch, 10], value[POINT + 2] - frame[patch, 11]
+            wrench[patch, 0] += fx
+            wrench[patch, 1] += fy
+            wrench[patch, 2] += fz
+            wrench[patch, 3] += y * fz - z * fy
+            wrench[patch, 4] += z * fx - x * fz
+            wrench[patch, 5] += x * fy - y * fx
+        for side in range(2):
+            link = touch.index[c, LINK + side]
+            if link < 0:
+                continue
+            touch.report_index[points, 0] = link
+            touch.report_index[points, 1] = patch if side == 0 else -1
+            sign = 1.0 - 2.0 * side
+            row = touch.report[points]
+            for k in range(3):
+                row[k] = value[POINT + k]
+                row[3 + k] = sign * value[AXES + 6 + k]
+            row[6], row[7], row[8] = sign * fx, sign * fy, sign * fz
+            points += 1
+    return points
 
 
 @jit
@@ -260,8 +288,8 @@ def contact_step(
     work : workspace of the tree; scratch, touch : of the step
     q, v : (nq,), (nv,) of the robot; object_q (O, 7), object_v (O, 6) of the objects; overwritten by the next state
     wrench : (P, 6) out: of the environment on every patch, at its origin, world axes
-    tau_ext : (nv,) out: forces of joint friction, damping and limits
-    counts : (2,) int64 out: contacts in the table, Newton steps
+    tau_ext : (nv,) out: forces of joint friction, damping and limits, and of contacts without a patch
+    counts : (3,) int64 out: contacts in the table, Newton steps, points reported
     """
     bodies, nv, n = len(tree.topology), len(v), len(force)
     vector, M, b = scratch.vector, scratch.M, scratch.vector[MOMENTUM]
@@ -284,9 +312,8 @@ def contact_step(
     for o in range(len(object_v)):
         for k in range(6):
             vector[STATE_NOW, nv + 6 * o + k] = object_v[o, k]
-    count = collect(
-        scene, bodies, grasp, scratch.speed, dt, scratch.pose, scratch.surface, scratch.frame, scratch.clip, touch
-    )
+    forget_distances(q, object_q, scratch)
+    count = collect(scene, bodies, grasp, dt, scratch, touch)
     coupled = fill_rows(tree, scene, work, scratch.pose, bodies, count, touch)
     prepare_contacts(scene, law, dt, count, vector[STATE_NOW], touch)
     near_limits(scene, law, q, dt, n, nv, vector)
@@ -304,12 +331,17 @@ def contact_step(
             )  # fmt: skip
     tree_factor(M, scene.parent, n)
     tree_solve(M, scene.parent, n, vector[STATE_NOW])
-    settle_contacts(law, dt, count, scratch.frame, touch, wrench)
+    remember_contacts(law, dt, count, touch)
     for k in range(nv):
         v[k] = vector[STATE_NOW, k]
         tau_ext[k] = (vector[LIMIT, k] + vector[RUB, k]) / dt - scene.joint[k, DAMPING] * v[k]
+    counts[2] = report_contacts(dt, count, scratch.frame, touch, wrench, tau_ext)
     integrate(q, v, dt, q)
     for o in range(len(object_v)):
         for k in range(6):
             object_v[o, k] = vector[STATE_NOW, nv + 6 * o + k]
         integrate(object_q[o], object_v[o], dt, object_q[o])
+        for k in range(7):
+            scratch.left_object_q[o, k] = object_q[o, k]
+    for k in range(len(q)):
+        scratch.left_q[k] = q[k]

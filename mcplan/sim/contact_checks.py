@@ -78,11 +78,11 @@ def _patch_limits(evidence: Evidence) -> Iterator[Check]:
     for column, patch in enumerate(run.patches):
         for c, contact in enumerate(evidence.contacts):
             rows = np.flatnonzero(evidence.target[:, column] == c)
-            w = run.wrench[rows, column]
+            w = _averaged(run.wrench[:, column], round(evidence.tolerances.impact / run.dt))[rows]
             if contact.kind == "grasp":
                 judge("grasp force", np.linalg.norm(w[:, :3], axis=1), contact.max_force, rows, patch, "N")
                 judge("grasp moment", np.linalg.norm(w[:, 3:], axis=1), contact.max_moment, rows, patch, "N m")
-                judge("free direction", _unconstrained(evidence, c, patch, rows, w), tolerance, rows, patch, "N m")
+                judge("free direction", _unconstrained(evidence, c, patch, rows), tolerance, rows, patch, "N m")
             else:
                 judge("normal force", w[:, :3] @ evidence.normals[c], contact.max_force, rows, patch, "N")
     for kind, (ratio, place, failure) in used.items():
@@ -91,9 +91,17 @@ def _patch_limits(evidence: Evidence) -> Iterator[Check]:
         yield Check(kind, ratio, "of the limit", "<= 1", not failure, place, failure)
 
 
-def _unconstrained(evidence: Evidence, c: int, patch: str, rows: np.ndarray, w: np.ndarray) -> np.ndarray:
+def _averaged(w: np.ndarray, steps: int) -> np.ndarray:
+    """Mean of a wrench (N, 6) over each sample and those before it, ``steps`` in all."""
+    if steps <= 1:
+        return w
+    total = np.cumsum(np.concatenate([np.zeros((steps, w.shape[1])), w]), axis=0)
+    return (total[steps:] - total[:-steps]) / steps
+
+
+def _unconstrained(evidence: Evidence, c: int, patch: str, rows: np.ndarray) -> np.ndarray:
     """Part of a wrench along directions that the contact leaves free (the hinge of a grasp), in patch axes."""
-    R = evidence.motion.R[patch][rows]
+    R, w = evidence.motion.R[patch][rows], evidence.run.wrench[rows, evidence.run.patches.index(patch)]
     local = np.concatenate([np.einsum("kji,kj->ki", R, w[:, :3]), np.einsum("kji,kj->ki", R, w[:, 3:])], axis=1)
     return np.linalg.norm(local - local @ evidence.selections[c], axis=1)
 

@@ -112,11 +112,18 @@ class Evidence:
         return f"point {number} of {self.run.patches[patch]} at {self.time(k)}"
 
     def _planned(self, patch: str, first: int, end: int) -> int:
-        """Planned contact that a patch made when it touched: of the stances around that time, the nearest place."""
+        """Planned contact that a patch made when it touched: of the stances around that time, the nearest place.
+
+        A patch that is being lifted may touch once more the place that it comes from.
+        """
         stances = self.record.plan.stances
         near = [self.record.phases[i].stance for i in np.unique(self.run.phase[first:end])]
         known = [i for i in near if i is not None]
-        chosen = stances[max(min(known) - 1, 0) : max(known) + 2] if known and None not in near else stances
+        chosen = list(stances)
+        if known and None not in near:
+            first = max(min(known) - 1, 0)
+            left = [s for s in stances[:first] if s.contact(patch)]
+            chosen = [*left[-1:], *stances[first : max(known) + 2]]
         options = [s.contact(patch) for s in chosen if s.contact(patch)] or [s.contact(patch) for s in stances]
         best, nearest = NONE, np.inf
         for contact in options:

@@ -46,11 +46,26 @@ class Outcome(NamedTuple):
 
 
 class Physics(Protocol):
-    """A back end of the simulation."""
+    """A back end of the simulation.
+
+    q, v : state of the robot.
+    object_q, object_v : (O, 7), (O, 6) of the free objects: position and quaternion of their frames, linear and angular
+        velocity there, world axes.
+    """
 
     name: str
     q: np.ndarray
     v: np.ndarray
+
+    @property
+    def object_q(self) -> np.ndarray:
+        """Poses of the objects."""
+        ...
+
+    @property
+    def object_v(self) -> np.ndarray:
+        """Velocities of the objects."""
+        ...
 
     def step(self, action: Action, dt: float) -> Outcome:
         """Advance ``q`` and ``v`` by dt (s)."""

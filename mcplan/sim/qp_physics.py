@@ -1,9 +1,13 @@
 """Physics ``qp``: the accelerations of the whole-body program come true."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mcplan.core.manifold import integrate
+from mcplan.model.pose import quat_from_rotation
 from mcplan.model.robot import Robot
+from mcplan.scene.environment import SceneObject
 from mcplan.sim.physics import Action, Outcome
 
 
@@ -20,13 +24,18 @@ class QpPhysics:
     robot : Robot
     q : (7+n,) first configuration.
     v : (6+n,) first velocity; None is rest.
+    objects : free objects; the program does not know them, so that they stay where they are.
 
     Source: S0, sec. 7 (the simulation by the program's accelerations).
     """
 
     name = "qp"
 
-    def __init__(self, robot: Robot, q: np.ndarray, v: np.ndarray | None = None):
+    def __init__(
+        self, robot: Robot, q: np.ndarray, v: np.ndarray | None = None, objects: Sequence[SceneObject] = ()
+    ):
+        self.object_q = np.array([[*thing.p, *quat_from_rotation(thing.R)] for thing in objects]).reshape(-1, 7)
+        self.object_v = np.zeros((len(objects), 6))
         self.q = np.array(q, float)
         self.v = np.zeros(robot.nv) if v is None else np.array(v, float)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mcplan.sim.records import PhaseRecord, RunRecord
 from mcplan.sim.robot_record import record_document, record_plan, record_robot
-from mcplan.sim.run import DTYPES, SHAPES, Run
+from mcplan.sim.run import DTYPES, OPTIONAL, SHAPES, Run
 from mcplan.version import __version__
 
 
@@ -54,11 +54,12 @@ class RunRecorder:
         self.patches: list[str] = [name for name in robot.patches if name in used]
         self.patch_index = {name: i for i, name in enumerate(self.patches)}
         n = len(robot.joint_names)
-        self._sizes = {"n": n, "nv": 6 + n, "nq": 7 + n, "P": len(self.patches)}
+        self.objects = [thing.name for thing in plan.scenario.environment.objects]
+        self._sizes = {"n": n, "nv": 6 + n, "nq": 7 + n, "P": len(self.patches), "objects": len(self.objects)}
         rows = [
             name
             for name, shape in SHAPES.items()
-            if shape[0] == "N" and not name.startswith("object") and name != "com"
+            if shape[0] == "N" and name != "com" and (self.objects or name not in OPTIONAL)
         ]
         points = [name for name in SHAPES if name.startswith("point_") and name != "point_start"]
         self._rows, self._points = (_Table({name: self._size(name) for name in names}) for names in (rows, points))
@@ -86,6 +87,7 @@ class RunRecorder:
         phase: str | tuple[str, int | None],
         qp_status: int,
         timing: Mapping[str, float] | None = None,
+        objects: tuple[np.ndarray, np.ndarray] | None = None,
     ) -> None:
         """Record one sample: the state at t, and what acts from t to t + dt.
 
@@ -102,6 +104,7 @@ class RunRecorder:
         phase : name of the state machine's phase, or (name, index of the plan's stance that it leads to).
         qp_status : 0 solved, 1 slack form, 2 hold, 3 none.
         timing : clock times by name, s.
+        objects : poses (O, 7) and velocities (O, 6) of the free objects at t; needed when there are any.
         """
         if isinstance(active, Mapping):
             active = [name for name, on in active.items() if on]
@@ -122,6 +125,10 @@ class RunRecorder:
         for name, value in wrenches.items():
             rows["wrench"][k, self.patch_index[name]] = value
         rows["phase"][k], rows["qp_status"][k] = self._phase, qp_status
+        if self.objects:
+            if objects is None:
+                raise ValueError(f"no poses of the objects {', '.join(self.objects)}")
+            rows["object_q"][k], rows["object_v"][k] = objects
         if timing is not None:
             for name, seconds in timing.items():
                 self._timing.setdefault(name, []).append(seconds)
@@ -159,6 +166,7 @@ class RunRecorder:
             joints=list(self.robot.joint_names),
             links=[link.name for link in self._robot_record.links],
             patches=self.patches,
+            objects=self.objects,
             phases=self._phases,
             stopped=stopped,
             robot=self._robot_record,

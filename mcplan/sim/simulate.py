@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from mcplan.control.controller import WholeBodyController
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.model.robot import Robot
 from mcplan.planning.plan import Plan
+from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.observer import Observer, StepSample
@@ -21,33 +23,49 @@ from mcplan.sim.run import Run
 FALLEN = 0.3
 """A centre of mass so far below the lowest planned one has fallen (m)."""
 
-Maker = Callable[[Robot, Environment, np.ndarray, Sequence[str], SimulationSettings], Physics]
-"""Makes a back end of a robot, what is around it, its first configuration, the patches as points count them, and the
-settings."""
+
+class World(NamedTuple):
+    """What a back end is made of. It need not be what the controller believes: a payload, a slippery floor.
+
+    Parameters
+    ----------
+    robot, environment : who and where.
+    q : (7+n,) first configuration.
+    patches : names, in the order in which contact points count them.
+    settings : of the simulation.
+    contacts : of patches with supports, which may have a friction, limits and free directions of their own.
+    """
+
+    robot: Robot
+    environment: Environment
+    q: np.ndarray
+    patches: Sequence[str]
+    settings: SimulationSettings
+    contacts: Sequence[Contact]
 
 
-def _qp(
-    robot: Robot, environment: Environment, q: np.ndarray, patches: Sequence[str], settings: SimulationSettings
-) -> Physics:
-    return QpPhysics(robot, q)
+Maker = Callable[[World], Physics]
+"""Makes a back end."""
 
 
-def _contact(
-    robot: Robot, environment: Environment, q: np.ndarray, patches: Sequence[str], settings: SimulationSettings
-) -> Physics:
+def _qp(world: World) -> Physics:
+    return QpPhysics(world.robot, world.q, objects=world.environment.objects)
+
+
+def _contact(world: World) -> Physics:
     from mcplan.sim.contact.contact_physics import ContactPhysics
 
-    return ContactPhysics(robot, environment, q, patches, settings)
+    return ContactPhysics(
+        world.robot, world.environment, world.q, world.patches, world.settings, contacts=world.contacts
+    )
 
 
-def _mujoco(
-    robot: Robot, environment: Environment, q: np.ndarray, patches: Sequence[str], settings: SimulationSettings
-) -> Physics:
+def _mujoco(world: World) -> Physics:
     if find_spec("mujoco") is None:
         raise InputError("physics mujoco needs the package mujoco: pip install 'mcplan[mujoco]'")
     from mcplan.sim.mujoco.physics import MujocoPhysics
 
-    return MujocoPhysics(robot, environment, q, patches=patches)
+    return MujocoPhysics(world.robot, world.environment, world.q, patches=world.patches)
 
 
 PHYSICS: dict[str, Maker] = {"qp": _qp, "contact": _contact, "mujoco": _mujoco}
@@ -79,8 +97,10 @@ class Simulation:
         self.plan, self.dt, self.seed = plan, float(settings.dt), seed
         self.controller = WholeBodyController(plan, self.dt, name)
         self.recorder = RunRecorder(robot, plan, self.dt, name, seed)
-        environment, q = plan.scenario.environment, plan.stances[0].q
-        self.physics = PHYSICS[name](robot, environment, q, self.recorder.patches, settings)
+        contacts = [contact for stance in plan.stances for contact in stance.contacts]
+        self.physics = PHYSICS[name](
+            World(robot, plan.scenario.environment, plan.stances[0].q, self.recorder.patches, settings, contacts)
+        )
         self.observers = tuple(observers)
         self.index = 0
         self._limit = int(np.ceil(settings.time_limit / self.dt))
@@ -122,6 +142,7 @@ class Simulation:
         if self.controller.terms.com[2] < self._lowest:
             raise SimulationFailed(f"fell: in phase {self._phase_text()} at t = {t:g} s")
         action = Action(command.tau, command.vd, command.wrenches, command.forces, command.active)
+        objects = self.physics.object_q, self.physics.object_v
         outcome = self.physics.step(action, self.dt)
         if self.physics.name != "qp":
             self._measured = outcome.wrenches
@@ -129,7 +150,7 @@ class Simulation:
         self.recorder.append(
             t, q, v, outcome.vd, command.tau, outcome.tau_ext, outcome.wrenches, outcome.forces, outcome.active,
             command.phase, command.status,
-            {**command.timing, "control": controlled - clock, "physics": stepped - controlled},
+            {**command.timing, "control": controlled - clock, "physics": stepped - controlled}, objects,
         )  # fmt: skip
         machine = self.controller.machine
         sample = StepSample(self.index, t, q, v, command.tau, outcome.wrenches, outcome.forces, command.status,

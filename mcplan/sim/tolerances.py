@@ -21,6 +21,8 @@ class Tolerances:
     goal, goal_turn : last contacts against their planned place, m and rad.
     stray_force, stray_time : what an unplanned contact may carry, N, and for how long it may carry more, s.
     fall : how far the centre of mass may sink below the lowest planned one, m.
+    impact : time over which the load of a contact is averaged before it is held against the contact's limit, s; 0 for
+        none. Of an impact the impulse is known; what force it takes is a matter of how long it lasts.
     """
 
     eom: float = 1e-6
@@ -38,6 +40,7 @@ class Tolerances:
     stray_force: float = 5.0
     stray_time: float = 0.020
     fall: float = 0.20
+    impact: float = 0.0
 
 
 LOADED = 1.0
@@ -47,8 +50,9 @@ EXACT = Tolerances(stray_force=0.0, stray_time=0.0)
 """For ``qp``: the certificate is that of the quadratic program, whose solver keeps constraints to 1e-6."""
 
 PHYSICAL = Tolerances(
-    point=2e-3, slip=1e-2, turn=float(np.deg2rad(3)), goal=1e-2, goal_turn=float(np.deg2rad(3)), position=1e-3
-)
+    point=2e-3, slip=1e-2, turn=float(np.deg2rad(3)), goal=1e-2, goal_turn=float(np.deg2rad(3)), position=1e-3,
+    impact=0.01,
+)  # fmt: skip
 """For physics that the controller does not own: contacts give, and touch down where they touch down. What the back end
 reports must explain the motion as exactly as in ``qp``: equation of motion, integration, cones."""
 

@@ -6,24 +6,22 @@ import numpy as np
 
 from mcplan.core.contact_model import (
     ANCHOR,
-    AXES,
     BOUND,
     FREE,
     GRASP_SIZE,
     HELD,
-    LINK,
-    PATCH,
-    POINT,
-    TURNING,
     scratch,
     touch,
 )
 from mcplan.core.contact_step import contact_step
 from mcplan.core.tree import workspace
-from mcplan.errors import InputError, SimulationFailed
+from mcplan.errors import SimulationFailed
+from mcplan.model.pose import quat_from_rotation, rotation_from_quat
 from mcplan.model.robot import Robot
+from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import Push, SimulationSettings
+from mcplan.sim.contact.bumps import shape_inertia
 from mcplan.sim.contact.law import law_array
 from mcplan.sim.contact.pack import object_places, pack_scene
 from mcplan.sim.physics import Action, Outcome
@@ -39,13 +37,16 @@ class ContactPhysics:
     q : (7+n,) first configuration; v : (6+n,) first velocity, None for rest.
     patches : names of the patches that the record knows, in its order; None takes all of the robot's.
     settings : what contacts and joints are like.
+    contacts : of patches with supports, whose own friction, force limits and free directions hold wherever the two
+        touch.
 
     Attributes
     ----------
     q, v : state of the robot.
-    object_q, object_v : (O, 7), (O, 6) of the objects: their centres of mass; world axes.
+    object_q, object_v : (O, 7), (O, 6) of the objects: pose and velocity of their frames, world axes.
     t : s.
-    contacts, iterations : of the last step.
+    centre_q, centre_v : the same of their centres of mass.
+    counted, iterations : contacts and Newton steps of the last step.
     """
 
     name = "contact"
@@ -58,28 +59,32 @@ class ContactPhysics:
         patches: Sequence[str] | None = None,
         settings: SimulationSettings | None = None,
         v: np.ndarray | None = None,
+        contacts: Iterable[Contact] = (),
     ):
         self.robot, self.environment, self.settings = robot, environment, settings or SimulationSettings()
         self.patches = tuple(robot.patches if patches is None else patches)
         self.q = np.array(q, float)
         self.v = np.zeros(robot.nv) if v is None else np.array(v, float)
         self.t = 0.0
-        self.scene = pack_scene(robot, environment, self.patches, self.settings, self.q)
+        contacts = tuple(contacts)
+        self.scene = pack_scene(robot, environment, self.patches, self.settings, self.q, contacts)
+        self._holds = {(contact.patch, contact.support): contact for contact in contacts if contact.kind == "grasp"}
         places = object_places(environment)
-        self.object_q = np.array([[*p, *_quaternion(R)] for R, p in places]).reshape(-1, 7)
-        self.object_v = np.zeros((len(places), 6))
+        self.centre_q = np.array([[*p, *quat_from_rotation(R)] for R, p in places]).reshape(-1, 7)
+        self.centre_v = np.zeros((len(places), 6))
+        self._centre = [shape_inertia(thing.shape, thing.mass)[0] for thing in environment.objects]
         self.grasps = np.zeros((len(self.patches), GRASP_SIZE))
         self._law = law_array(self.settings.contact)
         self._work, self._scratch, self._touch = workspace(robot.tree), scratch(self.scene, robot.nv), touch(self.scene)
         self._force = np.zeros(len(self.scene.parent))
         self._wrench, self._tau_ext = np.zeros((len(self.patches), 6)), np.zeros(robot.nv)
-        self._counts = np.zeros(2, np.int64)
+        self._counts = np.zeros(3, np.int64)
         self._holding = [name for name in self.patches if robot.patches[name].kind == "grasp"]
         for push in self.settings.pushes:
             robot.frame(push.link)
 
     @property
-    def contacts(self) -> int:
+    def counted(self) -> int:
         """Contacts that were looked at in the last step."""
         return int(self._counts[0])
 
@@ -97,7 +102,7 @@ class ContactPhysics:
         extra = self._apply(action.tau)
         contact_step(
             self.robot.tree, self.scene, self._law, self.grasps, self._force, float(dt), self._work, self._scratch,
-            self._touch, self.q, self.v, self.object_q, self.object_v, self._wrench, self._tau_ext, self._counts,
+            self._touch, self.q, self.v, self.centre_q, self.centre_v, self._wrench, self._tau_ext, self._counts,
         )  # fmt: skip
         self.t += dt
         return self._outcome((self.v - before) / dt, extra)
@@ -120,22 +125,10 @@ class ContactPhysics:
         return extra
 
     def _outcome(self, vd: np.ndarray, extra: np.ndarray | None) -> Outcome:
-        touching = self._touch
-        count = self._counts[0]
-        if not np.isfinite(self.v).all():
-            raise SimulationFailed(f"the contact physics lost the state at t = {self.t:g} s")
-        index = touching.index[:count]
-        loaded = (touching.impulse[:count] != 0.0).any(axis=1) & (index[:, TURNING] == 0)
-        rows = np.flatnonzero(loaded)
-        value = touching.value[rows]
-        points = PointForces(
-            index[rows, LINK],
-            index[rows, PATCH],
-            value[:, POINT : POINT + 3],
-            value[:, AXES + 6 : AXES + 9],
-            touching.force[rows],
-        )
-        used = np.unique(points.patch)
+        count = self._counts[2]
+        index, value = self._touch.report_index[:count].copy(), self._touch.report[:count].copy()
+        points = PointForces(index[:, 0], index[:, 1], value[:, :3], value[:, 3:6], value[:, 6:])
+        used = set(index[:, 1].tolist())
         active = [p for p in range(len(self.patches)) if p in used or self.grasps[p, HELD] > 0.0]
         wrenches = {self.patches[p]: self._wrench[p].copy() for p in active}
         tau_ext = self._tau_ext.copy() if extra is None else self._tau_ext + extra
@@ -147,30 +140,40 @@ class ContactPhysics:
             row = self.grasps[self.patches.index(name)]
             if name not in active:
                 row[HELD] = 0.0
-            elif row[HELD] == 0.0 and self._within_reach(name):
-                X, patch = self.robot.frame_pose(self.q, name), self.robot.patches[name]
+            elif row[HELD] == 0.0 and (bar := self._within_reach(name)) is not None:
+                X, hold = self.robot.frame_pose(self.q, name), self._holds.get((name, bar))
                 row[HELD] = 1.0
                 row[ANCHOR : ANCHOR + 9], row[ANCHOR + 9 : ANCHOR + 12] = X[:3, :3].ravel(), X[:3, 3]
-                row[BOUND : BOUND + 2] = patch.max_force, patch.max_moment
+                limited = hold or self.robot.patches[name]
+                row[BOUND : BOUND + 2] = limited.max_force, limited.max_moment
+                row[FREE : FREE + 6] = 0.0 if hold is None else ~hold.selection.any(axis=0)
 
-    def free_grasp(self, patch: str, directions: Sequence[int]) -> None:
-        """Let a hold of this patch move freely in directions (0..2 linear, 3..5 angular, patch axes): a hinge."""
-        if patch not in self._holding:
-            raise InputError(f"{patch!r} is no grasp of {self.robot.name!r}")
-        row = self.grasps[self.patches.index(patch)]
-        row[FREE : FREE + 6] = 0.0
-        row[[FREE + d for d in directions]] = 1.0
-
-    def _within_reach(self, name: str) -> bool:
+    def _within_reach(self, name: str) -> str | None:
+        """Name of the nearest bar on which the patch can close."""
         p = self.robot.frame_pose(self.q, name)[:3, 3]
+        best, nearest = None, self.settings.contact.grasp_reach
         for bar in self.environment.bars:
             along = np.clip((p - bar.ends[0]) @ bar.direction, 0.0, bar.length)
-            if (
-                np.linalg.norm(p - bar.ends[0] - along * bar.direction)
-                <= bar.radius + self.settings.contact.grasp_reach
-            ):
-                return True
-        return False
+            gap = float(np.linalg.norm(p - bar.ends[0] - along * bar.direction)) - bar.radius
+            if gap <= nearest:
+                best, nearest = bar.name, gap
+        return best
+
+    @property
+    def object_q(self) -> np.ndarray:
+        """Poses (O, 7) of the frames of the objects."""
+        q = self.centre_q.copy()
+        for row, c in zip(q, self._centre, strict=True):
+            row[:3] -= rotation_from_quat(row[3:]) @ c
+        return q
+
+    @property
+    def object_v(self) -> np.ndarray:
+        """Velocities (O, 6) of the frames of the objects, linear then angular, world axes."""
+        v = self.centre_v.copy()
+        for row, q, c in zip(v, self.centre_q, self._centre, strict=True):
+            row[:3] -= np.cross(row[3:], rotation_from_quat(q[3:]) @ c)
+        return v
 
 
 def push_force(robot: Robot, q: np.ndarray, push: Push) -> np.ndarray:
@@ -179,11 +182,3 @@ def push_force(robot: Robot, q: np.ndarray, push: Push) -> np.ndarray:
     force = np.array(push.force, float)
     arm = X[:3, :3] @ np.array(push.point, float)
     return J[:3].T @ force + J[3:].T @ np.cross(arm, force)
-
-
-def _quaternion(R: np.ndarray) -> np.ndarray:
-    from mcplan.core.rotation import matrix_to_quaternion
-
-    quat = np.zeros(4)
-    matrix_to_quaternion(np.array(R, float), quat)
-    return quat

@@ -1,26 +1,35 @@
 """From robot and environment to the packed scene of the contact kernels."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from mcplan.collision.shape import frozen
 from mcplan.core.contact_model import Scene
 from mcplan.core.tree import COM, PARENT, V
 from mcplan.model.robot import Robot
-from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment, Support, Surface
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.contact.bumps import Bump, shape_bumps, shape_inertia
+from mcplan.sim.contact.shapes import pack_shapes
 
 
 def pack_scene(
-    robot: Robot, environment: Environment, patches: Sequence[str], settings: SimulationSettings, q: np.ndarray
+    robot: Robot,
+    environment: Environment,
+    patches: Sequence[str],
+    settings: SimulationSettings,
+    q: np.ndarray,
+    contacts: Iterable[Contact] = (),
 ) -> Scene:
     """Pack everything that may touch.
 
     Parameters
     ----------
     patches : names of the robot's patches that are used; the rest of a link touches by its collision shapes.
-    q : (7+n,) posture at which the inertia of the limbs is taken that scales the compliance.
+    q : (7+n,) first posture; the inertia of the limbs that scales the compliance is taken there.
+    contacts : that have a friction of their own.
     """
     bodies, objects = len(robot.tree.topology), environment.objects
     places = object_places(environment)
@@ -38,6 +47,7 @@ def pack_scene(
         link = robot.link_names.index(patch.link)
         patch_index.append([robot.frame(name)[0], link, first[k], len(polygons[k]), patch.kind == "grasp"])
 
+    shapes = pack_shapes(robot, environment, q)
     bumps = [*_robot_bumps(robot), *_object_bumps(environment, len(robot.link_names))]
     stops = np.cumsum([0, *map(len, bumps)])
     flat = [(body, *item) for body, group in enumerate(bumps) for item in group]
@@ -62,20 +72,40 @@ def pack_scene(
         body_rows[i, 4:] = [1 / thing.mass, thing.mass, *shape_inertia(thing.shape, thing.mass)[1]]
 
     return Scene(
-        surface_index=_integers([[b, first[k], len(polygons[k])] for k, b in enumerate(owner)], 3),
+        surface_index=_integers([
+            [b, first[k], len(polygons[k]), b - bodies + len(robot.link_names) if b >= 0 else -1,
+             shapes.slabs[k] if b < 0 else -1] for k, b in enumerate(owner)
+        ], 5),
         surface=_matrix(surface, 17),
         bar=_matrix([[*bar.ends.ravel(), bar.radius, bar.friction] for bar in environment.bars], 8),
+        friction=frozen(_frictions(patches, (*surfaces, *environment.bars), contacts)),
         patch_index=_integers(patch_index, 5),
         patch=_matrix([robot.frame(name)[1] for name in patches], 12),
         corners=_matrix([corner for polygon in polygons for corner in polygon], 2),
         bump_index=_integers([[body, link, bump[0]] for body, link, bump, _ in flat], 3),
         bump=_matrix([[*bump[1], bump[2], *bump[3], friction] for _, _, bump, friction in flat], 8),
-        body_index=_integers([[stops[i], stops[i + 1], len(row)] for i, row in enumerate(chains)], 3),
-        body=_frozen(body_rows),
+        body_index=_integers(
+            [[stops[i], stops[i + 1], len(row), *shapes.span[i]] for i, row in enumerate(chains)], 5
+        ),
+        body=frozen(body_rows),
         chain=_integers(list(chain), chain.shape[1]),
-        joint=_frozen(np.concatenate([_joints(robot, settings, joint_ease), _free(6 * len(objects))])),
-        parent=_frozen(_parents(robot, len(objects))),
+        joint=frozen(np.concatenate([_joints(robot, settings, joint_ease), _free(6 * len(objects))])),
+        parent=frozen(_parents(robot, len(objects))),
+        shapes=shapes.shapes,
+        shape_link=shapes.link,
+        pair=shapes.pair,
+        pair_friction=shapes.friction,
     )
+
+
+def _frictions(patches: Sequence[str], supports: Sequence[Support], contacts: Iterable[Contact]) -> np.ndarray:
+    """Friction (P, S + B) of patches on supports: the support's, or that of a contact of the two."""
+    table = np.tile(np.array([support.friction for support in supports], float), (len(patches), 1))
+    names = [support.name for support in supports]
+    for contact in contacts:
+        if contact.kind != "grasp":
+            table[patches.index(contact.patch), names.index(contact.support)] = contact.friction
+    return table
 
 
 Placed = tuple[int, Bump, float]
@@ -190,14 +220,8 @@ def _ball(points: list[tuple[np.ndarray, float]]) -> np.ndarray:
 
 
 def _matrix(rows: list, columns: int) -> np.ndarray:
-    return _frozen(np.array([np.asarray(row, float) for row in rows], float).reshape(-1, columns))
+    return frozen(np.array([np.asarray(row, float) for row in rows], float).reshape(-1, columns))
 
 
 def _integers(rows: list, columns: int) -> np.ndarray:
-    return _frozen(np.array(rows, np.int64).reshape(-1, columns))
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array = np.ascontiguousarray(array)
-    array.flags.writeable = False
-    return array
+    return frozen(np.array(rows, np.int64).reshape(-1, columns))

@@ -55,6 +55,9 @@ class MujocoPhysics:
         self._rate = np.array([*base.dofadr[0] + np.arange(6), *(joint.dofadr[0] for joint in joints)], int)
         self._motor = np.array([self.model.actuator(f"motor:{name}").id for name in robot.joint_names], int)
         self._damping = self.model.dof_damping.reshape(self.model.nv, -1)[self._rate, 0]
+        bodies = [self.model.joint(f"object:{thing.name}") for thing in environment.objects]
+        self._object_place = np.array([each.qposadr[0] + np.arange(7) for each in bodies], int).reshape(-1, 7)
+        self._object_rate = np.array([each.dofadr[0] + np.arange(6) for each in bodies], int).reshape(-1, 6)
         self._touch = Touch(robot, built, self._rate, patches)
         self._grips = Grips(robot, environment, built)
         self.reset(q, v)
@@ -68,19 +71,28 @@ class MujocoPhysics:
         self.data.qvel[self._rate] = np.concatenate([v[:3], R.T @ v[3:6], v[6:]])
         self.q, self.v = np.array(q, float), np.array(v, float)
 
+    @property
+    def object_q(self) -> np.ndarray:
+        """Poses (O, 7) of the objects."""
+        return self.data.qpos[self._object_place]
+
+    @property
+    def object_v(self) -> np.ndarray:
+        """Velocities (O, 6) of the objects, world axes."""
+        q, v = self.object_q, self.data.qvel[self._object_rate]
+        for row, omega in zip(q, v[:, 3:], strict=True):
+            omega[:] = _rotation(row[3:]) @ omega
+        return v
+
     def step(self, action: Action, dt: float) -> Outcome:
         """Advance the state by dt (s).
 
         Torques beyond the limits of the motors are cut to them.
         """
-        model, data, v = self.model, self.data, self.v
-        model.opt.timestep = dt
-        data.ctrl[self._motor] = action.tau
+        data, v = self.data, self.v
         self._grips.follow(data, self.q, action.active)
-        mujoco.mj_step(model, data)
-        self.q = data.qpos[self._place]
-        self.v = data.qvel[self._rate]
-        self.v[3:6] = _rotation(self.q[3:7]) @ self.v[3:6]
+        self.advance(action.tau, dt)
+        self.read_state()
         # MuJoCo leaves contacts, forces and poses as they were at the beginning of the step
         forces = self._touch.read(data, action.active)
         wrenches = self._grips.wrenches(data, self._touch)
@@ -89,6 +101,18 @@ class MujocoPhysics:
         tau_ext = forces.other + self._joint_forces(R, dt, (self.v - v) / dt)
         touching = [patch for patch in self._touch.patches if patch in action.active or patch in wrenches]
         return Outcome((self.v - v) / dt, tau_ext, wrenches, forces.points, tuple(touching))
+
+    def advance(self, tau: np.ndarray, dt: float) -> None:
+        """Let MuJoCo make its step and no more; ``q`` and ``v`` stay behind until ``read_state``."""
+        self.model.opt.timestep = dt
+        self.data.ctrl[self._motor] = tau
+        mujoco.mj_step(self.model, self.data)
+
+    def read_state(self) -> None:
+        """Take ``q`` and ``v`` from MuJoCo."""
+        self.q = self.data.qpos[self._place]
+        self.v = self.data.qvel[self._rate]
+        self.v[3:6] = _rotation(self.q[3:7]) @ self.v[3:6]
 
     def _joint_forces(self, R: np.ndarray, dt: float, vd: np.ndarray) -> np.ndarray:
         """Return the generalised force of joint limits, joint friction and damping, world axes."""

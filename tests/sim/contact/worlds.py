@@ -67,11 +67,11 @@ class World:
 
     @property
     def q(self):
-        return self.physics.object_q[0]
+        return self.physics.centre_q[0]
 
     @property
     def v(self):
-        return self.physics.object_v[0]
+        return self.physics.centre_v[0]
 
     def energy(self):
         """Kinetic and potential energy of the first object, J."""

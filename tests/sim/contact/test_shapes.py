@@ -1,0 +1,165 @@
+"""What meets beyond patches and corners: crossing edges, obstacles, objects, links of one robot."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from mcplan.model.geometry import Box, Capsule, Sphere
+from mcplan.model.robot_file import load_robot
+from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
+from mcplan.scene.place import make_contact
+from mcplan.sim.contact.contact_physics import ContactPhysics
+from mcplan.sim.physics import Action
+from tests.sim.contact.test_hrp2 import FLOOR, SOLES, Held, generalized
+from tests.sim.contact.worlds import G, World, plane, rotation, solid
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("hrp2")
+
+
+def upright(world):
+    """Height of the first object, and its speed."""
+    return world.q[2], float(np.linalg.norm(world.v))
+
+
+def test_a_beam_rests_across_the_edge_of_a_slab_where_no_corner_touches():
+    """A beam lies across two narrow slabs: all contacts are edges on edges."""
+    rails = [
+        Surface(f"rail{i}", np.eye(3), np.array([x, 0.0, 0.0]), np.array([[-0.01, -1], [0.01, -1], [0.01, 1], [-0.01, 1]]))
+        for i, x in enumerate((-0.3, 0.3))
+    ]
+    turned = rotation((1, 0, 0), np.pi / 4)
+    world = World(rails, [solid(Box((1.0, 0.1, 0.1)), turned, (0, 0, 0.1 / np.sqrt(2) + 0.01))])
+    world.run(1.0)
+    height, _ = upright(world)
+    # on its edge it may roll over to a face; it is on top of the rails either way
+    assert 0.05 - 1e-3 < height < 0.1 / np.sqrt(2) + 1e-3
+
+
+def test_a_bar_carries_the_middle_of_a_beam():
+    bar = Bar("bar", np.array([[0, -0.5, 0.0], [0, 0.5, 0.0]]), 0.02, 0.7)
+    world = World([], [solid(Box((1.0, 0.1, 0.1)), p=(0, 0, 0.08))])
+    physics = ContactPhysics(
+        world.physics.robot, Environment(bars=(bar,), objects=world.objects), world.physics.q
+    )
+    for _ in range(300):
+        physics.step(world.still, 1e-3)
+    assert abs(physics.object_q[0, 2] - 0.07) < 1e-3
+
+
+@pytest.mark.parametrize("shape", [Sphere(0.1), Box((0.2, 0.2, 0.2)), Capsule(0.1, 0.1)])
+def test_an_obstacle_stops_what_falls_on_it(shape):
+    post = Obstacle("post", Box((0.5, 0.5, 1.0)), np.eye(3), np.array([0.0, 0, -0.5]))
+    below = 0.15 if isinstance(shape, Capsule) else 0.1
+    thing = solid(shape, p=(0, 0, below + 0.05))
+    world = World([], [thing])
+    environment = Environment(obstacles=(post,), objects=(thing,))
+    physics = ContactPhysics(world.physics.robot, environment, world.physics.q)
+    lowest = np.inf
+    for _ in range(500):
+        physics.step(world.still, 1e-3)
+        lowest = min(lowest, physics.object_q[0, 2])
+    assert lowest > below - 2e-3
+    if isinstance(shape, Sphere):
+        assert abs(physics.object_q[0, 2] - below) < 1e-5
+        assert np.linalg.norm(physics.object_v[0]) < 1e-6
+
+
+def test_two_balls_exchange_their_momentum():
+    """Central impact of equal balls with restitution e: ``v1 = (1 - e) v / 2``, ``v2 = (1 + e) v / 2``."""
+    a, b = solid(Sphere(0.1), p=(0, 0, 100)), solid(Sphere(0.1), p=(0.25, 0, 100))
+    b = dataclasses.replace(b, name="other")
+    world = World([], [a, b], restitution=0.5)
+    physics = world.physics
+    physics.centre_v[0, 0] = 1.0
+    world.run(0.2)
+    np.testing.assert_allclose(physics.object_v[:, 0], [0.25, 0.75], rtol=1e-3)
+    np.testing.assert_allclose(physics.object_v[:, 0].sum(), 1.0, rtol=1e-12)
+
+
+def test_links_do_not_pass_through_each_other_and_the_force_is_in_the_equation_of_motion(robot):
+    """The hands are driven together with all their strength."""
+    held = Held(robot, lift=1.0, environment=Environment())
+    limit, inward = robot.limits.torque, np.zeros(robot.n)
+    for side, sign in (("R", 1.0), ("L", -1.0)):
+        inward[robot.joint_names.index(f"{side}ARM_JOINT1")] = sign * 1.2
+        inward[robot.joint_names.index(f"{side}ARM_JOINT2")] = -sign * 1.2
+    goal = held.q0[7:] + inward
+    held.torques = lambda q, v: np.clip(held.kp * (goal - q[7:]) - held.kd * v[6:], -limit, limit)
+    worst, forces = [], []
+
+    def watch(q, v, tau, outcome):
+        load = outcome.tau_ext.copy()
+        load[6:] += tau
+        left = robot.mass_matrix(q) @ outcome.vd + robot.nonlinear_effects(q, v) - load
+        worst.append(np.abs(left).max())
+        points = outcome.forces
+        forces.append(np.abs(points.force).max(initial=0.0))
+        assert np.all(points.patch == -1)
+        # both sides of each contact are reported: nothing acts on the robot as a whole
+        np.testing.assert_allclose(generalized(robot, q, points)[:6], 0.0, atol=1e-8)
+
+    held.run(1.5, watch=watch)
+    assert max(worst) < 1e-7
+    assert max(forces) > 10.0
+    from mcplan.collision.model import CollisionModel
+
+    assert CollisionModel(robot).smallest(held.physics.q).distance > -1e-3
+
+
+def test_a_contact_may_have_a_friction_of_its_own(robot):
+    """Both soles on ice stand on a floor that would hold them."""
+    environment = Environment(surfaces=(FLOOR,))
+    q = robot.posture("half_sitting")
+    contacts = [
+        make_contact(robot, environment, {"patch": sole, "surface": "floor", "x": 0.0, "y": y, "yaw": 0.0, "friction": 0.05})
+        for sole, y in zip(SOLES, (0.095, -0.095), strict=True)
+    ]
+    held = Held(robot)
+    held.physics = ContactPhysics(robot, environment, q, SOLES, contacts=contacts)
+    ratios = []
+
+    def watch(q, v, tau, outcome):
+        f = outcome.forces.force
+        tau[0] += 0.0
+        ratios.append((np.linalg.norm(f[:, :2], axis=1) - 0.05 * f[:, 2]).max(initial=-np.inf))
+
+    held.run(0.1, watch=watch)
+    assert max(ratios) < 1e-9
+
+
+def test_a_hinge_lets_the_hand_turn_about_the_bar_and_nothing_else(robot):
+    q = robot.posture("half_sitting")
+    q[2] += 1.0
+    X = robot.frame_pose(q, "left_grip")
+    bar = Bar("bar", np.array([X[:3, 3] - 0.5 * X[:3, 1], X[:3, 3] + 0.5 * X[:3, 1]]), 0.02)
+    environment = Environment(bars=(bar,))
+    spec = {"patch": "left_grip", "surface": "bar", "max_force": 2000.0, "hinge": ["y"]}
+    contact = make_contact(robot, environment, spec, (X[:3, :3], X[:3, 3]))
+    held = Held(robot, lift=1.0, environment=environment)
+    held.physics = ContactPhysics(robot, environment, q, ["left_grip"], contacts=[contact])
+    moments = []
+
+    def watch(q, v, tau, outcome):
+        w, R = outcome.wrenches["left_grip"], robot.frame_pose(q, "left_grip")[:3, :3]
+        moments.append(R.T @ w[3:])
+
+    held.run(0.3, active=["left_grip"], watch=watch)
+    moments = np.array(moments)
+    assert np.abs(moments[:, 1]).max() < 1e-9
+    assert np.abs(moments[:, [0, 2]]).max() > 1.0
+    Y = robot.frame_pose(held.physics.q, "left_grip")
+    assert np.linalg.norm(Y[:3, 3] - X[:3, 3]) < 1e-3
+
+
+def test_objects_are_reported_where_their_frames_are():
+    thing = solid(p=(0, 0, 0.1))
+    world = World([plane()], [thing])
+    world.physics.centre_v[0, 0] = 1.0
+    outcome = world.physics.step(Action(np.zeros(0), np.zeros(6), {}, {}, ()), 1e-3)
+    np.testing.assert_allclose(world.physics.object_v[0, 0], 1.0 - 0.5 * G * 1e-3, rtol=1e-6)
+    np.testing.assert_allclose(world.physics.object_q[0, 0], 1e-3 * world.physics.object_v[0, 0], rtol=1e-12)
+    np.testing.assert_allclose(outcome.forces.force.sum(axis=0), [-0.5 * 2 * G, 0, 2 * G], rtol=1e-6)

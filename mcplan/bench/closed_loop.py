@@ -11,7 +11,6 @@ from mcplan.planning import Plan, plan
 from mcplan.scene import load_scenario
 from mcplan.sim.simulate import Simulation
 
-
 PHYSICS = ("qp", "contact")
 """Back ends that are measured; they need no other package."""
 

@@ -3,12 +3,20 @@
 Where a patch of a link touches a surface, nothing else of that link does; where a corner touches, edges do not.
 """
 
-from mcplan.core.contact_detect import bump_on_bar, bump_on_surface, is_near_bar, is_over, patch_on_bar, patch_on_surface
+from mcplan.core.contact_detect import (
+    bump_on_bar,
+    bump_on_surface,
+    is_near_bar,
+    is_over,
+    patch_on_bar,
+    patch_on_surface,
+)
 from mcplan.core.contact_geometry import compose, outward
 from mcplan.core.contact_model import (
     ANCHOR,
     AXES,
     BALLED,
+    BAR_FRICTION,
     BODY_A,
     BODY_B,
     BOUND,
@@ -31,7 +39,6 @@ from mcplan.core.contact_model import (
     SPACE,
     SURFACE_FRICTION,
     TURNING,
-    BAR_FRICTION,
 )
 from mcplan.core.contact_pairs import meet_pairs, meet_support
 from mcplan.core.jit import jit

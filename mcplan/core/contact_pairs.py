@@ -12,7 +12,6 @@ from mcplan.core.distance import DISTANCE, NORMAL, POINT_B, pair_distance
 from mcplan.core.distance_shape import BALL, BODY
 from mcplan.core.jit import jit
 
-
 LOOK = 0.05
 """How far beyond a contact the distance of a pair is still worth knowing (m)."""
 

@@ -11,6 +11,7 @@ Sources: S1 sec. 3.7 (contact forces from constraints, impulse transfer, energy 
 
 import math
 
+from mcplan.core.contact_collect import collect
 from mcplan.core.contact_factor import tree_factor, tree_solve
 from mcplan.core.contact_model import (
     AIM,
@@ -54,7 +55,6 @@ from mcplan.core.contact_model import (
     TURNING,
     UPPER,
 )
-from mcplan.core.contact_collect import collect
 from mcplan.core.contact_pairs import forget_distances
 from mcplan.core.contact_rows import fill_poses, fill_rows
 from mcplan.core.contact_solve import solve_contacts
@@ -251,7 +251,11 @@ def report_contacts(dt, count, frame, touch, wrench, tau_ext):
             wrench[patch, 5] += fz
             continue
         else:
-            x, y, z = value[POINT] - frame[patch, 9], value[POINT + 1] - frame[patch, 10], value[POINT + 2] - frame[patch, 11]
+            x, y, z = (
+                value[POINT] - frame[patch, 9],
+                value[POINT + 1] - frame[patch, 10],
+                value[POINT + 2] - frame[patch, 11],
+            )
             wrench[patch, 0] += fx
             wrench[patch, 1] += fy
             wrench[patch, 2] += fz

@@ -121,9 +121,9 @@ class Evidence:
         known = [i for i in near if i is not None]
         chosen = list(stances)
         if known and None not in near:
-            first = max(min(known) - 1, 0)
-            left = [s for s in stances[:first] if s.contact(patch)]
-            chosen = [*left[-1:], *stances[first : max(known) + 2]]
+            before = max(min(known) - 1, 0)
+            left = [s for s in stances[:before] if s.contact(patch)]
+            chosen = [*left[-1:], *stances[before : max(known) + 2]]
         options = [s.contact(patch) for s in chosen if s.contact(patch)] or [s.contact(patch) for s in stances]
         best, nearest = NONE, np.inf
         for contact in options:

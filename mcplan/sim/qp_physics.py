@@ -31,9 +31,7 @@ class QpPhysics:
 
     name = "qp"
 
-    def __init__(
-        self, robot: Robot, q: np.ndarray, v: np.ndarray | None = None, objects: Sequence[SceneObject] = ()
-    ):
+    def __init__(self, robot: Robot, q: np.ndarray, v: np.ndarray | None = None, objects: Sequence[SceneObject] = ()):
         self.object_q = np.array([[*thing.p, *quat_from_rotation(thing.R)] for thing in objects]).reshape(-1, 7)
         self.object_v = np.zeros((len(objects), 6))
         self.q = np.array(q, float)

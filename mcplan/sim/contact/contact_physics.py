@@ -125,6 +125,8 @@ class ContactPhysics:
         return extra
 
     def _outcome(self, vd: np.ndarray, extra: np.ndarray | None) -> Outcome:
+        if not np.isfinite(self.v).all():
+            raise SimulationFailed(f"the contact physics lost the state at t = {self.t:g} s")
         count = self._counts[2]
         index, value = self._touch.report_index[:count].copy(), self._touch.report[:count].copy()
         points = PointForces(index[:, 0], index[:, 1], value[:, :3], value[:, 3:6], value[:, 6:])

@@ -72,10 +72,19 @@ def pack_scene(
         body_rows[i, 4:] = [1 / thing.mass, thing.mass, *shape_inertia(thing.shape, thing.mass)[1]]
 
     return Scene(
-        surface_index=_integers([
-            [b, first[k], len(polygons[k]), b - bodies + len(robot.link_names) if b >= 0 else -1,
-             shapes.slabs[k] if b < 0 else -1] for k, b in enumerate(owner)
-        ], 5),
+        surface_index=_integers(
+            [
+                [
+                    b,
+                    first[k],
+                    len(polygons[k]),
+                    b - bodies + len(robot.link_names) if b >= 0 else -1,
+                    shapes.slabs[k] if b < 0 else -1,
+                ]
+                for k, b in enumerate(owner)
+            ],
+            5,
+        ),
         surface=_matrix(surface, 17),
         bar=_matrix([[*bar.ends.ravel(), bar.radius, bar.friction] for bar in environment.bars], 8),
         friction=frozen(_frictions(patches, (*surfaces, *environment.bars), contacts)),
@@ -84,9 +93,7 @@ def pack_scene(
         corners=_matrix([corner for polygon in polygons for corner in polygon], 2),
         bump_index=_integers([[body, link, bump[0]] for body, link, bump, _ in flat], 3),
         bump=_matrix([[*bump[1], bump[2], *bump[3], friction] for _, _, bump, friction in flat], 8),
-        body_index=_integers(
-            [[stops[i], stops[i + 1], len(row), *shapes.span[i]] for i, row in enumerate(chains)], 5
-        ),
+        body_index=_integers([[stops[i], stops[i + 1], len(row), *shapes.span[i]] for i, row in enumerate(chains)], 5),
         body=frozen(body_rows),
         chain=_integers(list(chain), chain.shape[1]),
         joint=frozen(np.concatenate([_joints(robot, settings, joint_ease), _free(6 * len(objects))])),

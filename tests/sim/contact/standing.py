@@ -1,6 +1,6 @@
 """HRP-2 stands on four contacts, both soles and both hands on a table, under the controller: how far does it drift?
 
-    python -m tests.sim.contact.standing [SECONDS] [PHYSICS...]
+python -m tests.sim.contact.standing [SECONDS] [PHYSICS...]
 """
 
 import sys
@@ -37,7 +37,7 @@ def four_contacts(seconds: float, dt: float = 0.001) -> Plan:
 
 def drift(run: Run, rest: float = 1.0) -> Drift:
     """Measure a run; what happens in the first ``rest`` seconds does not count."""
-    robot, first = run.live_plan.scenario.robot, int(round(rest / run.dt))
+    robot, first = run.live_plan.scenario.robot, round(rest / run.dt)
     q = run.q[first:]
     moved = np.zeros(len(q))
     for patch in run.patches:

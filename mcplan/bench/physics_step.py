@@ -38,7 +38,7 @@ def steps_us(robot: Robot, steps: int) -> dict[str, float]:
         from mcplan.sim.mujoco.physics import MujocoPhysics
 
         peer = MujocoPhysics(robot, environment, q, patches=SOLES)
-    times: dict[str, list[float]] = {"contact": []} | ({} if peer is None else {"mujoco": []})
+    times: dict[str, list[float]] = {name: [] for name in (("contact",) if peer is None else ("contact", "mujoco"))}
     for _ in range(steps):
         action = Action(torque(ours.q, ours.v), np.zeros(robot.nv), {}, {}, SOLES)
         begin = time.perf_counter()

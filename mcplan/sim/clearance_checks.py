@@ -63,10 +63,11 @@ def clearance_checks(evidence: Evidence) -> Iterator[Check]:
 
 
 def _allowed(evidence: Evidence, k: int) -> set[tuple[str, str]]:
-    """Links and supports that may touch at a sample."""
+    """Links and supports that may touch at a sample; a patch that has just let go is where it was."""
     record = evidence.record
     links = {patch.name: record.robot.links[patch.link].name for patch in record.robot.patches}
-    contacts = [evidence.contacts[c] for c in evidence.target[k] if c != NONE]
+    just = max(k - round(evidence.tolerances.stray_time / evidence.run.dt), 0)
+    contacts = [evidence.contacts[c] for c in np.unique(evidence.target[just : k + 1]) if c != NONE]
     stance = record.phases[evidence.run.phase[k]].stance
     if stance is not None:
         for near in record.plan.stances[max(stance - 1, 0) : stance + 1]:

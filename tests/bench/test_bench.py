@@ -113,10 +113,10 @@ def test_missing_peers_are_bad_input(capsys, tmp_path):
     assert "does not exist" in capsys.readouterr().err
 
 
-def test_without_peers_there_are_no_ratios(planned):
+def test_without_peers_the_only_ratio_is_that_to_mujoco_which_is_no_program_of_its_own(planned):
     report = measure(replace(TINY, rounds=1), None)
     assert report.to_json()["peers"] == {}
-    assert all(row.ratio is None for row in report.rows)
+    assert {row.group for row in report.rows if row.ratio is not None} == {"physics alone"}
     assert "no peers" in text_of(report)
 
 

@@ -1,6 +1,6 @@
 """CollisionModel: signed distances between a robot's links and what is around them, at one configuration at a time."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from threading import local
 
 import numpy as np
@@ -103,6 +103,20 @@ class CollisionModel:
         margins[list(touching)] = -ALLOWED_PENETRATION
         for a, b in ignore:
             margins[self._named(a, b)] = -np.inf
+        return self.least(q, margins, objects, touching)
+
+    def least(
+        self, q, margins: np.ndarray, objects: Mapping | None = None, touching: Collection[int] = ()
+    ) -> Distance | None:
+        """Return the pair of least distance among those within their margins, or None.
+
+        Parameters
+        ----------
+        q : (nq,)
+        margins : (P,) of ``pairs``, m; minus infinity leaves a pair out
+        objects : pose (R, p) of objects by name, where they are not at their initial one
+        touching : indices of the pairs whose ``Pair.in_contact`` is to be set
+        """
         space, found, values, _ = self._space()
         q = self._checked(q)
         count = find_smallest(self.robot.tree, self._at(objects), self._indices, margins, q, space, found, values)
@@ -183,7 +197,7 @@ class CollisionModel:
             offset[i, :9] = (turn @ offset[i, :9].reshape(3, 3)).ravel()
         return self._shapes._replace(offset=frozen(offset))
 
-    def _distances(self, q: np.ndarray, found: np.ndarray, values: np.ndarray, touching: set[int]) -> Distances:
+    def _distances(self, q: np.ndarray, found: np.ndarray, values: np.ndarray, touching: Collection[int]) -> Distances:
         pairs = tuple(self._touching[p] if p in touching else self.pairs[p] for p in found)
         base = q[:3]
         return Distances(

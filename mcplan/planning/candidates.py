@@ -12,6 +12,7 @@ import numpy as np
 
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
+from mcplan.planning.along_guide import places_along, turns_on
 from mcplan.planning.freedom import GRIP, Freedom
 from mcplan.planning.goal import Goal
 from mcplan.planning.guide_path import GuidePath
@@ -137,12 +138,21 @@ def _on_surface(robot, patch, surface: Surface, kind, guide, offset, fixed, know
             return
     centre = surface.corners.mean(axis=0)
     s, _ = guide.progress(np.array([centre]), offset)
-    _, heading = guide.at(float(s[0]))
+    _, heading = guide.at(guide.length if fixed is not None else float(s[0]))
     polygon = robot.patches[patch].polygon if kind == "surface" else np.zeros((1, 2))
+    if not steep and (fixed is None or not fixed.given) and turns_on(guide, surface, offset):
+        aside = _relative(near, guide.yaw[0])
+        slack = grid / 2 if loose else 0.0
+        freedom = Freedom(x=slack, y=slack, yaw=_turning(arm, polygon) if loose else 0.0)
+        for u, v, yaw in places_along(guide, surface, polygon, offset, aside, grid):
+            spec = {"patch": patch, "surface": surface.name, "x": u, "y": v, "yaw": yaw}
+            spec |= fixed.options if fixed is not None else {}
+            put(spec, surface.p + surface.R[:, :2] @ np.array([u, v]), freedom, fixed is not None)
+        return
     if fixed is None and loose:
         _along_guide(patch, surface, polygon, guide, offset, grid, near, steep, arm, put)
-    yaws = [fixed.yaw] if fixed is not None and fixed.yaw is not None else [_yaw(surface, heading, near, steep)]
-    for yaw in yaws:
+    given = None if fixed is None else fixed.yaw
+    for yaw in [_yaw(surface, heading, guide.yaw[0], near, steep) if given is None else given]:
         turn = surface_rotation(yaw)
         A, b = erode(surface.polygon, polygon @ turn[:2, :2].T)
         anchor = _anchor(surface, guide, offset, fixed, known, patch)
@@ -176,7 +186,7 @@ def _along_guide(patch, surface: Surface, polygon, guide: GuidePath, offset, gri
         base, heading = guide.at(float(s))
         place = base + _turned(heading, offset)
         x, y, height = surface.R.T @ (place - surface.p)
-        yaw = _yaw(surface, heading, near, steep)
+        yaw = _yaw(surface, heading, guide.yaw[0], near, steep)
         A, b = erode(surface.polygon, polygon @ surface_rotation(yaw)[:2, :2].T)
         if abs(height) < LEVEL and np.all(A @ np.array([x, y]) <= b):
             spec = {"patch": patch, "surface": surface.name, "x": round(float(x), 4), "y": round(float(y), 4)}
@@ -255,16 +265,31 @@ def _foot_like(robot: Robot, patch: str) -> bool:
     return widest > 0.01 or (len(polygon) > 2 and float(np.ptp(polygon, axis=0).prod()) > 0.01)
 
 
-def _yaw(surface: Surface, heading: float, near: tuple[np.ndarray, np.ndarray], steep: bool) -> float:
-    """Return the yaw that keeps the patch's heading relative to the guide; on steep surfaces the nearest to now."""
+def _yaw(surface: Surface, heading: float, first: float, near: tuple[np.ndarray, np.ndarray], steep: bool) -> float:
+    """Return the yaw that keeps the patch's heading relative to the guide; on steep surfaces the nearest to now.
+
+    Parameters
+    ----------
+    heading, first : of the guide, here and at its start.
+    """
     R = surface.R.T @ near[0]
     if steep:
         return float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1]))
     ahead = surface.R.T @ np.array([np.cos(heading), np.sin(heading), 0.0])
-    yaw = float(np.arctan2(ahead[1], ahead[0]))
-    # a knee's x axis points back along the shank
-    nearest = float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1]))
-    return yaw + np.pi if abs((nearest - yaw + np.pi) % (2 * np.pi) - np.pi) > 0.75 * np.pi else yaw
+    return float(np.arctan2(ahead[1], ahead[0])) + _relative(near, first)
+
+
+def _relative(near: tuple[np.ndarray, np.ndarray], heading: float) -> float:
+    """Return the angle from the heading to the x axis of a patch laid flat: ahead, back, or aside where it lies flat.
+
+    A knee's x axis points back along the shank. Patches in the air hang any way; they are not taken for turned aside.
+    """
+    R = near[0]
+    angle = float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1])) - heading
+    angle = (angle + np.pi) % (2 * np.pi) - np.pi
+    if abs(angle) > 0.75 * np.pi:
+        return np.pi
+    return float(np.copysign(0.5 * np.pi, angle)) if abs(angle) > 0.25 * np.pi and R[2, 2] < -0.99 else 0.0
 
 
 def _anchor(surface: Surface, guide: GuidePath, offset, fixed, known: Sequence[Contact], patch: str) -> np.ndarray:

@@ -1,14 +1,23 @@
 """The guide path: where the base is expected to go, as a polyline with a heading.
 
-Progress along it is measured by its arc length ``s`` (m), which climbs with the path. A contact's progress is that of
-the base for which the contact is in its nominal place:
+Progress along it is measured by its length ``s`` (m), which climbs with the path and counts turning as well:
 
-    s(c) = arc length of the point of the path nearest to  p_c - R_z(yaw) offset(patch)
+    ds = |dp| + TURN |dyaw|
+
+A patch in its nominal place follows the track  t(s) = p(s) + R_z(yaw(s)) offset(patch).  The progress of a contact is
+that of the point of its patch's track which is nearest to it.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+
+TURN = 0.5
+"""m/rad: a turn on the spot takes as many steps as a way of this length."""
+
+FACET = 0.15
+"""rad: a track is taken for straight between headings this near to each other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,57 +33,66 @@ class GuidePath:
     points: np.ndarray
     yaw: np.ndarray
 
-    @property
+    @cached_property
     def arc(self) -> np.ndarray:
-        """Arc length (k,) at the corners."""
-        return np.append(0.0, np.cumsum(np.linalg.norm(np.diff(self.points, axis=0), axis=1)))
+        """Progress (k,) at the corners."""
+        way = np.linalg.norm(np.diff(self.points, axis=0), axis=1) + TURN * np.abs(np.diff(self.yaw))
+        return np.append(0.0, np.cumsum(way))
 
     @property
     def length(self) -> float:
-        """Length of the path (m)."""
+        """Length of the path (m), its turns included."""
         return float(self.arc[-1])
 
+    @property
+    def turns(self) -> bool:
+        """Whether the heading changes by more than a step does by the way."""
+        return bool(np.ptp(self.yaw) > FACET)
+
     def at(self, s: float) -> tuple[np.ndarray, float]:
-        """Return position (3,) and heading at arc length ``s``, clamped to the path."""
-        arc = self.arc
-        p = np.array([np.interp(s, arc, self.points[:, i]) for i in range(3)])
-        return p, float(np.interp(s, arc, self.yaw))
+        """Return position (3,) and heading at progress ``s``, clamped to the path."""
+        p = np.array([np.interp(s, self.arc, self.points[:, i]) for i in range(3)])
+        return p, float(np.interp(s, self.arc, self.yaw))
 
-    def project(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return arc length (m,) and distance (m,) of the nearest points of the path to ``places`` (m, 3).
-
-        Beyond the ends the path goes on straight, so that overshooting the goal counts as distance in ``s``.
-        """
-        arc = self.arc
-        best = np.full(len(places), np.inf)
-        s = np.zeros(len(places))
-        last = len(self.points) - 2
-        for k in range(last + 1):
-            along = self.points[k + 1] - self.points[k]
-            length = float(np.linalg.norm(along))
-            share = np.zeros(len(places)) if length < 1e-9 else (places - self.points[k]) @ along / length
-            share = np.clip(share, -np.inf if k == 0 else 0.0, np.inf if k == last else length)
-            direction = along / length if length >= 1e-9 else np.zeros(3)
-            distance = np.linalg.norm(places - self.points[k] - share[:, None] * direction, axis=1)
-            nearer = distance < best - 1e-12
-            best[nearer], s[nearer] = distance[nearer], arc[k] + share[nearer]
-        return s, best
+    def track(self, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return progress (m,) and place (m, 3) of the corners of a patch's track, by its nominal ``offset`` (3,)."""
+        s, points, yaw = self._facets
+        c, n = np.cos(yaw), np.sin(yaw)
+        turned = [c * offset[0] - n * offset[1], n * offset[0] + c * offset[1], np.full(len(yaw), offset[2])]
+        return s, points + np.column_stack(turned)
 
     def progress(self, places: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return arc length and distance (m,) of contacts at ``places`` (m, 3) with a nominal ``offset`` (3,).
+        """Return progress and distance from the track (m,) of contacts at ``places`` (m, 3).
 
-        The heading that turns the offset is taken where the contact itself is nearest to the path.
+        Beyond its ends the track goes on straight, so that overshooting the goal counts as distance in ``s``.
+
+        Parameters
+        ----------
+        offset : (3,) nominal place of the patch.
         """
         places = np.atleast_2d(places)
-        s, _ = self.project(places - self._turned(np.full(len(places), self.yaw[0]), offset))
-        for _ in range(2 if np.ptp(self.yaw) > 1e-9 else 1):
-            yaw = np.interp(s, self.arc, self.yaw)
-            s, aside = self.project(places - self._turned(yaw, offset))
-        return s, aside
+        s, track = self.track(offset)
+        along = np.diff(track, axis=0)
+        length = np.linalg.norm(along, axis=1)
+        direction = along / np.maximum(length, 1e-9)[:, None]
+        low, high = np.zeros(len(length)), length.copy()
+        low[0], high[-1] = -np.inf, np.inf
+        arm = places[:, None, :] - track[:-1]
+        way = np.clip(np.sum(arm * direction, axis=2), low, high)
+        distance = np.linalg.norm(arm - way[:, :, None] * direction, axis=2)
+        nearest = np.argmin(np.round(distance, 12), axis=1)
+        rows = np.arange(len(places))
+        way = way[rows, nearest]
+        # within a piece progress runs with the track, beyond its ends in metres
+        inside = np.clip(way, 0.0, length[nearest])
+        rate = np.diff(s)[nearest] / np.maximum(length[nearest], 1e-9)
+        return s[nearest] + inside * rate + (way - inside), distance[rows, nearest]
 
-    @staticmethod
-    def _turned(yaw: np.ndarray, offset: np.ndarray) -> np.ndarray:
-        c, n = np.cos(yaw), np.sin(yaw)
-        return np.column_stack(
-            [c * offset[0] - n * offset[1], n * offset[0] + c * offset[1], np.full(len(yaw), offset[2])]
-        )
+    @cached_property
+    def _facets(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Progress, position and heading where the path is cut into pieces of hardly any turn."""
+        cuts = np.maximum(np.ceil(np.abs(np.diff(self.yaw)) / FACET).astype(int), 1)
+        share = np.concatenate([k + np.arange(count) / count for k, count in enumerate(cuts)] + [[float(len(cuts))]])
+        corners = np.arange(len(self.yaw))
+        points = np.column_stack([np.interp(share, corners, self.points[:, i]) for i in range(3)])
+        return np.interp(share, corners, self.arc), points, np.interp(share, corners, self.yaw)

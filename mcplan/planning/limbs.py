@@ -1,5 +1,6 @@
 """What the search knows about a robot's limbs: where their patches are in a natural posture, and how far they reach."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,9 @@ from mcplan.scene.contact import Contact
 
 AHEAD = 0.25
 """m: how far before its root a limb that touches nothing at the start is expected to touch."""
+
+NEAR = 0.3
+"""Share of a limb's length from its root that does not give way: the thigh, the upper arm."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +51,22 @@ def limbs_of(robot: Robot, q: np.ndarray, patches: tuple[str, ...]) -> dict[str,
             root = turn.T @ (places[0] - q[:3])
         found[name] = Limb(name, own, root, length)
     return found
+
+
+def far_links(robot: Robot, q: np.ndarray, limbs: Mapping[str, Limb]) -> frozenset[str]:
+    """Return the links beyond ``NEAR`` of the way from a limb's root to its patches: those that may give way."""
+    far = set()
+    for limb in limbs.values():
+        for patch in limb.patches:
+            chain = _without_trunk(robot, _chain(robot, robot.frame(patch)[0]), limb.name)
+            places = np.array([_body_place(robot, q, body) for body in chain])
+            way = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(places, axis=0), axis=1)))
+            far |= {body for body, length in zip(chain, way, strict=True) if length > NEAR * limb.length}
+    grown = True
+    while grown:  # fingers beyond a hand
+        more = {i for i in range(len(robot.tree.topology)) if int(robot.tree.topology[i, PARENT]) in far} - far
+        far, grown = far | more, bool(more)
+    return frozenset(link for link in robot.link_names if robot.frame(link)[0] in far)
 
 
 def nominal_offsets(

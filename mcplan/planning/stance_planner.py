@@ -8,15 +8,17 @@ import numpy as np
 
 from mcplan.errors import InputError, PlanningFailed
 from mcplan.planning.candidates import Candidates, candidates
+from mcplan.planning.failure import explained
 from mcplan.planning.finish import ending, finish
 from mcplan.planning.goal import Goal
 from mcplan.planning.guide_path import GuidePath
-from mcplan.planning.guide_search import guide_between, unreachable
+from mcplan.planning.guide_search import Guide, direct_path, way_around
 from mcplan.planning.limbs import limbs_of, nominal_offsets
 from mcplan.planning.linking import Linker
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.potential import Potential
 from mcplan.planning.prover import Prover
+from mcplan.planning.reachability import slippery, unreachable
 from mcplan.planning.refine import refine
 from mcplan.planning.search import CARRIES, Pass, StanceSearch, requirements_met
 from mcplan.planning.search_node import Node
@@ -109,8 +111,16 @@ class _Planning:
         self._goal_is_free(goal)
         search: StanceSearch | None = None
         best: Node | None = None
-        for grid, effort in self._passes():
-            guide, sampled, potential = self._prepare(goal, contacts, q, grid)
+        passes = self._passes()
+        direct = direct_path(self.robot, self.environment, contacts, q, goal, self.offsets, self.settings)
+        known = {passes[0][0]: self._sample(goal, direct, contacts, passes[0][0])}
+        self._check(goal, contacts, known[passes[0][0]])
+        guide, hindrance = self._around(direct, contacts, q, goal)
+        if guide is not direct:
+            known = {}
+        for grid, effort in passes if hindrance is None else passes[:2]:
+            sampled = known.pop(grid, None) or self._sample(goal, guide, contacts, grid)
+            potential = self._potential(goal, guide, sampled)
             search = StanceSearch(
                 self.prover, self.limbs, self.modes, guide, self.offsets, sampled, potential, met_here,
                 self.tree, self.progress, lambda node: ending(self.scenario, self.linker, goal, node.contacts, node.q),
@@ -125,7 +135,9 @@ class _Planning:
             if self.prover.calls >= self.settings.max_calls:
                 break
         self.tree.calls = self.prover.calls
-        raise self._failed(goal, number, best)
+        count = len(self.scenario.goal)
+        where = f" (goal {number + 1} of {count})" if count > 1 else ""
+        raise PlanningFailed(explained(self.robot, self.tree, best, hindrance, where))
 
     def _passes(self) -> list[tuple[float, Pass]]:
         step = self.settings.step
@@ -136,8 +148,14 @@ class _Planning:
             (0.05, Pass(2.0, 2000, step + 0.2)),
         ]
 
-    def _prepare(self, goal: Goal, contacts, q, grid: float) -> tuple[GuidePath, dict[str, Candidates], Potential]:
-        guide = guide_between(self.robot, self.environment, self.prover, contacts, q, goal, self.offsets, self.settings)
+    def _around(self, direct: GuidePath, contacts, q, goal: Goal) -> Guide:
+        if self.settings.guide:
+            return Guide(direct)
+        return way_around(
+            direct, self.robot, self.environment, self.prover, contacts, q, goal, self.limbs, self.offsets
+        )
+
+    def _sample(self, goal: Goal, guide: GuidePath, contacts, grid: float) -> dict[str, Candidates]:
         sampled = {}
         known = (*self.first.contacts, *contacts)
         for patch in self.patches:
@@ -149,12 +167,19 @@ class _Planning:
         for patch, spec in goal.specs.items():
             if not sampled[patch].goal.any():
                 raise PlanningFailed(f"goal: {patch} does not fit on {spec.surface}")
+        return sampled
+
+    def _check(self, goal: Goal, contacts, sampled: dict[str, Candidates]) -> None:
+        """Raise what can be said before any search."""
+        self.tree.calls = self.prover.calls
         message = unreachable(self.robot, self.environment, contacts, goal, sampled, self.limbs)
+        message = message or slippery(self.environment, goal, sampled)
         if message:
-            self.tree.calls = self.prover.calls
             raise PlanningFailed(message)
+
+    def _potential(self, goal: Goal, guide: GuidePath, sampled: dict[str, Candidates]) -> Potential:
         target = {patch: self._target(sampled[patch], guide) for patch in goal.specs}
-        return guide, sampled, Potential(goal, self.limbs, target, STRIDE)
+        return Potential(goal, self.limbs, target, STRIDE)
 
     def _target(self, sampled: Candidates, guide: GuidePath) -> float:
         s = sampled.s[sampled.goal]
@@ -195,18 +220,3 @@ class _Planning:
     def _loose(self, patch: str) -> bool:
         polygon = self.robot.patches[patch].polygon
         return len(polygon) < 3 or float(np.ptp(polygon, axis=0).prod()) < 0.01
-
-    def _failed(self, goal: Goal, number: int, closest: Node | None) -> PlanningFailed:
-        lines = [
-            f"no plan within the budget: {len(self.tree.nodes)} stances, {self.prover.calls} postures"
-            + (f" (goal {number + 1} of {len(self.scenario.goal)})" if len(self.scenario.goal) > 1 else "")
-        ]
-        if closest is not None:
-            where = ", ".join(f"{c.patch} on {c.support}" for c in closest.contacts)
-            lines.append(f"closest stance ({closest.h:.1f} moves from the goal): {where}")
-            own = [r for r in self.tree.rejected if r["parent"] == closest.index]
-            if own:
-                nearest = min(own, key=lambda r: (r["kind"] not in ("reach", "collision"), r["amount"]))
-                lines.append(f"from there, nearest to success: {nearest['move']}: {nearest['reason']}")
-        lines += self.tree.summary()[:6]
-        return PlanningFailed("\n  ".join(lines))

@@ -83,3 +83,5 @@ class UrdfModel:
     joints: dict[str, Joint]
     children: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Joints below each link."""
+    meshes: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
+    """Vertices (k,3) and faces (m,3) of every mesh that was read, by the name that the file gives it, unscaled."""

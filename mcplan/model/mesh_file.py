@@ -28,12 +28,14 @@ class MeshFiles:
         self.directory = urdf.resolve().parent
         self.packages = [Path(directory).resolve() for directory in package_directories]
         self._read: dict[Path, tuple[np.ndarray, np.ndarray]] = {}
+        self.by_name: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def read(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Return vertices (k,3) and faces (m,3) of the mesh that the URDF calls ``name``."""
         path = self.find(name)
         if path not in self._read:
             self._read[path] = read_mesh(path)
+        self.by_name[name] = self._read[path]
         return self._read[path]
 
     def find(self, name: str) -> Path:

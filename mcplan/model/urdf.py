@@ -98,6 +98,7 @@ def parse_urdf(
         {name: links[name] for name in link_order},
         {name: joints[name] for name in joint_order},
         children,
+        geometry.meshes.by_name,
     )
 
 

@@ -73,6 +73,20 @@ class PatchRecord(Record):
     p: Vector3
 
 
+class MeshRecord(Record):
+    """Triangles: ``vertices`` in m (those of a URDF before its scale), ``faces`` their indices."""
+
+    vertices: list[Vector3] = Field(min_length=1)
+    faces: list[Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=3, max_length=3)]] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _indices(self) -> "MeshRecord":
+        largest = max(map(max, self.faces))
+        if largest >= len(self.vertices):
+            raise ValueError(f"a face has the vertex {largest} of {len(self.vertices)}")
+        return self
+
+
 class RobotRecord(Record):
     """The mechanism in maximal form: every link of the description, fixed ones too, and every joint between them.
 
@@ -85,6 +99,7 @@ class RobotRecord(Record):
     lower, upper, velocity, torque : limits per coordinate, null where there is none; rad, rad/s, N m (or m, m/s, N).
     armature : rotor inertia per coordinate that the equation of motion includes, kg m².
     files : text of ``robot.yaml`` and of the URDF, by these names; for replay.
+    meshes : those of the URDF by the names that it gives them, large ones as their convex hulls; for replay.
     """
 
     name: str
@@ -99,6 +114,7 @@ class RobotRecord(Record):
     armature: list[float]
     patches: list[PatchRecord]
     files: dict[str, str] = {}
+    meshes: dict[str, MeshRecord] = {}
 
     @model_validator(mode="after")
     def _tree(self) -> "RobotRecord":
@@ -173,9 +189,10 @@ class DocumentRecord(Record):
 
 
 class PlanRecord(DocumentRecord):
-    """The plan: its document, and its stances with everything resolved."""
+    """The plan: its document, its stances with everything resolved, and the meshes of obstacles and objects by name."""
 
     stances: list[StanceRecord] = Field(min_length=1)
+    meshes: dict[str, MeshRecord] = {}
 
 
 class PhaseRecord(Record):

@@ -13,6 +13,7 @@ from mcplan.document import dump_document
 from mcplan.errors import InputError, RunError
 from mcplan.model.robot import Robot
 from mcplan.model.robot_file import load_robot
+from mcplan.sim.mesh_record import unpack_scene, unpack_urdf
 from mcplan.sim.records import RobotRecord, RunRecord
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ def rebuild_plan(record: RunRecord) -> "Plan":
 
     with _home("plan") as home:
         document = {**record.plan.document, "robot": unpack_robot(record.robot, Path(home.name)).name}
+        document = unpack_scene(document, record.plan.meshes, Path(home.name))
         path = Path(home.name) / "plan.yaml"
         path.write_text(dump_document(document), encoding="utf-8")
         plan = read_plan(path)
@@ -68,10 +70,11 @@ def _home(what: str) -> Iterator[tempfile.TemporaryDirectory]:
 
 
 def unpack_robot(record: RobotRecord, directory: Path) -> Path:
-    """Write the robot's files into a directory and return the one to load (meshes are not in a run)."""
+    """Write the robot's files into a directory and return the one to load."""
     if "robot.urdf" not in record.files:
         raise RunError("this run keeps no robot files, so there is nothing to rebuild")
-    (directory / "robot.urdf").write_text(record.files["robot.urdf"], encoding="utf-8")
+    urdf = unpack_urdf(record.files["robot.urdf"], record.meshes, directory)
+    (directory / "robot.urdf").write_text(urdf, encoding="utf-8")
     text = record.files.get("robot.yaml")
     if text is None:
         return directory / "robot.urdf"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mcplan.errors import RunError
+from mcplan.sim.mesh_record import record_meshes, scene_meshes
 from mcplan.sim.records import (
     ContactRecord,
     DocumentRecord,
@@ -72,6 +73,7 @@ def record_robot(robot: Any) -> RobotRecord:
             for patch in robot.patches.values()
         ],
         files=_files(robot),
+        meshes=record_meshes(description.meshes),
     )
 
 
@@ -106,7 +108,9 @@ def record_plan(plan: Any, document: dict[str, Any] | None = None) -> PlanRecord
         )
         for stance in plan.stances
     ]
-    return PlanRecord(digest=digest(document), document=document, stances=stances)
+    environment = getattr(getattr(plan, "scenario", None), "environment", None)
+    meshes = {} if environment is None else record_meshes(scene_meshes(environment))
+    return PlanRecord(digest=digest(document), document=document, stances=stances, meshes=meshes)
 
 
 def record_document(document: dict[str, Any]) -> DocumentRecord:

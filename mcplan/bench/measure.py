@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.bench import closed_loop, growth, kernels, physics_step
+from mcplan.bench import closed_loop, growth, kernels, physics_step, statics
 from mcplan.bench.agreement import Agreement, compare
 from mcplan.bench.clock import median
 from mcplan.bench.definition import Definition
@@ -71,6 +71,8 @@ def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lamb
             if peers:
                 tell("kernels and loops, Pinocchio")
                 found["pinocchio"] = peers.kernels(kernel_job)
+            tell("static equilibrium")
+            found["statics_us"] = statics.statics_us(robot, settings.calls, settings.repeats)
             tell("contact points")
             found["contacts_us"] = growth.contacts_us(robot, definition, settings.points, settings.growth_ticks)
             for physics in closed_loop.PHYSICS:
@@ -87,6 +89,7 @@ def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lamb
         tick_plain=middle["plain"],
         kernels_us=middle["kernels_us"],
         batch_us=middle["batch_us"],
+        statics_us=middle["statics_us"],
         bodies_us=middle["bodies_us"],
         contacts_us=middle["contacts_us"],
         closed_loop=middle["loop_qp"],

@@ -9,6 +9,7 @@ from typing import Any
 from mcplan.bench.agreement import TOLERANCE, Agreement
 from mcplan.bench.growth import linearity
 from mcplan.bench.settings import BenchSettings
+from mcplan.bench.statics import STATICS
 from mcplan.version import __version__
 
 FORMAT = 1
@@ -90,6 +91,7 @@ class BenchReport:
     machine, settings : where, and how much was measured.
     tick_compiled, tick_plain : ``tick_us``, ``tick_p99_us``, ``parts_us``.
     kernels_us : µs per call; batch_us : name -> cores -> µs per configuration.
+    statics_us : µs per call by name.
     bodies_us, contacts_us : µs of inverse dynamics by bodies, of the compiled tick by contact points.
     closed_loop, contact_loop : in ``qp`` and in ``contact``: ``factor`` (simulated time over clock time), ``parts_us``.
     contact_step : µs of one step of standing HRP-2: ``contact``, and ``mujoco`` where it is installed.
@@ -103,6 +105,7 @@ class BenchReport:
     tick_plain: dict[str, Any]
     kernels_us: dict[str, float]
     batch_us: dict[str, dict[str, float]]
+    statics_us: dict[str, float]
     bodies_us: dict[str, float]
     contacts_us: dict[str, float]
     closed_loop: dict[str, Any]
@@ -125,7 +128,7 @@ class BenchReport:
     @property
     def rows(self) -> list[Row]:
         """Lines of the table."""
-        return [*self._ticks(), *self._kernels(), *self._batches(), *self._loop(), *self._growth()]
+        return [*self._ticks(), *self._kernels(), *self._batches(), *self._statics(), *self._loop(), *self._growth()]
 
     def _ticks(self) -> Iterator[Row]:
         group, ours, plain = "reference tick", self.tick_compiled, self.tick_plain
@@ -148,6 +151,12 @@ class BenchReport:
             group = f"batch of {self.settings.batch}, {cores} core{'s' if cores != '1' else ''}"
             for name, found in self.batch_us.items():
                 yield Row(group, name, found[cores], peer=theirs.get(name), required=required, aim=aim)
+
+    def _statics(self) -> Iterator[Row]:
+        for name, (required, aim) in STATICS.items():
+            yield Row(
+                "static equilibrium, 4 patches", name, self.statics_us[name], judged="value", required=required, aim=aim
+            )
 
     def _loop(self) -> Iterator[Row]:
         loops = (("qp", self.closed_loop, 5.0, 8.0), ("contact", self.contact_loop, 3.0, 5.0))
@@ -181,6 +190,7 @@ class BenchReport:
             "tick": {"compiled": self.tick_compiled, "plain": self.tick_plain},
             "kernels_us": self.kernels_us,
             "batch_us": self.batch_us,
+            "statics_us": self.statics_us,
             "closed_loop_real_time_factor": self.closed_loop["factor"],
             "closed_loop": self.closed_loop,
             "contact_loop": self.contact_loop,

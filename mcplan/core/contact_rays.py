@@ -86,6 +86,40 @@ def inner_rays(triples, faces, directions, owner, ray):
 
 
 @jit
+def inner_faces(triples, caps, pyramid, ball, F, upper):
+    """Write the faces ``F f <= upper`` of the inscribed polytopes, and those of the caps; return how many there are.
+
+    Parameters
+    ----------
+    pyramid : (faces, 2): ``pyramid f_t <= mu f_n``.
+    ball : (j, 3): ``ball f <= radius``.
+    F, upper : (n, 3 k), (n,): of zeros, written.
+    """
+    count = 0
+    for k in range(len(triples.kind)):
+        if triples.kind[k] == BALL:
+            for d in ball:
+                F[count, 3 * k : 3 * k + 3] = d
+                upper[count] = triples.bound[k]
+                count += 1
+            continue
+        for d in pyramid:
+            F[count, 3 * k], F[count, 3 * k + 1], F[count, 3 * k + 2] = d[0], d[1], -triples.bound[k]
+            count += 1
+        F[count, 3 * k + 2] = -1.0
+        count += 1
+    for cap in range(caps):
+        capped = False
+        for k in range(len(triples.kind)):
+            if triples.cap[k] == cap and triples.kind[k] == CONE:
+                F[count, 3 * k + 2] = 1.0
+                upper[count] = triples.length[k] / triples.share[k]
+                capped = True
+        count += capped
+    return count
+
+
+@jit
 def best_ray(triples, k, worth, ray):
     """Write the ray of the exact cone or ball of triple ``k`` that is worth most, ``worth`` (3,) per unknown."""
     if triples.kind[k] == BALL:

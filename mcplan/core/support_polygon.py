@@ -41,10 +41,10 @@ def support_polygon(work, exact, tolerance, same, cost, x, vertices, settled):
         angle = 2.0 * np.pi * k / 3.0
         worst = max(worst, farthest(work, cost, np.cos(angle), np.sin(angle), exact, x, point))
         count = insert(vertices, settled, count, count, point, same)
-    i = 0
-    while i < count and count > 1:
+    i, quiet = 0, 0
+    while quiet < count and count > 1:  # around and around, each edge halved once a time, until all are settled
         if settled[i]:
-            i += 1
+            i, quiet = (i + 1) % count, quiet + 1
             continue
         p, n = vertices[i], vertices[(i + 1) % count]
         length = np.hypot(n[0] - p[0], n[1] - p[1])
@@ -56,6 +56,8 @@ def support_polygon(work, exact, tolerance, same, cost, x, vertices, settled):
             count = insert(vertices, settled, count, i + 1, point, same)
         if count == before:
             settled[i] = True
+        else:
+            i, quiet = (i + 2) % count, 0
     return count, worst
 
 

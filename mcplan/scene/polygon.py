@@ -14,7 +14,7 @@ def counter_clockwise(polygon: np.ndarray) -> np.ndarray:
 def area(polygon: np.ndarray) -> float:
     """Signed area (m²), positive for counter-clockwise corners."""
     x, y = np.asarray(polygon, float).T
-    return 0.5 * float(x @ np.roll(y, -1) - y @ np.roll(x, -1))
+    return 0.5 * float(x[:-1] @ y[1:] - y[:-1] @ x[1:] + x[-1] * y[0] - y[-1] * x[0])
 
 
 def is_convex(polygon: np.ndarray) -> bool:

@@ -21,7 +21,7 @@ from functools import cache, cached_property
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from mcplan.core.contact_rays import BALL, CONE, Triples, wrench_map
+from mcplan.core.contact_rays import BALL, CONE, Triples, inner_faces, wrench_map
 from mcplan.qp.polytope import ball_polytope, friction_pyramid
 from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import area
@@ -151,7 +151,7 @@ class ContactForces:
         """Return the wrench along the free directions of one contact."""
         options, R = block.contact.options, block.contact.R
         local = block.map.copy()
-        local[3:] -= np.cross(block.contact.p, local[:3], axisb=0, axisc=0)
+        local[3:] -= cross_matrix(block.contact.p) @ local[:3]
         picked = [R[:, "xyz".index(axis)] @ local[:3] for axis in _axes(options.get("slide"))]
         picked += [R[:, "xyz".index(axis)] @ local[3:] for axis in _axes(options.get("hinge"))]
         rows = np.zeros((len(picked), self.size))
@@ -168,7 +168,7 @@ class ContactForces:
         for block in self.blocks:
             wrench = block.map @ f[block.place]
             origin = block.contact.p if origins is None else origins[block.contact.patch]
-            wrench[3:] -= np.cross(origin, wrench[:3])
+            wrench[3:] -= cross_matrix(origin) @ wrench[:3]
             result[block.contact.patch] = wrench
         return result
 
@@ -184,26 +184,10 @@ class ContactForces:
 
     def face_rows(self) -> tuple[np.ndarray, np.ndarray]:
         """Return ``(F, upper)``, (k, size) and (k,), of the form by faces."""
-        rows, upper = [np.zeros((0, self.size))], [np.zeros(0)]
-        for block in self.blocks:
-            contact, width = block.contact, block.map.shape[1]
-            if block.is_grasp:
-                ball = ball_polytope()
-                for start, limit in ((0, contact.max_force), (3, contact.max_moment)):
-                    part = np.zeros((len(ball), self.size))
-                    part[:, block.place.start + start : block.place.start + start + 3] = ball
-                    rows.append(part)
-                    upper.append(np.full(len(ball), min(limit, UNBOUNDED_GRASP)))
-                continue
-            pyramid = np.column_stack([friction_pyramid(self.faces), np.full(self.faces, -contact.friction)])
-            pyramid = np.vstack([pyramid, [0.0, 0.0, -1.0]])
-            part = np.zeros((width // 3 * len(pyramid), self.size))
-            part[:, block.place] = np.kron(np.eye(width // 3), pyramid)
-            rows.append(part)
-            upper.append(np.zeros(len(part)))
-            if np.isfinite(contact.max_force):
-                total = np.zeros((1, self.size))
-                total[0, block.place.start + 2 : block.place.stop : 3] = 1.0
-                rows.append(total)
-                upper.append(np.array([contact.max_force]))
-        return np.vstack(rows), np.concatenate(upper)
+        pyramid, ball = friction_pyramid(self.faces), ball_polytope()
+        grasped = int((self.triples.kind == BALL).sum())
+        pressing = len(self.triples.kind) - grasped
+        most = pressing * (self.faces + 1) + grasped * len(ball) + self.caps
+        F, upper = np.zeros((most, self.size)), np.zeros(most)
+        count = inner_faces(self.triples, self.caps, pyramid, ball, F, upper)
+        return F[:count], upper[:count]

@@ -149,7 +149,7 @@ def _margin(
         limited = TorqueRows.at(robot, q, forces)
         torques = len(limited.map)
         rows, rhs = np.vstack([rows, limited.map]), np.concatenate([rhs, limited.rhs])
-        push = np.vstack([push, limited.push * weight])
+        push = np.vstack([push, limited.push(robot, q) * weight])
 
     # variables: slacks of the torques, missing force and moment, pushes that are let free one after the other
     directions = ball_polytope().T / np.linalg.norm(ball_polytope(), axis=1)

@@ -18,6 +18,7 @@ from mcplan.core import simplex
 from mcplan.core.support_polygon import support_polygon
 from mcplan.core.tree import GRAVITY
 from mcplan.errors import SolverFailed
+from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import clip
 from mcplan.statics.contact_forces import ContactForces, cross_matrix
@@ -105,45 +106,96 @@ def support_region(
     tolerance : an edge is final when the region extends no farther beyond it (m); the polygon lies inside the region.
         By default 1e-7, or 1e-3 when ``exact``.
     """
-    if not contacts:
-        return _region(np.zeros((0, 2)), True)
-    weight = mass * GRAVITY
-    forces = ContactForces(contacts, faces, weight)
-    reference = np.mean([contact.p for contact in contacts], axis=0)
-    return _project(forces, reference, moments_about(forces.map, reference) / weight, exact, tolerance)
+    forces = ContactForces(contacts, faces, mass * GRAVITY)
+    return _region_over(forces, contacts, exact, tolerance)
 
 
-def _project(
+def torque_support_region(
+    robot: Robot,
+    q: np.ndarray,
+    contacts: Sequence[Contact],
+    torque_share: float = 1.0,
+    faces: int = 8,
+    exact: bool = False,
+    tolerance: float | None = None,
+) -> SupportRegion:
+    """Project the equilibria within the torque limits of a posture.
+
+        { (cx, cy) :  forces balance gravity at c,   |h(q) - sum J_i' f_i| <= share limit }
+
+    The torques of gravity and the Jacobians are those of ``q`` wherever the centre of mass is thought to be, so the
+    region is exact at the centre of mass of ``q`` and an approximation around it.
+
+    Parameters
+    ----------
+    torque_share : part of the torque limits that may be used.
+    contacts, faces, exact, tolerance : as for `support_region`.
+
+    Source: Orsolino et al., Feasible region: an actuation-aware extension of the support region, IEEE T-RO 36(4), 2020.
+    """
+    forces = ContactForces(contacts, faces, robot.mass * GRAVITY)
+    return _region_over(forces, contacts, exact, tolerance, TorqueRows.at(robot, q, forces, torque_share))
+
+
+def _region_over(
     forces: ContactForces,
-    reference: np.ndarray,
-    rows: np.ndarray,
+    contacts: Sequence[Contact],
     exact: bool,
     tolerance: float | None,
     limited: TorqueRows | None = None,
 ) -> SupportRegion:
-    """Project the forces with ``rows f = weight at c`` (and within torque limits) onto ``c``."""
+    if not contacts:
+        return region_of(np.zeros((0, 2)), True)
+    reference = np.mean([contact.p for contact in contacts], axis=0)
     # c = reference + u - REACH: (c - reference) x (0, 0, -1) = (-cy, cx, 0)
-    torques = 0 if limited is None else len(limited.map)
-    columns = np.zeros((6 + torques, 2 + torques))
+    columns = np.zeros((6, 2))
     columns[3, 1], columns[4, 0] = -1.0, 1.0
     rhs = np.array([0.0, 0.0, 1.0, -REACH, REACH, 0.0])
-    upper, slack = np.full(2 + torques, 2.0 * REACH), np.full(6 + torques, -1)
+    tolerance = (1e-3 if exact else SAME_POINT) if tolerance is None else tolerance
+    u = project(
+        forces, moments_about(forces.map, reference) / forces.unit, columns, rhs, REACH, exact, tolerance, limited
+    )
+    return region_of(u + reference[:2], len(u) == 0 or bool(np.abs(u).max() < REACH - 1e-6))
+
+
+def project(
+    forces: ContactForces,
+    rows: np.ndarray,
+    columns: np.ndarray,
+    rhs: np.ndarray,
+    reach: float,
+    exact: bool,
+    tolerance: float,
+    limited: TorqueRows | None = None,
+) -> np.ndarray:
+    """Return the vertices (k, 2), counter-clockwise, of the polygon of ``u`` with admissible forces.
+
+        rows f + columns (u + reach) = rhs,   -reach <= u <= reach
+
+    Parameters
+    ----------
+    rows, columns, rhs : (6, size), (6, 2), (6,), scaled to the order of one.
+    limited : torque limits that hold as well.
+    """
+    upper, slack = np.full(2, 2.0 * reach), np.full(len(rhs), -1)
     if limited is not None:
+        k = len(limited.map)
         rows, rhs = np.vstack([rows, limited.map]), np.concatenate([rhs, limited.rhs])
-        columns[6:, 2:] = np.eye(torques)
-        upper[2:], slack[6:] = 2.0 * limited.share, np.arange(2, 2 + torques)
+        padded = np.zeros((6 + k, 2 + k))
+        padded[:6, :2], padded[6:, 2:] = columns, np.eye(k)
+        columns = padded
+        upper = np.concatenate([upper, np.full(k, 2.0 * limited.share)])
+        slack = np.concatenate([slack, np.arange(2, 2 + k)])
     program = StaticProgram(forces, rows, columns, rhs, exact, upper, slack)
     if not program.feasible:
-        return _region(np.zeros((0, 2)), True)
-    tolerance = (1e-3 if exact else SAME_POINT) if tolerance is None else tolerance
+        return np.zeros((0, 2))
     vertices, settled = np.empty((MOST_VERTICES, 2)), np.empty(MOST_VERTICES, np.int64)
     count, status = support_polygon(
         program.work, exact, tolerance, SAME_POINT, program.cost, np.empty(len(program.cost)), vertices, settled
     )
     if status != simplex.OPTIMAL:
         raise SolverFailed(f"the support region of {len(forces.blocks)} contacts was not found: status {status}")
-    u = vertices[:count] - REACH
-    return _region(u + reference[:2], bool(np.abs(u).max() < REACH - 1e-6))
+    return vertices[:count] - reach
 
 
 def moments_about(map_: np.ndarray, point: np.ndarray) -> np.ndarray:
@@ -153,7 +205,7 @@ def moments_about(map_: np.ndarray, point: np.ndarray) -> np.ndarray:
     return moved
 
 
-def _region(p: np.ndarray, bounded: bool) -> SupportRegion:
+def region_of(p: np.ndarray, bounded: bool) -> SupportRegion:
     """Build the half-planes of a polygon (k, 2), dropping vertices that lie on the line of their neighbours."""
     if not len(p):
         return SupportRegion(np.zeros((0, 2)), np.zeros((0, 2)), np.zeros(0), bounded)

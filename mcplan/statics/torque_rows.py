@@ -22,15 +22,12 @@ class TorqueRows:
     rhs : (k,) ``share - h / limit``; the slack of each row lies between 0 and ``2 share``.
     share : part of the limits that may be used.
     joints : (k,) indices of the joints.
-    push : (k, 3) what a force at the centre of mass (N) adds to the torques, shared by the links in proportion to
-        their mass, like a tilt of gravity.
     """
 
     map: np.ndarray
     rhs: np.ndarray
     share: float
     joints: np.ndarray
-    push: np.ndarray
 
     @classmethod
     def at(cls, robot: Robot, q: np.ndarray, forces: ContactForces, share: float = 1.0) -> "TorqueRows":
@@ -39,8 +36,14 @@ class TorqueRows:
         limit = robot.limits.torque[joints]
         hold = robot.nonlinear_effects(q, np.zeros(robot.nv))[6:][joints] / limit
         force_map = -joint_torque_map(robot, q, forces)[joints] / limit[:, None]
-        push = -robot.com_jacobian(q)[:, 6:].T[joints] / limit[:, None]
-        return cls(force_map, share - hold, share, joints, push)
+        return cls(force_map, share - hold, share, joints)
+
+    def push(self, robot: Robot, q: np.ndarray) -> np.ndarray:
+        """Return what a force at the centre of mass (N) adds to the rows (k, 3).
+
+        The links share it in proportion to their mass, like a tilt of gravity.
+        """
+        return -robot.com_jacobian(q)[:, 6:].T[self.joints] / robot.limits.torque[self.joints][:, None]
 
 
 def joint_torque_map(robot: Robot, q: np.ndarray, forces: ContactForces) -> np.ndarray:

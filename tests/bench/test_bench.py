@@ -13,6 +13,7 @@ from mcplan.bench.kernels import BATCHES
 from mcplan.bench.measure import measure, medians
 from mcplan.bench.report import KERNELS, Row
 from mcplan.bench.settings import BenchSettings
+from mcplan.bench.statics import STATICS
 
 TINY = BenchSettings(
     rounds=2, ticks=12, plain_ticks=4, skipped=2, calls=3, repeats=2, batch=6, batch_repeats=1, bodies=(3, 6),
@@ -79,6 +80,7 @@ def test_json_has_the_promised_keys_and_table_every_row(report):
     assert set(document["kernels_us"]) == set(KERNELS)
     assert set(document["batch_us"]) == set(BATCHES)
     assert all(set(found) == {"1", "2"} for found in document["batch_us"].values())
+    assert set(document["statics_us"]) == set(STATICS)
     assert document["closed_loop_real_time_factor"] > 0
     assert set(document["peers"]) == {"tsid", "pinocchio"}
     assert set(document["growth"]["bodies_us"]) == {"3", "6"}

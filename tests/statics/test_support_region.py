@@ -1,4 +1,5 @@
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,26 @@ def test_facing_walls_support_what_lies_between_when_friction_is_high():
     assert not region.empty
     assert region.depth([0.0, 0.0]) > 0.0
     assert not region.bounded
+
+
+@pytest.mark.parametrize(("friction", "d", "limit"), [(0.8, 0.3, 800.0), (0.5, 0.45, 600.0), (0.6, 0.2, 2000.0)])
+def test_facing_walls_support_what_friction_width_and_strength_allow(friction, d, limit):
+    # Edges of half-length a along x at y = +-d press with N <= limit and hold |v| <= mu N each; v1 + v2 = W.
+    # Along y, W y = d (v1 - v2) with v1 = mu limit; across, W x = a (v1 - v2) and |v1| + |v2| = 2 mu limit.
+    a = 0.05
+    edge = np.array([[a, 0.0, 0.0], [-a, 0.0, 0.0]])
+    walls = []
+    for name, side in (("left", 1.0), ("right", -1.0)):
+        axes = np.column_stack([[1.0, 0.0, 0.0], [0.0, 0.0, side], [0.0, -side, 0.0]])
+        R = axes @ np.diag([1.0, -1.0, -1.0])
+        walls.append(contacts.make(name, "surface", R, [0.0, side * d, 0.5], edge, axes, friction, limit))
+    region = support_region(walls, MASS, exact=True, tolerance=1e-6)
+    grip = 2.0 * friction * limit / WEIGHT
+    assert grip > 1.0
+    assert np.abs(region.vertices[:, 1]).max() == pytest.approx(d * (grip - 1.0), abs=1e-5)
+    assert np.abs(region.vertices[:, 0]).max() == pytest.approx(a * grip, abs=1e-5)
+    weak = [replace(wall, max_force=0.99 * WEIGHT / (2.0 * friction)) for wall in walls]
+    assert support_region(weak, MASS, exact=True).empty
 
 
 def test_regions_agree_with_a_brute_force_linear_program():

@@ -1,0 +1,54 @@
+"""Whether contacts can hold the robot at all: the bare test of static equilibrium, without choosing forces.
+
+    exists f:   sum f_i = m g e_z,   sum (r_i - c) x f_i = 0,   f within cones and limits   (and |tau| <= share limit)
+
+It is the first phase of a linear program; `mcplan.statics.equilibrium.balance` chooses the forces.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mcplan.core.tree import GRAVITY
+from mcplan.model.robot import Robot
+from mcplan.scene.contact import Contact
+from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.static_program import StaticProgram
+from mcplan.statics.support_region import moments_about
+from mcplan.statics.torque_rows import TorqueRows
+
+GRAVITY_ALONE = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+"""What the contacts balance, in weights."""
+
+
+def can_balance(com: np.ndarray, contacts: Sequence[Contact], mass: float, faces: int = 8, exact: bool = False) -> bool:
+    """Return whether some forces balance gravity with the centre of mass at ``com`` (3,)."""
+    forces = ContactForces(contacts, faces, mass * GRAVITY)
+    rows = moments_about(forces.map, np.asarray(com, dtype=float)) / forces.unit
+    return StaticProgram(forces, rows, np.zeros((6, 0)), GRAVITY_ALONE, exact).feasible
+
+
+def can_hold(
+    robot: Robot,
+    q: np.ndarray,
+    contacts: Sequence[Contact],
+    torque_share: float = 1.0,
+    faces: int = 8,
+    exact: bool = False,
+) -> bool:
+    """Return whether some forces balance gravity at posture ``q`` within ``torque_share`` of the torque limits."""
+    forces = ContactForces(contacts, faces, robot.mass * GRAVITY)
+    limited = TorqueRows.at(robot, q, forces, torque_share)
+    k = len(limited.map)
+    columns = np.zeros((6 + k, k))
+    columns[6:] = np.eye(k)
+    program = StaticProgram(
+        forces,
+        np.vstack([moments_about(forces.map, robot.com(q)) / forces.unit, limited.map]),
+        columns,
+        np.concatenate([GRAVITY_ALONE, limited.rhs]),
+        exact,
+        np.full(k, 2.0 * torque_share),
+        np.concatenate([np.full(6, -1), np.arange(k)]),
+    )
+    return program.feasible

@@ -1,0 +1,129 @@
+"""The bare tests against regions and HiGHS, and what is said when they fail."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from mcplan.bench.statics import PATCHES, POSTURE, resting
+from mcplan.model.robot_file import load_robot
+from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.equilibrium import balance, equilibrium_torque_margin
+from mcplan.statics.feasibility import can_balance, can_hold
+from mcplan.statics.shortfall import shortfall
+from mcplan.statics.support_region import support_region, torque_support_region
+from tests.statics import contacts
+
+MASS = 56.0
+WEIGHT = MASS * 9.81
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("hrp2")
+
+
+@pytest.fixture(scope="module")
+def crawl(robot):
+    q = robot.posture(POSTURE)
+    return q, [resting(robot, q, patch) for patch in PATCHES]
+
+
+def torque_oracle(robot, q, stance, share, a):
+    """Farthest place along ``a`` by HiGHS, torques from the Jacobian of each contact point; None when infeasible."""
+    forces = ContactForces(stance)
+    F, upper = forces.face_rows()
+    hold = robot.inverse_dynamics(q, np.zeros(robot.nv), np.zeros(robot.nv))[6:]
+    parts = []
+    for contact in stance:
+        J = robot.frame_jacobian(q, contact.patch)
+        for point in contact.points @ contact.R.T:
+            parts.append((J[:3] - np.cross(point, J[3:], axisa=0, axisb=0, axisc=0)).T[6:] @ contact.axes)
+    torque = np.hstack(parts)
+    size, limit = forces.size, share * robot.limits.torque
+    unit = robot.mass * 9.81
+    A = np.zeros((6, size + 2))
+    A[:, :size] = forces.map
+    A[3, -1], A[4, -2] = -1.0, 1.0
+    rows = np.vstack([F, -torque, torque])
+    bounds = [(None, None)] * size + [(-4.0, 4.0)] * 2
+    result = linprog(
+        np.append(np.zeros(size), -a), A_ub=np.hstack([rows, np.zeros((len(rows), 2))]),
+        b_ub=np.concatenate([upper, limit - hold, limit + hold]) / unit, A_eq=A, b_eq=[0, 0, 1, 0, 0, 0],
+        bounds=bounds, method="highs-ds",
+    )  # fmt: skip
+    return -result.fun if result.status == 0 else None
+
+
+def test_the_bare_test_tells_inside_from_outside_of_the_region():
+    rng = np.random.default_rng(0)
+    told = [0, 0]
+    for _ in range(150):
+        stance = [contacts.any_contact(rng, i) for i in range(int(rng.integers(1, 5)))]
+        region = support_region(stance, MASS)
+        com = rng.uniform([-0.5, -0.5, 0.3], [0.5, 0.5, 1.0])
+        if abs(region.depth(com)) > 1e-6:
+            assert can_balance(com, stance, MASS) == (region.depth(com) > 0.0)
+            told[int(region.depth(com) > 0.0)] += 1
+    assert min(told) > 15
+    assert not can_balance([0.0, 0.0, 0.8], [], MASS)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.4, 0.15])
+def test_regions_within_torque_limits_agree_with_highs(robot, crawl, share):
+    q, stance = crawl
+    region = torque_support_region(robot, q, stance, share)
+    for angle in np.arange(8) * np.pi / 4 + 0.1:
+        a = np.array([np.cos(angle), np.sin(angle)])
+        assert (region.vertices @ a).max() == pytest.approx(torque_oracle(robot, q, stance, share, a), abs=1e-6)
+    inside = region.depth(robot.com(q)) > 0.0
+    assert can_hold(robot, q, stance, share) == inside
+    assert balance(robot, q, stance, torque_share=share).torque_feasible == inside
+    if share == 1.0:
+        assert (equilibrium_torque_margin(robot, q, stance) > 0.0) == inside
+
+
+def test_the_centre_of_mass_is_named_with_its_distance(robot):
+    q = robot.posture("half_sitting")
+    foot = resting(robot, q, "left_sole")
+    found = shortfall(robot, q, [foot])
+    assert found.kind == "com"
+    assert found.amount == pytest.approx(-support_region([foot], robot.mass).depth(robot.com(q)))
+    assert "outside the region that left_sole support" in str(found)
+    assert shortfall(robot, q, [foot, resting(robot, q, "right_sole")]) is None
+
+
+def test_friction_is_named_with_the_contact_and_the_factor(robot):
+    q = robot.posture("half_sitting")
+    slope = np.deg2rad(30.0)
+    # at t1 = x the slope falls along the middle of a face: the pyramid offers mu cos(pi / 8)
+    tilted = contacts.surface_contact("plate", [0, 0, 0], [np.sin(slope), 0, np.cos(slope)], half=(2, 2), friction=0.4)
+    found = shortfall(robot, q, [tilted])
+    assert (found.kind, found.name) == ("friction", "plate")
+    direction = tilted.axes.T @ [0.0, 0.0, 1.0]
+    bearing = np.arctan2(direction[1], direction[0])
+    off = (bearing + np.pi / 8) % (np.pi / 4) - np.pi / 8  # from the middle of a face, where the pyramid is thinnest
+    least = np.tan(slope) * np.cos(off) / np.cos(np.pi / 8)
+    assert found.amount == pytest.approx(least / 0.4, rel=2e-3)
+
+
+def test_force_limits_and_contacts_that_press_the_wrong_way_are_named(robot):
+    q = robot.posture("half_sitting")
+    weak = contacts.surface_contact("plate", [0, 0, 0], half=(2, 2), max_force=100.0)
+    found = shortfall(robot, q, [weak])
+    assert found.kind == "force"
+    assert found.amount == pytest.approx(robot.mass * 9.81 / 100.0, rel=2e-3)
+    ceiling = replace(weak, axes=np.diag([1.0, -1.0, -1.0]), friction=0.0, max_force=np.inf)
+    assert shortfall(robot, q, [ceiling]).kind == "contacts"
+
+
+def test_the_torque_that_is_named_is_the_least_that_holds(robot, crawl):
+    q, stance = crawl
+    found = shortfall(robot, q, stance, 0.02)
+    assert found.kind == "torque"
+    assert found.name in robot.joint_names
+    assert can_hold(robot, q, stance, found.amount + 1e-6)
+    assert not can_hold(robot, q, stance, found.amount - 1e-6)
+    held = balance(robot, q, stance, torque_share=found.amount + 1e-6)
+    assert np.abs(held.tau / robot.limits.torque).max() == pytest.approx(found.amount, abs=1e-5)

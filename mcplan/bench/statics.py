@@ -1,5 +1,6 @@
 """Times of static equilibrium on four patches: HRP-2 on hands and soles, friction 0.7, pyramids of eight faces."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -40,7 +41,7 @@ def statics_us(robot: Robot, calls: int, repeats: int) -> dict[str, float]:
     """Return µs per call by name."""
     q = robot.posture(POSTURE)
     contacts, com, mass = [resting(robot, q, patch) for patch in PATCHES], robot.com(q), robot.mass
-    functions = (
+    functions: tuple[Callable[[], object], ...] = (
         partial(can_balance, com, contacts, mass),
         partial(can_hold, robot, q, contacts),
         partial(balance, robot, q, contacts),

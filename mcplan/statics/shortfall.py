@@ -85,7 +85,11 @@ def _growth(mass: float, com: np.ndarray, contacts: Sequence[Contact], names: st
     single = [[c.patch] for c in contacts if c.kind != "grasp" and c.friction > 0.0]
     found = []
     for patches in single:
-        factor = _least_factor(lambda factor, patches=patches: supports(rougher(factor, patches)))
+
+        def supports_with(factor: float, patches: list[str] = patches) -> bool:
+            return supports(rougher(factor, patches))
+
+        factor = _least_factor(supports_with)
         if factor is not None:
             found.append((factor, patches[0]))
     if not found:

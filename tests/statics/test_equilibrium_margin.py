@@ -92,3 +92,22 @@ def test_a_force_limit_bounds_the_margin():
 def test_a_contact_that_slides_gives_no_force_along_its_free_direction():
     plate = contacts.surface_contact("plate", [0.0, 0.0, 0.0], half=(1.0, 1.0), friction=0.3, slide=["x"])
     assert equilibrium_margin([0.0, 0.0, 0.2], [plate], MASS) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_walls_without_limit_withstand_any_push_and_say_ten_weights():
+    walls = [
+        contacts.surface_contact("left", [0.0, 0.3, 0.8], [0.0, -1.0, 0.0], half=(0.1, 0.1), friction=0.8),
+        contacts.surface_contact("right", [0.0, -0.3, 0.8], [0.0, 1.0, 0.0], half=(0.1, 0.1), friction=0.8),
+    ]
+    assert equilibrium_margin([0.0, 0.0, 0.8], walls, MASS) == pytest.approx(10.0 * WEIGHT)
+
+
+def test_a_slope_between_pyramid_and_cone_has_a_margin():
+    # friction 0.5 holds 26.57 degrees on the cone; the inscribed pyramid gives up at 24.8 where its faces are
+    slope = np.deg2rad(26.0)
+    plate = contacts.surface_contact(
+        "plate", [0.0, 0.0, 0.0], [-np.sin(slope), 0.0, np.cos(slope)], half=(1.0, 1.0), friction=0.5
+    )
+    # a push up the slope and one down it; down it, tan(slope + atan(push / weight)) = friction
+    margin = equilibrium_margin([0.0, 0.0, 0.3], [plate], MASS)
+    assert margin == pytest.approx(WEIGHT * np.tan(np.arctan(0.5) - slope), rel=1e-5)

@@ -35,9 +35,9 @@ BUMP_BODY, BUMP_LINK, BUMP_KIND = range(3)
 BUMP_CENTRE, BUMP_RADIUS, BUMP_AXIS, BUMP_FRICTION, BUMP_SIZE = 0, 3, 4, 7, 8
 """Columns of ``Scene.bump``: centre in its body (3), radius, axis of a rim (3), greatest friction (m, -)."""
 
-LOWER, UPPER, DAMPING, COULOMB, EASE, JOINT_SIZE = range(6)
-"""Columns of ``Scene.joint``, one row per velocity: position limits, viscous damping, Coulomb friction, and the inverse
-inertia that scales the compliance of limits and friction."""
+LOWER, UPPER, DAMPING, COULOMB, EASE, EFFORT, JOINT_SIZE = range(7)
+"""Columns of ``Scene.joint``, one row per velocity: position limits, viscous damping, Coulomb friction, the inverse
+inertia that scales the compliance of limits and friction, and the most that its motor gives."""
 
 BODY_BALL, BODY_EASE, BODY_MASS, BODY_SIZE = 0, 4, 5, 9
 """Columns of ``Scene.body``: middle (3) and radius of a ball around all that may touch on a body; inverse mass seen at
@@ -66,7 +66,7 @@ class Scene(NamedTuple):
     body_index: np.ndarray  # (bodies, 5) int64
     body: np.ndarray  # (bodies, 9)
     chain: np.ndarray  # (bodies, width) int64: velocities that move a body, ascending
-    joint: np.ndarray  # (nv + 6 objects, 5)
+    joint: np.ndarray  # (nv + 6 objects, 6)
     parent: np.ndarray  # (nv + 6 objects,) int64: next velocity towards the root, -1 at a root
     shapes: Shapes  # of the bodies, body by body; then obstacles, slabs and bars in the world
     shape_link: np.ndarray  # (shapes,) int64: link or object that a shape belongs to, -1: the world

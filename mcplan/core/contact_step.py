@@ -11,6 +11,7 @@ Sources: S1 sec. 3.7 (contact forces from constraints, impulse transfer, energy 
 
 import math
 
+from mcplan.core.contact_bundle import open_scene, open_scratch, open_touch
 from mcplan.core.contact_collect import collect
 from mcplan.core.contact_factor import tree_factor, tree_solve
 from mcplan.core.contact_model import (
@@ -28,6 +29,7 @@ from mcplan.core.contact_model import (
     DAMP,
     DAMPING,
     EASE,
+    EFFORT,
     ERROR,
     FRICTION,
     GRIP,
@@ -280,21 +282,25 @@ def report_contacts(dt, count, frame, touch, wrench, tau_ext):
 
 @jit
 def contact_step(
-    tree, scene, law, grasp, force, dt, work, scratch, touch, q, v, object_q, object_v, wrench, tau_ext, counts
+    tree, scene, law, grasp, tau, force, dt, work, scratch, touch, q, v, object_q, object_v, wrench, tau_ext, counts
 ):
     """Advance robot and objects by dt.
 
     Parameters
     ----------
+    scene, scratch, touch : bundles
     law : (LAW_SIZE,) what contacts are like
     grasp : (P, 21) holds
-    force : (n,) generalized forces on all bodies, without gravity, contacts and joints' own; N and N m
-    work : workspace of the tree; scratch, touch : of the step
+    tau : (nv - 6,) torques that the motors are asked for
+    force : (n,) other generalized forces on all bodies, without gravity, contacts and joints' own; N and N m
+    work : workspace of the tree
     q, v : (nq,), (nv,) of the robot; object_q (O, 7), object_v (O, 6) of the objects; overwritten by the next state
     wrench : (P, 6) out: of the environment on every patch, at its origin, world axes
-    tau_ext : (nv,) out: forces of joint friction, damping and limits, and of contacts without a patch
-    counts : (3,) int64 out: contacts in the table, Newton steps, points reported
+    tau_ext : (nv,) out: forces of joint friction, damping and limits, of contacts without a patch, what ``force`` says,
+        and what the motors do not give of ``tau``
+    counts : (4,) int64 out: contacts in the table, Newton steps, points reported, 1 if the state is finite
     """
+    scene, scratch, touch = open_scene(scene), open_scratch(scratch), open_touch(touch)
     bodies, nv, n = len(tree.topology), len(v), len(force)
     vector, M, b = scratch.vector, scratch.M, scratch.vector[MOMENTUM]
     newton_euler(tree, q, v, v, 0.0, GRAVITY, work)
@@ -304,7 +310,11 @@ def contact_step(
     add_inertias(tree, work)
     fill_mass_matrix(tree, work, scratch.robot_M)
     for i in range(nv):
-        value = dt * (force[i] - b[i])
+        given = force[i]
+        if i >= 6:
+            limit = scene.joint[i, EFFORT]
+            given += min(max(tau[i - 6], -limit), limit)
+        value = dt * (given - b[i])
         for j in range(nv):
             value += scratch.robot_M[i, j] * v[j]
         b[i] = value
@@ -336,9 +346,15 @@ def contact_step(
     tree_factor(M, scene.parent, n)
     tree_solve(M, scene.parent, n, vector[STATE_NOW])
     remember_contacts(law, dt, count, touch)
+    counts[3] = 1
     for k in range(nv):
         v[k] = vector[STATE_NOW, k]
-        tau_ext[k] = (vector[LIMIT, k] + vector[RUB, k]) / dt - scene.joint[k, DAMPING] * v[k]
+        if not math.isfinite(v[k]):
+            counts[3] = 0
+        tau_ext[k] = force[k] + (vector[LIMIT, k] + vector[RUB, k]) / dt - scene.joint[k, DAMPING] * v[k]
+        if k >= 6:
+            limit = scene.joint[k, EFFORT]
+            tau_ext[k] += min(max(tau[k - 6], -limit), limit) - tau[k - 6]
     counts[2] = report_contacts(dt, count, scratch.frame, touch, wrench, tau_ext)
     integrate(q, v, dt, q)
     for o in range(len(object_v)):

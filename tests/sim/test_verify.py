@@ -196,6 +196,15 @@ def test_normal_force_beyond_the_contact_limit(run):
     assert verify(with_plan(with_plan(run, 0, max_force=900.0), 1, max_force=900.0)).success
 
 
+@pytest.mark.parametrize(("steps", "broken"), [(1, False), (20, True)])
+def test_an_impact_counts_by_its_mean_force_where_contacts_are_rigid(run, steps, broken):
+    """Twice the limit for one step is an impulse; for twenty it is a load."""
+    limited = with_plan(with_plan(run, 0, max_force=900.0), 1, max_force=900.0)
+    limited = replace(limited, record=limited.record.model_copy(update={"physics": "contact"}))
+    hit = tampered(limited, wrench=put((slice(300, 300 + steps), SOLE, 2), 1800.0))
+    assert ("normal force of sole" in failures(hit)) is broken
+
+
 def test_grasp_limits_and_freedom(run):
     """The tip holds a bar: it may pull, and its limits are those of force and moment."""
 

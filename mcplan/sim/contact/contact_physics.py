@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from mcplan.core.contact_bundle import close_scene, close_scratch, close_touch
 from mcplan.core.contact_model import (
     ANCHOR,
     BOUND,
@@ -75,10 +76,12 @@ class ContactPhysics:
         self._centre = [shape_inertia(thing.shape, thing.mass)[0] for thing in environment.objects]
         self.grasps = np.zeros((len(self.patches), GRASP_SIZE))
         self._law = law_array(self.settings.contact)
-        self._work, self._scratch, self._touch = workspace(robot.tree), scratch(self.scene, robot.nv), touch(self.scene)
-        self._force = np.zeros(len(self.scene.parent))
+        self._work, self._scene = workspace(robot.tree), close_scene(self.scene)
+        self._scratch = close_scratch(scratch(self.scene, robot.nv))
+        self._table, self._touch = close_touch(touch(self.scene))
+        self._tau, self._force = np.zeros(robot.n), np.zeros(len(self.scene.parent))
         self._wrench, self._tau_ext = np.zeros((len(self.patches), 6)), np.zeros(robot.nv)
-        self._counts = np.zeros(3, np.int64)
+        self._counts = np.zeros(4, np.int64)
         self._holding = [name for name in self.patches if robot.patches[name].kind == "grasp"]
         for push in self.settings.pushes:
             robot.frame(push.link)
@@ -99,33 +102,20 @@ class ContactPhysics:
             self._close_and_open(action.active)
         before = self.v
         self.q, self.v = self.q.copy(), self.v.copy()
-        extra = self._apply(action.tau)
-        contact_step(
-            self.robot.tree, self.scene, self._law, self.grasps, self._force, float(dt), self._work, self._scratch,
-            self._touch, self.q, self.v, self.centre_q, self.centre_v, self._wrench, self._tau_ext, self._counts,
-        )  # fmt: skip
-        self.t += dt
-        return self._outcome((self.v - before) / dt, extra)
-
-    def _apply(self, tau: np.ndarray) -> np.ndarray | None:
-        """Write the generalized forces; returns those that are not torques as commanded."""
-        force, nv, extra = self._force, self.robot.nv, None
-        force[6:nv] = tau
-        if self.settings.torque_limits:
-            limit = self.robot.limits.torque
-            if (np.abs(tau) > limit).any():
-                force[6:nv] = np.clip(tau, -limit, limit)
-                extra = np.concatenate([np.zeros(6), force[6:nv] - tau])
-        force[:6] = 0.0
+        self._tau[:], self._force[:] = action.tau, 0.0
         for push in self.settings.pushes:
             if push.start <= self.t + 1e-9 < push.start + push.duration:
-                generalized = push_force(self.robot, self.q, push)
-                force[:nv] += generalized
-                extra = generalized if extra is None else extra + generalized
-        return extra
+                self._force[: self.robot.nv] += push_force(self.robot, self.q, push)
+        contact_step(
+            self.robot.tree, self._scene, self._law, self.grasps, self._tau, self._force, float(dt), self._work,
+            self._scratch, self._table, self.q, self.v, self.centre_q, self.centre_v, self._wrench, self._tau_ext,
+            self._counts,
+        )  # fmt: skip
+        self.t += dt
+        return self._outcome((self.v - before) / dt)
 
-    def _outcome(self, vd: np.ndarray, extra: np.ndarray | None) -> Outcome:
-        if not np.isfinite(self.v).all():
+    def _outcome(self, vd: np.ndarray) -> Outcome:
+        if not self._counts[3]:
             raise SimulationFailed(f"the contact physics lost the state at t = {self.t:g} s")
         count = self._counts[2]
         index, value = self._touch.report_index[:count].copy(), self._touch.report[:count].copy()
@@ -133,8 +123,7 @@ class ContactPhysics:
         used = set(index[:, 1].tolist())
         active = [p for p in range(len(self.patches)) if p in used or self.grasps[p, HELD] > 0.0]
         wrenches = {self.patches[p]: self._wrench[p].copy() for p in active}
-        tau_ext = self._tau_ext.copy() if extra is None else self._tau_ext + extra
-        return Outcome(vd, tau_ext, wrenches, points, tuple(wrenches))
+        return Outcome(vd, self._tau_ext.copy(), wrenches, points, tuple(wrenches))
 
     def _close_and_open(self, active: Iterable[str]) -> None:
         """Close the hands that the robot closes on a bar within reach; open the others."""

@@ -207,12 +207,13 @@ def _joints(robot: Robot, settings: SimulationSettings, ease: np.ndarray) -> np.
     rows[6:, 2] = settings.joint_damping + np.array([joints[name].damping for name in robot.joint_names])
     rows[6:, 3] = settings.joint_friction * limit + np.array([joints[name].friction for name in robot.joint_names])
     rows[:, 4] = ease
+    rows[6:, 5] = limits.torque if settings.torque_limits else np.inf
     return rows
 
 
 def _free(count: int) -> np.ndarray:
-    rows = np.zeros((count, 5))
-    rows[:, 0], rows[:, 1], rows[:, 4] = -np.inf, np.inf, 1.0
+    rows = np.zeros((count, 6))
+    rows[:, 0], rows[:, 1], rows[:, 4], rows[:, 5] = -np.inf, np.inf, 1.0, np.inf
     return rows
 
 

@@ -56,7 +56,7 @@ def compare(before: str | os.PathLike[str], results: Results) -> Comparison:
     """
     with Store(before, read_only=True) as store:
         old = dict(store.latest())
-    configurations = {case.id: case.configuration for case in results.experiment.cases()}
+    configurations = {case.id: case.configuration for case in results.experiment.cases}
     pairs = [(old.get(configurations[row["case"]]), row) for row in results.rows]
     both = [(a, b) for a, b in pairs if a is not None]
     lines, regressions = [], []

@@ -4,6 +4,7 @@ import itertools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,12 @@ class Experiment:
         seeds = seeds_of(self.spec)
         return len(self.scenarios) * prod(len(axis.points) for axis in self.axes) * len(seeds)
 
-    def cases(self) -> Iterator[Case]:
-        """Yield the cases, scenario by scenario, the last axis and the seed changing fastest."""
+    @cached_property
+    def cases(self) -> tuple[Case, ...]:
+        """The cases, scenario by scenario, the last axis and the seed changing fastest."""
+        return tuple(self._cases())
+
+    def _cases(self) -> Iterator[Case]:
         spec, swept = self.spec, self.swept
         for name, scenario in self.scenarios.items():
             for points in itertools.product(*(axis.points for axis in self.axes)):

@@ -83,9 +83,8 @@ class Results:
 
 def collect_results(experiment: Experiment, store: Store) -> Results:
     """Return the rows of the cases that the store has."""
-    cases = list(experiment.cases())
-    found = store.results(case.id for case in cases)
-    rows = ({"case": case.id, **case.fields, **found[case.id]} for case in cases if case.id in found)
+    found = store.results(case.id for case in experiment.cases)
+    rows = ({"case": case.id, **case.fields, **found[case.id]} for case in experiment.cases if case.id in found)
     return Results(experiment, tuple(rows))
 
 

@@ -38,7 +38,9 @@ def wilson(successes: int, count: int) -> Interval:
     z, p = float(norm.ppf(0.5 + CONFIDENCE / 2)), successes / count
     middle = (p + z**2 / (2 * count)) / (1 + z**2 / count)
     reach = z / (1 + z**2 / count) * np.sqrt(p * (1 - p) / count + z**2 / (4 * count**2))
-    return Interval(p, max(0.0, float(middle - reach)), min(1.0, float(middle + reach)))
+    low = 0.0 if successes == 0 else float(middle - reach)  # exactly, where rounding leaves 1e-17
+    high = 1.0 if successes == count else float(middle + reach)
+    return Interval(p, low, high)
 
 
 def mean_interval(values: Sequence[float]) -> Interval:

@@ -63,7 +63,7 @@ def work_of(
             seconds = mean if count else None
     todo: dict[str, Case] = {}
     finished = failed = left_out = 0
-    for case in experiment.cases():
+    for case in experiment.cases:
         if condition is not None and not condition.holds(case.fields):
             left_out += 1
         elif statuses.get(case.id) is None or (retry_failed and statuses[case.id] == FAILED):
@@ -129,7 +129,7 @@ def _run(
         if progress is not None:
             progress(0, len(todo), 0)
         prepare(client, runner, tuple(dict.fromkeys(case.physics for case in todo)) if spec.steps == "simulate" else ())
-        tasks = ((case, lambda case=case: _task(case, spec.keep)) for case in todo)
+        tasks = ((case, lambda case=case: task_of(case, spec.keep)) for case in todo)
         for done, (case, outcome) in enumerate(fan_out(client, tasks, limit, runner), 1):
             store.put(case, outcome, code_version())
             failed += outcome.status == FAILED
@@ -137,7 +137,8 @@ def _run(
                 progress(done, len(todo), failed)
 
 
-def _task(case: Case, keep: tuple[str, ...]) -> Task:
+def task_of(case: Case, keep: tuple[str, ...]) -> Task:
+    """Return a case as it is sent."""
     document = case.document()
     path = str(Path(document.path).resolve())
     return Task(document.data, path, case.robot, case.seed, case.steps, tuple(keep))

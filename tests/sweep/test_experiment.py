@@ -25,7 +25,7 @@ def test_cases_are_the_product_of_scenarios_grid_zip_cases_and_seeds(experiment_
             "seeds: {count: 3, first: 5}\n"
         )
     )
-    cases = list(experiment.cases())
+    cases = experiment.cases
     assert len(experiment) == len(cases) == 2 * 4 * 2 * 2 * 3
     assert len({case.id for case in cases}) == len(cases)
     seen = {
@@ -44,28 +44,28 @@ def test_cases_are_the_product_of_scenarios_grid_zip_cases_and_seeds(experiment_
 
 def test_the_seed_draws_the_variant(experiment_file):
     text = "scenarios: [walk]\nseeds: [0, 1]\nvariants: "
-    first, second = load_experiment(experiment_file(text + "true")).cases()
+    first, second = load_experiment(experiment_file(text + "true")).cases
     assert first.document().data["variant"]["seed"] == 0
     assert first.document().data["goal"] != second.document().data["goal"]
-    first, second = load_experiment(experiment_file(text + "false")).cases()
+    first, second = load_experiment(experiment_file(text + "false")).cases
     assert first.document().data == second.document().data
     assert first.id != second.id
 
 
 def test_a_case_is_what_its_values_are_wherever_they_stand(experiment_file):
-    (a,) = load_experiment(experiment_file("scenarios: [walk]\nset: {parameters.distance: 1.2}\n")).cases()
-    (b,) = load_experiment(experiment_file("scenarios: [walk]\ngrid: {parameters.distance: [1.2]}\n")).cases()
-    (c,) = load_experiment(experiment_file("scenarios: [walk]\ngrid: {parameters.distance: [1.3]}\n")).cases()
+    (a,) = load_experiment(experiment_file("scenarios: [walk]\nset: {parameters.distance: 1.2}\n")).cases
+    (b,) = load_experiment(experiment_file("scenarios: [walk]\ngrid: {parameters.distance: [1.2]}\n")).cases
+    (c,) = load_experiment(experiment_file("scenarios: [walk]\ngrid: {parameters.distance: [1.3]}\n")).cases
     assert a.id == b.id
     assert a.id != c.id
 
 
 def test_another_code_is_another_case_of_the_same_configuration(experiment_file, monkeypatch):
-    experiment = load_experiment(experiment_file("scenarios: [sway]\n"))
-    (before,) = experiment.cases()
+    file = experiment_file("scenarios: [sway]\n")
+    (before,) = load_experiment(file).cases
     identity, configuration = before.id, before.configuration
     monkeypatch.setattr("mcplan.sweep.case.code_version", lambda: "another")
-    (after,) = experiment.cases()
+    (after,) = load_experiment(file).cases
     assert after.id != identity
     assert after.configuration == configuration
 
@@ -124,5 +124,5 @@ def test_a_scenario_of_ones_own_is_found_beside_the_experiment(experiment_file, 
     from mcplan.scene.load import find_scenario
 
     (tmp_path / "mine.yaml").write_text(find_scenario("sway").read_text())
-    (case,) = load_experiment(experiment_file("scenarios: [mine.yaml]\n")).cases()
+    (case,) = load_experiment(experiment_file("scenarios: [mine.yaml]\n")).cases
     assert case.scenario == "mine"

@@ -1,0 +1,50 @@
+"""Clusters: the same table whoever starts the workers, and nobody listens but on loopback."""
+
+import psutil
+import pytest
+
+from mcplan.errors import InputError
+from mcplan.sweep.cluster import connect
+from mcplan.sweep.columns import without_clock
+from mcplan.sweep.engine import Runner, prepare
+from mcplan.sweep.experiment import load_experiment
+from mcplan.sweep.job import run_case
+from mcplan.sweep.sweep import sweep, task_of
+from tests.sweep.by_hand import Cluster, kill_tree
+
+TEXT = "scenarios: [sway, single_support]\nsteps: plan\ngrid: {environment.friction: [0.5, 0.6]}\n"
+
+
+def test_scheduler_and_workers_started_by_hand_give_the_same_table(experiment_file, tmp_path):
+    experiment = load_experiment(experiment_file(TEXT))
+    with Cluster(2, tmp_path / "log") as cluster:
+        by_hand = sweep(experiment, tmp_path / "by_hand", scheduler=cluster.address)
+        with connect(1, cluster.address) as client:
+            several = cluster.start("distributed.cli.dask_worker", cluster.address, "--nthreads", "2")
+            try:
+                client.wait_for_workers(3, timeout=60)
+                with pytest.raises(InputError, match="has 2 threads"):
+                    prepare(client, Runner(), ())
+            finally:
+                kill_tree(several)
+    assert len(by_hand) == 4
+    assert all(row["success"] for row in by_hand.rows)
+    for case, row in zip(experiment.cases, by_hand.without_clock(), strict=True):
+        here = run_case(task_of(case, ())).result
+        assert row == {"case": case.id, **case.fields, **without_clock(here), "status": "done"}
+
+
+def test_the_local_cluster_listens_on_loopback_alone():
+    me = psutil.Process()
+    before = {connection.laddr for connection in me.net_connections(kind="inet")}
+    with connect(1) as client:
+        client.wait_for_workers(1)
+        processes = [me, *me.children(recursive=True)]
+        listening = {
+            connection.laddr
+            for process in processes
+            for connection in process.net_connections(kind="inet")
+            if connection.status == psutil.CONN_LISTEN
+        } - before
+    assert len(listening) >= 3  # scheduler, nanny, worker
+    assert {address.ip for address in listening} == {"127.0.0.1"}

@@ -1,0 +1,62 @@
+"""``mcplan sweep`` and ``mcplan check EXPERIMENT``."""
+
+import pytest
+
+from mcplan.cli import main
+
+TEXT = "scenarios: [sway]\nsteps: plan\ngrid: {environment.friction: [0.5, 0.7]}\nexpect: {success: '%s'}\n"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_check_says_how_many_cases_and_how_long(experiment_file, capsys):
+    file = experiment_file(TEXT % ">= 1" + "seeds: {count: 10}\n")
+    assert main(["check", str(file), "sway"]) == 0
+    out = capsys.readouterr().out
+    assert f"{file}: ok, 20 cases; 20 to run; about " in out
+    assert "a guess" in out
+
+
+def test_a_broken_experiment_is_refused_before_anything_is_made(experiment_file, home, capsys):
+    file = experiment_file("scenarios: [sway]\ngrid: {control.com_kq: [1]}\n")
+    for arguments in (["check", str(file)], ["sweep", str(file)]):
+        assert main(arguments) == 2
+        message = capsys.readouterr().err
+        assert f"{file}:4: " in message
+        assert "did you mean `com_kp`" in message
+    assert [path.name for path in home.iterdir()] == ["trial.yaml"]
+
+
+def test_a_condition_on_what_no_case_has_is_bad_input(experiment_file, home, capsys):
+    assert main(["sweep", str(experiment_file(TEXT % ">= 1")), "--only", "sed == 3"]) == 2
+    assert "did you mean `seed`" in capsys.readouterr().err
+    assert not (home / "runs").exists()
+
+
+def test_a_dry_run_lists_the_cases_and_runs_none(experiment_file, home, capsys):
+    file = experiment_file(TEXT % ">= 1")
+    assert main(["sweep", str(file), "--dry-run", "--only", "environment.friction > 0.6"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "scenario=sway, environment.friction=0.7, seed=0\n"
+    assert "2 cases; 1 left out; 1 to run" in captured.err
+    assert not (home / "runs").exists()
+
+
+def test_a_sweep_writes_its_results_and_its_status_is_the_verdict(experiment_file, home, capsys):
+    assert main(["sweep", str(experiment_file(TEXT % ">= 1")), "--workers", "1"]) == 0
+    captured = capsys.readouterr()
+    assert "pass  success: mean 1 of 2 of 2 cases, expected mean >= 1" in captured.out
+    out = home / "runs" / "sweeps" / "trial"
+    assert {path.name for path in out.iterdir()} >= {
+        "results.sqlite", "results.csv", "results.parquet", "tables.md", "report.html", "artefacts",
+    }  # fmt: skip
+    # nothing is left to do, and a threshold that is not met is status 1
+    assert main(["sweep", str(experiment_file(TEXT % "> 1")), "--against", str(out)]) == 1
+    captured = capsys.readouterr()
+    assert "2 finished; 0 to run" in captured.err
+    assert "FAIL" in captured.out
+    assert "2 cases as before, 0 new, 0 gone; 0 regressions" in captured.out

@@ -1,0 +1,62 @@
+"""What a case says of itself: the same as planning, simulating and verifying by hand."""
+
+import pytest
+
+from mcplan.errors import InputError
+from mcplan.planning import plan as make_plan
+from mcplan.scene import load_scenario
+from mcplan.sim.simulate import simulate
+from mcplan.sim.verify import verify
+from mcplan.sweep.columns import COLUMNS
+from mcplan.sweep.experiment import load_experiment
+from mcplan.sweep.job import run_case
+from mcplan.sweep.store import DONE, FAILED
+from mcplan.sweep.sweep import task_of
+
+
+def outcomes(experiment, keep=()):
+    return [run_case(task_of(case, keep)) for case in experiment.cases]
+
+
+def test_a_row_is_what_plan_simulate_and_verify_say(experiment_file):
+    overrides = {"simulation.dt": 0.004}
+    (outcome,) = outcomes(
+        load_experiment(experiment_file("scenarios: [sway]\nset: {simulation.dt: 0.004}\n")), ("plan", "report", "run")
+    )
+    assert outcome.status == DONE
+    row = outcome.result
+    plan = make_plan(load_scenario("sway", overrides))
+    report = verify(simulate(plan)).to_json()
+    assert row["success"] == report["success"]
+    assert row["upright"] is True
+    assert row["worst_friction_margin"] == report["friction_margin"]
+    assert row["worst_torque_ratio"] == report["torque_ratio"]
+    assert row["stances"] == len(plan.stances)
+    assert row["plan_equilibrium"] == min(stance.margins["equilibrium"] for stance in plan.stances)
+    assert row["plan_torque"] == max(stance.margins["torque"] for stance in plan.stances)
+    assert set(row) <= set(COLUMNS)
+    assert set(outcome.files) == {"plan.yaml", "report.json", "run.npz"}
+
+
+def test_what_cannot_be_planned_is_a_verdict_and_says_why(experiment_file):
+    text = "scenarios: [walk]\nsteps: plan\nset: {planner.max_calls: 1, parameters.distance: 1.0}\n"
+    (outcome,) = outcomes(load_experiment(experiment_file(text)), ("plan",))
+    assert outcome.status == DONE
+    row = outcome.result
+    assert (row["success"], row["planned"], row["stage"]) == (False, False, "plan")
+    assert "no plan within the budget" in row["failure"]
+    assert row["posture_calls"] >= 1
+    assert outcome.files == {}
+
+
+def test_a_robot_that_is_another_one_is_no_verdict(experiment_file):
+    (case,) = load_experiment(experiment_file("scenarios: [sway]\nsteps: plan\n")).cases
+    task = task_of(case, ())
+    outcome = run_case(type(task)(**{**vars(task), "robot": "0" * 64}))
+    assert outcome.status == FAILED
+    assert "not those of the machine that sweeps" in outcome.result["failure"]
+
+
+def test_the_sender_refuses_what_it_cannot_resolve(experiment_file):
+    with pytest.raises(InputError):
+        load_experiment(experiment_file("scenarios: [walk]\nset: {parameters.distance: =nonsense}\n"))

@@ -1,0 +1,179 @@
+"""What is made of the rows: rates and intervals, tables, files, the page, before and after, thresholds."""
+
+import csv
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from scipy.stats import binom
+
+from mcplan.errors import InputError
+from mcplan.sweep.compare import REGRESSION, compare
+from mcplan.sweep.expectation import judge, parse_threshold
+from mcplan.sweep.experiment import load_experiment
+from mcplan.sweep.identity import code_version
+from mcplan.sweep.report import write_report
+from mcplan.sweep.results import collect_results
+from mcplan.sweep.statistics import aggregate, mean_interval, wilson
+from mcplan.sweep.store import DONE, Outcome, Store
+from mcplan.sweep.tables import tables_of
+
+TEXT = """\
+scenarios: [sway, step]
+grid: {environment.friction: [0.4, 0.6], simulation.physics: [qp, contact]}
+seeds: {count: 5}
+collect: [success, plan_torque, stage]
+figures:
+  - {x: environment.friction, y: success, by: scenario}
+  - {x: scenario, y: plan_torque, by: simulation.physics}
+  - {x: environment.friction, y: scenario, value: success}
+tables:
+  - {rows: [scenario], values: [plan_torque], by: simulation.physics, each: [success], title: over friction}
+"""
+
+
+def outcome(case):
+    """A result by design: slippery steps fail in `contact`."""
+    friction, physics = case.fields["environment.friction"], case.fields["simulation.physics"]
+    good = not (case.scenario == "step" and physics == "contact" and friction < 0.5)
+    row = {"success": good, "planned": True, "plan_torque": friction + 0.01 * case.seed, "plan_time": 0.1}
+    return Outcome(DONE, row | {"stage": "" if good else "simulation", "failure": "" if good else "fell | <b>here</b>"})
+
+
+def fill(experiment, directory, change=lambda case, outcome: outcome):
+    with Store(directory) as store:
+        for case in experiment.cases:
+            store.put(case, change(case, outcome(case)), code_version())
+        return collect_results(experiment, store)
+
+
+@pytest.fixture
+def results(experiment_file, tmp_path):
+    return fill(load_experiment(experiment_file(TEXT)), tmp_path / "out")
+
+
+@pytest.mark.parametrize("count", [1, 7, 40])
+def test_the_wilson_interval_is_where_the_score_test_turns(count):
+    z = 1.959963984540054
+    for successes in range(count + 1):
+        interval = wilson(successes, count)
+        assert 0 <= interval.low <= interval.value <= interval.high <= 1
+        for end in (interval.low, interval.high):
+            if 1e-12 < end < 1 - 1e-12:  # at no or only successes one end is 0 or 1
+                assert abs(interval.value - end) == pytest.approx(z * np.sqrt(end * (1 - end) / count), rel=1e-9)
+
+
+def test_the_wilson_interval_covers_the_rate_about_as_often_as_it_says():
+    count, covered = 50, []
+    for rate in np.linspace(0.02, 0.98, 49):
+        inside = [wilson(k, count).low <= rate <= wilson(k, count).high for k in range(count + 1)]
+        covered.append(float(binom.pmf(range(count + 1), count, rate) @ inside))
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.01)
+
+
+def test_the_interval_of_a_mean_covers_it_as_often_as_it_says():
+    rng = np.random.default_rng(2)
+    inside = [i.low <= 3 <= i.high for i in (mean_interval(rng.normal(3, 2, 6)) for _ in range(2000))]
+    assert np.mean(inside) == pytest.approx(0.95, abs=3 * np.sqrt(0.95 * 0.05 / 2000))
+
+
+def test_cells_say_rates_the_worst_and_medians():
+    assert aggregate("success", [True, True, False, None]) == "2/3 (21–94 %)"
+    assert aggregate("worst_friction_margin", [3.0, 1.5, 2.0]) == "1.5"
+    assert aggregate("worst_torque_ratio", [0.3, 0.8, None]) == "0.8"
+    assert aggregate("stances", [3, 9, 4]) == "4"
+    assert aggregate("stage", ["plan", "plan", "simulation"]) == "plan (2/3)"
+    assert aggregate("success", [None]) == "–"
+
+
+def test_the_table_has_a_row_per_scenario_and_a_column_per_back_end(results):
+    (table,) = tables_of(results)
+    assert table.header == ("scenario", "plan_torque", "qp", "contact")
+    assert table.rows == (
+        ("sway", "0.64", "10/10 (72–100 %)", "10/10 (72–100 %)"),
+        ("step", "0.64", "10/10 (72–100 %)", "5/10 (24–76 %)"),
+    )
+    assert table.markdown().splitlines()[2:4] == ["| scenario | plan_torque | qp | contact |", "|---|---|---|---|"]
+
+
+class Page(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.sources, self.open, self.tags = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.sources += [value for name, value in attributes if name in ("src", "href")]
+
+
+def test_the_files_hold_every_row_and_the_page_needs_nothing_else(results, tmp_path):
+    paths = {path.name: path for path in write_report(results, [], None, tmp_path / "out")}
+    rows = list(csv.DictReader(paths["results.csv"].read_text().splitlines()))
+    assert len(rows) == len(results) == 40
+    columns = pq.read_table(paths["results.parquet"]).to_pydict()
+    for k, row in enumerate(results.rows):
+        for name, value in row.items():
+            assert columns[name][k] == value
+            assert rows[k][name] == value if isinstance(value, str) else json.loads(rows[k][name]) == value
+    page = Page(paths["report.html"].read_text())
+    assert page.tags.count("img") == 3
+    assert all(source.startswith("data:image/png;base64,") for source in page.sources)
+    assert "b" not in page.tags  # the text of a failure is text
+    assert paths["tables.md"].read_text().startswith("**over friction**")
+    assert len([name for name in paths if name.endswith(".png")]) == 3
+
+
+def test_what_no_longer_holds_is_a_regression(results, tmp_path):
+    def worse(case, good):
+        if case.scenario == "sway" and case.seed == 4 and case.fields["simulation.physics"] == "qp":
+            return Outcome(DONE, good.result | {"success": False})
+        return Outcome(DONE, good.result | {"plan_torque": 1.2 * good.result["plan_torque"]})
+
+    now = fill(results.experiment, tmp_path / "now", worse)
+    same = compare(tmp_path / "out", results)
+    assert (same.matched, same.new, same.gone, same.regressions) == (40, 0, 0, ())
+    assert {row[-1] for row in same.table.rows} == {""}
+    comparison = compare(tmp_path / "out", now)
+    assert len(comparison.regressions) == 2
+    assert all("scenario sway" in text and "seed 4" in text for text in comparison.regressions)
+    marks = {row[:2]: row[-1] for row in comparison.table.rows}
+    assert marks["sway", "success"] == REGRESSION
+    assert marks["step", "success"] == ""
+    assert marks["step", "plan_torque"] == "worse"
+    back = compare(tmp_path / "now", results)
+    assert back.regressions == ()
+    assert ("sway", "success", "18/20", "20/20", "better") in back.table.rows
+
+
+@pytest.mark.parametrize(
+    ("expect", "passed"),
+    [
+        ({"success": ">= 0.87"}, [True]),
+        ({"success": ">= 0.88"}, [False]),
+        ({"plan_torque": "max < 0.65"}, [True]),
+        ({"plan_torque": "min > 0.4"}, [False]),
+        ({"plan_torque": "median == 0.52"}, [True]),
+        ({"worst_slip": "<= 1"}, [False]),  # nothing was measured
+    ],
+)
+def test_thresholds_hold_or_not(expect, passed, results):
+    spec = results.experiment.spec.model_copy(update={"expect": expect})
+    assert [verdict.passed for verdict in judge(spec, results.rows, results.experiment.known)] == passed
+
+
+@pytest.mark.parametrize("text", ["", "0.9", ">= x", "=> 0.9", "best > 1", ">= 0.9 mean"])
+def test_what_is_no_threshold_is_refused(text):
+    with pytest.raises(InputError):
+        parse_threshold(text)
+
+
+def test_a_condition_chooses_the_cases_of_a_threshold(experiment_file, tmp_path):
+    text = TEXT + "expect:\n  - {where: environment.friction > 0.5, columns: {success: '>= 1'}}\n"
+    results = fill(load_experiment(experiment_file(text)), tmp_path / "out")
+    (verdict,) = judge(results.experiment.spec, results.rows, results.experiment.known)
+    assert verdict.passed
+    assert re.search("of 20 of 20 cases where environment.friction > 0.5", verdict.text)

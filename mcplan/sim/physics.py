@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
     """What happened during a step that began in state (q, v).
 
     vd : (6+n,) with v+ = v + dt vd.
-    tau_ext : (6+n,) generalised forces besides torques and contacts, or None.
+    tau_ext : (6+n,) generalised forces besides the torques asked for and the wrenches on patches, or None.
     wrenches : by patch, (6,) at the patch origin in world axes.
     forces : by patch (k,3) at the contact's points, or the points as the back end found them.
     active : patches in contact.

@@ -64,7 +64,8 @@ class Run:
     t : (N,) s.
     q, v, vd : (N, 7+n), (N, 6+n), (N, 6+n) configuration, velocity, acceleration.
     tau : (N, n) joint torques, N m.
-    tau_ext : (N, 6+n) generalised forces that are neither torques nor contacts: pushes, joint friction, limits.
+    tau_ext : (N, 6+n) generalised forces that are neither torques nor contacts of patches: pushes, joint friction and
+        limits, contacts that nobody planned, what motors at their limit do not give.
     wrench : (N, P, 6) of the environment on each patch, at its origin, world axes.
     active : (N, P) whether the patch is in contact.
     phase : (N,) index into ``record.phases``.

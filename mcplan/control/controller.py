@@ -125,3 +125,15 @@ class WholeBodyController:
             return 0.0
         force = np.asarray(wrench)[:3]
         return float(np.linalg.norm(force) if contact.kind == "grasp" else force @ contact.normal)
+
+    def load(self, patch: str) -> float:
+        """Return the force limit (N) under which a contact still carries what it carries now.
+
+        The moment that a grasp may bear sinks with its force limit.
+        """
+        force, loaded = self.normal_force(patch), self.motion.contacts[patch]
+        contact, wrench = loaded.contact, self._wrenches.get(patch)
+        if contact.kind != "grasp" or wrench is None:
+            return force
+        share = float(np.linalg.norm(np.asarray(wrench)[3:])) / (self.settings.force_fraction * contact.max_moment)
+        return max(force, min(share, 1.0) * loaded.full)

@@ -51,6 +51,10 @@ class Now(Protocol):
         """Return the normal force that a contact carries (N); a grasp: the magnitude of its force."""
         ...
 
+    def load(self, patch: str) -> float:
+        """Return the force limit (N) under which a contact still carries what it carries now."""
+        ...
+
 
 class _Body:
     """A phase that leaves the contacts as they are."""
@@ -115,7 +119,7 @@ class Unload(_Body):
     def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
         """Start the ramp from the force carried now."""
         s = motion.settings
-        motion.unload(self.patch, t, s.unload_time, now.normal_force(self.patch))
+        motion.unload(self.patch, t, s.unload_time, now.load(self.patch))
         light = AllOf(Elapsed(s.unload_time), ForceBelow(self.patch, s.release_force))
         return AnyOf(light, Timeout(s.unload_time + s.patience))
 

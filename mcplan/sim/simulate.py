@@ -65,7 +65,7 @@ def _mujoco(world: World) -> Physics:
         raise InputError("physics mujoco needs the package mujoco: pip install 'mcplan[mujoco]'")
     from mcplan.sim.mujoco.physics import MujocoPhysics
 
-    return MujocoPhysics(world.robot, world.environment, world.q, patches=world.patches)
+    return MujocoPhysics(world.robot, world.environment, world.q, patches=world.patches, contacts=world.contacts)
 
 
 PHYSICS: dict[str, Maker] = {"qp": _qp, "contact": _contact, "mujoco": _mujoco}

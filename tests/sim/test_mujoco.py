@@ -1,12 +1,16 @@
 """MuJoCo as an independent judge: the same robot, the same forces, and what it says is what moved."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, Obstacle, SceneObject, Surface
+from mcplan.scene.place import make_contact
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim import simulate as simulation
 from mcplan.sim.mujoco.physics import MujocoPhysics
@@ -167,8 +171,54 @@ def test_a_grip_at_a_bar_holds_and_says_with_what():
     assert set(outcome.active) == set(patches)
     # the legs, held by soft servos, yield under the weight: the bar carries some of it
     assert outcome.wrenches["right_grip"][2] > 50.0
+    mine = outcome.forces.patch == patches.index("right_grip")
+    np.testing.assert_allclose(outcome.forces.force[mine], outcome.wrenches["right_grip"][None, :3])
+    np.testing.assert_allclose(outcome.forces.xyz[mine], X[None, :3, 3], atol=1e-3)
     np.testing.assert_allclose(ROBOT.frame_pose(physics.q, "right_grip"), X, atol=1e-3)
     assert "right_grip" not in physics.step(servo(physics, q0, SOLES), DT).wrenches
+
+
+def hanging(*held):
+    """What a grip does that holds these directions while its arm is driven: turn (3,), force and moment, patch axes."""
+    q0, X, bar = at_a_bar()
+    patches = (*SOLES, "right_grip")
+    near = X[:3, :3], X[:3, 3]
+    contact = make_contact(ROBOT, Environment(bars=(bar,)), {"patch": "right_grip", "surface": "bar"}, near)
+    contact = replace(contact, selection=np.eye(6)[list(held)])
+    physics = MujocoPhysics(ROBOT, Environment((FLOOR,), (bar,)), q0, None, patches, (contact,))
+    worst, twist = 0.0, np.zeros(ROBOT.n)
+    twist[[name.startswith("RARM") for name in ROBOT.joint_names]] = 2.0
+    for _ in range(25):
+        q, v = physics.q, physics.v
+        command = servo(physics, q0, patches)
+        outcome = physics.step(command._replace(tau=command.tau + twist), DT)
+        worst = max(worst, residual(q, v, outcome, command.tau + twist))
+    assert worst < 1e-8
+    Y, wrench = ROBOT.frame_pose(physics.q, "right_grip"), outcome.wrenches["right_grip"]
+    np.testing.assert_allclose(Y[:3, 3], X[:3, 3], atol=1e-3)
+    turn = Rotation.from_matrix(X[:3, :3].T @ Y[:3, :3]).as_rotvec()
+    return turn, Y[:3, :3].T @ wrench[:3], Y[:3, :3].T @ wrench[3:]
+
+
+def test_a_grip_turns_about_the_axes_that_its_contact_leaves_free():
+    fixed, _, moment = hanging(0, 1, 2, 3, 4, 5)
+    assert np.abs(moment).min() > 0.1
+    hinged, _, moment = hanging(0, 1, 2, 3, 5)
+    assert abs(moment[1]) < 0.02 * np.linalg.norm(moment)
+    assert abs(hinged[1]) > 3 * abs(fixed[1])
+    loose, force, moment = hanging(0, 1, 2)
+    assert np.linalg.norm(moment) < 1e-3 * np.linalg.norm(force)
+    assert np.linalg.norm(loose) > np.linalg.norm(hinged)
+
+
+def test_a_grip_that_slides_is_refused():
+    q0, X, bar = at_a_bar()
+    contact = make_contact(
+        ROBOT, Environment(bars=(bar,)), {"patch": "right_grip", "surface": "bar"}, (X[:3, :3], X[:3, 3])
+    )
+    contact = replace(contact, selection=np.eye(6)[[0, 2, 3, 4, 5]])
+    with pytest.raises(InputError, match="right_grip on bar slides"):
+        MujocoPhysics(ROBOT, Environment(bars=(bar,)), q0, contacts=(contact,))
 
 
 def test_a_grip_lets_go_when_the_pull_is_beyond_what_it_can_hold():
@@ -226,4 +276,6 @@ def test_distance_from_a_polygon_an_edge_and_a_point():
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(simulation, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install 'mcplan\[mujoco\]'"):
-        simulation.PHYSICS["mujoco"](ROBOT, Environment(), ROBOT.neutral(), (), SimulationSettings())
+        simulation.PHYSICS["mujoco"](
+            simulation.World(ROBOT, Environment(), ROBOT.neutral(), (), SimulationSettings(), ())
+        )

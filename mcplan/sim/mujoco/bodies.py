@@ -20,8 +20,8 @@ EDGE_RADIUS = 2e-3
 """Rounding of an edge or a point that touches (m)."""
 
 
-def add_robot(spec: Any, robot: Robot) -> dict[str, str]:
-    """Add bodies, joints, motors and geoms; return the names of the welds of its grips."""
+def add_robot(spec: Any, robot: Robot) -> dict[str, tuple[str, ...]]:
+    """Add bodies, joints, motors and geoms; return the names of what can hold its grips: a weld, and two pins."""
     tree = robot.tree
     bodies: list[Any] = []
     seen: set[int] = set()
@@ -59,7 +59,7 @@ def add_robot(spec: Any, robot: Robot) -> dict[str, str]:
             if not _is_edge_of(patch, patches):
                 _add_patch(spec, bodies[index], patch, R_L, p_L)
     _exclude(spec, robot)
-    return {name: _add_weld(spec, robot, name) for name, patch in robot.patches.items() if patch.kind == "grasp"}
+    return {name: _add_holds(spec, robot, name) for name, patch in robot.patches.items() if patch.kind == "grasp"}
 
 
 def _add_joint(spec: Any, body: Any, robot: Robot, k: int, kind: int, axis: np.ndarray) -> None:
@@ -118,11 +118,12 @@ def _exclude(spec: Any, robot: Robot) -> None:
             spec.add_exclude(bodyname1=f"body:{a}", bodyname2=f"body:{b}")
 
 
-def _add_weld(spec: Any, robot: Robot, patch: str) -> str:
-    """Add the weld, switched off, by which a grip can hold on to the world."""
-    name = f"grasp:{patch}"
-    spec.add_equality(
-        name=name, type=mujoco.mjtEq.mjEQ_WELD, objtype=mujoco.mjtObj.mjOBJ_BODY, active=False,
-        name1=f"body:{robot.frame(patch)[0]}", name2="world", solref=SOLREF, solimp=SOLIMP,
-    )  # fmt: skip
-    return name
+def _add_holds(spec: Any, robot: Robot, patch: str) -> tuple[str, ...]:
+    """Add, switched off, the weld by which a grip can hold on to the world, and two pins by which it can hinge."""
+    kinds = {"weld": mujoco.mjtEq.mjEQ_WELD, "pin0": mujoco.mjtEq.mjEQ_CONNECT, "pin1": mujoco.mjtEq.mjEQ_CONNECT}
+    for name, kind in kinds.items():
+        spec.add_equality(
+            name=f"grasp:{patch}:{name}", type=kind, objtype=mujoco.mjtObj.mjOBJ_BODY, active=False,
+            name1=f"body:{robot.frame(patch)[0]}", name2="world", solref=SOLREF, solimp=SOLIMP,
+        )  # fmt: skip
+    return tuple(f"grasp:{patch}:{name}" for name in kinds)

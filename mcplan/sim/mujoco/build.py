@@ -29,14 +29,14 @@ class Built:
     spec : mujoco.MjSpec that it was compiled from.
     link : per geom, index of the robot's link; links are followed by objects; -1 for the environment.
     patch : per geom, name of the patch, or None.
-    grasps : by patch, the number of the weld that can hold it.
+    grasps : by patch, the numbers of the weld and of the two pins that can hold it.
     """
 
     model: Any
     spec: Any
     link: np.ndarray
     patch: list[str | None]
-    grasps: dict[str, int] = field(default_factory=dict)
+    grasps: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 def build(robot: Robot, environment: Environment) -> Built:
@@ -71,8 +71,8 @@ def build(robot: Robot, environment: Environment) -> Built:
     order = {name: i for i, name in enumerate([*robot.link_names, *(thing.name for thing in environment.objects)])}
     link = np.array([_link_of(name, robot, order) for name in names], int)
     patch = [name.split(":")[1] if name.startswith("patch:") else None for name in names]
-    welds = {name: model.equality(weld).id for name, weld in grasps.items()}
-    return Built(model, spec, link, patch, welds)
+    holds = {grip: tuple(model.equality(name).id for name in own) for grip, own in grasps.items()}
+    return Built(model, spec, link, patch, holds)
 
 
 def _link_of(name: str, robot: Robot, order: dict[str, int]) -> int:

@@ -1,4 +1,4 @@
-"""Grips that hold on to bars: welds, switched on while the controller grasps and the hand is at the bar."""
+"""Grips that hold on to bars: welds or hinges, switched on while the controller grasps and the hand is at the bar."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 import mujoco
 import numpy as np
 
+from mcplan.errors import InputError
 from mcplan.model.robot import Robot
+from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.sim.mujoco.build import Built
 
@@ -20,37 +22,56 @@ ASKEW = float(np.cos(np.deg2rad(10)))
 """Cosine of the angle between grip and bar beyond which it does not."""
 
 
+HALF_PIN = 0.05
+"""Distance of the two points that a hinge holds from the origin of the grip, along its axis (m)."""
+
+
 class Grips:
     """The grips of a robot.
 
-    A grip closes where it is: the weld holds the pose that the hand has at that moment. It opens when the controller
-    lets go, or when the pull exceeds what the grip can hold.
+    A grip closes where it is: a weld holds the pose that the hand has at that moment. Where the contact is free to turn
+    about an axis, two points of this axis are held instead; where it is free to turn at all, one. It opens when the
+    controller lets go, or when the pull exceeds what the grip can hold.
 
     Parameters
     ----------
     robot, environment, built : who, at what, in which model.
+    contacts : grasps, whose free directions count; of others of the same patch the nearest.
+
+    Raises
+    ------
+    InputError
+        A grasp is free in a way that neither is: it slides, or turns about two axes.
     """
 
-    def __init__(self, robot: Robot, environment: Environment, built: Built):
+    def __init__(self, robot: Robot, environment: Environment, built: Built, contacts: Sequence[Contact] = ()):
         self.robot, self.bars, self._built = robot, environment.bars, built
+        self._contacts = [contact for contact in contacts if contact.kind == "grasp"]
+        for contact in self._contacts:
+            free = _free(contact)
+            if (free[:3] | (free[3:].sum() == 2)).any():
+                raise InputError(
+                    f"physics mujoco: the grip of {contact.patch} on {contact.support} slides or turns about two axes; "
+                    "it can hold, hinge about one axis, or turn about its origin"
+                )
         self._lost: set[str] = set()
         self.closed: set[str] = set()
 
     def follow(self, data: Any, q: np.ndarray, active: Sequence[str]) -> None:
         """Close and open as the controller's contacts say, and as far as the hands are at the bars."""
         self._lost &= set(active)
-        for patch, weld in self._built.grasps.items():
+        for patch, holds in self._built.grasps.items():
             wanted = patch in active and patch not in self._lost
             if wanted and patch not in self.closed and self._at_bar(q, patch):
-                self._close(data, q, patch, weld)
+                self._close(data, q, patch, holds)
             elif not wanted and patch in self.closed:
-                data.eq_active[weld] = 0
+                data.eq_active[list(holds)] = 0
                 self.closed.discard(patch)
 
     def wrenches(self, data: Any, touch: "Touch") -> dict[str, np.ndarray]:
         """Return by patch what the bars did to the grips, (6,) at the patch origins in world axes.
 
-        The base of the robot is free, so the first six generalised forces of a weld are its wrench, about the base.
+        The base of the robot is free, so the first six generalised forces of a hold are its wrench, about the base.
         """
         found: dict[str, np.ndarray] = {}
         if not self.closed:
@@ -58,7 +79,7 @@ class Grips:
         rows = data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
         J = data.efc_J.reshape(-1, self._built.model.nv)
         for patch in self.closed:
-            mine = np.flatnonzero(rows & (data.efc_id == self._built.grasps[patch]))
+            mine = np.flatnonzero(rows & np.isin(data.efc_id, self._built.grasps[patch]))
             base = J[mine].T[self._built.model.joint("base").dofadr[0] + np.arange(6)] @ data.efc_force[mine]
             moment = touch.base_rotation(data) @ base[3:]
             arm = touch.pose(data, patch)[1] - data.xpos[self._built.model.body("body:0").id]
@@ -79,15 +100,35 @@ class Grips:
                 return True
         return False
 
-    def _close(self, data: Any, q: np.ndarray, patch: str, weld: int) -> None:
-        """Weld the hand's body to the world where it is: anchor at the grip, so that forces act there."""
-        model = self._built.model
-        offset = self.robot.frame(patch)[1]
+    def _close(self, data: Any, q: np.ndarray, patch: str, holds: tuple[int, ...]) -> None:
+        """Hold the hand's body where it is in the world: anchors at the grip, so that forces act there."""
+        model, offset = self._built.model, self.robot.frame(patch)[1]
+        R_L, p_L = offset[:9].reshape(3, 3), offset[9:]
         X = self.robot.frame_pose(q, patch)
-        R = X[:3, :3] @ offset[:9].reshape(3, 3).T
-        quat = np.zeros(4)
-        # the data of a weld: anchor in the second body and in the first, orientation of the second in the first
-        mujoco.mju_mat2Quat(quat, np.ascontiguousarray(R.T).ravel())
-        model.eq_data[weld, :10] = [*X[:3, 3], *offset[9:], *quat]
-        data.eq_active[weld] = 1
+        turns = self._turns(patch, X[:3, 3])
+        weld, *pins = holds
+        if not turns.any():
+            quat = np.zeros(4)
+            # the data of a weld: anchor in the second body and in the first, orientation of the second in the first
+            mujoco.mju_mat2Quat(quat, np.ascontiguousarray((X[:3, :3] @ R_L.T).T).ravel())
+            model.eq_data[weld, :10] = [*X[:3, 3], *p_L, *quat]
+            data.eq_active[weld] = 1
+        else:
+            axis = np.zeros(3) if turns.all() else HALF_PIN * turns
+            for pin, arm in zip(pins, (axis, -axis) if axis.any() else (axis,), strict=False):
+                # the data of a pin: anchor in the first body and in the second
+                model.eq_data[pin, :6] = [*(p_L + R_L @ arm), *(X[:3, 3] + X[:3, :3] @ arm)]
+                data.eq_active[pin] = 1
         self.closed.add(patch)
+
+    def _turns(self, patch: str, p: np.ndarray) -> np.ndarray:
+        """Return about which of its axes (3,) a grip at p may turn."""
+        mine = [contact for contact in self._contacts if contact.patch == patch]
+        if not mine:
+            return np.zeros(3, dtype=bool)
+        return _free(min(mine, key=lambda contact: float(np.linalg.norm(contact.p - p))))[3:]
+
+
+def _free(contact: Contact) -> np.ndarray:
+    """Return which patch axes (6,) a contact leaves free, linear then angular."""
+    return np.logical_not(contact.selection.any(axis=0))

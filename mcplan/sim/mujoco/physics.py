@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 
 from mcplan.model.robot import Robot
+from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.sim.mujoco.build import build
 from mcplan.sim.mujoco.grips import Grips
@@ -31,6 +32,7 @@ class MujocoPhysics:
     robot, environment : who and where.
     q, v : (7+n,), (6+n,) first state; v None is rest.
     patches : names, in the order in which contact points count them.
+    contacts : grasps that leave some direction free.
 
     Attributes
     ----------
@@ -47,6 +49,7 @@ class MujocoPhysics:
         q: np.ndarray,
         v: np.ndarray | None = None,
         patches: Sequence[str] = (),
+        contacts: Sequence[Contact] = (),
     ):
         self.robot, built = robot, build(robot, environment)
         self.model, self.data = built.model, mujoco.MjData(built.model)
@@ -59,7 +62,7 @@ class MujocoPhysics:
         self._object_place = np.array([each.qposadr[0] + np.arange(7) for each in bodies], int).reshape(-1, 7)
         self._object_rate = np.array([each.dofadr[0] + np.arange(6) for each in bodies], int).reshape(-1, 6)
         self._touch = Touch(robot, built, self._rate, patches)
-        self._grips = Grips(robot, environment, built)
+        self._grips = Grips(robot, environment, built, contacts)
         self.reset(q, v)
 
     def reset(self, q: np.ndarray, v: np.ndarray | None = None) -> None:
@@ -95,12 +98,13 @@ class MujocoPhysics:
         self.read_state()
         # MuJoCo leaves contacts, forces and poses as they were at the beginning of the step
         forces = self._touch.read(data, action.active)
-        wrenches = self._grips.wrenches(data, self._touch)
-        wrenches |= {patch: forces.wrenches[patch] for patch in forces.wrenches}
+        held = self._grips.wrenches(data, self._touch)
+        points = self._touch.with_grips(data, forces.points, held)
+        wrenches = held | forces.wrenches
         R = self._touch.base_rotation(data)
         tau_ext = forces.other + self._joint_forces(R, dt, (self.v - v) / dt)
         touching = [patch for patch in self._touch.patches if patch in action.active or patch in wrenches]
-        return Outcome((self.v - v) / dt, tau_ext, wrenches, forces.points, tuple(touching))
+        return Outcome((self.v - v) / dt, tau_ext, wrenches, points, tuple(touching))
 
     def advance(self, tau: np.ndarray, dt: float) -> None:
         """Let MuJoCo make its step and no more; ``q`` and ``v`` stay behind until ``read_state``."""

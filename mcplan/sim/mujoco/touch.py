@@ -1,6 +1,6 @@
 """What touches what: MuJoCo's contacts as points of patches, wrenches, and generalised forces."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,6 +90,20 @@ class Touch:
         shown = link >= 0
         points = PointForces(link[shown], patch[shown], xyz[shown], normal[shown], force[shown])
         return ContactForces(points, wrenches, strays)
+
+    def with_grips(self, data: Any, points: PointForces, held: Mapping[str, np.ndarray]) -> PointForces:
+        """Return the points with one more for each grip: its force acts at its origin, its moment is no point's."""
+        if not held:
+            return points
+        poses = [self.pose(data, name) for name in held]
+        more = PointForces(
+            np.array([self.robot.link_names.index(self.robot.patches[name].link) for name in held]),
+            np.array([self._index[name] for name in held]),
+            np.array([p for _, p in poses]),
+            np.array([R[:, 2] for R, _ in poses]),
+            np.array([wrench[:3] for wrench in held.values()]),
+        )
+        return PointForces(*map(np.concatenate, zip(points, more, strict=True)))
 
     def _generalised(self, data: Any, first: np.ndarray) -> np.ndarray:
         """Return the generalised force (6+n,) of contacts whose rows begin at ``first``, world axes."""

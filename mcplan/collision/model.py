@@ -175,6 +175,19 @@ class CollisionModel:
             found.update(self._of_support.get((self._bodies[link], support), ()))
         return found
 
+    def fixed_by(self, contacts: Iterable[Contact]) -> set[int]:
+        """Return the indices of the pairs whose distance contacts fix: of links that cannot move, and what is around.
+
+        A contact holds its link when it constrains all six directions.
+        """
+        bodies = self._bodies
+        firm = {bodies[self.robot.patches[c.patch].link] for c in contacts if len(c.selection) == 6}
+        return {
+            p
+            for p, pair in enumerate(self.pairs)
+            if bodies[pair.a] in firm and (pair.b not in bodies or bodies[pair.b] in firm)
+        }
+
     def _named(self, a: str, b: str) -> list[int]:
         for name in (a, b):
             if name not in self._bodies and name not in self._place:

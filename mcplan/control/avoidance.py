@@ -18,6 +18,9 @@ PASSING = 0.75 * ALLOWED_PENETRATION
 PARTING = 0.02
 """Speed at which a link that has left its support is asked to gain its clearance (m/s)."""
 
+PLANNED = 1e-3
+"""How much nearer than in the posture that it goes to a pair may come (m): references are not followed exactly."""
+
 RESPONSE = 0.02
 """Time within which the speed of approach follows its bound (s); one control period would mean a blow."""
 
@@ -25,7 +28,8 @@ RESPONSE = 0.02
 class Avoidance:
     """Keeps links from each other and from the environment, whatever the references ask for.
 
-    A link may touch the support that it rests on, comes from or goes to; it stays ``avoid_clearance`` off all else.
+    A link may touch the support that it rests on, comes from or goes to; it stays ``avoid_clearance`` off all else, or
+    as far as the posture is that it goes to. Nothing is asked of links that their contacts hold where they are.
     While it only passes that support, it is held closer to the surface than the overlap which a link at rest is
     allowed (``ALLOWED_PENETRATION``), because the rows are linear and a moving link goes a little beyond them. What is
     asked of a pair never rises faster than ``PARTING``, so that leaving a support is no blow either.
@@ -47,7 +51,7 @@ class Avoidance:
         self._rise = PARTING * dt
         self._tick = 0
         self._asked, self._seen = np.zeros(len(model.pairs)), np.zeros(len(model.pairs), dtype=np.int64)
-        self._goal = np.zeros(0)
+        self._goal = np.zeros(len(model.pairs))
         self._goal_of: tuple | None = None
         self._limit = CollisionAvoidance(
             settings.avoid_pairs, safe=0.0, influence=settings.avoid_distance, ceiling=20.0, dt=max(dt, RESPONSE)
@@ -82,16 +86,19 @@ class Avoidance:
         return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))  # type: ignore[return-value]
 
     def _goals(self, motion: Motion) -> np.ndarray:
-        """Return the distance that each pair is to keep, worked out anew when the contacts have changed."""
+        """Return the distance that each pair is to keep, worked out anew when contacts or references have changed."""
         felt = (motion.targets[patch] for patch in sorted(motion.sought) if patch in motion.targets)
         resting = (*(loaded.contact for loaded in motion.contacts.values()), *felt)
         passing = (*motion.released.values(), *motion.targets.values())
-        now = tuple(map(id, resting)), tuple(map(id, passing))
+        now = tuple(map(id, resting)), tuple(map(id, passing)), motion.posture
         if now != self._goal_of:
             self._goal_of = now
             self._goal = np.full(len(self._model.pairs), self._clearance)
+            near, distance, _ = self._model.near(motion.posture.end, self._clearance + PLANNED)
+            self._goal[near] = np.clip(distance - PLANNED, 0.0, self._clearance)
             self._goal[list(self._model.pairs_of(passing))] = PASSING - ALLOWED_PENETRATION
             self._goal[list(self._model.pairs_of(resting))] = -ALLOWED_PENETRATION - self._depth
+            self._goal[list(self._model.fixed_by(loaded.contact for loaded in motion.contacts.values()))] = -np.inf
             # a link that has borne load touches, however deep it might have gone
             np.maximum(self._asked, np.minimum(self._goal, 0.0), out=self._asked)
         return self._goal

@@ -38,7 +38,7 @@ class WholeBodyController:
         self.plan, self.dt = plan, dt
         self.robot, self.settings = plan.scenario.robot, plan.scenario.control.under(physics)
         first = plan.stances[0]
-        self.motion = Motion(self.robot, self.settings, first.q)
+        self.motion = Motion(self.robot, plan.scenario.environment, self.settings, first.q)
         for contact in first.contacts:
             self.motion.close(contact, -1.0, 0.0)
         self.machine = Machine(phases_of(plan), self.motion)

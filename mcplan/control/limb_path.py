@@ -1,6 +1,6 @@
 """The way of a limb from one place to another: off along the normal, over, and down along the normal."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,6 +31,14 @@ class Timing(NamedTuple):
         return max(self.shortest, 15 / 8 * distance / self.speed, 15 / 8 * angle / self.angular_speed)
 
 
+class Turning(Protocol):
+    """A reference of an orientation."""
+
+    def sample(self, t: float) -> Sample:
+        """Return R (3,3), angular velocity and acceleration (3,) at time t."""
+        ...
+
+
 class LimbPath(Remembering):
     """A smooth path of a pose, made of a lift, a swing and an approach.
 
@@ -52,6 +60,10 @@ class LimbPath(Remembering):
     start_time : s.
     least_duration : s; a path that would be faster is slowed down as a whole.
     tightness : of the orientation, at the start and at the end.
+
+    Attributes
+    ----------
+    turn : reference of the orientation; may be replaced before the first sample.
     """
 
     def __init__(
@@ -84,13 +96,13 @@ class LimbPath(Remembering):
         self._T, self._begin = np.maximum(scale * T, 1e-9), start_time + scale * begin
         self._pieces = np.column_stack([self._begin, self._T, ways])
         self.duration = max(scale * total, least_duration)
-        self._turn = RotationTrajectory(R0, R1, self._T[1], start_time=self._begin[1])
+        self.turn: Turning = RotationTrajectory(R0, R1, self._T[1], start_time=self._begin[1])
 
     def compute(self, t: float) -> PoseSample:
         """Return the reference at time t; the end is held."""
         p, v, a = self._p.copy(), np.zeros(6), np.zeros(6)
         add_pieces(self._pieces, t, p, v[:3], a[:3])
-        turn: Sample = self._turn.sample(t)
+        turn = self.turn.sample(t)
         v[3:], a[3:] = turn.velocity, turn.acceleration
         begin, end = self.tightness
         tightness = begin + (end - begin) * minimum_jerk((t - self._begin[1]) / self._T[1])[0]

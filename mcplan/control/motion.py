@@ -1,21 +1,37 @@
 """What the state machine commands and the controller carries out: references in time, and contacts with their load."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from mcplan.control.descent import Descent
 from mcplan.control.limb_path import LimbPath, Timing
+from mcplan.control.patch_turn import PatchTurn
 from mcplan.control.posture import PostureTrajectory
 from mcplan.control.posture_path import PosturePath
 from mcplan.control.quintic import Quintic, minimum_jerk
+from mcplan.control.spline import PostureSpline, Spline
+from mcplan.control.way import GOOD, Start, Way, WayFinder, joint_rates
 from mcplan.core.tree import GRAVITY
 from mcplan.model.robot import Robot
+from mcplan.planning.transit import TransitFinder
 from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
+
+HIGHER = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3)
+"""m: how much higher than the clearance a limb is lifted in turn, until nothing is in its way."""
+
+USED, LEAST_ROOM = 0.6, 0.004
+"""Part of the room of the centre of mass that its acceleration may take up, and the least that is counted on (m)."""
 
 Path = LimbPath | PosturePath | Descent
 """The reference of a limb."""
+
+AnyPosture = PostureTrajectory | PostureSpline
+PathMaker = Callable[[float, str, AnyPosture], PosturePath]
+"""Makes the path of a patch from a time on (s) that goes as a posture reference takes it."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +83,12 @@ class Motion:
     sought : patches that come down along the normal and feel for their support.
     """
 
-    def __init__(self, robot: Robot, settings: ControlSettings, q: np.ndarray):
+    def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, q: np.ndarray):
         self.robot, self.settings = robot, settings
         self.timing = Timing(settings.limb_speed, settings.limb_angular_speed)
-        self.com = Quintic(robot.com(q), robot.com(q), 1.0)
-        self.posture = PostureTrajectory(q, q, 1.0)
+        self.com: Quintic | Spline = Quintic(robot.com(q), robot.com(q), 1.0)
+        self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
+        self._ways = WayFinder(robot, settings, TransitFinder(robot, environment))
         self.limbs: dict[str, Path] = {}
         self.contacts: dict[str, LoadedContact] = {}
         self.released: dict[str, Contact] = {}
@@ -111,7 +128,8 @@ class Motion:
 
         A minimum-jerk shift of the CoM by D keeps the centre of pressure within ``m`` of its straight way when
         T >= sqrt(5.8 D z / (g m)), as its largest acceleration is 5.8 D / T²; z is the height of the CoM above the
-        lowest contact point.
+        lowest contact point. It speeds up at the start and slows down at the end, so m is no more than a part of the
+        room that the contacts leave the CoM there.
         """
         s, now = self.settings, self.posture.sample(t).q
         com, target = self.com.sample(t).value, self.robot.com(q)
@@ -119,28 +137,54 @@ class Motion:
                       for c in self.contacts.values()), default=com[2])  # fmt: skip
         D = float(np.linalg.norm((target - com)[:2]))
         z = max(float(com[2]) - ground, 0.1)
-        shift = np.sqrt(5.8 * D * z / (GRAVITY * s.pressure_room))
+        room = USED * min(self._ways.finder.room(self._closed, place) for place in (com, target))
+        shift = np.sqrt(5.8 * D * z / (GRAVITY * min(max(room, LEAST_ROOM), s.pressure_room)))
         rise = 15 / 8 * float(np.linalg.norm(target - com)) / s.com_speed
         turn = 15 / 8 * PostureTrajectory(now, q, 1.0).base.angle / s.trunk_speed
-        rates = np.minimum(s.joint_speed_fraction * self.robot.limits.velocity, s.joint_speed)
-        joints = 15 / 8 * float(np.max(np.abs(q[7:] - now[7:]) / rates, initial=0.0))
+        joints = 15 / 8 * float(np.max(np.abs(q[7:] - now[7:]) / joint_rates(self.robot, s), initial=0.0))
         return max(s.shortest_shift, shift, rise, turn, joints)
 
-    def move_body(self, t: float, q: np.ndarray, duration: float, but: str | None = None) -> float:
-        """Move CoM, posture, and every free limb except ``but``, to where they are in the posture q.
+    def move_body(self, t: float, q: np.ndarray, duration: float) -> float:
+        """Move CoM, posture and all free limbs to where q has them; return when they have arrived (s)."""
+        self._move(t, q, duration, self._through_air)
+        return max((path.end_time for path in self.limbs.values()), default=self.posture.end_time)
 
-        The body waits until limbs that still rest on an old support have been lifted. Returns the time at which
-        everything has arrived (s).
+    def _move(
+        self, t: float, q: np.ndarray, duration: float, path: Callable[[float, str, AnyPosture], PosturePath]
+    ) -> None:
+        """Move the body, and every free limb along what ``path`` makes of a posture reference.
+
+        The limbs go as the straight way of the posture takes them, and the body follows; where that is barred they go
+        as the body does on a way that is free. The body waits until limbs that still rest on an old support are lifted.
         """
-        rising = [patch for patch in self.limbs if patch in self.released and patch != but]
+        rising = any(patch in self.released for patch in self.limbs)
         wait = (1 - self.timing.overlap) * self.timing.duration(self.settings.clearance) if rising else 0.0
-        x, y = self.com.sample(t), self.posture.sample(t)
-        self.com = Quintic(x.value, self.robot.com(q), duration, x.velocity, x.acceleration, t + wait)
-        self.posture = PostureTrajectory(y.q, q, duration, y.v, y.vd, t + wait)
-        for patch in list(self.limbs):
-            if patch != but:
-                self.limbs[patch] = self._through_air(t, patch)
-        return max((path.end_time for path in self.limbs.values()), default=t + wait + duration)
+        start, closed, touching = self._start(t, q), self._closed, self._touching
+        for _ in range(2):
+            straight = self._ways.straight(start, t + wait, duration)
+            paths = {patch: path(t, patch, straight) for patch in self.limbs}
+            way = self._ways.find(start, t + wait, duration, closed, touching, paths)
+            if paths and way.missed > GOOD:
+                free = self._ways.find(start, t + wait, duration, closed, touching)
+                if free.missed < way.missed:
+                    way, paths = free, {patch: path(t, patch, free.posture) for patch in self.limbs}
+            if way.stretch <= 1.0:
+                break
+            duration *= way.stretch
+        self.com, self.posture, self.limbs = way.com, way.posture, dict(paths)
+        for patch in paths:
+            self.released.pop(patch, None)
+
+    def _start(self, t: float, q: np.ndarray) -> Start:
+        return Start(self.com.sample(t), self.posture.sample(t), q)
+
+    @property
+    def _closed(self) -> tuple[Contact, ...]:
+        return tuple(loaded.contact for loaded in self.contacts.values())
+
+    @property
+    def _touching(self) -> tuple[Contact, ...]:
+        return (*self.released.values(), *self.targets.values())
 
     def raise_limb(self, t: float, patch: str, height: float) -> float:
         """Lift a free patch straight off what it was released from; return when that is done (s)."""
@@ -152,37 +196,101 @@ class Motion:
     def reach(self, t: float, contact: Contact, start: tuple[np.ndarray, np.ndarray], q: np.ndarray) -> Path:
         """Start the motion of a patch to a new contact, and of the body to the posture q of the new stance.
 
-        From one support to another the patch goes off along the old normal, over the higher of the two places, and
-        down along the new normal; from the air it goes as its posture does, and down along the new normal.
-        ``start`` is the pose of a patch that has no reference yet.
+        From one support to another the patch goes off along the old normal, over the higher of the two places and what
+        is in between, and down along the new normal; from the air it goes as its posture does, and down along the new
+        normal. ``start`` is the pose of a patch that has no reference yet.
         """
-        patch, clearance, duration = contact.patch, self.settings.clearance, self.body_duration(t, q)
-        height = self.settings.touch_height if self.feels(contact) else 0.0
-        end = contact.R, contact.p + height * contact.normal
-        old = self.released.pop(patch, None)
+        patch, duration = contact.patch, self.body_duration(t, q)
+        self.targets[patch] = contact
         tightness = 0.0
         if patch in self.limbs:
             tightness, start = self.limbs[patch].sample(t).tightness, self._place(patch, t)
         limb = self.robot.patches[patch].limb
         self.limbs = {name: path for name, path in self.limbs.items() if self.robot.patches[name].limb != limb}
-        step = contact.p - start[1]
-        if old is not None:
+        if patch in self.released:
+            path: LimbPath | PosturePath = self._step(t, contact, start, q, duration, tightness)
+        else:
+            path = self._reach_out(t, contact, start, q, duration, tightness)
+        self.limbs[patch] = led = self._led(path, contact)
+        return led
+
+    def _step(
+        self,
+        t: float,
+        contact: Contact,
+        start: tuple[np.ndarray, np.ndarray],
+        q: np.ndarray,
+        duration: float,
+        tightness: float,
+    ) -> LimbPath:
+        """Begin the way from one support to another, as low as what is in between allows."""
+        patch, touching = contact.patch, self._touching
+        old, begin = self.released.pop(patch), self._start(t, q)
+
+        def path(higher: float, duration: float) -> LimbPath:
+            clearance, step = self.settings.clearance + higher, contact.p - start[1]
             lift = old.normal * max(clearance, clearance + float(step @ old.normal))
-            approach = contact.normal * (max(clearance, clearance - float(step @ contact.normal)) - height)
-            way = LimbPath(start, end, lift, approach, self.timing, t, duration, (tightness, 1.0))
-            self.limbs[patch] = path = self._led(way, contact)
-            self.move_body(t, q, way.duration, but=patch)
-            return path
+            approach = contact.normal * (
+                max(clearance, clearance - float(step @ contact.normal)) - self._height(contact)
+            )
+            return LimbPath(start, self._above(contact), lift, approach, self.timing, t, duration, (tightness, 1.0))
+
+        best: tuple[Way, float, LimbPath] | None = None
+        for higher in HIGHER:
+            limb = path(higher, duration)
+            way = self._ways.find(begin, t, limb.duration, self._closed, touching, {patch: limb})
+            if best is None or way.missed < best[0].missed:
+                best = way, higher, limb
+            if way.missed <= GOOD:
+                break
+        assert best is not None
+        way, higher, limb = best
+        if way.stretch > 1.0:
+            limb = path(higher, way.stretch * limb.duration)
+            way = self._ways.slowed(begin, way, limb.duration)
+        if isinstance(way.posture, PostureSpline):
+            limb.turn = PatchTurn(self.robot, patch, way.posture, start[0])
+        self.com, self.posture = way.com, way.posture
+        self.limbs = {name: self._through_air(t, name, way.posture) for name in self.limbs if name != patch}
+        for name in self.limbs:
+            self.released.pop(name, None)
+        return limb
+
+    def _reach_out(
+        self,
+        t: float,
+        contact: Contact,
+        start: tuple[np.ndarray, np.ndarray],
+        q: np.ndarray,
+        duration: float,
+        tightness: float,
+    ) -> PosturePath:
+        """Begin the way from the air to a support."""
+        distance = float(np.linalg.norm(contact.p - start[1]))
         # a patch that has come to its place with another one of its limb is not lifted first
-        clearance = min(self.settings.reach_clearance, float(np.linalg.norm(step)))
-        duration = max(duration, self.timing.duration(float(np.linalg.norm(step)) + clearance))
-        self.move_body(t, q, duration)
-        air = PosturePath(
-            self.robot, patch, self.posture, start[1], end, np.zeros(3),
-            contact.normal * max(clearance - height, 0.0), self.timing, t, (tightness, 1.0),
-        )  # fmt: skip
-        self.limbs[patch] = self._led(air, contact)
-        return self.limbs[patch]
+        clearance = min(self.settings.reach_clearance, distance)
+        approach = contact.normal * max(clearance - self._height(contact), 0.0)
+
+        def path(t: float, patch: str, posture: AnyPosture) -> PosturePath:
+            if patch != contact.patch:
+                return self._through_air(t, patch, posture)
+            end, none = self._above(contact), np.zeros(3)
+            return PosturePath(
+                self.robot, patch, posture, start[1], end, none, approach, self.timing, t, (tightness, 1.0)
+            )
+
+        self.limbs[contact.patch] = self._hold(start, t)
+        self._move(t, q, max(duration, self.timing.duration(distance + clearance)), path)
+        path_taken = self.limbs[contact.patch]
+        assert isinstance(path_taken, PosturePath)
+        return path_taken
+
+    def _height(self, contact: Contact) -> float:
+        """How far above a support the search for it begins (m)."""
+        return self.settings.touch_height if self.feels(contact) else 0.0
+
+    def _above(self, contact: Contact) -> tuple[np.ndarray, np.ndarray]:
+        return contact.R, contact.p + self._height(contact) * contact.normal
 
     def feels(self, contact: Contact) -> bool:
         """Say whether a patch comes down until it feels its support; a grip closes where it is."""
@@ -193,34 +301,32 @@ class Motion:
 
         A knee and the toes behind it come down together: left to itself, the foot would be in the way of the knee.
         """
-        clearance = self.settings.reach_clearance
-        height = self.settings.touch_height if self.feels(contact) else 0.0
+        clearance = self.settings.reach_clearance - self._height(contact)
         self.targets[contact.patch] = contact
         self.limbs[contact.patch] = PosturePath(
-            self.robot, contact.patch, self.posture, start[1], (contact.R, contact.p + height * contact.normal),
-            np.zeros(3), contact.normal * max(clearance - height, 0.0), self.timing, t, (0.0, 1.0),
+            self.robot, contact.patch, self.posture, start[1], self._above(contact),
+            np.zeros(3), contact.normal * max(clearance, 0.0), self.timing, t, (0.0, 1.0),
         )  # fmt: skip
 
     def _led(self, path: LimbPath | PosturePath, contact: Contact) -> Path:
         """Return the path with the search for the support at its end, where touch is felt."""
-        self.targets[contact.patch] = contact
         s = self.settings
         if not self.feels(contact):
             return path
         return Descent(path, contact.normal, s.descent_speed, s.touch_height + s.touch_depth)
 
-    def _through_air(self, t: float, patch: str) -> Path:
+    def _through_air(self, t: float, patch: str, posture: AnyPosture) -> PosturePath:
         """Return the path of a free patch with the body; off its old support first, along the normal."""
-        sample, old = self.limbs[patch].sample(t), self.released.pop(patch, None)
+        sample, old = self.limbs[patch].sample(t), self.released.get(patch)
         lift = np.zeros(3)
         if old is not None:
             # Up: no higher than where it goes. Sideways: high enough not to graze the support. Below: over its edge.
-            end = self.robot.frame_pose(self.posture.end, patch)[:3, 3]
+            end = self.robot.frame_pose(posture.end, patch)[:3, 3]
             rise, clearance = float((end - sample.p) @ old.normal), self.settings.clearance
             height = clearance if rise <= 0.0 else np.clip(rise, 0.3 * clearance, clearance)
             lift = old.normal * (height if rise > -clearance else self.settings.reach_clearance)
         return PosturePath(
-            self.robot, patch, self.posture, sample.p, None, lift, np.zeros(3), self.timing, t, (sample.tightness, 0.0)
+            self.robot, patch, posture, sample.p, None, lift, np.zeros(3), self.timing, t, (sample.tightness, 0.0)
         )
 
     def _place(self, patch: str, t: float) -> tuple[np.ndarray, np.ndarray]:

@@ -18,7 +18,11 @@ from mcplan.control.criteria import (
     Timeout,
 )
 from mcplan.control.motion import Motion
+from mcplan.errors import SimulationFailed
 from mcplan.scene.contact import Contact
+
+TOO_FAR = 0.01
+"""m: a patch that is farther from its place, beyond the depth to which it searches, has missed it."""
 
 
 class Phase(Protocol):
@@ -218,8 +222,18 @@ class Approach(_Body):
         """Close the contact; it may carry more and more during ``load_time``.
 
         Where contacts give it is kept where it happened, and begins with the force that it has.
+
+        Raises
+        ------
+        SimulationFailed
+            It has run out of time far from its place: a contact that closed there would carry nothing.
         """
         s, patch = motion.settings, self.contact.patch
+        away = float(np.linalg.norm(now.pose(patch)[1] - self.contact.p))
+        if away > s.touch_depth + TOO_FAR:
+            raise SimulationFailed(
+                f"{self.name} of stance {self.stance} at t = {t:g} s: no contact, {away:.3f} m from its place"
+            )
         if s.touch_force > 0.0:
             motion.close(self.contact, t, s.load_time, now.normal_force(patch), now.pose(patch))
         else:

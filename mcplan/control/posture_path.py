@@ -6,6 +6,7 @@ from mcplan.control.limb_path import Timing
 from mcplan.control.path import PoseSample, Remembering
 from mcplan.control.posture import PostureTrajectory
 from mcplan.control.quintic import minimum_jerk
+from mcplan.control.spline import PostureSpline
 from mcplan.core.frame import frame_motion
 from mcplan.core.minimum_jerk import add_pieces
 from mcplan.core.tree import workspace
@@ -38,7 +39,7 @@ class PosturePath(Remembering):
         self,
         robot: Robot,
         patch: str,
-        posture: PostureTrajectory,
+        posture: PostureTrajectory | PostureSpline,
         start: np.ndarray,
         end: tuple[np.ndarray, np.ndarray] | None,
         lift: np.ndarray,

@@ -45,9 +45,7 @@ class Task(NamedTuple):
 
     contact: np.ndarray  # (c, 4) int64, columns BODY .. COUNT
     frame: np.ndarray  # (c, 24)
-    select: (
-        np.ndarray
-    )  # (e, 6) orthonormal rows in patch axes; of a line three without meaning, of an edge z, u
+    select: np.ndarray  # (e, 6) orthonormal rows in patch axes; of a line three without meaning, of an edge z, u
     cell: np.ndarray  # (k, 10), columns OWNER .. HIGH
     region: np.ndarray  # (r, 3) a_x, a_y, b
     linear: np.ndarray  # (l, nv + 1) L, l

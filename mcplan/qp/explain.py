@@ -1,5 +1,6 @@
 """Why a whole-body program has no solution: the constraints that would have to give way, by name and amount."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -83,7 +84,9 @@ class Explanation:
         threshold : violations below are not named.
         """
         try:
-            self._problem.solve(solver=cp.CLARABEL)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # an inaccurate answer still names what is in the way
+                self._problem.solve(solver=cp.CLARABEL)
         except cp.SolverError:
             return ()
         if self._problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):

@@ -52,7 +52,7 @@ class QPSettings:
     inner_margin : N; forces stay inside their cones by this, as solvers may miss a row by 1e-6.
     tolerance : residual of rows beyond which a solution is not one; rad/s², N, N m, relative beyond 1.
     compiled : whether the problem is compiled (with DAQP only; any other solver is CVXPY's). The answers are the same.
-    explain : whether a failure is explained: ``always``, ``first`` (not again before a success) or ``never``.
+    explain : whether a failure is explained: ``always``, ``first`` (of an episode) or ``never``.
     """
 
     dt: float = 1e-3

@@ -1,7 +1,11 @@
 """The slack form: the same program, in which contacts may slip and joints overrun rather than nothing be found."""
 
+import warnings
+from typing import Any
+
 import cvxpy as cp
 
+from mcplan.qp.compile import CannotCompile, CompiledProblem, compile_problem
 from mcplan.qp.declaration import Declaration
 
 PENALTY = {
@@ -39,3 +43,34 @@ def slack_problem(d: Declaration, objective: cp.Expression, extra: list[cp.Const
         equality = isinstance(given, cp.constraints.Equality)
         constraints.append(expression == slack if equality else expression <= slack)
     return cp.Problem(cp.Minimize(cost), constraints)
+
+
+class SlackForm:
+    """The slack form of a declared problem, compiled where that is possible: it is asked for tick after tick.
+
+    Parameters
+    ----------
+    problem : from `slack_problem`.
+    compiled : whether to compile it.
+    solver, options : of CVXPY, where it is not compiled or that does not succeed.
+    """
+
+    def __init__(self, problem: cp.Problem, compiled: bool, solver: str, options: dict[str, Any]):
+        self.problem, self._solver, self._options = problem, solver, options
+        self._compiled: CompiledProblem | None = None
+        if compiled:
+            try:
+                self._compiled = compile_problem(problem)
+            except CannotCompile:
+                self._compiled = None
+
+    def solve(self) -> str:
+        """Solve at the present values of the parameters; the variables have their values then. Return the status."""
+        if self._compiled is not None:
+            self._compiled.load()
+            if (status := self._compiled.solve()) == cp.OPTIMAL:
+                return status
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.problem.solve(solver=self._solver, **self._options)
+        return str(self.problem.status)

@@ -25,10 +25,13 @@ from mcplan.qp.hold import damped_hold
 from mcplan.qp.limit import Limit, fill_limits, limit_names
 from mcplan.qp.residuals import stationarity
 from mcplan.qp.settings import QPSettings, solver_options
-from mcplan.qp.slack import slack_problem
+from mcplan.qp.slack import SlackForm, slack_problem
 from mcplan.qp.solution import HOLD, SLACK, SOLVED, Solution
 from mcplan.qp.tables import EXTERNAL, PULL, WEIGHT, Binding, Sheet
 from mcplan.qp.tasks.task import Task, weights
+
+CALM = 100
+"""So many solutions in a row end an episode of failures; the next failure is explained again."""
 
 
 class Limits(Protocol):
@@ -154,9 +157,9 @@ class WholeBodyQP:
         check_convex(self.problem)
         self._options = solver_options(self.settings.solver)
         self._limit = np.array(self.structure.torque)
-        self._slack: cp.Problem | None = None
+        self._slack: SlackForm | None = None
         self._explanation: Explanation | None = None
-        self._failed_before = False
+        self._failed_before, self._calm = False, CALM
         self.fast = fast_form(self.problem, d) if self.settings.compiled and self.settings.solver == "DAQP" else None
         self.data = self.fast.data if self.fast else {}
         theta = self.fast.theta if self.fast else place_parameters(d, self.data)
@@ -282,13 +285,15 @@ class WholeBodyQP:
         start = time.perf_counter()
         failure, answer = self._solve_declared(self._binding)
         if answer is not None:
-            self._failed_before = False
+            self._calm += 1
+            self._failed_before = self._failed_before and self._calm < CALM
             return self._solution(SOLVED, answer, start)
         conflicts = self._explain()
         message = failure + ("; in the way: " + "; ".join(map(str, conflicts)) if conflicts else "")
-        self._failed_before = True
+        self._failed_before, self._calm = True, 0
         if self._slack is None:
-            self._slack = slack_problem(self.declaration, self.cost, self._extra)
+            soft = slack_problem(self.declaration, self.cost, self._extra)
+            self._slack = SlackForm(soft, self.fast is not None, self.settings.solver, self._options)
         failure, answer = self._attempt(self._binding, self._slack, False, hard_only=True)
         if answer is not None:
             return self._solution(SLACK, answer, start, message, conflicts)
@@ -310,7 +315,7 @@ class WholeBodyQP:
         """Solve the program as declared, compiled where it can be, by CVXPY where that does not succeed."""
         if self.fast is not None:
             failure, answer = self._attempt_fast(b, self.fast)
-            if answer is not None:
+            if answer is not None or (failure == cp.INFEASIBLE and self._failed_before):
                 return failure, answer
         return self._attempt(b, self.problem, self._plain)
 
@@ -327,28 +332,32 @@ class WholeBodyQP:
         return (f"{status}, but {answer.residuals}", None) if wrong else ("", answer)
 
     def _attempt(
-        self, b: Binding, problem: cp.Problem, with_duals: bool, hard_only: bool = False
+        self, b: Binding, form: cp.Problem | SlackForm, with_duals: bool, hard_only: bool = False
     ) -> tuple[str, Answer | None]:
-        """Solve one form by CVXPY; return why it failed, or an answer that passed the check."""
+        """Solve one form; return why it failed, or an answer that passed the check."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                problem.solve(solver=self.settings.solver, **self._options)
+            if isinstance(form, SlackForm):
+                status = form.solve()
+            else:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    form.solve(solver=self.settings.solver, **self._options)
+                status = form.status
         except cp.SolverError as error:
             return f"{self.settings.solver}: {error}", None
-        if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-            return problem.status, None
+        if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+            return str(status), None
         vd, tau, f = self._point()
         if not np.isfinite(vd.sum() + tau.sum() + f.sum()):
             return "the solver's answer is not a number", None
-        objective = float(problem.value if problem is self.problem else self.cost.value)
+        objective = float(self.problem.value if form is self.problem else self.cost.value)
         answer = Answer(b, vd, tau, f, objective)
         if with_duals and not any(c.dual_value is None for c in self._rows.values()):
             duals = {name: np.atleast_1d(constraint.dual_value) for name, constraint in self._rows.items()}
             answer.stationarity = stationarity(self.declaration, self.data, vd, tau, f, duals)
         answer.inequality = max([answer.inequality, *(float(np.max(c.violation())) for c in self._extra)])
         wrong = answer.is_wrong(self.settings.tolerance, hard_only)
-        return (f"{problem.status}, but {answer.residuals}", None) if wrong else ("", answer)
+        return (f"{status}, but {answer.residuals}", None) if wrong else ("", answer)
 
     def _point(self) -> tuple[Array, Array, Array]:
         f = np.zeros(0) if self.force is None else np.array(self.force.value)

@@ -50,6 +50,8 @@ class SimulationSettings(Spec):
     """Time step, s."""
     time_limit: Positive = 300.0
     """The simulation stops here even if the plan is not finished, s."""
+    lost_time: Positive = 0.5
+    """It stops when the program has had no solution for more than half of the last so many seconds: the run is lost."""
 
     contact: ContactLaw = ContactLaw()
     """What contacts are like (``contact``)."""

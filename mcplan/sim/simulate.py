@@ -14,14 +14,12 @@ from mcplan.planning.plan import Plan
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import SimulationSettings
+from mcplan.sim.loss import Loss
 from mcplan.sim.observer import Observer, StepSample
 from mcplan.sim.physics import Action, Physics
 from mcplan.sim.qp_physics import QpPhysics
 from mcplan.sim.recorder import RunRecorder
 from mcplan.sim.run import Run
-
-FALLEN = 0.3
-"""A centre of mass so far below the lowest planned one has fallen (m)."""
 
 
 class World(NamedTuple):
@@ -106,7 +104,7 @@ class Simulation:
         self._limit = int(np.ceil(settings.time_limit / self.dt))
         self._known = 0
         self._measured: Mapping[str, np.ndarray] | None = None
-        self._lowest = float(robot.com(np.array([stance.q for stance in plan.stances]))[:, 2].min()) - FALLEN
+        self._loss = Loss(plan, self.dt, settings.lost_time)
         for observer in self.observers:
             observer.on_start(1 / self.dt, len(self.controller.machine.phases))
 
@@ -126,7 +124,8 @@ class Simulation:
         Raises
         ------
         SimulationFailed
-            A value is not a number, or the time limit is reached; what was recorded is in ``finish``.
+            A value is not a number, the robot has fallen, its program found no solution for too long, a patch did not
+            find its support, or the time limit is reached; what was recorded is in ``finish``.
         """
         t, q, v = self.t, self.physics.q, self.physics.v
         if self.index >= self._limit:
@@ -139,8 +138,9 @@ class Simulation:
         self._tell_phases()
         if self.done:
             return None
-        if self.controller.terms.com[2] < self._lowest:
-            raise SimulationFailed(f"fell: in phase {self._phase_text()} at t = {t:g} s")
+        fell = self._loss.fell(self.controller.terms.com, self.controller.motion.com.sample(t).value)
+        if fell:
+            raise SimulationFailed(f"{fell}, in phase {self._phase_text()} at t = {t:g} s")
         action = Action(command.tau, command.vd, command.wrenches, command.forces, command.active)
         objects = self.physics.object_q, self.physics.object_v
         outcome = self.physics.step(action, self.dt)
@@ -158,6 +158,8 @@ class Simulation:
         for observer in self.observers:
             observer.on_step(sample)
         self.index += 1
+        if lost := self._loss.gave_up(t, command.status, command.message):
+            raise SimulationFailed(f"{self._phase_text()}: {lost}")
         return sample
 
     def finish(self, stopped: str | None = None) -> Run:

@@ -1,0 +1,129 @@
+"""The way of the whole body to a posture: references of centre of mass and posture that the contacts allow."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from mcplan.control.limb_path import LimbPath
+from mcplan.control.posture import PostureSample, PostureTrajectory
+from mcplan.control.posture_path import PosturePath
+from mcplan.control.quintic import Quintic, Sample
+from mcplan.control.spline import PostureSpline, Spline
+from mcplan.model.robot import Robot
+from mcplan.planning.transit import Led, Transit, TransitFinder
+from mcplan.scene.contact import Contact
+from mcplan.scene.settings import ControlSettings
+
+KNOTS = 24
+"""Postures along a way."""
+
+GOOD = 3e-3
+"""m, rad: a way that misses its distances or contacts by no more is taken as it is."""
+
+LOST = 0.03
+"""m, rad: a way that misses them by more is no better than the straight one."""
+
+
+class Start(NamedTuple):
+    """The references that a way continues, and where it leads: CoM, posture, posture at the end."""
+
+    com: Sample
+    posture: PostureSample
+    q: np.ndarray
+
+
+class Way(NamedTuple):
+    """References of centre of mass and posture; ``missed`` as of `Transit`; ``stretch``: by how much it is too fast."""
+
+    com: Spline | Quintic
+    posture: PostureSpline | PostureTrajectory
+    missed: float
+    stretch: float
+
+
+class WayFinder:
+    """Finds ways for one robot in one scene.
+
+    Parameters
+    ----------
+    robot, settings : speeds and their limits.
+    finder : of the postures on the way.
+    """
+
+    def __init__(self, robot: Robot, settings: ControlSettings, finder: TransitFinder):
+        self.robot, self.settings, self.finder = robot, settings, finder
+
+    def find(
+        self,
+        start: Start,
+        begin: float,
+        duration: float,
+        contacts: tuple[Contact, ...],
+        touching: tuple[Contact, ...] = (),
+        led: Mapping[str, LimbPath | PosturePath] | None = None,
+    ) -> Way:
+        """Return a way.
+
+        Parameters
+        ----------
+        begin, duration : s.
+        contacts : those that stay closed.
+        touching : contacts that limbs in the air leave or come to.
+        led : by patch, paths that the body follows.
+        """
+        straight = self.straight(start, begin, duration)
+        times = begin + np.linspace(0.0, duration, KNOTS + 1)
+        guides = np.array([straight.sample(t).q for t in times])
+        leads = []
+        for patch, path in (led or {}).items():
+            samples = [path.sample(t) for t in times]
+            leads.append(Led(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R)))
+        return self._timed(start, self.finder.find(guides, contacts, leads, touching), times)
+
+    def straight(self, start: Start, begin: float, duration: float) -> PostureTrajectory:
+        """Return the straight way, which others stay near."""
+        y = start.posture
+        return PostureTrajectory(y.q, start.q, duration, y.v, y.vd, begin)
+
+    def slowed(self, start: Start, way: Way, duration: float) -> Way:
+        """Return the same way in another time (s)."""
+        if not isinstance(way.posture, PostureSpline):
+            return self._straight(start, way.posture.start_time, duration, way.missed)
+        begin = way.posture.start_time
+        times = begin + np.linspace(0.0, duration, KNOTS + 1)
+        return self._timed(start, Transit(way.posture.knots, way.missed), times)
+
+    def _timed(self, start: Start, transit: Transit, times: np.ndarray) -> Way:
+        if transit.missed > LOST:
+            return self._straight(start, times[0], times[-1] - times[0], transit.missed)
+        posture = PostureSpline(times, transit.q, start.posture.v, start.posture.vd)
+        places = self.robot.com(transit.q)
+        places[0] = start.com.value
+        com = Spline(times, places, start.com.velocity, start.com.acceleration)
+        return Way(com, posture, transit.missed, self._excess(com, posture, times))
+
+    def _straight(self, start: Start, begin: float, duration: float, missed: float) -> Way:
+        x = start.com
+        com = Quintic(x.value, self.robot.com(start.q), duration, x.velocity, x.acceleration, begin)
+        return Way(com, self.straight(start, begin, duration), missed, 1.0)
+
+    def _excess(self, com: Spline, posture: PostureSpline, times: np.ndarray) -> float:
+        """Return the largest speed on the way relative to the one allowed."""
+        s = self.settings
+        rates = joint_rates(self.robot, s)
+        worst = 1.0
+        for t in 0.5 * (times[:-1] + times[1:]):
+            v = posture.sample(t).v
+            worst = max(
+                worst,
+                float(np.linalg.norm(com.sample(t).velocity)) / s.com_speed,
+                float(np.linalg.norm(v[3:6])) / s.trunk_speed,
+                float(np.max(np.abs(v[6:]) / rates, initial=0.0)),
+            )
+        return worst
+
+
+def joint_rates(robot: Robot, s: ControlSettings) -> np.ndarray:
+    """Return the largest speeds of the references of the joints (rad/s)."""
+    return np.asarray(np.minimum(s.joint_speed_fraction * robot.limits.velocity, s.joint_speed))

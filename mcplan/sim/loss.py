@@ -1,0 +1,43 @@
+"""When a run is lost: the robot has fallen, or its program has found no solution for too long."""
+
+from collections import deque
+
+import numpy as np
+
+from mcplan.planning.plan import Plan
+
+FALLEN = 0.3
+"""m: a centre of mass so far below the lowest planned one, or so far from its reference, has fallen."""
+
+
+class Loss:
+    """Watches a simulation for its end.
+
+    Parameters
+    ----------
+    plan : Plan; its lowest centre of mass is the measure of a fall.
+    dt : s.
+    lost_time : s, over which failures of the program are counted.
+    """
+
+    def __init__(self, plan: Plan, dt: float, lost_time: float):
+        places = plan.scenario.robot.com(np.array([stance.q for stance in plan.stances]))
+        self._lowest = float(places[:, 2].min()) - FALLEN
+        self._failed: deque[bool] = deque(maxlen=max(1, round(lost_time / dt)))
+        self._since, self._why = 0.0, ""
+
+    def fell(self, com: np.ndarray, reference: np.ndarray) -> str:
+        """Say how the robot has fallen: (3,) centre of mass and its reference, m; empty if it has not."""
+        if com[2] < self._lowest:
+            return f"fell: the centre of mass is at a height of {com[2]:.2f} m"
+        away = float(np.linalg.norm(com - reference))
+        return f"fell: the centre of mass is {away:.2f} m from its reference" if away > FALLEN else ""
+
+    def gave_up(self, t: float, status: int, message: str) -> str:
+        """Hear how the program of a step ended (0: solved); say since when it has failed and why, once it is lost."""
+        if status and not any(self._failed):
+            self._since, self._why = t, message
+        self._failed.append(status != 0)
+        if 2 * sum(self._failed) <= (self._failed.maxlen or 0):
+            return ""
+        return f"no solution of the program since {self._since:.3f} s: {self._why}"

@@ -27,6 +27,9 @@ from mcplan.scene.spec import ContactSpec
 FLAT = 0.5
 """Least vertical part of the normal of a surface that a foot stands on."""
 
+ASIDE = 0.02
+"""m: room across the way of a place on the guide: enough for patches to fit together, too little to drift away."""
+
 LEVEL = 0.05
 """m: a nominal place this near to a surface is on it."""
 
@@ -184,19 +187,23 @@ def _along_guide(patch, surface: Surface, polygon, guide: GuidePath, offset, gri
     """Put candidates in the nominal places along the guide: patches that pin each other fit together only near them."""
     for s in np.arange(0.0, guide.length + 0.5 * grid, grid):
         base, heading = guide.at(float(s))
+        c, n = np.cos(heading), np.sin(heading)
         place = base + _turned(heading, offset)
         x, y, height = surface.R.T @ (place - surface.p)
         yaw = _yaw(surface, heading, guide.yaw[0], near, steep)
         A, b = erode(surface.polygon, polygon @ surface_rotation(yaw)[:2, :2].T)
         if abs(height) < LEVEL and np.all(A @ np.array([x, y]) <= b):
             spec = {"patch": patch, "surface": surface.name, "x": round(float(x), 4), "y": round(float(y), 4)}
-            freedom = Freedom(x=grid / 2, y=grid / 2, yaw=_turning(arm, polygon))
+            along = np.abs(surface.R[:, :2].T @ [c, n, 0.0])
+            across = np.abs(surface.R[:, :2].T @ [-n, c, 0.0])
+            x_room, y_room = along * grid / 2 + across * ASIDE
+            freedom = Freedom(x=x_room, y=y_room, yaw=_turning(arm, polygon, 0.1))
             put(spec | {"yaw": round(float(yaw), 4)}, surface.p + surface.R[:, :2] @ np.array([x, y]), freedom, False)
 
 
-def _turning(arm: bool, polygon: np.ndarray) -> float:
+def _turning(arm: bool, polygon: np.ndarray, edge: float = 0.3) -> float:
     """Return how far a patch may turn in its place (rad): a hand as it likes, an edge not far from the way."""
-    return np.inf if arm and len(polygon) > 2 else 0.3
+    return np.inf if arm and len(polygon) > 2 else edge
 
 
 def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | None, grid, put) -> None:

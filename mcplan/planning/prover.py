@@ -57,6 +57,8 @@ class Prover:
         self.collisions = CollisionModel(robot, environment)
         self.generator = PostureGenerator(robot, environment, PostureSettings(restarts=0), self.collisions)
         self.continuity = Continuity(robot, environment, self.generator)
+        passing = PostureSettings(restarts=0, steps=15, collision_rounds=5)
+        self._passer = PostureGenerator(robot, environment, passing, self.collisions)
         self.references = [(frozenset(bearing), reference, True)]
         mirror = Mirror.of(robot)
         for name in robot.postures:
@@ -163,8 +165,9 @@ class Prover:
     ) -> tuple[Violation, ...]:
         """Check a swing from one place to another; return what is in the way of the best lift, or nothing.
 
-        A patch that goes from surface to surface turns evenly on the way; one that grasps, that came from the air, or
-        because another patch of its limb left, goes from where it is at ``q0`` and turns as it likes.
+        A flat patch that goes from surface to surface turns evenly on the way; an edge, a grasp, and a patch that came
+        from the air, or because another patch of its limb left, turn as they like. The way begins at ``before``, or
+        where the patch is at ``q0``.
 
         Parameters
         ----------
@@ -185,7 +188,8 @@ class Prover:
         start = X[:3, 3] if before is None else before.p
         up = _way_out(before, after)
         turn = Slerp([0.0, 1.0], Rotation.from_matrix([X[:3, :3] if before is None else before.R, after.R]))
-        held = np.eye(6)[:3] if before is None or after.kind == "grasp" else after.selection
+        turns = before is None or after.kind == "grasp" or len(after.selection) < 6
+        held = np.eye(6)[:3] if turns else after.selection
         names = [contact.patch for contact in common]
         least: tuple[Violation, ...] = ()
         for lift in LIFTS:
@@ -198,7 +202,7 @@ class Prover:
                     raise OutOfCalls("the budget of postures is spent")
                 self.calls += 1
                 ends = [q0, q1] if share < 0.5 else [q1, q0]
-                result = self.generator.generate((*common, hand), names, q, ends, passing=(hand.patch,))
+                result = self._passer.generate((*common, hand), names, q, ends, passing=(hand.patch,))
                 if not result.found and not _near(result):
                     failure = result.violations
                     break

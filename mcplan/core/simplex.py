@@ -30,6 +30,7 @@ PIVOT_TOLERANCE = 1e-8
 BOUND_TOLERANCE = 1e-11
 FEASIBILITY_TOLERANCE = 1e-9
 DRIFT_TOLERANCE = 2e-9
+OUTSIDE_TOLERANCE = 2e-8
 DEGENERATE_STEPS = 60
 ATTEMPTS = 4
 
@@ -258,11 +259,14 @@ def minimise(program, cost):
         if attempt > 0:
             refresh(program)
             close_artificials(program)
+            # what drifted may have hidden that the basis left its bounds: then there is nothing to go on from
+            if outside(program) > OUTSIDE_TOLERANCE and start(program, np.full(len(program.b), -1)) != OPTIMAL:
+                return STALLED
         price_row(program, cost)
         status = iterate(program)
-        if status != STALLED and drift(program) <= DRIFT_TOLERANCE:
-            break
-    return status
+        if status != STALLED and drift(program) <= DRIFT_TOLERANCE and outside(program) <= OUTSIDE_TOLERANCE:
+            return status
+    return STALLED
 
 
 @jit
@@ -301,6 +305,16 @@ def drift(program):
             elif j == 1 + r:
                 left += sign[r] * T[i, 0]
         worst = max(worst, abs(left))
+    return worst
+
+
+@jit
+def outside(program):
+    """Return how far the basic variables are outside their bounds at most."""
+    worst = 0.0
+    for i in range(len(program.b)):
+        value = program.T[i, 0]
+        worst = max(worst, -value, value - program.upper[program.basis[i]])
     return worst
 
 

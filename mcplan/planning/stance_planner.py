@@ -67,6 +67,13 @@ class _Planning:
         self.linker = Linker(self.robot, self.environment, scenario.start.q)
         self.first = self.linker.start(contacts)
         self.prover = Prover(self.robot, self.environment, self.first.q, self.first.patches)
+        for contact in self.first.contacts:
+            hit = self.prover.blocked(contact)
+            if hit is not None:
+                raise PlanningFailed(
+                    f"start: at its place on {contact.support}, {contact.patch} is {hit[1]:.4f} m inside: {hit[0]} "
+                    "overlap; move the start or what is in its way"
+                )
         names = set(self.settings.patches or self.robot.patches)
         names |= set(self.first.patches) | {spec.patch for item in scenario.goal for spec in item.contacts}
         for group in self.settings.require:

@@ -14,7 +14,6 @@ the same call gives the same answer, to the bit.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Protocol
 
 import numpy as np
@@ -23,10 +22,11 @@ from mcplan.core.posture_rows import Task
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.planning.caution import cautious
+from mcplan.planning.clock import Clock
 from mcplan.planning.contact_region import ContactRegions, Support, contact_key
 from mcplan.planning.effort import effort
 from mcplan.planning.freedom import ContactRows, Freedom, contact_rows, settle
-from mcplan.planning.posture_result import STAGES, Effort, PostureResult
+from mcplan.planning.posture_result import STAGES, PostureResult
 from mcplan.planning.posture_settings import PostureSettings
 from mcplan.planning.posture_task import PostureSearch, Search
 from mcplan.planning.violation import Violation
@@ -135,7 +135,7 @@ class PostureGenerator:
         seed : of the perturbed starts.
         passing : patches that are held in the air on their way: they touch nothing, and keep the clearance.
         """
-        clock = _Clock()
+        clock = Clock()
         guides = [np.array(g, dtype=float) for g in ([guide] if np.ndim(guide) == 1 else guide)]
         contacts, free = tuple(contacts), dict(free or {})
         names = tuple(contact.patch for contact in contacts)
@@ -184,7 +184,7 @@ class PostureGenerator:
         support: Support,
         guide: np.ndarray,
         start: np.ndarray,
-        clock: "_Clock",
+        clock: Clock,
     ) -> _Attempt:
         steps = self.settings.steps
         rows = [self._contact_rows(contact, free.get(contact.patch)) for contact in contacts]
@@ -231,7 +231,7 @@ class PostureGenerator:
         self._hold(attempt, bearing, clock)
         return attempt
 
-    def _push_apart(self, attempt: _Attempt, task: Task, free: Mapping[str, Freedom], clock: "_Clock") -> None:
+    def _push_apart(self, attempt: _Attempt, task: Task, free: Mapping[str, Freedom], clock: Clock) -> None:
         """Resolve collisions by rows of the distances, taken anew every few steps."""
         assert self.collisions is not None
         settings = self.settings
@@ -267,7 +267,7 @@ class PostureGenerator:
             fixed = len(step.missed) - len(linear)
             attempt.contact_error = float(step.missed[:fixed].max(initial=0.0))
 
-    def _hold(self, attempt: _Attempt, bearing: tuple[str, ...], clock: "_Clock") -> None:
+    def _hold(self, attempt: _Attempt, bearing: tuple[str, ...], clock: Clock) -> None:
         """Find the forces, or say what is wrong."""
         robot, settings = self.robot, self.settings
         held = balance(robot, attempt.q, self._cautious(attempt.contacts), bearing, settings.torque_share)
@@ -362,7 +362,7 @@ class PostureGenerator:
         over = [Violation("joint limit", names[j], float(excess[j])) for j in np.flatnonzero(bound & (excess > 1e-4))]
         return sorted(over, key=lambda violation: -violation.amount)
 
-    def _result(self, best: _Attempt, bearing: tuple[str, ...], clock: "_Clock") -> PostureResult:
+    def _result(self, best: _Attempt, bearing: tuple[str, ...], clock: Clock) -> PostureResult:
         robot, q, held = self.robot, best.q, best.forces
         limits = robot.limits
         margins = {"position": float(np.minimum(q[7:] - limits.lower, limits.upper - q[7:]).min(initial=np.inf))}
@@ -388,23 +388,3 @@ class PostureGenerator:
             best.stage,
             clock.effort(),
         )
-
-
-class _Clock:
-    """Counts what a call takes."""
-
-    def __init__(self) -> None:
-        self._start = self._last = perf_counter()
-        self._seconds: dict[str, float] = {}
-        self.starts = self.steps = self.soft_steps = self.collision_checks = 0
-
-    def lap(self, stage: str) -> None:
-        """Book the time since the last lap on a stage."""
-        now = perf_counter()
-        self._seconds[stage] = self._seconds.get(stage, 0.0) + now - self._last
-        self._last = now
-
-    def effort(self) -> Effort:
-        """Return the counts so far."""
-        self._seconds["total"] = perf_counter() - self._start
-        return Effort(self._seconds, self.starts, self.steps, self.soft_steps, self.collision_checks)

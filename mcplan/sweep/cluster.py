@@ -35,7 +35,8 @@ def connect(workers: int, scheduler: str | None = None) -> Iterator[Any]:
         "distributed.worker.multiprocessing-method": "spawn",
         "distributed.comm.timeouts.connect": "5s",
     }
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in ("distributed", "distributed.client"):  # what is lost is said by the exceptions of the engine
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with dask.config.set(options):
         if scheduler is not None:
             try:

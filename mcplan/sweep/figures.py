@@ -56,8 +56,7 @@ def _heat(spec: FigureSpec, rows: Sequence[Row]) -> Figure | None:
     kind = kind_of(spec.value, [row[spec.value] for row in known])
     if kind == "text":
         return None
-    x = [key[0] for key in groups(known, [spec.x])]
-    y = [key[0] for key in groups(known, [spec.y])]
+    x, y = (_ticks([key[0] for key in groups(known, [name])]) for name in (spec.x, spec.y))
     values = np.full((len(y), len(x)), np.nan)
     for (i, j), members in groups(known, [spec.x, spec.y]).items():
         values[y.index(j), x.index(i)] = interval_of(kind, [row[spec.value] for row in members]).value
@@ -66,6 +65,11 @@ def _heat(spec: FigureSpec, rows: Sequence[Row]) -> Figure | None:
         values, [shown_value(v) for v in x], [shown_value(v) for v in y], _label(spec.x), _label(spec.y),
         _label(spec.value), title, rate=kind == "flag",
     )  # fmt: skip
+
+
+def _ticks(values: list[Any]) -> list[Any]:
+    """Return numbers by size, anything else as it came."""
+    return sorted(values) if all(map(_is_number, values)) else values
 
 
 def _is_number(value: Any) -> bool:

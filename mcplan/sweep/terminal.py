@@ -25,7 +25,7 @@ def print_results(results: Results, verdicts: Sequence[Verdict], comparison: Com
         console.print(Text(f"{count:5d} x {cause}"))
     if comparison is not None:
         _print(console, comparison.table)
-        for line in (comparison.text(), *comparison.regressions):
+        for line in (comparison.text(), *comparison.regressions[:MOST_ROWS]):
             console.print(Text(line))
     for verdict in verdicts:
         console.print(Text(f"{'pass' if verdict.passed else 'FAIL'}  {verdict.text}"))

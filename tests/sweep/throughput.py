@@ -43,7 +43,7 @@ def main(cases=40):
         rate, size = cases_per_second(home, "walk", 25 * cases, 1, quick)
         print(f"overhead: {1e3 / rate:.1f} ms per case, {size:.0f} bytes per case in the store{load()}")
         ratios = []
-        for _ in range(3):
+        for _ in range(4):
             one, _ = cases_per_second(home, "walk", cases, 1)
             two, _ = cases_per_second(home, "walk", cases, 2)
             ratios.append(two / one)

@@ -7,7 +7,7 @@ from mcplan.planning import is_plan_file, plan, plan_document, read_plan, write_
 from mcplan.planning.contact_error import contact_error
 from mcplan.scene import load_scenario
 
-SCENARIOS = ("sway", "single_support", "step", "table_hand")
+SCENARIOS = ("sway", "single_support", "step", "table_hand", "handstand")
 
 
 @pytest.fixture(scope="module")

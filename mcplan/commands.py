@@ -255,6 +255,8 @@ def _execute(plan: "Plan", arguments: Namespace) -> int:
 
 def _say(report: "Report", run: "Run", directory: Path) -> None:
     print(report.text())
+    for notice in run.record.notices:
+        print(f"note: t = {notice.t:.3f} s: {notice.text}")
     files: Sequence[tuple[str, str]] = (("replay", "replay.html"), ("record", "run.npz"), ("report", "report.json"))
     for what, name in files:
         print(f"{what}: {directory / name}")

@@ -11,6 +11,7 @@ from mcplan.control.impedance import JointImpedance
 from mcplan.control.machine import Machine, phases_of
 from mcplan.control.motion import Motion
 from mcplan.control.rotation import rotation_vector
+from mcplan.control.slip import SlipWatch
 from mcplan.control.task_set import TaskSet
 from mcplan.model.terms import Terms
 from mcplan.planning.plan import Plan
@@ -46,6 +47,7 @@ class WholeBodyController:
         self.terms = Terms(self.robot, [self.robot.link_names[0], *sorted(patches)])
         self.tasks = TaskSet(self.robot, plan.scenario.environment, self.settings, dt, first.q)
         s = self.settings
+        self._slips = SlipWatch(s)
         self.impedance = (
             JointImpedance(s.impedance_kp, s.impedance_kd, s.impedance_leak, self.robot.limits.torque, dt)
             if s.impedance_kp > 0.0 or s.impedance_kd > 0.0
@@ -66,6 +68,8 @@ class WholeBodyController:
         if wrenches is not None:
             self._wrenches = wrenches
         self.terms.update(q, v)
+        if wrenches is not None:
+            self._slips.look(t, self.terms, self.motion, wrenches)
         self.machine.update(t, self.measure(t), self)
         updated = time.perf_counter()
         solution = self.tasks.solve(t, self.terms, self.motion)

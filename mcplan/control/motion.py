@@ -7,12 +7,13 @@ import numpy as np
 
 from mcplan.control.descent import Descent
 from mcplan.control.limb_path import LimbPath, Timing
+from mcplan.control.notice import Notice
 from mcplan.control.patch_turn import PatchTurn
 from mcplan.control.posture import PostureTrajectory
 from mcplan.control.posture_path import PosturePath
 from mcplan.control.quintic import Quintic, minimum_jerk
 from mcplan.control.spline import PostureSpline, Spline
-from mcplan.control.way import GOOD, Start, Way, WayFinder, joint_rates
+from mcplan.control.way import GOOD, LOST, Start, Way, WayFinder, joint_rates
 from mcplan.core.tree import GRAVITY
 from mcplan.model.robot import Robot
 from mcplan.planning.transit import TransitFinder
@@ -59,12 +60,14 @@ class LoadedContact:
     limit : the most that it may carry now (N, normal; for a grasp the magnitude).
     full : what it may carry when fully loaded (N).
     place : R (3,3) and p (3,) where it touched; None for where it was planned.
+    friction : what it has shown to bear if it slid; the planned one counts where that is less.
     """
 
     contact: Contact
     limit: Ramp
     full: float
     place: tuple[np.ndarray, np.ndarray] | None = None
+    friction: float = np.inf
 
 
 class Motion:
@@ -81,6 +84,7 @@ class Motion:
     released : by patch, the contact that a patch in ``limbs`` was released from and has not moved away from yet.
     targets : by patch, the contact that a patch in ``limbs`` is on its way to.
     sought : patches that come down along the normal and feel for their support.
+    notices : what happened that the plan did not foresee.
     """
 
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, q: np.ndarray):
@@ -94,7 +98,12 @@ class Motion:
         self.released: dict[str, Contact] = {}
         self.targets: dict[str, Contact] = {}
         self.sought: set[str] = set()
+        self.notices: list[Notice] = []
         self.full_load = 2.0 * robot.mass * GRAVITY
+
+    def note(self, t: float, text: str) -> None:
+        """Keep what happened at time t (s)."""
+        self.notices.append(Notice(t, text))
 
     def close(
         self,
@@ -171,9 +180,16 @@ class Motion:
             if way.stretch <= 1.0:
                 break
             duration *= way.stretch
+        self._judge(t, way)
         self.com, self.posture, self.limbs = way.com, way.posture, dict(paths)
         for patch in paths:
             self.released.pop(patch, None)
+
+    def _judge(self, t: float, way: Way) -> None:
+        """Note a way that is not free all along."""
+        if way.missed > GOOD:
+            taken = "the straight one is taken" if way.missed > LOST else "the best one is taken"
+            self.note(t, f"no free way of the body was found: {1000 * way.missed:.0f} mm are missing, {taken}")
 
     def _start(self, t: float, q: np.ndarray) -> Start:
         return Start(self.com.sample(t), self.posture.sample(t), q)
@@ -245,6 +261,7 @@ class Motion:
                 break
         assert best is not None
         way, higher, limb = best
+        self._judge(t, way)
         if way.stretch > 1.0:
             limb = path(higher, way.stretch * limb.duration)
             way = self._ways.slowed(begin, way, limb.duration)

@@ -1,11 +1,11 @@
 """The orientation of a patch as a posture reference turns it."""
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from mcplan.control.quintic import Sample, minimum_jerk
 from mcplan.control.rotation import rotation_vector
 from mcplan.control.spline import PostureSpline
+from mcplan.core import minimum_jerk as core
 from mcplan.core.frame import frame_motion
 from mcplan.core.tree import workspace
 from mcplan.model.robot import Robot
@@ -32,9 +32,13 @@ class PatchTurn:
         q, v, vd = self.posture.sample(t)
         x = np.empty(24)
         frame_motion(self._tree, q, v, vd, self._body, self._offset, self._work, x)
+        if t >= self.posture.end_time:
+            return Sample(x[:9].reshape(3, 3), x[15:18], x[21:24])
         T = self.posture.end_time - self.posture.start_time
         part, slope, bend = minimum_jerk((t - self.posture.start_time) / T)
-        E = Rotation.from_rotvec((1 - part) * self._off).as_matrix()
-        turning, w = -slope / T * self._off, E @ x[15:18]
-        wd = -bend / (T * T) * self._off + E @ x[21:24] + np.cross(turning, w)
+        phi = np.outer((1 - part, -slope / T, -bend / (T * T)), self._off)
+        E, turning, _ = np.empty((3, 3)), np.empty(3), np.empty(3)
+        core.turn(phi, np.eye(3), E, turning, _)
+        w = E @ x[15:18]
+        wd = phi[2] + E @ x[21:24] + np.cross(turning, w)
         return Sample(E @ x[:9].reshape(3, 3), turning + w, wd)

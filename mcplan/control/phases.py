@@ -13,6 +13,7 @@ from mcplan.control.criteria import (
     ErrorBelow,
     ForceAbove,
     ForceBelow,
+    Measurement,
     SpeedBelow,
     Sustained,
     Timeout,
@@ -177,6 +178,22 @@ class Lift(_Body):
         return Elapsed(path.swing_time - t)
 
 
+@dataclass(frozen=True)
+class _Above:
+    """A patch is over its place, no higher than ``height`` (m): what it meets there is its support."""
+
+    contact: Contact
+    now: Now
+    height: float
+
+    def met(self, measurement: Measurement) -> str:
+        """Return ``above NAME`` when it is."""
+        step, n = self.now.pose(self.contact.patch)[1] - self.contact.p, self.contact.normal
+        up = float(step @ n)
+        near = np.linalg.norm(step - up * n) <= TOO_FAR and abs(up) <= self.height
+        return f"above {self.contact.patch}" if near else ""
+
+
 @dataclass
 class Swing(_Body):
     """Cross over to the new place."""
@@ -191,8 +208,13 @@ class Swing(_Body):
         return f"{self.verb} {self.patch}"
 
     def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
-        """Wait until the path comes down along the normal."""
-        return Elapsed(motion.limbs[self.patch].approach_time - t)
+        """Wait until the path comes down along the normal, or the support is met before."""
+        s, across = motion.settings, Elapsed(motion.limbs[self.patch].approach_time - t)
+        contact = motion.targets[self.patch]
+        if not motion.feels(contact):
+            return across
+        touch = AllOf(ForceAbove(self.patch, s.touch_force), _Above(contact, now, s.clearance))
+        return AnyOf(across, Sustained(touch, s.touch_time))
 
 
 @dataclass

@@ -1,5 +1,6 @@
 """Smooth motion through given values at given times: splines of degree five in R^n, and whole postures by them."""
 
+from bisect import bisect_right
 from math import factorial
 
 import numpy as np
@@ -39,7 +40,9 @@ class Spline:
         lengths = np.diff(self.times)
         powers = [lengths[:, None] ** m / factorial(m) * spline(self.times[:-1], m) for m in range(6)]
         self.coefficients = np.ascontiguousarray(np.stack(powers, axis=1))
-        self._lengths = lengths
+        self._starts, self._lengths = self.times[:-1].tolist(), lengths.tolist()
+        self._finish, self._time = float(self.times[-1]), float("nan")
+        self._sample: Sample | None = None
         self._rest = Sample(self.values[-1], zero, zero)
         self._begin = Sample(self.values[0], first[0][1], first[1][1])
 
@@ -60,15 +63,20 @@ class Spline:
 
     def piece(self, t: float) -> tuple[int, float, float]:
         """Return the piece of a time, the share of it that is over, and its length (s)."""
-        i = min(max(int(np.searchsorted(self.times, t, side="right")) - 1, 0), len(self._lengths) - 1)
-        length = float(self._lengths[i])
-        return i, min(max((t - float(self.times[i])) / length, 0.0), 1.0), length
+        i = max(bisect_right(self._starts, t) - 1, 0)
+        length = self._lengths[i]
+        return i, min(max((t - self._starts[i]) / length, 0.0), 1.0), length
 
     def sample(self, t: float) -> Sample:
-        """Return the reference at time t."""
-        if t >= self.times[-1]:
+        """Return the reference at time t; the last one is kept. The arrays are not to be written to."""
+        if t != self._time or self._sample is None:
+            self._sample, self._time = self._compute(t), t
+        return self._sample
+
+    def _compute(self, t: float) -> Sample:
+        if t >= self._finish:
             return self._rest
-        if t <= self.times[0]:
+        if t <= self._starts[0]:
             return self._begin
         i, s, length = self.piece(t)
         out = np.empty((3, self.values.shape[1]))
@@ -123,9 +131,15 @@ class PostureSpline:
         self.base = Turn(R, Spline(times, phi, v[3:6], vd[3:6]))
         self._scratch = np.empty(3 * nv + 9)
         self._rest = PostureSample(self.end, np.zeros(nv), np.zeros(nv))
+        self._time, self._sample = float("nan"), self._rest
 
     def sample(self, t: float) -> PostureSample:
-        """Return the reference at time t."""
+        """Return the reference at time t; the last one is kept. The arrays are not to be written to."""
+        if t != self._time:
+            self._sample, self._time = self._compute(t), t
+        return self._sample
+
+    def _compute(self, t: float) -> PostureSample:
         if t >= self._flat.end_time:
             return self._rest
         i, s, length = self._flat.piece(t)

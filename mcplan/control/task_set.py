@@ -109,7 +109,7 @@ class TaskSet:
         if s.pressure_margin > 0.0:
             contact = replace(contact, points=shrunk(contact.points, s.pressure_margin))
         constraint = ContactConstraint(contact, kp, s.contact_kd, faces=s.friction_faces)
-        constraint.friction *= s.friction_fraction
+        constraint.friction = s.friction_fraction * min(contact.friction, loaded.friction)
         if loaded.place is not None:
             constraint.R, constraint.p = loaded.place
         return constraint

@@ -167,6 +167,9 @@ class ControlSettings(Spec):
     touch_depth: NotNegative = 0.02
     descent_speed: Positive = 0.02
     """Then the approach goes from so far above the support to so far below it at this speed: m, m/s."""
+    slip_speed: Positive = 0.03
+    slip_time: Positive = 0.01
+    """Where forces are measured, a contact that slides this fast for so long is trusted with less friction: m/s, s."""
     release_force: NotNegative = 1.0
     """A contact opens when it carries no more than this, N (``contact``, ``mujoco``: 20)."""
 

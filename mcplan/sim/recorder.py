@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mcplan.sim.records import PhaseRecord, RunRecord
+from mcplan.sim.records import NoticeRecord, PhaseRecord, RunRecord
 from mcplan.sim.robot_record import record_document, record_plan, record_robot
 from mcplan.sim.run import DTYPES, OPTIONAL, SHAPES, Run
 from mcplan.version import __version__
@@ -139,12 +139,13 @@ class RunRecorder:
             self._phases[self._phase] = self._phases[self._phase].model_copy(update={"ended_by": criterion})
             self._phase_index.clear()
 
-    def finish(self, stopped: str | None = None) -> Run:
+    def finish(self, stopped: str | None = None, notices: Iterable[tuple[float, str]] = ()) -> Run:
         """Return the run.
 
         Parameters
         ----------
         stopped : None when the state machine reached its end, else why the simulation had to stop.
+        notices : what the plan did not foresee: when (s), and what in words.
 
         Raises
         ------
@@ -168,6 +169,7 @@ class RunRecorder:
             patches=self.patches,
             objects=self.objects,
             phases=self._phases,
+            notices=[NoticeRecord(t=t, text=text) for t, text in notices],
             stopped=stopped,
             robot=self._robot_record,
             scenario=self._scenario,

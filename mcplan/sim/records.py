@@ -209,6 +209,13 @@ class PhaseRecord(Record):
     ended_by: str | None = None
 
 
+class NoticeRecord(Record):
+    """Something that the plan did not foresee: when (s), and what in words."""
+
+    t: float
+    text: str
+
+
 class RunRecord(Record):
     """The ``meta`` of a run file.
 
@@ -217,6 +224,7 @@ class RunRecord(Record):
     mcplan_run : version of the file format.
     mcplan : version of the program that wrote it.
     dt : step, s.
+    notices : contacts that slid, ways that were not free; in the order of time.
     stopped : null when the simulation reached the end of the state machine, else why it had to stop.
     """
 
@@ -230,6 +238,7 @@ class RunRecord(Record):
     objects: list[str] = []
     patches: list[str]
     phases: list[PhaseRecord]
+    notices: list[NoticeRecord] = []
     stopped: str | None = None
     robot: RobotRecord
     scenario: DocumentRecord

@@ -166,7 +166,7 @@ class Simulation:
         """Return the record of all steps so far; ``stopped`` says why there are no more, None for the end."""
         for observer in self.observers:
             observer.on_end(stopped)
-        return self.recorder.finish(stopped)
+        return self.recorder.finish(stopped, self.controller.motion.notices)
 
     def _phase_text(self) -> str:
         phase = self.controller.machine.phase

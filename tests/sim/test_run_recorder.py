@@ -122,8 +122,9 @@ def test_points_of_another_physics(robot, plan):
     )
     for k in range(30):
         recorder.append(0.001 * k, q, zero, zero, zero[6:], None, {}, points, (), "fall", 3)
-    run = recorder.finish("knee on the floor")
+    run = recorder.finish("knee on the floor", [(0.01, "right_sole slides")])
     assert run.record.stopped == "knee on the floor"
+    assert [(notice.t, notice.text) for notice in run.record.notices] == [(0.01, "right_sole slides")]
     text = "\n".join(verify(run).failures)
     assert f"unplanned contact of {run.record.links[3]} from t = 0.000 s for 0.03 s with up to 9 N" in text
 

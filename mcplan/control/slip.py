@@ -1,0 +1,72 @@
+"""Contacts that slide although they should hold: seen in measured velocities and forces, and counted on for less.
+
+A contact that slides bears exactly its friction: the ratio of the measured forces along the support and across it is
+the coefficient ``mu = |f_t| / f_n``, whatever was believed of it. The program then counts on no more than that, so that
+it presses harder or pulls less, and holds the patch where it slid to instead of dragging it back.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from mcplan.control.motion import LoadedContact, Motion
+from mcplan.model.terms import Terms
+from mcplan.scene.settings import ControlSettings
+
+LESS, LEAST = 0.9, 0.2
+"""A slide takes at least so much off the friction that is counted on; never below the second part of the planned."""
+
+
+class SlipWatch:
+    """Watches closed contacts for slides that last.
+
+    Parameters
+    ----------
+    settings : ``slip_speed``, ``slip_time``, and the force from which on a patch touches.
+    """
+
+    def __init__(self, settings: ControlSettings):
+        self.settings = settings
+        self._since: dict[str, float] = {}
+
+    def look(self, t: float, terms: Terms, motion: Motion, wrenches: Mapping[str, np.ndarray]) -> None:
+        """Look at all contacts at time t (s), with the wrenches (6,) measured; grips hold in every direction."""
+        for patch, loaded in list(motion.contacts.items()):
+            if loaded.contact.kind == "grasp":
+                continue
+            along, across = _parts(np.asarray(wrenches.get(patch, np.zeros(6)))[:3], loaded.contact.normal)
+            speed = _sliding_speed(terms, loaded)
+            if across < self.settings.touch_force or speed < self.settings.slip_speed:
+                self._since.pop(patch, None)
+            elif t - self._since.setdefault(patch, t) >= self.settings.slip_time - 5e-10:
+                del self._since[patch]
+                self._react(t, terms, motion, patch, along / across)
+
+    def _react(self, t: float, terms: Terms, motion: Motion, patch: str, shown: float) -> None:
+        loaded = motion.contacts[patch]
+        planned = loaded.contact.friction
+        counted = min(planned, loaded.friction)
+        friction = max(min(shown, LESS * counted), LEAST * planned)
+        frame = terms.frame(patch)
+        motion.contacts[patch] = replace(loaded, friction=friction, place=(frame.R.copy(), frame.p.copy()))
+        if friction < counted:
+            motion.note(t, f"{patch} slides: it is trusted with a friction of {friction:.2f} instead of {counted:.2f}")
+
+
+def _parts(force: np.ndarray, normal: np.ndarray) -> tuple[float, float]:
+    """Return the size of a force along a support and its part across it (N)."""
+    across = float(force @ normal)
+    return float(np.linalg.norm(force - across * normal)), across
+
+
+def _sliding_speed(terms: Terms, loaded: LoadedContact) -> float:
+    """Return the speed of the middle of a contact along its support (m/s), in the directions that it is to hold.
+
+    ``V = S'S (R'v, R'w)`` in patch axes; ``v_c = R (V_v + V_w x c)``, less its part along the normal.
+    """
+    contact, frame = loaded.contact, terms.frame(loaded.contact.patch)
+    V = np.concatenate([frame.R.T @ frame.velocity[:3], frame.R.T @ frame.velocity[3:]])
+    V = contact.selection.T @ (contact.selection @ V)
+    v = frame.R @ (V[:3] + np.cross(V[3:], contact.points.mean(axis=0)))
+    return _parts(v, contact.normal)[0]

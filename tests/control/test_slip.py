@@ -1,0 +1,80 @@
+"""Sliding contacts are counted on for the friction that they show."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mcplan.control.motion import LoadedContact, Ramp
+from mcplan.control.slip import LEAST, LESS, SlipWatch
+from mcplan.scene.settings import ControlSettings
+
+SETTINGS = ControlSettings().under("mujoco")
+DT = 1e-3
+
+
+class Watched:
+    """A flat contact on a floor, of which velocity and wrench are given."""
+
+    def __init__(self, friction=0.8, selection=None, kind="surface"):
+        contact = SimpleNamespace(
+            patch="sole", kind=kind, normal=np.array([0.0, 0.0, 1.0]), friction=friction,
+            selection=np.eye(6) if selection is None else selection, points=np.zeros((4, 3)),
+        )  # fmt: skip
+        self.contacts = {"sole": LoadedContact(contact, Ramp(0.0, 500.0, 0.0, 0.0), 500.0)}
+        self.notices = []
+        self.watch, self.t = SlipWatch(SETTINGS), 0.0
+
+    def note(self, t, text):
+        self.notices.append(text)
+
+    def run(self, seconds, velocity, force):
+        frame = SimpleNamespace(R=np.eye(3), p=np.array([self.t, 0.0, 0.0]), velocity=np.array(velocity, float))
+        terms = SimpleNamespace(frame=lambda name: frame)
+        for _ in range(round(seconds / DT)):
+            self.watch.look(self.t, terms, self, {"sole": np.r_[force, 0.0, 0.0, 0.0]})
+            self.t += DT
+        return self.contacts["sole"]
+
+
+def test_a_slide_shows_the_friction_and_where_the_patch_is_held_from_then_on():
+    watched = Watched()
+    watched.run(0.1, np.zeros(6), (100.0, 0.0, 200.0))
+    loaded = watched.run(SETTINGS.slip_time + 2 * DT, [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, -100.0, 200.0))
+    assert loaded.friction == pytest.approx(0.5)
+    assert loaded.place[1][0] == pytest.approx(0.1)
+    (text,) = watched.notices
+    assert "sole slides" in text
+
+
+def test_a_slide_below_the_friction_believed_in_takes_a_part_of_it_and_never_all():
+    watched = Watched()
+    loaded = watched.run(SETTINGS.slip_time + 2 * DT, [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (160.0, 0.0, 200.0))
+    assert loaded.friction == pytest.approx(LESS * 0.8)
+    loaded = watched.run(1.0, [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, 0.0, 200.0))
+    assert loaded.friction == pytest.approx(LEAST * 0.8)
+
+
+@pytest.mark.parametrize(
+    ("velocity", "force", "options"),
+    [
+        ([0.0, 0.0, 0.2, 0.0, 0.0, 0.0], (0.0, 0.0, 200.0), {}),  # it gives along the normal
+        ([0.02, 0.0, 0.0, 0.0, 0.0, 0.0], (100.0, 0.0, 200.0), {}),  # it creeps
+        ([0.2, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, 0.0, 10.0), {}),  # it hardly touches
+        ([0.2, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, 0.0, 200.0), {"selection": np.eye(6)[1:]}),  # it is free to
+        ([0.2, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, 0.0, 200.0), {"kind": "grasp"}),
+    ],
+)
+def test_what_is_no_slide_is_left_alone(velocity, force, options):
+    watched = Watched(**options)
+    before = watched.contacts["sole"]
+    assert watched.run(0.1, velocity, force) is before
+    assert watched.notices == []
+
+
+def test_a_slide_that_does_not_last_is_left_alone():
+    watched = Watched()
+    before = watched.contacts["sole"]
+    for _ in range(20):
+        watched.run(SETTINGS.slip_time / 2, [0.2, 0.0, 0.0, 0.0, 0.0, 0.0], (100.0, 0.0, 200.0))
+        assert watched.run(2 * DT, np.zeros(6), (100.0, 0.0, 200.0)) is before

@@ -33,9 +33,10 @@ def fill_contact(index, contacts, values, J, frames, previous, layout, constants
     _force_map(Jf, G, first, count, layout, theta)
     _motion_rows(contact, x, frame, Jf, layout, theta, scratch)
     _release_rows(contact, x, frame, G, layout, theta)
-    for k in range(first, first + count):
-        theta[layout[lay.FORCE_WEIGHT] + k] = constants[lay.FORCE_COST] + previous[1, k]
-        theta[layout[lay.FORCE_PULL] + k] = previous[1, k] * previous[0, k]
+    for k in range(count):
+        price, f = _price(contact, x, k), first + k
+        theta[layout[lay.FORCE_WEIGHT] + f] = price * (constants[lay.FORCE_COST] + previous[1, f])
+        theta[layout[lay.FORCE_PULL] + f] = price * previous[1, f] * previous[0, f]
     if layout[lay.WRENCH_MATRIX] >= 0:
         other = frames[contact[lay.WRENCH_FRAME]]
         _wrench_rows(index, len(contacts), frame, other, G, first, count, layout, constants, theta)
@@ -46,6 +47,18 @@ def fill_contact(index, contacts, values, J, frames, previous, layout, constants
 def unknowns(contact):
     """Return the number of force unknowns of a contact."""
     return contact[lay.ROWS] if contact[lay.IS_GRASP] else 3 * contact[lay.POINTS]
+
+
+@jit
+def _price(contact, x, k):
+    """Return the cost of a force unknown against that of a force: a grasp's moments count by what they are over L."""
+    if not contact[lay.IS_GRASP]:
+        return 1.0
+    s = lay.SELECTION + 6 * k
+    price = 0.0
+    for i in range(3):
+        price += x[s + i] ** 2 + (x[s + 3 + i] / x[lay.LEVER]) ** 2
+    return price
 
 
 @jit

@@ -116,7 +116,7 @@ task matrix, how many rows, its frame, and which of three or six rows it has (6)
 ) = range(16)
 """Columns of the table of contacts."""
 
-(KP, KD, PLACE_R, PLACE_P, MIN_FORCE, MAX_FORCE, OWN_MAX_FORCE, MAX_MOMENT, MU, AXES, SELECTION) = (
+(KP, KD, PLACE_R, PLACE_P, MIN_FORCE, MAX_FORCE, OWN_MAX_FORCE, MAX_MOMENT, MU, LEVER, AXES, SELECTION) = (
     0,
     6,
     12,
@@ -127,7 +127,9 @@ task matrix, how many rows, its frame, and which of three or six rows it has (6)
     27,
     28,
     29,
-    38,
+    30,
+    39,
 )
-"""A contact's numbers in ``values``: gains (6 each), place held (R row-major, p), limits of the force, friction, axes
-(3, 3), selection (rows, 6), then points (k, 3) and the directions without force (released, 6)."""
+"""A contact's numbers in ``values``: gains (6 each), place held (R row-major, p), limits of the force, friction, lever
+(m, by which the cost of a moment is that of a force), axes (3, 3), selection (rows, 6), then points (k, 3) and the
+directions without force (released, 6)."""

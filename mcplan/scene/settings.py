@@ -101,7 +101,8 @@ class ControlSettings(Spec):
     friction_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Part of the friction that the program counts on (``contact``, ``mujoco``: 0.8)."""
     force_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Part of a contact's largest force and moment that the program makes use of (``contact``, ``mujoco``: 0.95)."""
+    """Part of a contact's largest force and moment that the program makes use of (``contact``, ``mujoco``: 0.9, as in
+    plans: contacts that give bear more for moments than the program asks)."""
     pressure_margin: NotNegative = 0.0
     """How far the program keeps contact forces inside the edge of a patch, m (``contact``, ``mujoco``: 0.005)."""
 
@@ -183,7 +184,7 @@ class ControlSettings(Spec):
 PHYSICAL = {
     "contact_normal_kp": 0.0,
     "friction_fraction": 0.8,
-    "force_fraction": 0.95,
+    "force_fraction": 0.9,
     "pressure_margin": 0.005,
     "impedance_kp": 1000.0,
     "impedance_kd": 20.0,

@@ -34,8 +34,11 @@ def parameters(qp, terms, tasks, tau_ext=0.0, previous=None):
             block[:, place] = contact.release_rows(terms)
         released.append(block)
         rate = settings.force_rate_weight if contact.patch in previous else 0.0
-        data["force_weight"][place] = settings.force_weight + rate
-        data["force_pull"][place] = rate * previous.get(contact.patch, 0.0)
+        price = np.ones(place.stop - place.start)
+        if contact.shape.grasp:
+            price = np.sum((contact.selection / np.repeat([1.0, contact.lever], 3)) ** 2, axis=1)
+        data["force_weight"][place] = price * (settings.force_weight + rate)
+        data["force_pull"][place] = price * rate * previous.get(contact.patch, 0.0)
         if settings.wrench_weight is not None:
             own = terms.frame(contact.patch)
             frame = terms.frame(settings.wrench_frame.get(contact.patch, contact.patch))

@@ -118,6 +118,23 @@ def test_grasp_pulls_within_its_ball(standing):
     assert np.linalg.norm(w[3:]) <= 3
 
 
+def test_a_grasp_is_not_twisted_where_a_pull_does(standing):
+    """A moment costs what it is over the lever: with that of the hand's limits it takes a much smaller part of them."""
+    grip = ContactConstraint(
+        contact_at(standing.robot, "left_grip", standing.q, "grasp", max_force=300.0, max_moment=20.0)
+    )
+    assert grip.lever == pytest.approx(20.0 / 300.0)
+    moments = []
+    for lever in (1.0, grip.lever):
+        grip.lever = lever
+        tasks = standing_tasks(standing)
+        tasks[0].acceleration = np.array([1.0, 1.0, 0.0])
+        _, s = solved(standing, [*soles(standing), grip], tasks)
+        assert s.ok, s.message
+        moments.append(np.linalg.norm(s.wrenches["left_grip"][3:]))
+    assert moments[1] < 0.3 * moments[0]
+
+
 def test_normal_force_between_its_bounds_down_to_zero(standing):
     contacts = soles(standing)
     tasks = standing_tasks(standing)

@@ -12,12 +12,17 @@ from mcplan.core.minimum_jerk import add_pieces
 from mcplan.core.tree import workspace
 from mcplan.model.robot import Robot
 
+LONGEST = 0.5
+"""The most of the posture's time that the approach takes."""
+
 
 class PosturePath(Remembering):
     """The pose of a patch in a posture reference, with offsets along the normals.
 
-        p(t) = p_FK(q(t)) + sum of pieces d_i s_i(t),   R(t) = R_FK(q(t))
+        p(t) = p_FK(q(u)) + sum of pieces d_i s_i(t),   R(t) = R_FK(q(u)),   u = t + a s(t)
 
+    The limb goes ahead of the body, in the end by ``a``, so that it is above its new support before the body has
+    arrived, and meets it when the body does: with the body at the end, a limb may not reach the place above its own.
     The pieces are minimum jerk: the lift off the old support and its return to zero, the rise to the height of the
     approach and the approach itself, and the small corrections that make start and end exact. A limb that follows its
     own posture asks nothing of the other joints, and stays within the joint limits as both ends of the posture do.
@@ -26,7 +31,7 @@ class PosturePath(Remembering):
     ----------
     robot : Robot
     patch : the patch that moves.
-    posture : reference of the whole posture; the limb lifts before it begins, and approaches when it ends.
+    posture : reference of the whole posture; the limb lifts before it begins, and arrives when it ends.
     start : (3,) position now.
     end : (R, p) of the contact to meet, or None for the pose of the patch at the end of the posture.
     lift, approach : (3,) offsets along the normals of old and new support; zero where there is none.
@@ -55,34 +60,37 @@ class PosturePath(Remembering):
         self._start_error = np.asarray(start) - first[:3, 3]
         begin, finish = max(start_time, posture.start_time), posture.end_time
         T_lift, T_approach = (timing.duration(float(np.linalg.norm(d))) for d in (lift, approach))
-        landing = finish - timing.overlap * T_approach
+        T_approach = min(T_approach, LONGEST * max(finish - begin, 0.0))
+        above = finish - (1.0 - timing.overlap) * T_approach
         pieces = [
             (lift, start_time, T_lift),
-            (-np.asarray(lift), begin + 0.5 * (finish - begin), 0.5 * (finish - begin)),
-            (approach, begin, 0.5 * (finish - begin)),
-            (-np.asarray(approach), landing, T_approach),
-            (self.end[1] - last[:3, 3] - self._start_error, begin, finish - begin),
+            (-np.asarray(lift), begin + 0.5 * (above - begin), 0.5 * (above - begin)),
+            (approach, begin, 0.5 * (above - begin)),
+            (-np.asarray(approach), finish - T_approach, T_approach),
+            (self.end[1] - last[:3, 3] - self._start_error, begin, above - begin),
         ]
         kept = [(t, T, *d) for d, t, T in pieces if T > 0.0 and np.any(d)]
         self._pieces = np.array(kept, float).reshape(-1, 5)
-        self._interval = begin, max(finish - begin, 1e-9)
-        self.swing_time = min(max(begin, start_time + T_lift), finish)
-        self.approach_time = finish
-        self.end_time = max(finish, landing + T_approach if T_approach else finish)
+        self._interval = begin, max(above - begin, 1e-9)
+        self._ahead = max(finish - above, 0.0)
+        self.swing_time = min(max(begin, start_time + T_lift), above)
+        self.approach_time, self.end_time = above, max(finish, start_time)
         self._rest = PoseSample(self.end[0], self.end[1], np.zeros(6), np.zeros(6), tightness[1])
 
     def compute(self, t: float) -> PoseSample:
         """Return the reference at time t; the end is held."""
         if t >= self.end_time:
             return self._rest
-        q, qd, qdd = self.posture.sample(t)
+        begin, span = self._interval
+        progress, speed, change = minimum_jerk((t - begin) / span)
+        rate, gain = 1.0 + self._ahead * speed / span, self._ahead * change / span**2
+        q, v, vd = self.posture.sample(t + self._ahead * progress)
         x = np.empty(24)
-        frame_motion(self._tree, q, qd, qdd, self._body, self._offset, self._work, x)
+        frame_motion(self._tree, q, rate * v, rate * rate * vd + gain * v, self._body, self._offset, self._work, x)
         R, p, v, a = x[:9].reshape(3, 3), x[9:12], x[12:18], x[18:]
         p += self._start_error
         add_pieces(self._pieces, t, p, v[:3], a[:3])
         first, last = self.tightness
-        progress = minimum_jerk((t - self._interval[0]) / self._interval[1])[0]
         return PoseSample(R, p, v, a, first + (last - first) * progress)
 
     @property

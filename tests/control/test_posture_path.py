@@ -54,3 +54,10 @@ def test_it_is_lifted_before_the_posture_moves_and_comes_down_along_the_normal_a
     assert -(last.velocity[:3] @ APPROACH) == pytest.approx(
         np.linalg.norm(last.velocity[:3]) * np.linalg.norm(APPROACH)
     )
+
+
+def test_it_meets_its_support_when_the_body_arrives(path):
+    """The approach ends with the posture, and is over nothing but the normal from before that on."""
+    trajectory = path[0]
+    assert trajectory.end_time == pytest.approx(trajectory.posture.end_time)
+    assert trajectory.approach_time < trajectory.end_time - 0.05

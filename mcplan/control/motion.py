@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mcplan.control.allowed import allowed_pose
 from mcplan.control.descent import Descent
 from mcplan.control.limb_path import LimbPath, Timing
 from mcplan.control.notice import Notice
@@ -249,7 +250,7 @@ class Motion:
             approach = contact.normal * (
                 max(clearance, clearance - float(step @ contact.normal)) - self._height(contact)
             )
-            return LimbPath(start, self._above(contact), lift, approach, self.timing, t, duration, (tightness, 1.0))
+            return LimbPath(start, self._above(contact, q), lift, approach, self.timing, t, duration, (tightness, 1.0))
 
         best: tuple[Way, float, LimbPath] | None = None
         for higher in HIGHER:
@@ -291,7 +292,7 @@ class Motion:
         def path(t: float, patch: str, posture: AnyPosture) -> PosturePath:
             if patch != contact.patch:
                 return self._through_air(t, patch, posture)
-            end, none = self._above(contact), np.zeros(3)
+            end, none = self._above(contact, q), np.zeros(3)
             return PosturePath(
                 self.robot, patch, posture, start[1], end, none, approach, self.timing, t, (tightness, 1.0)
             )
@@ -306,8 +307,11 @@ class Motion:
         """How far above a support the search for it begins (m)."""
         return self.settings.touch_height if self.feels(contact) else 0.0
 
-    def _above(self, contact: Contact) -> tuple[np.ndarray, np.ndarray]:
-        return contact.R, contact.p + self._height(contact) * contact.normal
+    def _above(self, contact: Contact, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return where the search for a support begins, turned as the posture q of the contact has it."""
+        X = self.robot.frame_pose(q, contact.patch)
+        R, p = allowed_pose(contact, (X[:3, :3], X[:3, 3]))
+        return R, p + self._height(contact) * contact.normal
 
     def feels(self, contact: Contact) -> bool:
         """Say whether a patch comes down until it feels its support; a grip closes where it is."""
@@ -321,7 +325,7 @@ class Motion:
         clearance = self.settings.reach_clearance - self._height(contact)
         self.targets[contact.patch] = contact
         self.limbs[contact.patch] = PosturePath(
-            self.robot, contact.patch, self.posture, start[1], self._above(contact),
+            self.robot, contact.patch, self.posture, start[1], self._above(contact, self.posture.end),
             np.zeros(3), contact.normal * max(clearance, 0.0), self.timing, t, (0.0, 1.0),
         )  # fmt: skip
 

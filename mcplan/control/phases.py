@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from mcplan.control.allowed import allowed_pose
 from mcplan.control.criteria import (
     AllOf,
     AnyOf,
@@ -130,7 +131,8 @@ class Unload(_Body):
 
     def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Open the contact."""
-        motion.open(self.patch, t, now.pose(self.patch) if motion.settings.touch_force > 0.0 else None)
+        place, contact = now.pose(self.patch), motion.contacts[self.patch].contact
+        motion.open(self.patch, t, place if motion.settings.touch_force > 0.0 else allowed_pose(contact, place))
 
 
 @dataclass
@@ -251,7 +253,8 @@ class Approach(_Body):
             It has run out of time far from its place: a contact that closed there would carry nothing.
         """
         s, patch = motion.settings, self.contact.patch
-        away = float(np.linalg.norm(now.pose(patch)[1] - self.contact.p))
+        pose = now.pose(patch)
+        away = float(np.linalg.norm(pose[1] - allowed_pose(self.contact, pose)[1]))
         if away > s.touch_depth + TOO_FAR:
             raise SimulationFailed(
                 f"{self.name} of stance {self.stance} at t = {t:g} s: no contact, {away:.3f} m from its place"

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mcplan.control.allowed import allowed_pose, lags
 from mcplan.control.avoidance import Avoidance
 from mcplan.control.motion import LoadedContact, Motion
 from mcplan.model.robot import Robot
@@ -66,7 +67,7 @@ class TaskSet:
             self.momentum,
             *(self.limbs[patch] for patch in motion.limbs),
         ]
-        contacts = [self._constraint(t, loaded) for loaded in motion.contacts.values()]
+        contacts = [self._constraint(t, loaded, terms) for loaded in motion.contacts.values()]
         limits = [self.avoidance.limit(terms.q, motion)] if self.avoidance else []
         problem = self.pool.get(contacts, tasks, limits)
         problem.update(terms, contacts, tasks, previous=self._previous, limits=limits)
@@ -89,12 +90,15 @@ class TaskSet:
             task.R, task.p, task.velocity, task.acceleration, tightness = path.sample(t)
             task.weight = np.repeat((s.limb_weight, s.limb_weight * LOOSE ** (1.0 - tightness)), 3)
 
-    def _constraint(self, t: float, loaded: LoadedContact) -> ContactConstraint:
+    def _constraint(self, t: float, loaded: LoadedContact, terms: Terms) -> ContactConstraint:
         contact, s = loaded.contact, self.settings
         known = self._constraints.get(contact.patch)
         if known is None or self._loaded.get(contact.patch) is not loaded:
             known = self._constrain(loaded)
             self._constraints[contact.patch], self._loaded[contact.patch] = known, loaded
+        frame, held = terms.frame(contact.patch), (known.R, known.p)
+        if lags(contact, held, (frame.R, frame.p)):
+            known.R, known.p = allowed_pose(contact, (frame.R, frame.p), held)
         known.max_force = loaded.limit.value(t)
         if contact.kind == "grasp":
             known.max_moment = s.force_fraction * contact.max_moment * min(1.0, known.max_force / loaded.full)

@@ -1,0 +1,74 @@
+"""The pose at which a contact holds its patch, where it leaves directions free: an edge turns, a sole rolls on a bar.
+
+    X* = X_c exp((1 - S' S) xi),   xi = log(X_c^-1 X)
+
+``X_c`` is the pose that is known of the contact, X that of the patch, and the rows of S are the directions that the
+contact constrains. What is free about X is taken from it, the rest from the contact. The exponential is that of SE(3):
+a patch that rolls about a bar moves on a circle, and would be held half a hand's breadth away from it by a pose that
+did not roll along.
+
+Source: Lynch & Park, Modern Robotics (2017), §3.3.3.
+"""
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.planning.contact_error import pose_logarithm
+from mcplan.scene.contact import Contact
+from mcplan.statics.contact_forces import cross_matrix
+
+Pose = tuple[np.ndarray, np.ndarray]
+"""R (3,3) and p (3,) of a patch."""
+
+ROUNDS, ENOUGH = 5, 1e-10
+"""Projections at most, and the free motion that is left when they end (m, rad): one will do for a single free axis."""
+
+TURNED = 2e-3
+"""m, rad: a pose that lags the patch by so much is followed; what its linearisation then misses is micrometres."""
+
+
+def allowed_pose(contact: Contact, pose: Pose, known: Pose | None = None) -> Pose:
+    """Return the pose that a contact allows nearest to a pose of its patch.
+
+    Parameters
+    ----------
+    contact : gives the constrained directions.
+    pose : of the patch.
+    known : a pose in contact; None is the contact's own.
+    """
+    R, p = known or (contact.R, contact.p)
+    S = contact.selection
+    if len(S) == 6:
+        return R, p
+    free = np.eye(6) - S.T @ S
+    if not S[:, 3:].any():
+        return pose[0], p + pose[0] @ free[:3, :3] @ pose[0].T @ (pose[1] - p)
+    for _ in range(ROUNDS):
+        xi = free @ pose_logarithm(R.T @ pose[0], R.T @ (pose[1] - p))
+        if np.linalg.norm(xi) < ENOUGH:
+            break
+        turn, arm = _exponential(xi)
+        R, p = R @ turn, p + R @ arm
+    return R, p
+
+
+def lags(contact: Contact, known: Pose, pose: Pose) -> bool:
+    """Say whether a known pose in contact is off a patch's in the free directions by more than ``TURNED``."""
+    S = contact.selection
+    if len(S) == 6:
+        return False
+    Q = known[0].T @ pose[0]
+    turn = 0.5 * np.array([Q[2, 1] - Q[1, 2], Q[0, 2] - Q[2, 0], Q[1, 0] - Q[0, 1]])
+    xi = np.concatenate([known[0].T @ (pose[1] - known[1]), turn])
+    return bool(np.max(np.abs(xi - S.T @ (S @ xi))) > TURNED)
+
+
+def _exponential(xi: np.ndarray) -> Pose:
+    """Return the pose whose logarithm is the twist ``xi`` (6,), linear then angular."""
+    W, angle = cross_matrix(xi[3:]), float(np.linalg.norm(xi[3:]))
+    if angle < 1e-4:
+        first, second = 0.5 - angle**2 / 24.0, 1.0 / 6.0 - angle**2 / 120.0
+    else:
+        first, second = (1.0 - np.cos(angle)) / angle**2, (angle - np.sin(angle)) / angle**3
+    V = np.eye(3) + first * W + second * W @ W
+    return Rotation.from_rotvec(xi[3:]).as_matrix(), V @ xi[:3]

@@ -27,10 +27,11 @@ OPTIMAL, UNBOUNDED, INFEASIBLE, STALLED = range(4)
 
 COST_TOLERANCE = 1e-10
 PIVOT_TOLERANCE = 1e-8
-BOUND_TOLERANCE = 1e-11
+BOUND_TOLERANCE = 1e-10
 FEASIBILITY_TOLERANCE = 1e-9
-DRIFT_TOLERANCE = 2e-9
+DRIFT_TOLERANCE = 1e-8
 OUTSIDE_TOLERANCE = 2e-8
+SINGULAR = 1e-11
 DEGENERATE_STEPS = 60
 ATTEMPTS = 4
 
@@ -143,6 +144,9 @@ def iterate(program):
         degenerate = degenerate + 1 if step <= 1e-12 else 0
         if T[row, entering] < 0.0 and basis[row] > m:  # an artificial one is at zero: no bound to measure from
             flip_basic(program, row)
+        # a leaving variable that is beyond its bound by rounding would take the entering one, over a small pivot, far
+        # beyond its own: it leaves at the bound, and what that changes is seen in the drift
+        T[row, 0] = max(T[row, 0], 0.0) if T[row, entering] > 0.0 else min(T[row, 0], 0.0)
         pivot(T, basis, row, entering, columns)
     return STALLED
 
@@ -336,11 +340,15 @@ def refresh(program):
     wanted = basis.copy()
     basis[:] = -1
     for column in wanted:
-        row, size = -1, 0.0
+        row, size = -1, SINGULAR
         for i in range(m):
-            if basis[i] < 0 and abs(T[i, column]) >= size:
+            if basis[i] < 0 and abs(T[i, column]) > size:
                 row, size = i, abs(T[i, column])
-        pivot(T, basis, row, column, columns)
+        if row >= 0:
+            pivot(T, basis, row, column, columns)
+    for i in range(m):  # columns that depend on the others give way to artificial variables
+        if basis[i] < 0:
+            basis[i] = 1 + i
 
 
 @jit

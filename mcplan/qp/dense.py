@@ -101,6 +101,9 @@ def solve_dense(
         else:
             x, _, flag, info = daqp.solve(P, gradient, matrix, up, low, sense.copy(), eps_prox=eps_prox)
             x, dual, iterations = np.asarray(x), np.asarray(info["lam"]), int(info["iterations"])
+            if not (np.isfinite(x).all() and np.isfinite(dual).all()):
+                # it broke down, whatever it says: the residuals of zero tell so, too
+                x, dual = np.zeros(n), np.zeros(len(low))
         value = full @ x
         primal = float(np.max(np.maximum(low - value, value - up), initial=0.0))
         size = max(1.0, float(np.max(np.abs(np.concatenate([low[low == up], value])), initial=0.0)))

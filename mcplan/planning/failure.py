@@ -12,6 +12,9 @@ from mcplan.planning.search_tree import SearchTree
 LINES = 6
 """How many reasons are listed."""
 
+BALANCE = ("friction", "load")
+"""Kinds of violations that no posture cures: the contacts themselves cannot hold the robot."""
+
 
 def explained(robot: Robot, tree: SearchTree, closest: Node | None, hindrance: Hindrance | None, where: str) -> str:
     """Return the summary of a search that found no plan.
@@ -52,10 +55,12 @@ def missing(robot: Robot, rejection: Mapping[str, Any]) -> str:
 
 
 def remedy(tree: SearchTree, hindrance: Hindrance | None) -> str:
-    """Return what would have to be otherwise, by what rejected most; empty when nothing was."""
+    """Return what would have to be otherwise, by what rejected most, see `_says`; empty when nothing was."""
     if hindrance is not None:
         return f"{hindrance.amount:.2f} m more room or support at ({hindrance.place.x:.2f}, {hindrance.place.y:.2f})"
-    kinds = Counter(r["kind"] for r in tree.rejected)
+    kinds: Counter = Counter()
+    for r in tree.rejected:
+        kinds[r["kind"]] += _says(r)
     if not kinds:
         return ""
     kind = min(kinds, key=lambda name: (-kinds[name], name))
@@ -71,6 +76,18 @@ def remedy(tree: SearchTree, hindrance: Hindrance | None) -> str:
         "torque": f"a posture or a contact that takes load off {thing} ({least:.0%} of its limit)",
         "collision": f"more room between {thing} ({least:.3f} m)",
     }.get(kind, f"{thing}: {least:.3f}")
+
+
+def _says(rejection: Mapping[str, Any]) -> int:
+    """Return how much a rejection says about what stops a search.
+
+    A place that a link cannot be at is one of many, and costs nothing to refuse: only where nothing else was in the way
+    is it the reason. A limb that cannot be lifted ends all its moves at once. Balance ends a move whatever the posture.
+    """
+    if rejection["stage"] == "link":
+        return 0
+    lift = 10 if rejection["stage"].startswith("lift") else 1
+    return lift * (10 if rejection["kind"] in BALANCE else 1)
 
 
 def _severity(rejection: Mapping[str, Any]) -> tuple[bool, float]:

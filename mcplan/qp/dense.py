@@ -68,8 +68,8 @@ def solve_dense(
     g : (n,)
     A : (rows, n); lower, upper : (rows,), infinite where a side is absent, equal for an equality.
     x_lower, x_upper : (n,) bounds on the unknowns.
-    tolerance : a row may be violated by ``tolerance * max(1, |bound|)``, stationarity by ``100 * tolerance`` of the
-        gradient's size; beyond, the answer is not ``ok`` whatever the solver says.
+    tolerance : asked of the solver. A row may be violated by ``tolerance * max(1, |bound|)``, stationarity by ``100 *
+        tolerance`` of the gradient's size; beyond, the answer is not ``ok`` whatever the solver says.
 
     Raises
     ------
@@ -99,7 +99,8 @@ def solve_dense(
         if len(low) == 0:
             x, dual, flag, iterations = _unconstrained(P, gradient)
         else:
-            x, _, flag, info = daqp.solve(P, gradient, matrix, up, low, sense.copy(), eps_prox=eps_prox)
+            options = {"eps_prox": eps_prox, "primal_tol": tolerance}
+            x, _, flag, info = daqp.solve(P, gradient, matrix, up, low, sense.copy(), **options)
             x, dual, iterations = np.asarray(x), np.asarray(info["lam"]), int(info["iterations"])
             if not (np.isfinite(x).all() and np.isfinite(dual).all()):
                 # it broke down, whatever it says: the residuals of zero tell so, too

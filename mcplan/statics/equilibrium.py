@@ -23,6 +23,9 @@ from mcplan.statics.torque_rows import TorqueRows, joint_torque_map
 INSIDE = 1e-7
 """Of the weight: how far inside their cones forces are sought, so that rounding leaves them within."""
 
+ACCURACY = 1e-8
+"""Of the weight: by how much the quadratic program may miss a row; less than `INSIDE`."""
+
 DIRECTIONS = 16
 """Horizontal directions of the push that defines the equilibrium margin."""
 
@@ -97,6 +100,7 @@ def balance(
             np.vstack(rows),
             np.concatenate(low) / unit,
             np.concatenate(high) / unit,
+            tolerance=ACCURACY,
         )
         if solution.ok:
             f, torque_feasible = unit * solution.x, within

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from mcplan.errors import InputError
-from mcplan.qp import solve_dense
+from mcplan.qp import dense, solve_dense
 
 
 def random_program(rng, n=12, rows=20, equalities=3):
@@ -63,3 +63,19 @@ def test_singular_hessian_and_redundant_equalities():
 def test_nan_is_refused():
     with pytest.raises(InputError, match="g has a value that is not finite"):
         solve_dense(np.eye(1), np.array([np.nan]), np.eye(1), None, np.ones(1))
+
+
+@pytest.mark.parametrize("flag", [1, -1])
+def test_an_answer_that_is_not_finite_is_never_ok(flag, monkeypatch):
+    solve = dense.daqp.solve
+
+    def broken(*program, **options):
+        x, value, _, info = solve(*program, **options)
+        return x, value, flag, info | {"lam": np.full(len(info["lam"]), np.nan)}
+
+    monkeypatch.setattr(dense.daqp, "solve", broken)
+    s = solve_dense(*random_program(np.random.default_rng(7)))
+    assert not s.ok
+    assert np.isfinite(s.x).all()
+    assert np.isfinite(s.dual).all()
+    assert s.stationarity > 1e-3

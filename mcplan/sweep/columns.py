@@ -46,6 +46,7 @@ COLUMNS: dict[str, Column] = {
     "plan_friction": Column("margin", "least friction margin of a stance", "N"),
     "plan_friction_ratio": Column("ratio", "largest |ft| / (mu fn) of a stance"),
     "plan_torque": Column("ratio", "largest share of a torque limit in a stance"),
+    "plan_clearance": Column("margin", "least distance between bodies in a stance", "m"),
     "plan_position": Column("margin", "least distance to a joint limit in a stance", "rad"),
     "duration": Column("count", "simulated time", "s"),
     "worst_friction_margin": Column("margin", "smallest mu fn - |ft| of the run", "N"),

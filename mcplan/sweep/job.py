@@ -31,6 +31,7 @@ PLAN_MARGINS = {
     "plan_friction": ("friction", min),
     "plan_friction_ratio": ("friction_ratio", max),
     "plan_torque": ("torque", max),
+    "plan_clearance": ("clearance", min),
     "plan_position": ("position", min),
 }
 """From a column to the margin of a stance and how the worst of them is found."""

@@ -52,6 +52,12 @@ class Checker:
                 self._known(("planner", "require", k), "patch", name, self.robot.patches)
         for k, name in enumerate(spec.planner.patches):
             self._known(("planner", "patches", k), "patch", name, self.robot.patches)
+        for section, kind, known in (
+            ("pushes", "link or patch", self.robot.frames),
+            ("payloads", "link", self.robot.link_names),
+        ):
+            for k, item in enumerate(getattr(spec.simulation, section)):
+                self._known(("simulation", section, k, "link"), kind, item.link, known)
         self._sequence(spec)
 
     def posture(self, key: Key, spec: PostureSpec) -> bool:

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mcplan.scene.spec import NotNegative, PoseSpec, Positive, Spec, Triple
+from mcplan.scene.disturbance import Imperfections, Payload, Push
+from mcplan.scene.spec import NotNegative, PoseSpec, Positive, Spec
 
 
 class ContactLaw(Spec):
@@ -27,20 +28,6 @@ class ContactLaw(Spec):
     """How far from the surface of a bar a hand may be that closes on it, m."""
 
 
-class Push(Spec):
-    """A force on a link for a while."""
-
-    link: str
-    """A link or a patch."""
-    force: Triple
-    """World axes, N."""
-    start: NotNegative
-    duration: Positive
-    """s."""
-    point: Triple = (0.0, 0.0, 0.0)
-    """Where it acts, in the link's frame, m."""
-
-
 class SimulationSettings(Spec):
     """How the motion is simulated."""
 
@@ -57,17 +44,23 @@ class SimulationSettings(Spec):
     """What contacts are like (``contact``)."""
     joint_friction: Annotated[float, Field(ge=0, le=1)] = 0.0
     joint_damping: NotNegative = 0.0
-    """Of every joint, besides that of the URDF: Coulomb friction as a fraction of the torque limit, and N m s/rad
-    (``contact``)."""
+    """Of every joint, besides that of the URDF: Coulomb friction as a fraction of the torque limit, and N m s/rad."""
     torque_limits: bool = True
     """Whether motors give no more than their limits (``contact``)."""
     pushes: tuple[Push, ...] = ()
-    """Forces from outside (``contact``)."""
+    """Forces from outside."""
+    payloads: tuple[Payload, ...] = ()
+    """Masses that the controller knows nothing of."""
+    imperfections: Imperfections = Imperfections()
+    """Errors and noise. These and the four above need a physics that torques drive: ``contact`` or ``mujoco``."""
 
 
 class ControlSettings(Spec):
     """Weights, gains and times of the whole-body controller and its state machine."""
 
+    rate: Positive | None = None
+    """How often the controller runs, Hz: 1 / ``simulation.dt`` or a whole fraction of it; None is at every step. In
+    between the torques stay (``contact``, ``mujoco``)."""
     solver: str = "DAQP"
     """Quadratic program solver by name: DAQP, OSQP, CLARABEL, PIQP."""
     friction_faces: Annotated[int, Field(ge=3, le=32)] = 8

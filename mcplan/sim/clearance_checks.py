@@ -13,6 +13,7 @@ from mcplan.errors import RunError
 from mcplan.sim.certificate import Check
 from mcplan.sim.evidence import NONE, Evidence
 from mcplan.sim.independent import rotation_of
+from mcplan.sim.world import with_flaws
 
 PERIOD = 0.020
 """Time between the samples that are looked at (s)."""
@@ -33,7 +34,7 @@ def clearance_checks(evidence: Evidence) -> Iterator[Check]:
     except RunError as error:
         yield Check("clearance", None, "m", "", True, f"not judged: {error}")
         return
-    model = CollisionModel(scenario.robot, scenario.environment)
+    model = CollisionModel(scenario.robot, with_flaws(scenario.environment, run.record.world))
     least, where = np.inf, ""
     deepest: dict[str, tuple[float, int, int]] = {}
     step = max(1, round(PERIOD / run.dt))

@@ -25,15 +25,20 @@ class Evidence:
     def __init__(self, run: Run, tolerances: Tolerances | None = None):
         self.run, self.record = run, run.record
         self.tolerances = tolerances or BY_PHYSICS.get(run.record.physics, PHYSICAL)
-        self.mechanism = Mechanism(run.record.robot)
+        links = [self.record.world.links.get(link.name, link) for link in self.record.robot.links]
+        self.mechanism = Mechanism(self.record.robot.model_copy(update={"links": links}))
         self.motion = self.mechanism.motion(run.q, run.v, run.vd, run.wrench, run.patches)
         self.contacts: list[ContactRecord] = []
         for stance in run.record.plan.stances:
             self.contacts += [contact for contact in stance.contacts if contact not in self.contacts]
+        self.places = [self._place(contact) for contact in self.contacts]
         self.selections = [_projector(contact) for contact in self.contacts]
-        self.normals = np.array([np.array(contact.axes)[:, 2] for contact in self.contacts]).reshape(-1, 3)
+        self.normals = np.array([axes[:, 2] for _, _, axes in self.places]).reshape(-1, 3)
         self.grasps = np.array([contact.kind == "grasp" for contact in self.contacts], bool)
-        self.frictions = np.array([np.nan if c.friction is None else c.friction for c in self.contacts])
+        factor = self.record.world.friction
+        self.frictions = np.array(
+            [np.nan if c.friction is None else c.friction * factor.get(c.support, 1.0) for c in self.contacts]
+        )
 
     def time(self, k: int) -> str:
         """Return the time of a sample as text."""
@@ -75,8 +80,7 @@ class Evidence:
 
     def planned_error(self, column: int, rows: slice, contact: int) -> tuple[np.ndarray, np.ndarray]:
         """Distance (m) and angle (rad) of a patch from a planned contact."""
-        record = self.contacts[contact]
-        return self.error(column, rows, np.array(record.R), np.array(record.p), contact)
+        return self.error(column, rows, *self.places[contact][:2], contact)
 
     @cached_property
     def point_sample(self) -> np.ndarray:
@@ -110,6 +114,16 @@ class Evidence:
         first = int(self.run.point_start[k])
         number = int(np.count_nonzero(self.run.point_patch[first:i] == patch))
         return f"point {number} of {self.run.patches[patch]} at {self.time(k)}"
+
+    def _place(self, contact: ContactRecord) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Pose R, p and axes of a planned contact on the surface as the physics had it."""
+        R, p, axes = (np.array(value) for value in (contact.R, contact.p, contact.axes))
+        real = self.record.world.surfaces.get(contact.support)
+        if real is None:
+            return R, p, axes
+        planned = next(s for s in self.run.scenario.environment.surfaces if s.name == contact.support)
+        turn = np.array(real.R) @ planned.R.T
+        return turn @ R, np.array(real.p) + turn @ (p - planned.p), turn @ axes
 
     def _planned(self, patch: str, first: int, end: int) -> int:
         """Planned contact that a patch made when it touched: of the stances around that time, the nearest place.

@@ -19,6 +19,7 @@ class Action(NamedTuple):
     wrenches, forces : by patch, what it expects of the contacts; (6,) at the patch origin and (k,3) at the contact's
         points, world axes.
     active : patches that it has in contact.
+    external : (6+n,) generalised force that acts on the robot from outside, world axes, or None.
     """
 
     tau: np.ndarray
@@ -26,6 +27,7 @@ class Action(NamedTuple):
     wrenches: Mapping[str, np.ndarray]
     forces: Mapping[str, np.ndarray]
     active: tuple[str, ...]
+    external: np.ndarray | None = None
 
 
 class Outcome(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mcplan.sim.records import NoticeRecord, PhaseRecord, RunRecord
+from mcplan.sim.records import NoticeRecord, PhaseRecord, RunRecord, WorldRecord
 from mcplan.sim.robot_record import record_document, record_plan, record_robot
 from mcplan.sim.run import DTYPES, OPTIONAL, SHAPES, Run
 from mcplan.version import __version__
@@ -52,6 +52,7 @@ class RunRecorder:
         self._dt, self._physics, self._seed = float(dt), physics, int(seed)
         used = {contact.patch for stance in self._plan.stances for contact in stance.contacts}
         self.patches: list[str] = [name for name in robot.patches if name in used]
+        self._world = WorldRecord()
         self.patch_index = {name: i for i, name in enumerate(self.patches)}
         n = len(robot.joint_names)
         self.objects = [thing.name for thing in plan.scenario.environment.objects]
@@ -72,6 +73,10 @@ class RunRecorder:
 
     def __len__(self) -> int:
         return self._rows.count
+
+    def take_place_in(self, world: WorldRecord, robot: Any) -> None:
+        """Say how the physics differs from the plan, and which robot it moves: its centre of mass counts."""
+        self._world, self.robot = world, robot
 
     def append(
         self,
@@ -103,7 +108,7 @@ class RunRecorder:
         active : names of the patches in contact (or a flag per name).
         phase : name of the state machine's phase, or (name, index of the plan's stance that it leads to).
         qp_status : 0 solved, 1 slack form, 2 hold, 3 none.
-        timing : clock times by name, s.
+        timing : clock times by name, s; of what there was in this step.
         objects : poses (O, 7) and velocities (O, 6) of the free objects at t; needed when there are any.
         """
         if isinstance(active, Mapping):
@@ -174,6 +179,7 @@ class RunRecorder:
             robot=self._robot_record,
             scenario=self._scenario,
             plan=self._plan,
+            world=self._world,
         )
         timing = {name: np.array(values) for name, values in self._timing.items()}
         return Run(

@@ -216,6 +216,28 @@ class NoticeRecord(Record):
     text: str
 
 
+class PlaceRecord(Record):
+    """Pose of a frame in the world, m."""
+
+    R: Matrix3
+    p: Vector3
+
+
+class WorldRecord(Record):
+    """How the physics differed from what robot and plan say; empty where it did not.
+
+    Parameters
+    ----------
+    links : by name, as they were: payloads and wrong masses.
+    friction : by surface, bar or object, the factor of its friction.
+    surfaces : by name, where they were.
+    """
+
+    links: dict[str, LinkRecord] = {}
+    friction: dict[str, Annotated[float, Field(gt=0)]] = {}
+    surfaces: dict[str, PlaceRecord] = {}
+
+
 class RunRecord(Record):
     """The ``meta`` of a run file.
 
@@ -226,6 +248,7 @@ class RunRecord(Record):
     dt : step, s.
     notices : contacts that slid, ways that were not free; in the order of time.
     stopped : null when the simulation reached the end of the state machine, else why it had to stop.
+    world : what the physics had that planner and controller did not know.
     """
 
     mcplan_run: Literal[1]
@@ -243,6 +266,7 @@ class RunRecord(Record):
     robot: RobotRecord
     scenario: DocumentRecord
     plan: PlanRecord
+    world: WorldRecord = WorldRecord()
 
     @model_validator(mode="after")
     def _consistent(self) -> "RunRecord":
@@ -251,6 +275,8 @@ class RunRecord(Record):
             raise ValueError("joints are not those of the robot")
         if self.links != [link.name for link in self.robot.links]:
             raise ValueError("links are not those of the robot")
+        if set(self.world.links) - set(self.links):
+            raise ValueError(f"link {min(set(self.world.links) - set(self.links))} is not on the robot")
         if len(set(self.patches)) != len(self.patches):
             raise ValueError("a patch is listed twice")
         for k, stance in enumerate(self.plan.stances):

@@ -53,7 +53,7 @@ def record_robot(robot: Any) -> RobotRecord:
     return RobotRecord(
         name=robot.name,
         digest=robot.digest,
-        links=[_link(name, description.links[name].inertia) for name in index],
+        links=[record_link(name, description.links[name].inertia) for name in index],
         joints=joints,
         coordinates=list(robot.joint_names),
         lower=_finite(limits.lower),
@@ -143,7 +143,8 @@ def _couplings(robot: Any) -> dict[str, tuple[int, float, float]]:
     return {name: resolve(name) for name in joints}
 
 
-def _link(name: str, inertia: Any) -> LinkRecord:
+def record_link(name: str, inertia: Any) -> LinkRecord:
+    """Describe a link; ``inertia`` is None for one without mass."""
     if inertia is None:
         return LinkRecord(name=name, mass=0.0, com=[0.0] * 3, inertia=[[0.0] * 3] * 3)
     com, matrix = np.asarray(inertia.com, dtype=float), np.asarray(inertia.matrix, dtype=float)

@@ -1,49 +1,23 @@
 """The simulation loop: controller, physics, record."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
-from typing import NamedTuple
 
 import numpy as np
 
+from mcplan.control.command import Command
 from mcplan.control.controller import WholeBodyController
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.model.robot import Robot
 from mcplan.planning.plan import Plan
-from mcplan.scene.contact import Contact
-from mcplan.scene.environment import Environment
-from mcplan.scene.settings import SimulationSettings
+from mcplan.sim.disturbance import Disturbance, refuse_what_is_not_there, steps_per_tick
 from mcplan.sim.loss import Loss
 from mcplan.sim.observer import Observer, StepSample
 from mcplan.sim.physics import Action, Physics
 from mcplan.sim.qp_physics import QpPhysics
 from mcplan.sim.recorder import RunRecorder
-from mcplan.sim.run import Run
-
-
-class World(NamedTuple):
-    """What a back end is made of. It need not be what the controller believes: a payload, a slippery floor.
-
-    Parameters
-    ----------
-    robot, environment : who and where.
-    q : (7+n,) first configuration.
-    patches : names, in the order in which contact points count them.
-    settings : of the simulation.
-    contacts : of patches with supports, which may have a friction, limits and free directions of their own.
-    """
-
-    robot: Robot
-    environment: Environment
-    q: np.ndarray
-    patches: Sequence[str]
-    settings: SimulationSettings
-    contacts: Sequence[Contact]
-
-
-Maker = Callable[[World], Physics]
-"""Makes a back end."""
+from mcplan.sim.run import NO_QP, Run
+from mcplan.sim.world import Maker, World, draw_world, with_losses
 
 
 def _qp(world: World) -> Physics:
@@ -63,7 +37,8 @@ def _mujoco(world: World) -> Physics:
         raise InputError("physics mujoco needs the package mujoco: pip install 'mcplan[mujoco]'")
     from mcplan.sim.mujoco.physics import MujocoPhysics
 
-    return MujocoPhysics(world.robot, world.environment, world.q, patches=world.patches, contacts=world.contacts)
+    robot = with_losses(world.robot, world.settings)
+    return MujocoPhysics(robot, world.environment, world.q, patches=world.patches, contacts=world.contacts)
 
 
 PHYSICS: dict[str, Maker] = {"qp": _qp, "contact": _contact, "mujoco": _mujoco}
@@ -83,6 +58,7 @@ class Simulation:
     Attributes
     ----------
     controller, physics : what drives and what answers; ``physics.q`` and ``physics.v`` are the state.
+    disturbance : what comes between the two.
     t : time (s); the product of the step's number and dt, so that it does not accumulate rounding.
     """
 
@@ -91,18 +67,24 @@ class Simulation:
         name = physics or settings.physics
         if name not in PHYSICS:
             raise InputError(f"physics {name!r} is not available; choose {' or '.join(PHYSICS)}")
+        refuse_what_is_not_there(plan.scenario, name)
         robot = plan.scenario.robot
         self.plan, self.dt, self.seed = plan, float(settings.dt), seed
-        self.controller = WholeBodyController(plan, self.dt, name)
+        self._tick = steps_per_tick(plan.scenario)
+        self.controller = WholeBodyController(plan, self._tick * self.dt, name)
         self.recorder = RunRecorder(robot, plan, self.dt, name, seed)
         contacts = [contact for stance in plan.stances for contact in stance.contacts]
-        self.physics = PHYSICS[name](
-            World(robot, plan.scenario.environment, plan.stances[0].q, self.recorder.patches, settings, contacts)
-        )
+        believed = World(robot, plan.scenario.environment, plan.stances[0].q, self.recorder.patches, settings, contacts)
+        standing = [contact.support for contact in plan.stances[0].contacts]
+        world, record = draw_world(believed, standing, seed)
+        self.recorder.take_place_in(record, world.robot)
+        self.physics = PHYSICS[name](world)
+        self.disturbance = Disturbance(robot, settings, self.dt, seed)
         self.observers = tuple(observers)
         self.index = 0
         self._limit = int(np.ceil(settings.time_limit / self.dt))
         self._known = 0
+        self._command: Command | None = None
         self._measured: Mapping[str, np.ndarray] | None = None
         self._loss = Loss(plan, self.dt, settings.lost_time)
         for observer in self.observers:
@@ -133,27 +115,33 @@ class Simulation:
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise SimulationFailed(f"the state is not a number at t = {t:g} s, in phase {self._phase_text()}")
         clock = time.perf_counter()
-        command = self.controller.step(t, q, v, self._measured)
-        controlled = time.perf_counter()
+        command = self._command
+        if command is None or self.index % self._tick == 0:
+            self._command = command = self.controller.step(t, *self.disturbance.measured(q, v), self._measured)
+            timing, status = command.timing | {"control": time.perf_counter() - clock}, command.status
+        else:
+            timing, status = {}, NO_QP
         self._tell_phases()
         if self.done:
             return None
         fell = self._loss.fell(self.controller.terms.com, self.controller.motion.com.sample(t).value)
         if fell:
             raise SimulationFailed(f"{fell}, in phase {self._phase_text()} at t = {t:g} s")
-        action = Action(command.tau, command.vd, command.wrenches, command.forces, command.active)
+        tau = self.disturbance.delivered(command.tau)
+        external = self.disturbance.external(t, q)
+        action = Action(tau, command.vd, command.wrenches, command.forces, command.active, external)
         objects = self.physics.object_q, self.physics.object_v
+        controlled = time.perf_counter()
         outcome = self.physics.step(action, self.dt)
         if self.physics.name != "qp":
             self._measured = outcome.wrenches
-        stepped = time.perf_counter()
+        timing["physics"] = time.perf_counter() - controlled
         self.recorder.append(
-            t, q, v, outcome.vd, command.tau, outcome.tau_ext, outcome.wrenches, outcome.forces, outcome.active,
-            command.phase, command.status,
-            {**command.timing, "control": controlled - clock, "physics": stepped - controlled}, objects,
+            t, q, v, outcome.vd, tau, outcome.tau_ext, outcome.wrenches, outcome.forces, outcome.active,
+            command.phase, status, timing, objects,
         )  # fmt: skip
         machine = self.controller.machine
-        sample = StepSample(self.index, t, q, v, command.tau, outcome.wrenches, outcome.forces, command.status,
+        sample = StepSample(self.index, t, q, v, tau, outcome.wrenches, outcome.forces, status,
                             len(machine.events), len(machine.phases))  # fmt: skip
         for observer in self.observers:
             observer.on_step(sample)

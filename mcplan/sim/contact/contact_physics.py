@@ -21,7 +21,7 @@ from mcplan.model.pose import quat_from_rotation, rotation_from_quat
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.scene.settings import Push, SimulationSettings
+from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.contact.bumps import shape_inertia
 from mcplan.sim.contact.law import law_array
 from mcplan.sim.contact.pack import object_places, pack_scene
@@ -83,8 +83,6 @@ class ContactPhysics:
         self._wrench, self._tau_ext = np.zeros((len(self.patches), 6)), np.zeros(robot.nv)
         self._counts = np.zeros(4, np.int64)
         self._holding = [name for name in self.patches if robot.patches[name].kind == "grasp"]
-        for push in self.settings.pushes:
-            robot.frame(push.link)
 
     @property
     def counted(self) -> int:
@@ -103,9 +101,8 @@ class ContactPhysics:
         before = self.v
         self.q, self.v = self.q.copy(), self.v.copy()
         self._tau[:], self._force[:] = action.tau, 0.0
-        for push in self.settings.pushes:
-            if push.start <= self.t + 1e-9 < push.start + push.duration:
-                self._force[: self.robot.nv] += push_force(self.robot, self.q, push)
+        if action.external is not None:
+            self._force[: self.robot.nv] = action.external
         contact_step(
             self.robot.tree, self._scene, self._law, self.grasps, self._tau, self._force, float(dt), self._work,
             self._scratch, self._table, self.q, self.v, self.centre_q, self.centre_v, self._wrench, self._tau_ext,
@@ -165,11 +162,3 @@ class ContactPhysics:
         for row, q, c in zip(v, self.centre_q, self._centre, strict=True):
             row[:3] -= np.cross(row[3:], rotation_from_quat(q[3:]) @ c)
         return v
-
-
-def push_force(robot: Robot, q: np.ndarray, push: Push) -> np.ndarray:
-    """Return the generalized force (6+n,) of a push: ``J' f`` at its point."""
-    X, J = robot.frame_pose(q, push.link), robot.frame_jacobian(q, push.link)
-    force = np.array(push.force, float)
-    arm = X[:3, :3] @ np.array(push.point, float)
-    return J[:3].T @ force + J[3:].T @ np.cross(arm, force)

@@ -94,6 +94,7 @@ class MujocoPhysics:
         """
         data, v = self.data, self.v
         self._grips.follow(data, self.q, action.active)
+        self._push(action.external)
         self.advance(action.tau, dt)
         self.read_state()
         # MuJoCo leaves contacts, forces and poses as they were at the beginning of the step
@@ -103,6 +104,8 @@ class MujocoPhysics:
         wrenches = held | forces.wrenches
         R = self._touch.base_rotation(data)
         tau_ext = forces.other + self._joint_forces(R, dt, (self.v - v) / dt)
+        if action.external is not None:
+            tau_ext += action.external
         touching = [patch for patch in self._touch.patches if patch in action.active or patch in wrenches]
         return Outcome((self.v - v) / dt, tau_ext, wrenches, points, tuple(touching))
 
@@ -111,6 +114,12 @@ class MujocoPhysics:
         self.model.opt.timestep = dt
         self.data.ctrl[self._motor] = tau
         mujoco.mj_step(self.model, self.data)
+
+    def _push(self, external: np.ndarray | None) -> None:
+        """Set the generalised force (6+n,) from outside, given in world axes."""
+        force = np.zeros(self.robot.nv) if external is None else np.array(external)
+        force[3:6] = _rotation(self.q[3:7]).T @ force[3:6]
+        self.data.qfrc_applied[self._rate] = force
 
     def read_state(self) -> None:
         """Take ``q`` and ``v`` from MuJoCo."""

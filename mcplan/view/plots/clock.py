@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from mcplan.sim.run import SOLVED, Run
+from mcplan.sim.run import HOLD, SLACK, Run
 from mcplan.view.plots.bands import beside, time_axes
 
 ORDER = ("program", "control", "physics")
@@ -19,7 +19,7 @@ def plot_clock(run: Run) -> Figure:
         label = f"{name}\nmedian {np.median(times):.0f} µs\n99 % below {np.quantile(times, 0.99):.0f} µs"
         axes.plot(t[: len(times)], times, ".", label=label, markersize=1.5)
     axes.axhline(1e6 * run.dt, color="black", linestyle="--", linewidth=1, label=f"step of {1e3 * run.dt:g} ms")
-    failed = run.qp_status != SOLVED
+    failed = np.isin(run.qp_status, (SLACK, HOLD))
     if failed.any():
         axes.plot(t[failed], np.full(failed.sum(), 1e6 * run.dt), "rx", label=f"{failed.sum()} programs not solved")
     axes.set_yscale("log")

@@ -8,6 +8,7 @@ from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.settings import ContactLaw, Push, SimulationSettings
 from mcplan.sim.contact.contact_physics import ContactPhysics
+from mcplan.sim.disturbance import Disturbance
 from mcplan.sim.physics import Action
 
 G = 9.81
@@ -32,6 +33,9 @@ class Held:
         environment = environment or Environment(surfaces=(FLOOR,))
         self.physics = ContactPhysics(robot, environment, q, patches, SimulationSettings(**settings))
 
+    def external(self, t, q):
+        return None
+
     def torques(self, q, v):
         return np.clip(
             self.kp * (self.q0[7:] - q[7:]) - self.kd * v[6:], -self.robot.limits.torque, self.robot.limits.torque
@@ -39,10 +43,10 @@ class Held:
 
     def run(self, seconds, active=(), watch=None, dt=1e-3):
         physics = self.physics
-        for _ in range(round(seconds / dt)):
+        for k in range(round(seconds / dt)):
             q, v = physics.q, physics.v
             tau = self.torques(q, v)
-            outcome = physics.step(Action(tau, np.zeros(0), {}, {}, tuple(active)), dt)
+            outcome = physics.step(Action(tau, np.zeros(0), {}, {}, tuple(active), self.external(k * dt, q)), dt)
             if watch is not None:
                 watch(q, v, tau, outcome)
 
@@ -140,9 +144,11 @@ def test_it_stands_on_its_soles_for_a_minute_without_walking_off(robot):
 
 def test_a_push_gives_its_impulse(robot):
     push = Push(link="BODY", force=(30.0, 0.0, 0.0), start=0.01, duration=0.02, point=(0, 0, 0.3))
-    held = Held(robot, lift=1.0, pushes=(push,))
+    held = Held(robot, lift=1.0)
     held.torques = lambda q, v: np.zeros(robot.n)
     impulse = []
+    disturbance = Disturbance(robot, SimulationSettings(pushes=(push,)), 1e-3, 0)
+    held.external = disturbance.external
     held.run(0.05, watch=lambda q, v, tau, outcome: impulse.append(outcome.tau_ext[:3] * 1e-3))
     np.testing.assert_allclose(np.sum(impulse, axis=0), [0.6, 0.0, 0.0], atol=1e-9)
     velocity = robot.com_jacobian(held.physics.q) @ held.physics.v

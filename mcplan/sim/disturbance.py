@@ -1,0 +1,115 @@
+"""What comes between controller and physics: pushes, late and noisy torques, noisy measurements."""
+
+from collections import deque
+
+import numpy as np
+
+from mcplan.errors import Problem, ScenarioError
+from mcplan.model.robot import Robot
+from mcplan.scene.disturbance import Imperfections, Push
+from mcplan.scene.scenario import Scenario
+from mcplan.scene.settings import SimulationSettings
+
+
+class Disturbance:
+    """Pushes, and the imperfect actuators and sensors of one run.
+
+    Parameters
+    ----------
+    robot : Robot; its limits bound the noisy torques.
+    settings : of the simulation.
+    dt : physics step (s).
+    seed : of all noise. Torques and measurements have generators of their own.
+    """
+
+    def __init__(self, robot: Robot, settings: SimulationSettings, dt: float, seed: int):
+        self.robot, self.pushes, self._flaws = robot, settings.pushes, settings.imperfections
+        self._torque_rng, self._sensor_rng = (np.random.default_rng([seed, k]) for k in (4, 5))
+        self._limit = robot.limits.torque
+        self._bound = self._limit if settings.torque_limits else np.full(robot.n, np.inf)
+        self._late: deque[np.ndarray] = deque(maxlen=1 + round(self._flaws.torque_delay / dt))
+
+    def measured(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the state (7+n,), (6+n,) as the controller sees it."""
+        flaws, size = self._flaws, self.robot.nv
+        if flaws.position_noise:
+            q = self.robot.integrate(q, flaws.position_noise * self._sensor_rng.standard_normal(size), 1.0)
+        if flaws.velocity_noise:
+            v = v + flaws.velocity_noise * self._sensor_rng.standard_normal(size)
+        return q, v
+
+    def delivered(self, tau: np.ndarray) -> np.ndarray:
+        """Return the torques (n,) that act during a step in which ``tau`` is commanded.
+
+        Until the first command has arrived, that command acts.
+        """
+        if self._late.maxlen != 1:
+            self._late.append(tau)
+            tau = self._late[0]
+        if not self._flaws.torque_noise:
+            return tau
+        noise = self._flaws.torque_noise * self._limit * self._torque_rng.standard_normal(len(tau))
+        return np.clip(tau + noise, -self._bound, self._bound)
+
+    def external(self, t: float, q: np.ndarray) -> np.ndarray | None:
+        """Return the generalised force (6+n,) of the pushes at time t, or None without any."""
+        forces = [push_force(self.robot, q, p) for p in self.pushes if p.start <= t + 1e-9 < p.start + p.duration]
+        return np.sum(forces, axis=0) if forces else None
+
+
+def push_force(robot: Robot, q: np.ndarray, push: Push) -> np.ndarray:
+    """Return the generalised force (6+n,) of a push: ``J' f`` at its point."""
+    X, J = robot.frame_pose(q, push.link), robot.frame_jacobian(q, push.link)
+    force = np.array(push.force, float)
+    arm = X[:3, :3] @ np.array(push.point, float)
+    return J[:3].T @ force + J[3:].T @ np.cross(arm, force)
+
+
+def steps_per_tick(scenario: Scenario) -> int:
+    """Return how many physics steps one step of the controller lasts.
+
+    Raises
+    ------
+    ScenarioError
+        ``control.rate`` is not that of the physics or a whole fraction of it.
+    """
+    rate, dt = scenario.control.rate, scenario.simulation.dt
+    steps = 1 if rate is None else round(1 / (rate * dt))
+    if rate is not None and (steps < 1 or abs(steps * rate * dt - 1) > 1e-6):
+        near = 1 / (max(steps, 1) * dt)
+        message = f"{rate:g} Hz is not {1 / dt:g} Hz (simulation.dt) divided by a whole number; the nearest is {near:g}"
+        raise ScenarioError(scenario.document.problem(("control", "rate"), message))
+    return steps
+
+
+def refuse_what_is_not_there(scenario: Scenario, physics: str) -> None:
+    """Refuse what a back end cannot do, and what cannot be.
+
+    Raises
+    ------
+    ScenarioError
+        Naming every line.
+    """
+    settings, document = scenario.simulation, scenario.document
+    problems: list[Problem] = []
+    if physics == "qp":
+        why = "needs physics contact or mujoco; in qp the accelerations come true that the program asks for"
+        given = [name for name in ("joint_friction", "joint_damping", "pushes", "payloads") if getattr(settings, name)]
+        keys: list[tuple[str, ...]] = [("simulation", name) for name in given]
+        for name, value in settings.imperfections:
+            if value != Imperfections.model_fields[name].default:
+                keys.append(("simulation", "imperfections", name))
+        if steps_per_tick(scenario) > 1:
+            keys.append(("control", "rate"))
+        problems += [document.problem(key, why) for key in keys]
+    if settings.imperfections.torque_noise and not np.isfinite(scenario.robot.limits.torque).all():
+        k = int(np.flatnonzero(~np.isfinite(scenario.robot.limits.torque))[0])
+        message = f"is a fraction of the torque limit, which joint {scenario.robot.joint_names[k]} does not have"
+        problems.append(document.problem(("simulation", "imperfections", "torque_noise"), message))
+    standing = {contact.support for contact in scenario.start.contacts}
+    for name in ("ground_height", "ground_tilt"):
+        if getattr(settings.imperfections, name) and standing >= {s.name for s in scenario.environment.surfaces}:
+            message = "the robot stands on every surface there is, and these stay where they are"
+            problems.append(document.problem(("simulation", "imperfections", name), message))
+    if problems:
+        raise ScenarioError(*problems)

@@ -115,6 +115,9 @@ def build_parser() -> argparse.ArgumentParser:
     sub = command("info", "describe a robot, scenario or plan; without a name, list what is bundled")
     sub.add_argument("name", metavar="NAME", nargs="?", help="robot or scenario: a bundled name or a path")
     sub.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+    sub.add_argument("--fsm", action="store_true", help="print the state machine of a scenario (it is planned) or plan")
+    physics(sub)
+    output(sub, "with --fsm: draw the machine (.svg, .png, .pdf or .dot)")
 
     sub = command("bench", "measure kernels, the control tick and the closed loop, beside the peers if given")
     sub.add_argument("--peers", metavar="DIR", help="measure TSID and Pinocchio too: DIR/tsid and DIR/pin")

@@ -156,11 +156,41 @@ def info(arguments: Namespace) -> int:
     """Describe a robot or a scenario, or list the bundled ones."""
     from mcplan.describe import bundled, describe
 
+    if arguments.fsm:
+        return _machine(arguments)
+    if arguments.output or arguments.physics:
+        raise InputError("-o and --physics are about a state machine: add --fsm")
     description = describe(arguments.name) if arguments.name else bundled()
     if arguments.json:
         print(json.dumps(description.to_json(), indent=1))
     else:
         print(description.text())
+    return 0
+
+
+def _machine(arguments: Namespace) -> int:
+    """Print the state machine of a scenario or plan, and draw it."""
+    from mcplan.control.listing import entries_of, listing, machine_of
+    from mcplan.planning import is_plan_file, plan, read_plan
+    from mcplan.scene.load import load_scenario
+
+    if not arguments.name:
+        raise InputError("--fsm: the machine of what? Name a scenario or a plan")
+    made = read_plan(arguments.name) if is_plan_file(arguments.name) else plan(load_scenario(arguments.name))
+    scenario, states = made.scenario, machine_of(made)
+    settings = scenario.control.under(arguments.physics or scenario.simulation.physics)
+    if arguments.json:
+        print(json.dumps({"states": entries_of(states, settings)}, indent=1))
+    else:
+        print(listing(states, settings))
+    if arguments.output:
+        from mcplan.view.machine import save_machine
+
+        path = Path(arguments.output)
+        if path.exists() and not arguments.force:
+            raise InputError(f"{path} exists; add --force to write over it")
+        save_machine(states, settings, path, scenario.name)
+        print(f"drawn: {path}", file=sys.stderr)
     return 0
 
 

@@ -10,6 +10,8 @@ from mcplan.control.criteria import Asked, Measurement
 from mcplan.control.impedance import JointImpedance
 from mcplan.control.machine import Machine, phases_of
 from mcplan.control.motion import Motion
+from mcplan.control.phases import height_over
+from mcplan.control.program import program_of
 from mcplan.control.rotation import rotation_vector
 from mcplan.control.slip import SlipWatch
 from mcplan.control.task_set import TaskSet
@@ -42,8 +44,10 @@ class WholeBodyController:
         self.motion = Motion(self.robot, plan.scenario.environment, self.settings, first.q)
         for contact in first.contacts:
             self.motion.close(contact, -1.0, 0.0)
-        self.machine = Machine(phases_of(plan), self.motion)
+        states = program_of(phases_of(plan), plan.scenario, [contact.patch for contact in first.contacts])
+        self.machine = Machine(states, self.motion)
         patches = {contact.patch for stance in plan.stances for contact in stance.contacts}
+        patches |= {patch for spec in self.settings.states if spec.do for patch in spec.do.limbs}
         self.terms = Terms(self.robot, [self.robot.link_names[0], *sorted(patches)])
         self.tasks = TaskSet(self.robot, plan.scenario.environment, self.settings, dt, first.q)
         s = self.settings
@@ -72,7 +76,7 @@ class WholeBodyController:
             self._slips.look(t, self.terms, self.motion, wrenches)
         self.machine.update(t, self.measure(t), self)
         updated = time.perf_counter()
-        solution = self.tasks.solve(t, self.terms, self.motion)
+        solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains)
         self._wrenches = solution.wrenches
         tau = solution.tau
         if self.impedance is not None:
@@ -95,6 +99,7 @@ class WholeBodyController:
             Asked(("com", *motion.limbs), lambda name: self._error(name, t)),
             Asked(("com", "joints", *motion.limbs), self._speed),
             Asked((*motion.contacts, *motion.targets), self.normal_force),
+            Asked(tuple(motion.targets), self._height),
         )
 
     def _error(self, name: str, t: float) -> float:
@@ -104,6 +109,9 @@ class WholeBodyController:
         frame, reference = terms.frame(name), motion.limbs[name].sample(t)
         turn = rotation_vector(reference.R @ frame.R.T)
         return float(np.hypot(np.linalg.norm(frame.p - reference.p), ARM * np.linalg.norm(turn)))
+
+    def _height(self, patch: str) -> float:
+        return height_over(self.motion.targets[patch], self.terms.frame(patch).p)
 
     def _speed(self, name: str) -> float:
         if name == "com":

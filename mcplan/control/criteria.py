@@ -6,7 +6,10 @@ is recorded with the phase.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Protocol
+
+from mcplan.scene.machine import Until
 
 
 @dataclass(frozen=True)
@@ -17,12 +20,15 @@ class Measurement:
     error : by name of a task (``com``, ``trunk``, a patch): distance to the reference (m or rad).
     speed : by name of a task: speed of the thing itself (m/s or rad/s); ``joints`` is the fastest joint.
     force : by name of a patch in contact: normal force (N); for a grasp the magnitude of the force.
+    height : by name of a patch on its way to a contact: how far it is from its place along the normal (m), infinite if
+        it is not over its place.
     """
 
     elapsed: float
     error: Mapping[str, float] = field(default_factory=dict)
     speed: Mapping[str, float] = field(default_factory=dict)
     force: Mapping[str, float] = field(default_factory=dict)
+    height: Mapping[str, float] = field(default_factory=dict)
 
 
 class Asked(Mapping[str, float]):
@@ -131,6 +137,18 @@ class ForceAbove:
         return f"force {self.name}" if measurement.force.get(self.name, 0.0) >= self.bound else ""
 
 
+@dataclass(frozen=True)
+class Over:
+    """A patch is over its place, no higher than ``bound`` (m): what it meets there is its support."""
+
+    name: str
+    bound: float
+
+    def met(self, measurement: Measurement) -> str:
+        """Return ``above NAME`` when it is."""
+        return f"above {self.name}" if measurement.height.get(self.name, inf) <= self.bound else ""
+
+
 @dataclass
 class Sustained:
     """Another criterion has been met without a break for ``seconds``; one that is asked anew for each phase."""
@@ -186,3 +204,63 @@ class AnyOf:
             if label:
                 return label
         return ""
+
+
+@dataclass(frozen=True)
+class Named:
+    """Another criterion under a label of the user's."""
+
+    criterion: Criterion
+    label: str
+
+    def met(self, measurement: Measurement) -> str:
+        """Return the label when the other criterion is met."""
+        return self.label if self.criterion.met(measurement) else ""
+
+
+def criterion_of(until: Until, duration: float) -> Criterion:
+    """Return the criterion for a state whose references take ``duration`` (s)."""
+    criterion = _bare(until, duration)
+    if until.lasting is not None:
+        criterion = Sustained(criterion, until.lasting)
+    return criterion if until.label is None else Named(criterion, until.label)
+
+
+def _bare(until: Until, duration: float) -> Criterion:
+    if until.all is not None:
+        return AllOf(*(criterion_of(each, duration) for each in until.all))
+    if until.any is not None:
+        return AnyOf(*(criterion_of(each, duration) for each in until.any))
+    if until.elapsed is not None:
+        return Elapsed(until.elapsed)
+    if until.finished is not None:
+        return Elapsed(duration + until.finished)
+    if until.timeout is not None:
+        return Timeout(duration + until.timeout)
+    if until.force is not None and until.above is not None:
+        return ForceAbove(until.force, until.above)
+    bound = until.below or 0.0
+    if until.force is not None:
+        return ForceBelow(until.force, bound)
+    if until.over is not None:
+        return Over(until.over, bound)
+    if until.error is not None:
+        return ErrorBelow(until.error, bound)
+    return SpeedBelow(until.speed or "", bound)
+
+
+def labels_of(until: Until) -> set[str]:
+    """Return the labels with which a criterion may end a state."""
+    if until.label is not None:
+        return {until.label}
+    if until.any is not None:
+        return set().union(*map(labels_of, until.any))
+    if until.all is not None:
+        return {" and ".join(next(iter(labels_of(each))) for each in until.all)}
+    if until.force is not None:
+        return {f"{'force' if until.above is not None else 'unloaded'} {until.force}"}
+    if until.over is not None:
+        return {f"above {until.over}"}
+    if until.error is not None or until.speed is not None:
+        return {f"error {until.error}" if until.error is not None else f"speed {until.speed}"}
+    return {"timeout" if until.timeout is not None else "time"}

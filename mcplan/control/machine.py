@@ -1,12 +1,14 @@
-"""The finite-state machine: the phases of a plan, one after the other, each until its criterion is met."""
+"""The finite-state machine: the states of a plan, each until its criterion is met, which says what follows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from mcplan.control.criteria import Criterion, Measurement
+from mcplan.control.criteria import Criterion, Measurement, criterion_of
 from mcplan.control.motion import Motion
 from mcplan.control.phases import Approach, Lift, Load, Now, Phase, Retract, Settle, Shift, Stand, Swing, Unload
+from mcplan.control.program import State, find, following
+from mcplan.errors import SimulationFailed
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.scene.contact import Contact
 
@@ -62,7 +64,7 @@ def _phases_of_stance(
         contact = _added(stance)
         return [
             Lift(k, contact, stance.q, coming),
-            Swing(k, contact.patch),
+            Swing(k, contact),
             Approach(k, contact),
             Load(k, contact.patch),
         ]
@@ -76,30 +78,42 @@ def _phases_of_stance(
 
 
 class Machine:
-    """Runs phases.
+    """Runs states.
 
     Parameters
     ----------
-    phases : in their order.
+    states : in their order; a phase alone is a state that ends as it says and leads to the next one.
     motion : what the phases command.
 
     Attributes
     ----------
-    events : what has happened, the present phase last.
-    done : whether the last phase has ended.
+    events : what has happened, the present state last.
+    done : whether the machine has come to its end.
     """
 
-    def __init__(self, phases: Sequence[Phase], motion: Motion):
-        self.phases, self.motion = tuple(phases), motion
+    def __init__(self, states: Sequence[State | Phase], motion: Motion):
+        self.states = tuple(state if isinstance(state, State) else State(state) for state in states)
+        self.motion = motion
         self.events: list[PhaseEvent] = []
         self.done = False
         self._index = -1
         self._criterion: Criterion | None = None
+        self._taken: dict[tuple[int, str], int] = {}
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        """What the states do."""
+        return tuple(state.phase for state in self.states)
+
+    @property
+    def state(self) -> State:
+        """The present state."""
+        return self.states[max(self._index, 0)]
 
     @property
     def phase(self) -> Phase:
         """The present phase."""
-        return self.phases[max(self._index, 0)]
+        return self.state.phase
 
     @property
     def start_time(self) -> float:
@@ -107,19 +121,45 @@ class Machine:
         return self.events[-1].start if self.events else 0.0
 
     def update(self, t: float, measurement: Measurement, now: Now) -> bool:
-        """End the present phase if its criterion is met, and enter the next; return whether a phase began."""
+        """End the present state if its criterion is met, and enter the next; return whether a state began.
+
+        Raises
+        ------
+        SimulationFailed
+            Its transition is to fail, or has been taken as often as it may.
+        """
         if self.done:
             return False
+        onward = following(self.states, self._index)
         if self._criterion is not None:
             label = self._criterion.met(measurement)
             if not label:
                 return False
-            self.phase.leave(self.motion, t, now)
+            onward = self._successor(label, t)
             self.events[-1].end, self.events[-1].ended_by = t, label
-        if self._index + 1 == len(self.phases):
+            if onward == following(self.states, self._index):
+                self.phase.leave(self.motion, t, now)
+        if onward == len(self.states):
             self.done = True
             return False
-        self._index += 1
-        self._criterion = self.phase.enter(self.motion, t, now)
+        self._index = onward
+        duration = self.phase.enter(self.motion, t, now)
+        self._criterion = criterion_of(self.state.until or self.phase.until(self.motion.settings), duration)
         self.events.append(PhaseEvent(self.phase.name, self.phase.stance, t))
         return True
+
+    def _successor(self, label: str, t: float) -> int:
+        """Return the state that follows one that ended by a criterion; their number is the end."""
+        here, jump = self._index, self.state.jump(label)
+        what = f"{self.phase.name} of stance {self.phase.stance} ended by {label} at t = {t:g} s"
+        taken = self._taken[here, label] = self._taken.get((here, label), 0) + 1
+        if jump.times is not None and taken > jump.times:
+            raise SimulationFailed(f"{what}, after {jump.times} transitions to {jump.state}")
+        if jump.state == "fail":
+            raise SimulationFailed(what)
+        words = {"next": following(self.states, here), "again": here, "end": len(self.states)}
+        if jump.state in words:
+            return words[jump.state]
+        found = find(self.states, jump, here)
+        assert found is not None, jump.state
+        return found

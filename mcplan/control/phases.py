@@ -1,4 +1,4 @@
-"""The states of the machine: what each starts when it is entered, and on which criterion it ends."""
+"""The phases of a plan: what each starts when it is entered, does when it is left, and on which criterion it ends."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -6,22 +6,11 @@ from typing import Protocol
 import numpy as np
 
 from mcplan.control.allowed import allowed_pose
-from mcplan.control.criteria import (
-    AllOf,
-    AnyOf,
-    Criterion,
-    Elapsed,
-    ErrorBelow,
-    ForceAbove,
-    ForceBelow,
-    Measurement,
-    SpeedBelow,
-    Sustained,
-    Timeout,
-)
 from mcplan.control.motion import Motion
 from mcplan.errors import SimulationFailed
 from mcplan.scene.contact import Contact
+from mcplan.scene.machine import Until
+from mcplan.scene.settings import ControlSettings
 
 TOO_FAR = 0.01
 """m: a patch that is farther from its place, beyond the depth to which it searches, has missed it."""
@@ -37,8 +26,12 @@ class Phase(Protocol):
         """What is shown and recorded: the verb, and the patch that it is about."""
         ...
 
-    def enter(self, motion: Motion, t: float, now: "Now") -> Criterion:
-        """Start references or ramps, and return the criterion that ends the phase."""
+    def enter(self, motion: Motion, t: float, now: "Now") -> float:
+        """Start references or ramps, and return how long they take (s)."""
+        ...
+
+    def until(self, settings: ControlSettings) -> Until:
+        """Return the criterion that ends the phase."""
         ...
 
     def leave(self, motion: Motion, t: float, now: "Now") -> None:
@@ -76,11 +69,19 @@ class _Body:
         """Change nothing."""
 
 
-def _arrived(motion: Motion, duration: float) -> Criterion:
-    """Return: the references have run, the CoM follows and is slow; or it takes far too long."""
-    s = motion.settings
-    near = AllOf(Elapsed(duration), ErrorBelow("com", s.com_error), SpeedBelow("com", s.com_rest_speed))
-    return AnyOf(near, Timeout(duration + s.patience))
+def height_over(contact: Contact, p: np.ndarray) -> float:
+    """Return how far p (3,) is from the place of a contact along its normal (m); infinite if it is not over it."""
+    step = p - contact.p
+    up = float(step @ contact.normal)
+    return abs(up) if np.linalg.norm(step - up * contact.normal) <= TOO_FAR else np.inf
+
+
+def _all(*criteria: Until) -> Until:
+    return Until(all=criteria)
+
+
+def _or_timeout(criterion: Until, s: ControlSettings) -> Until:
+    return Until(any=(criterion, Until(timeout=s.patience)))
 
 
 @dataclass
@@ -90,9 +91,13 @@ class Stand(_Body):
     stance: int
     verb = "stand"
 
-    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+    def enter(self, motion: Motion, t: float, now: Now) -> float:
+        """Change nothing."""
+        return 0.0
+
+    def until(self, settings: ControlSettings) -> Until:
         """Wait for ``start_time``."""
-        return Elapsed(motion.settings.start_time)
+        return Until(elapsed=settings.start_time)
 
 
 @dataclass
@@ -103,10 +108,18 @@ class Shift(_Body):
     q: np.ndarray
     verb = "shift"
 
-    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+    def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start the references."""
         end = motion.move_body(t, self.q, motion.body_duration(t, self.q))
-        return _arrived(motion, end - t)
+        return end - t
+
+    def until(self, settings: ControlSettings) -> Until:
+        """Wait until the references have run, the CoM follows and is slow; or it takes far too long."""
+        s = settings
+        near = _all(
+            Until(finished=0.0), Until(error="com", below=s.com_error), Until(speed="com", below=s.com_rest_speed)
+        )
+        return _or_timeout(near, s)
 
 
 @dataclass
@@ -122,12 +135,15 @@ class Unload(_Body):
         """Verb and patch."""
         return f"{self.verb} {self.patch}"
 
-    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+    def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start the ramp from the force carried now."""
-        s = motion.settings
-        motion.unload(self.patch, t, s.unload_time, now.load(self.patch))
-        light = AllOf(Elapsed(s.unload_time), ForceBelow(self.patch, s.release_force))
-        return AnyOf(light, Timeout(s.unload_time + s.patience))
+        motion.unload(self.patch, t, motion.settings.unload_time, now.load(self.patch))
+        return motion.settings.unload_time
+
+    def until(self, settings: ControlSettings) -> Until:
+        """Wait until the contact carries next to nothing."""
+        light = _all(Until(finished=0.0), Until(force=self.patch, below=settings.release_force))
+        return _or_timeout(light, settings)
 
     def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Open the contact."""
@@ -148,12 +164,16 @@ class Retract(_Body):
         """Verb and patch."""
         return f"{self.verb} {self.patch}"
 
-    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+    def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start the lift along the normal."""
         if self.patch not in motion.released:
             # its limb rests on another patch; collision avoidance parts the link from the support
-            return Elapsed(motion.settings.part_time if motion.settings.touch_force > 0.0 else 0.0)
-        return Elapsed(motion.raise_limb(t, self.patch, motion.settings.clearance) - t)
+            return motion.settings.part_time if motion.settings.touch_force > 0.0 else 0.0
+        return motion.raise_limb(t, self.patch, motion.settings.clearance) - t
+
+    def until(self, settings: ControlSettings) -> Until:
+        """Wait until it is up."""
+        return Until(finished=0.0)
 
 
 @dataclass
@@ -172,28 +192,16 @@ class Lift(_Body):
         """Verb and patch."""
         return f"{self.verb} {self.contact.patch}"
 
-    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+    def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start limb and body together; the slower of the two sets the time."""
         path = motion.reach(t, self.contact, now.pose(self.contact.patch), self.q)
         for contact in self.coming:
             motion.accompany(t, contact, now.pose(contact.patch))
-        return Elapsed(path.swing_time - t)
+        return path.swing_time - t
 
-
-@dataclass(frozen=True)
-class _Above:
-    """A patch is over its place, no higher than ``height`` (m): what it meets there is its support."""
-
-    contact: Contact
-    now: Now
-    height: float
-
-    def met(self, measurement: Measurement) -> str:
-        """Return ``above NAME`` when it is."""
-        step, n = self.now.pose(self.contact.patch)[1] - self.contact.p, self.contact.normal
-        up = float(step @ n)
-        near = np.linalg.norm(step - up * n) <= TOO_FAR and abs(up) <= self.height
-        return f"above {self.contact.patch}" if near else ""
+    def until(self, settings: ControlSettings) -> Until:
+        """Wait until it is up."""
+        return Until(finished=0.0)
 
 
 @dataclass
@@ -201,22 +209,25 @@ class Swing(_Body):
     """Cross over to the new place."""
 
     stance: int
-    patch: str
+    contact: Contact
     verb = "swing"
 
     @property
     def name(self) -> str:
         """Verb and patch."""
-        return f"{self.verb} {self.patch}"
+        return f"{self.verb} {self.contact.patch}"
 
-    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
-        """Wait until the path comes down along the normal, or the support is met before."""
-        s, across = motion.settings, Elapsed(motion.limbs[self.patch].approach_time - t)
-        contact = motion.targets[self.patch]
-        if not motion.feels(contact):
+    def enter(self, motion: Motion, t: float, now: Now) -> float:
+        """Return how long it takes until the path comes down along the normal."""
+        return motion.limbs[self.contact.patch].approach_time - t
+
+    def until(self, settings: ControlSettings) -> Until:
+        """Wait for the end of the crossing, or meet the support before."""
+        s, patch, across = settings, self.contact.patch, Until(finished=0.0)
+        if s.touch_force == 0.0 or self.contact.kind == "grasp":
             return across
-        touch = AllOf(ForceAbove(self.patch, s.touch_force), _Above(contact, now, s.clearance))
-        return AnyOf(across, Sustained(touch, s.touch_time))
+        touch = _all(Until(force=patch, above=s.touch_force), Until(over=patch, below=s.clearance))
+        return Until(any=(across, touch.model_copy(update={"lasting": s.touch_time or None})))
 
 
 @dataclass
@@ -232,15 +243,21 @@ class Approach(_Body):
         """Verb and patch."""
         return f"{self.verb} {self.contact.patch}"
 
-    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
-        """Wait for the touch: the patch is in place and at rest."""
-        s, patch = motion.settings, self.contact.patch
-        rest = motion.limbs[patch].end_time - t
-        touch: Criterion = AllOf(Elapsed(rest), ErrorBelow(patch, s.touch_error), SpeedBelow(patch, s.touch_speed))
+    def enter(self, motion: Motion, t: float, now: Now) -> float:
+        """Let the patch feel for its support."""
         if motion.feels(self.contact):
-            motion.sought.add(patch)
-            touch = Sustained(ForceAbove(patch, s.touch_force), s.touch_time)
-        return AnyOf(touch, Timeout(rest + s.patience))
+            motion.sought.add(self.contact.patch)
+        return max(motion.limbs[self.contact.patch].end_time - t, 0.0)
+
+    def until(self, settings: ControlSettings) -> Until:
+        """Wait for the touch: a force where touch is felt, else the patch in place and at rest."""
+        s, patch = settings, self.contact.patch
+        touch = _all(
+            Until(finished=0.0), Until(error=patch, below=s.touch_error), Until(speed=patch, below=s.touch_speed)
+        )
+        if s.touch_force > 0.0 and self.contact.kind != "grasp":
+            touch = Until(force=patch, above=s.touch_force, lasting=s.touch_time or None)
+        return _or_timeout(touch, s)
 
     def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Close the contact; it may carry more and more during ``load_time``.
@@ -278,9 +295,13 @@ class Load(_Body):
         """Verb and patch."""
         return f"{self.verb} {self.patch}"
 
-    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
-        """Wait for the ramp that the touch has started."""
-        return Elapsed(motion.settings.load_time)
+    def enter(self, motion: Motion, t: float, now: Now) -> float:
+        """Change nothing: the touch has started the ramp."""
+        return motion.settings.load_time
+
+    def until(self, settings: ControlSettings) -> Until:
+        """Wait for the ramp."""
+        return Until(finished=0.0)
 
 
 @dataclass
@@ -290,13 +311,17 @@ class Settle(_Body):
     stance: int
     verb = "settle"
 
-    def enter(self, motion: Motion, t: float, now: Now) -> Criterion:
+    def enter(self, motion: Motion, t: float, now: Now) -> float:
+        """Change nothing."""
+        return motion.settings.settle_time
+
+    def until(self, settings: ControlSettings) -> Until:
         """Wait until everything is slow and in place."""
-        s = motion.settings
-        rest = AllOf(
-            Elapsed(s.settle_time),
-            ErrorBelow("com", s.com_error),
-            SpeedBelow("com", s.com_rest_speed),
-            SpeedBelow("joints", s.joint_rest_speed),
+        s = settings
+        rest = _all(
+            Until(finished=0.0),
+            Until(error="com", below=s.com_error),
+            Until(speed="com", below=s.com_rest_speed),
+            Until(speed="joints", below=s.joint_rest_speed),
         )
-        return AnyOf(rest, Timeout(s.settle_time + s.patience))
+        return _or_timeout(rest, s)

@@ -1,5 +1,6 @@
 """Tasks and contact constraints of the whole-body program, filled from the references of the present time."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -14,9 +15,11 @@ from mcplan.qp.pool import ProblemPool
 from mcplan.qp.settings import QPSettings
 from mcplan.qp.solution import Solution
 from mcplan.qp.tasks import AngularMomentumTask, ComTask, LinkPoseTask, PostureTask
-from mcplan.qp.tasks.task import Task
+from mcplan.qp.tasks.task import Task, damping
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
+
+NONE: Mapping[str, float] = {}
 
 LOOSE = 1e-5
 """Weight of the orientation of a limb in the air relative to one that touches: less than the posture's."""
@@ -35,12 +38,13 @@ class TaskSet:
     """
 
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, dt: float, q: np.ndarray):
-        s = self.settings = settings
+        s = self.settings = self._plain = settings
+        self._gains: Mapping[str, float] = NONE
         self.com = ComTask(s.com_weight, s.com_kp)
         self.trunk = LinkPoseTask(robot.link_names[0], position=False, weight=s.trunk_weight, kp=s.trunk_kp)
         # Without the inertia a light pull at a hand would move the chest, with its long lever, before the arm.
-        inertia = np.diag(robot.mass_matrix(q))[6:] / s.posture_inertia
-        self.posture = PostureTask(q[7:], s.posture_weight * np.maximum(1.0, inertia), s.posture_kp)
+        self._inertia = np.maximum(1.0, np.diag(robot.mass_matrix(q))[6:] / s.posture_inertia)
+        self.posture = PostureTask(q[7:], s.posture_weight * self._inertia, s.posture_kp)
         self.momentum = AngularMomentumTask(s.angular_momentum_weight, s.angular_momentum_damping)
         self.limbs: dict[str, LinkPoseTask] = {}
         self.avoidance = Avoidance(robot, environment, s, dt) if s.avoid_pairs else None
@@ -57,8 +61,13 @@ class TaskSet:
             ),
         )
 
-    def solve(self, t: float, terms: Terms, motion: Motion) -> Solution:
-        """Fill references and limits of time t, and solve for the state of the terms."""
+    def solve(self, t: float, terms: Terms, motion: Motion, gains: Mapping[str, float] = NONE) -> Solution:
+        """Fill references and limits of time t, and solve for the state of the terms.
+
+        ``gains`` are weights and gains that hold instead of those of the settings.
+        """
+        if gains != self._gains:
+            self._set(gains)
         self._follow(t, motion)
         tasks: list[Task] = [
             self.com,
@@ -74,6 +83,18 @@ class TaskSet:
         solution = problem.solve()
         self._previous = solution.unknowns
         return solution
+
+    def _set(self, gains: Mapping[str, float]) -> None:
+        """Take weights and gains, by their names in the settings, instead of what these say."""
+        self._gains, s = gains, self._plain.model_copy(update=dict(gains))
+        self.settings = s
+        self.com.weight, self.trunk.weight = s.com_weight, s.trunk_weight
+        self.posture.weight = s.posture_weight * self._inertia
+        self.momentum.weight, self.momentum.kd = s.angular_momentum_weight, s.angular_momentum_damping
+        for task, kp in ((self.com, s.com_kp), (self.trunk, s.trunk_kp), (self.posture, s.posture_kp)):
+            task.kp, task.kd = kp, damping(kp, None)
+        for limb in self.limbs.values():
+            limb.kp, limb.kd = s.limb_kp, damping(s.limb_kp, None)
 
     def _follow(self, t: float, motion: Motion) -> None:
         com, posture, trunk = motion.com.sample(t), motion.posture.sample(t), motion.posture.base.sample(t)

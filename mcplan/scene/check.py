@@ -10,6 +10,7 @@ from mcplan.document import Document
 from mcplan.errors import InputError, Problem
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.machine import StateSpec, Until
 from mcplan.scene.place import Near, make_contact
 from mcplan.scene.place_bar import bar_rotation
 from mcplan.scene.place_surface import surface_rotation
@@ -58,6 +59,8 @@ class Checker:
         ):
             for k, item in enumerate(getattr(spec.simulation, section)):
                 self._known(("simulation", section, k, "link"), kind, item.link, known)
+        for k, state in enumerate(spec.control.states):
+            self._state(("control", "states", k), state)
         self._sequence(spec)
 
     def posture(self, key: Key, spec: PostureSpec) -> bool:
@@ -111,6 +114,29 @@ class Checker:
         apart = float(np.linalg.norm(contact.p - spec.pose.p))
         if apart > 1e-3:
             self.report((*key, "pose"), f"is {1000 * apart:.0f} mm away from the coordinates; leave one of them out")
+
+    def _state(self, key: Key, spec: StateSpec) -> None:
+        """Check the names in a state of the machine; which states there are is known with the plan."""
+        if spec.until is not None:
+            self._until((*key, "until"), spec.until)
+        if spec.do is None:
+            return
+        for section, names in (("limbs", spec.do.limbs), ("forces", spec.do.forces)):
+            for name in names:
+                self._known((*key, "do", section, name), "patch", name, self.robot.patches)
+        if isinstance(spec.do.posture, str):
+            self._known((*key, "do", "posture"), "posture", spec.do.posture, self.robot.postures)
+        elif spec.do.posture is not None:
+            self.posture((*key, "do", "posture"), PostureSpec(joints=spec.do.posture.joints))
+
+    def _until(self, key: Key, until: Until) -> None:
+        for kind, more in (("error", ["com"]), ("speed", ["com", "joints"]), ("force", []), ("over", [])):
+            name = getattr(until, kind)
+            if name is not None:
+                self._known((*key, kind), "task" if more else "patch", name, [*more, *self.robot.patches])
+        for kind in ("all", "any"):
+            for k, each in enumerate(getattr(until, kind) or ()):
+                self._until((*key, kind, k), each)
 
     def _sequence(self, spec: ScenarioSpec) -> None:
         present: dict[str, ContactSpec] = {contact.patch: contact for contact in spec.start.contacts}

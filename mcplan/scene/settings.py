@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mcplan.scene.disturbance import Imperfections, Payload, Push
+from mcplan.scene.machine import StateSpec
 from mcplan.scene.spec import NotNegative, PoseSpec, Positive, Spec
 
 
@@ -58,6 +59,8 @@ class SimulationSettings(Spec):
 class ControlSettings(Spec):
     """Weights, gains and times of the whole-body controller and its state machine."""
 
+    states: tuple[StateSpec, ...] = ()
+    """Of the state machine: new ones, and what is different about those of the plan."""
     rate: Positive | None = None
     """How often the controller runs, Hz: 1 / ``simulation.dt`` or a whole fraction of it; None is at every step. In
     between the torques stay (``contact``, ``mujoco``)."""

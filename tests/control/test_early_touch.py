@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.control.criteria import Measurement
-from mcplan.control.phases import Swing
+from mcplan.control.criteria import Measurement, criterion_of
+from mcplan.control.phases import Swing, height_over
 from mcplan.scene.settings import ControlSettings
 
 SETTINGS = ControlSettings().under("contact")
@@ -15,14 +15,12 @@ SETTINGS = ControlSettings().under("contact")
 def ended_by(place, force, settings=SETTINGS, elapsed=0.2):
     """Return what ends a swing of 1 s whose patch is at a place (m, from the planned one) and feels a force (N)."""
     contact = SimpleNamespace(patch="sole", p=np.zeros(3), normal=np.array([0.0, 0.0, 1.0]), kind="surface")
-    motion = SimpleNamespace(
-        settings=settings, targets={"sole": contact}, limbs={"sole": SimpleNamespace(approach_time=6.0)},
-        feels=lambda contact: settings.touch_force > 0.0,
-    )  # fmt: skip
-    now = SimpleNamespace(pose=lambda patch: (np.eye(3), np.array(place)))
-    criterion = Swing(1, "sole").enter(motion, 5.0, now)
-    criterion.met(Measurement(elapsed - settings.touch_time, force={"sole": force}))
-    return criterion.met(Measurement(elapsed, force={"sole": force}))
+    motion = SimpleNamespace(limbs={"sole": SimpleNamespace(approach_time=6.0)})
+    swing = Swing(1, contact)
+    criterion = criterion_of(swing.until(settings), swing.enter(motion, 5.0, None))
+    seen = {"force": {"sole": force}, "height": {"sole": height_over(contact, np.array(place))}}
+    criterion.met(Measurement(elapsed - settings.touch_time, **seen))
+    return criterion.met(Measurement(elapsed, **seen))
 
 
 def test_a_support_that_is_met_early_ends_the_swing():

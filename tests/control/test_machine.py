@@ -2,8 +2,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from mcplan.control.criteria import AnyOf, Elapsed, ErrorBelow, Measurement, Timeout
+from mcplan.control.criteria import Measurement
 from mcplan.control.machine import Machine, phases_of
+from mcplan.scene.machine import Until
+
+MOTION = SimpleNamespace(settings=None)
 
 
 class Recorded:
@@ -14,6 +17,9 @@ class Recorded:
 
     def enter(self, motion, t, now):
         self.log.append(("enter", self.name, t))
+        return 0.0
+
+    def until(self, settings):
         return self.criterion
 
     def leave(self, motion, t, now):
@@ -30,9 +36,9 @@ def run(machine, errors, dt=0.1):
 
 def test_phases_follow_each_other_and_record_what_ended_them():
     log = []
-    first = Recorded("first", AnyOf(ErrorBelow("com", 0.1), Timeout(1.0)), log)
-    second = Recorded("second", Elapsed(0.2), log)
-    machine = Machine([first, second], None)
+    first = Recorded("first", Until(any=(Until(error="com", below=0.1), Until(timeout=1.0))), log)
+    second = Recorded("second", Until(elapsed=0.2), log)
+    machine = Machine([first, second], MOTION)
     run(machine, [1.0, 1.0, 0.05, 1.0, 1.0, 1.0])
     assert [(e, n, pytest.approx(t)) for e, n, t in log] == [
         ("enter", "first", 0.0), ("leave", "first", 0.2), ("enter", "second", 0.2), ("leave", "second", 0.4),
@@ -42,7 +48,7 @@ def test_phases_follow_each_other_and_record_what_ended_them():
 
 
 def test_a_phase_that_does_not_get_there_ends_by_its_timeout():
-    machine = Machine([Recorded("only", AnyOf(ErrorBelow("com", 0.1), Timeout(1.0)), [])], None)
+    machine = Machine([Recorded("only", Until(any=(Until(error="com", below=0.1), Until(timeout=1.0))), [])], MOTION)
     run(machine, [1.0] * 20)
     assert machine.events[-1].ended_by == "timeout"
     assert machine.events[-1].end == pytest.approx(1.0)

@@ -1,0 +1,120 @@
+"""The state machine as a drawing: a row of states per stance, arrows where they lead."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+from mcplan.control.criteria import labels_of
+from mcplan.control.custom import Custom
+from mcplan.control.program import State, find, following
+from mcplan.errors import InputError
+from mcplan.scene.settings import ControlSettings
+
+WIDTH, HEIGHT, HALF, GAP = 2.0, 1.4, (0.8, 0.16), 0.95
+"""Distance of columns and rows, half the size of a box, and the depth of the ways below a row (inch)."""
+
+Place = tuple[float, float]
+
+Arrow = tuple[int, str | int, str]
+"""From a state, to a state or to ``end`` or ``fail``, with the label of the criterion (empty: what is usual)."""
+
+
+def arrows_of(states: Sequence[State], settings: ControlSettings) -> Iterator[Arrow]:
+    """Yield every way from state to state."""
+    for k, state in enumerate(states):
+        after = following(states, k)
+        onward: str | int = "end" if after == len(states) else after
+        jumps = {label: jump for label, jump in state.jumps.items() if jump.state != "next"}
+        if "" not in jumps and labels_of(state.until or state.phase.until(settings)) - set(jumps):
+            yield k, onward, ""
+        for label, jump in jumps.items():
+            words: dict[str, str | int | None] = {"again": k, "end": "end", "fail": "fail"}
+            to = words[jump.state] if jump.state in words else find(states, jump, k)
+            if to is not None:
+                text = label or ""
+                yield k, to, text + (f" (at most {jump.times})" if jump.times else "")
+
+
+def save_machine(states: Sequence[State], settings: ControlSettings, path: Path, title: str) -> None:
+    """Write the drawing: DOT text, or what the suffix names.
+
+    Raises
+    ------
+    InputError
+        The suffix is none of a drawing.
+    """
+    if path.suffix == ".dot":
+        path.write_text(machine_dot(states, settings, title), encoding="utf-8")
+    elif path.suffix in (".svg", ".png", ".pdf"):
+        draw_machine(states, settings, title).savefig(path)
+    else:
+        raise InputError(f"{path}: expected .svg, .png, .pdf or .dot")
+
+
+def machine_dot(states: Sequence[State], settings: ControlSettings, title: str) -> str:
+    """Return the machine in the language of Graphviz."""
+    lines = [f'digraph "{title}" {{', "  rankdir=LR; node [shape=box];"]
+    lines += [f'  s{k} [label="{state.name}\\nstance {state.phase.stance}"];' for k, state in enumerate(states)]
+    for here, to, label in arrows_of(states, settings):
+        target = f"s{to}" if isinstance(to, int) else to
+        lines.append(f"  s{here} -> {target}" + (f' [label="{label}"]' if label else "") + ";")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
+def draw_machine(states: Sequence[State], settings: ControlSettings, title: str) -> Figure:
+    """Return the drawing. States of the user's own are outlined; labels of criteria stand in the boxes."""
+    arrows = list(arrows_of(states, settings))
+    stances = sorted({state.phase.stance for state in states})
+    rows = {stance: [k for k, s in enumerate(states) if s.phase.stance == stance] for stance in stances}
+    ends = ["end"] + (["fail"] if any(to == "fail" for _, to, _ in arrows) else [])
+    columns = max(max(map(len, rows.values())), len(rows[stances[-1]]) + 1)
+    place: dict[str | int, Place] = {}
+    for row, members in enumerate(rows.values()):
+        place |= {k: (WIDTH * column, -HEIGHT * row) for column, k in enumerate(members)}
+    for i, word in enumerate(ends):
+        place[word] = WIDTH * len(rows[stances[-1]]), -HEIGHT * (len(rows) - 1 + 0.6 * i)
+    height = HEIGHT * (len(rows) + 0.6 * (len(ends) - 1))
+    figure = Figure(figsize=(WIDTH * (columns + 0.4), height + 0.7), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set(xlim=(-1.6, WIDTH * columns - 0.8), ylim=(0.75 - height, 0.8), aspect="equal", title=title)
+    axes.axis("off")
+    for row, stance in enumerate(stances):
+        axes.text(-1.5, -HEIGHT * row, f"stance {stance}", va="center", fontsize=8, color="grey")
+    for k, state in enumerate(states):
+        _box(axes, place[k], state, settings)
+    for word in ends:
+        axes.text(*place[word], word, ha="center", va="center", fontsize=9, weight="bold")
+    for i, (here, to, label) in enumerate(arrows):
+        number = sum(bool(other[2]) for other in arrows[:i])
+        _arrow(axes, place[here], place[to], label, number)
+    return figure
+
+
+def _box(axes: Axes, place: Place, state: State, settings: ControlSettings) -> None:
+    face, edge = ("#fff3d6", "#c07a00") if isinstance(state.phase, Custom) else ("#e8eef7", "#6a83ad")
+    until = state.until or state.phase.until(settings)
+    ends = "\n".join(sorted(label.replace(" and ", " and\n") for label in labels_of(until)))
+    corner = place[0] - HALF[0], place[1] - HALF[1]
+    axes.add_patch(FancyBboxPatch(corner, 2 * HALF[0], 2 * HALF[1], boxstyle="round,pad=0", fc=face, ec=edge))
+    axes.text(*place, state.name, ha="center", va="center", fontsize=8, weight="bold")
+    axes.text(corner[0], corner[1] - 0.05, ends, va="top", fontsize=5.5, color="#444444")
+
+
+def _arrow(axes: Axes, start: Place, end: Place, label: str, number: int) -> None:
+    """Draw a way: along the row, or through the gap below the row; what is not usual is red and says its criterion."""
+    colour = "#b03030" if label else "#444444"
+    (x0, y0), (x1, y1) = start, end
+    if y0 == y1 and not label and x0 < x1:
+        corners = [(x0 + HALF[0], y0), (x1 - HALF[0], y1)]
+    else:
+        shift = 0.15 + 0.09 * (number % 6) if label else 0.0  # ways beside each other, not on top
+        gap = y0 - GAP + 0.3 * shift
+        corners = [(x0 + HALF[0] - 0.1 - shift, y0 - HALF[1]), (x0 + HALF[0] - 0.1 - shift, gap)]
+        corners += [(x1 + shift, gap), (x1 + shift, y1 + (HALF[1] if y1 < y0 else -HALF[1]))]
+        axes.text(corners[1][0] + 0.05, gap + 0.04, label, fontsize=6, color=colour)
+    axes.plot(*zip(*corners, strict=True), color=colour, linewidth=0.9)
+    head = {"arrowstyle": "->", "color": colour, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", corners[-1], corners[-2], arrowprops=head)

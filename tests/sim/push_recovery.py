@@ -1,0 +1,156 @@
+"""Pushes on standing HRP-2: from which does it recover?
+
+    python -m tests.sim.push_recovery OUT.jsonl [COUNT] [FIRST] [PHYSICS]
+
+Push k is drawn from ``numpy.random.default_rng(k)``: a link, a horizontal direction, 0-150 N for 0.1-0.3 s. Each is one
+line of OUT.jsonl; a push that it has already is not repeated. The curve of recoveries against impulse goes to OUT.png.
+"""
+
+import json
+import sys
+import time
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from mcplan.errors import SimulationFailed
+from mcplan.planning import plan as make_plan
+from mcplan.scene import load_scenario
+from mcplan.scene.settings import Push
+from mcplan.sim.simulate import Simulation
+from mcplan.sweep.statistics import wilson
+
+LINKS = ("BODY", "CHEST_LINK1", "HEAD_LINK1", "LARM_LINK3", "RARM_LINK3", "LLEG_LINK2", "RLEG_LINK2")
+START, REST = 0.2, 1.8
+"""When the push begins, and how long the robot is watched after it (s)."""
+
+
+def drawn(seed):
+    """Return the push of a seed."""
+    rng = np.random.default_rng(seed)
+    link, heading = LINKS[rng.integers(len(LINKS))], rng.uniform(0, 2 * np.pi)
+    size, duration = rng.uniform(0, 150), rng.uniform(0.1, 0.3)
+    force = size * np.cos(heading), size * np.sin(heading), 0.0
+    return Push(link=link, force=force, start=START, duration=duration)
+
+
+def standing():
+    """Return the plan of standing still for as long as a push is watched."""
+    still = "[{contacts: [{patch: left_sole, surface: floor}, {patch: right_sole, surface: floor}]}]"
+    times = {"control.start_time": START + REST, "control.settle_time": 0.2, "control.patience": 0.5}
+    return make_plan(load_scenario("sway", {"stances": still, **times}))
+
+
+def pushed(plan, push, physics, seed):
+    """Carry out one push and return what came of it."""
+    settings = plan.scenario.simulation.model_copy(update={"pushes": (push,)})
+    clock = time.perf_counter()
+    simulation = Simulation(replace(plan, scenario=replace(plan.scenario, simulation=settings)), physics, seed=seed)
+    robot, physics_ = simulation.controller.robot, simulation.physics
+    soles = ("left_sole", "right_sole")
+    places = {name: robot.frame_pose(physics_.q, name) for name in soles}
+    com = robot.com(physics_.q)
+    inner, failures = simulation.controller.step, []
+    state = {"sway": 0.0}
+
+    def step(t, q, v, wrenches):
+        command = inner(t, q, v, wrenches)
+        now = simulation.controller.terms.com
+        state["sway"] = max(state["sway"], float(np.linalg.norm(now[:2] - com[:2])))
+        if command.status:
+            up = 1 - 2 * (q[4] ** 2 + q[5] ** 2)
+            tilt, away = np.rad2deg(np.arccos(np.clip(up, -1, 1))), np.linalg.norm(now[:2] - com[:2])
+            failures.append([t, command.status, command.message, float(now[2] - com[2]), float(tilt), float(away)])
+        return command
+
+    simulation.controller.step = step
+    row = {
+        "seed": seed,
+        "link": push.link,
+        "force": push.force,
+        "duration": push.duration,
+        "impulse": float(np.linalg.norm(push.force) * push.duration),
+        "stopped": None,
+    }
+    try:
+        while simulation.step() is not None:
+            pass
+    except SimulationFailed as failure:
+        row["stopped"] = str(failure)
+    q, v = physics_.q, physics_.v
+    row |= {
+        "finite": bool(np.isfinite(q).all() and np.isfinite(v).all()),
+        "time": simulation.t,
+        "sway": state["sway"],
+        "left": float(np.linalg.norm(robot.com(q)[:2] - com[:2])),
+        "speed": float(np.linalg.norm(robot.com_jacobian(q) @ v)),
+        "slip": max(float(np.linalg.norm(robot.frame_pose(q, n)[:2, 3] - places[n][:2, 3])) for n in soles),
+        "ended_by": simulation.controller.machine.events[-1].ended_by,
+        "qp_failures": len(failures),
+        "first_failures": failures[:3],
+        "clock": time.perf_counter() - clock,
+    }
+    return row
+
+
+def draw(rows, path):
+    """Draw the share of pushes that were recovered from, by impulse, with Wilson's 95 % intervals."""
+    impulse, stood = np.array([row["impulse"] for row in rows]), np.array([row["stopped"] is None for row in rows])
+    bins = np.arange(0.0, 48.0, 3.0)
+    figure = Figure(figsize=(7, 4.2), layout="constrained")
+    axes = figure.add_subplot(xlabel="impulse of the push [N s]", ylabel="share recovered", ylim=(-0.02, 1.05))
+    for low in bins:
+        chosen = (impulse >= low) & (impulse < low + 3.0)
+        n = int(chosen.sum())
+        if n:
+            rate = wilson(int(stood[chosen].sum()), n)
+            ends = np.maximum([[rate.value - rate.low], [rate.high - rate.value]], 0.0)
+            axes.errorbar(low + 1.5, rate.value, ends, fmt="o", color="#305090", capsize=3)
+            axes.annotate(f"{n}", (low + 1.5, 0.0), ha="center", fontsize=7, color="grey")
+    axes.set_title(f"{len(rows)} pushes on standing HRP-2: {int(stood.sum())} recovered, {int((~stood).sum())} fell")
+    axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=130)
+
+
+def tell(rows):
+    """Say what came of the pushes."""
+    ran = [row for row in rows if "exception" not in row]
+    failed = [row for row in ran if row["qp_failures"]]
+    print(f"{len(rows)} pushes, {len(rows) - len(ran)} exceptions, {sum(not row['finite'] for row in ran)} not finite")
+    print(
+        f"{sum(row['stopped'] is None for row in ran)} recovered, {sum(row['stopped'] is not None for row in ran)} fell"
+    )
+    print(f"programs without solution in {len(failed)} runs, {sum(row['stopped'] is None for row in failed)} recovered")
+    for row in failed:
+        t, _, message, sunk, tilt, away = row["first_failures"][0]
+        count = row["qp_failures"]
+        where = f"CoM {sunk:+.2f} m up, {away:.2f} m away, trunk tilted {tilt:.0f} deg"
+        print(f"  push {row['seed']}: {count} steps from {t:.3f} s, {where}: {message}")
+    return ran
+
+
+def main(out, count=1000, first=0, physics="contact"):
+    """Carry out the pushes."""
+    warnings.simplefilter("error")
+    np.seterr(all="warn", under="ignore")
+    path = Path(out)
+    known = {json.loads(line)["seed"] for line in path.read_text().splitlines()} if path.exists() else set()
+    plan = standing()
+    with path.open("a") as file:
+        for seed in range(int(first), int(first) + int(count)):
+            if seed in known:
+                continue
+            try:
+                row = pushed(plan, drawn(seed), physics, seed)
+            except Exception as error:
+                row = {"seed": seed, "exception": repr(error)}
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+    draw(tell([json.loads(line) for line in path.read_text().splitlines()]), path.with_suffix(".png"))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

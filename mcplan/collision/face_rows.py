@@ -4,18 +4,15 @@ Where two faces are almost parallel the nearest point jumps from corner to corne
 obeyed by turning about it, and the next one comes too near.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from mcplan.collision.pairs import link_solids
-from mcplan.collision.shape import Solid, solid_corners
-from mcplan.model.robot import Robot
+from mcplan.collision.model import CollisionModel
+from mcplan.collision.shape import frozen
+from mcplan.core.corner_rows import MOST, Faces, fill_corner_rows
+from mcplan.core.distance import PAIR_SIZE
 from mcplan.scene.environment import Surface
-
-MOST = 4
-"""Corners of a link that are looked at: those nearest to the surface."""
-
-SAME = 1e-4
-"""m: the face of a surface is what is nearest when its nearest corner is at the distance of the pair."""
 
 
 class FaceRows:
@@ -27,52 +24,37 @@ class FaceRows:
 
     Parameters
     ----------
-    robot : Robot
-    surfaces : by name.
+    model : whose pairs are asked for.
+    surfaces : of its environment, fixed in the world.
     """
 
-    def __init__(self, robot: Robot, surfaces: dict[str, Surface]):
-        self.robot, self._surfaces = robot, surfaces
-        self._corners: dict[str, list[tuple[np.ndarray, float]]] = {}
-        links, solids, _bodies = link_solids(robot)
-        for link, shape in zip(links, solids, strict=True):
-            self._corners.setdefault(link, []).append(self._in_link(link, shape))
+    def __init__(self, model: CollisionModel, surfaces: Sequence[Surface]):
+        self._model = model
+        shapes, sizes = len(model.shapes.index), [len(surface.polygon) for surface in surfaces]
+        span, frame = np.zeros((shapes, 2), np.int64), np.zeros((shapes, 12))
+        for surface, first, size in zip(surfaces, np.cumsum([0, *sizes]), sizes, strict=False):
+            i = model.place[surface.name]
+            span[i], frame[i] = (first, size), [*surface.R.ravel(), *surface.p]
+        corners = np.concatenate([np.zeros((0, 2)), *(surface.polygon for surface in surfaces)])
+        self._faces = Faces(frozen(span), frozen(frame), frozen(corners))
+        self._value, self._nearest = np.zeros(PAIR_SIZE), np.zeros(MOST, np.int64)
 
-    def _in_link(self, link: str, shape: Solid) -> tuple[np.ndarray, float]:
-        offset = self.robot.frame(link)[1]
-        return (solid_corners(shape) - offset[9:]) @ offset[:9].reshape(3, 3), shape.radius
+    def rows(self, q: np.ndarray, pairs: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return corners above surfaces: which pair each is of (m,), heights (m,), nearest first, and rates (m, nv).
 
-    def rows(self, q: np.ndarray, link: str, surface: str, distance: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return distances (k,) and rates (k, nv) of the corners of a link above a surface, nearest first.
-
-        None where its face is not what the link is nearest to, or where at most one corner is above it.
+        A pair has none where the surface's face is not what the link is nearest to, or where at most one corner is
+        above it.
 
         Parameters
         ----------
         q : (nq,)
-        link, surface : names.
-        distance : of the pair, m.
+        pairs : (k,) int64, indices into ``model.pairs``.
+        distance : (k,) of the pairs, m.
         """
-        support = self._surfaces.get(surface)
-        if support is None:
-            return None
-        X, n = self.robot.frame_pose(q, link), support.R[:, 2]
-        for corners, radius in self._corners[link]:
-            x = corners @ X[:3, :3].T + X[:3, 3]
-            local = (x - support.p) @ support.R
-            height = local[:, 2] - radius
-            above = np.flatnonzero(_inside(local[:, :2], support.polygon))
-            if len(above) < 2 or abs(height[above].min() - distance) > SAME:
-                continue
-            above = above[np.argsort(height[above], kind="stable")[:MOST]]
-            J = self.robot.frame_jacobian(q, link)
-            arm = np.cross(x[above] - X[:3, 3], n)
-            return height[above], n @ J[:3] + arm @ J[3:]
-        return None
-
-
-def _inside(points: np.ndarray, polygon: np.ndarray) -> np.ndarray:
-    """Say which points (k,2) are in a convex polygon that turns to the left."""
-    edge = np.roll(polygon, -1, axis=0) - polygon
-    arm = points[:, None] - polygon
-    return np.all(edge[:, 0] * arm[..., 1] - edge[:, 1] * arm[..., 0] >= 0.0, axis=1)
+        model, most = self._model, MOST * len(pairs)
+        which, height, rows = np.zeros(most, np.int64), np.zeros(most), np.zeros((most, model.robot.nv))
+        count = fill_corner_rows(
+            model.robot.tree, model.shapes, self._faces, model.indices, q, model.scratch, pairs, distance,
+            which, height, rows, self._value, self._nearest,
+        )  # fmt: skip
+        return which[:count], height[:count], rows[:count]

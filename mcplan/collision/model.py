@@ -9,7 +9,7 @@ from mcplan.collision.distances import ALLOWED_PENETRATION, ConstraintRows, Dist
 from mcplan.collision.pairs import link_solids, new_scratch, self_pairs
 from mcplan.collision.shape import Solid, bar_solid, frozen, pack, slab, solid
 from mcplan.core.distance import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
-from mcplan.core.distance_pairs import fill_distance_rows, fill_distances, find_smallest
+from mcplan.core.distance_pairs import Scratch, fill_distance_rows, fill_distances, find_smallest
 from mcplan.core.distance_shape import Shapes
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
@@ -35,6 +35,8 @@ class CollisionModel:
     Attributes
     ----------
     pairs : names of the pairs of shapes, in the order of every answer
+    indices : (P, 2) the shapes of each pair
+    shapes : the packed shapes, objects at their initial poses; ``place`` : index of what is around the robot, by name
     """
 
     def __init__(self, robot: Robot, environment: Environment | None = None):
@@ -43,14 +45,14 @@ class CollisionModel:
         links, solids, bodies = link_solids(robot)
         around = dict(_around(environment))
         self._owner = {s.name: thing.name for thing in environment.objects for s in thing.surfaces}
-        self._place = {name: len(links) + i for i, name in enumerate(around)}
+        self.place = {name: len(links) + i for i, name in enumerate(around)}
         self._initial = {thing.name: (thing.R, thing.p) for thing in environment.objects}
         self._bodies = {link: robot.frame(link)[0] for link in robot.link_names}
         names = [*links, *around]
-        self._shapes = pack([*solids, *around.values()], [*bodies, *[-1] * len(around)])
+        self.shapes = pack([*solids, *around.values()], [*bodies, *[-1] * len(around)])
         outside = [(i, j) for i in range(len(links)) for j in range(len(links), len(names))]
         indices = np.concatenate([self_pairs(robot), np.array(outside, np.int64).reshape(-1, 2)])
-        self._indices = frozen(indices)
+        self.indices = frozen(indices)
         self.pairs = tuple(Pair(names[i], names[j]) for i, j in indices)
         self._touching = tuple(pair._replace(in_contact=True) for pair in self.pairs)
         self._of_names: dict[frozenset[str], list[int]] = {}
@@ -77,7 +79,7 @@ class CollisionModel:
         margins = np.full(len(self.pairs), float(margin))
         space, found, values, _ = self._space()
         q = self._checked(q)
-        count = fill_distances(self.robot.tree, self._at(objects), self._indices, margins, q, space, found, values)
+        count = fill_distances(self.robot.tree, self._at(objects), self.indices, margins, q, space, found, values)
         return self._distances(q, found[:count], values[:count], touching)
 
     def smallest(
@@ -119,7 +121,7 @@ class CollisionModel:
         """
         space, found, values, _ = self._space()
         q = self._checked(q)
-        count = find_smallest(self.robot.tree, self._at(objects), self._indices, margins, q, space, found, values)
+        count = find_smallest(self.robot.tree, self._at(objects), self.indices, margins, q, space, found, values)
         return self._distances(q, found[:count], values[:count], touching)[0] if count else None
 
     def constraint_rows(
@@ -157,7 +159,7 @@ class CollisionModel:
         space, found, values, rows = self._space()
         q = self._checked(q)
         count = fill_distance_rows(
-            self.robot.tree, self._at(objects), self._indices, margins, q, space, found, values, rows
+            self.robot.tree, self._at(objects), self.indices, margins, q, space, found, values, rows
         )
         return found[:count].copy(), values[:count, DISTANCE].copy(), rows[:count].copy()
 
@@ -170,7 +172,7 @@ class CollisionModel:
             else:
                 link, support = contact
             support = self._owner.get(support, support)
-            if link not in self._bodies or support not in self._place:
+            if link not in self._bodies or support not in self.place:
                 self._named(link, support)
             found.update(self._of_support.get((self._bodies[link], support), ()))
         return found
@@ -190,25 +192,25 @@ class CollisionModel:
 
     def _named(self, a: str, b: str) -> list[int]:
         for name in (a, b):
-            if name not in self._bodies and name not in self._place:
+            if name not in self._bodies and name not in self.place:
                 raise InputError(f"there is no link or thing `{name}` that could collide")
         return self._of_names.get(frozenset((a, b)), [])
 
     def _at(self, objects: Mapping | None) -> Shapes:
         """Return the shapes with objects at the poses given."""
         if not objects:
-            return self._shapes
-        offset = self._shapes.offset.copy()
+            return self.shapes
+        offset = self.shapes.offset.copy()
         for name, (R, p) in objects.items():
             if name not in self._initial:
                 raise InputError(f"there is no object `{name}`; there are: {', '.join(self._initial) or 'none'}")
             # the shape's frame may lie off the object's: by as much as at the initial pose
-            i = self._place[name]
+            i = self.place[name]
             R0, p0 = self._initial[name]
             turn = np.asarray(R, float) @ R0.T
             offset[i, 9:] = np.asarray(p, float) + turn @ (offset[i, 9:] - p0)
             offset[i, :9] = (turn @ offset[i, :9].reshape(3, 3)).ravel()
-        return self._shapes._replace(offset=frozen(offset))
+        return self.shapes._replace(offset=frozen(offset))
 
     def _distances(self, q: np.ndarray, found: np.ndarray, values: np.ndarray, touching: Collection[int]) -> Distances:
         pairs = tuple(self._touching[p] if p in touching else self.pairs[p] for p in found)
@@ -229,12 +231,17 @@ class CollisionModel:
             raise InputError(f"q[{int(np.argmin(np.isfinite(q)))}] is not finite")
         return q if q.flags.writeable else q.copy()
 
+    @property
+    def scratch(self) -> Scratch:
+        """Scratch space of the kernels, of this thread."""
+        return self._space()[0]
+
     def _space(self):
         """Scratch space and outputs of this thread."""
         if not hasattr(self._scratch, "space"):
             count, nv = max(len(self.pairs), 2), len(self.robot.tree.armature)
             self._scratch.space = (
-                new_scratch(self.robot, len(self._shapes.index), count),
+                new_scratch(self.robot, len(self.shapes.index), count),
                 np.zeros(count, np.int64),
                 np.zeros((count, PAIR_SIZE)),
                 np.zeros((count, nv)),

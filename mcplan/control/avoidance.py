@@ -46,7 +46,7 @@ class Avoidance:
         self._depth = settings.touch_depth if settings.touch_force > 0.0 else 0.0
         self._clearance, self._margin = settings.avoid_clearance, settings.avoid_distance + settings.avoid_clearance
         self._model = model = CollisionModel(robot, environment)
-        self._faces = FaceRows(robot, {surface.name: surface for surface in environment.surfaces})
+        self._faces = FaceRows(model, environment.surfaces)
         self._reach = settings.avoid_distance
         self._rise = PARTING * dt
         self._tick = 0
@@ -71,19 +71,20 @@ class Avoidance:
         self, q: np.ndarray, found: np.ndarray, distance: np.ndarray, room: np.ndarray, rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return pairs, room and rows with all corners of links that are low over a surface and do not rest on it."""
-        kept = np.ones(len(found), dtype=bool)
-        parts = []
-        for i in np.flatnonzero((room < self._reach) & (self._goal[found] > -ALLOWED_PENETRATION)):
-            pair = self._model.pairs[found[i]]
-            corners = self._faces.rows(q, pair[0], pair[1], float(distance[i]))
-            if corners is not None:
-                kept[i] = False
-                heights, rates = corners
-                parts.append((np.full(len(heights), found[i]), heights - distance[i] + room[i], rates))
-        if not parts:
+        low = np.flatnonzero((room < self._reach) & (self._goal[found] > -ALLOWED_PENETRATION))
+        if not len(low):
             return found, room, rows
-        parts.append((found[kept], room[kept], rows[kept]))
-        return tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))  # type: ignore[return-value]
+        which, heights, rates = self._faces.rows(q, found[low], distance[low])
+        if not len(which):
+            return found, room, rows
+        owner = low[which]
+        kept = np.ones(len(found), dtype=bool)
+        kept[owner] = False
+        return (
+            np.concatenate([found[owner], found[kept]]),
+            np.concatenate([heights - distance[owner] + room[owner], room[kept]]),
+            np.concatenate([rates, rows[kept]]),
+        )
 
     def _goals(self, motion: Motion) -> np.ndarray:
         """Return the distance that each pair is to keep, worked out anew when contacts or references have changed."""

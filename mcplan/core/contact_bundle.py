@@ -77,8 +77,9 @@ def open_scratch(packed):
         real1(packed, 14),  # apart
         real1(packed, 15),  # way
         real1(packed, 16),  # quiet
-        real1(packed, 17),  # left_q
-        real2(packed, 18),  # left_object_q
+        real2(packed, 17),  # clear
+        real1(packed, 18),  # left_q
+        real2(packed, 19),  # left_object_q
     )
 
 

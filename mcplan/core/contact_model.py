@@ -167,6 +167,7 @@ class Scratch(NamedTuple):
     apart: np.ndarray  # (pairs,) distance that a pair had at least, plus the ways of its bodies by then, m
     way: np.ndarray  # (bodies,) ways that any point of a body may have gone, m
     quiet: np.ndarray  # (1,) distance that every pair has at least, m
+    clear: np.ndarray  # (shapes of bodies, slabs and bars) the same of shapes and supports
     left_q: np.ndarray  # (nq,) where the last step left the robot
     left_object_q: np.ndarray  # (objects, 7) and the objects
 
@@ -174,6 +175,7 @@ class Scratch(NamedTuple):
 def scratch(scene: Scene, nv: int) -> Scratch:
     """Allocate the scratch space of a scene with a robot of nv velocities."""
     n, bodies = len(scene.parent), len(scene.body)
+    supports = int(np.sum(scene.surface_index[:, SLAB] >= 0)) + len(scene.bar)
     return Scratch(
         np.zeros((n, n)),
         np.zeros((n, n)),
@@ -192,6 +194,7 @@ def scratch(scene: Scene, nv: int) -> Scratch:
         np.full(len(scene.pair), -np.inf),
         np.zeros(bodies),
         np.full(1, -np.inf),
+        np.full((scene.body_index[-1, SHAPE_STOP], supports), -np.inf),
         np.full(nv + 1, np.nan),
         np.full(((n - nv) // 6, 7), np.nan),
     )

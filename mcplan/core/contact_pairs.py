@@ -39,12 +39,19 @@ def add_meeting(scene, near, a, b, key, friction, touch, count):
 
 @jit
 def meet_support(scene, scratch, body, b, friction, margin, touch, count):
-    """Add the contacts of a body's shapes with shape b of the world."""
-    shape, near = scratch.shape, scratch.nearest
+    """Add the contacts of a body's shapes with shape b of the world, a slab or a bar; returns the new count."""
+    shape, near, clear, gone = scratch.shape, scratch.nearest, scratch.clear, scratch.way[body]
+    column = b - len(scene.shape_link) + clear.shape[1]
     for a in range(scene.body_index[body, SHAPE_FIRST], scene.body_index[body, SHAPE_STOP]):
+        if clear[a, column] - gone > margin:
+            continue
         place_shape(scene, scratch.pose, a, shape)
-        if pair_distance(scene.shapes, a, b, shape, margin, scratch.distance, near):
-            count = add_meeting(scene, near, a, b, (1 << 42) + (a << 16) + b, friction, touch, count)
+        distance = margin + LOOK
+        if pair_distance(scene.shapes, a, b, shape, margin + LOOK, scratch.distance, near):
+            distance = near[DISTANCE]
+            if distance <= margin:
+                count = add_meeting(scene, near, a, b, (1 << 42) + (a << 16) + b, friction, touch, count)
+        clear[a, column] = distance + gone
     return count
 
 
@@ -59,8 +66,10 @@ def touching(touch, count, a, b):
 
 
 @jit
-def forget_distances(q, object_q, scratch):
-    """Forget how far pairs were apart if the state is not the one that the last step left."""
+def follow_ways(q, object_q, dt, scratch):
+    """Add up how far bodies have gone; forget distances if the state is not the one that the last step left."""
+    for i in range(len(scratch.way)):
+        scratch.way[i] += dt * scratch.speed[i]
     same = True
     for k in range(len(q)):
         same = same and q[k] == scratch.left_q[k]
@@ -69,6 +78,7 @@ def forget_distances(q, object_q, scratch):
             same = same and object_q[o, k] == scratch.left_object_q[o, k]
     if not same:
         scratch.apart[:] = -math.inf
+        scratch.clear[:, :] = -math.inf
         scratch.quiet[0] = -math.inf
 
 
@@ -82,7 +92,6 @@ def meet_pairs(scene, scratch, dt, touch, count):
     speed, way, quiet, apart = scratch.speed, scratch.way, scratch.quiet, scratch.apart
     fastest = 0.0
     for i in range(len(speed)):
-        way[i] += dt * speed[i]
         fastest = max(fastest, speed[i])
     quiet[0] -= 2.0 * dt * fastest
     if quiet[0] > 1e-3 + 4.0 * dt * fastest:

@@ -57,7 +57,7 @@ from mcplan.core.contact_model import (
     TURNING,
     UPPER,
 )
-from mcplan.core.contact_pairs import forget_distances
+from mcplan.core.contact_pairs import follow_ways
 from mcplan.core.contact_rows import fill_poses, fill_rows
 from mcplan.core.contact_solve import solve_contacts
 from mcplan.core.inverse_dynamics import gather_forces, newton_euler
@@ -326,7 +326,7 @@ def contact_step(
     for o in range(len(object_v)):
         for k in range(6):
             vector[STATE_NOW, nv + 6 * o + k] = object_v[o, k]
-    forget_distances(q, object_q, scratch)
+    follow_ways(q, object_q, dt, scratch)
     count = collect(scene, bodies, grasp, dt, scratch, touch)
     coupled = fill_rows(tree, scene, work, scratch.pose, bodies, count, touch)
     prepare_contacts(scene, law, dt, count, vector[STATE_NOW], touch)

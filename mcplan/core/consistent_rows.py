@@ -7,12 +7,15 @@ from mcplan.core.jit import jit_algebra
 DEPENDENT = 1e-3
 """Part of a row that is not in the span of the rows before it; with less it counts as following from them."""
 
+AGAIN = 0.1
+"""With less left of it than this part, a row has lost digits and is made orthogonal once more."""
+
 
 @jit_algebra
 def make_consistent(A, b, m, n, Q, c):
     """Replace ``b`` where ``A x = b`` has no solution: a row that follows from those before it says what they say.
 
-    Rows are made orthonormal one after the other (Gram-Schmidt, twice, so that no digits are lost)::
+    Rows are made orthonormal one after the other (Gram-Schmidt, twice where digits would be lost)::
 
         a_i = sum_j (a_i' q_j) q_j + r_i,    x' q_j = c_j   for j < i
         |r_i| >= DEPENDENT |a_i|:   q_i = r_i / |r_i|,   c_i = (b_i - sum_j (a_i' q_j) c_j) / |r_i|
@@ -33,8 +36,10 @@ def make_consistent(A, b, m, n, Q, c):
             x = A[m * k + i]
             Q[rank, k] = x
             size += x * x
-        implied = 0.0
-        for _ in range(2):
+        implied, left = 0.0, size
+        for again in range(2):
+            if again and left > AGAIN * AGAIN * size:
+                break
             for j in range(rank):
                 along = 0.0
                 for k in range(n):
@@ -42,9 +47,9 @@ def make_consistent(A, b, m, n, Q, c):
                 for k in range(n):
                     Q[rank, k] -= along * Q[j, k]
                 implied += along * c[j]
-        left = 0.0
-        for k in range(n):
-            left += Q[rank, k] * Q[rank, k]
+            left = 0.0
+            for k in range(n):
+                left += Q[rank, k] * Q[rank, k]
         if left > DEPENDENT * DEPENDENT * size and rank < n:
             left = math.sqrt(left)
             for k in range(n):

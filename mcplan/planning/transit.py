@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.posture_rows import PLACE_ROWS, POSE_ROWS
+from mcplan.core.posture_rows import PLACE_ROWS, POSE_ROWS, Task
 from mcplan.model.robot import Robot
 from mcplan.planning.contact_region import ContactRegions, Support
 from mcplan.planning.effort import effort
@@ -129,7 +129,8 @@ class TransitFinder:
         com = robot.com(guides)
         support = self._support(contacts, com[0])
         held = [contact_rows(robot, self.environment, contact, None) for contact in contacts]
-        resting = self.collisions.fixed_by(contacts) | self.collisions.pairs_of(contacts)
+        watched = np.ones(len(self.collisions.pairs), dtype=bool)
+        watched[list(self.collisions.fixed_by(contacts) | self.collisions.pairs_of(contacts))] = False
         passing = [(list(self.collisions.pairs_of([contact])), contact.patch) for contact in touching]
         ends = self._distances(guides[0]), self._distances(guides[-1])
         q, missed = guides.copy(), np.zeros(len(guides))
@@ -138,7 +139,7 @@ class TransitFinder:
             rows = [*held, *(self._led_rows(lead, k) for lead in led)]
             hint = np.append(com[k, :2], self.settings.weights.com)
             need = self._need(k / last, ends, passing, {lead.patch: lead.away(k) for lead in led})
-            return self._clear(self._search.task(rows, guide, support.rows, hint), start, need, resting)
+            return self._clear(self._search.task(rows, guide, support.rows, hint), start, need, watched)
 
         for k in range(1, last):
             start = robot.integrate(q[k - 1], robot.difference(guides[k - 1], guides[k]), 1.0)
@@ -171,33 +172,29 @@ class TransitFinder:
         share = self.settings.friction_share
         return self._regions.support([replace(c, friction=share * c.friction) for c in contacts], com)
 
-    def _clear(self, task, q: np.ndarray, need: np.ndarray, resting: set[int]) -> tuple[np.ndarray, float]:
-        """Return a posture of the task with its distances, from ``q``, and by how much it misses."""
+    def _clear(self, task: Task, q: np.ndarray, need: np.ndarray, watched: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return a posture of the task, with distances of the watched pairs, from ``q``; and by how much it misses."""
         best, least = q, np.inf
+        pairs, distance, J = self._near(q, watched)
         for _ in range(ROUNDS):
-            pairs, distance, J = self.collisions.near(q, SEE)
-            free = np.array([p not in resting for p in pairs.tolist()], dtype=bool)
-            room = (distance - need[pairs])[free]
-            linear = np.ascontiguousarray(np.column_stack([J[free], np.minimum(-room, STRETCH)]))
+            linear = np.ascontiguousarray(np.column_stack([J, np.minimum(need[pairs] - distance, STRETCH)]))
             step = self._search.run(task._replace(linear=linear, linear_q=q), q, STEPS, 1e-6, 1e-4, trust=0.2)
             q = step.q
             placed = float(step.missed[: len(step.missed) - len(linear)].max(initial=0.0))
-            pairs, distance, _ = self.collisions.near(q, SEE)
-            short = max(
-                (
-                    min(float(need[p]), ENOUGH) - float(d)
-                    for p, d in zip(pairs.tolist(), distance, strict=True)
-                    if p not in resting
-                ),
-                default=0.0,
-            )
-            amount = max(placed - PLACED, short, 0.0)
+            pairs, distance, J = self._near(q, watched)
+            short = float((np.minimum(need[pairs], ENOUGH) - distance).max(initial=0.0))
+            amount = max(placed - PLACED, short)
             if amount < least:
                 best, least = q, amount
-            wanted = (distance - need[pairs])[[p not in resting for p in pairs.tolist()]].min(initial=0.0)
-            if placed <= PLACED / 10 and wanted > -1e-3:
+            if placed <= PLACED / 10 and (distance - need[pairs]).min(initial=0.0) > -1e-3:
                 break
         return best, least
+
+    def _near(self, q: np.ndarray, watched: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the pairs that are watched and near, their distances, and rates of these."""
+        pairs, distance, J = self.collisions.near(q, SEE)
+        kept = watched[pairs]
+        return pairs[kept], distance[kept], J[kept]
 
     def _led_rows(self, led: "Led", k: int) -> ContactRows:
         """Return the rows that hold the position of the led patch, and near its ends the orientation that it has there.

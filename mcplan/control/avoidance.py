@@ -52,6 +52,9 @@ class Avoidance:
         self._tick = 0
         self._asked, self._seen = np.zeros(len(model.pairs)), np.zeros(len(model.pairs), dtype=np.int64)
         self._goal = np.zeros(len(model.pairs))
+        surfaces = {surface.name for surface in environment.surfaces}
+        self._over = np.array([pair.b in surfaces for pair in model.pairs], dtype=bool)
+        self._flat = np.zeros(len(model.pairs), dtype=bool)
         self._goal_of: tuple | None = None
         self._limit = CollisionAvoidance(
             settings.avoid_pairs, safe=0.0, influence=settings.avoid_distance, ceiling=20.0, dt=max(dt, RESPONSE)
@@ -71,7 +74,7 @@ class Avoidance:
         self, q: np.ndarray, found: np.ndarray, distance: np.ndarray, room: np.ndarray, rows: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return pairs, room and rows with all corners of links that are low over a surface and do not rest on it."""
-        low = np.flatnonzero((room < self._reach) & (self._goal[found] > -ALLOWED_PENETRATION))
+        low = np.flatnonzero((room < self._reach) & self._flat[found])
         if not len(low):
             return found, room, rows
         which, heights, rates = self._faces.rows(q, found[low], distance[low])
@@ -100,6 +103,7 @@ class Avoidance:
             self._goal[list(self._model.pairs_of(passing))] = PASSING - ALLOWED_PENETRATION
             self._goal[list(self._model.pairs_of(resting))] = -ALLOWED_PENETRATION - self._depth
             self._goal[list(self._model.fixed_by(loaded.contact for loaded in motion.contacts.values()))] = -np.inf
+            self._flat = self._over & (self._goal > -ALLOWED_PENETRATION)
             # a link that has borne load touches, however deep it might have gone
             np.maximum(self._asked, np.minimum(self._goal, 0.0), out=self._asked)
         return self._goal

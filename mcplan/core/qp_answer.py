@@ -76,7 +76,7 @@ def _motion(layout, theta, vd, tau, f, scratch):
         _add_product(theta, layout[lay.FORCE_MAP], nv, f, scratch)
     for i in range(nv):
         scratch[i] = theta[layout[lay.BIAS] + i] - scratch[i]
-    for i in range(nv - 6):
+    for i in range(len(tau)):
         scratch[6 + i] -= tau[i]
     _add_product(theta, layout[lay.MASS], nv, vd, scratch)
     return _largest(scratch, nv)

@@ -42,8 +42,9 @@ has them. What the kernels need to know of a structure is in one integer array `
     BALL,  # faces of the polytope in a ball (26, 3)
     LIMITS,  # (bounded, 3) lower and upper position, velocity
     BOUNDED,  # number of joints whose acceleration is bounded
+    ACTUATED,  # number of joints, which stand after the base; free objects stand after them
     SIZES,  # numbers of entries of the parameters, 0 for those that the program does not have
-) = range(37)
+) = range(38)
 """Entries of ``layout``."""
 
 PARAMETERS = (

@@ -99,7 +99,7 @@ def _write(task, weight, A, b, layout, theta):
 @jit_algebra
 def _posture(x, q, v, layout, theta):
     """Posture: ``b = a* + kp (q* - q) + kd (v* - v)`` for every joint; return ``sum w b^2``."""
-    n = layout[lay.NV] - 6
+    n = layout[lay.ACTUATED]
     weight, pull = layout[lay.ACCELERATION_WEIGHT] + 6, layout[lay.ACCELERATION_PULL] + 6
     constant = 0.0
     for k in range(n):

@@ -63,7 +63,12 @@ class Terms:
         self._body = np.array([body for body, _ in places], dtype=np.int64)
         self._offset = np.array([offset for _, offset in places], dtype=float).reshape(count, 12)
         self._work = workspace(tree)
-        self.q = np.full(nv + 1, np.nan)
+        self._allocate(nv + 1, nv)
+
+    def _allocate(self, nq: int, nv: int) -> None:
+        """Make the arrays for the frames in ``frame_names``, and the views on them."""
+        count = len(self.frame_names)
+        self.q = np.full(nq, np.nan)
         self.v = np.full(nv, np.nan)
         self.M = np.zeros((nv, nv))
         self.h = np.zeros(nv)

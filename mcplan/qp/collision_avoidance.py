@@ -87,7 +87,7 @@ class CollisionAvoidance:
         Parameters
         ----------
         distance : (k,) m, negative when the bodies penetrate.
-        J : (k, nv) gradients of the distances with respect to ``v``.
+        J : (k, nv) gradients of the distances with respect to ``v``, or to its first entries, those of the robot.
         bias : (k,) ``Jdot v``, m/s²; None: neglected.
         names : (k) of the pairs, for explanations: anything that gives them by index.
         """
@@ -106,8 +106,9 @@ class CollisionAvoidance:
         ``active`` then says how many rows have a pair, ``ignored`` how many pairs found none, ``names`` which they are.
         """
         A, b = np.zeros((self.slots, len(terms.v))), np.full(self.slots, NEUTRAL)
+        v = terms.v[: self._J.shape[1]]
         near = fill_avoidance_rows(
-            self._distance, self._J, self._bias, terms.v, self.safe, self.influence, self.dt, self.braking,
+            self._distance, self._J, self._bias, v, self.safe, self.influence, self.dt, self.braking,
             self.ceiling, self.recovery, self._need, self._chosen, A, b,
         )  # fmt: skip
         self.active, self.ignored = min(near, self.slots), max(0, near - self.slots)

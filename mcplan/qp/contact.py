@@ -65,6 +65,10 @@ class ContactConstraint(Packed):
     min_force, max_force : bounds on the normal force of the whole contact, N. ``max_force`` comes on top of the
         contact's own. For a grasp, ``max_force`` bounds the size of the force.
     faces, pyramid : friction pyramid, see ``friction_pyramid``.
+    frame : frame of the terms whose motion is meant; by default the patch's. For a contact on a free object its motion
+        relative to the object.
+    slip : unit vector along which the patch is sliding, in the plane of the support, or None. Its points then exert
+        ``fn (n - mu slip)``, the edge of the cone that opposes the motion (up to ``SMALLEST_FRICTION``).
 
     Attributes
     ----------
@@ -88,8 +92,10 @@ class ContactConstraint(Packed):
         max_force: float = np.inf,
         faces: int = 8,
         pyramid: str = "inscribed",
+        frame: str | None = None,
+        slip: Array | None = None,
     ):
-        self.contact, self.patch = contact, contact.patch
+        self.contact, self.patch, self.frame = contact, contact.patch, frame or contact.patch
         grasp = contact.kind == "grasp"
         if not grasp and contact.friction < SMALLEST_FRICTION:
             raise InputError(
@@ -97,7 +103,8 @@ class ContactConstraint(Packed):
             )
         points = np.zeros((1, 3)) if grasp else np.asarray(contact.points, dtype=np.float64)
         selection = np.asarray(contact.selection, dtype=np.float64)
-        released = np.zeros((0, 6)) if grasp else _directions_without_force(contact, points, selection)
+        exempt = grasp or slip is not None
+        released = np.zeros((0, 6)) if exempt else _directions_without_force(contact, points, selection)
         # in the order of core.qp_layout
         self.allocate(
             kp=6, kd=6, R=(3, 3), p=3, min_force=(), max_force=(), own_max_force=(), max_moment=(), friction=(),
@@ -110,6 +117,9 @@ class ContactConstraint(Packed):
         limited = 0.0 < self.own_max_force < np.inf and 0.0 < self.max_moment < np.inf
         self.lever = self.max_moment / self.own_max_force if limited else 1.0
         self.axes, self.selection, self.points, self.released = contact.axes, selection, points, released
+        if slip is not None:
+            self.axes[:, 2] -= contact.friction * slip
+            self.friction = SMALLEST_FRICTION
         self.shape = ContactShape(
             grasp,
             len(points),
@@ -128,18 +138,18 @@ class ContactConstraint(Packed):
 
     def wrench_map(self, terms: Terms) -> Array:
         """Return ``G (6, unknowns)``: the wrench at the patch origin, world axes, is ``G f``."""
-        R = terms.frame(self.patch).R
+        R = terms.frame(self.frame).R
         if self.shape.grasp:
             return _rotate(R, self.selection.T)
         return _wrench_map(R, self.axes, self.points)
 
     def force_map(self, terms: Terms) -> Array:
         """Return (nv, unknowns): the generalised force is this times the unknowns."""
-        return terms.frame(self.patch).J.T @ self.wrench_map(terms)
+        return terms.frame(self.frame).J.T @ self.wrench_map(terms)
 
     def rows(self, terms: Terms) -> tuple[Array, Array]:
         """Return ``A (m, nv)`` and ``b (m,)`` of ``A vd = b``."""
-        frame = terms.frame(self.patch)
+        frame = terms.frame(self.frame)
         SR = np.hstack([self.selection[:, :3] @ frame.R.T, self.selection[:, 3:] @ frame.R.T])
         drift, speed = np.empty(6), np.empty(6)
         Rt = frame.R.T
@@ -151,7 +161,7 @@ class ContactConstraint(Packed):
 
     def release_rows(self, terms: Terms) -> Array:
         """Return (released, unknowns): these combinations of the unknowns are zero."""
-        return self.released @ _rotate(terms.frame(self.patch).R.T, self.wrench_map(terms))
+        return self.released @ _rotate(terms.frame(self.frame).R.T, self.wrench_map(terms))
 
     def point_forces(self, terms: Terms, f: Array) -> Array:
         """Return (k, 3) forces of the environment on the robot, world axes, N (grasp: its force at the origin)."""

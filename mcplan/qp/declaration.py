@@ -49,8 +49,8 @@ class Structure:
 
     @property
     def n(self) -> int:
-        """Number of joints."""
-        return self.nv - 6
+        """Number of joints; what ``nv`` has beyond the base and them moves freely."""
+        return len(self.torque)
 
     @property
     def row_counts(self) -> tuple[int, int, bool, int]:
@@ -113,9 +113,9 @@ class Declaration:
 
     @property
     def actuation(self) -> Array:
-        """``S'`` (nv, n): the torques act on the joints, not on the base."""
+        """``S'`` (nv, n): the torques act on the joints, neither on the base nor on free objects."""
         s = self.structure
-        return np.vstack([np.zeros((6, s.n)), np.eye(s.n)])
+        return np.vstack([np.zeros((6, s.n)), np.eye(s.n), np.zeros((s.nv - 6 - s.n, s.n))])
 
     def _motion(self) -> Rows:
         s = self.structure
@@ -143,7 +143,7 @@ class Declaration:
         if not len(joints):
             return []
         lower, upper = (self.parameter(f"acceleration_{side}", len(joints)) for side in ("min", "max"))
-        vd = self.vd[6:] if len(joints) == self.structure.n else self.vd[6 + joints]
+        vd = self.vd[6:] if len(joints) == self.structure.nv - 6 else self.vd[6 + joints]
         return [Rows("acceleration_min", lower - vd, False), Rows("acceleration_max", vd - upper, False)]
 
     def _limits(self) -> list[Rows]:

@@ -29,22 +29,24 @@ def damped_hold(
     torque : (n,) torque limits.
     """
     wanted = terms.M @ (-DAMPING * terms.v) + h
+    joints = slice(6, 6 + len(torque))
     maps = [contact.force_map(terms) for contact in contacts]
     forces: list[Array] = []
     carried = np.zeros_like(wanted)
     if maps:
         J = np.hstack(maps)
-        base = J[:6]
-        f = base.T @ np.linalg.solve(base @ base.T + 1e-9 * np.trace(base @ base.T) * np.eye(6), wanted[:6])
+        base = np.delete(J, joints, axis=0)  # of the robot, and of objects that move freely
+        gram = base @ base.T
+        f = base.T @ np.linalg.solve(gram + 1e-9 * np.trace(gram) * np.eye(len(gram)), np.delete(wanted, joints))
         place = 0
         for contact, part in zip(contacts, maps, strict=True):
             mine = _into_cone(contact, f[place : place + part.shape[1]])
             forces.append(mine)
             carried += part @ mine
             place += part.shape[1]
-    tau = np.clip((wanted - carried)[6:], -torque, torque)
+    tau = np.clip((wanted - carried)[joints], -torque, torque)
     push = carried - h
-    push[6:] += tau
+    push[joints] += tau
     return np.asarray(np.linalg.solve(terms.M, push), dtype=np.float64), tau, forces
 
 

@@ -37,7 +37,7 @@ def stationarity(
         on_vd.append(-data["limit_matrix"].T @ y["limit"])
     gradients = [_relative(on_vd)]
 
-    on_tau = 2 * d.structure.settings.torque_weight * tau - y["motion"][6:]
+    on_tau = 2 * d.structure.settings.torque_weight * tau - y["motion"][6 : 6 + len(tau)]
     if "torque_cost" in data:
         on_tau += 2 * (data["torque_cost"] * tau - data["torque_pull"])
     limit = np.array(d.structure.torque)

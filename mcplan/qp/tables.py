@@ -62,7 +62,7 @@ class Sheet:
         self.layout[lay.CONTACT_ROWS] = sum(c.rows for c in s.shapes)
         self.layout[lay.RELEASE_ROWS] = sum(c.released for c in s.shapes)
         self.layout[lay.TASK_ROWS], self.layout[lay.LIMIT_ROWS] = s.task_rows, s.limit_rows
-        self.layout[lay.BOUNDED] = len(s.bounded)
+        self.layout[lay.BOUNDED], self.layout[lay.ACTUATED] = len(s.bounded), s.n
         self.layout[lay.TORQUE], self.layout[lay.BALL], self.layout[lay.LIMITS] = starts[1], starts[-3], starts[-2]
         self.layout[lay.JOINTS :] = s.bounded
         for array in (self.layout, self.constants):
@@ -162,13 +162,13 @@ class Binding:
         kinds = [0, 0]
         for line, contact, faces in zip(table, contacts, self.sheet.faces, strict=True):
             shape = contact.shape
-            line[lay.CONTACT_FRAME], line[lay.CONTACT_VALUES] = self._frame(contact.patch), self._append(contact)
+            line[lay.CONTACT_FRAME], line[lay.CONTACT_VALUES] = self._frame(contact.frame), self._append(contact)
             line[lay.IS_GRASP], line[lay.POINTS] = shape.grasp, shape.points
             line[lay.ROWS], line[lay.RELEASED] = shape.rows, shape.released
             line[lay.FIRST_FORCE], line[lay.FIRST_ROW], line[lay.FIRST_RELEASE] = force, row, release
             line[lay.CONE], line[lay.FIRST_POINT] = kinds[shape.grasp], point
             line[lay.FACES], line[lay.FIRST_FACE] = shape.faces, faces
-            line[lay.WRENCH_FRAME] = self._frame(wrench_frame.get(contact.patch, contact.patch))
+            line[lay.WRENCH_FRAME] = self._frame(wrench_frame.get(contact.patch, contact.frame))
             line[lay.FIRST_VECTOR] = vector
             kinds[shape.grasp] += 1
             force, row, release = force + shape.unknowns, row + shape.rows, release + shape.released

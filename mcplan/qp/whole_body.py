@@ -265,7 +265,9 @@ class WholeBodyQP:
         """Name what is not a number: an entry of the state, or a parameter and the task or contact that it is from."""
         for what, vector, base in (("q", terms.q, 7), ("v", terms.v, 6)):
             for i in np.flatnonzero(~np.isfinite(vector)).tolist():
-                name = self.robot.joint_names[i - base] if i >= base else "the base"
+                joint = i - base
+                names = self.robot.joint_names
+                name = "the base" if joint < 0 else names[joint] if joint < len(names) else "a free object"
                 return f"{what}[{i}] of {name} is {vector[i]}"
         bad = [name for name, array in self.data.items() if not np.all(np.isfinite(array))]
         wrong = f"{bad[0]} is not finite" if bad else "a limit is not a number"

@@ -46,9 +46,11 @@ class PostureTask(KernelTask):
 
     def error(self, terms: Terms) -> Array:
         """Return ``q* - q``, rad or m."""
-        return self.position - terms.q[7:]
+        return self.position - terms.q[7 : 7 + len(self.position)]
 
     def rows(self, terms: Terms) -> tuple[NDArray, Array]:
         """Return the indices in ``vd`` and ``b``."""
-        b = self.acceleration + self.kp * (self.position - terms.q[7:]) + self.kd * (self.velocity - terms.v[6:])
+        n = len(self.position)
+        q, v = terms.q[7 : 7 + n], terms.v[6 : 6 + n]
+        b = self.acceleration + self.kp * (self.position - q) + self.kd * (self.velocity - v)
         return self._index, b

@@ -19,10 +19,10 @@ from mcplan.core.tree import workspace
 from mcplan.errors import SimulationFailed
 from mcplan.model.pose import quat_from_rotation, rotation_from_quat
 from mcplan.model.robot import Robot
+from mcplan.model.shape_inertia import shape_inertia
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import SimulationSettings
-from mcplan.sim.contact.bumps import shape_inertia
 from mcplan.sim.contact.law import law_array
 from mcplan.sim.contact.pack import object_places, pack_scene
 from mcplan.sim.physics import Action, Outcome

@@ -8,10 +8,11 @@ from mcplan.collision.shape import frozen
 from mcplan.core.contact_model import Scene
 from mcplan.core.tree import COM, PARENT, V
 from mcplan.model.robot import Robot
+from mcplan.model.shape_inertia import shape_inertia
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Support, Surface
 from mcplan.scene.settings import SimulationSettings
-from mcplan.sim.contact.bumps import Bump, shape_bumps, shape_inertia
+from mcplan.sim.contact.bumps import Bump, shape_bumps
 from mcplan.sim.contact.shapes import pack_shapes
 
 

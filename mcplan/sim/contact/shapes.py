@@ -11,8 +11,8 @@ from mcplan.core.distance import PAIR_SIZE
 from mcplan.core.distance_pairs import fill_distances
 from mcplan.core.distance_shape import Shapes
 from mcplan.model.robot import Robot
+from mcplan.model.shape_inertia import shape_inertia
 from mcplan.scene.environment import Environment
-from mcplan.sim.contact.bumps import shape_inertia
 
 FRICTION = 0.7
 """Of links and obstacles, which nobody plans to touch."""

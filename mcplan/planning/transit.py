@@ -1,8 +1,8 @@
 """The way of the body from one posture to another: postures on the contacts that stay, clear of everything.
 
 Between two postures that are proven, the straight way in the joints may leave the contacts' reach, the region where the
-robot balances, or pass through an obstacle. So postures along it are found one after the other, each by inverse
-kinematics from the one before.
+robot balances, or pass through an obstacle. So postures along it are found one after the other, by inverse kinematics
+from the one before; of those that what is already found leads to closely enough, none is searched for.
 """
 
 from collections.abc import Sequence
@@ -33,6 +33,12 @@ SEE = 0.05
 
 PLACED = 2e-3
 """m, rad: a posture on the way keeps its contacts within this; the controller holds them to the rest."""
+
+FIT = 1e-3
+"""m, rad: a posture that misses its contacts and wanted distances by no more will do without a search."""
+
+STRIDE = 3
+"""Postures from one that is searched for to the next; those in between are searched for where these do not lead."""
 
 ROUNDS, STEPS = 10, 8
 """Times that distances are taken anew at a posture, and steps of the inverse kinematics in between."""
@@ -125,7 +131,7 @@ class TransitFinder:
         touching : contacts that limbs leave or come to: near them, the limb is close to its support.
         """
         guides = np.asarray(guides, dtype=float)
-        robot, last = self.robot, len(guides) - 1
+        robot, settings, last = self.robot, self.settings, len(guides) - 1
         com = robot.com(guides)
         support = self._support(contacts, com[0])
         held = [contact_rows(robot, self.environment, contact, None) for contact in contacts]
@@ -133,23 +139,43 @@ class TransitFinder:
         watched[list(self.collisions.fixed_by(contacts) | self.collisions.pairs_of(contacts))] = False
         passing = [(list(self.collisions.pairs_of([contact])), contact.patch) for contact in touching]
         ends = self._distances(guides[0]), self._distances(guides[-1])
-        q, missed = guides.copy(), np.zeros(len(guides))
+        q, missed, off = guides.copy(), np.zeros(len(guides)), np.zeros((len(guides), robot.nv))
+        tasks, needs = [], []
+        for k in range(last + 1):
+            rows = [*held, *(self._led_rows(lead, k) for lead in led)]
+            tasks.append(self._search.task(rows, guides[k], support.rows, np.append(com[k, :2], settings.weights.com)))
+            needs.append(self._need(k / last, ends, passing, {lead.patch: lead.away(k) for lead in led}))
 
         def settle(k: int, start: np.ndarray, guide: np.ndarray) -> tuple[np.ndarray, float]:
-            rows = [*held, *(self._led_rows(lead, k) for lead in led)]
-            hint = np.append(com[k, :2], self.settings.weights.com)
-            need = self._need(k / last, ends, passing, {lead.patch: lead.away(k) for lead in led})
-            return self._clear(self._search.task(rows, guide, support.rows, hint), start, need, watched)
+            return self._clear(tasks[k]._replace(guide=guide), start, needs[k], watched)
 
-        for k in range(1, last):
-            start = robot.integrate(q[k - 1], robot.difference(guides[k - 1], guides[k]), 1.0)
-            q[k], missed[k] = settle(k, start, guides[k])
+        def place(k: int, step: np.ndarray) -> None:
+            """Take the posture that is off its guide by ``step`` (nv,) if it will do, else one near the guide."""
+            q[k] = robot.integrate(guides[k], step, 1.0)
+            missed[k] = 0.0
+            if not self._fits(tasks[k], q[k], needs[k], watched):
+                q[k], missed[k] = settle(k, q[k], guides[k])
+            off[k] = robot.difference(guides[k], q[k])
+
+        before = 0
+        for here in [*range(STRIDE, last, STRIDE), last]:
+            if here < last:
+                place(here, off[before])
+            for k in range(before + 1, here):
+                part = (k - before) / (here - before)
+                place(k, (1.0 - part) * off[before] + part * off[here])
+            before = here
         for _ in range(SWEEPS if missed.max() <= WORTH else 0):
-            off = self._smooth_offsets(guides, q)
+            off, settled = self._smooth_offsets(guides, q), 0
             for k in range(1, last):
-                better, amount = settle(k, q[k], robot.integrate(guides[k], off[k], 1.0))
+                better, amount = robot.integrate(guides[k], off[k], 1.0), 0.0
+                if not self._fits(tasks[k], better, needs[k], watched):
+                    better, amount = settle(k, q[k], better)
+                    settled += 1
                 if amount <= max(missed[k], SLIP):
                     q[k], missed[k] = better, amount
+            if not settled:
+                break
         off = self._smooth_offsets(guides, q)
         smooth = [robot.integrate(guide, step, 1.0) for guide, step in zip(guides, off, strict=True)]
         return Transit(np.array(smooth), float(missed.max()))
@@ -186,9 +212,17 @@ class TransitFinder:
             amount = max(placed - PLACED, short)
             if amount < least:
                 best, least = q, amount
-            if placed <= PLACED / 10 and (distance - need[pairs]).min(initial=0.0) > -1e-3:
+            if placed <= PLACED / 10 and (distance - need[pairs]).min(initial=0.0) > -FIT:
                 break
         return best, least
+
+    def _fits(self, task: Task, q: np.ndarray, need: np.ndarray, watched: np.ndarray) -> bool:
+        """Say whether a posture will do as it is."""
+        step = self._search.run(task, q, 0, 1e-6, 1e-4)
+        if not np.array_equal(step.q, q) or step.worst > FIT:
+            return False
+        pairs, distance, _ = self._near(q, watched)
+        return bool((distance - need[pairs]).min(initial=0.0) > -FIT)
 
     def _near(self, q: np.ndarray, watched: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs that are watched and near, their distances, and rates of these."""

@@ -24,6 +24,7 @@ class Loss:
         places = plan.scenario.robot.com(np.array([stance.q for stance in plan.stances]))
         self._lowest = float(places[:, 2].min()) - FALLEN
         self._failed: deque[bool] = deque(maxlen=max(1, round(lost_time / dt)))
+        self._count = 0
         self._since, self._why = 0.0, ""
 
     def fell(self, com: np.ndarray, reference: np.ndarray) -> str:
@@ -35,9 +36,13 @@ class Loss:
 
     def gave_up(self, t: float, status: int, message: str) -> str:
         """Hear how the program of a step ended (0: solved); say since when it has failed and why, once it is lost."""
-        if status and not any(self._failed):
+        if status and not self._count:
             self._since, self._why = t, message
+        most = self._failed.maxlen or 0
+        if len(self._failed) == most:
+            self._count -= self._failed[0]
         self._failed.append(status != 0)
-        if 2 * sum(self._failed) <= (self._failed.maxlen or 0):
+        self._count += self._failed[-1]
+        if 2 * self._count <= most:
             return ""
         return f"no solution of the program since {self._since:.3f} s: {self._why}"

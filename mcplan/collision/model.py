@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from threading import local
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,20 @@ from mcplan.scene.environment import Environment
 
 Touch = Contact | tuple[str, str]
 """A contact, or a link and what it may touch, by name."""
+
+
+class Near(NamedTuple):
+    """Pairs that are near: indices (k,), distances (k,) in m, and their rates (k, nv) where only the robot moves.
+
+    ``normal`` (k, 3) points from the second body of a pair to the first, ``place`` (k, 3) is the nearest point of the
+    second, in the world.
+    """
+
+    found: np.ndarray
+    distance: np.ndarray
+    rows: np.ndarray
+    normal: np.ndarray
+    place: np.ndarray
 
 
 class CollisionModel:
@@ -151,7 +166,11 @@ class CollisionModel:
         return ConstraintRows(distance - least, rows, pairs)
 
     def near(self, q, margin: float, objects: Mapping | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the pairs nearer than ``margin``: indices into ``pairs`` (k,), distances (k,), their rates (k, nv).
+        """Return the pairs nearer than ``margin``: indices into ``pairs`` (k,), distances (k,), their rates (k, nv)."""
+        return self.nearest(q, margin, objects)[:3]
+
+    def nearest(self, q, margin: float, objects: Mapping | None = None) -> Near:
+        """Return the pairs nearer than ``margin``, with the places where they are.
 
         What `constraint_rows` is made of, for who asks once per millisecond.
         """
@@ -161,7 +180,9 @@ class CollisionModel:
         count = fill_distance_rows(
             self.robot.tree, self._at(objects), self.indices, margins, q, space, found, values, rows
         )
-        return found[:count].copy(), values[:count, DISTANCE].copy(), rows[:count].copy()
+        values = values[:count].copy()
+        normal, place = values[:, NORMAL:POINT_A], values[:, POINT_B:PAIR_SIZE] + q[:3]
+        return Near(found[:count].copy(), values[:, DISTANCE], rows[:count].copy(), normal, place)
 
     def pairs_of(self, contacts: Iterable[Touch]) -> set[int]:
         """Return the indices of the pairs of any link that is rigidly connected to one in contact, with its support."""

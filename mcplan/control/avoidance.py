@@ -1,11 +1,13 @@
 """Collision avoidance of the controller: the pairs that are near, as rows of the whole-body program."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.face_rows import FaceRows
 from mcplan.collision.model import CollisionModel
-from mcplan.control.motion import Motion
+from mcplan.control.motion import Motion, Pose
 from mcplan.core.avoidance import ask_clearance
 from mcplan.model.robot import Robot
 from mcplan.qp.collision_avoidance import CollisionAvoidance
@@ -60,12 +62,18 @@ class Avoidance:
             settings.avoid_pairs, safe=0.0, influence=settings.avoid_distance, ceiling=20.0, dt=max(dt, RESPONSE)
         )
 
-    def limit(self, q: np.ndarray, motion: Motion) -> CollisionAvoidance:
-        """Return the rows for the configuration ``q`` (7+n,); to be called once per control period."""
+    def limit(self, q: np.ndarray, motion: Motion, objects: Mapping[str, Pose] | None = None) -> CollisionAvoidance:
+        """Return the rows for the configuration ``q`` (7+n,); to be called once per control period.
+
+        ``objects`` gives the poses of those that are not where they were at the start.
+        """
         self._tick += 1
-        found, distance, rows = self._model.near(q, self._margin)
+        found, distance, rows, normal, place = self._model.nearest(q, self._margin, objects)
         room = np.empty(len(found))
-        ask_clearance(found, distance, self._goals(motion), self._rise, self._tick, self._asked, self._seen, room)
+        goals = self._goals(motion, objects or {})
+        ask_clearance(found, distance, goals, self._rise, self._tick, self._asked, self._seen, room)
+        if objects:
+            rows = np.hstack([rows, self._object_rates(found, normal, place, objects)])
         found, room, rows = self._all_corners(q, found, distance, room, rows)
         self._limit.set_pairs(room, rows, names=_Names(self._model.pairs, found))
         return self._limit
@@ -86,10 +94,25 @@ class Avoidance:
         return (
             np.concatenate([found[owner], found[kept]]),
             np.concatenate([heights - distance[owner] + room[owner], room[kept]]),
-            np.concatenate([rates, rows[kept]]),
+            np.concatenate([np.pad(rates, ((0, 0), (0, rows.shape[1] - rates.shape[1]))), rows[kept]]),
         )
 
-    def _goals(self, motion: Motion) -> np.ndarray:
+    def _object_rates(
+        self, found: np.ndarray, normal: np.ndarray, place: np.ndarray, objects: Mapping[str, Pose]
+    ) -> np.ndarray:
+        """Return the rates (k, 6 O) of the distances of pairs with what the objects' velocities add to them.
+
+        The point x of an object at p moves away with ``-n (v + w x (x - p))``.
+        """
+        rates = np.zeros((len(found), 6 * len(objects)))
+        for column, (name, (_, p)) in enumerate(objects.items()):
+            for i, pair in enumerate(found):
+                if self._model.pairs[pair].b == name:
+                    n = normal[i]
+                    rates[i, 6 * column : 6 * column + 6] = -np.concatenate([n, np.cross(place[i] - p, n)])
+        return rates
+
+    def _goals(self, motion: Motion, objects: Mapping[str, Pose]) -> np.ndarray:
         """Return the distance that each pair is to keep, worked out anew when contacts or references have changed."""
         felt = (motion.targets[patch] for patch in sorted(motion.sought) if patch in motion.targets)
         resting = (*(loaded.contact for loaded in motion.contacts.values()), *felt)
@@ -98,7 +121,8 @@ class Avoidance:
         if now != self._goal_of:
             self._goal_of = now
             self._goal = np.full(len(self._model.pairs), self._clearance)
-            near, distance, _ = self._model.near(motion.posture.end, self._clearance + PLANNED)
+            planned = dict(objects) | {name: path.end for name, path in motion.slides.items()}
+            near, distance, _ = self._model.near(motion.posture.end, self._clearance + PLANNED, planned)
             self._goal[near] = np.clip(distance - PLANNED, 0.0, self._clearance)
             self._goal[list(self._model.pairs_of(passing))] = PASSING - ALLOWED_PENETRATION
             self._goal[list(self._model.pairs_of(resting))] = -ALLOWED_PENETRATION - self._depth

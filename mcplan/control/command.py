@@ -1,11 +1,20 @@
 """What the controller asks for at one step."""
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 SOLVED, SLACK, HOLD = range(3)
 """Values of ``Command.status``: the quadratic program was solved, its slack form was, or the robot is only damped."""
+
+
+class PointLoads(NamedTuple):
+    """What acts on a free object at K points: places (m), normals towards it and forces (N), (K, 3) in the world."""
+
+    xyz: np.ndarray
+    normal: np.ndarray
+    force: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -22,6 +31,8 @@ class Command:
     phase : name of the phase of the state machine, and the stance of the plan that it leads to.
     active : patches in contact.
     message : why the status is not SOLVED.
+    object_vd : (O,6) accelerations of the scene's objects; None when the plan handles none.
+    object_loads : by object that is handled, what acts on it.
     """
 
     vd: np.ndarray
@@ -33,3 +44,5 @@ class Command:
     active: tuple[str, ...]
     message: str = ""
     timing: dict[str, float] = field(default_factory=dict)
+    object_vd: np.ndarray | None = None
+    object_loads: dict[str, PointLoads] = field(default_factory=dict)

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from mcplan.control.command import Command
+from mcplan.control.command import Command, PointLoads
 from mcplan.control.criteria import Asked, Measurement
+from mcplan.control.handled import HandledObjects
 from mcplan.control.impedance import JointImpedance
 from mcplan.control.machine import Machine, phases_of
 from mcplan.control.motion import Motion
@@ -15,8 +16,11 @@ from mcplan.control.program import program_of
 from mcplan.control.rotation import rotation_vector
 from mcplan.control.slip import SlipWatch
 from mcplan.control.task_set import TaskSet
+from mcplan.errors import InputError
+from mcplan.model.system import SystemTerms
 from mcplan.model.terms import Terms
 from mcplan.planning.plan import Plan
+from mcplan.qp.solution import Solution
 
 ARM = 0.1
 """A radian at a patch counts as a displacement of so much (m)."""
@@ -48,10 +52,12 @@ class WholeBodyController:
         self.machine = Machine(states, self.motion)
         patches = {contact.patch for stance in plan.stances for contact in stance.contacts}
         patches |= {patch for spec in self.settings.states if spec.do for patch in spec.do.limbs}
-        self.terms = Terms(self.robot, [self.robot.link_names[0], *sorted(patches)])
-        self.tasks = TaskSet(self.robot, plan.scenario.environment, self.settings, dt, first.q)
+        frames = [self.robot.link_names[0], *sorted(patches)]
+        self.objects = HandledObjects(plan, self.settings)
+        self.terms = self.objects.terms(frames) if self.objects else Terms(self.robot, frames)
+        self.tasks = TaskSet(self.robot, plan.scenario.environment, self.settings, dt, first.q, self.objects)
         s = self.settings
-        self._slips = SlipWatch(s)
+        self._slips = SlipWatch(s, self.objects.frame)
         self.impedance = (
             JointImpedance(s.impedance_kp, s.impedance_kd, s.impedance_leak, self.robot.limits.torque, dt)
             if s.impedance_kp > 0.0 or s.impedance_kd > 0.0
@@ -59,7 +65,14 @@ class WholeBodyController:
         )
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
 
-    def step(self, t: float, q: np.ndarray, v: np.ndarray, wrenches: Mapping[str, np.ndarray] | None = None) -> Command:
+    def step(
+        self,
+        t: float,
+        q: np.ndarray,
+        v: np.ndarray,
+        wrenches: Mapping[str, np.ndarray] | None = None,
+        objects: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Command:
         """Return the command for a state.
 
         Parameters
@@ -67,26 +80,36 @@ class WholeBodyController:
         t : s; grows by dt from step to step.
         q, v : (7+n,), (6+n,) measured state.
         wrenches : by patch (6,), measured; None takes those of the last command.
+        objects : poses (O,7) and velocities (O,6) of the scene's objects; needed when the plan handles some.
         """
         clock = time.perf_counter()
         if wrenches is not None:
             self._wrenches = wrenches
-        self.terms.update(q, v)
+        if self.objects and objects is None:
+            raise InputError("the plan handles objects, but step() was given no poses of them")
+        self.terms.update(*(self.objects.state(q, v, *objects) if self.objects and objects else (q, v)))
         if wrenches is not None:
             self._slips.look(t, self.terms, self.motion, wrenches)
         self.machine.update(t, self.measure(t), self)
         updated = time.perf_counter()
         solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains)
-        self._wrenches = solution.wrenches
+        self._wrenches = wrenches = self.objects.of_robot(solution.wrenches)
         tau = solution.tau
         if self.impedance is not None:
-            tau = self.impedance.torque(q[7:], v[6:], solution.vd[6:], tau)
+            tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self.robot.nv], tau)
         phase = self.machine.phase
         return Command(
-            solution.vd, tau, solution.wrenches, solution.forces, solution.status,
+            solution.vd[: self.robot.nv], tau, wrenches, self.objects.of_robot(solution.forces), solution.status,
             (phase.name, phase.stance), tuple(self.motion.contacts), solution.message,
             {"terms": updated - clock, "program": time.perf_counter() - updated},
+            *self._of_objects(solution),
         )  # fmt: skip
+
+    def _of_objects(self, solution: Solution) -> tuple[np.ndarray | None, dict[str, PointLoads]]:
+        """Return accelerations of the objects and what acts on them."""
+        if not isinstance(self.terms, SystemTerms):
+            return None, {}
+        return self.objects.accelerations(solution.vd), self.objects.forces(self.terms, self.motion, solution.forces)
 
     def measure(self, t: float) -> Measurement:
         """Return errors, speeds and forces at the present state, against the references that hold at t.
@@ -96,7 +119,7 @@ class WholeBodyController:
         motion = self.motion
         return Measurement(
             t - self.machine.start_time,
-            Asked(("com", *motion.limbs), lambda name: self._error(name, t)),
+            Asked(("com", *motion.limbs, *motion.slides), lambda name: self._error(name, t)),
             Asked(("com", "joints", *motion.limbs), self._speed),
             Asked((*motion.contacts, *motion.targets), self.normal_force),
             Asked(tuple(motion.targets), self._height),
@@ -106,7 +129,7 @@ class WholeBodyController:
         terms, motion = self.terms, self.motion
         if name == "com":
             return float(np.linalg.norm(terms.com - motion.com.sample(t).value))
-        frame, reference = terms.frame(name), motion.limbs[name].sample(t)
+        frame, reference = terms.frame(name), (motion.limbs | motion.slides)[name].sample(t)
         turn = rotation_vector(reference.R @ frame.R.T)
         return float(np.hypot(np.linalg.norm(frame.p - reference.p), ARM * np.linalg.norm(turn)))
 
@@ -117,7 +140,7 @@ class WholeBodyController:
         if name == "com":
             return float(np.linalg.norm(self.terms.com_velocity))
         if name == "joints":
-            return float(np.max(np.abs(self.terms.v[6:]), initial=0.0))
+            return float(np.max(np.abs(self.terms.v[6 : self.robot.nv]), initial=0.0))
         velocity = self.terms.frame(name).velocity
         return float(np.hypot(np.linalg.norm(velocity[:3]), ARM * np.linalg.norm(velocity[3:])))
 

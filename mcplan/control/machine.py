@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
 from mcplan.control.criteria import Criterion, Measurement, criterion_of
 from mcplan.control.motion import Motion
-from mcplan.control.phases import Approach, Lift, Load, Now, Phase, Retract, Settle, Shift, Stand, Swing, Unload
+from mcplan.control.phases import Approach, Lift, Load, Now, Phase, Retract, Settle, Shift, Slide, Stand, Swing, Unload
 from mcplan.control.program import State, find, following
 from mcplan.errors import SimulationFailed
 from mcplan.planning.plan import Plan, PlannedStance
@@ -35,8 +37,21 @@ def phases_of(plan: Plan) -> list[Phase]:
     phases: list[Phase] = [Stand(0)]
     for k, stance in enumerate(plan.stances[1:], start=1):
         following = plan.stances[k + 1] if k + 1 < len(plan.stances) else None
+        if moved := _moved(plan, k):
+            environment = plan.scenario.environment.placed(stance.objects)
+            phases.append(Slide(k, stance.q, stance.contacts, moved, environment))
+            continue
         phases += _phases_of_stance(k, stance, following, _coming(plan, k))
     return [*phases, Settle(len(plan.stances) - 1)]
+
+
+def _moved(plan: Plan, k: int) -> dict[str, np.ndarray]:
+    """Return the poses (7,) of the objects that stand elsewhere in stance ``k`` than in the one before."""
+    if not plan.stances[k].objects:
+        return {}
+    at_start = {thing.name: thing.pose for thing in plan.scenario.environment.objects}
+    before, now = at_start | plan.stances[k - 1].objects, at_start | plan.stances[k].objects
+    return {name: pose for name, pose in now.items() if not np.allclose(pose, before[name], rtol=0.0, atol=1e-9)}
 
 
 def _coming(plan: Plan, k: int) -> tuple[Contact, ...]:

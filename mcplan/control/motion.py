@@ -1,6 +1,6 @@
 """What the state machine commands and the controller carries out: references in time, and contacts with their load."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,7 @@ from mcplan.control.quintic import Quintic, minimum_jerk
 from mcplan.control.spline import PostureSpline, Spline
 from mcplan.control.way import GOOD, LOST, Start, Way, WayFinder, joint_rates
 from mcplan.core.tree import GRAVITY
+from mcplan.model.pose import rotation_from_quat
 from mcplan.model.robot import Robot
 from mcplan.planning.transit import TransitFinder
 from mcplan.scene.contact import Contact
@@ -34,6 +35,9 @@ Path = LimbPath | PosturePath | Descent
 AnyPosture = PostureTrajectory | PostureSpline
 PathMaker = Callable[[float, str, AnyPosture], PosturePath]
 """Makes the path of a patch from a time on (s) that goes as a posture reference takes it."""
+
+Pose = tuple[np.ndarray, np.ndarray]
+"""R (3,3) and p (3,)."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ class Motion:
     contacts : by patch, in the order of the robot's patches.
     released : by patch, the contact that a patch in ``limbs`` was released from and has not moved away from yet.
     targets : by patch, the contact that a patch in ``limbs`` is on its way to.
+    slides : by name, the reference of an object that slides on its support.
     sought : patches that come down along the normal and feel for their support.
     notices : what happened that the plan did not foresee.
     """
@@ -98,6 +103,7 @@ class Motion:
         self.contacts: dict[str, LoadedContact] = {}
         self.released: dict[str, Contact] = {}
         self.targets: dict[str, Contact] = {}
+        self.slides: dict[str, LimbPath] = {}
         self.sought: set[str] = set()
         self.notices: list[Notice] = []
         self.full_load = 2.0 * robot.mass * GRAVITY
@@ -202,6 +208,30 @@ class Motion:
     @property
     def _touching(self) -> tuple[Contact, ...]:
         return (*self.released.values(), *self.targets.values())
+
+    def slide(self, t: float, q: np.ndarray, ways: Mapping[str, tuple[Pose, np.ndarray]]) -> float:
+        """Move objects straight along their ways, each from a pose (R, p) to another (7,), and the body to q.
+
+        The body goes straight to its posture; the contacts on the objects take it along. Returns the time at which
+        everything has arrived (s).
+        """
+        way = max(float(np.linalg.norm(end[:3] - start[1])) for start, end in ways.values())
+        duration = max(self.body_duration(t, q), 15 / 8 * way / self.settings.slide_speed)
+        nothing = np.zeros(3)
+        for name, (start, end) in ways.items():
+            goal = rotation_from_quat(end[3:]), end[:3]
+            self.slides[name] = LimbPath(start, goal, nothing, nothing, self.timing, t, duration)
+        start_of_body = self._start(t, q)
+        self.com, self.posture = self._ways.direct(start_of_body, t, duration)[:2]
+        self.limbs = {patch: self._through_air(t, patch, self.posture) for patch in self.limbs}
+        return max(path.end_time for path in (*self.slides.values(), *self.limbs.values()))
+
+    def settle_objects(self, environment: Environment, contacts: Iterable[Contact]) -> None:
+        """Let the objects that slid rest where ``environment`` has them; the contacts on them are those given."""
+        self.slides.clear()
+        for contact in contacts:
+            self.contacts[contact.patch].contact = contact
+        self._ways = WayFinder(self.robot, self.settings, TransitFinder(self.robot, environment))
 
     def raise_limb(self, t: float, patch: str, height: float) -> float:
         """Lift a free patch straight off what it was released from; return when that is done (s)."""

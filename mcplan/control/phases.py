@@ -9,6 +9,7 @@ from mcplan.control.allowed import allowed_pose
 from mcplan.control.motion import Motion
 from mcplan.errors import SimulationFailed
 from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
 from mcplan.scene.machine import Until
 from mcplan.scene.settings import ControlSettings
 
@@ -120,6 +121,42 @@ class Shift(_Body):
             Until(finished=0.0), Until(error="com", below=s.com_error), Until(speed="com", below=s.com_rest_speed)
         )
         return _or_timeout(near, s)
+
+
+@dataclass
+class Slide(_Body):
+    """Move objects with the contacts that are on them, and the body to the posture of the stance where they are."""
+
+    stance: int
+    q: np.ndarray
+    contacts: tuple[Contact, ...]
+    poses: dict[str, np.ndarray]
+    environment: Environment
+    verb = "slide"
+
+    @property
+    def name(self) -> str:
+        """Verb and objects."""
+        return f"{self.verb} {' '.join(self.poses)}"
+
+    def enter(self, motion: Motion, t: float, now: Now) -> float:
+        """Start the references."""
+        return motion.slide(t, self.q, {name: (now.pose(name), pose) for name, pose in self.poses.items()}) - t
+
+    def until(self, settings: ControlSettings) -> Until:
+        """Wait until the references have run, CoM and objects follow, the CoM is slow; or it takes far too long."""
+        s = settings
+        near = _all(
+            Until(finished=0.0),
+            Until(error="com", below=s.com_error),
+            Until(speed="com", below=s.com_rest_speed),
+            *(Until(error=name, below=s.slide_error) for name in self.poses),
+        )
+        return _or_timeout(near, s)
+
+    def leave(self, motion: Motion, t: float, now: Now) -> None:
+        """Let the objects rest; what is on them is where the stance has it."""
+        motion.settle_objects(self.environment, self.contacts)
 
 
 @dataclass

@@ -5,13 +5,14 @@ the coefficient ``mu = |f_t| / f_n``, whatever was believed of it. The program t
 it presses harder or pulls less, and holds the patch where it slid to instead of dragging it back.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from mcplan.control.motion import LoadedContact, Motion
-from mcplan.model.terms import Terms
+from mcplan.control.motion import Motion
+from mcplan.model.terms import FrameTerms, Terms
+from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings
 
 LESS, LEAST = 0.9, 0.2
@@ -24,10 +25,11 @@ class SlipWatch:
     Parameters
     ----------
     settings : ``slip_speed``, ``slip_time``, and the force from which on a patch touches.
+    frame_of : names the frame of a contact whose support moves; None for one that stands still.
     """
 
-    def __init__(self, settings: ControlSettings):
-        self.settings = settings
+    def __init__(self, settings: ControlSettings, frame_of: Callable[[Contact], str | None] = lambda _: None):
+        self.settings, self._frame_of = settings, frame_of
         self._since: dict[str, float] = {}
 
     def look(self, t: float, terms: Terms, motion: Motion, wrenches: Mapping[str, np.ndarray]) -> None:
@@ -36,7 +38,7 @@ class SlipWatch:
             if loaded.contact.kind == "grasp":
                 continue
             along, across = _parts(np.asarray(wrenches.get(patch, np.zeros(6)))[:3], loaded.contact.normal)
-            speed = _sliding_speed(terms, loaded)
+            speed = _sliding_speed(terms.frame(self._frame_of(loaded.contact) or patch), loaded.contact)
             if across < self.settings.touch_force or speed < self.settings.slip_speed:
                 self._since.pop(patch, None)
             elif t - self._since.setdefault(patch, t) >= self.settings.slip_time - 5e-10:
@@ -60,12 +62,11 @@ def _parts(force: np.ndarray, normal: np.ndarray) -> tuple[float, float]:
     return float(np.linalg.norm(force - across * normal)), across
 
 
-def _sliding_speed(terms: Terms, loaded: LoadedContact) -> float:
+def _sliding_speed(frame: FrameTerms, contact: Contact) -> float:
     """Return the speed of the middle of a contact along its support (m/s), in the directions that it is to hold.
 
     ``V = S'S (R'v, R'w)`` in patch axes; ``v_c = R (V_v + V_w x c)``, less its part along the normal.
     """
-    contact, frame = loaded.contact, terms.frame(loaded.contact.patch)
     V = np.concatenate([frame.R.T @ frame.velocity[:3], frame.R.T @ frame.velocity[3:]])
     V = contact.selection.T @ (contact.selection @ V)
     v = frame.R @ (V[:3] + np.cross(V[3:], contact.points.mean(axis=0)))

@@ -7,8 +7,10 @@ import numpy as np
 
 from mcplan.control.allowed import allowed_pose, lags
 from mcplan.control.avoidance import Avoidance
+from mcplan.control.handled import HandledObjects
 from mcplan.control.motion import LoadedContact, Motion
 from mcplan.model.robot import Robot
+from mcplan.model.system import SystemTerms
 from mcplan.model.terms import Terms
 from mcplan.qp.contact import ContactConstraint
 from mcplan.qp.pool import ProblemPool
@@ -35,9 +37,18 @@ class TaskSet:
     settings : gains, weights and the solver.
     dt : control period (s).
     q : (7+n,) a posture, for the inertia that each joint moves.
+    objects : that the robot handles.
     """
 
-    def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, dt: float, q: np.ndarray):
+    def __init__(
+        self,
+        robot: Robot,
+        environment: Environment,
+        settings: ControlSettings,
+        dt: float,
+        q: np.ndarray,
+        objects: HandledObjects,
+    ):
         s = self.settings = self._plain = settings
         self._gains: Mapping[str, float] = NONE
         self.com = ComTask(s.com_weight, s.com_kp)
@@ -47,12 +58,13 @@ class TaskSet:
         self.posture = PostureTask(q[7:], s.posture_weight * self._inertia, s.posture_kp)
         self.momentum = AngularMomentumTask(s.angular_momentum_weight, s.angular_momentum_damping)
         self.limbs: dict[str, LinkPoseTask] = {}
+        self.objects = objects
         self.avoidance = Avoidance(robot, environment, s, dt) if s.avoid_pairs else None
         self._constraints: dict[str, ContactConstraint] = {}
         self._loaded: dict[str, LoadedContact] = {}
         self._previous: dict[str, np.ndarray] = {}
         self.pool = ProblemPool(
-            robot,
+            objects.system if objects else robot,
             QPSettings(
                 dt=dt,
                 solver=s.solver,
@@ -77,7 +89,15 @@ class TaskSet:
             *(self.limbs[patch] for patch in motion.limbs),
         ]
         contacts = [self._constraint(t, loaded, terms) for loaded in motion.contacts.values()]
-        limits = [self.avoidance.limit(terms.q, motion)] if self.avoidance else []
+        poses = None
+        if isinstance(terms, SystemTerms):
+            for constraint, loaded in zip(contacts, motion.contacts.values(), strict=True):
+                self.objects.carry(constraint, loaded, terms)
+            tasks += self.objects.tasks(t, motion)
+            contacts += self.objects.supports(motion)
+            poses = self.objects.poses(terms)
+        q = terms.q[: self.objects.system.robot.nq]
+        limits = [self.avoidance.limit(q, motion, poses)] if self.avoidance else []
         problem = self.pool.get(contacts, tasks, limits)
         problem.update(terms, contacts, tasks, previous=self._previous, limits=limits)
         solution = problem.solve()
@@ -133,7 +153,8 @@ class TaskSet:
         kp = s.contact_kp + (s.contact_normal_kp - s.contact_kp) * np.concatenate([upright, 1.0 - upright])
         if s.pressure_margin > 0.0:
             contact = replace(contact, points=shrunk(contact.points, s.pressure_margin))
-        constraint = ContactConstraint(contact, kp, s.contact_kd, faces=s.friction_faces)
+        frame = self.objects.frame(contact)
+        constraint = ContactConstraint(contact, kp, s.contact_kd, faces=s.friction_faces, frame=frame)
         constraint.friction = s.friction_fraction * min(contact.friction, loaded.friction)
         if loaded.place is not None:
             constraint.R, constraint.p = loaded.place

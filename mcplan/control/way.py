@@ -89,21 +89,22 @@ class WayFinder:
     def slowed(self, start: Start, way: Way, duration: float) -> Way:
         """Return the same way in another time (s)."""
         if not isinstance(way.posture, PostureSpline):
-            return self._straight(start, way.posture.start_time, duration, way.missed)
+            return self.direct(start, way.posture.start_time, duration, way.missed)
         begin = way.posture.start_time
         times = begin + np.linspace(0.0, duration, KNOTS + 1)
         return self._timed(start, Transit(way.posture.knots, way.missed), times)
 
     def _timed(self, start: Start, transit: Transit, times: np.ndarray) -> Way:
         if transit.missed > LOST:
-            return self._straight(start, times[0], times[-1] - times[0], transit.missed)
+            return self.direct(start, times[0], times[-1] - times[0], transit.missed)
         posture = PostureSpline(times, transit.q, start.posture.v, start.posture.vd)
         places = self.robot.com(transit.q)
         places[0] = start.com.value
         com = Spline(times, places, start.com.velocity, start.com.acceleration)
         return Way(com, posture, transit.missed, self._excess(com, posture, times))
 
-    def _straight(self, start: Start, begin: float, duration: float, missed: float) -> Way:
+    def direct(self, start: Start, begin: float, duration: float, missed: float = 0.0) -> Way:
+        """Return the straight way; ``missed`` says what it is taken to miss."""
         x = start.com
         com = Quintic(x.value, self.robot.com(start.q), duration, x.velocity, x.acceleration, begin)
         return Way(com, self.straight(start, begin, duration), missed, 1.0)

@@ -27,6 +27,7 @@ class PlannedStance:
         nothing is carried.
     tau : (n,) joint torques that hold ``q`` (N m).
     margins : by name, in the units of the margins of a stance (`statics.margins`); None where there is none.
+    objects : {name: (7,)} position and quaternion w x y z of the objects that have been moved, in this stance.
     """
 
     contacts: tuple[Contact, ...]
@@ -36,6 +37,7 @@ class PlannedStance:
     wrenches: dict[str, np.ndarray]
     tau: np.ndarray
     margins: dict[str, float | None]
+    objects: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def patches(self) -> tuple[str, ...]:

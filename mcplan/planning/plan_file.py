@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from mcplan.document import dump_document, read_document
 from mcplan.errors import InputError, ScenarioError
+from mcplan.model.pose import quat_from_rotation
 from mcplan.planning.plan import Plan, PlannedStance
-from mcplan.scene.contact import Contact
 from mcplan.scene.load import find_scenario, load_scenario
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
@@ -91,20 +90,20 @@ def read_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None 
 
 
 def _stance_data(stance: PlannedStance) -> dict[str, Any]:
+    objects = {name: _pose(pose[:3], pose[3:]) for name, pose in stance.objects.items()}
     return {
         "change": stance.change,
         "moved": stance.moved,
-        "contacts": [contact.to_data() | {"pose": _pose(contact)} for contact in stance.contacts],
+        "contacts": [c.to_data() | {"pose": _pose(c.p, quat_from_rotation(c.R))} for c in stance.contacts],
         "q": stance.q.tolist(),
         "wrenches": {patch: wrench.tolist() for patch, wrench in stance.wrenches.items()},
         "tau": stance.tau.tolist(),
         "margins": dict(stance.margins),
-    }
+    } | ({"objects": objects} if objects else {})
 
 
-def _pose(contact: Contact) -> dict[str, Any]:
-    quat = Rotation.from_matrix(contact.R).as_quat(canonical=True, scalar_first=True)
-    return {"xyz": contact.p.tolist(), "quat_wxyz": quat.tolist()}
+def _pose(p: np.ndarray, quat_wxyz: np.ndarray) -> dict[str, Any]:
+    return {"xyz": p.tolist(), "quat_wxyz": quat_wxyz.tolist()}
 
 
 def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) -> PlannedStance:
@@ -114,7 +113,9 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
         raise InputError(
             f"{', '.join(missing or ['contacts'])} missing: not an item of a plan; plan the scenario first"
         )
-    contacts = tuple(make_contact(robot, scenario.environment, spec) for spec in item.contacts)
+    objects = {name: pose.array for name, pose in item.objects.items()}
+    environment = scenario.environment.placed(objects)
+    contacts = tuple(make_contact(robot, environment, spec) for spec in item.contacts)
     q, tau = np.array(item.q, dtype=float), np.array(item.tau, dtype=float)
     if q.shape != (robot.nq,) or tau.shape != (robot.n,):
         raise InputError(f"q has {len(q)} and tau {len(tau)} numbers; {robot.name} has {robot.nq} and {robot.n}")
@@ -133,7 +134,7 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
     if not expected[change]:
         raise InputError(f"`{change} {item.moved or ''}` does not lead from contacts {sorted(old)} to {sorted(names)}")
     wrenches = {patch: np.array(wrench) for patch, wrench in (item.wrenches or {}).items()}
-    return PlannedStance(contacts, change, item.moved, q, wrenches, tau, dict(item.margins or {}))
+    return PlannedStance(contacts, change, item.moved, q, wrenches, tau, dict(item.margins or {}), objects)
 
 
 def _moved(name: str, home: Path, directory: Path) -> str:

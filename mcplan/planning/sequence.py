@@ -6,6 +6,7 @@ set down where the contacts are, with the joints of the posture that the item na
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -14,7 +15,9 @@ from mcplan.errors import InputError, PlanningFailed, ScenarioError
 from mcplan.planning.linking import Change, Linker
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
 from mcplan.scene.place import make_contact
+from mcplan.scene.resting import resting_contact
 from mcplan.scene.scenario import Scenario
 from mcplan.scene.schema import StanceItem
 from mcplan.scene.spec import ContactSpec
@@ -39,10 +42,14 @@ def complete(scenario: Scenario) -> Plan:
     left: dict[str, Contact] = {}
     for k, item in enumerate(scenario.stances[1:], start=1):
         before = stances[-1]
-        change = _item(scenario, k, _change, scenario, linker, item, before)
+        moved = before.objects | {name: pose.array for name, pose in item.objects.items()}
+        earlier = linker.environment
+        linker.environment = _item(scenario, k, scenario.environment.placed, moved)
+        change = _item(scenario, k, _change, linker, item, before, earlier)
         joints = None if item.posture is None else item.posture.apply(robot, linker.reference)[7:]
         com = None if item.com is None else np.array(item.com)
-        stances.append(_item(scenario, k, linker.link, change, before.q, tuple(left.values()), joints, com))
+        stance = _item(scenario, k, linker.link, change, before.q, tuple(left.values()), joints, com)
+        stances.append(replace(stance, objects=moved))
         if change.name == "remove" and change.moved is not None:
             left[change.moved] = before.contact(change.moved)
         elif change.name == "add" and change.moved is not None:
@@ -61,9 +68,12 @@ def _item(scenario: Scenario, k: int, make: Callable[..., Result], *arguments: o
         raise ScenarioError(*(scenario.document.problem(("stances", k), p.message) for p in error.problems)) from error
 
 
-def _change(scenario: Scenario, linker: Linker, item: StanceItem, before: PlannedStance) -> Change:
+def _change(linker: Linker, item: StanceItem, before: PlannedStance, earlier: Environment) -> Change:
     """Return what an item changes, with the places that it leaves out taken nearest to the guide."""
-    robot, contacts = scenario.robot, before.contacts
+    robot, environment = linker.robot, linker.environment
+    if item.objects:
+        return _displacement(linker, item, before, earlier)
+    contacts = before.contacts
     if item.remove is not None:
         _known(item.remove, before)
         return Change.remove(contacts, item.remove)
@@ -76,7 +86,7 @@ def _change(scenario: Scenario, linker: Linker, item: StanceItem, before: Planne
             raise InputError(
                 f"{len(gone)} contacts go and {len(new)} come; a stance differs from the one before by one contact"
             )
-        _same_places(scenario, item.contacts, before)
+        _same_places(linker, item.contacts, before)
         if gone:
             return Change.remove(contacts, gone[0])
         added = new[0] if new else None
@@ -85,9 +95,26 @@ def _change(scenario: Scenario, linker: Linker, item: StanceItem, before: Planne
     if added.patch in before.patches:
         raise InputError(f"{added.patch} is in contact already; remove it first")
     X = robot.frame_pose(linker.guide(contacts, before.q), added.patch)
-    resolved = make_contact(robot, scenario.environment, added, (X[:3, :3], X[:3, 3]))
+    resolved = make_contact(robot, environment, added, (X[:3, :3], X[:3, 3]))
     # Built once more from what will be written, so that the plan file reads back as the same contact, bit for bit.
-    return Change.add(contacts, make_contact(robot, scenario.environment, resolved.to_data()))
+    return Change.add(contacts, make_contact(robot, environment, resolved.to_data()))
+
+
+def _displacement(linker: Linker, item: StanceItem, before: PlannedStance, earlier: Environment) -> Change:
+    """Return the shift to the contacts that go along with the objects that an item moves."""
+    environment = linker.environment
+    if item.add is not None or item.remove is not None or item.contacts is not None:
+        raise InputError("objects: moves the contacts on the objects and changes none of them; use an item of its own")
+    for name in item.objects:
+        thing, old = (next(t for t in scene.objects if t.name == name) for scene in (environment, earlier))
+        if not np.allclose(old.R, thing.R, rtol=0.0, atol=1e-6):
+            raise InputError(f"{name} turns on its way; objects slide straight")
+        if not any(environment.owners.get(contact.support) == name for contact in before.contacts):
+            raise InputError(f"nothing is in contact with {name} that could move it")
+        if resting_contact(thing, environment) is None:
+            raise InputError(f"{name} does not rest on a surface at {np.round(thing.p, 4).tolist()}; it can only slide")
+    contacts = tuple(make_contact(linker.robot, environment, contact.to_data()) for contact in before.contacts)
+    return Change.shift(contacts)
 
 
 def _known(patch: str, before: PlannedStance) -> None:
@@ -95,11 +122,11 @@ def _known(patch: str, before: PlannedStance) -> None:
         raise InputError(f"{patch} is not in contact before this item; in contact: {', '.join(before.patches)}")
 
 
-def _same_places(scenario: Scenario, specs: Sequence[ContactSpec], before: PlannedStance) -> None:
+def _same_places(linker: Linker, specs: Sequence[ContactSpec], before: PlannedStance) -> None:
     """Refuse an item whose listed contacts stay but move."""
     for spec in specs:
         if spec.patch in before.patches:
             old = before.contact(spec.patch)
-            new = make_contact(scenario.robot, scenario.environment, spec, (old.R, old.p))
+            new = make_contact(linker.robot, linker.environment, spec, (old.R, old.p))
             if not old.same_place(new):
                 raise InputError(f"{spec.patch} moves while it is in contact; remove it and add it again")

@@ -140,10 +140,16 @@ class Checker:
 
     def _sequence(self, spec: ScenarioSpec) -> None:
         present: dict[str, ContactSpec] = {contact.patch: contact for contact in spec.start.contacts}
+        at_start, objects = self.environment, [thing.name for thing in spec.environment.objects]
+        poses: dict[str, np.ndarray] = {}
         for k, item in enumerate(spec.stances):
             key: Key = ("stances", k)
             if k == 0 and item.contacts is None and not present:
                 self.report(key, "the first item, or start.contacts, must give the contacts at the start")
+            there = [self._known((*key, "objects", name), "object", name, objects) for name in item.objects]
+            if item.objects and all(there):
+                poses |= {name: pose.array for name, pose in item.objects.items()}
+                self.environment = at_start.placed(poses)
             if item.contacts is not None:
                 present = self._listed(key, item, present, first=k == 0)
             elif item.add is not None:
@@ -161,6 +167,7 @@ class Checker:
             if item.posture is not None:
                 self.posture((*key, "posture"), item.posture)
             self._planned(key, item, present)
+        self.environment = at_start
 
     def _listed(
         self, key: Key, item: StanceItem, present: dict[str, ContactSpec], first: bool

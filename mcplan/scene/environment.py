@@ -1,11 +1,13 @@
 """What stands around the robot: surfaces and bars to touch, obstacles to avoid, objects to move."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mcplan.errors import InputError
+from mcplan.model.pose import quat_from_rotation, rotation_from_quat
 
 if TYPE_CHECKING:
     from mcplan.model.geometry import Shape
@@ -104,6 +106,18 @@ class SceneObject:
     friction: float
     surfaces: tuple[Surface, ...] = ()
 
+    @property
+    def pose(self) -> np.ndarray:
+        """Position and quaternion w x y z (7,) in the world."""
+        return np.array([*self.p, *quat_from_rotation(self.R)])
+
+    def placed(self, pose: np.ndarray) -> "SceneObject":
+        """Return the object with its surfaces at another pose (7,)."""
+        p, R = pose[:3], rotation_from_quat(pose[3:])
+        turn = R @ self.R.T
+        surfaces = tuple(replace(s, R=turn @ s.R, p=p + turn @ (s.p - self.p)) for s in self.surfaces)
+        return replace(self, R=R, p=p, surfaces=surfaces)
+
 
 Support = Surface | Bar
 
@@ -121,6 +135,22 @@ class Environment:
     def __post_init__(self):
         owned = [surface for thing in self.objects for surface in thing.surfaces]
         object.__setattr__(self, "supports", {s.name: s for s in (*self.surfaces, *owned, *self.bars)})
+
+    @property
+    def owners(self) -> dict[str, str]:
+        """Names of the objects that carry surfaces, by the surface's name."""
+        return {surface.name: thing.name for thing in self.objects for surface in thing.surfaces}
+
+    def placed(self, poses: Mapping[str, np.ndarray]) -> "Environment":
+        """Return the environment with some of its objects at other poses (7,)."""
+        if not poses:
+            return self
+        unknown = sorted(set(poses) - {thing.name for thing in self.objects})
+        if unknown:
+            known = ", ".join(thing.name for thing in self.objects) or "none"
+            raise InputError(f"there is no object `{unknown[0]}`; there are: {known}")
+        objects = (thing.placed(poses[thing.name]) if thing.name in poses else thing for thing in self.objects)
+        return replace(self, objects=tuple(objects))
 
     def support(self, name: str) -> Support:
         """Return the surface or bar of that name."""

@@ -213,6 +213,8 @@ class StanceItem(Spec):
     remove: str | None = None
     posture: Posture | None = None
     com: CoM | None = None
+    objects: dict[str, PoseSpec] = Field(default_factory=dict)
+    """Poses that objects have at the end of this item: the contacts that stay on them push or pull them there."""
     moved: str | None = None
     change: Literal["start", "add", "remove", "shift"] | None = None
     q: tuple[float, ...] | None = None

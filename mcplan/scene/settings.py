@@ -135,6 +135,10 @@ class ControlSettings(Spec):
     limb_speed: Positive = 0.4
     limb_angular_speed: Positive = 1.2
     """Largest speeds of a moving patch, m/s and rad/s."""
+    slide_speed: Positive = 0.2
+    """Largest speed of an object that is pushed or pulled, m/s."""
+    slide_error: Positive = 2e-3
+    """It has arrived when it is this near to its place, m (``contact``, ``mujoco``: 0.01)."""
     clearance: NotNegative = 0.05
     """How far a moving patch keeps off its supports along their normals, m."""
     reach_clearance: NotNegative = 0.05
@@ -189,6 +193,7 @@ PHYSICAL = {
     "touch_force": 20.0,
     "release_force": 20.0,
     "reach_clearance": 0.08,
+    "slide_error": 0.01,
 }
 """Defaults of the control where contacts give, slip and surprise."""
 

@@ -6,6 +6,8 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from scipy.spatial.transform import Rotation
 
+from mcplan.model.pose import quat_from_rotation
+
 Triple = tuple[float, float, float]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
@@ -58,6 +60,12 @@ class PoseSpec(Spec):
     def p(self) -> np.ndarray:
         """Position (3,), m."""
         return np.array(self.xyz)
+
+    @property
+    def array(self) -> np.ndarray:
+        """Position and unit quaternion w x y z (7,)."""
+        quat = quat_from_rotation(self.R) if self.quat_wxyz is None else np.array(self.quat_wxyz)
+        return np.concatenate([self.p, quat / np.linalg.norm(quat)])
 
 
 class ContactSpec(Spec):

@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from mcplan.sim.independent import Mechanism, pose_twist
+from mcplan.sim.independent import Mechanism, pose_twist, rotation_of
 from mcplan.sim.records import ContactRecord
 from mcplan.sim.run import Run
 from mcplan.sim.tolerances import BY_PHYSICS, PHYSICAL, Tolerances
@@ -69,18 +69,40 @@ class Evidence:
         return target
 
     def error(
-        self, column: int, rows: slice, R: np.ndarray, p: np.ndarray, contact: int
+        self, column: int, rows: slice, R: np.ndarray, p: np.ndarray, contact: int, at: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Distance (m) and angle (rad) of a patch from a pose (R, p), in the directions that the contact constrains."""
+        """Distance (m) and angle (rad) of a patch from a pose (R, p), in the directions that the contact constrains.
+
+        Of a contact on an object, relative to the object: (R, p) goes along with it from its pose ``at`` (7,).
+        """
         name = self.run.patches[column]
-        e = pose_twist(R.T @ self.motion.R[name][rows], (self.motion.p[name][rows] - p) @ R)
+        R_now, p_now = self.motion.R[name][rows], self.motion.p[name][rows]
+        if at is not None and (q := self.carrier(contact)) is not None:
+            back = rotation_of(at[3:, None])[..., 0] @ rotation_of(q[rows, 3:].T).transpose(2, 1, 0)
+            R_now, p_now = back @ R_now, at[:3] + np.einsum("kij,kj->ki", back, p_now - q[rows, :3])
+        e = pose_twist(R.T @ R_now, (p_now - p) @ R)
         if contact != NONE:
             e = e @ self.selections[contact]
         return np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1)
 
     def planned_error(self, column: int, rows: slice, contact: int) -> tuple[np.ndarray, np.ndarray]:
         """Distance (m) and angle (rad) of a patch from a planned contact."""
-        return self.error(column, rows, *self.places[contact][:2], contact)
+        pose = self.contacts[contact].carrier_pose
+        return self.error(column, rows, *self.places[contact][:2], contact, None if pose is None else np.array(pose))
+
+    def drift(self, column: int, rows: slice, contact: int) -> tuple[np.ndarray, np.ndarray]:
+        """Distance (m) and angle (rad) of a patch from where it is at the first of the samples."""
+        name, q = self.run.patches[column], self.carrier(contact)
+        at = None if q is None else q[rows.start]
+        R, p = self.motion.R[name][rows.start], self.motion.p[name][rows.start]
+        return self.error(column, rows, R, p, contact, at)
+
+    def carrier(self, contact: int) -> np.ndarray | None:
+        """Poses (N, 7) of the object that a planned contact is on, or None."""
+        name = None if contact == NONE else self.contacts[contact].carrier
+        if name is None or self.run.object_q is None:
+            return None
+        return self.run.object_q[:, self.record.objects.index(name)]
 
     @cached_property
     def point_sample(self) -> np.ndarray:

@@ -20,6 +20,8 @@ class Action(NamedTuple):
         points, world axes.
     active : patches that it has in contact.
     external : (6+n,) generalised force that acts on the robot from outside, world axes, or None.
+    object_vd : (O,6) accelerations of the free objects that it expects, None for none.
+    object_points : what it expects their supports to exert.
     """
 
     tau: np.ndarray
@@ -28,6 +30,8 @@ class Action(NamedTuple):
     forces: Mapping[str, np.ndarray]
     active: tuple[str, ...]
     external: np.ndarray | None = None
+    object_vd: np.ndarray | None = None
+    object_points: PointForces | None = None
 
 
 class Outcome(NamedTuple):
@@ -38,6 +42,7 @@ class Outcome(NamedTuple):
     wrenches : by patch, (6,) at the patch origin in world axes.
     forces : by patch (k,3) at the contact's points, or the points as the back end found them.
     active : patches in contact.
+    object_points : contact points of the objects that are not among ``forces``.
     """
 
     vd: np.ndarray
@@ -45,6 +50,7 @@ class Outcome(NamedTuple):
     wrenches: Mapping[str, np.ndarray]
     forces: Mapping[str, np.ndarray] | PointForces
     active: tuple[str, ...]
+    object_points: PointForces | None = None
 
 
 class Physics(Protocol):

@@ -33,8 +33,7 @@ def _slip(evidence: Evidence) -> Iterator[Check]:
                     continue
                 distance, angle = evidence.planned_error(column, rows, contact)
             else:
-                R, p = evidence.motion.R[patch][first], evidence.motion.p[patch][first]
-                distance, angle = evidence.error(column, rows, R, p, contact)
+                distance, angle = evidence.drift(column, rows, contact)
             for unit, values, bound in (
                 ("m", distance, tolerances.slip),
                 ("deg", np.rad2deg(angle), np.rad2deg(tolerances.turn)),
@@ -80,8 +79,22 @@ def _goal(evidence: Evidence) -> Check:
         allowed = float(base.get("tolerance") or 0.05)
         if not off <= allowed:
             failures.append(f"the base ends {off:.4g} m away from its goal, allowed {allowed:g}")
+    failures += list(_misplaced_objects(evidence))
     failure = "goal not reached: " + "; ".join(failures) if failures else ""
     return Check("goal reached", largest, "m", f"<= {tolerances.goal:g}", not failures, where, failure)
+
+
+def _misplaced_objects(evidence: Evidence) -> Iterator[str]:
+    """Yield a text for each object that is not where the goal asks for it."""
+    run, objects, allowed = evidence.run, evidence.record.objects, evidence.tolerances.object
+    wanted = _goal_item(evidence).get("objects")
+    for name, pose in wanted.items() if isinstance(wanted, dict) else ():
+        if run.object_q is None or name not in objects or not isinstance(pose, dict):
+            yield f"the goal has an object {name}, the run has not"
+            continue
+        off = float(np.linalg.norm(run.object_q[-1, objects.index(name), :3] - np.array(pose.get("xyz"), dtype=float)))
+        if not off <= allowed:
+            yield f"{name} ends {off:.4g} m away from its goal, allowed {allowed:g}"
 
 
 def _goal_item(evidence: Evidence) -> dict[str, Any]:

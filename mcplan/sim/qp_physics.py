@@ -24,7 +24,7 @@ class QpPhysics:
     robot : Robot
     q : (7+n,) first configuration.
     v : (6+n,) first velocity; None is rest.
-    objects : free objects; the program does not know them, so that they stay where they are.
+    objects : free objects; those that the program does not know stay where they are.
 
     Source: S0, sec. 7 (the simulation by the program's accelerations).
     """
@@ -42,4 +42,9 @@ class QpPhysics:
         self.v = self.v + dt * action.vd
         before, self.q = self.q, np.empty_like(self.q)
         integrate(before, self.v, dt, self.q)
-        return Outcome(action.vd, None, action.wrenches, action.forces, action.active)
+        if action.object_vd is not None:
+            self.object_v = self.object_v + dt * action.object_vd
+            self.object_q = self.object_q.copy()
+            for pose, velocity in zip(self.object_q, self.object_v, strict=True):
+                integrate(pose, velocity, dt, pose)
+        return Outcome(action.vd, None, action.wrenches, action.forces, action.active, action.object_points)

@@ -93,6 +93,7 @@ class RunRecorder:
         qp_status: int,
         timing: Mapping[str, float] | None = None,
         objects: tuple[np.ndarray, np.ndarray] | None = None,
+        object_points: PointForces | None = None,
     ) -> None:
         """Record one sample: the state at t, and what acts from t to t + dt.
 
@@ -110,6 +111,7 @@ class RunRecorder:
         qp_status : 0 solved, 1 slack form, 2 hold, 3 none.
         timing : clock times by name, s; of what there was in this step.
         objects : poses (O, 7) and velocities (O, 6) of the free objects at t; needed when there are any.
+        object_points : contact points of the objects, where ``forces_at_points`` goes by patch.
         """
         if isinstance(active, Mapping):
             active = [name for name, on in active.items() if on]
@@ -120,6 +122,8 @@ class RunRecorder:
             for name in wrenches:
                 # a grasp has no points of its own: its force acts at the patch origin, the moment is in the wrench
                 self._add_patch_points(name, forces_at_points[name] if name in forces_at_points else wrenches[name][:3])
+        if object_points is not None:
+            self._add_points(object_points)
         self._point_start.append(self._points.count)
         k, rows = self._rows.append(1), self._rows.data
         rows["t"][k], rows["q"][k], rows["v"][k], rows["vd"][k], rows["tau"][k] = t, q, v, vd, tau
@@ -137,6 +141,16 @@ class RunRecorder:
         if timing is not None:
             for name, seconds in timing.items():
                 self._timing.setdefault(name, []).append(seconds)
+
+    def object_points(self, loads: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]) -> PointForces | None:
+        """Return the contact points of objects, each with its points' places, normals and forces (k, 3)."""
+        if not loads:
+            return None
+        first = len(self._robot_record.links)
+        link = [np.full(len(xyz), first + self.objects.index(name)) for name, (xyz, _, _) in loads.items()]
+        xyz, normal, force = (np.concatenate(column) for column in zip(*loads.values(), strict=True))
+        links = np.concatenate(link)
+        return PointForces(links, np.full(len(links), -1), xyz, normal, force)
 
     def end_phase(self, criterion: str) -> None:
         """Say which criterion ended the current phase; the next sample begins another one, even of the same name."""

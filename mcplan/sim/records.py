@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 Vector3 = Annotated[list[float], Field(min_length=3, max_length=3)]
 Matrix3 = Annotated[list[Vector3], Field(min_length=3, max_length=3)]
 Vector6 = Annotated[list[float], Field(min_length=6, max_length=6)]
+Vector7 = Annotated[list[float], Field(min_length=7, max_length=7)]
 Limit = Annotated[float, Field(ge=0)] | None
 
 
@@ -151,6 +152,8 @@ class ContactRecord(Record):
     points : where forces act, in patch axes, m.
     axes : columns t1, t2, n in the world; n leaves the support.
     selection : orthonormal rows, the constrained directions in patch axes (linear, angular).
+    carrier, carrier_pose : the object that the support is on, and its position and quaternion w x y z when the patch is
+        at ``R, p``; null on the environment.
     """
 
     patch: str
@@ -164,6 +167,28 @@ class ContactRecord(Record):
     max_force: Limit = None
     max_moment: Limit = None
     selection: list[Vector6]
+    carrier: str | None = None
+    carrier_pose: Vector7 | None = None
+
+    @model_validator(mode="after")
+    def _carried(self) -> "ContactRecord":
+        if (self.carrier is None) != (self.carrier_pose is None):
+            raise ValueError(f"contact of {self.patch}: carrier and carrier_pose are given together or not at all")
+        return self
+
+
+class BodyRecord(Record):
+    """A free object: mass (kg), centre of mass in its frame (m), inertia about it (kg m²), friction of its hull.
+
+    ``up`` is the normal of what it rests on at the start, null when nothing is below it.
+    """
+
+    name: str
+    mass: float = Field(gt=0)
+    com: Vector3
+    inertia: Matrix3
+    friction: float = Field(ge=0)
+    up: Vector3 | None = None
 
 
 class StanceRecord(Record):
@@ -189,10 +214,11 @@ class DocumentRecord(Record):
 
 
 class PlanRecord(DocumentRecord):
-    """The plan: its document, its stances with everything resolved, and the meshes of obstacles and objects by name."""
+    """The plan: its document, its stances with everything resolved, the objects, and meshes of them and obstacles."""
 
     stances: list[StanceRecord] = Field(min_length=1)
     meshes: dict[str, MeshRecord] = {}
+    bodies: list[BodyRecord] = []
 
 
 class PhaseRecord(Record):

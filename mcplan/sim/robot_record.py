@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 
 from mcplan.errors import RunError
+from mcplan.model.geometry import Box, MeshShape
+from mcplan.model.shape_inertia import shape_inertia
+from mcplan.scene.resting import resting_contact
 from mcplan.sim.mesh_record import record_meshes, scene_meshes
 from mcplan.sim.records import (
+    BodyRecord,
     ContactRecord,
     DocumentRecord,
     JointRecord,
@@ -77,8 +81,8 @@ def record_robot(robot: Any) -> RobotRecord:
     )
 
 
-def record_contact(contact: Any) -> ContactRecord:
-    """Describe a resolved contact (``mcplan.scene.Contact``)."""
+def record_contact(contact: Any, carrier: Any = None) -> ContactRecord:
+    """Describe a resolved contact (``mcplan.scene.Contact``), and the object that its support is on, if it is."""
     return ContactRecord(
         patch=contact.patch,
         support=contact.support,
@@ -91,15 +95,38 @@ def record_contact(contact: Any) -> ContactRecord:
         max_force=_finite_or_none(contact.max_force),
         max_moment=_finite_or_none(contact.max_moment),
         selection=np.asarray(contact.selection, dtype=float).reshape(-1, 6).tolist(),
+        carrier=None if carrier is None else carrier.name,
+        carrier_pose=None if carrier is None else carrier.pose.tolist(),
+    )
+
+
+def _record_body(thing: Any, environment: Any) -> BodyRecord:
+    com, inertia = shape_inertia(thing.shape, thing.mass)
+    has_corners = isinstance(thing.shape, Box | MeshShape)
+    support = resting_contact(thing, environment) if has_corners else None
+    return BodyRecord(
+        name=thing.name,
+        mass=thing.mass,
+        com=com.tolist(),
+        inertia=np.diag(inertia).tolist(),
+        friction=thing.friction,
+        up=None if support is None else support.normal.tolist(),
     )
 
 
 def record_plan(plan: Any, document: dict[str, Any] | None = None) -> PlanRecord:
     """Describe a plan with everything resolved; ``document`` is its file's content, when it is wanted back."""
     document = _plain(document or {})
+    environment = getattr(getattr(plan, "scenario", None), "environment", None)
+    things = {} if environment is None else {thing.name: thing for thing in environment.objects}
+
+    def carrier(contact: Any, stance: Any) -> Any:
+        name = None if environment is None else environment.owners.get(contact.support)
+        return None if name is None else things[name].placed(stance.objects.get(name, things[name].pose))
+
     stances = [
         StanceRecord(
-            contacts=[record_contact(contact) for contact in stance.contacts],
+            contacts=[record_contact(contact, carrier(contact, stance)) for contact in stance.contacts],
             moved=stance.moved,
             change=stance.change,
             q=np.asarray(stance.q, dtype=float).tolist(),
@@ -108,9 +135,9 @@ def record_plan(plan: Any, document: dict[str, Any] | None = None) -> PlanRecord
         )
         for stance in plan.stances
     ]
-    environment = getattr(getattr(plan, "scenario", None), "environment", None)
     meshes = {} if environment is None else record_meshes(scene_meshes(environment))
-    return PlanRecord(digest=digest(document), document=document, stances=stances, meshes=meshes)
+    bodies = [_record_body(thing, environment) for thing in things.values()]
+    return PlanRecord(digest=digest(document), document=document, stances=stances, meshes=meshes, bodies=bodies)
 
 
 def record_document(document: dict[str, Any]) -> DocumentRecord:

@@ -115,9 +115,11 @@ class Simulation:
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise SimulationFailed(f"the state is not a number at t = {t:g} s, in phase {self._phase_text()}")
         clock = time.perf_counter()
+        objects = self.physics.object_q, self.physics.object_v
         command = self._command
         if command is None or self.index % self._tick == 0:
-            self._command = command = self.controller.step(t, *self.disturbance.measured(q, v), self._measured)
+            measured = self.disturbance.measured(q, v)
+            self._command = command = self.controller.step(t, *measured, self._measured, objects)
             timing, status = command.timing | {"control": time.perf_counter() - clock}, command.status
         else:
             timing, status = {}, NO_QP
@@ -129,8 +131,10 @@ class Simulation:
             raise SimulationFailed(f"{fell}, in phase {self._phase_text()} at t = {t:g} s")
         tau = self.disturbance.delivered(command.tau)
         external = self.disturbance.external(t, q)
-        action = Action(tau, command.vd, command.wrenches, command.forces, command.active, external)
-        objects = self.physics.object_q, self.physics.object_v
+        action = Action(
+            tau, command.vd, command.wrenches, command.forces, command.active, external,
+            command.object_vd, self.recorder.object_points(command.object_loads),
+        )  # fmt: skip
         controlled = time.perf_counter()
         outcome = self.physics.step(action, self.dt)
         if self.physics.name != "qp":
@@ -139,6 +143,7 @@ class Simulation:
         self.recorder.append(
             t, q, v, outcome.vd, tau, outcome.tau_ext, outcome.wrenches, outcome.forces, outcome.active,
             command.phase, status, timing, objects,
+            outcome.object_points,
         )  # fmt: skip
         machine = self.controller.machine
         sample = StepSample(self.index, t, q, v, tau, outcome.wrenches, outcome.forces, status,

@@ -19,6 +19,7 @@ class Tolerances:
     com : recorded centre of mass, m.
     slip, turn : drift of a contact from where it began and from its planned place, m and rad.
     goal, goal_turn : last contacts against their planned place, m and rad.
+    object : objects at the end against their place in the goal, m.
     stray_force, stray_time : what an unplanned contact may carry, N, and for how long it may carry more, s.
     fall : how far the centre of mass may sink below the lowest planned one, m.
     impact : time over which the load of a contact is averaged before it is held against the contact's limit, s; 0 for
@@ -37,6 +38,7 @@ class Tolerances:
     turn: float = float(np.deg2rad(0.5))
     goal: float = 1e-3
     goal_turn: float = float(np.deg2rad(0.5))
+    object: float = 5e-3
     stray_force: float = 5.0
     stray_time: float = 0.020
     fall: float = 0.20
@@ -51,6 +53,7 @@ EXACT = Tolerances(stray_force=0.0, stray_time=0.0)
 
 PHYSICAL = Tolerances(
     point=2e-3, slip=1e-2, turn=float(np.deg2rad(3)), goal=1e-2, goal_turn=float(np.deg2rad(3)), position=1e-3,
+    object=2e-2,
     impact=0.01,
 )  # fmt: skip
 """For physics that the controller does not own: contacts give, and touch down where they touch down. What the back end

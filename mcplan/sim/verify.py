@@ -14,6 +14,7 @@ from mcplan.sim.clearance_checks import clearance_checks
 from mcplan.sim.contact_checks import force_checks
 from mcplan.sim.evidence import Evidence
 from mcplan.sim.motion_checks import motion_checks
+from mcplan.sim.object_checks import object_checks
 from mcplan.sim.place_checks import place_checks
 from mcplan.sim.plan_checks import judge_plan
 from mcplan.sim.robot_record import record_plan, record_robot
@@ -55,7 +56,7 @@ def _judge(run: Run, tolerances: Tolerances | None) -> Report:
     if count:
         evidence = Evidence(run if count == len(run) else first_samples(run, count), tolerances)
         checks += [*motion_checks(evidence), *force_checks(evidence), *place_checks(evidence)]
-        checks += clearance_checks(evidence)
+        checks += [*clearance_checks(evidence), *object_checks(evidence)]
     checks.append(_solver(run))
     found = {check.name: check for check in checks}
 

@@ -59,7 +59,7 @@ def plan_of(*stances):
     made = []
     for change, moved, patches in stances:
         contacts = tuple(SimpleNamespace(patch=patch) for patch in patches)
-        made.append(SimpleNamespace(change=change, moved=moved, contacts=contacts, q=None))
+        made.append(SimpleNamespace(change=change, moved=moved, contacts=contacts, objects={}, q=None))
     limbs = {patch: SimpleNamespace(limb=patch.split("_")[0]) for _, _, patches in stances for patch in patches}
     return SimpleNamespace(stances=tuple(made), scenario=SimpleNamespace(robot=SimpleNamespace(patches=limbs)))
 

@@ -13,7 +13,7 @@ WITH_GOAL = [
 ]  # fmt: skip
 """Scenarios with a goal."""
 
-WRITTEN = {"handstand"}
+WRITTEN = {"handstand", "push"}
 """Those whose sequence is written by hand; the planner is to find the others'."""
 
 FOOT_STARTS = {"kneel", "ladder", "ladder_vertical", "lean", "push", "stairs", "step_over", "tilted_step", "walk"}

@@ -49,6 +49,10 @@ def _mesh(spec: Any, shape: MeshShape) -> str:
     return name
 
 
+THINNEST = 1e-3
+"""m: MuJoCo has no solids without volume; a face that was given no thickness has this much."""
+
+
 def slab(polygon: np.ndarray, thickness: float) -> tuple[Shape, np.ndarray]:
     """Return the solid below a convex polygon (k,2) in the plane ``z = 0``, and the place (3,) of its frame.
 
@@ -56,6 +60,7 @@ def slab(polygon: np.ndarray, thickness: float) -> tuple[Shape, np.ndarray]:
     """
     low, high = polygon.min(axis=0), polygon.max(axis=0)
     corners = {(float(x), float(y)) for x in (low[0], high[0]) for y in (low[1], high[1])}
+    thickness = max(thickness, THINNEST)
     middle = np.array([*(low + high) / 2, -thickness / 2])
     near = [min(corners, key=lambda c: np.hypot(c[0] - x, c[1] - y)) for x, y in polygon]
     if len(polygon) == 4 and set(near) == corners and np.abs(np.array(near) - polygon).max() < 1e-9:

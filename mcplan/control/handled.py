@@ -1,0 +1,156 @@
+"""The free objects that a plan touches, as the whole-body program sees them: how they rest, slide, carry contacts."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from mcplan.control.command import PointLoads
+from mcplan.control.motion import LoadedContact, Motion, Pose
+from mcplan.errors import PlanningFailed
+from mcplan.model.shape_inertia import shape_inertia
+from mcplan.model.system import FreeBody, System, SystemTerms, relative_frame
+from mcplan.planning.plan import Plan
+from mcplan.qp.contact import ContactConstraint
+from mcplan.qp.tasks import LinkPoseTask
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import SceneObject
+from mcplan.scene.resting import resting_contact
+from mcplan.scene.settings import ControlSettings
+
+
+class HandledObjects:
+    """Robot and handled objects as one system (S0, sec. 11).
+
+    An object lies on its support, where friction holds it within its cone; while it slides, its points press with
+    ``fn`` and are held back by ``mu fn``, against the way that its reference goes.
+
+    Parameters
+    ----------
+    plan : whose contacts say which objects are handled.
+    settings : of the controller.
+
+    Attributes
+    ----------
+    things : the objects; ``system`` : the robot with them.
+    """
+
+    def __init__(self, plan: Plan, settings: ControlSettings):
+        self.settings, environment = settings, plan.scenario.environment
+        self._owners = environment.owners
+        contacts = [contact for stance in plan.stances for contact in stance.contacts]
+        pairs = {(c.patch, self._owners[c.support]) for c in contacts if c.support in self._owners}
+        touched = {name for _, name in pairs}
+        self.things = tuple(thing for thing in environment.objects if thing.name in touched)
+        self._rows = [i for i, thing in enumerate(environment.objects) if thing.name in touched]
+        self._all = [thing.name for thing in environment.objects]
+        self.system = System(plan.scenario.robot, tuple(_body(thing) for thing in self.things))
+        self._pairs = sorted(pairs)
+        self._support: dict[str, Contact] = {}
+        for thing in self.things:
+            support = resting_contact(thing, environment)
+            if support is None:
+                raise PlanningFailed(f"object {thing.name} does not rest on a surface at the start")
+            self._support[thing.name] = support
+        s = settings
+        self._tasks = {t.name: LinkPoseTask(t.name, weight=s.limb_weight, kp=s.limb_kp) for t in self.things}
+        self._constraints: dict[str, tuple[object, ContactConstraint]] = {}
+        self._places: dict[str, tuple[LoadedContact, Pose]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.things)
+
+    def terms(self, frames: list[str]) -> SystemTerms:
+        """Return terms of the system, with the frames that contacts on objects need."""
+        return SystemTerms(self.system, frames, self._pairs)
+
+    def state(self, q: np.ndarray, v: np.ndarray, poses: np.ndarray, velocities: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Return q and v of the system; ``poses`` (O, 7) and ``velocities`` (O, 6) are of all objects of the scene."""
+        return np.concatenate([q, poses[self._rows].ravel()]), np.concatenate([v, velocities[self._rows].ravel()])
+
+    def accelerations(self, vd: np.ndarray) -> np.ndarray:
+        """Return those of all objects of the scene (O, 6), from those of the system."""
+        found = np.zeros((len(self._all), 6))
+        found[self._rows] = vd[self.system.robot.nv :].reshape(-1, 6)
+        return found
+
+    def poses(self, terms: SystemTerms) -> dict[str, Pose]:
+        """Return where the objects are."""
+        return {thing.name: (terms.frame(thing.name).R, terms.frame(thing.name).p) for thing in self.things}
+
+    def tasks(self, t: float, motion: Motion) -> list[LinkPoseTask]:
+        """Return the tasks of the objects that move, filled from their references."""
+        for name, path in motion.slides.items():
+            task = self._tasks[name]
+            task.R, task.p, task.velocity, task.acceleration, _ = path.sample(t)
+        return [self._tasks[name] for name in motion.slides]
+
+    def supports(self, motion: Motion) -> list[ContactConstraint]:
+        """Return the contacts of the objects with what they lie on."""
+        return [self._supported(thing.name, motion) for thing in self.things]
+
+    def _supported(self, name: str, motion: Motion) -> ContactConstraint:
+        path, support = motion.slides.get(name), self._support[name]
+        known = self._constraints.get(name)
+        if known is None or known[0] is not path:
+            slip = None
+            if path is not None:
+                way = path.end[1] - path.sample(path.start_time).p
+                slip = way - support.normal * (support.normal @ way)
+                slip /= np.linalg.norm(slip)
+            contact = support if slip is None else _gliding(support)
+            known = path, ContactConstraint(contact, 0.0, self.settings.contact_kd, slip=slip)
+            self._constraints[name] = known
+        return known[1]
+
+    def carrier(self, contact: Contact) -> str | None:
+        """Return the name of the object that a contact is on."""
+        return self._owners.get(contact.support)
+
+    def frame(self, contact: Contact) -> str | None:
+        """Return the frame of a contact on an object, None for one on the environment."""
+        carrier = self.carrier(contact)
+        return None if carrier is None else relative_frame(contact.patch, carrier)
+
+    def carry(self, constraint: ContactConstraint, loaded: LoadedContact, terms: SystemTerms) -> None:
+        """Let the place that a contact holds go along with the object that it is on, from when it was closed."""
+        carrier = self.carrier(loaded.contact)
+        if carrier is None:
+            return
+        body = terms.frame(carrier)
+        known = self._places.get(loaded.contact.patch)
+        if known is None or known[0] is not loaded:
+            local = body.R.T @ constraint.R, body.R.T @ (constraint.p - body.p)
+            known = self._places[loaded.contact.patch] = loaded, local
+        R, p = known[1]
+        constraint.R, constraint.p = body.R @ R, body.p + body.R @ p
+
+    def of_robot(self, by_patch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return what belongs to patches, without what belongs to objects."""
+        if not self.things:
+            return by_patch
+        return {name: value for name, value in by_patch.items() if name not in self._support}
+
+    def forces(self, terms: SystemTerms, motion: Motion, forces: Mapping[str, np.ndarray]) -> dict[str, PointLoads]:
+        """Return what acts on the objects: their supports, and the robot with the opposite of what it feels."""
+        found = {}
+        for name, support in self._support.items():
+            parts = [(name, support, 1.0)]
+            loaded = (contact.contact for contact in motion.contacts.values())
+            parts += [(contact.patch, contact, -1.0) for contact in loaded if self.carrier(contact) == name]
+            xyz = [terms.frame(frame).p + contact.points @ terms.frame(frame).R.T for frame, contact, _ in parts]
+            normal = [np.tile(sign * contact.normal, (len(contact.points), 1)) for _, contact, sign in parts]
+            force = [sign * forces[frame] for frame, _, sign in parts]
+            found[name] = PointLoads(np.concatenate(xyz), np.concatenate(normal), np.concatenate(force))
+        return found
+
+
+def _body(thing: SceneObject) -> FreeBody:
+    com, inertia = shape_inertia(thing.shape, thing.mass)
+    return FreeBody(thing.name, thing.mass, com, np.diag(inertia))
+
+
+def _gliding(support: Contact) -> Contact:
+    """Return the contact of an object that keeps its height and does not tip, but may move along and turn."""
+    t1, t2, n = (support.R.T @ support.axes).T
+    return replace(support, selection=np.array([[*n, 0, 0, 0], [0, 0, 0, *t1], [0, 0, 0, *t2]]))

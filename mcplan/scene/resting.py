@@ -1,0 +1,47 @@
+"""How a free object lies on the surfaces around it."""
+
+import numpy as np
+from scipy.spatial import ConvexHull
+
+from mcplan.errors import InputError
+from mcplan.model.geometry import Box, MeshShape, Shape
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment, SceneObject
+from mcplan.scene.polygon import outside
+
+TOUCHING = 2e-3
+"""m: a corner so near to a surface rests on it."""
+
+
+def resting_contact(thing: SceneObject, environment: Environment) -> Contact | None:
+    """Return the contact of an object with the surface that it lies on, or None when no surface is below it.
+
+    It is written as a contact of a patch that has the object's name and frame: the corners that touch are its points.
+
+    Raises
+    ------
+    InputError
+        The object has no corners: only boxes and meshes lie on a face.
+    """
+    corners = thing.p + _corners(thing) @ thing.R.T
+    for surface in environment.surfaces:
+        local = (corners - surface.p) @ surface.R
+        touching = np.abs(local[:, 2]) < TOUCHING
+        if touching.sum() < 3 or outside(local[touching, :2], surface.polygon) > TOUCHING:
+            continue
+        found = corners[touching][ConvexHull(local[touching, :2]).vertices]
+        return Contact(
+            patch=thing.name, support=surface.name, kind="surface", R=thing.R, p=thing.p,
+            points=(found - thing.p) @ thing.R, axes=surface.R, friction=thing.friction,
+            max_force=np.inf, max_moment=np.inf, selection=np.eye(6),
+        )  # fmt: skip
+    return None
+
+
+def _corners(thing: SceneObject) -> np.ndarray:
+    shape: Shape = thing.shape
+    if isinstance(shape, Box):
+        return np.array(np.meshgrid(*[(-s / 2, s / 2) for s in shape.size], indexing="ij")).reshape(3, -1).T
+    if isinstance(shape, MeshShape):
+        return shape.vertices
+    raise InputError(f"object {thing.name}: expected a box or a mesh; a {type(shape).__name__.lower()} has no corners")

@@ -1,0 +1,90 @@
+"""HRP-2 pushes a box: one stroke of the arms, by the whole-body program alone, and what verification says of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mcplan.errors import ScenarioError
+from mcplan.planning import Plan, plan, read_plan, write_plan
+from mcplan.scene import check_file, load_scenario
+from mcplan.sim.simulate import simulate
+from mcplan.sim.verify import verify
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return plan(load_scenario("push"))
+
+
+@pytest.fixture(scope="module")
+def run(whole):
+    """From the hands on the box to the end of the first stroke."""
+    return simulate(Plan(whole.scenario, whole.stances[3:5]))
+
+
+def failures(run):
+    return [check.name for check in verify(run).checks if not check.passed]
+
+
+def test_contacts_on_the_box_are_planned_where_it_goes(whole):
+    before, after = whole.stances[3], whole.stances[4]
+    way = after.objects["box"][:3] - [0.85, 0, 0.5]
+    assert np.allclose(way, [0.2, 0, 0])
+    for patch in ("left_hand", "right_hand"):
+        assert np.allclose(after.contact(patch).p - before.contact(patch).p, way)
+    assert np.array_equal(after.contact("left_sole").p, before.contact("left_sole").p)
+    assert np.allclose(whole.stances[-1].objects["box"][:3], [1.35, 0, 0.5])
+
+
+def test_a_plan_file_keeps_the_objects(whole, tmp_path):
+    write_plan(whole, tmp_path / "plan.yaml")
+    assert check_file(tmp_path / "plan.yaml") == []
+    again = read_plan(tmp_path / "plan.yaml")
+    for one, two in zip(whole.stances, again.stances, strict=True):
+        assert {name: pose.tolist() for name, pose in one.objects.items()} == {
+            name: pose.tolist() for name, pose in two.objects.items()
+        }
+        assert all(np.allclose(a.p, b.p, atol=1e-12) for a, b in zip(one.contacts, two.contacts, strict=True))
+
+
+def test_the_stroke_holds_its_certificate_but_for_the_goal_beyond_it(run):
+    assert not (run.qp_status > 0).any()
+    assert failures(run) == ["goal reached"]
+    assert "box ends 0.3" in verify(run).text()
+    assert run.object_q[-1, 0, 0] == pytest.approx(1.05, abs=2e-3)
+
+
+def test_hands_push_as_hard_as_the_box_is_held(run):
+    speed = run.object_v[:, 0, 0]
+    steady = (speed > 0.05) & (np.abs(np.gradient(speed, run.dt)) < 0.02)
+    assert steady.sum() > 10
+    hands = [run.patches.index(name) for name in ("left_hand", "right_hand")]
+    f = -run.wrench[steady][:, hands, :3].sum(axis=1)
+    expected = 0.4 * (20 * 9.81 - f[:, 2]) + 20 * np.gradient(speed, run.dt)[steady]
+    assert np.allclose(f[:, 0], expected, atol=0.5)
+
+
+def test_a_moved_box_and_a_lost_force_are_found(run):
+    sliding = int(np.argmax(run.object_v[:, 0, 0]))
+    q = run.object_q.copy()
+    q[sliding:, 0, 0] += 1e-3
+    assert "objects: integration" in failures(replace(run, object_q=q))
+    force = run.point_force.copy()
+    of_box = (run.point_link == len(run.record.links)) & (run.point_sample() == sliding)
+    force[of_box] *= 0.5
+    assert "objects: equation of motion" in failures(replace(run, point_force=force))
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        ({"objects": {"box": {"xyz": [1, 0, 0.5]}}}, "nothing is in contact with box"),
+        ({"objects": {"box": {"xyz": [0.85, 0, 0.5], "rpy": [0, 0, 0.3]}}}, "box turns on its way"),
+        ({"objects": {"bax": {"xyz": [1, 0, 0.5]}}}, "did you mean `box`"),
+    ],
+)
+def test_an_object_that_cannot_be_moved_is_refused(whole, item, message):
+    document = whole.scenario.source
+    with pytest.raises(ScenarioError, match=message):
+        plan(load_scenario("push", {"stances": [document.data["stances"][0], item]}))

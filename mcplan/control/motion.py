@@ -195,7 +195,7 @@ class Motion:
     def _judge(self, t: float, way: Way) -> None:
         """Note a way that is not free all along."""
         if way.missed > GOOD:
-            taken = "the straight one is taken" if way.missed > LOST else "the best one is taken"
+            taken = "the straight one is taken" if way.unsmoothed > LOST else "the best one is taken"
             self.note(t, f"no free way of the body was found: {1000 * way.missed:.0f} mm are missing, {taken}")
 
     def _start(self, t: float, q: np.ndarray) -> Start:

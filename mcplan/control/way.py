@@ -34,11 +34,15 @@ class Start(NamedTuple):
 
 
 class Way(NamedTuple):
-    """References of centre of mass and posture; ``missed`` as of `Transit`; ``stretch``: by how much it is too fast."""
+    """References of centre of mass and posture.
+
+    ``missed`` and ``unsmoothed`` are those of `Transit`; ``stretch`` says by how much the way is too fast.
+    """
 
     com: Spline | Quintic
     posture: PostureSpline | PostureTrajectory
     missed: float
+    unsmoothed: float
     stretch: float
 
 
@@ -92,22 +96,22 @@ class WayFinder:
             return self.direct(start, way.posture.start_time, duration, way.missed)
         begin = way.posture.start_time
         times = begin + np.linspace(0.0, duration, KNOTS + 1)
-        return self._timed(start, Transit(way.posture.knots, way.missed), times)
+        return self._timed(start, Transit(way.posture.knots, way.missed, way.unsmoothed), times)
 
     def _timed(self, start: Start, transit: Transit, times: np.ndarray) -> Way:
-        if transit.missed > LOST:
+        if transit.unsmoothed > LOST:
             return self.direct(start, times[0], times[-1] - times[0], transit.missed)
         posture = PostureSpline(times, transit.q, start.posture.v, start.posture.vd)
         places = self.robot.com(transit.q)
         places[0] = start.com.value
         com = Spline(times, places, start.com.velocity, start.com.acceleration)
-        return Way(com, posture, transit.missed, self._excess(com, posture, times))
+        return Way(com, posture, transit.missed, transit.unsmoothed, self._excess(com, posture, times))
 
     def direct(self, start: Start, begin: float, duration: float, missed: float = 0.0) -> Way:
         """Return the straight way; ``missed`` says what it is taken to miss."""
         x = start.com
         com = Quintic(x.value, self.robot.com(start.q), duration, x.velocity, x.acceleration, begin)
-        return Way(com, self.straight(start, begin, duration), missed, 1.0)
+        return Way(com, self.straight(start, begin, duration), missed, missed, 1.0)
 
     def _excess(self, com: Spline, posture: PostureSpline, times: np.ndarray) -> float:
         """Return the largest speed on the way relative to the one allowed."""

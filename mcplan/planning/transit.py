@@ -86,11 +86,14 @@ class Transit:
     Attributes
     ----------
     q : (k, nq); smoothed at last, so that contacts are kept to millimetres: references need no more, but no jerks.
-    missed : by how much the worst missed its contacts or its clearance before that (m, rad); 0 when none did.
+    missed : by how much the worst misses its clearance (m), or missed that or its contacts before the smoothing (m, rad);
+        0 when none does.
+    unsmoothed : the same before the smoothing.
     """
 
     q: np.ndarray
     missed: float
+    unsmoothed: float
 
 
 class TransitFinder:
@@ -177,17 +180,28 @@ class TransitFinder:
             if not settled:
                 break
         off = self._smooth_offsets(guides, q)
-        smooth = [robot.integrate(guide, step, 1.0) for guide, step in zip(guides, off, strict=True)]
-        return Transit(np.array(smooth), float(missed.max()))
+        smooth = np.array([robot.integrate(guide, step, 1.0) for guide, step in zip(guides, off, strict=True)])
+        short = max(self._short(smooth[k], needs[k], watched) for k in range(1, last))
+        return Transit(smooth, max(float(missed.max()), short), float(missed.max()))
 
     def _smooth_offsets(self, guides: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """Return by what postures differ from their guides (k, nv), smoothed along the way; the ends are kept."""
+        """Return by what postures differ from their guides (k, nv), smoothed along the way; the ends are kept.
+
+        ``S off + S (off - S off)``: what a filter S takes off a hill is filtered and given back, or a foot that is
+        lifted high would be let down by centimetres.
+
+        Source: Tukey, Exploratory Data Analysis, 1977 (twicing).
+        """
         off = np.array([self.robot.difference(guide, here) for guide, here in zip(guides, q, strict=True)])
-        for _ in range(PASSES):
-            mirrored = np.vstack([2 * off[0] - off[1], off, 2 * off[-1] - off[-2]])
-            off = (mirrored[:-2] + 2 * off + mirrored[2:]) / 4
+        once = _filtered(off)
+        off = once + _filtered(off - once)
         part = np.clip(np.minimum(np.arange(len(off)), np.arange(len(off))[::-1]) / EASE, 0.0, 1.0)[:, None]
         return off * part**3 * (10 - 15 * part + 6 * part**2)
+
+    def _short(self, q: np.ndarray, need: np.ndarray, watched: np.ndarray) -> float:
+        """Return by how much a posture misses the distances with which a way is content (m)."""
+        pairs, distance, _ = self._near(q, watched)
+        return float((np.minimum(need[pairs], ENOUGH) - distance).max(initial=0.0))
 
     def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
         """Return how far inside the region that contacts balance a centre of mass (3,) is (m); negative outside."""
@@ -264,3 +278,11 @@ class TransitFinder:
             grown = [OPENING * distance for distance in away[patch]] if patch in away else gain
             need[pairs] = np.minimum(need[pairs], min(WANTED, *grown))
         return need
+
+
+def _filtered(values: np.ndarray) -> np.ndarray:
+    """Return values (k, n) after ``PASSES`` of the filter; beyond their ends they go on as a line does."""
+    for _ in range(PASSES):
+        mirrored = np.vstack([2 * values[0] - values[1], values, 2 * values[-1] - values[-2]])
+        values = (mirrored[:-2] + 2 * values + mirrored[2:]) / 4
+    return values

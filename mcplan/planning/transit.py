@@ -86,9 +86,8 @@ class Transit:
     Attributes
     ----------
     q : (k, nq); smoothed at last, so that contacts are kept to millimetres: references need no more, but no jerks.
-    missed : by how much the worst misses its clearance (m), or missed that or its contacts before the smoothing (m, rad);
-        0 when none does.
-    unsmoothed : the same before the smoothing.
+    missed : by how much the worst misses its clearance (m), or ``unsmoothed`` where that is more; 0 when none does.
+    unsmoothed : by how much it missed its contacts or its clearance before the smoothing (m, rad).
     """
 
     q: np.ndarray

@@ -12,7 +12,7 @@ from mcplan.control.posture import PostureTrajectory
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
 from mcplan.planning.generator import PostureGenerator
-from mcplan.planning.transit import Led, TransitFinder
+from mcplan.planning.transit import ENOUGH, Led, TransitFinder
 from mcplan.scene.environment import Environment, Obstacle, Surface
 from mcplan.scene.place import make_contact
 
@@ -53,10 +53,12 @@ def way(scene, height):
     return finder.find(guides, [right], [Led("left_sole", places, (before.R, after.R))], [before, after]), places
 
 
-def test_a_foot_led_over_a_bar_takes_the_body_along_on_its_contact_and_clear(scene):
+@pytest.mark.parametrize("height", [0.14, 0.22])
+def test_a_foot_led_over_a_bar_takes_the_body_along_on_its_contact_and_clear(scene, height):
     robot, environment, right, _, _, q0, q1 = scene
-    transit, places = way(scene, 0.14)
-    assert transit.missed == 0.0
+    transit, places = way(scene, height)
+    assert transit.unsmoothed == 0.0
+    assert transit.missed <= 3e-3  # smoothing takes a little of what was clear
     np.testing.assert_allclose(transit.q[[0, -1]], (q0, q1), atol=1e-15)
     model = CollisionModel(robot, environment)
     for k in range(1, KNOTS):
@@ -65,10 +67,10 @@ def test_a_foot_led_over_a_bar_takes_the_body_along_on_its_contact_and_clear(sce
         np.testing.assert_allclose(X[:3, 3], right.p, atol=3e-3)
         np.testing.assert_allclose(X[:3, :3], right.R, atol=5e-3)
         if 6 <= k <= 18:  # at the ends it is eased in and out, and smoothed over two knots
-            np.testing.assert_allclose(robot.frame_pose(q, "left_sole")[:3, 3], place, atol=2e-2)
+            np.testing.assert_allclose(robot.frame_pose(q, "left_sole")[:3, 3], place, atol=1.5e-2)
         near = model.distances(q, 0.1)
         bar = [d for pair, d in zip(near.pairs, near.distance, strict=True) if "bar" in pair]
-        assert min(bar, default=1.0) > 0.0
+        assert min(bar, default=1.0) >= ENOUGH - transit.missed - 1e-12
 
 
 def test_a_path_through_the_bar_is_told_by_how_much_it_misses(scene):

@@ -48,7 +48,7 @@ SPARE = 3e-4
 """m: distance beyond the one asked for that is aimed at."""
 
 ROUNDING = 1e-4
-"""m: a distance may fall short of the one asked for by this much."""
+"""m: a clearance may fall short of the one asked for by this much."""
 
 PUSH = 0.02
 """m: the most that a pair is pushed apart before its distance is taken anew."""
@@ -243,7 +243,9 @@ class PostureGenerator:
             clock.lap("collision")
             # no posture changes how near links are whose poses contacts fix: they need not touch, that is all
             given = np.array([self._given(pair, given_links) for pair in near.pairs], bool)
-            room = near.distance + settings.clearance * (given & [not pair.in_contact for pair in near.pairs])
+            touching = np.array([pair.in_contact for pair in near.pairs], bool)
+            # the clearance is a wish of ours and may be rounded; how deep a contact may go, and nothing at all, may not
+            room = near.distance + settings.clearance * (given & ~touching) - ROUNDING * (given | touching)
             worst = int(np.argmin(room)) if len(room) else -1
             least = float(room[worst]) if worst >= 0 else SEE
             attempt.clearance = float(near.distance.min(initial=SEE)) + settings.clearance

@@ -1,7 +1,7 @@
-"""Check of clearance: links keep apart from each other and from what they do not rest on.
+"""Checks of clearance, of a run and of a plan: links keep apart from each other and from what they do not rest on.
 
 The distances come from the kernels that the planner uses as well: those are held against another library in their own
-tests. The configurations are the run's, and what may touch is what the record says.
+tests. The configurations are those of the run or plan, and what may touch is what it says.
 """
 
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ import numpy as np
 
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import RunError
+from mcplan.planning.plan import Plan
 from mcplan.sim.certificate import Check
 from mcplan.sim.evidence import NONE, Evidence
 from mcplan.sim.independent import rotation_of
@@ -61,6 +62,28 @@ def clearance_checks(evidence: Evidence) -> Iterator[Check]:
         yield Check("clearance", None, "m", "", True)
     else:
         yield Check("clearance", float(least), "m", ">= 0", not failure, where, failure)
+
+
+def stance_clearance(plan: Plan) -> Check:
+    """Return the line of the certificate of a plan that concerns clearance, in the postures of its stances.
+
+    A link may sink 2 mm into the support of its own patch where its stance, or the one before, has that contact.
+    """
+    robot, environment = plan.scenario.robot, plan.scenario.environment
+    still = CollisionModel(robot, environment)
+    least, where, wrong = np.inf, "", []
+    for k, stance in enumerate(plan.stances):
+        contacts = [*plan.stances[max(k - 1, 0)].contacts, *stance.contacts]
+        model = CollisionModel(robot, environment.placed(stance.objects)) if stance.objects else still
+        near = model.smallest(stance.q, contacts=contacts)
+        if near is None:
+            continue
+        if near.distance < least:
+            least, where = near.distance, f"{near.pair}, stance {k}"
+        if not near.distance >= -ROUNDING:
+            wrong.append(f"stance {k}: {near.pair} overlap by {-near.distance:.4g} m")
+    value = float(least) if np.isfinite(least) else None
+    return Check("clearance", value, "m", "" if value is None else ">= 0", not wrong, where, "; ".join(wrong))
 
 
 def _allowed(evidence: Evidence, k: int) -> set[tuple[str, str]]:

@@ -4,7 +4,7 @@ The posture of stance k links it to the one before: the contacts of the larger o
 that both share carry load.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from scipy.optimize import nnls
@@ -20,7 +20,7 @@ FACES = 64
 """Edges of the inscribed pyramid that stands for a friction cone: 0.12 % inside it, and around any of 8 faces."""
 
 
-def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str) -> Report:
+def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str, further: Sequence[Check] = ()) -> Report:
     """Verify the postures and forces of a plan.
 
     Parameters
@@ -28,6 +28,7 @@ def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str) -> Report:
     robot : the mechanism.
     plan : stances with posture, wrenches and torques.
     title : of the certificate.
+    further : lines of the certificate that need more than records.
     """
     worst: dict[str, tuple[float, str, list[str]]] = {}
     for k in range(len(plan.stances)):
@@ -49,11 +50,13 @@ def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str) -> Report:
         for name in units
         if name in worst
     ]
+    checks += further
     found = {check.name: check.value for check in checks}
     position = found.get("position")
     values = {
         "eom_residual": found.get("force balance"),
         "torque_ratio": found.get("torque"),
+        "clearance": found.get("clearance"),
         "position_margin": None if position is None or not np.isfinite(position) else -position,
     }
     return Report(title, tuple(checks), values)

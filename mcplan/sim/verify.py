@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mcplan.sim.certificate import Check, Report
-from mcplan.sim.clearance_checks import clearance_checks
+from mcplan.sim.clearance_checks import clearance_checks, stance_clearance
 from mcplan.sim.contact_checks import force_checks
 from mcplan.sim.evidence import Evidence
 from mcplan.sim.motion_checks import motion_checks
@@ -45,7 +45,7 @@ def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
             run = load_run(run)
     if not isinstance(run, Run):
         title = f"plan {run.scenario.name}, {len(run.stances)} stances"
-        return judge_plan(record_robot(run.scenario.robot), record_plan(run), title)
+        return judge_plan(record_robot(run.scenario.robot), record_plan(run), title, [stance_clearance(run)])
     with np.errstate(all="ignore"):  # a tampered run may hold any number; what is not a number fails its check
         return _judge(run, tolerances)
 

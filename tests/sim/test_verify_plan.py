@@ -1,7 +1,10 @@
 """The static certificate of a plan."""
 
+from dataclasses import replace
+
 import pytest
 
+import mcplan as mc
 from mcplan.sim.plan_checks import judge_plan
 from tests.sim.waving_box import waving_run
 
@@ -57,3 +60,18 @@ def test_friction_is_that_of_the_cone(record):
         w = {"sole": [0.6 * 0.7 * share * weight, 0.8 * 0.7 * share * weight, weight, 0, 0, 0]}
         assert ("the wrench on sole" not in failures(record, stance=0, wrenches=w)) == inside
     assert "the wrench on sole" in failures(record, stance=0, contact=(0, {"max_force": 100.0}))
+
+
+def test_links_that_overlap_are_named_with_their_stance():
+    """An arm turned into the trunk, in one stance of a plan that holds otherwise."""
+    plan = mc.plan(mc.load_scenario("step"))
+    assert mc.verify(plan).values["clearance"] > 0
+    robot, stance = plan.scenario.robot, plan.stances[2]
+    q = stance.q.copy()
+    q[7 + robot.joint_names.index("LARM_JOINT1")] = -0.16
+    q[7 + robot.joint_names.index("LARM_JOINT2")] = 1.2
+    q[7 + robot.joint_names.index("LARM_JOINT3")] = -2.0
+    crossed = replace(plan, stances=(*plan.stances[:2], replace(stance, q=q), *plan.stances[3:]))
+    report = mc.verify(crossed)
+    assert report.values["clearance"] < 0
+    assert any("stance 2: " in text and "overlap by" in text for text in report.failures), report.failures

@@ -17,6 +17,7 @@ from mcplan.view.plan_film import GAP, film, node_frames, stance_frames
 from mcplan.view.plan_replay import plan_page, tree_page
 from mcplan.view.support import support_polygon
 from mcplan.view.tree_panel import SHOWN, shown_nodes
+from tests.view.tracks import at, tracks_of
 
 
 @pytest.fixture(scope="module")
@@ -38,18 +39,7 @@ def tracks(page):
     import base64
 
     animations = umsgpack.unpackb(base64.b64decode(data_of(page)["commands"][-1]))["animations"]
-    return {
-        item["path"].removeprefix("/meshcat/"): {
-            track["name"]: tuple(np.array([key[part] for key in track["keys"]]) for part in ("time", "value"))
-            for track in item["clip"]["tracks"]
-        }
-        for item in animations
-    }
-
-
-def at(track, t):
-    times, values = track
-    return np.array([np.interp(t, times, column) for column in values.T])
+    return tracks_of(animations)
 
 
 def shows(track, t):

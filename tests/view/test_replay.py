@@ -18,6 +18,7 @@ from mcplan.view.page import Page, band_items
 from mcplan.view.phase_bands import phase_bands
 from mcplan.view.plots import FIGURES, save_plots
 from mcplan.view.replay import replay, replay_page
+from tests.view.tracks import at, tracks_of
 
 
 @pytest.fixture(scope="module")
@@ -29,18 +30,7 @@ def run():
 def tracks(run):
     """Return {path: {track: (times, values)}} of the replay at 10 frames per second."""
     animations = umsgpack.unpackb(replay(run, 10.0).commands()[-1])["animations"]
-    return {
-        item["path"].removeprefix("/meshcat/"): {
-            track["name"]: tuple(np.array([key[part] for key in track["keys"]]) for part in ("time", "value"))
-            for track in item["clip"]["tracks"]
-        }
-        for item in animations
-    }
-
-
-def at(track, t):
-    times, values = track
-    return np.array([np.interp(t, times, column) for column in values.T])
+    return tracks_of(animations)
 
 
 def test_links_are_where_the_robot_has_them(run, tracks):

@@ -38,7 +38,7 @@ def simulate(arguments: Namespace) -> int:
 def plan(arguments: Namespace) -> int:
     """Plan a scenario and write the plan file."""
     from mcplan.planning import write_plan
-    from mcplan.planning.tree_file import tree_path, write_tree
+    from mcplan.planning.search.tree_file import tree_path, write_tree
     from mcplan.run_directory import check_writable
 
     scenario = _scenario(arguments)
@@ -216,7 +216,7 @@ def bench(arguments: Namespace) -> int:
 def _replay_page(name: str) -> str:
     """Return the page of a run, of a plan with its search tree if that lies beside it, or of a search tree."""
     from mcplan.planning import read_plan
-    from mcplan.planning.tree_file import is_tree_file, read_tree, tree_path
+    from mcplan.planning.search.tree_file import is_tree_file, read_tree, tree_path
     from mcplan.sim.run_file import load_run
     from mcplan.view.plan_replay import plan_page, tree_page
     from mcplan.view.replay import replay_page

@@ -67,7 +67,7 @@ class JobFailed(McplanError):  # noqa: N818 - reads as the sentence that it is
 class PlanningFailed(JobFailed):
     """No posture or no sequence of stances was found; the message names what stopped it and by how much.
 
-    ``tree`` holds the record of the search (a ``mcplan.planning.search_tree.SearchTree``), None when none was made.
+    ``tree`` holds the record of the search (a ``mcplan.planning.search.tree.SearchTree``), None when none was made.
     """
 
     tree: Any = None

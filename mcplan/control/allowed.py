@@ -13,7 +13,7 @@ Source: Lynch & Park, Modern Robotics (2017), §3.3.3.
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mcplan.planning.contact_error import pose_logarithm
+from mcplan.planning.posture.contact_error import pose_logarithm
 from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import cross_matrix
 

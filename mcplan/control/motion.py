@@ -18,7 +18,7 @@ from mcplan.control.way import GOOD, LOST, Start, Way, WayFinder, joint_rates
 from mcplan.core.tree import GRAVITY
 from mcplan.model.pose import rotation_from_quat
 from mcplan.model.robot import Robot
-from mcplan.planning.transit import TransitFinder
+from mcplan.planning.posture.transit import TransitFinder
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings

@@ -11,7 +11,7 @@ from mcplan.control.posture_path import PosturePath
 from mcplan.control.quintic import Quintic, Sample
 from mcplan.control.spline import PostureSpline, Spline
 from mcplan.model.robot import Robot
-from mcplan.planning.transit import Led, Transit, TransitFinder
+from mcplan.planning.posture.transit import Led, Transit, TransitFinder
 from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
-from mcplan.planning.caution import cautious
-from mcplan.planning.clearance import free_limbs
-from mcplan.planning.guide import comfortable_place, guide_posture
-from mcplan.planning.inverse_kinematics import solve_posture
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.posture import Posture, PostureProblem, Weights
-from mcplan.planning.posture_settings import FRICTION_SHARE, TORQUE_SHARE
+from mcplan.planning.posture.caution import cautious
+from mcplan.planning.posture.clearance import free_limbs
+from mcplan.planning.posture.inverse_kinematics import solve_posture
+from mcplan.planning.posture.problem import Posture, PostureProblem, Weights
+from mcplan.planning.posture.reference import comfortable_place, guide_posture
+from mcplan.planning.posture.settings import FRICTION_SHARE, TORQUE_SHARE
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.statics.equilibrium import balance

@@ -8,7 +8,7 @@ import numpy as np
 from mcplan.scene.contact import Contact
 
 if TYPE_CHECKING:
-    from mcplan.planning.search_tree import SearchTree
+    from mcplan.planning.search.tree import SearchTree
     from mcplan.scene.scenario import Scenario
 
 

@@ -7,23 +7,23 @@ from dataclasses import replace
 import numpy as np
 
 from mcplan.errors import InputError, PlanningFailed
-from mcplan.planning.candidates import Candidates, candidates
-from mcplan.planning.failure import explained
-from mcplan.planning.finish import ending, finish
-from mcplan.planning.goal import Goal
-from mcplan.planning.guide_path import GuidePath
-from mcplan.planning.guide_search import Guide, direct_path, way_around
-from mcplan.planning.limbs import limbs_of, nominal_offsets
+from mcplan.planning.guide.goal import Goal
+from mcplan.planning.guide.guide_search import Guide, direct_path, way_around
+from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.linking import Linker
 from mcplan.planning.plan import Plan, PlannedStance
-from mcplan.planning.potential import Potential
-from mcplan.planning.prover import Prover
-from mcplan.planning.reachability import slippery, unreachable
-from mcplan.planning.refine import refine
-from mcplan.planning.search import CARRIES, Pass, StanceSearch, requirements_met
-from mcplan.planning.search_node import Node
-from mcplan.planning.search_tree import SearchTree
-from mcplan.planning.shorten import shorten
+from mcplan.planning.posture.limbs import limbs_of, nominal_offsets
+from mcplan.planning.posture.prover import Prover
+from mcplan.planning.search.candidates import Candidates, candidates
+from mcplan.planning.search.failure import explained
+from mcplan.planning.search.finish import ending, finish
+from mcplan.planning.search.node import Node
+from mcplan.planning.search.potential import Potential
+from mcplan.planning.search.reachability import slippery, unreachable
+from mcplan.planning.search.refine import refine
+from mcplan.planning.search.shorten import shorten
+from mcplan.planning.search.stance_search import CARRIES, Pass, StanceSearch, requirements_met
+from mcplan.planning.search.tree import SearchTree
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
 

@@ -11,8 +11,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
 from mcplan.planning import Plan, PlannedStance
-from mcplan.planning.inverse_kinematics import solve_posture
-from mcplan.planning.posture import PostureProblem
+from mcplan.planning.posture.inverse_kinematics import solve_posture
+from mcplan.planning.posture.problem import PostureProblem
 from mcplan.scene import Contact
 
 LIFT = 0.08

@@ -9,7 +9,7 @@ import numpy as np
 
 from mcplan.errors import InputError
 from mcplan.planning import Plan, PlannedStance
-from mcplan.planning.search_tree import SearchTree
+from mcplan.planning.search.tree import SearchTree
 from mcplan.scene import Contact, Scenario
 from mcplan.scene.place import make_contact
 from mcplan.view.film import Film, PatchForce, lowest

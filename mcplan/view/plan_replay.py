@@ -1,7 +1,7 @@
 """The replay of a plan, of the search tree that led to it, or of the tree alone when there is no plan."""
 
 from mcplan.planning import Plan
-from mcplan.planning.search_tree import SearchTree
+from mcplan.planning.search.tree import SearchTree
 from mcplan.scene import Scenario
 from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing

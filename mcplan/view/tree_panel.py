@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
-from mcplan.planning.search_tree import SearchTree
+from mcplan.planning.search.tree import SearchTree
 from mcplan.scene import Scenario
 from mcplan.view.plan_film import Places
 

@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
-from mcplan.planning.freedom import Freedom
+from mcplan.planning.posture.freedom import Freedom
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
 from mcplan.scene.place import make_contact

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from mcplan.errors import PlanningFailed
-from mcplan.planning.guide import comfortable_place, guide_posture
 from mcplan.planning.linking import Change, Linker
-from mcplan.planning.posture_settings import FRICTION_SHARE, TORQUE_SHARE
+from mcplan.planning.posture.reference import comfortable_place, guide_posture
+from mcplan.planning.posture.settings import FRICTION_SHARE, TORQUE_SHARE
 from mcplan.statics.support_region import support_region
 
 

@@ -4,7 +4,7 @@ import pytest
 from mcplan.document import dump_document
 from mcplan.errors import PlanningFailed, ScenarioError
 from mcplan.planning import is_plan_file, plan, plan_document, read_plan, write_plan
-from mcplan.planning.contact_error import contact_error
+from mcplan.planning.posture.contact_error import contact_error
 from mcplan.scene import load_scenario
 
 SCENARIOS = ("sway", "single_support", "step", "table_hand", "handstand")

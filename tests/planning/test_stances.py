@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.planning.contact_error import contact_error
-from mcplan.planning.generator import PostureGenerator
+from mcplan.planning.posture.contact_error import contact_error
+from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.scene.environment import Environment
 
 spec = importlib.util.spec_from_file_location("planning_stances", Path(__file__).with_name("stances.py"))

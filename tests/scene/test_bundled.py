@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mcplan.planning.contact_error import contact_error
 from mcplan.planning.linking import Linker
+from mcplan.planning.posture.contact_error import contact_error
 from mcplan.scene import bundled_scenarios, check_file, load_scenario, make_contact
 
 WITH_GOAL = [

@@ -9,7 +9,7 @@ import umsgpack
 
 from mcplan.cli import main
 from mcplan.planning import plan, write_plan
-from mcplan.planning.tree_file import tree_path, write_tree
+from mcplan.planning.search.tree_file import tree_path, write_tree
 from mcplan.scene import load_scenario
 from mcplan.statics.support_region import support_region
 from mcplan.view.passage import in_place, passage

@@ -1,0 +1,187 @@
+"""Where the base can pass in the posture of the start: nothing in the way of the body, supports within reach.
+
+The body falls into two parts. Its core (trunk, and the near part of every limb) must keep clear of everything. The far
+parts (shanks, feet, forearms) may give way: where they overlap with something it costs extra, as stepping over does.
+
+    cost of a metre = 1 + CROWDED (max(0, 1 - d_core / COMFORT) + max(0, 1 - d_far / AIR) + stretch),   d distances
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.collision.model import CollisionModel
+from mcplan.model.robot import Robot
+from mcplan.planning.posture.limbs import Limb, base_yaw, far_links
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Bar, Environment, Surface
+from mcplan.scene.polygon import half_planes
+
+COMFORT, AIR = 0.20, 0.08
+"""m: distances beyond which nothing is in the way of the core (the body sways from foot to foot), of the far parts."""
+
+CROWDED = 3.0
+"""What it costs to come as near as possible, in metres per metre."""
+
+REACH = 0.4
+"""How far a support may be from a limb's nominal place, sideways and in height, as a share of the limb's length."""
+
+LEVEL = 0.5
+"""Least vertical part of the normal of a surface to stand on."""
+
+
+class Place(NamedTuple):
+    """A pose of the base: position (m) and heading (rad)."""
+
+    x: float
+    y: float
+    z: float
+    yaw: float
+
+
+class Support(NamedTuple):
+    """What carries the base at a place.
+
+    ``height`` of the base (m), nan where some ``limb`` (by name, else empty) finds nothing; ``stretch``: how far a limb
+    has to reach beyond its nominal place as a share of what it can, or by how much the support is out of reach (m).
+    """
+
+    height: float
+    stretch: float
+    limb: str
+
+
+class Hindrance(NamedTuple):
+    """What keeps the base from a place: words, and how much is missing (m)."""
+
+    place: Place
+    reason: str
+    amount: float
+
+
+class Passage:
+    """Tells where the base can pass.
+
+    Parameters
+    ----------
+    robot, environment, collisions : the scene.
+    q : (nq,) posture in which the robot goes.
+    contacts : the stance in it; its limbs go from support to support.
+    limbs : all limbs by name.
+    offsets : nominal places of patches in the base's heading frame.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        environment: Environment,
+        collisions: CollisionModel,
+        q: np.ndarray,
+        contacts: Sequence[Contact],
+        limbs: Mapping[str, Limb],
+        offsets: Mapping[str, np.ndarray],
+    ):
+        self.robot, self.collisions, self.q = robot, collisions, q.copy()
+        self.heading = base_yaw(q)
+        self.orientation = Rotation.from_quat(q[[4, 5, 6, 3]])
+        self.feet: dict[str, tuple[np.ndarray, float]] = {}
+        for contact in contacts:
+            limb = limbs[robot.patches[contact.patch].limb]
+            self.feet.setdefault(limb.name, (offsets[contact.patch], REACH * limb.length))
+        self.climb = min((reach for _, reach in self.feet.values()), default=0.0)
+        levels = [s for s in environment.supports.values() if isinstance(s, Surface) and s.normal[2] >= LEVEL]
+        self._supports(levels)
+        # a link may come near to what it is to stand on, and to bars that it may want to hold
+        ground = {s.owner or s.name for s in levels}
+        bars = {s.name for s in environment.supports.values() if isinstance(s, Bar)}
+        touched = {contact.support for contact in contacts}
+        far = far_links(robot, q, limbs)
+        links = set(robot.link_names)
+        core = [pair.b not in links and pair.a not in far and pair.b not in touched for pair in collisions.pairs]
+        soft = [pair.b not in links and pair.a in far and pair.b not in ground | bars for pair in collisions.pairs]
+        self._core = np.where(core, COMFORT, -np.inf)
+        self._far = np.where(soft, AIR, -np.inf)
+        self._costs: dict[tuple[int, ...], float] = {}
+        self._carried: dict[tuple[int, ...], Support] = {}
+
+    def _supports(self, levels: Sequence[Surface]) -> None:
+        count = max((len(s.polygon) for s in levels), default=0)
+        self._R = np.array([s.R for s in levels]).reshape(-1, 3, 3)
+        self._p = np.array([s.p for s in levels]).reshape(-1, 3)
+        self._A, self._b = np.zeros((len(levels), count, 2)), np.full((len(levels), count), np.inf)
+        for i, surface in enumerate(levels):
+            A, b = half_planes(surface.polygon)
+            self._A[i, : len(b)], self._b[i, : len(b)] = A, b
+
+    def support(self, x: float, y: float, yaw: float, z: float) -> Support:
+        """Return what carries the base at (x, y) with a heading, coming from the height ``z``."""
+        key = (round(x * 500), round(y * 500), round(yaw * 500), round(z * 50))
+        if key not in self._carried:
+            self._carried[key] = self._support(x, y, yaw, z)
+        return self._carried[key]
+
+    def _support(self, x: float, y: float, yaw: float, z: float) -> Support:
+        c, n = np.cos(yaw), np.sin(yaw)
+        heights, stretch = [], 0.0
+        for limb, (offset, reach) in self.feet.items():
+            if not len(self._p):
+                return Support(np.nan, np.inf, limb)
+            place = np.array([x + c * offset[0] - n * offset[1], y + n * offset[0] + c * offset[1], z + offset[2]])
+            arm = place - self._p
+            normal = self._R[:, :, 2]
+            drop = np.einsum("si,si->s", normal, arm) / normal[:, 2]
+            arm[:, 2] -= drop
+            local = np.einsum("sij,si->sj", self._R[:, :, :2], arm)
+            aside = np.maximum((np.einsum("skj,sj->sk", self._A, local) - self._b).max(axis=1), 0.0)
+            step = np.abs(drop)
+            beyond = np.maximum(aside, step) - reach
+            best = int(np.argmin(np.where(beyond <= 0.0, aside + 0.5 * step, 1e3 + beyond)))
+            if beyond[best] > 0.0:
+                return Support(np.nan, float(beyond[best]), limb)
+            heights.append(z - drop[best])
+            stretch = max(stretch, float(aside[best]) / reach)
+        return Support(float(np.mean(heights)) if heights else z, stretch, "")
+
+    def cost(self, place: Place) -> float:
+        """Return the price of a metre at a place; infinite where the core does not fit, or nothing carries."""
+        key = tuple(round(value * 500) for value in place)
+        if key not in self._costs:
+            self._costs[key] = self._cost(place)
+        return self._costs[key]
+
+    def _cost(self, place: Place) -> float:
+        carried = self.support(place.x, place.y, place.yaw, place.z)
+        if carried.limb:
+            return np.inf
+        q = self._posture(place)
+        core = self.collisions.least(q, self._core)
+        if core is not None and core.distance < 0.0:
+            return np.inf
+        far = self.collisions.least(q, self._far)
+        cost = 1.0 + CROWDED * carried.stretch
+        if core is not None:
+            cost += CROWDED * (1.0 - core.distance / COMFORT)
+        if far is not None:
+            cost += CROWDED * (1.0 - max(far.distance, 0.0) / AIR)
+        return cost
+
+    def hindrance(self, place: Place) -> Hindrance | None:
+        """Say what keeps the base from a place, or return None."""
+        carried = self.support(place.x, place.y, place.yaw, place.z)
+        if carried.limb:
+            beyond = carried.stretch
+            return Hindrance(place, f"the nearest support is {beyond:.2f} m beyond the {carried.limb}'s reach", beyond)
+        core = self.collisions.least(self._posture(place), self._core)
+        if core is not None and core.distance < 0.0:
+            a, b = core.pair.a, core.pair.b
+            return Hindrance(place, f"{a} would be {-core.distance:.2f} m inside {b}", -core.distance)
+        return None
+
+    def _posture(self, place: Place) -> np.ndarray:
+        q = self.q
+        q[:3] = place[:3]
+        x, y, z, w = (Rotation.from_euler("z", place.yaw - self.heading) * self.orientation).as_quat()
+        q[3:7] = w, x, y, z
+        return q

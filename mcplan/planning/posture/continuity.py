@@ -1,0 +1,94 @@
+"""Whether a robot gets from one posture to the next without letting go, and the posture that it gets to instead.
+
+Each stance is proven on its own, so that two neighbours may hold the same contacts with an elbow or a knee bent the
+other way: no motion on those contacts joins them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from mcplan.model.robot import Robot
+from mcplan.planning.posture.freedom import contact_rows
+from mcplan.planning.posture.generator import PostureGenerator
+from mcplan.planning.posture.problem import Weights
+from mcplan.planning.posture.result import PostureResult
+from mcplan.planning.posture.task import PostureSearch
+from mcplan.planning.posture.violation import Violation
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
+
+PIECES = 8
+"""Intermediate postures on the way."""
+
+STEPS = 15
+"""Steps of the posture search for each of them."""
+
+TOLERANCE = 1e-5
+"""m, rad: of held contacts on the way."""
+
+ARRIVED = 0.05
+"""rad, m: a way that ends this near to a posture leads there."""
+
+
+class Continuity:
+    """Follows postures on held contacts, as a controller would.
+
+    Parameters
+    ----------
+    robot, environment : the scene.
+    generator : proves the postures that take the place of those out of reach.
+    """
+
+    def __init__(self, robot: Robot, environment: Environment, generator: PostureGenerator):
+        self.robot, self.environment, self.generator = robot, environment, generator
+        weights, W = Weights(), np.ones(robot.nv)
+        W[:3], W[3:6], W[6:] = weights.base_position, weights.base_orientation, weights.joints
+        self._search = PostureSearch(robot, W, 0.0)
+
+    def follow(self, held: Sequence[Contact], start: np.ndarray, end: np.ndarray) -> np.ndarray:
+        """Return the posture (nq,) that the way from ``start`` towards ``end`` leads to.
+
+        The straight way between the two is gone through in pieces, each from the last; the contacts stay in place.
+        """
+        rows = [contact_rows(self.robot, self.environment, contact, None) for contact in held]
+        way = self.robot.difference(start, end)
+        q = start
+        for piece in range(1, PIECES + 1):
+            guide = self.robot.integrate(start, way, piece / PIECES)
+            q = self._search.run(self._search.task(rows, guide), q, STEPS, TOLERANCE, 1e-3).q
+        return q
+
+    def reaches(self, held: Sequence[Contact], start: np.ndarray, end: np.ndarray) -> bool:
+        """Say whether the way from ``start`` (nq,) leads to ``end``."""
+        return self._same(self.follow(held, start, end), end)
+
+    def linked(self, held: Sequence[Contact], result: PostureResult, start: np.ndarray) -> PostureResult:
+        """Return a posture that was found, another of the same stance that can be reached, or why there is none.
+
+        Parameters
+        ----------
+        held : contacts that stay closed on the way.
+        result : a posture that was found.
+        start : (nq,) where the way begins.
+        """
+        end = self.follow(held, start, result.q)
+        if self._same(end, result.q):
+            return result
+        for guide in (result.q, end, start):
+            other = self.generator.generate(result.contacts, result.loaded, guide, [end, start])
+            if other.found and self.reaches(held, start, other.q):
+                return other
+        off = np.abs(self.robot.difference(end, result.q))
+        worst = int(np.argmax(off))
+        thing = self.robot.joint_names[worst - 6] if worst >= 6 else "the base"
+        return replace(result, stage="way", violations=(Violation("way", thing, float(off[worst])),))
+
+    def _same(self, a: np.ndarray, b: np.ndarray) -> bool:
+        return bool(np.max(np.abs(self.robot.difference(a, b))) <= ARRIVED)
+
+
+def kept(before: Sequence[Contact], after: Sequence[Contact]) -> list[Contact]:
+    """Return the contacts of one stance that are at the same place in another."""
+    return [contact for contact in after if any(contact.same_place(other) for other in before)]

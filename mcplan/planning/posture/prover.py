@@ -1,0 +1,264 @@
+"""Proofs of the search: postures of stances, by the posture generator, kept by value, counted and limited."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from scipy.spatial.transform import Rotation, Slerp
+
+from mcplan.collision.distances import ALLOWED_PENETRATION
+from mcplan.collision.model import CollisionModel
+from mcplan.errors import PlanningFailed
+from mcplan.model.robot import Robot
+from mcplan.planning.posture.contact_region import contact_key
+from mcplan.planning.posture.continuity import Continuity
+from mcplan.planning.posture.freedom import Freedom
+from mcplan.planning.posture.generator import PostureGenerator
+from mcplan.planning.posture.limbs import level_rotation
+from mcplan.planning.posture.mirror import Mirror
+from mcplan.planning.posture.reference import guide_posture
+from mcplan.planning.posture.result import PostureResult
+from mcplan.planning.posture.settings import PostureSettings
+from mcplan.planning.posture.violation import Violation
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
+
+LIFTS = (0.06, 0.14, 0.25, 0.34)
+"""m: heights of the arcs that a swing may take over the straight line."""
+
+SHARES = (0.5, 0.25, 0.75)
+"""Points of the arc that are looked at, the highest first."""
+
+STEADY = 0.006
+"""m: room of the centre of mass inside its region, on all sides; a line of contacts offers none."""
+
+PASSING = 2e-3
+"""m, rad: a swing passes its points within this."""
+
+GROUND = 0.015
+"""m: patches of a named posture this near to its lowest point are those that it stands on."""
+
+
+class OutOfCalls(PlanningFailed):
+    """The budget of posture generator calls is spent."""
+
+
+class Prover:
+    """Proves postures in one scene.
+
+    Parameters
+    ----------
+    robot, environment : the scene.
+    reference : (nq,) posture of the start; ``bearing`` names the patches that it stands on.
+    """
+
+    def __init__(self, robot: Robot, environment: Environment, reference: np.ndarray, bearing: Sequence[str]):
+        self.robot, self.environment = robot, environment
+        self.collisions = CollisionModel(robot, environment)
+        self.generator = PostureGenerator(robot, environment, PostureSettings(restarts=0), self.collisions)
+        self.continuity = Continuity(robot, environment, self.generator)
+        passing = PostureSettings(restarts=0, steps=15, collision_rounds=5)
+        self._passer = PostureGenerator(robot, environment, passing, self.collisions)
+        self.references = [(frozenset(bearing), reference, True)]
+        mirror = Mirror.of(robot)
+        for name in robot.postures:
+            q = robot.posture(name)
+            ground = _ground_patches(robot, q)
+            self.references.append((ground, q, False))
+            if mirror is not None and (twin := frozenset(mirror.patch[patch] for patch in ground)) != ground:
+                self.references.append((twin, mirror.posture(q), False))
+        self.calls = 0
+        self.limit = 10**9
+        self._memo: dict[tuple, PostureResult] = {}
+        self._hits: dict[tuple, tuple[str, float] | None] = {}
+        self._swings: dict[tuple, tuple[Violation, ...]] = {}
+
+    def guide(self, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
+        """Return the reference posture whose patches fit the contacts best, set down on them."""
+        names = {contact.patch for contact in contacts}
+        best, choice = -np.inf, None
+        for bearing, reference, start in self.references:
+            if not bearing & names:
+                continue
+            score = len(bearing & names) - 0.6 * len(bearing - names) + (0.05 if start else 0.0)
+            if score > best + 1e-9:
+                best, choice = score, (bearing, reference)
+        if choice is None:
+            return q
+        placed = guide_posture(self.robot, choice[1], sorted(choice[0]), contacts)
+        return q if placed is None else placed
+
+    def between(self, first: str, second: str) -> np.ndarray | None:
+        """Return the way (3,) from one patch to another where a posture rests on both, in the base's heading frame."""
+        for bearing, q, _ in self.references:
+            if first in bearing and second in bearing:
+                way = self.robot.frame_pose(q, second)[:3, 3] - self.robot.frame_pose(q, first)[:3, 3]
+                return level_rotation(q).T @ way
+        return None
+
+    def prove(
+        self,
+        contacts: Sequence[Contact],
+        unloaded: Sequence[str],
+        q: np.ndarray,
+        free: dict[str, Freedom] | None = None,
+        held: Sequence[Contact] | None = None,
+    ) -> PostureResult:
+        """Return the posture of a stance with some contacts in place that carry nothing.
+
+        With ``held``, the contacts that stay closed on the way from ``q``, it is one that can be reached from there.
+
+        Raises
+        ------
+        OutOfCalls
+            When the budget is spent.
+        """
+        contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
+        key = (
+            tuple(contact_key(contact) for contact in contacts),
+            tuple(sorted(unloaded)),
+            tuple(sorted((free or {}).items(), key=lambda item: item[0])),
+        )
+        if key not in self._memo:
+            if self.calls >= self.limit:
+                raise OutOfCalls("the budget of postures is spent")
+            self.calls += 1
+            loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
+            guide = self.guide(contacts, q)
+            self._memo[key] = steady(self.generator.generate(contacts, loaded, guide, [q], free))
+        result = self._memo[key]
+        return result if held is None or not result.found else self.continuity.linked(held, result, q)
+
+    def blocked(self, contact: Contact, clearance: float = 0.0) -> tuple[str, float] | None:
+        """Return what the link of a contact would hit at its place, and how deep; None if nothing.
+
+        A full contact fixes the pose of its link whatever the posture.
+
+        Parameters
+        ----------
+        clearance : m that the link is to keep from all but its support.
+        """
+        if len(contact.selection) < 6:
+            return None
+        key = (contact_key(contact), clearance)
+        if key not in self._hits:
+            self._hits[key] = self._hit(contact, clearance)
+        return self._hits[key]
+
+    def _hit(self, contact: Contact, clearance: float) -> tuple[str, float] | None:
+        robot = self.robot
+        q = moved_onto(robot, self.references[0][1], contact)
+        body = robot.frame(contact.patch)[0]
+        near = self.collisions.distances(q, clearance, [contact])
+        worst: tuple[str, float] | None = None
+        for pair, distance in zip(near.pairs, near.distance, strict=True):
+            a, b = pair[0], pair[1]
+            if b in robot.link_names or robot.frame(a)[0] != body:
+                continue
+            depth = float(-distance) - ALLOWED_PENETRATION if pair.in_contact else clearance - float(distance)
+            if depth > 0.0 and (worst is None or depth > worst[1]):
+                worst = (f"{a} and {b}", depth)
+        return worst
+
+    def swing(
+        self, common: Sequence[Contact], before: Contact | None, after: Contact, q0: np.ndarray, q1: np.ndarray
+    ) -> tuple[Violation, ...]:
+        """Check a swing from one place to another; return what is in the way of the best lift, or nothing.
+
+        A flat patch that goes from surface to surface turns evenly on the way; an edge, a grasp, and a patch that came
+        from the air, or because another patch of its limb left, turn as they like. The way begins at ``before``, or
+        where the patch is at ``q0``.
+
+        Parameters
+        ----------
+        common : contacts that carry the robot meanwhile.
+        before : the contact of the same patch that the swing leaves, None if there is none.
+        q0, q1 : (nq,) postures at its two ends.
+        """
+        ends = (None if before is None else contact_key(before), contact_key(after), q0.tobytes(), q1.tobytes())
+        key = (tuple(contact_key(contact) for contact in common), *ends)
+        if key not in self._swings:
+            self._swings[key] = self._swing(common, before, after, q0, q1)
+        return self._swings[key]
+
+    def _swing(
+        self, common: Sequence[Contact], before: Contact | None, after: Contact, q0: np.ndarray, q1: np.ndarray
+    ) -> tuple[Violation, ...]:
+        X = self.robot.frame_pose(q0, after.patch)
+        start = X[:3, 3] if before is None else before.p
+        up = _way_out(before, after)
+        turn = Slerp([0.0, 1.0], Rotation.from_matrix([X[:3, :3] if before is None else before.R, after.R]))
+        turns = before is None or after.kind == "grasp" or len(after.selection) < 6
+        held = np.eye(6)[:3] if turns else after.selection
+        names = [contact.patch for contact in common]
+        least: tuple[Violation, ...] = ()
+        for lift in LIFTS:
+            failure: tuple[Violation, ...] = ()
+            q = q0
+            for share in SHARES:
+                p = (1 - share) * start + share * after.p + 4 * share * (1 - share) * lift * up
+                hand = replace(after, R=turn(share).as_matrix(), p=p, selection=held)
+                if self.calls >= self.limit:
+                    raise OutOfCalls("the budget of postures is spent")
+                self.calls += 1
+                ends = [q0, q1] if share < 0.5 else [q1, q0]
+                result = self._passer.generate((*common, hand), names, q, ends, passing=(hand.patch,))
+                if not result.found and not _near(result):
+                    failure = result.violations
+                    break
+                q = result.q
+            if not failure:
+                return ()
+            if not least or failure[0].amount < least[0].amount:
+                least = failure
+        return least
+
+
+def _way_out(before: Contact | None, after: Contact) -> np.ndarray:
+    """Return the unit vector (3,) along which a swing keeps away: up, or off walls and out of the bars it grasps."""
+    up = after.normal if before is None else before.normal + after.normal
+    grasps = after.kind == "grasp" and (before is None or before.kind == "grasp")
+    length = float(np.linalg.norm(up))
+    return np.array([0.0, 0.0, 1.0]) if length < 0.5 or (up[2] > 0.3 and not grasps) else up / length
+
+
+def moved_onto(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
+    """Return ``q`` (nq,) with the base moved rigidly so that the patch is at its contact."""
+    X = robot.frame_pose(q, contact.patch)
+    turn = contact.R @ X[:3, :3].T
+    moved = q.copy()
+    moved[:3] = contact.p + turn @ (q[:3] - X[:3, 3])
+    x, y, z, w = (Rotation.from_matrix(turn) * Rotation.from_quat(q[[4, 5, 6, 3]])).as_quat()
+    moved[3:7] = w, x, y, z
+    return moved
+
+
+def steady(result: PostureResult) -> PostureResult:
+    """Return the result, refused if the centre of mass has no room in its region: contacts along one line."""
+    room = result.margins.get("com_inset", np.inf)
+    if not result.found or room >= STEADY:
+        return result
+    return replace(result, stage="balance", violations=(Violation("equilibrium", "com", STEADY - room),))
+
+
+def _near(result: PostureResult) -> bool:
+    """Whether a posture on the way misses nothing but its exact place, which nothing asks for there."""
+    return result.stage == "balance" and all(v.kind == "reach" and v.amount < PASSING for v in result.violations)
+
+
+def _ground_patches(robot: Robot, q: np.ndarray) -> frozenset[str]:
+    """Return the patches that a posture stands on: those that face down at its lowest level; soles before toes."""
+    level: dict[str, float] = {}
+    for name, patch in robot.patches.items():
+        X = robot.frame_pose(q, name)
+        points = X[:3, 3] + patch.points @ X[:3, :3].T
+        if X[2, 2] < -0.3 and patch.kind == "surface" and np.ptp(points[:, 2]) < GROUND:
+            level[name] = float(points[:, 2].mean())
+    if not level:
+        return frozenset()
+    floor = min(level.values())
+    down = [name for name, z in level.items() if z < floor + GROUND]
+    links = {robot.patches[name].link for name in down if len(robot.patches[name].polygon) > 2}
+    return frozenset(
+        name for name in down if len(robot.patches[name].polygon) > 2 or robot.patches[name].link not in links
+    )

@@ -1,0 +1,93 @@
+"""A reference posture set down where the contacts are, so that each posture stays natural on its own."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.model.robot import Robot
+from mcplan.qp.dense import solve_dense
+from mcplan.scene.contact import Contact
+from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.support_region import SupportRegion, moments_about
+
+COMFORT = 0.06
+"""m: how far inside its region the centre of mass is drawn, where there is room."""
+
+STAY = 10.0
+"""1/m²: price of moving the centre of mass away, against the size of the forces in weights."""
+
+
+def heading(R: np.ndarray) -> float:
+    """Return the angle about the vertical (rad) of a patch's x axis, or of its y axis where x is steep."""
+    axis, turn = (R[:, 0], 0.0) if np.hypot(*R[:2, 0]) > 0.5 else (R[:, 1], 0.5 * np.pi)
+    return float(np.arctan2(axis[1], axis[0]) + turn)
+
+
+def guide_posture(
+    robot: Robot, reference: np.ndarray, bearing: Sequence[str], contacts: Sequence[Contact]
+) -> np.ndarray | None:
+    """Return the reference posture moved rigidly, by place and heading, onto the contacts.
+
+    Parameters
+    ----------
+    reference : (nq,) the posture to take.
+    bearing : patches whose places in the reference posture mean something (those it stands on).
+    contacts : those of them among ``bearing`` count alike.
+
+    Returns
+    -------
+    q : (nq,), or None when no contact counts.
+    """
+    moves = []
+    for contact in contacts:
+        if contact.patch not in bearing:
+            continue
+        X = robot.frame_pose(reference, contact.patch)
+        turn = heading(contact.R) - heading(X[:3, :3])
+        moves.append((np.array([np.cos(turn), np.sin(turn)]), reference[:3] - X[:3, 3], contact.p))
+    if not moves:
+        return None
+    direction = np.sum([move[0] for move in moves], axis=0)
+    yaw = Rotation.from_euler("z", np.arctan2(direction[1], direction[0]))
+    q = reference.copy()
+    q[:3] = np.mean([p + yaw.apply(arm) for _, arm, p in moves], axis=0)
+    x, y, z, w = (yaw * Rotation.from_quat(reference[[4, 5, 6, 3]])).as_quat()
+    q[3:7] = w, x, y, z
+    return q
+
+
+def comfortable_place(region: SupportRegion, loaded: Sequence[Contact], com: np.ndarray) -> np.ndarray:
+    """Return the place (2,) of the centre of mass near ``com`` where the contacts bear the weight most easily.
+
+        minimise   |f|^2 + STAY |c - com|^2   subject to   balance of gravity at c,   c well inside the region
+
+    Parameters
+    ----------
+    region : support region of ``loaded``.
+    com : (2,) or (3,) the place that is preferred (m).
+    """
+    forces = ContactForces(loaded)
+    size = forces.size
+    reference = np.append(np.asarray(com, dtype=float)[:2], 0.0)
+    inside = region.inset(COMFORT, share=0.8)
+    # unknowns f in weights, c - com; (c - com) x (0, 0, -1) = (-cy, cx, 0)
+    equal = 6 + len(forces.free)
+    A = np.zeros((equal + len(inside), size + 2))
+    A[:6, :size] = moments_about(forces.map, reference)
+    A[6:equal, :size] = forces.free
+    A[3, size + 1], A[4, size] = -1.0, 1.0
+    A[equal:, size:] = region.A
+    F, upper = forces.face_rows()
+    F = F[upper == 0.0]  # cones alone: limits in newtons are kept by the region
+    balance = np.zeros(equal)
+    balance[2] = 1.0
+    room = inside - region.A @ reference[:2]
+    solution = solve_dense(
+        np.diag(np.append(forces.norm, [STAY, STAY])),
+        np.zeros(size + 2),
+        np.vstack([A, np.hstack([F, np.zeros((len(F), 2))])]),
+        np.concatenate([balance, np.full(len(room) + len(F), -np.inf)]),
+        np.concatenate([balance, room, np.zeros(len(F))]),
+    )
+    return reference[:2] + solution.x[size:] if solution.ok else region.centre

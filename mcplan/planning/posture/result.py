@@ -1,0 +1,89 @@
+"""What the posture generator answers: a posture with its forces, or what it misses."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mcplan.planning.posture.violation import Violation
+from mcplan.scene.contact import Contact
+
+STAGES = ("region", "reach", "balance", "collision", "forces", "done")
+"""How far a call came, in this order; ``done``: the posture is found."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What a call took.
+
+    Attributes
+    ----------
+    seconds : wall clock by stage (``region``, ``kinematics``, ``collision``, ``forces``) and ``total``; the only part
+        of a result that differs between two runs.
+    starts : how many starts were tried.
+    steps : steps of the inverse kinematics, each with one quadratic program or two.
+    soft_steps : those of them where the constraints contradicted each other.
+    collision_checks : calls of the collision model.
+    """
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    starts: int = 0
+    steps: int = 0
+    soft_steps: int = 0
+    collision_checks: int = 0
+
+
+@dataclass(frozen=True)
+class PostureResult:
+    """A posture and its forces, or the nearest miss.
+
+    Attributes
+    ----------
+    q : (nq,) the posture; when not found, that of the best attempt.
+    contacts : all contacts in the order given; free coordinates are resolved (rounded, so that a file holds them).
+    loaded : names of the patches that carry load.
+    wrenches : {patch: (6,)} at the patch origins in world axes (N, N m), of every contact; zero for one without load.
+        Empty when the call did not come to the forces.
+    point_forces : {patch: (k, 3)} forces at the contact points in world axes (N), of loaded contacts.
+    tau : (n,) joint torques that hold the posture (N m); empty like ``wrenches``.
+    margins : ``contact`` largest error of a contact in place (m, rad), ``com_inset`` distance of the centre of mass to
+        the edge of its region (m), ``position`` smallest distance to a joint limit (rad or m), ``friction`` (N),
+        ``friction_ratio``, ``torque`` (largest share of a limit), ``clearance`` (m); those that were reached.
+        The pushes ``equilibrium`` and ``equilibrium_torque`` cost more than the posture: `statics.margins` has them.
+    violations : what is missed, the one that stopped the call first; empty when found.
+    stage : how far the call came, see `STAGES`.
+    effort : what it took.
+    """
+
+    q: np.ndarray
+    contacts: tuple[Contact, ...]
+    loaded: tuple[str, ...]
+    wrenches: dict[str, np.ndarray]
+    point_forces: dict[str, np.ndarray]
+    tau: np.ndarray
+    margins: dict[str, float]
+    violations: tuple[Violation, ...]
+    stage: str
+    effort: Effort
+
+    @property
+    def found(self) -> bool:
+        """Whether every requirement holds."""
+        return self.stage == "done"
+
+    @property
+    def reason(self) -> str:
+        """What stopped the call, in words; empty when found."""
+        return "; ".join(str(violation) for violation in self.violations)
+
+    def contact(self, patch: str) -> Contact:
+        """Return the resolved contact of a patch.
+
+        Raises
+        ------
+        KeyError
+            When it is not in contact.
+        """
+        for contact in self.contacts:
+            if contact.patch == patch:
+                return contact
+        raise KeyError(patch)

@@ -1,0 +1,51 @@
+"""What a posture must keep, and how hard it is searched for."""
+
+from dataclasses import dataclass, field
+
+from mcplan.planning.posture.problem import Weights
+
+FRICTION_SHARE = 0.9
+"""Part of the friction that a planned posture may use; its margins are still taken with all of it.
+
+The rest pays for motion: a tenth of the friction is 0.06 g of horizontal acceleration at 0.6. More would refuse stances
+that robots do take: in a valley of 35 degrees with a friction of 0.6 one foot and the opposite hand need 0.51.
+"""
+
+TORQUE_SHARE = 0.9
+"""Part of the torque limits that a planned posture may use."""
+
+
+@dataclass(frozen=True)
+class PostureSettings:
+    """Options of the posture generator; every one has a default.
+
+    Attributes
+    ----------
+    joint_margin : distance to the joint limits (rad or m).
+    com_inset : how far inside its support region the centre of mass is (m); less where the region is thin.
+    comfort : how far inside it is drawn to, without having to (m).
+    friction_share, torque_share : part of what contacts bear (friction, force, moment), and of the torque limits, that
+        may be used.
+    clearance : least distance between links, and to the environment (m).
+    restarts : starts from perturbed guides after the given ones have failed.
+    spread : standard deviation of a perturbed joint (rad) and, a quarter of it, of the base (m, rad).
+    hopeless : a contact that stays this far away (m, rad) after all given starts ends the call without restarts.
+    steps : steps of the inverse kinematics per stage, at most.
+    collision_rounds : times that distances are taken anew while a collision is resolved.
+    torque_rounds : times that a posture is moved because of its torques.
+    weights : cost of the distance to the guide.
+    """
+
+    joint_margin: float = 0.02
+    com_inset: float = 0.02
+    comfort: float = 0.05
+    friction_share: float = FRICTION_SHARE
+    torque_share: float = TORQUE_SHARE
+    clearance: float = 0.003
+    restarts: int = 2
+    spread: float = 0.35
+    hopeless: float = 0.06
+    steps: int = 30
+    collision_rounds: int = 12
+    torque_rounds: int = 4
+    weights: Weights = field(default_factory=Weights)

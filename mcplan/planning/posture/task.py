@@ -1,0 +1,157 @@
+"""The posture search as the kernels see it, and one call of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcplan.core.posture_rows import Task, frame_scratch
+from mcplan.core.posture_search import (
+    FOUND,
+    REPORT,
+    RULES,
+    SOFT_STEPS,
+    STEPS,
+    WORST,
+    Scratch,
+    search_posture,
+)
+from mcplan.core.quadratic_program import SLOTS
+from mcplan.core.tree import workspace
+from mcplan.model.robot import Robot
+from mcplan.planning.posture.freedom import ContactRows
+
+TRUST = 0.4
+"""m, rad: bound of one step in each coordinate."""
+
+SHRINK = 0.15
+"""Least relative gain of three steps together while constraints conflict."""
+
+PENALTY = 1e4
+"""Price of a squared violation while constraints conflict (the joints cost 1)."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """One answer of the search.
+
+    Attributes
+    ----------
+    q : (nq,).
+    found : whether all rows hold within the tolerance.
+    worst : the largest violation (m, rad).
+    missed : (rows,) violation of each row.
+    contact_of : (e,) contact that each of the first rows belongs to; then come cell, region and linear rows.
+    steps, soft_steps : see `Effort`.
+    """
+
+    q: np.ndarray
+    found: bool
+    worst: float
+    missed: np.ndarray
+    contact_of: np.ndarray
+    steps: int
+    soft_steps: int
+
+
+class PostureSearch:
+    """Calls the kernel for one robot.
+
+    Parameters
+    ----------
+    robot : the robot.
+    weight : (nv,) price of the squared distance to the guide.
+    joint_margin : rad or m.
+    """
+
+    def __init__(self, robot: Robot, weight: np.ndarray, joint_margin: float):
+        self.robot = robot
+        self.weight = np.ascontiguousarray(weight, dtype=float)
+        self.limit = np.ascontiguousarray([robot.limits.lower + joint_margin, robot.limits.upper - joint_margin])
+        self._nothing = np.zeros((0, robot.nv + 1))
+        self._scratch = self._allocate(96)
+
+    def _allocate(self, rows: int) -> Scratch:
+        nv, nq = self.robot.nv, self.robot.nq
+        return Scratch(
+            workspace(self.robot.tree),
+            frame_scratch(nv),
+            np.zeros(rows),
+            np.zeros(rows),
+            np.zeros(rows),
+            np.zeros((rows, nv)),
+            np.zeros(3),
+            np.zeros((3, nv)),
+            np.zeros(nv),
+            np.zeros((nv, nv)),
+            np.zeros((2, nv, nv)),
+            np.zeros((2, rows)),
+            np.zeros((4, nv)),
+            np.zeros(rows + nv),
+            np.zeros((SLOTS, rows + nv + 1)),
+            np.zeros((2, nv + 1), np.int64),
+            np.zeros(nq),
+        )
+
+    def task(
+        self,
+        contacts: Sequence[ContactRows],
+        guide: np.ndarray,
+        region: np.ndarray | None = None,
+        hint: np.ndarray | None = None,
+        linear: np.ndarray | None = None,
+        linear_q: np.ndarray | None = None,
+    ) -> Task:
+        """Return the arrays of a search.
+
+        Parameters
+        ----------
+        guide : (nq,); region : (k, 3); hint : (3,); linear : (l, nv + 1) about ``linear_q`` (nq,).
+        """
+        counts = np.array([len(rows.select) for rows in contacts], dtype=np.int64)
+        first = np.concatenate([[0], np.cumsum(counts)[:-1]]) if len(counts) else counts
+        index = np.array(
+            [(rows.body, rows.mode, f, n) for rows, f, n in zip(contacts, first, counts, strict=True)], dtype=np.int64
+        ).reshape(-1, 4)
+        cells = [rows.cell for rows in contacts]
+        cell = np.vstack([np.zeros((0, 10)), *cells])
+        if len(cell):
+            cell[:, 0] = np.repeat(np.arange(len(contacts)), [len(c) for c in cells])
+        guide = np.array(guide, dtype=float)
+        return Task(
+            index,
+            np.array([rows.frame for rows in contacts]).reshape(-1, 24),
+            np.vstack([np.zeros((0, 6)), *(rows.select for rows in contacts)]),
+            cell,
+            np.zeros((0, 3)) if region is None else region,
+            self._nothing if linear is None else linear,
+            guide if linear_q is None else linear_q,
+            guide,
+            self.weight,
+            self.limit,
+            np.zeros(3) if hint is None else hint,
+        )
+
+    def run(
+        self, task: Task, start: np.ndarray, steps: int, tolerance: float, step_tolerance: float, trust: float = TRUST
+    ) -> Search:
+        """Search from ``start`` (nq,); see `core.posture_search` for the tolerances."""
+        rows = len(task.select) + len(task.cell) + len(task.region) + len(task.linear)
+        if rows > len(self._scratch.value):
+            self._scratch = self._allocate(2 * rows)
+        s = self._scratch
+        q = np.array(start, dtype=float)
+        rule = np.array([steps, trust, tolerance, step_tolerance, SHRINK, PENALTY])
+        assert len(rule) == RULES
+        report = np.zeros(REPORT)
+        status = search_posture(self.robot.tree, task, rule, q, s, report)
+        missed = np.maximum(0.0, np.maximum(s.low[:rows] - s.value[:rows], s.value[:rows] - s.high[:rows]))
+        return Search(
+            q,
+            status == FOUND,
+            float(report[WORST]),
+            missed,
+            np.repeat(np.arange(len(task.contact)), task.contact[:, 3]),
+            int(report[STEPS]),
+            int(report[SOFT_STEPS]),
+        )

@@ -1,0 +1,287 @@
+"""The way of the body from one posture to another: postures on the contacts that stay, clear of everything.
+
+Between two postures that are proven, the straight way in the joints may leave the contacts' reach, the region where the
+robot balances, or pass through an obstacle. So postures along it are found one after the other, by inverse kinematics
+from the one before; of those that what is already found leads to closely enough, none is searched for.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+
+from mcplan.collision.model import CollisionModel
+from mcplan.core.posture_rows import PLACE_ROWS, POSE_ROWS, Task
+from mcplan.model.robot import Robot
+from mcplan.planning.posture.contact_region import ContactRegions, Support
+from mcplan.planning.posture.effort import effort
+from mcplan.planning.posture.freedom import ContactRows, contact_rows
+from mcplan.planning.posture.settings import PostureSettings
+from mcplan.planning.posture.task import PostureSearch
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
+
+WANTED, ENOUGH = 0.02, 0.006
+"""m: distance that a way tries to keep from the environment, and with which it is content."""
+
+WANTED_OF_SELF = 0.008
+"""m: distance that it tries to keep between links; more would bar postures that arms and waist need."""
+
+SEE = 0.05
+"""m: pairs nearer than this are watched."""
+
+PLACED = 2e-3
+"""m, rad: a posture on the way keeps its contacts within this; the controller holds them to the rest."""
+
+FIT = 1e-3
+"""m, rad: a posture that misses its contacts and wanted distances by no more will do without a search."""
+
+STRIDE = 3
+"""Postures from one that is searched for to the next; those in between are searched for where these do not lead."""
+
+ROUNDS, STEPS = 10, 8
+"""Times that distances are taken anew at a posture, and steps of the inverse kinematics in between."""
+
+STRETCH = 0.02
+"""m: the most that a pair is pushed apart before its distance is taken anew."""
+
+OPENING = 0.5
+"""Clearance that a moving patch gains per distance from its end of the way."""
+
+TURNING = 0.02
+"""m: so near to an end of its way a patch is not turned."""
+
+ROOM = 0.2
+"""Part of the way in which a pair that is close at an end is given to part, where no patch moves."""
+
+
+SWEEPS, PASSES = 3, 6
+"""Times that the postures are drawn to a smoother way, and passes of the filter (1, 2, 1) / 4 that smoothes it."""
+
+EASE = 4
+"""Postures at either end over which a way leaves the guides, as gently as they themselves begin and end."""
+
+WORTH, SLIP = 0.01, 1e-3
+"""m, rad: a way that misses more is not worth smoothing; smoothing may make a posture miss by so much."""
+
+
+class Led(NamedTuple):
+    """A patch that is led: its positions (k, 3), and its rotations (3, 3) at the two ends; on the way it may turn."""
+
+    patch: str
+    places: np.ndarray
+    turns: tuple[np.ndarray, np.ndarray]
+
+    def away(self, k: int) -> tuple[float, float]:
+        """Return the distances of a position from both ends (m)."""
+        first, last = (float(np.linalg.norm(self.places[k] - self.places[end])) for end in (0, -1))
+        return first, last
+
+
+@dataclass(frozen=True)
+class Transit:
+    """Postures along a way, its ends included.
+
+    Attributes
+    ----------
+    q : (k, nq); smoothed at last, so that contacts are kept to millimetres: references need no more, but no jerks.
+    missed : by how much the worst misses its clearance (m), or ``unsmoothed`` where that is more; 0 when none does.
+    unsmoothed : by how much it missed its contacts or its clearance before the smoothing (m, rad).
+    """
+
+    q: np.ndarray
+    missed: float
+    unsmoothed: float
+
+
+class TransitFinder:
+    """Finds ways in one scene.
+
+    Parameters
+    ----------
+    robot, environment : the scene.
+    settings : margins of the postures.
+    """
+
+    def __init__(self, robot: Robot, environment: Environment, settings: PostureSettings | None = None):
+        self.robot, self.environment, self.settings = robot, environment, settings or PostureSettings()
+        self.collisions = CollisionModel(robot, environment)
+        weights = self.settings.weights
+        W = weights.joints * effort(robot)
+        W[:3], W[3:6] = weights.base_position, weights.base_orientation
+        own = [pair.b in robot.link_names for pair in self.collisions.pairs]
+        self._wanted = np.where(own, WANTED_OF_SELF, WANTED)
+        # the ends keep the planner's margin; half of it leaves the way between them some room
+        self._search = PostureSearch(robot, W, 0.5 * self.settings.joint_margin)
+        self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
+
+    def find(
+        self,
+        guides: np.ndarray,
+        contacts: Sequence[Contact],
+        led: Sequence[Led] = (),
+        touching: Sequence[Contact] = (),
+    ) -> Transit:
+        """Return a way near the guides.
+
+        Parameters
+        ----------
+        guides : (k, nq) the way that is preferred; its ends are kept.
+        contacts : what is in place all along.
+        led : patches that are led along.
+        touching : contacts that limbs leave or come to: near them, the limb is close to its support.
+        """
+        guides = np.asarray(guides, dtype=float)
+        robot, settings, last = self.robot, self.settings, len(guides) - 1
+        com = robot.com(guides)
+        support = self._support(contacts, com[0])
+        held = [contact_rows(robot, self.environment, contact, None) for contact in contacts]
+        watched = np.ones(len(self.collisions.pairs), dtype=bool)
+        watched[list(self.collisions.fixed_by(contacts) | self.collisions.pairs_of(contacts))] = False
+        passing = [(list(self.collisions.pairs_of([contact])), contact.patch) for contact in touching]
+        ends = self._distances(guides[0]), self._distances(guides[-1])
+        q, missed, off = guides.copy(), np.zeros(len(guides)), np.zeros((len(guides), robot.nv))
+        tasks, needs = [], []
+        for k in range(last + 1):
+            rows = [*held, *(self._led_rows(lead, k) for lead in led)]
+            tasks.append(self._search.task(rows, guides[k], support.rows, np.append(com[k, :2], settings.weights.com)))
+            needs.append(self._need(k / last, ends, passing, {lead.patch: lead.away(k) for lead in led}))
+
+        def settle(k: int, start: np.ndarray, guide: np.ndarray) -> tuple[np.ndarray, float]:
+            return self._clear(tasks[k]._replace(guide=guide), start, needs[k], watched)
+
+        def place(k: int, step: np.ndarray) -> None:
+            """Take the posture that is off its guide by ``step`` (nv,) if it will do, else one near the guide."""
+            q[k] = robot.integrate(guides[k], step, 1.0)
+            missed[k] = 0.0
+            if not self._fits(tasks[k], q[k], needs[k], watched):
+                q[k], missed[k] = settle(k, q[k], guides[k])
+            off[k] = robot.difference(guides[k], q[k])
+
+        before = 0
+        for here in [*range(STRIDE, last, STRIDE), last]:
+            if here < last:
+                place(here, off[before])
+            for k in range(before + 1, here):
+                part = (k - before) / (here - before)
+                place(k, (1.0 - part) * off[before] + part * off[here])
+            before = here
+        for _ in range(SWEEPS if missed.max() <= WORTH else 0):
+            off, settled = self._smooth_offsets(guides, q), 0
+            for k in range(1, last):
+                better, amount = robot.integrate(guides[k], off[k], 1.0), 0.0
+                if not self._fits(tasks[k], better, needs[k], watched):
+                    better, amount = settle(k, q[k], better)
+                    settled += 1
+                if amount <= max(missed[k], SLIP):
+                    q[k], missed[k] = better, amount
+            if not settled:
+                break
+        off = self._smooth_offsets(guides, q)
+        smooth = np.array([robot.integrate(guide, step, 1.0) for guide, step in zip(guides, off, strict=True)])
+        short = max(self._short(smooth[k], needs[k], watched) for k in range(1, last))
+        return Transit(smooth, max(float(missed.max()), short), float(missed.max()))
+
+    def _smooth_offsets(self, guides: np.ndarray, q: np.ndarray) -> np.ndarray:
+        """Return by what postures differ from their guides (k, nv), smoothed along the way; the ends are kept.
+
+        ``S off + S (off - S off)``: what a filter S takes off a hill is filtered and given back, or a foot that is
+        lifted high would be let down by centimetres.
+
+        Source: Tukey, Exploratory Data Analysis, 1977 (twicing).
+        """
+        off = np.array([self.robot.difference(guide, here) for guide, here in zip(guides, q, strict=True)])
+        once = _filtered(off)
+        off = once + _filtered(off - once)
+        part = np.clip(np.minimum(np.arange(len(off)), np.arange(len(off))[::-1]) / EASE, 0.0, 1.0)[:, None]
+        return off * part**3 * (10 - 15 * part + 6 * part**2)
+
+    def _short(self, q: np.ndarray, need: np.ndarray, watched: np.ndarray) -> float:
+        """Return by how much a posture misses the distances with which a way is content (m)."""
+        pairs, distance, _ = self._near(q, watched)
+        return float((np.minimum(need[pairs], ENOUGH) - distance).max(initial=0.0))
+
+    def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
+        """Return how far inside the region that contacts balance a centre of mass (3,) is (m); negative outside."""
+        region = self._support(contacts, com).region
+        return -np.inf if region.empty else float(region.depth(com))
+
+    def _support(self, contacts: Sequence[Contact], com: np.ndarray) -> Support:
+        share = self.settings.friction_share
+        return self._regions.support([replace(c, friction=share * c.friction) for c in contacts], com)
+
+    def _clear(self, task: Task, q: np.ndarray, need: np.ndarray, watched: np.ndarray) -> tuple[np.ndarray, float]:
+        """Return a posture of the task, with distances of the watched pairs, from ``q``; and by how much it misses."""
+        best, least = q, np.inf
+        pairs, distance, J = self._near(q, watched)
+        for _ in range(ROUNDS):
+            linear = np.ascontiguousarray(np.column_stack([J, np.minimum(need[pairs] - distance, STRETCH)]))
+            step = self._search.run(task._replace(linear=linear, linear_q=q), q, STEPS, 1e-6, 1e-4, trust=0.2)
+            q = step.q
+            placed = float(step.missed[: len(step.missed) - len(linear)].max(initial=0.0))
+            pairs, distance, J = self._near(q, watched)
+            short = float((np.minimum(need[pairs], ENOUGH) - distance).max(initial=0.0))
+            amount = max(placed - PLACED, short)
+            if amount < least:
+                best, least = q, amount
+            if placed <= PLACED / 10 and (distance - need[pairs]).min(initial=0.0) > -FIT:
+                break
+        return best, least
+
+    def _fits(self, task: Task, q: np.ndarray, need: np.ndarray, watched: np.ndarray) -> bool:
+        """Say whether a posture will do as it is."""
+        step = self._search.run(task, q, 0, 1e-6, 1e-4)
+        if not np.array_equal(step.q, q) or step.worst > FIT:
+            return False
+        pairs, distance, _ = self._near(q, watched)
+        return bool((distance - need[pairs]).min(initial=0.0) > -FIT)
+
+    def _near(self, q: np.ndarray, watched: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the pairs that are watched and near, their distances, and rates of these."""
+        pairs, distance, J = self.collisions.near(q, SEE)
+        kept = watched[pairs]
+        return pairs[kept], distance[kept], J[kept]
+
+    def _led_rows(self, led: "Led", k: int) -> ContactRows:
+        """Return the rows that hold the position of the led patch, and near its ends the orientation that it has there.
+
+        Close to a support a patch that turned would cut into it.
+        """
+        body, offset = self.robot.frame(led.patch)
+        near = [distance < TURNING for distance in led.away(k)]
+        R = led.turns[1] if near[1] else led.turns[0]
+        frame = np.concatenate([offset, np.asarray(R).ravel(), led.places[k]])
+        if any(near):
+            return ContactRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
+        return ContactRows(PLACE_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
+
+    def _distances(self, q: np.ndarray) -> np.ndarray:
+        """Return the distances of all pairs (m), inf where they are far."""
+        distance = np.full(len(self.collisions.pairs), np.inf)
+        pairs, near, _ = self.collisions.near(q, SEE)
+        distance[pairs] = near
+        return distance
+
+    def _need(
+        self,
+        share: float,
+        ends: tuple[np.ndarray, np.ndarray],
+        passing: list[tuple[list[int], str]],
+        away: dict[str, tuple[float, float]],
+    ) -> np.ndarray:
+        """Return what each pair is to keep: what is wanted, less near an end at which it is closer."""
+        gain = [WANTED * min(1.0, part / ROOM) for part in (share, 1.0 - share)]
+        need = np.minimum(self._wanted, np.minimum(ends[0] + gain[0], ends[1] + gain[1]))
+        for pairs, patch in passing:
+            grown = [OPENING * distance for distance in away[patch]] if patch in away else gain
+            need[pairs] = np.minimum(need[pairs], min(WANTED, *grown))
+        return need
+
+
+def _filtered(values: np.ndarray) -> np.ndarray:
+    """Return values (k, n) after ``PASSES`` of the filter; beyond their ends they go on as a line does."""
+    for _ in range(PASSES):
+        mirrored = np.vstack([2 * values[0] - values[1], values, 2 * values[-1] - values[-2]])
+        values = (mirrored[:-2] + 2 * values + mirrored[2:]) / 4
+    return values

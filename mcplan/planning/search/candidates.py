@@ -1,0 +1,334 @@
+"""Candidate contacts: the places of one patch on every support, computed once per search.
+
+On a surface they stand on a lattice of the polygon shrunk by the patch, through the places of the goal and of the start
+where these are on it, its borders always included; on a bar at even steps. Coordinates that the goal gives are taken
+exactly. A candidate is only numbers until its turn comes; then it becomes a contact.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mcplan.errors import InputError
+from mcplan.model.robot import Robot
+from mcplan.planning.guide.along_guide import places_along, turns_on
+from mcplan.planning.guide.goal import Goal
+from mcplan.planning.guide.path import GuidePath
+from mcplan.planning.posture.freedom import GRIP, Freedom
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Bar, Environment, Surface
+from mcplan.scene.place import make_contact
+from mcplan.scene.place_bar import bar_rotation
+from mcplan.scene.place_surface import surface_rotation
+from mcplan.scene.polygon import erode
+from mcplan.scene.spec import ContactSpec
+
+FLAT = 0.5
+"""Least vertical part of the normal of a surface that a foot stands on."""
+
+ASIDE = 0.02
+"""m: room across the way of a place on the guide: enough for patches to fit together, too little to drift away."""
+
+LEVEL = 0.05
+"""m: a nominal place this near to a surface is on it."""
+
+
+@dataclass(eq=False)
+class Candidates:
+    """The candidates of one patch.
+
+    Attributes
+    ----------
+    specs : what a file would write, one per candidate.
+    place : (k, 3) patch origins in the world, m.
+    s, aside : (k,) progress on the guide and distance from it, m.
+    goal : (k,) whether the goal is met.
+    freedom : what the posture generator may still choose, one per candidate.
+    rolled : progress of those that were added later; their entry in ``s`` is infinite, so that no window holds them.
+    """
+
+    robot: Robot
+    environment: Environment
+    patch: str
+    specs: list[dict]
+    place: np.ndarray
+    s: np.ndarray
+    aside: np.ndarray
+    goal: np.ndarray
+    freedom: list[Freedom | None]
+    rolled: dict[int, float] = field(default_factory=dict)
+    _contacts: dict[int, Contact | None] = field(default_factory=dict)
+
+    def contact(self, i: int) -> Contact | None:
+        """Return candidate ``i`` as a contact, or None where the patch does not fit."""
+        if i not in self._contacts:
+            try:
+                self._contacts[i] = make_contact(self.robot, self.environment, self.specs[i])
+            except InputError:
+                self._contacts[i] = None
+        return self._contacts[i]
+
+    def add(self, contact: Contact, s: float, aside: float, hit: bool) -> int:
+        """Append a contact that belongs to no lattice, and return its index."""
+        self.specs.append(contact.to_data())
+        self.place = np.vstack([self.place, contact.p])
+        self.s, self.aside = np.append(self.s, np.inf), np.append(self.aside, aside)
+        self.goal = np.append(self.goal, hit)
+        self.freedom.append(None)
+        self._contacts[len(self.specs) - 1] = contact
+        self.rolled[len(self.specs) - 1] = s
+        return len(self.specs) - 1
+
+    def progress(self, i: int) -> float:
+        """Return the progress of candidate ``i``."""
+        return float(self.rolled.get(i, self.s[i]))
+
+
+def candidates(
+    robot: Robot,
+    environment: Environment,
+    patch: str,
+    guide: GuidePath,
+    offset: np.ndarray,
+    goal: Goal,
+    known: Sequence[Contact],
+    grid: float,
+    near: tuple[np.ndarray, np.ndarray],
+    loose: bool,
+) -> Candidates:
+    """Return the candidates of a patch.
+
+    Parameters
+    ----------
+    guide : path of the base; ``offset`` (3,) nominal place of the patch in its heading frame.
+    known : contacts of the start: the lattice goes through their places.
+    grid : m, between candidates.
+    near : rotation and position of the patch at the start, which tells how a patch lies that has no heading.
+    loose : whether the posture generator may move a candidate within its cell.
+    """
+    specs: list[dict] = []
+    places: list[np.ndarray] = []
+    freedoms: list[Freedom | None] = []
+    hits: list[bool] = []
+
+    def put(spec: dict, place: np.ndarray, freedom: Freedom | None, hit: bool) -> None:
+        specs.append(spec)
+        places.append(place)
+        freedoms.append(freedom if freedom is not None and freedom.names else None)
+        hits.append(hit)
+
+    wanted = goal.specs.get(patch)
+    for support in environment.supports.values():
+        mine = wanted if wanted is not None and wanted.surface == support.name else None
+        for fixed in (mine, None) if mine is not None and mine.given else (mine,):
+            kind = (fixed.kind if fixed is not None else None) or robot.patches[patch].kind
+            if isinstance(support, Bar):
+                _on_bar(robot, patch, support, kind, guide, offset, fixed, grid, put)
+            elif kind != "grasp":
+                _on_surface(robot, patch, support, kind, guide, offset, fixed, known, grid, near, loose, put)
+    place = np.array(places).reshape(-1, 3)
+    s, aside = guide.progress(place, offset) if len(place) else (np.zeros(0), np.zeros(0))
+    return Candidates(robot, environment, patch, specs, place, s, aside, np.array(hits, bool), freedoms)
+
+
+def _on_surface(robot, patch, surface: Surface, kind, guide, offset, fixed, known, grid, near, loose, put) -> None:
+    arm = not _foot_like(robot, patch)
+    steep = surface.normal[2] < FLAT
+    if steep and not arm:
+        edge_like = surface.normal[2] > 0.1
+        if not edge_like:
+            return
+    centre = surface.corners.mean(axis=0)
+    s, _ = guide.progress(np.array([centre]), offset)
+    _, heading = guide.at(guide.length if fixed is not None else float(s[0]))
+    polygon = robot.patches[patch].polygon if kind == "surface" else np.zeros((1, 2))
+    if not steep and (fixed is None or not fixed.given) and turns_on(guide, surface, offset):
+        aside = _relative(near, guide.yaw[0])
+        slack = grid / 2 if loose else 0.0
+        freedom = Freedom(x=slack, y=slack, yaw=_turning(arm, polygon) if loose else 0.0)
+        for u, v, yaw in places_along(guide, surface, polygon, offset, aside, grid):
+            spec = {"patch": patch, "surface": surface.name, "x": u, "y": v, "yaw": yaw}
+            spec |= fixed.options if fixed is not None else {}
+            put(spec, surface.p + surface.R[:, :2] @ np.array([u, v]), freedom, fixed is not None)
+        return
+    if fixed is None and loose:
+        _along_guide(patch, surface, polygon, guide, offset, grid, near, steep, arm, put)
+    given = None if fixed is None else fixed.yaw
+    for yaw in [_yaw(surface, heading, guide.yaw[0], near, steep) if given is None else given]:
+        turn = surface_rotation(yaw)
+        A, b = erode(surface.polygon, polygon @ turn[:2, :2].T)
+        anchor = _anchor(surface, guide, offset, fixed, known, patch)
+        lines = [
+            _lines(surface.polygon[:, i], A, b, i, anchor[i], grid, None if fixed is None else (fixed.x, fixed.y)[i])
+            for i in (0, 1)
+        ]
+        x, y = (axis.ravel() for axis in np.meshgrid(*lines, indexing="ij"))
+        inside = np.all(A @ np.array([x, y]) <= b[:, None] + 1e-9, axis=0)
+        for u, v in zip(x[inside], y[inside], strict=True):
+            exact = fixed is not None
+            free_x = loose and not (exact and fixed.x is not None)
+            free_y = loose and not (exact and fixed.y is not None)
+            free_yaw = loose and not (exact and fixed.yaw is not None)
+            freedom = Freedom(
+                x=grid / 2 if free_x else 0.0,
+                y=grid / 2 if free_y else 0.0,
+                yaw=_turning(arm, polygon) if free_yaw else 0.0,
+            )
+            spec = {"patch": patch, "surface": surface.name, "x": round(float(u), 4), "y": round(float(v), 4)}
+            spec |= {"yaw": yaw if exact and fixed.yaw is not None else round(float(yaw), 4)}
+            if exact:
+                spec |= {name: value for name, value in fixed.given.items()}
+                spec |= fixed.options
+            put(spec, surface.p + surface.R[:, :2] @ np.array([spec["x"], spec["y"]]), freedom, exact)
+
+
+def _along_guide(patch, surface: Surface, polygon, guide: GuidePath, offset, grid, near, steep, arm, put) -> None:
+    """Put candidates in the nominal places along the guide: patches that pin each other fit together only near them."""
+    for s in np.arange(0.0, guide.length + 0.5 * grid, grid):
+        base, heading = guide.at(float(s))
+        c, n = np.cos(heading), np.sin(heading)
+        place = base + _turned(heading, offset)
+        x, y, height = surface.R.T @ (place - surface.p)
+        yaw = _yaw(surface, heading, guide.yaw[0], near, steep)
+        A, b = erode(surface.polygon, polygon @ surface_rotation(yaw)[:2, :2].T)
+        if abs(height) < LEVEL and np.all(A @ np.array([x, y]) <= b):
+            spec = {"patch": patch, "surface": surface.name, "x": round(float(x), 4), "y": round(float(y), 4)}
+            along = np.abs(surface.R[:, :2].T @ [c, n, 0.0])
+            across = np.abs(surface.R[:, :2].T @ [-n, c, 0.0])
+            x_room, y_room = along * grid / 2 + across * ASIDE
+            freedom = Freedom(x=x_room, y=y_room, yaw=_turning(arm, polygon, 0.1))
+            put(spec | {"yaw": round(float(yaw), 4)}, surface.p + surface.R[:, :2] @ np.array([x, y]), freedom, False)
+
+
+def _turning(arm: bool, polygon: np.ndarray, edge: float = 0.3) -> float:
+    """Return how far a patch may turn in its place (rad): a hand as it likes, an edge not far from the way."""
+    return np.inf if arm and len(polygon) > 2 else edge
+
+
+def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | None, grid, put) -> None:
+    if kind == "surface" and len(robot.patches[patch].polygon) < 3:
+        return
+    half = float(np.abs(robot.patches[patch].polygon[:, 1]).max()) if kind == "surface" else GRIP
+    low, high = half, bar.length - half
+    if low > high:
+        return
+    if fixed is not None and fixed.along is not None:
+        alongs = np.array([fixed.along])
+    else:
+        step = max(0.10, grid)
+        s, _ = guide.progress(bar.ends.mean(axis=0)[None], offset)
+        base, yaw = guide.at(float(s[0]))
+        nominal = float((base + _turned(yaw, offset) - bar.ends[0]) @ bar.direction)
+        alongs = np.arange(nominal + np.ceil((low - nominal) / step) * step, high + 1e-9, step)
+        ends = [end for end in (low, high) if np.abs(alongs - end).min(initial=step) > 0.5 * step]
+        alongs = np.concatenate([alongs, ends])
+    level = abs(bar.direction[2]) < 0.3
+    if kind == "surface" and not level:
+        return
+    for flip in (False, True):
+        if fixed is not None and fixed.flip is not None and fixed.flip != flip:
+            continue
+        chosen = fixed is not None and fixed.flip is not None
+        if not chosen and not _natural(bar_rotation(bar, 0.0, flip)[:, 1], guide, bar, offset):
+            continue
+        for along in alongs:
+            spec: dict = {"patch": patch, "surface": bar.name, "along": round(float(along), 4), "flip": flip}
+            if kind == "surface":
+                spec |= {"offset": 0.05, "angle": 0.0}
+                freedom = Freedom(along=0.03, offset=0.06, angle=np.inf)
+            else:
+                spec |= {"angle": 0.0}
+                freedom = Freedom(along=grid / 2, angle=np.inf)
+            if fixed is not None:
+                spec |= dict(fixed.given) | fixed.options
+                freedom = Freedom(**{n: w for n, w in vars(freedom).items() if w > 0 and n not in fixed.given})
+            elif kind != robot.patches[patch].kind:
+                spec |= {"kind": kind}
+            put(spec, bar.ends[0] + spec["along"] * bar.direction, freedom, fixed is not None)
+
+
+def _natural(y: np.ndarray, guide: GuidePath, bar: Bar, offset: np.ndarray) -> bool:
+    """Whether a patch with the y axis ``y`` (3,) is turned as a limb likes it.
+
+    Across the way, y points to the right; along it, backward on the left side and forward on the right one.
+    """
+    s, _ = guide.progress(bar.ends.mean(axis=0)[None], offset)
+    _, yaw = guide.at(float(s[0]))
+    ahead = y[0] * np.cos(yaw) + y[1] * np.sin(yaw)
+    left = y[1] * np.cos(yaw) - y[0] * np.sin(yaw)
+    if abs(left) >= abs(ahead):
+        return bool(left < 0.0)
+    return bool((ahead < 0.0) == (offset[1] > 0.0))
+
+
+def _foot_like(robot: Robot, patch: str) -> bool:
+    """Whether a patch belongs to a limb with a sole: one that reaches down, not around."""
+    polygon = robot.patches[patch].polygon
+    limb = robot.patches[patch].limb
+    widest = max(
+        (float(np.ptp(p.polygon, axis=0).prod()) for p in robot.patches.values() if p.limb == limb), default=0.0
+    )
+    return widest > 0.01 or (len(polygon) > 2 and float(np.ptp(polygon, axis=0).prod()) > 0.01)
+
+
+def _yaw(surface: Surface, heading: float, first: float, near: tuple[np.ndarray, np.ndarray], steep: bool) -> float:
+    """Return the yaw that keeps the patch's heading relative to the guide; on steep surfaces the nearest to now.
+
+    Parameters
+    ----------
+    heading, first : of the guide, here and at its start.
+    """
+    R = surface.R.T @ near[0]
+    if steep:
+        return float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1]))
+    ahead = surface.R.T @ np.array([np.cos(heading), np.sin(heading), 0.0])
+    return float(np.arctan2(ahead[1], ahead[0])) + _relative(near, first)
+
+
+def _relative(near: tuple[np.ndarray, np.ndarray], heading: float) -> float:
+    """Return the angle from the heading to the x axis of a patch laid flat: ahead, back, or aside where it lies flat.
+
+    A knee's x axis points back along the shank. Patches in the air hang any way; they are not taken for turned aside.
+    """
+    R = near[0]
+    angle = float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1])) - heading
+    angle = (angle + np.pi) % (2 * np.pi) - np.pi
+    if abs(angle) > 0.75 * np.pi:
+        return np.pi
+    return float(np.copysign(0.5 * np.pi, angle)) if abs(angle) > 0.25 * np.pi and R[2, 2] < -0.99 else 0.0
+
+
+def _anchor(surface: Surface, guide: GuidePath, offset, fixed, known: Sequence[Contact], patch: str) -> np.ndarray:
+    """Return local coordinates (2,) that the lattice goes through."""
+    for contact in known:
+        if contact.patch == patch and contact.support == surface.name and "x" in contact.coordinates:
+            return np.array([contact.coordinates["x"], contact.coordinates["y"]])
+    s, _ = guide.progress(np.array([surface.corners.mean(axis=0)]), offset)
+    p, yaw = guide.at(float(s[0]))
+    place = p + _turned(yaw, offset)
+    return (surface.R.T @ (place - surface.p))[:2]
+
+
+def _turned(yaw: float, offset: np.ndarray) -> np.ndarray:
+    c, n = np.cos(yaw), np.sin(yaw)
+    return np.array([c * offset[0] - n * offset[1], n * offset[0] + c * offset[1], offset[2]])
+
+
+def _lines(corners: np.ndarray, A, b, axis: int, anchor: float, grid: float, given: float | None) -> np.ndarray:
+    """Return the lattice lines across one axis: even steps through ``anchor``, and the outermost that are possible."""
+    if given is not None:
+        return np.array([given])
+    low, high = float(corners.min()), float(corners.max())
+    aligned = np.abs(A[:, 1 - axis]) < 1e-9
+    for a, limit in zip(A[aligned, axis], b[aligned], strict=True):
+        if a > 0:
+            high = min(high, limit / a)
+        else:
+            low = max(low, limit / a)
+    if low > high + 1e-9:
+        return np.zeros(0)
+    first = anchor + np.ceil((low - anchor) / grid - 1e-6) * grid
+    lines = np.arange(first, high + 1e-9, grid)
+    ends = [v for v in (low, high) if not len(lines) or np.abs(lines - v).min() > 0.25 * grid]
+    return np.sort(np.concatenate([lines, ends]))

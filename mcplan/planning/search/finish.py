@@ -1,0 +1,133 @@
+"""From nodes to stances: forces and margins of every step, and the posture that the goal asks for at its end."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from mcplan.errors import PlanningFailed
+from mcplan.model.robot import Robot
+from mcplan.planning.guide.goal import Goal
+from mcplan.planning.linking import Change, Linker
+from mcplan.planning.plan import PlannedStance
+from mcplan.planning.posture.caution import cautious
+from mcplan.planning.posture.prover import Prover
+from mcplan.planning.search.node import Node
+from mcplan.scene.contact import Contact
+from mcplan.scene.scenario import Scenario
+from mcplan.statics.equilibrium import Equilibrium, balance
+from mcplan.statics.margins import margins
+
+SHARES = (0.6, 0.8, 1.0, 0.97, 0.93, 0.85)
+"""Of the friction and torque that may be used: the least that does, and others when forces are not within the cones."""
+
+ROUNDING = 5e-7
+"""N: forces may be this far outside their cones."""
+
+
+def finish(
+    scenario: Scenario, linker: Linker, prover: Prover, first: PlannedStance, segments: list[tuple[Goal, list[Node]]]
+) -> tuple[PlannedStance, ...]:
+    """Return the stances of a plan.
+
+    Raises
+    ------
+    PlanningFailed
+        When the end that the goal asks for (posture, centre of mass, base) does not exist on its contacts.
+    """
+    stances = [first]
+    for goal, nodes in segments:
+        for node in nodes[1:]:
+            for step in node.steps:
+                contacts = _ordered(stances[-1].contacts, step.contacts)
+                stances.append(
+                    _stance(
+                        prover, step.change, step.moved, contacts, step.in_place, step.loaded, step.q, step.touching
+                    )
+                )
+        stances.append(_end(scenario, linker, prover, goal, stances[-1]))
+    return tuple(stances)
+
+
+def _ordered(before: tuple[Contact, ...], after: tuple[Contact, ...]) -> tuple[Contact, ...]:
+    """Return ``after`` in the order of ``before``, what is new at the end."""
+    place = {contact.patch: i for i, contact in enumerate(before)}
+    return tuple(sorted(after, key=lambda contact: place.get(contact.patch, len(place))))
+
+
+def _stance(
+    prover: Prover,
+    change: str,
+    moved: str | None,
+    contacts: tuple[Contact, ...],
+    in_place: tuple[Contact, ...],
+    loaded: tuple[str, ...],
+    q: np.ndarray,
+    touching: tuple[Contact, ...],
+) -> PlannedStance:
+    """Return a stance with its forces and margins, taken anew."""
+    robot, settings = prover.robot, prover.generator.settings
+    # forces act where the patches are, which may have turned about free axes and differ by the tolerance of the search
+    in_place = tuple(_where_it_is(robot, q, contact) for contact in in_place)
+    bearing = [contact for contact in in_place if contact.patch in loaded]
+    least, best = np.inf, None
+    for share in SHARES:
+        held = balance(
+            robot, q, cautious(in_place, share * settings.friction_share), list(loaded), share * settings.torque_share
+        )
+        if held.feasible and held.torque_feasible:
+            outside = _outside(bearing, held)
+            if outside < least:
+                least, best = outside, held
+            if least <= ROUNDING:
+                break
+    if best is None:
+        raise PlanningFailed(f"{change} {moved or ''}: the forces of the posture that was found cannot be found again")
+    values = margins(robot, q, bearing, best)
+    near = prover.collisions.smallest(q, contacts=touching)
+    values["clearance"] = None if near is None else float(near.distance)
+    return PlannedStance(tuple(contacts), change, moved, q, best.wrenches, best.tau, values)
+
+
+def _where_it_is(robot: Robot, q: np.ndarray, contact: Contact) -> Contact:
+    X = robot.frame_pose(q, contact.patch)
+    return replace(contact, R=X[:3, :3], p=X[:3, 3])
+
+
+def _outside(bearing: list[Contact], held: Equilibrium) -> float:
+    """Return how far point forces are outside the true cones (N), by the rounding of the program that found them."""
+    worst = 0.0
+    for contact in bearing:
+        if contact.kind != "grasp":
+            force = held.point_forces[contact.patch] @ contact.axes
+            tangent = np.hypot(force[:, 0], force[:, 1]) - contact.friction * force[:, 2]
+            worst = max(worst, float(-force[:, 2].min()), float(tangent.max()))
+    return worst
+
+
+def _end(scenario: Scenario, linker: Linker, prover: Prover, goal: Goal, before: PlannedStance) -> PlannedStance:
+    """Return the shift that ends a goal: all contacts loaded, near the posture that the goal names."""
+    robot, item, contacts = scenario.robot, goal.item, before.contacts
+    joints = None if item.posture is None else item.posture.apply(robot, linker.reference)[7:]
+    if item.com is not None:
+        contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
+        return linker.link(Change.shift(contacts), before.q, (), joints, np.array(item.com))
+    guide = prover.guide(contacts, before.q)
+    if joints is not None:
+        guide = guide.copy()
+        guide[7:] = joints
+    result = prover.generator.generate(contacts, None, guide, [before.q])
+    # the posture in which the last contact touched rests on all of them too
+    q = result.q if result.found else before.q
+    return _stance(prover, "shift", None, contacts, contacts, tuple(c.patch for c in contacts), q, contacts)
+
+
+def ending(scenario: Scenario, linker: Linker, goal: Goal, contacts: tuple[Contact, ...], q: np.ndarray) -> str:
+    """Say why the centre of mass that a goal asks for is not possible on these contacts; empty if it is."""
+    if goal.item.com is None:
+        return ""
+    joints = None if goal.item.posture is None else goal.item.posture.apply(scenario.robot, linker.reference)[7:]
+    try:
+        linker.link(Change.shift(contacts), q, (), joints, np.array(goal.item.com))
+    except PlanningFailed as failure:
+        return str(failure)
+    return ""

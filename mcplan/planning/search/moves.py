@@ -1,0 +1,140 @@
+"""The moves of a node: where each limb could go, by cheap filters on numbers that are known before the search."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from mcplan.planning.guide.path import GuidePath
+from mcplan.planning.posture.limbs import Limb
+from mcplan.planning.posture.prover import Prover
+from mcplan.planning.search.candidates import Candidates
+from mcplan.planning.search.node import Move, Node
+from mcplan.planning.search.potential import Standing
+from mcplan.planning.search.rolling import roll
+from mcplan.scene.contact import Contact
+
+
+class MoveMaker:
+    """Makes moves; the arguments are those of `StanceSearch`.
+
+    Parameters
+    ----------
+    stand : returns where a contact is on the guide.
+    """
+
+    def __init__(
+        self,
+        prover: Prover,
+        limbs: dict[str, Limb],
+        modes: dict[str, tuple[tuple[str, ...], ...]],
+        guide: GuidePath,
+        offsets: dict[str, np.ndarray],
+        candidates: dict[str, Candidates],
+        require: tuple[frozenset[str], ...],
+        stand: Callable[[Contact], Standing],
+    ):
+        self.prover, self.robot, self.limbs, self.modes = prover, prover.robot, limbs, modes
+        self.guide, self.offsets, self.candidates = guide, offsets, candidates
+        self.require, self.stand = require, stand
+
+    def moves(self, node: Node, window: float) -> list[Move]:
+        """Return the moves of a node, contacts within ``window`` (m) of the mean progress of the others."""
+        found: list[Move] = []
+        touching = node.touching
+        waiting = self._waiting(node)
+        for limb in self.limbs.values():
+            own = tuple(patch for patch in limb.patches if patch in touching)
+            others = [node.standing[patch].s for patch in touching if patch not in own]
+            if not others:
+                continue
+            if waiting and own and limb.name not in waiting:
+                continue
+            again = limb.name == node.limb
+            mean = float(np.mean(others))
+            if own and not again:
+                found.append(Move(limb.name, own, ()))
+            if len(own) == 1:
+                found += self._rolls(limb, touching[own[0]])
+            for mode in self.modes[limb.name]:
+                kept = tuple(patch for patch in own if patch in mode)
+                if own and kept == own and set(mode) != set(own):
+                    found += self._place(limb, (), tuple(p for p in mode if p not in own), node, mean, window)
+                elif kept and set(mode) < set(own):
+                    found.append(Move(limb.name, tuple(p for p in own if p not in mode), ()))
+                elif not again:
+                    found += self._place(limb, own, mode, node, mean, window)
+        return found
+
+    def _rolls(self, limb: Limb, contact: Contact) -> list[Move]:
+        """Return the moves to another patch of the same link, in place: from a sole to its toe edge and back."""
+        moves = []
+        for patch in limb.patches:
+            other = roll(self.robot, self.prover.environment, contact, patch)
+            if other is not None:
+                at = self.stand(other)
+                i = self.candidates[patch].add(other, at.s, at.aside, at.hit)
+                moves.append(Move(limb.name, (contact.patch,), ((patch, i),), True))
+        return moves
+
+    def _waiting(self, node: Node) -> set[str]:
+        """Return limbs that must touch now: a required one is free, and has somewhere to go close by."""
+        for i, patches in enumerate(self.require):
+            if i in node.met:
+                continue
+            names = set[str]()
+            if any(patch in node.standing for patch in patches):
+                continue  # it touches already, and carries when the next limb leaves
+            mean = float(np.mean([standing.s for standing in node.standing.values()]))
+            for patch in patches:
+                s = self.candidates[patch].s if patch in self.candidates else np.zeros(0)
+                if np.abs(s - mean).min(initial=np.inf) < 0.25:
+                    names.add(self.robot.patches[patch].limb)
+            if names:
+                return names
+        return set()
+
+    def _place(
+        self, limb: Limb, removed: tuple[str, ...], mode: tuple[str, ...], node: Node, mean: float, window: float
+    ) -> list[Move]:
+        first = mode[0]
+        sampled = self.candidates[first]
+        if not len(sampled.s):
+            return []
+        base, yaw = self.guide.at(mean)
+        c, n = np.cos(yaw), np.sin(yaw)
+        root = base + np.array([c * limb.root[0] - n * limb.root[1], n * limb.root[0] + c * limb.root[1], limb.root[2]])
+        arm = sampled.place - root
+        arm[:, 2] = np.where(arm[:, 2] < 0.0, np.minimum(arm[:, 2] + 0.35, 0.0), arm[:, 2])
+        near = (np.abs(sampled.s - mean) <= window) & (np.linalg.norm(arm, axis=1) <= limb.length + 0.05)
+        moves = []
+        before = node.touching.get(first)
+        for i in np.flatnonzero(near):
+            same = before is not None and before.support == sampled.specs[i]["surface"]
+            if same and before is not None and np.linalg.norm(before.p - sampled.place[i]) < 1e-3:
+                continue
+            added = [(first, int(i))]
+            for patch in mode[1:]:
+                j = self._partner(first, int(i), patch)
+                if j is None:
+                    break
+                added.append((patch, j))
+            else:
+                moves.append(Move(limb.name, removed, tuple(added)))
+        return moves
+
+    def _partner(self, first: str, i: int, patch: str) -> int | None:
+        """Return the candidate of a second patch of the limb that lies nearest to where the first one puts it."""
+        one, two = self.candidates[first], self.candidates[patch]
+        if not len(two.s):
+            return None
+        _, yaw = self.guide.at(float(one.s[i]))
+        c, n = np.cos(yaw), np.sin(yaw)
+        d = self.prover.between(first, patch)
+        d = self.offsets[patch] - self.offsets[first] if d is None else d
+        place = one.place[i] + np.array([c * d[0] - n * d[1], n * d[0] + c * d[1], d[2]])
+        distance = np.linalg.norm(two.place - place, axis=1) - (1e-3 if one.goal[i] else 0.0) * two.goal
+        j = int(np.argmin(distance))
+        if one.goal[i] and two.goal.any():
+            goals = np.flatnonzero(two.goal)
+            j = int(goals[np.argmin(distance[goals])])
+        return j if distance[j] < 0.12 else None

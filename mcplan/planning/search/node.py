@@ -1,0 +1,100 @@
+"""Nodes and edges of the search: a stance with its posture, and the move of one limb that leads to it."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from mcplan.planning.search.potential import Standing
+from mcplan.scene.contact import Contact
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One change of one contact, as the plan will list it.
+
+    Attributes
+    ----------
+    change : ``add`` | ``remove``.
+    moved : the patch.
+    contacts : those after it.
+    in_place : those of the larger stance; ``loaded`` names those that carry.
+    q : (nq,) linking posture.
+    touching : all contacts in place there: several when a limb moves more than one patch.
+    """
+
+    change: str
+    moved: str
+    contacts: tuple[Contact, ...]
+    in_place: tuple[Contact, ...]
+    loaded: tuple[str, ...]
+    q: np.ndarray
+    touching: tuple[Contact, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """A move of one limb that is not proven yet.
+
+    Attributes
+    ----------
+    limb : its name.
+    removed : patches that leave.
+    added : (patch, index of its candidate), in the order of touching.
+    rolling : the new contact touches before the old one leaves (sole to toe, in place).
+    """
+
+    limb: str
+    removed: tuple[str, ...]
+    added: tuple[tuple[str, int], ...]
+    rolling: bool = False
+
+    def __str__(self) -> str:
+        if not self.added:
+            return "remove " + " and ".join(self.removed)
+        return ("move " if self.removed else "add ") + " and ".join(patch for patch, _ in self.added)
+
+
+@dataclass(eq=False)
+class Node:
+    """A stance that is proven.
+
+    Attributes
+    ----------
+    contacts : sorted by patch.
+    standing : the same on the guide.
+    q : (nq,) posture at which it was reached.
+    move, steps : from the parent to here.
+    g : moves so far; ``h`` the potential.
+    limb : that moved last; None at the start.
+    met : requirements that were met on the way, by index: a patch carried what was asked for.
+    index : in the record.
+    failed : {limb: [(direction from the nominal place, distance)]} of places that were out of reach.
+    stuck : sets of patches that cannot be lifted.
+    """
+
+    contacts: tuple[Contact, ...]
+    standing: dict[str, Standing]
+    q: np.ndarray
+    parent: "Node | None"
+    move: Move | None
+    steps: tuple[Step, ...]
+    g: float
+    h: float
+    limb: str | None
+    met: frozenset[int]
+    index: int
+    failed: dict[str, list[tuple[np.ndarray, float]]] = field(default_factory=dict)
+    stuck: set[tuple[str, ...]] = field(default_factory=set)
+
+    @property
+    def touching(self) -> dict[str, Contact]:
+        """The contacts by patch."""
+        return {contact.patch: contact for contact in self.contacts}
+
+    def path(self) -> list["Node"]:
+        """Return the nodes from the start to here."""
+        nodes, node = [], self
+        while node is not None:
+            nodes.append(node)
+            node = node.parent  # type: ignore[assignment]
+        return nodes[::-1]

@@ -1,0 +1,105 @@
+"""What a goal asks that cannot be, found before any search: supports out of reach, supports that cannot bear."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy.optimize import nnls
+
+from mcplan.model.robot import Robot
+from mcplan.planning.guide.goal import Goal
+from mcplan.planning.posture.limbs import Limb
+from mcplan.planning.search.candidates import Candidates
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Bar, Environment, Surface
+
+RAYS = 32
+"""Rays around a friction cone: their cone contains it."""
+
+
+def unreachable(
+    robot: Robot,
+    environment: Environment,
+    contacts: Sequence[Contact],
+    goal: Goal,
+    sampled: Mapping[str, Candidates],
+    limbs: Mapping[str, Limb],
+) -> str:
+    """Say which support of the goal cannot be reached from support to support, or return an empty text.
+
+    Two limbs can be no farther apart than the lengths of both and the distance of their roots.
+    """
+    names = [limb for limb in goal.limbs(robot) if limb in limbs]
+    places: dict[str, list[np.ndarray]] = {}
+    for limb in limbs.values():
+        for patch in limb.patches:
+            for written, place in zip(sampled[patch].specs, sampled[patch].place, strict=True):
+                places.setdefault(written["surface"], []).append(place)
+    points = {name: np.array(found) for name, found in places.items()}
+    legs = [limbs[name] for name in names]
+    span = 2.0 * max((limb.length for limb in legs), default=0.0)
+    span += max((float(np.linalg.norm(a.root - b.root)) for a in legs for b in legs), default=0.0)
+    reached = {contact.support for contact in contacts}
+    frontier = [contact.p[None] for contact in contacts] + [points[name] for name in sorted(reached) if name in points]
+    while frontier:
+        here = frontier.pop()
+        for name in sorted(points):
+            if name not in reached and _gap(here, points[name]) <= span:
+                reached.add(name)
+                frontier.append(points[name])
+    for patch, spec in goal.specs.items():
+        if spec.surface in reached:
+            continue
+        near = min(
+            ((_gap(points[name], points[spec.surface]), name) for name in sorted(reached) if name in points),
+            default=(np.inf, "the start"),
+        )
+        return (
+            f"goal: {patch} cannot come to {spec.surface}: from {near[1]}, the nearest support within reach, the "
+            f"places are {near[0]:.2f} m apart, and the robot spans {span:.2f} m at most; "
+            f"{near[0] - span:.2f} m are missing. Move {spec.surface} closer or put a surface between"
+        )
+    return ""
+
+
+def _gap(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the least distance of two sets of points (m)."""
+    step = max(1, len(a) * len(b) // 1_000_000)
+    a = a[::step]
+    return float(np.sqrt(((a[:, None, :] - b[None, :, :]) ** 2).sum(axis=2).min()))
+
+
+def slippery(environment: Environment, goal: Goal, sampled: Mapping[str, Candidates]) -> str:
+    """Say that the contacts of the goal cannot bear the weight for want of friction, or return an empty text.
+
+    Only forces are looked at, not moments: sum of f_i = weight, |t' f_i| <= mu_i n' f_i, for the supports of the goal
+    and, unless nothing else may touch, for whatever the other patches find.
+    """
+    names = {spec.surface for spec in goal.specs.values()}
+    if not goal.item.only:
+        names |= {spec["surface"] for found in sampled.values() for spec in found.specs}
+    supports = [environment.support(name) for name in sorted(names)]
+    if not supports or any(isinstance(support, Bar) for support in supports):
+        return ""
+    rays = [_cone(s.R, s.friction) for s in supports if isinstance(s, Surface)]
+    weights = {spec.friction for spec in goal.specs.values()} - {None}
+    if weights or nnls(np.hstack(rays), np.array([0.0, 0.0, 1.0]))[1] < 1e-6:
+        return ""
+    told = []
+    for support in supports:
+        if isinstance(support, Surface) and support.name in {spec.surface for spec in goal.specs.values()}:
+            tilt = float(np.arccos(np.clip(support.normal[2], -1.0, 1.0)))
+            told.append(
+                f"{support.name} is tilted by {np.rad2deg(tilt):.1f} degrees with friction {support.friction:g}"
+            )
+    need = min(np.tan(np.arccos(np.clip(s.normal[2], 1e-9, 1.0))) for s in supports if isinstance(s, Surface))
+    return (
+        f"goal: nothing there can bear the weight without slipping: {'; '.join(told)}; a friction of at least "
+        f"{need:.2f} is needed, or a contact that holds the robot (a bar to grasp, a surface opposite)"
+    )
+
+
+def _cone(R: np.ndarray, friction: float) -> np.ndarray:
+    """Return rays (3, RAYS) of a pyramid around the friction cone of a surface with the frame ``R`` (3,3)."""
+    angle = 2 * np.pi * np.arange(RAYS) / RAYS
+    wide = friction / np.cos(np.pi / RAYS)
+    return R @ np.array([wide * np.cos(angle), wide * np.sin(angle), np.ones(RAYS)])

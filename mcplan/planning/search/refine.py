@@ -1,0 +1,123 @@
+"""Postures re-optimised along a fixed sequence: with more room to every limit, and nearer to their neighbours.
+
+    sweep over k    q_k := posture of the same contacts near   (1 - NATURAL) midpoint(q_k-1, q_k+1) + NATURAL reference
+
+proven with wider margins than the search asks for, or else with narrower ones, and within reach of both neighbours on
+the contacts that stay; a posture that finds neither stays. The search stops at the first posture that will do, which is
+often at an edge of what is allowed; this is where a plan gets the room that carrying it out needs. Midpoint and mixture
+are taken on the manifold of the configurations.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from mcplan.planning.posture.continuity import kept
+from mcplan.planning.posture.generator import PostureGenerator
+from mcplan.planning.posture.prover import Prover, steady
+from mcplan.planning.posture.settings import PostureSettings
+from mcplan.planning.search.node import Node, Step
+from mcplan.scene.contact import Contact
+
+SWEEPS = 2
+
+NATURAL = 0.3
+"""How much of a guide is the reference posture; the rest is the midpoint of the neighbours."""
+
+WIDER = (
+    PostureSettings(
+        joint_margin=0.08, com_inset=0.035, comfort=0.06, torque_share=0.7, clearance=0.01, restarts=0, steps=20
+    ),
+    PostureSettings(
+        joint_margin=0.05, com_inset=0.028, comfort=0.05, torque_share=0.8, clearance=0.006, restarts=0, steps=20
+    ),
+)
+"""What is asked of postures, the most comfortable first."""
+
+
+@dataclass(eq=False)
+class _Knot:
+    """A posture of the sequence, which several steps share when a limb moves several patches.
+
+    Attributes
+    ----------
+    contacts : in place; ``loaded`` names those that carry.
+    q : (nq,) now; ``first`` as the search found it.
+    """
+
+    contacts: tuple[Contact, ...]
+    loaded: tuple[str, ...]
+    q: np.ndarray
+    first: np.ndarray
+
+
+def refine(prover: Prover, paths: list[list[Node]]) -> list[list[Node]]:
+    """Return the same paths with better postures.
+
+    Parameters
+    ----------
+    paths : nodes of each goal item, the first of which is where it begins.
+    """
+    knots: dict[int, _Knot] = {}
+    for path in paths:
+        for step in (step for node in path[1:] for step in node.steps):
+            knots.setdefault(id(step.q), _Knot(step.touching, step.loaded, step.q, step.q))
+    if not knots:
+        return paths
+    chain = list(knots.values())
+    generators = [PostureGenerator(prover.robot, prover.environment, settings, prover.collisions) for settings in WIDER]
+    for _ in range(SWEEPS):
+        before = _Knot(paths[0][0].contacts, (), paths[0][0].q, paths[0][0].q)
+        for knot, after in zip(chain, [*chain[1:], chain[-1]], strict=True):
+            knot.q = _better(prover, generators, knot, before, after)
+            before = knot
+    for path in paths:
+        for parent, node in pairwise(path):
+            _keep_swing(prover, parent, node, knots)
+    return [[_replaced(node, knots) for node in path] for path in paths]
+
+
+def _better(prover: Prover, generators: list[PostureGenerator], knot: _Knot, before: _Knot, after: _Knot) -> np.ndarray:
+    robot, reaches = prover.robot, prover.continuity.reaches
+    middle = robot.integrate(before.q, robot.difference(before.q, after.q), 0.5)
+    guide = robot.integrate(middle, robot.difference(middle, prover.guide(knot.contacts, knot.q)), NATURAL)
+    for generator in generators:
+        prover.calls += 1
+        result = steady(generator.generate(knot.contacts, knot.loaded, guide, [knot.q]))
+        if (
+            result.found
+            and reaches(kept(before.contacts, knot.contacts), before.q, result.q)
+            and (after is knot or reaches(kept(knot.contacts, after.contacts), result.q, after.q))
+        ):
+            return result.q
+    return knot.q
+
+
+def _keep_swing(prover: Prover, parent: Node, node: Node, knots: dict[int, _Knot]) -> None:
+    """Take the first postures back where a limb cannot swing between the new ones."""
+    assert node.move is not None
+    added = [step for step in node.steps if step.change == "add"]
+    if not added or node.move.rolling:
+        return
+    place = knots[id(added[0].q)]
+    lifts = [knots[id(step.q)] for step in node.steps if step.change == "remove"]
+    start = lifts[0].q if lifts else _arrival(parent, knots)
+    moved = added[0].moved
+    common = [contact for contact in place.contacts if contact.patch in place.loaded]
+    before = parent.touching.get(moved) if lifts else None
+    after = next(contact for contact in place.contacts if contact.patch == moved)
+    if prover.swing(common, before, after, start, place.q):
+        place.q = place.first
+        for knot in lifts:
+            knot.q = knot.first
+
+
+def _arrival(node: Node, knots: dict[int, _Knot]) -> np.ndarray:
+    """Return the posture at which a node is reached."""
+    return knots[id(node.steps[-1].q)].q if node.steps else node.q
+
+
+def _replaced(node: Node, knots: dict[int, _Knot]) -> Node:
+    steps: list[Step] = [replace(step, q=knots[id(step.q)].q) for step in node.steps]
+    return replace(node, steps=tuple(steps), q=steps[-1].q if steps else node.q)

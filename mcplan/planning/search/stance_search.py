@@ -1,0 +1,363 @@
+"""Best-first search over stances, contact before motion.
+
+A node is a stance with a posture, an edge the move of one limb: its patches leave and touch elsewhere, only leave, or
+only touch. Every candidate is queued by the potential of its contacts alone and proven when its turn comes:
+
+    filters     window of progress, reach of the limb, feet beside each other, links against the scene
+    lift        all contacts in place, those of the limb carry nothing
+    place       the new contacts in place, carrying nothing; its posture becomes the node's
+    swing       a few postures between, before the node itself is expanded
+
+    f = moves + w h          greedy: h alone
+"""
+
+import heapq
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcplan.planning.guide.goal import Goal
+from mcplan.planning.guide.path import GuidePath
+from mcplan.planning.posture.limbs import Limb
+from mcplan.planning.posture.prover import OutOfCalls, Prover
+from mcplan.planning.posture.violation import Violation
+from mcplan.planning.search.candidates import Candidates
+from mcplan.planning.search.moves import MoveMaker
+from mcplan.planning.search.node import Move, Node, Step
+from mcplan.planning.search.potential import Potential, Standing
+from mcplan.planning.search.tree import SearchTree
+from mcplan.scene.contact import Contact
+
+CELL, TURN = 0.05, 0.1
+"""m, rad: stances whose contacts round to the same are the same to the search."""
+
+GAP = 0.012
+"""m: soles beside each other on one support keep this distance."""
+
+SHUFFLE = 0.05
+"""m: a patch that moves less on its support needs no swing."""
+
+CARRIES = 5.0
+"""N: a patch that the scenario requires carries more than this in some stance."""
+
+BEHIND = 3.0
+"""What a candidate costs that lies beyond one that was out of reach."""
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One run of the portfolio.
+
+    Attributes
+    ----------
+    weight : of h against moves; inf is greedy.
+    calls : budget of posture generator calls.
+    window : how far a contact may be from the mean progress of the others (m).
+    """
+
+    weight: float
+    calls: int
+    window: float
+
+
+class StanceSearch:
+    """Searches from one node to one goal.
+
+    Parameters
+    ----------
+    prover : proves stances.
+    limbs, modes : limbs by name, and the sets of patches with which each may touch.
+    guide, offsets : the path of the base, nominal places of patches.
+    candidates : by patch.
+    potential : of the goal.
+    require : sets of patches of which one must be used.
+    tree : record.
+    progress : called with (nodes, calls, least h) now and then.
+    accept : says what is wrong with a node that has the goal's contacts; empty if nothing.
+    """
+
+    def __init__(
+        self,
+        prover: Prover,
+        limbs: dict[str, Limb],
+        modes: dict[str, tuple[tuple[str, ...], ...]],
+        guide: GuidePath,
+        offsets: dict[str, np.ndarray],
+        candidates: dict[str, Candidates],
+        potential: Potential,
+        require: tuple[frozenset[str], ...],
+        tree: SearchTree,
+        progress: Callable[[int, int, float], None] | None = None,
+        accept: Callable[[Node], str] | None = None,
+    ):
+        self.prover, self.robot = prover, prover.robot
+        self.limbs, self.modes, self.guide, self.offsets = limbs, modes, guide, offsets
+        self.candidates, self.potential, self.require = candidates, potential, require
+        self.goal: Goal = potential.goal
+        self.tree, self.progress, self.accept = tree, progress, accept
+        self.maker = MoveMaker(prover, limbs, modes, guide, offsets, candidates, require, self.stand)
+        self.closest: Node | None = None
+
+    def start(self, contacts: tuple[Contact, ...], q: np.ndarray, met: frozenset[int], last: Node | None) -> Node:
+        """Return the root of a search."""
+        contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
+        standing = {contact.patch: self.stand(contact) for contact in contacts}
+        h = self.potential(standing, self._missing(met, standing))
+        parent = None if last is None else last.index
+        index = self.tree.node(parent, "start" if last is None else "next goal", contacts, q, 0.0, h)
+        return Node(contacts, standing, q, None, None, (), 0.0, h, None, met, index)
+
+    def stand(self, contact: Contact) -> Standing:
+        """Return where a contact is on the guide."""
+        s, aside = self.guide.progress(contact.p[None], self.offsets[contact.patch])
+        return Standing(float(s[0]), float(aside[0]), self.goal.hit(contact), self._line(contact.patch))
+
+    def _line(self, patch: str) -> bool:
+        return len(self.robot.patches[patch].polygon) == 2
+
+    def run(self, root: Node, effort: Pass, max_nodes: int) -> Node | None:
+        """Return a node that reaches the goal, or None when the queue or a budget is empty."""
+        prover = self.prover
+        prover.limit = prover.calls + effort.calls
+        queue: list[tuple[float, int, Node, Move | None, bool]] = []
+        count, expanded = 0, 0
+        closed: set[tuple] = set()
+        heapq.heappush(queue, (0.0, count, root, None, False))
+        self.closest = root if self.closest is None or root.h < self.closest.h else self.closest
+        try:
+            while queue:
+                _, _, parent, move, late = heapq.heappop(queue)
+                if move is None:
+                    node = parent
+                else:
+                    if self._key(parent, move) in closed:
+                        continue
+                    if not late and self._beyond_failure(parent, move):
+                        count += 1
+                        f = self._f(effort, parent.g + 1.0, self._h(parent, move)) + BEHIND
+                        heapq.heappush(queue, (f, count, parent, move, True))
+                        continue
+                    proven = self.prove(parent, move)
+                    if proven is None:
+                        continue
+                    node = proven
+                key = self._contacts_key(node.contacts)
+                if key in closed:
+                    continue
+                closed.add(key)
+                if self.closest is None or node.h < self.closest.h:
+                    self.closest = node
+                if self.done(node):
+                    return node
+                expanded += 1
+                self.tree.expand(node.index)
+                if self.progress is not None and expanded % 10 == 1:
+                    self.progress(len(self.tree.nodes), prover.calls, self.closest.h)
+                if expanded > max_nodes:
+                    return None
+                for move in self.maker.moves(node, effort.window):
+                    count += 1
+                    f = self._f(effort, node.g + 1.0, self._h(node, move))
+                    heapq.heappush(queue, (f, count, node, move, False))
+        except OutOfCalls:
+            pass
+        return None
+
+    def done(self, node: Node) -> bool:
+        """Whether a node has what the goal and the requirements ask for, the end of the goal included."""
+        if not self.goal.reached(node.contacts) or len(node.met) < len(self.require):
+            return False
+        wrong = self.accept(node) if self.accept is not None else ""
+        if wrong:
+            self.tree.skipped[f"the end that the goal asks for: {wrong}"] += 1
+        return not wrong
+
+    # -- order ----------------------------------------------------------------------------------------------------
+
+    def _f(self, effort: Pass, g: float, h: float) -> float:
+        return h + 1e-3 * g if np.isinf(effort.weight) else g + effort.weight * h
+
+    def _h(self, node: Node, move: Move) -> float:
+        standing = {patch: at for patch, at in node.standing.items() if patch not in move.removed}
+        met = node.met
+        for patch, i in move.added:
+            sampled = self.candidates[patch]
+            standing[patch] = Standing(
+                sampled.progress(i), float(sampled.aside[i]), bool(sampled.goal[i]), self._line(patch)
+            )
+        return self.potential(standing, self._missing(met, standing))
+
+    def _missing(self, met: frozenset[int], touching: Collection[str]) -> float:
+        """Return how many moves the requirements still take: one to touch, half of one to carry."""
+        left = [patches for i, patches in enumerate(self.require) if i not in met]
+        return sum(0.5 if any(patch in touching for patch in patches) else 1.0 for patches in left)
+
+    def _key(self, node: Node, move: Move) -> tuple:
+        contacts: list[tuple] = [_cell(c, self.goal.hit(c)) for c in node.contacts if c.patch not in move.removed]
+        for patch, i in move.added:
+            sampled = self.candidates[patch]
+            contacts.append(_place_cell(patch, sampled.specs[i], bool(sampled.goal[i])))
+        return tuple(sorted(contacts))
+
+    def _contacts_key(self, contacts: tuple[Contact, ...]) -> tuple:
+        return tuple(sorted(_cell(contact, self.goal.hit(contact)) for contact in contacts))
+
+    def _beyond_failure(self, node: Node, move: Move) -> bool:
+        if not move.added:
+            return False
+        away, distance = self._away(node, move)
+        for direction, limit in node.failed.get(move.limb, ()):
+            if distance > limit + 1e-9 and away @ direction > 0.8:
+                return True
+        return False
+
+    def _away(self, node: Node, move: Move) -> tuple[np.ndarray, float]:
+        """Return direction and distance of a place from the nominal one at the mean progress of the others."""
+        patch, i = move.added[0]
+        others = [at.s for name, at in node.standing.items() if name not in move.removed]
+        base, yaw = self.guide.at(float(np.mean(others)))
+        c, n = np.cos(yaw), np.sin(yaw)
+        d = self.offsets[patch]
+        away = self.candidates[patch].place[i] - base - np.array([c * d[0] - n * d[1], n * d[0] + c * d[1], d[2]])
+        length = float(np.linalg.norm(away))
+        return (away / length if length > 1e-9 else away), length
+
+    # -- proof ----------------------------------------------------------------------------------------------------
+
+    def prove(self, parent: Node, move: Move) -> Node | None:
+        """Return the node that a move leads to, or None with the reason in the record."""
+        prover, tree = self.prover, self.tree
+        common = tuple(contact for contact in parent.contacts if contact.patch not in move.removed)
+        added, free = [], {}
+        for patch, i in move.added:
+            contact = self.candidates[patch].contact(i)
+            if contact is None:
+                tree.skipped["the patch does not fit on its support"] += 1
+                return None
+            if any(_overlap(contact, other) for other in common):
+                tree.skipped["too close to another contact"] += 1
+                return None
+            freedom = self.candidates[patch].freedom[i]
+            exact = bool(self.candidates[patch].goal[i])
+            hit = prover.blocked(contact, 0.0 if exact else prover.generator.settings.clearance)
+            if hit is not None:
+                tree.reject(parent.index, str(move), "link", (Violation("collision", *hit),), (contact,))
+                return None
+            added.append(contact)
+            if freedom is not None:
+                free[patch] = freedom
+        carrying = tuple(contact.patch for contact in common)
+        wrenches: dict[str, np.ndarray] = {}
+        steps: list[Step] = []
+        q = parent.q
+        if move.rolling:
+            return self._roll(parent, move, common, added[0])
+        if move.removed:
+            lifted = prover.prove(parent.contacts, move.removed, q, held=parent.contacts)
+            if not lifted.found and move.removed in parent.stuck:
+                tree.skipped["its limb could not be lifted"] += 1
+                return None
+            if not lifted.found:
+                parent.stuck.add(move.removed)
+                tree.reject(parent.index, str(move), f"lift, {lifted.stage}", lifted.violations, added)
+                return None
+            q = lifted.q
+            wrenches = lifted.wrenches
+            left = list(parent.contacts)
+            for patch in move.removed:
+                before = tuple(left)
+                left = [contact for contact in left if contact.patch != patch]
+                steps.append(Step("remove", patch, tuple(left), before, carrying, q, parent.contacts))
+        if added:
+            placed = prover.prove((*common, *added), [contact.patch for contact in added], q, free, common)
+            if not placed.found:
+                tree.reject(parent.index, str(move), f"place, {placed.stage}", placed.violations, added)
+                if placed.stage in ("reach", "balance"):
+                    parent.failed.setdefault(move.limb, []).append(self._away(parent, move))
+                return None
+            added = [placed.contact(contact.patch) for contact in added]
+            swung = self._swing(parent, move, common, added, q, placed.q)
+            if swung:
+                tree.reject(parent.index, str(move), "swing", swung, added)
+                return None
+            q = placed.q
+            wrenches = _larger(wrenches, placed.wrenches)
+            here = list(common)
+            for contact in added:
+                here.append(contact)
+                now = tuple(sorted(here, key=lambda c: c.patch))
+                steps.append(Step("add", contact.patch, now, now, carrying, q, (*common, *added)))
+        return self._node(parent, move, (*common, *added), wrenches, steps, q)
+
+    def _roll(self, parent: Node, move: Move, common: tuple[Contact, ...], added: Contact) -> Node | None:
+        """Prove that the load goes from one patch of a link to another, both in place."""
+        both = tuple(sorted((*parent.contacts, added), key=lambda contact: contact.patch))
+        steps, q, wrenches = [], parent.q, dict[str, np.ndarray]()
+        for change, idle, after in (("add", added.patch, both), ("remove", move.removed[0], (*common, added))):
+            result = self.prover.prove(both, [idle], q, held=parent.contacts)
+            if not result.found:
+                self.tree.reject(parent.index, str(move), f"roll, {result.stage}", result.violations, (added,))
+                return None
+            q = result.q
+            wrenches = _larger(wrenches, result.wrenches)
+            loaded = tuple(contact.patch for contact in both if contact.patch != idle)
+            steps.append(Step(change, idle, tuple(sorted(after, key=lambda c: c.patch)), both, loaded, q, both))
+        return self._node(parent, move, (*common, added), wrenches, steps, q)
+
+    def _node(self, parent: Node, move: Move, contacts, wrenches, steps: list[Step], q) -> Node:
+        contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
+        standing = {contact.patch: self.stand(contact) for contact in contacts}
+        met = parent.met | requirements_met(self.require, wrenches)
+        h = self.potential(standing, self._missing(met, standing))
+        index = self.tree.node(parent.index, str(move), contacts, q, parent.g + 1.0, h)
+        return Node(contacts, standing, q, parent, move, tuple(steps), parent.g + 1.0, h, move.limb, met, index)
+
+    def _swing(self, parent: Node, move: Move, common, added, q0, q1) -> tuple[Violation, ...]:
+        before = parent.touching.get(added[0].patch)
+        if before is not None and before.support == added[0].support:
+            way = float(np.linalg.norm(before.p - added[0].p))
+            if way < SHUFFLE:
+                return ()
+        return self.prover.swing(common, before, added[0], q0, q1)
+
+
+def requirements_met(require: Sequence[frozenset[str]], wrenches: Mapping[str, np.ndarray]) -> frozenset[int]:
+    """Return which requirements a stance meets: one of the patches carries more than `CARRIES`."""
+    carrying = {patch for patch, wrench in wrenches.items() if np.linalg.norm(wrench[:3]) > CARRIES}
+    return frozenset(i for i, patches in enumerate(require) if patches & carrying)
+
+
+def _larger(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return for each patch the wrench of greater force."""
+    both = [*one.items(), *other.items()]
+    return dict(sorted(both, key=lambda item: float(np.linalg.norm(item[1][:3]))))
+
+
+def _cell(contact: Contact, hit: bool) -> tuple:
+    return _place_cell(contact.patch, {"surface": contact.support, **contact.coordinates}, hit)
+
+
+def _place_cell(patch: str, spec: dict, hit: bool) -> tuple:
+    """Return the cell of a place; contacts of the goal have one of their own, whatever is near."""
+    if "along" in spec:
+        cell = (round(float(spec["along"]) / CELL), 0, 0)
+    else:
+        cell = (
+            round(float(spec["x"]) / CELL), round(float(spec["y"]) / CELL), round(float(spec.get("yaw", 0.0)) / TURN)
+        )  # fmt: skip
+    return (patch, spec["surface"], hit, *cell)
+
+
+def _overlap(one: Contact, other: Contact) -> bool:
+    """Whether two flat patches on about the same level come closer than the gap; axes of both are tried."""
+    if one.kind != "surface" or other.kind != "surface" or abs(one.normal @ (one.p - other.p)) > 0.08:
+        return False
+    if one.normal @ other.normal < 0.7:
+        return False
+    a, b = one.world_points, other.world_points
+    for axis in (one.R[:, 0], one.R[:, 1], other.R[:, 0], other.R[:, 1]):
+        u, v = a @ axis, b @ axis
+        if u.min() - v.max() > GAP or v.min() - u.max() > GAP:
+            return False
+    return True

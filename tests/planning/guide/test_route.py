@@ -1,0 +1,134 @@
+"""The guide found automatically: routes of the base, and whole plans where straight on is no way."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from mcplan.collision.model import CollisionModel
+from mcplan.model.geometry import Box
+from mcplan.planning import plan, write_plan
+from mcplan.planning.guide.passage import Passage, Place
+from mcplan.planning.guide.path import TURN, GuidePath
+from mcplan.planning.guide.route import find_route
+from mcplan.planning.posture.limbs import limbs_of, nominal_offsets
+from mcplan.scene.environment import Environment, Obstacle
+from mcplan.scene.load import load_scenario
+from mcplan.sim.verify import verify
+
+HEADER = """
+mcplan: 1
+name: {name}
+robot: hrp2
+start:
+  posture: half_sitting
+  base: {{xyz: [0, 0, 0.649]}}
+  contacts:
+    - {{patch: left_sole, surface: floor, x: 0.01, y: 0.095, yaw: 0}}
+    - {{patch: right_sole, surface: floor, x: 0.01, y: -0.095, yaw: 0}}
+planner: {{patches: [left_sole, right_sole]}}
+goal:
+  only: true
+  contacts:
+"""
+AHEAD = """
+    - {patch: left_sole, surface: floor, x: 2.41, y: 0.095, yaw: 0}
+    - {patch: right_sole, surface: floor, x: 2.41, y: -0.095, yaw: 0}
+environment:
+  surfaces: [{name: floor, polygon: [[-1, -2], [4, -2], [4, 2], [-1, 2]]}]
+  obstacles:
+"""
+PILLAR = AHEAD + "    - {name: pillar, cylinder: {radius: 0.15, length: 1.8}, pose: {xyz: [1.2, 0, 0.9]}}"
+DOOR = (
+    AHEAD
+    + """
+    - {name: wall_left, box: {size: [0.1, 0.8, 2]}, pose: {xyz: [1.2, 1.6, 1]}}
+    - {name: wall_right, box: {size: [0.1, 2.3, 2]}, pose: {xyz: [1.2, -0.85, 1]}}
+"""
+)
+CORNER = """
+    - {patch: left_sole, surface: aisle, x: -0.095, y: 0.5, yaw: =pi/2}
+    - {patch: right_sole, surface: aisle, x: 0.095, y: 0.5, yaw: =pi/2}
+environment:
+  surfaces:
+    - {name: floor, polygon: [[-0.5, -0.5], [2.5, -0.5], [2.5, 0.5], [-0.5, 0.5]]}
+    - {name: aisle, pose: {xyz: [2, 1.5, 0]}, size: [1, 2]}
+"""
+HOLE = """
+    - {patch: left_sole, surface: far, x: 0, y: 0.095, yaw: 0}
+    - {patch: right_sole, surface: far, x: 0, y: -0.095, yaw: 0}
+environment:
+  surfaces:
+    - {name: floor, size: [1.2, 4]}
+    - {name: far, pose: {xyz: [2.4, 0, 0]}, size: [1.2, 4]}
+    - {name: bridge, pose: {xyz: [1.2, 1.3, 0]}, size: [1.2, 1.4]}
+"""
+
+
+@pytest.mark.parametrize(("name", "text"), [("pillar", PILLAR), ("door", DOOR), ("corner", CORNER), ("hole", HOLE)])
+def test_a_plan_is_found_where_the_straight_way_is_none_and_is_certified(name, text, tmp_path):
+    (tmp_path / "scenario.yaml").write_text(HEADER.format(name=name) + text)
+    found = plan(load_scenario(tmp_path / "scenario.yaml"))
+    write_plan(found, tmp_path / "plan.yaml")
+    report = verify(tmp_path / "plan.yaml")
+    assert report.success, report.failures
+    assert all(stance.margins["clearance"] > 0.0 for stance in found.stances[1:])
+
+
+@pytest.fixture(scope="module")
+def passage(scene):
+    """Return a function that makes the passage among obstacles."""
+
+    def make(*obstacles):
+        q = scene.ROBOT.posture("half_sitting")
+        patches = ("left_sole", "right_sole")
+        limbs = limbs_of(scene.ROBOT, q, patches)
+        surfaces = (scene.plane("floor", [1, 0, 0], [6, 4]),)
+        around = Environment(surfaces=surfaces, obstacles=tuple(obstacles))
+        offsets = nominal_offsets(scene.ROBOT, q, scene.feet(0.0), limbs)
+        return Passage(scene.ROBOT, around, CollisionModel(scene.ROBOT, around), q, scene.feet(0.0), limbs, offsets)
+
+    return make
+
+
+def block(p, size):
+    return Obstacle("block", Box(size), np.eye(3), np.array(p, float))
+
+
+START, GOAL = Place(0.0, 0.0, 0.649, 0.0), Place(2.4, 0.0, 0.649, 0.0)
+
+
+def test_the_straight_way_is_kept_where_it_is_free(passage):
+    assert find_route(passage(), START, GOAL).places == (START, GOAL)
+
+
+def test_a_route_keeps_the_body_clear_of_what_stands_in_the_straight_way(passage):
+    ways = passage(block([1.2, 0.2, 1.0], (0.2, 1.0, 2.0)))
+    assert np.isinf(ways.cost(Place(1.2, 0.0, 0.649, 0.0)))
+    route = find_route(ways, START, GOAL)
+    assert route.hindrance is None
+    assert (route.places[0], route.places[-1]) == (START, GOAL)
+    for a, b in pairwise(route.places):
+        for share in np.linspace(0.0, 1.0, 20):
+            assert np.isfinite(ways.cost(Place(*(1 - share) * np.array(a) + share * np.array(b))))
+    assert min(place.y for place in route.places) < -0.4  # round the shorter side
+
+
+def test_what_can_be_stepped_over_is_no_detour_and_what_cannot_is_named(passage):
+    assert find_route(passage(block([1.2, 0.0, 0.1], (0.05, 3.9, 0.2))), START, GOAL).places == (START, GOAL)
+    closed = find_route(passage(block([1.2, 0.0, 1.0], (0.1, 4.6, 2.0))), START, GOAL)
+    assert closed.places == (START, GOAL)
+    assert closed.hindrance is not None
+    assert "inside block" in closed.hindrance.reason
+    assert 1.0 < closed.hindrance.place.x < 1.4
+
+
+def test_progress_runs_through_a_turn_on_the_spot():
+    path = GuidePath(np.zeros((2, 3)), np.array([0.0, np.pi]))
+    assert path.length == pytest.approx(TURN * np.pi)
+    for offset in (np.array([0.0, 0.1, -0.6]), np.array([0.05, -0.1, -0.6])):
+        for share in (0.0, 0.3, 0.8, 1.0):
+            c, n = np.cos(share * np.pi), np.sin(share * np.pi)
+            place = np.array([c * offset[0] - n * offset[1], n * offset[0] + c * offset[1], offset[2]])
+            s, _ = path.progress(place, offset)
+            assert s[0] == pytest.approx(share * path.length, abs=0.01)

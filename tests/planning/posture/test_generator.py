@@ -1,0 +1,115 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mcplan.collision.model import CollisionModel
+from mcplan.model.geometry import Box
+from mcplan.planning.posture.contact_error import contact_error
+from mcplan.planning.posture.freedom import Freedom
+from mcplan.planning.posture.generator import PostureGenerator
+from mcplan.scene.environment import Obstacle
+from mcplan.statics.support_region import support_region
+
+
+@pytest.fixture(scope="module")
+def generator(scene):
+    return PostureGenerator(scene.ROBOT, scene.ENVIRONMENT)
+
+
+def unbalanced(robot, result):
+    """Largest entry of h - S' tau - sum J' w."""
+    rest = robot.nonlinear_effects(result.q, np.zeros(robot.nv))
+    rest[6:] -= result.tau
+    for patch, wrench in result.wrenches.items():
+        rest -= robot.frame_jacobian(result.q, patch).T @ wrench
+    return np.abs(rest).max()
+
+
+def check(robot, generator, result):
+    """Hold a found posture to all that was asked for, by other code than the generator's."""
+    assert result.found, result.reason
+    settings = generator.settings
+    for contact in result.contacts:
+        assert np.abs(contact_error(robot, result.q, contact)[0]).max() < 1e-6
+    assert result.margins["contact"] < 1e-6
+    assert result.margins["position"] >= settings.joint_margin - 1e-9
+    assert unbalanced(robot, result) < 1e-6
+    assert (np.abs(result.tau) <= settings.torque_share * robot.limits.torque + 1e-6).all()
+    loaded = [contact for contact in result.contacts if contact.patch in result.loaded]
+    assert support_region(loaded, robot.mass).depth(robot.com(result.q)) > 0.0
+    for contact in result.contacts:
+        if contact.patch not in result.loaded:
+            assert not result.wrenches[contact.patch].any()
+
+
+def test_single_support_in_a_step(scene, generator):
+    left, _ = scene.feet(0.0)
+    right = scene.contact("right_sole", x=0.35, y=-0.095, yaw=0.0)
+    for loaded in (["left_sole"], ["right_sole"], None):
+        result = generator.generate((left, right), loaded, scene.ROBOT.posture("half_sitting"))
+        check(scene.ROBOT, generator, result)
+
+
+def test_free_coordinates_stay_in_their_cell_and_are_resolved(scene, generator):
+    robot = scene.ROBOT
+    left, right = scene.feet(0.0)
+    guide = robot.posture("half_sitting")
+    hand = scene.contact("right_hand", "table", x=-0.25, y=-0.28, yaw=0.0)
+    fixed = generator.generate((left, right, hand), ["left_sole", "right_sole"], guide)
+    free = {"right_hand": Freedom(x=0.05, yaw=np.inf)}
+    result = generator.generate((left, right, hand), ["left_sole", "right_sole"], guide, free=free)
+    check(robot, generator, result)
+    place = result.contact("right_hand").coordinates
+    assert abs(place["x"] + 0.25) <= 0.05 + 1e-4
+    assert place["y"] == -0.28
+    assert abs(place["yaw"]) > 0.05
+    assert not fixed.found or fixed.margins["position"] <= result.margins["position"] + 0.1
+
+
+def test_a_contact_that_is_too_far_is_told_with_the_joints_that_bind(scene, generator):
+    left, _ = scene.feet(0.0)
+    far = scene.contact("right_sole", x=1.5, y=-0.095, yaw=0.0)
+    result = generator.generate((left, far), ["left_sole"], scene.ROBOT.posture("half_sitting"))
+    assert result.stage == "reach"
+    assert result.violations[0].kind == "reach"
+    assert result.violations[0].amount > 0.05
+    assert any(v.kind == "joint limit" and "LEG" in v.thing for v in result.violations)
+    assert "away from its contact" in result.reason
+
+
+def test_the_same_call_gives_the_same_bits_whatever_came_between(scene, generator):
+    robot = scene.ROBOT
+    left, _ = scene.feet(0.0)
+    near = scene.contact("right_sole", x=0.3, y=-0.1, yaw=-0.1)
+    guide = robot.posture("half_sitting")
+    first = generator.generate((left, near), ["left_sole"], guide, seed=3)
+    generator.generate((left, scene.contact("right_sole", x=1.2, y=-0.1, yaw=0.0)), None, guide)
+    again = generator.generate((left, near), ["left_sole"], guide, seed=3)
+    fresh = PostureGenerator(robot, scene.ENVIRONMENT).generate((left, near), ["left_sole"], guide, seed=3)
+    for other in (again, fresh):
+        assert other.q.tobytes() == first.q.tobytes()
+        assert other.tau.tobytes() == first.tau.tobytes()
+
+
+def test_a_link_that_its_contact_fixes_may_be_as_near_to_a_post_as_it_is(scene):
+    robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
+
+    def around(x):
+        post = Obstacle("post", Box((0.1, 0.1, 0.02)), np.eye(3), np.array([x, 0.095, 0.02]))
+        return replace(scene.ENVIRONMENT, obstacles=(post,))
+
+    def nearest(environment):
+        near = CollisionModel(robot, environment).distances(stand.q, 0.5, scene.feet())
+        return min(d for d, pair in zip(near.distance, near.pairs, strict=True) if pair[:2] == ("LLEG_LINK5", "post"))
+
+    stand = PostureGenerator(robot, scene.ENVIRONMENT).generate(scene.feet(), None, q)
+    for gap, found in ((1e-3, True), (-1e-3, False)):
+        x = 0.3
+        for _ in range(8):
+            x -= nearest(around(x)) - gap
+        environment = around(x)
+        assert nearest(environment) == pytest.approx(gap, abs=1e-4)
+        generator = PostureGenerator(robot, environment, None, CollisionModel(robot, environment))
+        assert generator.settings.clearance > gap
+        assert generator.generate(scene.feet(), None, q).found == found

@@ -1,0 +1,95 @@
+"""Ways of the body: on their contacts, balanced, and clear of what the straight way would meet."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from mcplan.collision.model import CollisionModel
+from mcplan.control.limb_path import LimbPath
+from mcplan.control.posture import PostureTrajectory
+from mcplan.model.geometry import Box
+from mcplan.model.robot_file import load_robot
+from mcplan.planning.posture.generator import PostureGenerator
+from mcplan.planning.posture.transit import ENOUGH, Led, TransitFinder
+from mcplan.scene.environment import Environment, Obstacle, Surface
+from mcplan.scene.place import make_contact
+
+KNOTS = 24
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """HRP-2 with the right foot on the floor, and the left one before and behind a bar of 8 cm."""
+    robot = load_robot("hrp2")
+    square = np.array([[-2, -2], [2, -2], [2, 2], [-2, 2.0]])
+    bar = Obstacle("bar", Box((0.04, 2.0, 0.08)), np.eye(3), np.array([0.2, 0.0, 0.04]))
+    environment = Environment((Surface("floor", np.eye(3), np.zeros(3), square),), (), (bar,), ())
+
+    def sole(patch, x, y):
+        return make_contact(robot, environment, {"patch": patch, "surface": "floor", "x": x, "y": y, "yaw": 0.0})
+
+    right, before, after = (
+        sole("right_sole", 0.0, -0.095), sole("left_sole", 0.0, 0.095), sole("left_sole", 0.36, 0.095),
+    )  # fmt: skip
+    generator = PostureGenerator(robot, environment, collisions=CollisionModel(robot, environment))
+    found = [
+        generator.generate([right, left], ["right_sole"], robot.posture("half_sitting")) for left in (before, after)
+    ]
+    assert all(posture.found for posture in found)
+    return robot, environment, right, before, after, found[0].q, found[1].q
+
+
+def way(scene, height):
+    robot, environment, right, before, after, q0, q1 = scene
+    lift = np.array([0.0, 0.0, height])
+    path = LimbPath((before.R, before.p), (after.R, after.p), lift, lift)
+    straight = PostureTrajectory(q0, q1, path.duration)
+    times = np.linspace(0.0, path.duration, KNOTS + 1)
+    places = np.array([path.sample(t).p for t in times])
+    guides = np.array([straight.sample(t).q for t in times])
+    finder = TransitFinder(robot, environment)
+    return finder.find(guides, [right], [Led("left_sole", places, (before.R, after.R))], [before, after]), places
+
+
+@pytest.mark.parametrize("height", [0.14, 0.22])
+def test_a_foot_led_over_a_bar_takes_the_body_along_on_its_contact_and_clear(scene, height):
+    robot, environment, right, _, _, q0, q1 = scene
+    transit, places = way(scene, height)
+    assert transit.unsmoothed == 0.0
+    assert transit.missed <= 3e-3  # smoothing takes a little of what was clear
+    np.testing.assert_allclose(transit.q[[0, -1]], (q0, q1), atol=1e-15)
+    model = CollisionModel(robot, environment)
+    for k in range(1, KNOTS):
+        q, place = transit.q[k], places[k]
+        X = robot.frame_pose(q, "right_sole")
+        np.testing.assert_allclose(X[:3, 3], right.p, atol=3e-3)
+        np.testing.assert_allclose(X[:3, :3], right.R, atol=5e-3)
+        if 6 <= k <= 18:  # at the ends it is eased in and out, and smoothed over two knots
+            np.testing.assert_allclose(robot.frame_pose(q, "left_sole")[:3, 3], place, atol=1.5e-2)
+        near = model.distances(q, 0.1)
+        bar = [d for pair, d in zip(near.pairs, near.distance, strict=True) if "bar" in pair]
+        assert min(bar, default=1.0) >= ENOUGH - transit.missed - 1e-12
+
+
+def test_a_path_through_the_bar_is_told_by_how_much_it_misses(scene):
+    transit, _ = way(scene, 0.03)
+    assert transit.missed > 0.02
+
+
+def test_neighbours_on_a_way_are_near_each_other(scene):
+    robot = scene[0]
+    q = way(scene, 0.14)[0].q
+    steps = [np.abs(robot.difference(a, b)[6:]).max() for a, b in pairwise(q)]
+    assert max(steps) < 0.35
+
+
+def test_the_room_of_a_centre_of_mass_is_its_distance_to_the_edge_of_the_sole(scene):
+    robot, environment, right, *_ = scene
+    finder = TransitFinder(robot, environment)
+    corners = right.world_points
+    x = np.array([corners[:, 0].max() - 0.02, corners[:, 1].mean(), 0.8])
+    assert finder.room([right], x) == pytest.approx(0.02, abs=3e-3)
+    assert finder.room([right], x + np.array([0.05, 0.0, 0.0])) < 0.0
+    assert finder.room([replace(right, max_force=100.0)], x) == -np.inf

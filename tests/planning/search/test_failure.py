@@ -1,0 +1,35 @@
+"""What a search that found nothing says would have to change."""
+
+from mcplan.planning.posture.violation import Violation
+from mcplan.planning.search.failure import remedy
+from mcplan.planning.search.tree import SearchTree
+
+CROWDED = ("link", Violation("collision", "RLEG_LINK5 and plane", 0.004))
+SLIPS = ("lift, region", Violation("friction", "left_sole", 135.0))
+FAR = ("place, balance", Violation("reach", "left_sole", 0.2))
+
+
+def tree_of(*rejections):
+    tree = SearchTree()
+    for count, (stage, violation) in rejections:
+        for k in range(count):
+            tree.reject(k, "move left_sole", stage, (violation,))
+    return tree
+
+
+def test_balance_weighs_more_than_many_places_that_are_taken():
+    assert remedy(tree_of((900, CROWDED), (100, FAR), (5, SLIPS)), None).startswith(
+        "more friction under left_sole, less tilt, or a contact to hold on to (135 N are missing)"
+    )
+
+
+def test_what_is_out_of_reach_weighs_more_than_places_that_are_taken():
+    assert "so that left_sole reaches them (0.20 m)" in remedy(tree_of((900, CROWDED), (5, FAR)), None)
+
+
+def test_places_that_are_taken_are_the_reason_where_there_is_no_other():
+    assert remedy(tree_of((3, CROWDED)), None) == "more room between RLEG_LINK5 and plane (0.004 m)"
+
+
+def test_nothing_is_said_of_a_search_that_refused_nothing():
+    assert remedy(SearchTree(), None) == ""

@@ -9,6 +9,9 @@ from mcplan.sim.evidence import NONE, Evidence
 from mcplan.sim.motion_checks import worst
 from mcplan.sim.tolerances import LOADED
 
+PARALLEL_EXACT, PARALLEL, MOST_SKEW = 1e-6, 1e-4, 0.1
+"""rad: how far normals may be off each other in ``qp``, where collision finders make them, and at all."""
+
 
 def force_checks(evidence: Evidence) -> Iterator[Check]:
     """Yield the lines of the certificate that concern contact forces."""
@@ -22,7 +25,7 @@ def force_checks(evidence: Evidence) -> Iterator[Check]:
 
 
 def _friction(evidence: Evidence) -> Iterator[Check]:
-    """``|ft| <= mu fn`` on the exact cone, at planned points that carry more than 1 N."""
+    """``|ft| <= mu fn`` on the exact cone about the contact's normal, at planned points that carry more than 1 N."""
     fn, ft = evidence.point_split
     target = evidence.point_target
     judged = (target != NONE) & (fn > LOADED)
@@ -160,7 +163,7 @@ def _points_against_patches(evidence: Evidence) -> Check:
         links = np.array([p.link for n in run.patches for p in evidence.record.robot.patches if p.name == n])
         normals = np.linalg.norm(run.point_normal[planned] - evidence.normals[target[planned]], axis=1)
         wrong = np.flatnonzero(run.point_link[planned] != links[run.point_patch[planned]])
-        skew = np.flatnonzero(~(normals <= (1e-6 if evidence.record.physics == "qp" else 0.1)))
+        skew = np.flatnonzero(~(normals <= _skew_allowed(evidence)[planned]))
         if len(wrong):
             failure = f"{evidence.point_name(int(planned[wrong[0]]))} is recorded on another link than its patch"
         elif len(skew):
@@ -169,6 +172,17 @@ def _points_against_patches(evidence: Evidence) -> Check:
                 f"the normal at {evidence.point_name(int(planned[s]))} is not that of its support ({normals[s]:.3g})"
             )
     return Check(name, value, "m", f"<= {bound:g}", not failure, evidence.point_name(i), failure)
+
+
+def _skew_allowed(evidence: Evidence) -> np.ndarray:
+    """How far each point's normal may be off that of its support, (K,) rad.
+
+    Faces that are turned by ``a`` meet with the normal of one of them, or with that of two edges that cross: off by no
+    more than ``a / sin(b)`` where ``b`` is the angle between the edges, and 45 degrees or more between rectangles.
+    """
+    if evidence.record.physics == "qp":
+        return np.full(len(evidence.point_tilt), PARALLEL_EXACT)
+    return np.minimum(np.sqrt(2.0) * evidence.point_tilt + PARALLEL, MOST_SKEW)
 
 
 def _outside(local: np.ndarray, polygon: np.ndarray) -> np.ndarray:

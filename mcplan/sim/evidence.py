@@ -119,13 +119,30 @@ class Evidence:
 
     @cached_property
     def point_split(self) -> tuple[np.ndarray, np.ndarray]:
-        """Normal and tangential part of every point's force, (K,), (K,) N; the plan's normal where there is one."""
+        """Normal and tangential part of every point's force, (K,), (K,) N.
+
+        The cone stands on the normal that the point was recorded with, as far as ``point_tilt`` admits it: faces that
+        are not quite parallel meet with the normal of one of them, or of an edge that crosses an edge. In ``qp`` a
+        contact is where it was planned, and so is its normal.
+        """
         run, target = self.run, self.point_target
-        normal = run.point_normal.copy()
-        planned = target != NONE
-        normal[planned] = self.normals[target[planned]]
+        normal = run.point_normal
+        if self.record.physics == "qp":
+            planned = target != NONE
+            normal = normal.copy()
+            normal[planned] = self.normals[target[planned]]
         fn = np.sum(run.point_force * normal, axis=1)
         return fn, np.linalg.norm(run.point_force - fn[:, None] * normal, axis=1)
+
+    @cached_property
+    def point_tilt(self) -> np.ndarray:
+        """By how much the patch of every planned point is turned out of its support, (K,) rad; 0 elsewhere."""
+        tilt, target = np.zeros(len(self.point_target)), self.point_target
+        for column, patch in enumerate(self.run.patches):
+            mine = (target != NONE) & (self.run.point_patch == column)
+            out = self.motion.R[patch][self.point_sample[mine], :, 2]
+            tilt[mine] = np.linalg.norm(out + self.normals[target[mine]], axis=1)
+        return tilt
 
     def point_name(self, i: int) -> str:
         """Return a contact point as text: which one, and when."""

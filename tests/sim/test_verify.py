@@ -189,6 +189,27 @@ def test_friction_just_inside_and_just_outside(run):
     assert not at(1e-5)["friction margin"]
 
 
+def in_contact(run):
+    return replace(run, record=run.record.model_copy(update={"physics": "contact"}))
+
+
+def test_the_cone_stands_on_the_normal_that_two_faces_have(run):
+    """A force at the edge of a cone about a normal that is a little off that of the support, as crossing edges have."""
+    skew, tip, where = 5e-5, run.point_patch == TIP, (slice(400, 600), TIP, slice(3))
+    force = 5.0 * np.array([-1.0, skew, 0.0]) + 0.7 * 5.0 * np.array([skew, 1.0, 0.0])
+    off = in_contact(tampered(run, point_force=put(tip, force), wrench=put(where, force)))
+    assert "friction at point 0 of tip" in failures(off)
+    right = failures(tampered(off, point_normal=put(tip, [-1.0, skew, 0.0])))
+    assert "friction" not in right
+    assert "the normal" not in right
+
+
+def test_a_normal_that_flat_faces_cannot_have(run):
+    i = int(run.point_start[120]) + 1
+    text = failures(in_contact(tampered(run, point_normal=put(i, [0.01, 0.0, 1.0]))))
+    assert "the normal at point 1 of sole at t = 0.120 s is not that of its support (0.01)" in text
+
+
 def test_normal_force_beyond_the_contact_limit(run):
     limited = with_plan(with_plan(run, 0, max_force=100.0), 1, max_force=100.0)
     assert "normal force of sole at t = " in failures(limited)

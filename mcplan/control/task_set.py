@@ -68,6 +68,7 @@ class TaskSet:
             QPSettings(
                 dt=dt,
                 solver=s.solver,
+                form=s.form,
                 force_weight=s.force_weight,
                 force_rate_weight=s.force_rate_weight,
             ),

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from mcplan.errors import InputError
+from mcplan.scene.settings import Form
 
 SOLVERS: Final = MappingProxyType(
     {
@@ -17,6 +18,10 @@ SOLVERS: Final = MappingProxyType(
     }
 )
 """Solvers that CVXPY calls for us, and the options that make their answers pass the residual check."""
+
+MIXED: Final = "mixed"
+FORMS: Final = get_args(Form)
+"""Forms of the equation of motion: in mixed velocities, and those of S0 eq. 36, 37, 38."""
 
 MODULES: Final = MappingProxyType({"DAQP": "daqp", "OSQP": "osqp", "CLARABEL": "clarabel", "PIQP": "piqp"})
 
@@ -38,6 +43,7 @@ class QPSettings:
     ----------
     dt : control period, s, over which the joint limits look ahead.
     solver : DAQP, OSQP, CLARABEL or PIQP.
+    form : of the equation of motion: mixed, minimal, projected or multiplier; see ``base_chart``.
     acceleration_weight : cost of each acceleration squared.
     force_weight, force_rate_weight : cost of each force unknown squared, and of its change since the last one, 1/N².
     torque_weight : cost of each torque squared; 0 leaves the torques to be substituted out.
@@ -51,12 +57,14 @@ class QPSettings:
     ceiling : largest acceleration that the joint limits ask for, rad/s².
     inner_margin : N; forces stay inside their cones by this, as solvers may miss a row by 1e-6.
     tolerance : residual of rows beyond which a solution is not one; rad/s², N, N m, relative beyond 1.
-    compiled : whether the problem is compiled (with DAQP only; any other solver is CVXPY's). The answers are the same.
+    compiled : whether the problem is compiled (mixed form with DAQP only; all else CVXPY solves). The answers are the
+        same.
     explain : whether a failure is explained: ``always``, ``first`` (of an episode) or ``never``.
     """
 
     dt: float = 1e-3
     solver: str = "DAQP"
+    form: str = MIXED
     acceleration_weight: float = 1e-3
     force_weight: float = 1e-5
     force_rate_weight: float = 0.0
@@ -77,6 +85,8 @@ class QPSettings:
 
     def __post_init__(self) -> None:
         solver_options(self.solver)
+        if self.form not in FORMS:
+            raise InputError(f"form {self.form!r}: one of {', '.join(FORMS)}")
         if self.dt <= 0:
             raise InputError(f"control period {self.dt} s, expected a positive one")
         if self.acceleration_weight <= 0 or self.force_weight <= 0:

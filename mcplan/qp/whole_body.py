@@ -16,6 +16,7 @@ from mcplan.core import qp_fill
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.model.terms import Terms
 from mcplan.qp.answer import Answer
+from mcplan.qp.base_chart import BaseChart
 from mcplan.qp.contact import ContactConstraint
 from mcplan.qp.declaration import Array, Declaration, Extra, Structure, check_convex
 from mcplan.qp.effort_terms import fill_efforts, row_counts, split_tasks
@@ -24,7 +25,7 @@ from mcplan.qp.fast_form import FastForm, fast_form, place_parameters
 from mcplan.qp.hold import damped_hold
 from mcplan.qp.limit import Limit, fill_limits, limit_names
 from mcplan.qp.residuals import stationarity
-from mcplan.qp.settings import QPSettings, solver_options
+from mcplan.qp.settings import MIXED, QPSettings, solver_options
 from mcplan.qp.slack import SlackForm, slack_problem
 from mcplan.qp.solution import HOLD, SLACK, SOLVED, Solution
 from mcplan.qp.tables import EXTERNAL, PULL, WEIGHT, Binding, Sheet
@@ -148,10 +149,13 @@ class WholeBodyQP:
         self.declaration = d = Declaration(self.structure)
         self.vd, self.tau, self.force, self.parameters = d.vd, d.tau, d.force, d.parameters
         self.contacts = ordered(contacts)
+        self._chart = BaseChart(d, robot) if self.settings.form != MIXED else None
         self._rows = {rows.name: rows.constraint() for rows in d.rows}
+        if self._chart:
+            self._rows |= {rows.name: rows.constraint() for rows in self._chart.rows}
         terms_added, constraints_added = extra(self) if extra else ((), ())
         self._extra = list(constraints_added)
-        self._plain = not terms_added and not self._extra
+        self._plain = not terms_added and not self._extra and not self._chart
         self.cost = d.objective + sum(terms_added)
         self.problem = cp.Problem(cp.Minimize(self.cost), [*self._rows.values(), *self._extra])
         check_convex(self.problem)
@@ -160,7 +164,8 @@ class WholeBodyQP:
         self._slack: SlackForm | None = None
         self._explanation: Explanation | None = None
         self._failed_before, self._calm = False, CALM
-        self.fast = fast_form(self.problem, d) if self.settings.compiled and self.settings.solver == "DAQP" else None
+        compiled = self.settings.compiled and self.settings.solver == "DAQP" and not self._chart
+        self.fast = fast_form(self.problem, d) if compiled else None
         self.data = self.fast.data if self.fast else {}
         theta = self.fast.theta if self.fast else place_parameters(d, self.data)
         self._sheet = Sheet(d, theta, self.data, joint_limits(robot, self.structure))
@@ -216,6 +221,8 @@ class WholeBodyQP:
             self._remember(b, previous or {})
         if b.fill() != qp_fill.FILLED:
             raise SimulationFailed(f"whole-body program: {self._culprit(terms, tasks)}")
+        if self._chart:
+            self._chart.fill(terms, tau_ext, self.data)
         self._constant += b.constant
         self._filled = True
 

@@ -56,6 +56,9 @@ class SimulationSettings(Spec):
     """Errors and noise. These and the four above need a physics that torques drive: ``contact`` or ``mujoco``."""
 
 
+Form = Literal["mixed", "minimal", "projected", "multiplier"]
+
+
 class ControlSettings(Spec):
     """Weights, gains and times of the whole-body controller and its state machine."""
 
@@ -66,6 +69,9 @@ class ControlSettings(Spec):
     between the torques stay (``contact``, ``mujoco``)."""
     solver: str = "DAQP"
     """Quadratic program solver by name: DAQP, OSQP, CLARABEL, PIQP."""
+    form: Form = "mixed"
+    """Of the equation of motion: in mixed velocities, in roll, pitch and yaw (``minimal``), or in the unit quaternion,
+    ``projected`` or with a ``multiplier``. The optimum is the same; all but ``mixed`` are solved by CVXPY itself."""
     friction_faces: Annotated[int, Field(ge=3, le=32)] = 8
     """Faces of the pyramid inscribed in the friction cone."""
 

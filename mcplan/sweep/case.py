@@ -8,7 +8,7 @@ from mcplan.document import Document
 from mcplan.errors import ScenarioError
 from mcplan.scene.parameters import resolve
 from mcplan.scene.variant import variant_document
-from mcplan.sweep.identity import code_version, digest
+from mcplan.sweep.identity import code_version, digest, file_digest, mesh_files
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,11 @@ class Case:
     @cached_property
     def configuration(self) -> str:
         """Hash (hex) of everything that was asked for: the same before and after a change of the code."""
-        data = {key: value for key, value in self.document().data.items() if key not in ("name", "description")}
-        return digest({"scenario": data, "robot": self.robot, "seed": self.seed, "steps": self.steps})
+        document = self.document()
+        data = {key: value for key, value in document.data.items() if key not in ("name", "description")}
+        asked = {"scenario": data, "robot": self.robot, "seed": self.seed, "steps": self.steps}
+        meshes = mesh_files(document)
+        return digest(asked | {"meshes": [file_digest(path) for path in meshes]} if meshes else asked)
 
     @cached_property
     def id(self) -> str:

@@ -6,6 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from mcplan.document import Document
+from mcplan.model.mesh_file import MeshFiles
+
 UNUSED = ("sweep", "view", "bench")
 """Packages of mcplan that no result depends on."""
 
@@ -14,6 +17,20 @@ def digest(value: Any) -> str:
     """Return the sha256 (hex) of plain values; the order of keys does not count."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """Return the sha256 (hex) of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def mesh_files(document: Document) -> list[Path]:
+    """Return the mesh files of a scenario's obstacles and objects, in the order of the document."""
+    environment = document.data.get("environment") or {}
+    solids = [solid for kind in ("obstacles", "objects") for solid in environment.get(kind) or ()]
+    files = MeshFiles(Path(document.path))
+    return [files.find(solid["mesh"]["file"]) for solid in solids if "mesh" in solid]
 
 
 @cache

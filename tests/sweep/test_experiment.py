@@ -126,3 +126,17 @@ def test_a_scenario_of_ones_own_is_found_beside_the_experiment(experiment_file, 
     (tmp_path / "mine.yaml").write_text(find_scenario("sway").read_text())
     (case,) = load_experiment(experiment_file("scenarios: [mine.yaml]\n")).cases
     assert case.scenario == "mine"
+
+
+def test_another_mesh_around_the_robot_is_another_case(experiment_file, tmp_path):
+    from mcplan.scene.load import find_scenario
+
+    rock = "environment:\n  obstacles: [{name: rock, mesh: {file: rock.off}, pose: {xyz: [3, 0, 0]}}]\n"
+    (tmp_path / "mine.yaml").write_text(find_scenario("sway").read_text().replace("environment:\n", rock))
+    tetrahedron = "OFF\n4 4 6\n0 0 0\n1 0 0\n0 1 0\n0 0 %d\n3 0 2 1\n3 0 1 3\n3 1 2 3\n3 2 0 3\n"
+    ids = []
+    for height in (1, 1, 2):
+        (tmp_path / "rock.off").write_text(tetrahedron % height)
+        (case,) = load_experiment(experiment_file("scenarios: [mine.yaml]\n")).cases
+        ids.append(case.id)
+    assert ids[0] == ids[1] != ids[2]

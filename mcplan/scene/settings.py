@@ -101,7 +101,8 @@ class ControlSettings(Spec):
     """Stiffness along the normal and against tilting, 1/s²; where contacts give (``contact``, ``mujoco``: 0) it would
     fight them, and a foot that lands on its edge could not roll flat."""
     friction_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Part of the friction that the program counts on (``contact``, ``mujoco``: 0.8)."""
+    """Part of the friction that the program counts on (``contact``, ``mujoco``: 0.95; plans use up to 0.9 of it, and a
+    program that counted on less could not hold their postures)."""
     force_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Part of a contact's largest force and moment that the program makes use of (``contact``, ``mujoco``: 0.9, as in
     plans: contacts that give bear more for moments than the program asks)."""
@@ -189,7 +190,7 @@ class ControlSettings(Spec):
 
 PHYSICAL = {
     "contact_normal_kp": 0.0,
-    "friction_fraction": 0.8,
+    "friction_fraction": 0.95,
     "force_fraction": 0.9,
     "pressure_margin": 0.005,
     "impedance_kp": 1000.0,

@@ -70,7 +70,8 @@ def verify(arguments: Namespace) -> int:
 
 def replay(arguments: Namespace) -> int:
     """Write the replay as a file, or serve it on loopback until interrupted."""
-    from mcplan.run_directory import check_writable, write_text
+    from mcplan.run_directory import check_writable
+    from mcplan.whole_file import write_text
 
     if arguments.html:
         check_writable(Path(arguments.html), arguments.force)

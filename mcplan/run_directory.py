@@ -1,7 +1,6 @@
 """The directory that holds a run: where it is, that nothing is lost in it, and what is written there."""
 
 import json
-import os
 from pathlib import Path
 
 from mcplan.errors import InputError
@@ -9,6 +8,7 @@ from mcplan.planning import Plan, write_plan
 from mcplan.sim.run import Run
 from mcplan.sim.verify import Report
 from mcplan.view.replay import replay_page
+from mcplan.whole_file import write_text
 
 
 def new_directory(name: str, output: str | None, force: bool) -> Path:
@@ -44,13 +44,6 @@ def check_writable(path: Path, force: bool) -> None:
     taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
     if taken and not force:
         raise InputError(f"{path}: exists and is kept; choose another place, or write over it with --force")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all: a reader, or a crash, never meets half of it."""
-    partial = path.with_name(f".{path.name}.part")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
 
 
 def write_results(directory: Path, plan: Plan, run: Run, report: Report) -> None:

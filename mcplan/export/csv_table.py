@@ -1,13 +1,13 @@
 """A run as CSV: one table of samples, and one of contact points, because their number changes from sample to sample."""
 
 import csv
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from mcplan.sim.run import Run
+from mcplan.whole_file import whole_file
 
 XYZ = ("x", "y", "z")
 BASE_Q = ("x", "y", "z", "qw", "qx", "qy", "qz")
@@ -70,9 +70,7 @@ def _points(run: Run, k: int) -> Iterable[Sequence[object]]:
 
 
 def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    partial = path.with_name(path.name + ".part")
-    with open(partial, "w", newline="", encoding="utf-8") as stream:
+    with whole_file(path) as partial, open(partial, "w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream)
         writer.writerow(header)
         writer.writerows(rows)
-    os.replace(partial, path)

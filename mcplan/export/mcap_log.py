@@ -1,7 +1,6 @@
 """A run as an MCAP log, which Foxglove and its like open: JSON messages on channels that carry their JSON schema."""
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from mcap.writer import Writer
 from mcplan.export.csv_table import WRENCH, XYZ
 from mcplan.sim.run import Run
 from mcplan.version import __version__
+from mcplan.whole_file import whole_file
 
 NUMBER, TEXT = {"type": "number"}, {"type": "string"}
 VECTOR = {"type": "object", "properties": {axis: NUMBER for axis in XYZ}}
@@ -41,8 +41,7 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     ----------
     rate : samples per second; None writes all.
     """
-    partial = path.with_name(path.name + ".part")
-    with open(partial, "wb") as stream:
+    with whole_file(path) as partial, open(partial, "wb") as stream:
         writer = Writer(stream)
         writer.start(profile="", library=f"mcplan {__version__}")
         schemas = {name: _schema(writer, name, properties) for name, properties in SCHEMAS.items()}
@@ -58,7 +57,6 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
         about = {"scenario": run.scenario.name, "robot": record.robot.name, "physics": record.physics}
         writer.add_metadata("mcplan", {**about, "seed": str(record.seed), "dt": repr(record.dt)})
         writer.finish()
-    os.replace(partial, path)
     return [path]
 
 

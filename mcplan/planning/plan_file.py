@@ -19,6 +19,7 @@ from mcplan.scene.load import find_scenario, load_scenario
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
 from mcplan.scene.schema import StanceItem
+from mcplan.whole_file import write_text
 
 KEYS = ("change", "q", "wrenches", "tau", "margins")
 """What each item of a plan holds beside its contacts."""
@@ -50,10 +51,7 @@ def scenario_data(scenario: Scenario, directory: str | os.PathLike[str] = ".") -
 
 def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
     """Write a plan file; an existing one is replaced as a whole."""
-    target = Path(path)
-    partial = target.with_name(target.name + ".part")
-    partial.write_text(dump_document(plan_document(plan, target.parent)), encoding="utf-8")
-    os.replace(partial, target)
+    write_text(path, dump_document(plan_document(plan, Path(path).parent)))
 
 
 def is_plan_file(path: str | os.PathLike[str]) -> bool:

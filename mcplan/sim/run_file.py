@@ -6,7 +6,6 @@ against each other before the first array is read, because a file of 2 MB can an
 """
 
 import json
-import os
 import re
 import struct
 import zipfile
@@ -20,6 +19,7 @@ from pydantic import ValidationError
 from mcplan.errors import Problem, RunError
 from mcplan.sim.records import RunRecord
 from mcplan.sim.run import SHAPES, Run, dtype_of, shape_problems
+from mcplan.whole_file import whole_file
 
 RUN_NAME, TIMING_NAME = "run.npz", "timing.npz"
 
@@ -120,20 +120,15 @@ def load_timing(path: str | Path) -> dict[str, np.ndarray]:
 
 
 def _write(path: Path, arrays: dict[str, np.ndarray], compressed: frozenset[str]) -> None:
-    partial = path.with_name(path.name + ".part")
-    try:
-        with zipfile.ZipFile(partial, "w") as archive:
-            for name, array in arrays.items():
-                member = zipfile.ZipInfo(name + ".npy", _STAMP)
-                member.create_system = 3  # the same bytes on every system
-                member.compress_type = zipfile.ZIP_DEFLATED if name in compressed else zipfile.ZIP_STORED
-                member._compresslevel = 1  # type: ignore[attr-defined]  # ZipInfo.compress_level from Python 3.13 on
-                with archive.open(member, "w", force_zip64=True) as stream:
-                    array = np.ascontiguousarray(array) if array.ndim else array
-                    np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with whole_file(path) as partial, zipfile.ZipFile(partial, "w") as archive:
+        for name, array in arrays.items():
+            member = zipfile.ZipInfo(name + ".npy", _STAMP)
+            member.create_system = 3  # the same bytes on every system
+            member.compress_type = zipfile.ZIP_DEFLATED if name in compressed else zipfile.ZIP_STORED
+            member._compresslevel = 1  # type: ignore[attr-defined]  # ZipInfo.compress_level from Python 3.13 on
+            with archive.open(member, "w", force_zip64=True) as stream:
+                array = np.ascontiguousarray(array) if array.ndim else array
+                np.lib.format.write_array(stream, array, version=(1, 0), allow_pickle=False)
 
 
 def _read(path: Path, archive: zipfile.ZipFile) -> Run:

@@ -12,6 +12,7 @@ from mcplan.errors import InputError
 from mcplan.sweep.columns import COLUMNS, DEFAULT, kind_of, without_clock
 from mcplan.sweep.experiment import Experiment
 from mcplan.sweep.store import FAILED, Store
+from mcplan.whole_file import whole_file
 
 Row = dict[str, Any]
 
@@ -76,9 +77,8 @@ class Results:
         except ImportError:
             raise InputError("Parquet needs the package pyarrow: pip install 'mcplan[sweep]'") from None
         arrays = {name: pa.array(_typed(name, [row.get(name) for row in self.rows])) for name in self.columns}
-        partial = path.with_name(f".{path.name}.part")
-        pq.write_table(pa.table(arrays), partial)
-        partial.replace(path)
+        with whole_file(path) as partial:
+            pq.write_table(pa.table(arrays), partial)
 
 
 def collect_results(experiment: Experiment, store: Store) -> Results:

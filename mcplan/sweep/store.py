@@ -15,6 +15,7 @@ from typing import Any
 
 from mcplan.errors import InputError
 from mcplan.version import __version__
+from mcplan.whole_file import whole_file
 
 FILE = "results.sqlite"
 FORMAT = 1
@@ -149,9 +150,8 @@ class Store:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file whole or not at all; its directory is made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.part")
-    partial.write_bytes(content)
-    os.replace(partial, path)
+    with whole_file(path) as partial:
+        partial.write_bytes(content)
 
 
 def _lock(path: Path) -> sqlite3.Connection:

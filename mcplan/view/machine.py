@@ -12,6 +12,7 @@ from mcplan.control.custom import Custom
 from mcplan.control.program import State, find, following
 from mcplan.errors import InputError
 from mcplan.scene.settings import ControlSettings
+from mcplan.whole_file import write_text
 
 WIDTH, HEIGHT, HALF, GAP = 2.0, 1.4, (0.8, 0.16), 0.95
 """Distance of columns and rows, half the size of a box, and the depth of the ways below a row (inch)."""
@@ -47,7 +48,7 @@ def save_machine(states: Sequence[State], settings: ControlSettings, path: Path,
         The suffix is none of a drawing.
     """
     if path.suffix == ".dot":
-        path.write_text(machine_dot(states, settings, title), encoding="utf-8")
+        write_text(path, machine_dot(states, settings, title))
     elif path.suffix in (".svg", ".png", ".pdf"):
         draw_machine(states, settings, title).savefig(path)
     else:

@@ -9,6 +9,7 @@ from mcplan.view.drawing import Drawing
 from mcplan.view.film import Film, PatchForce, lowest
 from mcplan.view.page import Page, band_items
 from mcplan.view.phase_bands import phase_bands
+from mcplan.whole_file import write_text
 
 SHORTEST_TRAIL = 0.03
 """m: patches that move less through the air leave no trail."""
@@ -17,7 +18,7 @@ SHORTEST_TRAIL = 0.03
 def save_html(run: Run, path: str | Path) -> Path:
     """Write the replay of ``run`` as one HTML file that needs no network; return its path."""
     path = Path(path)
-    path.write_text(replay_page(run), encoding="utf-8")
+    write_text(path, replay_page(run))
     return path
 
 

@@ -14,6 +14,7 @@ from mcplan.planning.plan_file import scenario_data
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scene.load import assemble
 from mcplan.scene.scenario import Scenario
+from mcplan.whole_file import write_text
 
 SUFFIX = ".tree.json"
 
@@ -40,9 +41,7 @@ def write_tree(tree: SearchTree, scenario: Scenario, path: str | os.PathLike[str
     """
     target = Path(path)
     data = {"mcplan_tree": 1, "failure": failure, "scenario": scenario_data(scenario, target.parent), **tree.to_data()}
-    partial = target.with_name(target.name + ".part")
-    partial.write_text(json.dumps(data, allow_nan=False), encoding="utf-8")
-    os.replace(partial, target)
+    write_text(target, json.dumps(data, allow_nan=False))
 
 
 def read_tree(path: str | os.PathLike[str]) -> tuple[Scenario, SearchTree, str]:

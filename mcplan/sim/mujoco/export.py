@@ -1,6 +1,5 @@
 """A run as a MuJoCo scene with keyframes: one XML file that ``mujoco.MjModel.from_xml_path`` and the viewer open."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from mcplan.sim.mujoco.build import build
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.run import Run
+from mcplan.whole_file import write_text
 
 RATE = 20.0
 """Keyframes per second."""
@@ -38,9 +38,7 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
         spec.add_key(name=f"{k}:{phase}", time=float(run.t[k]), qpos=data.qpos, qvel=data.qvel, ctrl=ctrl)
     spec.modelname = run.scenario.name
     spec.compile()
-    partial = path.with_name(path.name + ".part")
-    partial.write_text(spec.to_xml(), encoding="utf-8")
-    os.replace(partial, path)
+    write_text(path, spec.to_xml())
     return [path]
 
 

@@ -1,0 +1,24 @@
+"""Files that are written whole or not at all: a reader, a crash or a full disk never leaves half of one."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give the name of a file beside ``path``, which takes its place when the block ends and is gone when it fails."""
+    target = Path(path)
+    partial = target.with_name(f".{target.name}.part")
+    try:
+        yield partial
+        os.replace(partial, target)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write a text file (UTF-8), whole or not at all."""
+    with whole_file(path) as partial:
+        partial.write_text(text, encoding="utf-8")

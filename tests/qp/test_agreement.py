@@ -13,13 +13,16 @@ import numpy as np
 import pytest
 
 from mcplan.errors import SimulationFailed
+from mcplan.model.terms import Terms
 from mcplan.planning.sequence import complete
 from mcplan.qp import ContactConstraint, QPSettings, WholeBodyQP
 from mcplan.qp.compile import compile_problem
 from mcplan.scene.load import load_scenario
 from mcplan.sim.simulate import simulate
 from tests.qp import agreement
+from tests.qp.comparison import DAQP, TOLERANCE, compare
 from tests.qp.conftest import contact_at, standing_tasks
+from tests.qp.random_programs import draw_case, fill
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,7 +34,7 @@ def quiet(_):
 def test_random_programs_agree_with_cvxpy():
     result = agreement.run(300, seed=11, per_case=20, report=quiet)
     assert not result.wrong, result.wrong[0]
-    assert max(result.worst["cost"], result.worst["primal"], result.worst["residual"]) < agreement.TOLERANCE
+    assert max(result.worst["cost"], result.worst["primal"], result.worst["residual"]) < TOLERANCE
     active = {key[1]: number for key, number in result.counts.items() if key[0] == "active"}
     assert {"torque", "friction", "acceleration_min", "acceleration_max", "limit", "normal_max"} <= set(active)
     assert result.counts["fallback", True] == 0
@@ -58,7 +61,7 @@ def held_up(standing, compiled):
         qp.update(standing.terms, contacts, tasks, pull * lift)
         if compiled:
             return qp.fast.solve()
-        qp.problem.solve(**agreement.DAQP)
+        qp.problem.solve(**DAQP)
         return qp.problem.status
 
     low, high = 0.0, 2000.0
@@ -82,10 +85,10 @@ def test_solves_in_a_row_do_not_depend_on_each_other(standing):
     """From the rows that were active in another state, near or far, or in a program without solution."""
     rng = np.random.default_rng(3)
     for contacts in (1, 2, 4):
-        case = agreement.draw_case(standing.robot, "hrp2", rng, contacts=contacts)
+        case = draw_case(standing.robot, "hrp2", rng, contacts=contacts)
         thetas = []
         for _ in range(12):
-            agreement.fill(case, rng)
+            fill(case, rng)
             thetas.append(case.qp.fast.theta.copy())
         cold = compile_problem(case.qp.problem)
         assert case.qp.fast.compiled.warm
@@ -154,7 +157,7 @@ def test_two_patches_of_one_foot(standing):
         selection = np.delete(np.eye(6), 4, axis=0) if patch == "left_toe" else None
         contacts.append(ContactConstraint(contact_at(robot, patch, standing.q, selection=selection)))
     tasks = standing_tasks(standing)
-    standing.terms = agreement.Terms(robot, [*patches, "BODY"])
+    standing.terms = Terms(robot, [*patches, "BODY"])
     standing.terms.update(standing.q, standing.v)
     qp = WholeBodyQP(robot, contacts, tasks)
     rng = np.random.default_rng(0)
@@ -164,7 +167,7 @@ def test_two_patches_of_one_foot(standing):
         assert np.linalg.matrix_rank(qp.data["contact_jacobian"]) == 12
         solution = qp.solve()
         assert solution.ok, solution.message
-        out = agreement.compare(qp.problem, qp.fast.compiled)
+        out = compare(qp.problem, qp.fast.compiled)
         assert out.solved
-        assert max(out.cost, out.primal, out.residual) < agreement.TOLERANCE
+        assert max(out.cost, out.primal, out.residual) < TOLERANCE
         np.testing.assert_allclose(qp.data["contact_jacobian"] @ solution.vd, 0, atol=1e-8)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from mcplan.qp.compile import CannotCompile, compile_problem
-from tests.qp.agreement import compare
+from tests.qp.comparison import compare
 from tests.qp.kkt import multipliers_are_unique, program_at
 
 

@@ -14,7 +14,6 @@ from mcplan.errors import InputError, PlanningFailed, SimulationFailed
 if TYPE_CHECKING:
     from mcplan.planning import Plan
     from mcplan.scene import Scenario
-    from mcplan.sim.run import Run
     from mcplan.sim.verify import Report
 
 
@@ -276,7 +275,7 @@ def _execute(plan: "Plan", arguments: Namespace) -> int:
         stopped, result = failure, failure.run
     report = certify(result)
     write_results(directory, plan, result, report)
-    _say(report, result, directory)
+    _say(report, directory)
     if stopped:
         print(stopped, file=sys.stderr)
     if getattr(arguments, "open", False):
@@ -284,10 +283,8 @@ def _execute(plan: "Plan", arguments: Namespace) -> int:
     return 0 if report.success and not stopped else 1
 
 
-def _say(report: "Report", run: "Run", directory: Path) -> None:
+def _say(report: "Report", directory: Path) -> None:
     print(report.text())
-    for notice in run.record.notices:
-        print(f"note: t = {notice.t:.3f} s: {notice.text}")
     files: Sequence[tuple[str, str]] = (("replay", "replay.html"), ("record", "run.npz"), ("report", "report.json"))
     for what, name in files:
         print(f"{what}: {directory / name}")

@@ -108,9 +108,9 @@ class Motion:
         self.notices: list[Notice] = []
         self.full_load = 2.0 * robot.mass * GRAVITY
 
-    def note(self, t: float, text: str) -> None:
-        """Keep what happened at time t (s)."""
-        self.notices.append(Notice(t, text))
+    def note(self, t: float, text: str, bodies: tuple[str, ...] = (), amount: float | None = None) -> None:
+        """Keep what happened at time t (s), as a `Notice` has it."""
+        self.notices.append(Notice(t, text, bodies, amount))
 
     def close(
         self,
@@ -196,7 +196,14 @@ class Motion:
         """Note a way that is not free all along."""
         if way.missed > GOOD:
             taken = "the straight one is taken" if way.unsmoothed > LOST else "the best one is taken"
-            self.note(t, f"no free way of the body was found: {1000 * way.missed:.0f} mm are missing, {taken}")
+            where = f"between {' and '.join(way.worst.bodies)}" if way.worst.bodies else "at the contacts"
+            self.note(
+                t,
+                f"no free way of the body was found: {1000 * way.missed:.0f} mm are missing {where}, "
+                f"{100 * way.worst.share:.0f} % along it; {taken}",
+                way.worst.bodies,
+                way.missed,
+            )
 
     def _start(self, t: float, q: np.ndarray) -> Start:
         return Start(self.com.sample(t), self.posture.sample(t), q)

@@ -4,7 +4,15 @@ from typing import NamedTuple
 
 
 class Notice(NamedTuple):
-    """Something out of the ordinary: when (s), and what in words."""
+    """Something out of the ordinary.
+
+    t : when (s).
+    text : what, in words.
+    bodies : names of the patch, or of the two bodies, that it is about; empty where no one of them stands out.
+    amount : how much is missing (m), None where there is nothing to measure.
+    """
 
     t: float
     text: str
+    bodies: tuple[str, ...] = ()
+    amount: float | None = None

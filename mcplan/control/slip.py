@@ -53,7 +53,8 @@ class SlipWatch:
         frame = terms.frame(patch)
         motion.contacts[patch] = replace(loaded, friction=friction, place=(frame.R.copy(), frame.p.copy()))
         if friction < counted:
-            motion.note(t, f"{patch} slides: it is trusted with a friction of {friction:.2f} instead of {counted:.2f}")
+            said = f"{patch} slides: it is trusted with a friction of {friction:.2f} instead of {counted:.2f}"
+            motion.note(t, said, (patch,))
 
 
 def _parts(force: np.ndarray, normal: np.ndarray) -> tuple[float, float]:

@@ -11,7 +11,7 @@ from mcplan.control.posture_path import PosturePath
 from mcplan.control.quintic import Quintic, Sample
 from mcplan.control.spline import PostureSpline, Spline
 from mcplan.model.robot import Robot
-from mcplan.planning.posture.transit import Led, Transit, TransitFinder
+from mcplan.planning.posture.transit import NOWHERE, Led, Transit, TransitFinder, Worst
 from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings
 
@@ -36,7 +36,7 @@ class Start(NamedTuple):
 class Way(NamedTuple):
     """References of centre of mass and posture.
 
-    ``missed`` and ``unsmoothed`` are those of `Transit`; ``stretch`` says by how much the way is too fast.
+    ``missed``, ``unsmoothed`` and ``worst`` are those of `Transit`; ``stretch`` says by how much the way is too fast.
     """
 
     com: Spline | Quintic
@@ -44,6 +44,7 @@ class Way(NamedTuple):
     missed: float
     unsmoothed: float
     stretch: float
+    worst: Worst = NOWHERE
 
 
 class WayFinder:
@@ -93,25 +94,28 @@ class WayFinder:
     def slowed(self, start: Start, way: Way, duration: float) -> Way:
         """Return the same way in another time (s)."""
         if not isinstance(way.posture, PostureSpline):
-            return self.direct(start, way.posture.start_time, duration, way.missed)
+            return self.direct(start, way.posture.start_time, duration, way.missed, way.worst)
         begin = way.posture.start_time
         times = begin + np.linspace(0.0, duration, KNOTS + 1)
-        return self._timed(start, Transit(way.posture.knots, way.missed, way.unsmoothed), times)
+        return self._timed(start, Transit(way.posture.knots, way.missed, way.unsmoothed, way.worst), times)
 
     def _timed(self, start: Start, transit: Transit, times: np.ndarray) -> Way:
         if transit.unsmoothed > LOST:
-            return self.direct(start, times[0], times[-1] - times[0], transit.missed)
+            return self.direct(start, times[0], times[-1] - times[0], transit.missed, transit.worst)
         posture = PostureSpline(times, transit.q, start.posture.v, start.posture.vd)
         places = self.robot.com(transit.q)
         places[0] = start.com.value
         com = Spline(times, places, start.com.velocity, start.com.acceleration)
-        return Way(com, posture, transit.missed, transit.unsmoothed, self._excess(com, posture, times))
+        excess = self._excess(com, posture, times)
+        return Way(com, posture, transit.missed, transit.unsmoothed, excess, transit.worst)
 
-    def direct(self, start: Start, begin: float, duration: float, missed: float = 0.0) -> Way:
-        """Return the straight way; ``missed`` says what it is taken to miss."""
+    def direct(
+        self, start: Start, begin: float, duration: float, missed: float = 0.0, worst: Worst = NOWHERE
+    ) -> Way:
+        """Return the straight way; ``missed`` says what it is taken to miss, ``worst`` where."""
         x = start.com
         com = Quintic(x.value, self.robot.com(start.q), duration, x.velocity, x.acceleration, begin)
-        return Way(com, self.straight(start, begin, duration), missed, missed, 1.0)
+        return Way(com, self.straight(start, begin, duration), missed, missed, 1.0, worst)
 
     def _excess(self, com: Spline, posture: PostureSpline, times: np.ndarray) -> float:
         """Return the largest speed on the way relative to the one allowed."""

@@ -17,7 +17,7 @@ KEYS = (
     "clearance",
     "solver_failures",
 )
-"""What ``report.json`` holds beside ``success`` and ``failures``."""
+"""What ``report.json`` holds beside ``success``, ``failures`` and ``notices``."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +59,13 @@ class Report:
     title : what was verified.
     checks : the lines of the certificate.
     values : the keys of ``report.json`` (``KEYS``); None where nothing applies.
+    notices : what the controller noted while it ran: time (s), text, bodies and amount (m). They are no checks.
     """
 
     title: str
     checks: tuple[Check, ...]
     values: dict[str, Any]
+    notices: tuple[dict[str, Any], ...] = ()
 
     @property
     def success(self) -> bool:
@@ -81,7 +83,8 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of ``report.json``: plain numbers, flags and texts."""
-        return {"success": self.success, **{key: self.values.get(key) for key in KEYS}, "failures": self.failures}
+        values = {key: self.values.get(key) for key in KEYS}
+        return {"success": self.success, **values, "failures": self.failures, "notices": list(self.notices)}
 
     def text(self) -> str:
         """Return the certificate as text."""
@@ -92,4 +95,5 @@ class Report:
             columns = "  ".join(cell.ljust(width) for cell, width in zip(row[:4], widths, strict=True))
             lines.append(f"  {columns}  {row[4]}".rstrip())
         lines += [f"  broken: {failure}" for failure in self.failures]
+        lines += [f"  note: t = {notice['t']:.3f} s: {notice['text']}" for notice in self.notices]
         return "\n".join(lines)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mcplan.control.notice import Notice
 from mcplan.sim.records import NoticeRecord, PhaseRecord, RunRecord, WorldRecord
 from mcplan.sim.robot_record import record_document, record_plan, record_robot
 from mcplan.sim.run import DTYPES, OPTIONAL, SHAPES, Run
@@ -158,13 +159,13 @@ class RunRecorder:
             self._phases[self._phase] = self._phases[self._phase].model_copy(update={"ended_by": criterion})
             self._phase_index.clear()
 
-    def finish(self, stopped: str | None = None, notices: Iterable[tuple[float, str]] = ()) -> Run:
+    def finish(self, stopped: str | None = None, notices: Iterable[Notice] = ()) -> Run:
         """Return the run.
 
         Parameters
         ----------
         stopped : None when the state machine reached its end, else why the simulation had to stop.
-        notices : what the plan did not foresee: when (s), and what in words.
+        notices : what the plan did not foresee.
 
         Raises
         ------
@@ -188,7 +189,7 @@ class RunRecorder:
             patches=self.patches,
             objects=self.objects,
             phases=self._phases,
-            notices=[NoticeRecord(t=t, text=text) for t, text in notices],
+            notices=[NoticeRecord.model_validate(notice._asdict()) for notice in notices],
             stopped=stopped,
             robot=self._robot_record,
             scenario=self._scenario,

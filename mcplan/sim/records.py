@@ -236,10 +236,20 @@ class PhaseRecord(Record):
 
 
 class NoticeRecord(Record):
-    """Something that the plan did not foresee: when (s), and what in words."""
+    """Something that the plan did not foresee.
+
+    Parameters
+    ----------
+    t : when, s.
+    text : what, in words.
+    bodies : the patch, or the two bodies, that it is about; empty where no one of them stands out.
+    amount : how much is missing, m; null where there is nothing to measure.
+    """
 
     t: float
     text: str
+    bodies: list[str] = []
+    amount: float | None = None
 
 
 class PlaceRecord(Record):

@@ -79,7 +79,8 @@ def _judge(run: Run, tolerances: Tolerances | None) -> Report:
     }
     name = run.record.scenario.document.get("name") or run.record.robot.name
     title = f"{name}, {run.record.physics}, {len(run)} samples, {run.t[-1] - run.t[0] + run.dt:.3f} s"
-    return Report(title, tuple(checks), {key: _json_number(item) for key, item in values.items()})
+    values = {key: _json_number(item) for key, item in values.items()}
+    return Report(title, tuple(checks), values, tuple(notice.model_dump() for notice in run.record.notices))
 
 
 def first_samples(run: Run, count: int) -> Run:

@@ -25,8 +25,8 @@ class Watched:
         self.notices = []
         self.watch, self.t = SlipWatch(SETTINGS), 0.0
 
-    def note(self, t, text):
-        self.notices.append(text)
+    def note(self, t, text, bodies):
+        self.notices.append((text, bodies))
 
     def run(self, seconds, velocity, force):
         frame = SimpleNamespace(R=np.eye(3), p=np.array([self.t, 0.0, 0.0]), velocity=np.array(velocity, float))
@@ -43,8 +43,9 @@ def test_a_slide_shows_the_friction_and_where_the_patch_is_held_from_then_on():
     loaded = watched.run(SETTINGS.slip_time + 2 * DT, [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, -100.0, 200.0))
     assert loaded.friction == pytest.approx(0.5)
     assert loaded.place[1][0] == pytest.approx(0.1)
-    (text,) = watched.notices
+    ((text, bodies),) = watched.notices
     assert "sole slides" in text
+    assert bodies == ("sole",)
 
 
 def test_a_slide_below_the_friction_believed_in_takes_a_part_of_it_and_never_all():

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mcplan.control.notice import Notice
 from mcplan.errors import RunError
 from mcplan.model.robot_file import load_robot
 from mcplan.scene import Environment, Surface
@@ -122,10 +123,13 @@ def test_points_of_another_physics(robot, plan):
     )
     for k in range(30):
         recorder.append(0.001 * k, q, zero, zero, zero[6:], None, {}, points, (), "fall", 3)
-    run = recorder.finish("knee on the floor", [(0.01, "right_sole slides")])
+    run = recorder.finish("knee on the floor", [Notice(0.01, "right_sole slides", ("right_sole",), 0.003)])
     assert run.record.stopped == "knee on the floor"
-    assert [(notice.t, notice.text) for notice in run.record.notices] == [(0.01, "right_sole slides")]
-    text = "\n".join(verify(run).failures)
+    report = verify(run)
+    said = {"t": 0.01, "text": "right_sole slides", "bodies": ["right_sole"], "amount": 0.003}
+    assert report.to_json()["notices"] == [said]
+    assert "note: t = 0.010 s: right_sole slides" in report.text()
+    text = "\n".join(report.failures)
     assert f"unplanned contact of {run.record.links[3]} from t = 0.000 s for 0.03 s with up to 9 N" in text
 
 

@@ -79,6 +79,19 @@ class Led(NamedTuple):
         return first, last
 
 
+class Worst(NamedTuple):
+    """Where a way misses most: which part of it has passed by then, and the two bodies that come too near.
+
+    There are no bodies where it is contacts or balance that are missed.
+    """
+
+    share: float
+    bodies: tuple[str, ...]
+
+
+NOWHERE = Worst(0.0, ())
+
+
 @dataclass(frozen=True)
 class Transit:
     """Postures along a way, its ends included.
@@ -88,11 +101,13 @@ class Transit:
     q : (k, nq); smoothed at last, so that contacts are kept to millimetres: references need no more, but no jerks.
     missed : by how much the worst misses its clearance (m), or ``unsmoothed`` where that is more; 0 when none does.
     unsmoothed : by how much it missed its contacts or its clearance before the smoothing (m, rad).
+    worst : where that is.
     """
 
     q: np.ndarray
     missed: float
     unsmoothed: float
+    worst: Worst = NOWHERE
 
 
 class TransitFinder:
@@ -180,8 +195,11 @@ class TransitFinder:
                 break
         off = self._smooth_offsets(guides, q)
         smooth = np.array([robot.integrate(guide, step, 1.0) for guide, step in zip(guides, off, strict=True)])
-        short = max(self._short(smooth[k], needs[k], watched) for k in range(1, last))
-        return Transit(smooth, max(float(missed.max()), short), float(missed.max()))
+        short = np.array([0.0, *(self._short(smooth[k], needs[k], watched)[0] for k in range(1, last)), 0.0])
+        k = int(np.argmax(np.maximum(missed, short)))
+        shortest, bodies = self._short(smooth[k] if short[k] >= missed[k] else q[k], needs[k], watched)
+        worst = Worst(k / last, bodies if shortest >= max(missed[k], short[k]) else ())
+        return Transit(smooth, float(max(missed.max(), short.max())), float(missed.max()), worst)
 
     def _smooth_offsets(self, guides: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Return by what postures differ from their guides (k, nv), smoothed along the way; the ends are kept.
@@ -197,10 +215,14 @@ class TransitFinder:
         part = np.clip(np.minimum(np.arange(len(off)), np.arange(len(off))[::-1]) / EASE, 0.0, 1.0)[:, None]
         return off * part**3 * (10 - 15 * part + 6 * part**2)
 
-    def _short(self, q: np.ndarray, need: np.ndarray, watched: np.ndarray) -> float:
-        """Return by how much a posture misses the distances with which a way is content (m)."""
+    def _short(self, q: np.ndarray, need: np.ndarray, watched: np.ndarray) -> tuple[float, tuple[str, ...]]:
+        """Return by how much a posture misses the distances with which a way is content (m), and of which bodies."""
         pairs, distance, _ = self._near(q, watched)
-        return float((np.minimum(need[pairs], ENOUGH) - distance).max(initial=0.0))
+        short = np.minimum(need[pairs], ENOUGH) - distance
+        if not (short > 0.0).any():
+            return 0.0, ()
+        pair = self.collisions.pairs[pairs[np.argmax(short)]]
+        return float(short.max()), (pair.a, pair.b)
 
     def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
         """Return how far inside the region that contacts balance a centre of mass (3,) is (m); negative outside."""

@@ -73,9 +73,12 @@ def test_a_foot_led_over_a_bar_takes_the_body_along_on_its_contact_and_clear(sce
         assert min(bar, default=1.0) >= ENOUGH - transit.missed - 1e-12
 
 
-def test_a_path_through_the_bar_is_told_by_how_much_it_misses(scene):
-    transit, _ = way(scene, 0.03)
+def test_a_path_through_the_bar_is_told_by_how_much_and_where_it_misses(scene):
+    transit, places = way(scene, 0.03)
     assert transit.missed > 0.02
+    assert set(transit.worst.bodies) == {"LLEG_LINK5", "bar"}
+    x = places[round(KNOTS * transit.worst.share), 0]
+    assert 0.05 < x < 0.35  # where the foot is over the bar, or its heel or toe is
 
 
 def test_neighbours_on_a_way_are_near_each_other(scene):

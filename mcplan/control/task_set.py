@@ -147,14 +147,18 @@ class TaskSet:
         return known
 
     def _constrain(self, loaded: LoadedContact) -> ContactConstraint:
-        """Return the constraint of a contact: stiff along its support, with what is counted on of patch and cone."""
+        """Return the constraint of a contact: stiff along its support, with what is counted on of patch and cone.
+
+        On an object it is stiff in all directions: no weight presses it flat, and what tilts it slowly stays tilted.
+        """
         contact, s = loaded.contact, self.settings
         # of an edge the patch's z is not the normal: each axis takes its part of both stiffnesses
         upright = (contact.axes[:, 2] @ contact.R) ** 2
-        kp = s.contact_kp + (s.contact_normal_kp - s.contact_kp) * np.concatenate([upright, 1.0 - upright])
+        frame = self.objects.frame(contact)
+        normal_kp = s.contact_normal_kp if frame is None else s.contact_kp
+        kp = s.contact_kp + (normal_kp - s.contact_kp) * np.concatenate([upright, 1.0 - upright])
         if s.pressure_margin > 0.0:
             contact = replace(contact, points=shrunk(contact.points, s.pressure_margin))
-        frame = self.objects.frame(contact)
         constraint = ContactConstraint(contact, kp, s.contact_kd, faces=s.friction_faces, frame=frame)
         constraint.friction = s.friction_fraction * min(contact.friction, loaded.friction)
         if loaded.place is not None:

@@ -109,9 +109,7 @@ class WayFinder:
         excess = self._excess(com, posture, times)
         return Way(com, posture, transit.missed, transit.unsmoothed, excess, transit.worst)
 
-    def direct(
-        self, start: Start, begin: float, duration: float, missed: float = 0.0, worst: Worst = NOWHERE
-    ) -> Way:
+    def direct(self, start: Start, begin: float, duration: float, missed: float = 0.0, worst: Worst = NOWHERE) -> Way:
         """Return the straight way; ``missed`` says what it is taken to miss, ``worst`` where."""
         x = start.com
         com = Quintic(x.value, self.robot.com(start.q), duration, x.velocity, x.acceleration, begin)

@@ -248,6 +248,46 @@ def test_an_object_falls_and_rests_on_the_floor():
     assert outcome.forces.force[mine, 2].sum() == pytest.approx(5.0 * 9.81, rel=0.01)
 
 
+def sliding_box(push):
+    """Let a force (N), given the box's speed, act on a box of 20 kg at 0.3 m above its middle; heights and speeds."""
+    crate = SceneObject("crate", Box((0.8, 0.6, 1.0)), np.eye(3), np.array([0.0, 3.0, 0.5]), 20.0, 0.4, ())
+    wide = Surface("floor", np.eye(3), np.zeros(3), 10 * SQUARE, friction=0.7)
+    q0 = ROBOT.posture("half_sitting")
+    q0[2] = 20.0
+    physics = MujocoPhysics(ROBOT, Environment((wide,), objects=(crate,)), q0)
+    heights, speeds = [], []
+    for k in range(900):
+        (x,) = physics.object_v[:, 0]
+        force = push(x) if k > 200 else 0.0
+        physics.data.xfrc_applied[physics.model.body("object:crate").id] = [force, 0, 0, 0, 0.3 * force, 0]
+        physics.advance(np.zeros(ROBOT.n), DT)
+        heights.append(physics.object_q[0, 2])
+        speeds.append(physics.object_v[0, 0])
+    return np.array(heights[300:]), np.array(speeds[300:])
+
+
+def test_a_box_that_is_pushed_slides_without_hopping():
+    heights, speeds = sliding_box(lambda speed: 0.4 * 20 * 9.81 + 100.0 * (0.2 - speed))
+    np.testing.assert_allclose(speeds[-100:], 0.2, atol=0.02)
+    assert np.ptp(heights) < 5e-5  # with the 5 ms of other contacts it would hop by two tenths of a millimetre
+
+
+def test_a_box_that_is_held_by_friction_hardly_creeps():
+    _, speeds = sliding_box(lambda speed: 0.5 * 0.4 * 20 * 9.81)
+    assert 0.0 <= speeds[-1] < 2e-4
+
+
+def test_an_object_weighs_what_its_shape_does_wherever_its_faces_step_back():
+    turned = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
+    near = Surface("near", turned, np.array([0.6, 0.0, 0.5]), 0.2 * SQUARE, friction=0.7, thickness=0.0)
+    crate = SceneObject("crate", Box((0.8, 0.6, 1.0)), np.eye(3), np.array([1.0, 0, 0.5]), 20.0, 0.4, (near,))
+    built = MujocoPhysics(ROBOT, Environment((FLOOR,), objects=(crate,)), ROBOT.posture("half_sitting")).model
+    body = built.body("object:crate")
+    assert built.geom("object:crate").pos[0] == pytest.approx(1e-3)
+    np.testing.assert_array_equal(body.ipos, 0.0)
+    np.testing.assert_allclose(body.inertia, 20 / 12 * np.array([1.36, 1.64, 1.0]))
+
+
 def test_a_face_behind_a_patch_steps_back_and_the_others_stay():
     box, p = recede(Box((0.2, 0.1, 0.04)), np.eye(3), np.zeros(3), [(np.array([0, 0, -1.0]), np.array([0, 0, -0.02]))])
     assert box.size == pytest.approx((0.2, 0.1, 0.038))

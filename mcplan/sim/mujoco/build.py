@@ -10,9 +10,10 @@ from mcplan.core.tree import GRAVITY
 from mcplan.errors import InputError
 from mcplan.model.geometry import Capsule
 from mcplan.model.robot import Robot
+from mcplan.model.shape_inertia import shape_inertia
 from mcplan.scene.environment import Environment, SceneObject, Surface
 from mcplan.sim.mujoco.bodies import add_robot
-from mcplan.sim.mujoco.options import OBJECT, OBJECT_SURFACE, WORLD, contact_options
+from mcplan.sim.mujoco.options import OBJECT, OBJECT_SURFACE, SLIDING, SOLIMP, SOLREF, WORLD, contact_options
 from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
 
 OBSTACLE_FRICTION = 0.7
@@ -99,8 +100,12 @@ def _add_environment(spec: Any, environment: Environment) -> None:
     for obstacle in environment.obstacles:
         options = contact_options(WORLD, 0, OBSTACLE_FRICTION) | {"name": f"world:{obstacle.name}"}
         add_shape(spec, world, obstacle.shape, obstacle.R, obstacle.p, **options)
+    others = [geom.name for geom in world.geoms]
     for thing in environment.objects:
         _add_object(spec, thing)
+        for other in others:
+            _let_slide(spec, thing, other)
+        others.append(f"object:{thing.name}")
 
 
 def _add_slab(spec: Any, body: Any, surface: Surface, R: np.ndarray, p: np.ndarray, options: dict[str, Any]) -> None:
@@ -108,14 +113,22 @@ def _add_slab(spec: Any, body: Any, surface: Surface, R: np.ndarray, p: np.ndarr
     add_shape(spec, body, shape, R, p + R @ middle, **options)
 
 
+def _let_slide(spec: Any, thing: SceneObject, other: str) -> None:
+    """Let an object slide on another geom without hopping, see ``SLIDING``."""
+    pair = spec.add_pair(geomname1=other, geomname2=f"object:{thing.name}", condim=3)
+    pair.friction = [thing.friction, thing.friction, 0.0, 0.0, 0.0]
+    pair.solref, pair.solimp, pair.solreffriction = SOLREF, SOLIMP, SLIDING
+
+
 def _add_object(spec: Any, thing: SceneObject) -> None:
     body = spec.worldbody.add_body(name=f"object:{thing.name}", pos=thing.p, quat=quat_wxyz(thing.R))
     body.add_joint(type=mujoco.mjtJoint.mjJNT_FREE, name=f"object:{thing.name}", align=False)
+    body.explicitinertial, body.mass = True, thing.mass
+    body.ipos, body.inertia = shape_inertia(thing.shape, thing.mass)  # of the shape, not of what recedes from its faces
     planes = [(thing.R.T @ s.R[:, 2], thing.R.T @ (s.p - thing.p)) for s in thing.surfaces]
     shape, p = recede(thing.shape, np.eye(3), np.zeros(3), planes)
     options = contact_options(OBJECT, WORLD | OBJECT, thing.friction) | {"name": f"object:{thing.name}", "priority": 2}
-    options.pop("density")
-    add_shape(spec, body, shape, np.eye(3), p, mass=thing.mass, **options)
+    add_shape(spec, body, shape, np.eye(3), p, **options)
     for i, surface in enumerate(thing.surfaces):
         options = contact_options(OBJECT_SURFACE, 0, surface.friction) | {"name": f"object:{thing.name}:{i}"}
         place = thing.R.T @ (surface.p - thing.p)

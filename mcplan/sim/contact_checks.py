@@ -161,7 +161,7 @@ def _points_against_patches(evidence: Evidence) -> Check:
         failure = f"{evidence.point_name(i)} is {value:.3g} m away from where its patch touches"
     else:
         links = np.array([p.link for n in run.patches for p in evidence.record.robot.patches if p.name == n])
-        normals = np.linalg.norm(run.point_normal[planned] - evidence.normals[target[planned]], axis=1)
+        normals = np.linalg.norm(run.point_normal[planned] - evidence.support_normal[planned], axis=1)
         wrong = np.flatnonzero(run.point_link[planned] != links[run.point_patch[planned]])
         skew = np.flatnonzero(~(normals <= _skew_allowed(evidence)[planned]))
         if len(wrong):

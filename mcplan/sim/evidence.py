@@ -125,14 +125,27 @@ class Evidence:
         are not quite parallel meet with the normal of one of them, or of an edge that crosses an edge. In ``qp`` a
         contact is where it was planned, and so is its normal.
         """
-        run, target = self.run, self.point_target
-        normal = run.point_normal
-        if self.record.physics == "qp":
-            planned = target != NONE
-            normal = normal.copy()
-            normal[planned] = self.normals[target[planned]]
+        run = self.run
+        normal = self.support_normal if self.record.physics == "qp" else run.point_normal
         fn = np.sum(run.point_force * normal, axis=1)
         return fn, np.linalg.norm(run.point_force - fn[:, None] * normal, axis=1)
+
+    @cached_property
+    def support_normal(self) -> np.ndarray:
+        """Normal of the support of every planned point, (K, 3); of other points the recorded one.
+
+        On an object it turns with the object; in ``qp``, whose cones stand where they were planned, it does not.
+        """
+        target, normal = self.point_target, self.run.point_normal.copy()
+        for c, contact in enumerate(self.contacts):
+            mine = target == c
+            normal[mine] = self.normals[c]
+            q = self.carrier(c)
+            if contact.carrier_pose is not None and q is not None and self.record.physics != "qp":
+                planned = rotation_of(np.array(contact.carrier_pose)[3:, None])[..., 0]
+                turned = rotation_of(q[self.point_sample[mine], 3:].T)
+                normal[mine] = np.einsum("ijk,j->ki", turned, planned.T @ self.normals[c])
+        return normal
 
     @cached_property
     def point_tilt(self) -> np.ndarray:
@@ -141,7 +154,7 @@ class Evidence:
         for column, patch in enumerate(self.run.patches):
             mine = (target != NONE) & (self.run.point_patch == column)
             out = self.motion.R[patch][self.point_sample[mine], :, 2]
-            tilt[mine] = np.linalg.norm(out + self.normals[target[mine]], axis=1)
+            tilt[mine] = np.linalg.norm(out + self.support_normal[mine], axis=1)
         return tilt
 
     def point_name(self, i: int) -> str:

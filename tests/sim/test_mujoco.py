@@ -1,6 +1,7 @@
 """MuJoCo as an independent judge: the same robot, the same forces, and what it says is what moved."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,10 @@ from mcplan.scene.settings import SimulationSettings
 from mcplan.sim import simulate as simulation
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.mujoco.shapes import distance, recede, slab
+from mcplan.sim.object_checks import _balance
 from mcplan.sim.physics import Action
+from mcplan.sim.records import BodyRecord
+from mcplan.sim.tolerances import EXACT
 
 ROBOT = load_robot("hrp2")
 SOLES = ("left_sole", "right_sole")
@@ -286,6 +290,39 @@ def test_an_object_weighs_what_its_shape_does_wherever_its_faces_step_back():
     assert built.geom("object:crate").pos[0] == pytest.approx(1e-3)
     np.testing.assert_array_equal(body.ipos, 0.0)
     np.testing.assert_allclose(body.inertia, 20 / 12 * np.array([1.36, 1.64, 1.0]))
+
+
+def test_a_tumbling_object_keeps_the_law_of_euler_wherever_in_the_step_its_gyroscopic_moment_is_taken():
+    crate = SceneObject("crate", Box((0.8, 0.6, 1.0)), np.eye(3), np.array([0.0, 3.0, 5.0]), 20.0, 0.4, ())
+    q0 = ROBOT.posture("half_sitting")
+    physics = MujocoPhysics(ROBOT, Environment((FLOOR,), objects=(crate,)), q0)
+    physics.data.qvel[physics.model.joint("object:crate").dofadr[0] + np.arange(3, 6)] = [1.0, -0.5, 0.7]
+    q, v = [], []
+    for _ in range(100):
+        q.append(physics.object_q)
+        v.append(physics.object_v)
+        physics.advance(np.zeros(ROBOT.n), DT)
+    inertia = np.diag(20 / 12 * np.array([1.36, 1.64, 1.0])).tolist()
+    body = BodyRecord(name="crate", mass=20.0, com=[0, 0, 0], inertia=inertia, friction=0.4)
+    assert euler(np.array(q), np.array(v), body) < 1e-6
+    v[50] = v[50] * 1.001
+    assert euler(np.array(q), np.array(v), body) > 0.1
+
+
+def euler(q, v, body):
+    """Return what the certificate finds of an object that nothing touches."""
+    run = Samples(
+        t=DT * np.arange(len(q)), dt=DT, point_link=np.zeros(0, int), point_force=np.zeros((0, 3)),
+        point_xyz=np.zeros((0, 3)),
+    )  # fmt: skip
+    record = SimpleNamespace(physics="mujoco", links=[])
+    evidence = SimpleNamespace(run=run, record=record, tolerances=EXACT, point_sample=np.zeros(0, int), time=str)
+    return _balance(evidence, [(0, body)], q, v).value
+
+
+class Samples(SimpleNamespace):
+    def __len__(self):
+        return len(self.t)
 
 
 def test_a_face_behind_a_patch_steps_back_and_the_others_stay():

@@ -8,6 +8,7 @@ import pytest
 from mcplan.errors import ScenarioError
 from mcplan.planning import Plan, plan, read_plan, write_plan
 from mcplan.scene import check_file, load_scenario
+from mcplan.sim.evidence import Evidence
 from mcplan.sim.simulate import simulate
 from mcplan.sim.verify import verify
 
@@ -74,6 +75,19 @@ def test_a_moved_box_and_a_lost_force_are_found(run):
     of_box = (run.point_link == len(run.record.links)) & (run.point_sample() == sliding)
     force[of_box] *= 0.5
     assert "objects: equation of motion" in failures(replace(run, point_force=force))
+
+
+def test_the_normal_of_a_support_on_the_box_turns_with_it(run):
+    turned = run.object_q.copy()
+    turned[:, 0, 3:] = [np.cos(0.01), 0.0, 0.0, np.sin(0.01)]
+    judged = replace(run, record=run.record.model_copy(update={"physics": "contact"}))
+    before, after = Evidence(judged), Evidence(replace(judged, object_q=turned))
+    hand, sole = (before.run.point_patch == run.patches.index(name) for name in ("left_hand", "left_sole"))
+    np.testing.assert_allclose(before.support_normal[hand], [[-1.0, 0.0, 0.0]] * hand.sum(), atol=1e-3)
+    np.testing.assert_allclose(
+        after.support_normal[hand], [[-np.cos(0.02), -np.sin(0.02), 0.0]] * hand.sum(), atol=1e-6
+    )
+    np.testing.assert_array_equal(after.support_normal[sole], [[0.0, 0.0, 1.0]] * sole.sum())
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from mcplan.planning.search.potential import Potential
 from mcplan.planning.search.reachability import slippery, unreachable
 from mcplan.planning.search.refine import refine
 from mcplan.planning.search.shorten import shorten
+from mcplan.planning.search.space import SearchSpace
 from mcplan.planning.search.stance_search import CARRIES, Pass, StanceSearch, requirements_met
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scene.place import make_contact
@@ -128,9 +129,10 @@ class _Planning:
         for grid, effort in passes if hindrance is None else passes[:2]:
             sampled = known.pop(grid, None) or self._sample(goal, guide, contacts, grid)
             potential = self._potential(goal, guide, sampled)
+            space = SearchSpace(self.prover, self.limbs, self.modes, guide, self.offsets, sampled, potential, met_here)
             search = StanceSearch(
-                self.prover, self.limbs, self.modes, guide, self.offsets, sampled, potential, met_here,
-                self.tree, self.progress, lambda node: ending(self.scenario, self.linker, goal, node.contacts, node.q),
+                space, self.tree, self.progress,
+                lambda node: ending(self.scenario, self.linker, goal, node.contacts, node.q),
             )  # fmt: skip
             root = search.start(contacts, q, met, last)
             left = max(self.settings.max_calls - self.prover.calls, 0)

@@ -1,48 +1,26 @@
 """The moves of a node: where each limb could go, by cheap filters on numbers that are known before the search."""
 
-from collections.abc import Callable
-
 import numpy as np
 
-from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.limbs import Limb
-from mcplan.planning.posture.prover import Prover
-from mcplan.planning.search.candidates import Candidates
 from mcplan.planning.search.node import Move, Node
-from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.rolling import roll
+from mcplan.planning.search.space import SearchSpace
 from mcplan.scene.contact import Contact
 
 
 class MoveMaker:
-    """Makes moves; the arguments are those of `StanceSearch`.
+    """Makes moves in a search space."""
 
-    Parameters
-    ----------
-    stand : returns where a contact is on the guide.
-    """
-
-    def __init__(
-        self,
-        prover: Prover,
-        limbs: dict[str, Limb],
-        modes: dict[str, tuple[tuple[str, ...], ...]],
-        guide: GuidePath,
-        offsets: dict[str, np.ndarray],
-        candidates: dict[str, Candidates],
-        require: tuple[frozenset[str], ...],
-        stand: Callable[[Contact], Standing],
-    ):
-        self.prover, self.robot, self.limbs, self.modes = prover, prover.robot, limbs, modes
-        self.guide, self.offsets, self.candidates = guide, offsets, candidates
-        self.require, self.stand = require, stand
+    def __init__(self, space: SearchSpace):
+        self.space = space
 
     def moves(self, node: Node, window: float) -> list[Move]:
         """Return the moves of a node, contacts within ``window`` (m) of the mean progress of the others."""
         found: list[Move] = []
         touching = node.touching
         waiting = self._waiting(node)
-        for limb in self.limbs.values():
+        for limb in self.space.limbs.values():
             own = tuple(patch for patch in limb.patches if patch in touching)
             others = [node.standing[patch].s for patch in touching if patch not in own]
             if not others:
@@ -55,7 +33,7 @@ class MoveMaker:
                 found.append(Move(limb.name, own, ()))
             if len(own) == 1:
                 found += self._rolls(limb, touching[own[0]])
-            for mode in self.modes[limb.name]:
+            for mode in self.space.modes[limb.name]:
                 kept = tuple(patch for patch in own if patch in mode)
                 if own and kept == own and set(mode) != set(own):
                     found += self._place(limb, (), tuple(p for p in mode if p not in own), node, mean, window)
@@ -69,16 +47,16 @@ class MoveMaker:
         """Return the moves to another patch of the same link, in place: from a sole to its toe edge and back."""
         moves = []
         for patch in limb.patches:
-            other = roll(self.robot, self.prover.environment, contact, patch)
+            other = roll(self.space.robot, self.space.prover.environment, contact, patch)
             if other is not None:
-                at = self.stand(other)
-                i = self.candidates[patch].add(other, at.s, at.aside, at.hit)
+                at = self.space.stand(other)
+                i = self.space.candidates[patch].add(other, at.s, at.aside, at.hit)
                 moves.append(Move(limb.name, (contact.patch,), ((patch, i),), True))
         return moves
 
     def _waiting(self, node: Node) -> set[str]:
         """Return limbs that must touch now: a required one is free, and has somewhere to go close by."""
-        for i, patches in enumerate(self.require):
+        for i, patches in enumerate(self.space.require):
             if i in node.met:
                 continue
             names = set[str]()
@@ -86,9 +64,9 @@ class MoveMaker:
                 continue  # it touches already, and carries when the next limb leaves
             mean = float(np.mean([standing.s for standing in node.standing.values()]))
             for patch in patches:
-                s = self.candidates[patch].s if patch in self.candidates else np.zeros(0)
+                s = self.space.candidates[patch].s if patch in self.space.candidates else np.zeros(0)
                 if np.abs(s - mean).min(initial=np.inf) < 0.25:
-                    names.add(self.robot.patches[patch].limb)
+                    names.add(self.space.robot.patches[patch].limb)
             if names:
                 return names
         return set()
@@ -97,10 +75,10 @@ class MoveMaker:
         self, limb: Limb, removed: tuple[str, ...], mode: tuple[str, ...], node: Node, mean: float, window: float
     ) -> list[Move]:
         first = mode[0]
-        sampled = self.candidates[first]
+        sampled = self.space.candidates[first]
         if not len(sampled.s):
             return []
-        base, yaw = self.guide.at(mean)
+        base, yaw = self.space.guide.at(mean)
         c, n = np.cos(yaw), np.sin(yaw)
         root = base + np.array([c * limb.root[0] - n * limb.root[1], n * limb.root[0] + c * limb.root[1], limb.root[2]])
         arm = sampled.place - root
@@ -124,13 +102,13 @@ class MoveMaker:
 
     def _partner(self, first: str, i: int, patch: str) -> int | None:
         """Return the candidate of a second patch of the limb that lies nearest to where the first one puts it."""
-        one, two = self.candidates[first], self.candidates[patch]
+        one, two = self.space.candidates[first], self.space.candidates[patch]
         if not len(two.s):
             return None
-        _, yaw = self.guide.at(float(one.s[i]))
+        _, yaw = self.space.guide.at(float(one.s[i]))
         c, n = np.cos(yaw), np.sin(yaw)
-        d = self.prover.between(first, patch)
-        d = self.offsets[patch] - self.offsets[first] if d is None else d
+        d = self.space.prover.between(first, patch)
+        d = self.space.offsets[patch] - self.space.offsets[first] if d is None else d
         place = one.place[i] + np.array([c * d[0] - n * d[1], n * d[0] + c * d[1], d[2]])
         distance = np.linalg.norm(two.place - place, axis=1) - (1e-3 if one.goal[i] else 0.0) * two.goal
         j = int(np.argmin(distance))

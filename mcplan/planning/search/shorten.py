@@ -20,7 +20,7 @@ def shorten(search: StanceSearch, path: list[Node]) -> list[Node]:
 
     What comes after a change is proven once more as far as it rests on other contacts.
     """
-    search.prover.limit = search.prover.calls + CALLS
+    search.space.prover.limit = search.space.prover.calls + CALLS
     try:
         shorter: list[Node] | None = path
         while shorter is not None:
@@ -39,7 +39,7 @@ def _move(node: Node) -> Move:
 
 def _shorter(search: StanceSearch, moves: list[Move]) -> Iterator[list[Move]]:
     """Yield the sequences to try in place of this one."""
-    wanted = {search.robot.patches[patch].limb for patch in search.goal.specs}
+    wanted = {search.space.robot.patches[patch].limb for patch in search.space.goal.specs}
     for limb in dict.fromkeys(move.limb for move in moves):
         if limb not in wanted:
             yield [move for move in moves if move.limb != limb]
@@ -70,7 +70,7 @@ def _proven(search: StanceSearch, node: Node, moves: list[Move]) -> list[Node] |
 
 def _from(search: StanceSearch, move: Move, node: Node) -> Move | None:
     """Return the move as it is from another stance, or None where nothing is left of it."""
-    own = tuple(patch for patch in search.limbs[move.limb].patches if patch in node.touching)
+    own = tuple(patch for patch in search.space.limbs[move.limb].patches if patch in node.touching)
     if not move.added:
         left = tuple(patch for patch in move.removed if patch in own)
         return Move(move.limb, left, ()) if left else None

@@ -17,15 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.planning.guide.goal import Goal
-from mcplan.planning.guide.path import GuidePath
-from mcplan.planning.posture.limbs import Limb
-from mcplan.planning.posture.prover import OutOfCalls, Prover
+from mcplan.planning.posture.prover import OutOfCalls
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.search.candidates import Candidates
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.node import Move, Node, Step
-from mcplan.planning.search.potential import Potential, Standing
+from mcplan.planning.search.potential import Standing
+from mcplan.planning.search.space import SearchSpace
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scene.contact import Contact
 
@@ -66,12 +63,7 @@ class StanceSearch:
 
     Parameters
     ----------
-    prover : proves stances.
-    limbs, modes : limbs by name, and the sets of patches with which each may touch.
-    guide, offsets : the path of the base, nominal places of patches.
-    candidates : by patch.
-    potential : of the goal.
-    require : sets of patches of which one must be used.
+    space : what it moves in.
     tree : record.
     progress : called with (nodes, calls, least h) now and then.
     accept : says what is wrong with a node that has the goal's contacts; empty if nothing.
@@ -79,46 +71,27 @@ class StanceSearch:
 
     def __init__(
         self,
-        prover: Prover,
-        limbs: dict[str, Limb],
-        modes: dict[str, tuple[tuple[str, ...], ...]],
-        guide: GuidePath,
-        offsets: dict[str, np.ndarray],
-        candidates: dict[str, Candidates],
-        potential: Potential,
-        require: tuple[frozenset[str], ...],
+        space: SearchSpace,
         tree: SearchTree,
         progress: Callable[[int, int, float], None] | None = None,
         accept: Callable[[Node], str] | None = None,
     ):
-        self.prover, self.robot = prover, prover.robot
-        self.limbs, self.modes, self.guide, self.offsets = limbs, modes, guide, offsets
-        self.candidates, self.potential, self.require = candidates, potential, require
-        self.goal: Goal = potential.goal
-        self.tree, self.progress, self.accept = tree, progress, accept
-        self.maker = MoveMaker(prover, limbs, modes, guide, offsets, candidates, require, self.stand)
+        self.space, self.tree, self.progress, self.accept = space, tree, progress, accept
+        self.maker = MoveMaker(space)
         self.closest: Node | None = None
 
     def start(self, contacts: tuple[Contact, ...], q: np.ndarray, met: frozenset[int], last: Node | None) -> Node:
         """Return the root of a search."""
         contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
-        standing = {contact.patch: self.stand(contact) for contact in contacts}
-        h = self.potential(standing, self._missing(met, standing))
+        standing = {contact.patch: self.space.stand(contact) for contact in contacts}
+        h = self.space.potential(standing, self._missing(met, standing))
         parent = None if last is None else last.index
         index = self.tree.node(parent, "start" if last is None else "next goal", contacts, q, 0.0, h)
         return Node(contacts, standing, q, None, None, (), 0.0, h, None, met, index)
 
-    def stand(self, contact: Contact) -> Standing:
-        """Return where a contact is on the guide."""
-        s, aside = self.guide.progress(contact.p[None], self.offsets[contact.patch])
-        return Standing(float(s[0]), float(aside[0]), self.goal.hit(contact), self._line(contact.patch))
-
-    def _line(self, patch: str) -> bool:
-        return len(self.robot.patches[patch].polygon) == 2
-
     def run(self, root: Node, effort: Pass, max_nodes: int) -> Node | None:
         """Return a node that reaches the goal, or None when the queue or a budget is empty."""
-        prover = self.prover
+        prover = self.space.prover
         prover.limit = prover.calls + effort.calls
         queue: list[tuple[float, int, Node, Move | None, bool]] = []
         count, expanded = 0, 0
@@ -166,7 +139,7 @@ class StanceSearch:
 
     def done(self, node: Node) -> bool:
         """Whether a node has what the goal and the requirements ask for, the end of the goal included."""
-        if not self.goal.reached(node.contacts) or len(node.met) < len(self.require):
+        if not self.space.goal.reached(node.contacts) or len(node.met) < len(self.space.require):
             return False
         wrong = self.accept(node) if self.accept is not None else ""
         if wrong:
@@ -182,26 +155,26 @@ class StanceSearch:
         standing = {patch: at for patch, at in node.standing.items() if patch not in move.removed}
         met = node.met
         for patch, i in move.added:
-            sampled = self.candidates[patch]
+            sampled = self.space.candidates[patch]
             standing[patch] = Standing(
-                sampled.progress(i), float(sampled.aside[i]), bool(sampled.goal[i]), self._line(patch)
+                sampled.progress(i), float(sampled.aside[i]), bool(sampled.goal[i]), self.space.is_line(patch)
             )
-        return self.potential(standing, self._missing(met, standing))
+        return self.space.potential(standing, self._missing(met, standing))
 
     def _missing(self, met: frozenset[int], touching: Collection[str]) -> float:
         """Return how many moves the requirements still take: one to touch, half of one to carry."""
-        left = [patches for i, patches in enumerate(self.require) if i not in met]
+        left = [patches for i, patches in enumerate(self.space.require) if i not in met]
         return sum(0.5 if any(patch in touching for patch in patches) else 1.0 for patches in left)
 
     def _key(self, node: Node, move: Move) -> tuple:
-        contacts: list[tuple] = [_cell(c, self.goal.hit(c)) for c in node.contacts if c.patch not in move.removed]
+        contacts: list[tuple] = [_cell(c, self.space.goal.hit(c)) for c in node.contacts if c.patch not in move.removed]
         for patch, i in move.added:
-            sampled = self.candidates[patch]
+            sampled = self.space.candidates[patch]
             contacts.append(_place_cell(patch, sampled.specs[i], bool(sampled.goal[i])))
         return tuple(sorted(contacts))
 
     def _contacts_key(self, contacts: tuple[Contact, ...]) -> tuple:
-        return tuple(sorted(_cell(contact, self.goal.hit(contact)) for contact in contacts))
+        return tuple(sorted(_cell(contact, self.space.goal.hit(contact)) for contact in contacts))
 
     def _beyond_failure(self, node: Node, move: Move) -> bool:
         if not move.added:
@@ -216,10 +189,10 @@ class StanceSearch:
         """Return direction and distance of a place from the nominal one at the mean progress of the others."""
         patch, i = move.added[0]
         others = [at.s for name, at in node.standing.items() if name not in move.removed]
-        base, yaw = self.guide.at(float(np.mean(others)))
+        base, yaw = self.space.guide.at(float(np.mean(others)))
         c, n = np.cos(yaw), np.sin(yaw)
-        d = self.offsets[patch]
-        away = self.candidates[patch].place[i] - base - np.array([c * d[0] - n * d[1], n * d[0] + c * d[1], d[2]])
+        d = self.space.offsets[patch]
+        away = self.space.candidates[patch].place[i] - base - np.array([c * d[0] - n * d[1], n * d[0] + c * d[1], d[2]])
         length = float(np.linalg.norm(away))
         return (away / length if length > 1e-9 else away), length
 
@@ -227,19 +200,19 @@ class StanceSearch:
 
     def prove(self, parent: Node, move: Move) -> Node | None:
         """Return the node that a move leads to, or None with the reason in the record."""
-        prover, tree = self.prover, self.tree
+        prover, tree = self.space.prover, self.tree
         common = tuple(contact for contact in parent.contacts if contact.patch not in move.removed)
         added, free = [], {}
         for patch, i in move.added:
-            contact = self.candidates[patch].contact(i)
+            contact = self.space.candidates[patch].contact(i)
             if contact is None:
                 tree.skipped["the patch does not fit on its support"] += 1
                 return None
             if any(_overlap(contact, other) for other in common):
                 tree.skipped["too close to another contact"] += 1
                 return None
-            freedom = self.candidates[patch].freedom[i]
-            exact = bool(self.candidates[patch].goal[i])
+            freedom = self.space.candidates[patch].freedom[i]
+            exact = bool(self.space.candidates[patch].goal[i])
             hit = prover.blocked(contact, 0.0 if exact else prover.generator.settings.clearance)
             if hit is not None:
                 tree.reject(parent.index, str(move), "link", (Violation("collision", *hit),), (contact,))
@@ -295,7 +268,7 @@ class StanceSearch:
         both = tuple(sorted((*parent.contacts, added), key=lambda contact: contact.patch))
         steps, q, wrenches = [], parent.q, dict[str, np.ndarray]()
         for change, idle, after in (("add", added.patch, both), ("remove", move.removed[0], (*common, added))):
-            result = self.prover.prove(both, [idle], q, held=parent.contacts)
+            result = self.space.prover.prove(both, [idle], q, held=parent.contacts)
             if not result.found:
                 self.tree.reject(parent.index, str(move), f"roll, {result.stage}", result.violations, (added,))
                 return None
@@ -307,9 +280,9 @@ class StanceSearch:
 
     def _node(self, parent: Node, move: Move, contacts, wrenches, steps: list[Step], q) -> Node:
         contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
-        standing = {contact.patch: self.stand(contact) for contact in contacts}
-        met = parent.met | requirements_met(self.require, wrenches)
-        h = self.potential(standing, self._missing(met, standing))
+        standing = {contact.patch: self.space.stand(contact) for contact in contacts}
+        met = parent.met | requirements_met(self.space.require, wrenches)
+        h = self.space.potential(standing, self._missing(met, standing))
         index = self.tree.node(parent.index, str(move), contacts, q, parent.g + 1.0, h)
         return Node(contacts, standing, q, parent, move, tuple(steps), parent.g + 1.0, h, move.limb, met, index)
 
@@ -319,7 +292,7 @@ class StanceSearch:
             way = float(np.linalg.norm(before.p - added[0].p))
             if way < SHUFFLE:
                 return ()
-        return self.prover.swing(common, before, added[0], q0, q1)
+        return self.space.prover.swing(common, before, added[0], q0, q1)
 
 
 def requirements_met(require: Sequence[frozenset[str]], wrenches: Mapping[str, np.ndarray]) -> frozenset[int]:

@@ -5,9 +5,10 @@ from mcplan.planning.search.shorten import _from, _shorter
 
 LIMBS = {"foot": SimpleNamespace(patches=("foot_sole",)), "hand": SimpleNamespace(patches=("hand_palm",))}
 PATCHES = {"foot_sole": SimpleNamespace(limb="foot"), "hand_palm": SimpleNamespace(limb="hand")}
-SEARCH = SimpleNamespace(
+SPACE = SimpleNamespace(
     robot=SimpleNamespace(patches=PATCHES), goal=SimpleNamespace(specs={"foot_sole": None}), limbs=LIMBS
 )
+SEARCH = SimpleNamespace(space=SPACE)
 """As much of a search as sequences of moves need."""
 
 

@@ -5,15 +5,17 @@ the coefficient ``mu = |f_t| / f_n``, whatever was believed of it. The program t
 it presses harder or pulls less, and holds the patch where it slid to instead of dragging it back.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from mcplan.control.motion import Motion
-from mcplan.model.terms import FrameTerms, Terms
+from mcplan.model.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings
+from mcplan.statics.contact_forces import cross_matrix
 
 LESS, LEAST = 0.9, 0.2
 """A slide takes at least so much off the friction that is counted on; never below the second part of the planned."""
@@ -31,6 +33,7 @@ class SlipWatch:
     def __init__(self, settings: ControlSettings, frame_of: Callable[[Contact], str | None] = lambda _: None):
         self.settings, self._frame_of = settings, frame_of
         self._since: dict[str, float] = {}
+        self._maps: dict[Contact, np.ndarray] = {}
 
     def look(self, t: float, terms: Terms, motion: Motion, wrenches: Mapping[str, np.ndarray]) -> None:
         """Look at all contacts at time t (s), with the wrenches (6,) measured; grips hold in every direction."""
@@ -38,12 +41,23 @@ class SlipWatch:
             if loaded.contact.kind == "grasp":
                 continue
             along, across = _parts(np.asarray(wrenches.get(patch, np.zeros(6)))[:3], loaded.contact.normal)
-            speed = _sliding_speed(terms.frame(self._frame_of(loaded.contact) or patch), loaded.contact)
-            if across < self.settings.touch_force or speed < self.settings.slip_speed:
+            if across < self.settings.touch_force or self._speed(terms, loaded.contact) < self.settings.slip_speed:
                 self._since.pop(patch, None)
             elif t - self._since.setdefault(patch, t) >= self.settings.slip_time - 5e-10:
                 del self._since[patch]
                 self._react(t, terms, motion, patch, along / across)
+
+    def _speed(self, terms: Terms, contact: Contact) -> float:
+        """Return the speed of the middle of a contact along its support (m/s), in the directions that it is to hold.
+
+        ``v_c = R B (R'v, R'w)``, less its part along the normal; B is that of ``_middle_map``.
+        """
+        frame = terms.frame(self._frame_of(contact) or contact.patch)
+        B = self._maps.get(contact)
+        if B is None:
+            B = self._maps[contact] = _middle_map(contact)
+        V = (frame.velocity.reshape(2, 3) @ frame.R).ravel()
+        return _parts(frame.R @ (B @ V), contact.normal)[0]
 
     def _react(self, t: float, terms: Terms, motion: Motion, patch: str, shown: float) -> None:
         loaded = motion.contacts[patch]
@@ -57,18 +71,17 @@ class SlipWatch:
             motion.note(t, said, (patch,))
 
 
-def _parts(force: np.ndarray, normal: np.ndarray) -> tuple[float, float]:
-    """Return the size of a force along a support and its part across it (N)."""
-    across = float(force @ normal)
-    return float(np.linalg.norm(force - across * normal)), across
+def _parts(vector: np.ndarray, normal: np.ndarray) -> tuple[float, float]:
+    """Return the size of a vector along a support and its part across it."""
+    across = float(vector @ normal)
+    along = vector - across * normal
+    return math.sqrt(along @ along), across
 
 
-def _sliding_speed(frame: FrameTerms, contact: Contact) -> float:
-    """Return the speed of the middle of a contact along its support (m/s), in the directions that it is to hold.
+def _middle_map(contact: Contact) -> np.ndarray:
+    """Return B (3, 6): velocity of a contact's middle c in the directions that it is to hold, ``B = [1 -[c]] S'S``.
 
-    ``V = S'S (R'v, R'w)`` in patch axes; ``v_c = R (V_v + V_w x c)``, less its part along the normal.
+    It is applied to the velocity (linear, angular) of the patch, and both are in patch axes.
     """
-    V = np.concatenate([frame.R.T @ frame.velocity[:3], frame.R.T @ frame.velocity[3:]])
-    V = contact.selection.T @ (contact.selection @ V)
-    v = frame.R @ (V[:3] + np.cross(V[3:], contact.points.mean(axis=0)))
-    return _parts(v, contact.normal)[0]
+    S = contact.selection
+    return np.hstack([np.eye(3), -cross_matrix(contact.points.mean(axis=0))]) @ S.T @ S

@@ -7,6 +7,7 @@ import pytest
 
 from mcplan.control.motion import LoadedContact, Ramp
 from mcplan.control.slip import LEAST, LESS, SlipWatch
+from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings
 
 SETTINGS = ControlSettings().under("mujoco")
@@ -17,9 +18,10 @@ class Watched:
     """A flat contact on a floor, of which velocity and wrench are given."""
 
     def __init__(self, friction=0.8, selection=None, kind="surface"):
-        contact = SimpleNamespace(
-            patch="sole", kind=kind, normal=np.array([0.0, 0.0, 1.0]), friction=friction,
-            selection=np.eye(6) if selection is None else selection, points=np.zeros((4, 3)),
+        contact = Contact(
+            patch="sole", support="floor", kind=kind, R=np.diag([1.0, -1.0, -1.0]), p=np.zeros(3),
+            points=np.zeros((4, 3)), axes=np.eye(3), friction=friction, max_force=np.inf, max_moment=np.inf,
+            selection=np.eye(6) if selection is None else selection,
         )  # fmt: skip
         self.contacts = {"sole": LoadedContact(contact, Ramp(0.0, 500.0, 0.0, 0.0), 500.0)}
         self.notices = []

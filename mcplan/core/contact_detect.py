@@ -27,6 +27,7 @@ from mcplan.core.contact_model import (
     ERROR,
     FIRST,
     FRICTION,
+    HALF,
     KEY,
     KIND,
     LINK,
@@ -41,7 +42,6 @@ from mcplan.core.contact_model import (
     PATCH_HOLDS,
     PATCH_LINK,
     POINT,
-    REACH,
     RIM,
     SPACE,
     SURFACE_FRICTION,
@@ -99,12 +99,15 @@ def set_axes(touch, c, x, y, z):
 
 @jit
 def is_over(scene, surface, s, x, y, z, radius, margin):
-    """Whether a ball may touch a slab."""
+    """Whether a ball comes near the box around a slab."""
     px, py, height = inward(surface, s, x, y, z)
-    if height > radius + margin or height < -radius - scene.surface[s, THICKNESS]:
+    reach = radius + margin
+    if height > reach or height < -radius - scene.surface[s, THICKNESS]:
         return False
-    reach = radius + margin + scene.surface[s, REACH]
-    return (px - scene.surface[s, MIDDLE]) ** 2 + (py - scene.surface[s, MIDDLE + 1]) ** 2 <= reach * reach
+    dx = max(abs(px - scene.surface[s, MIDDLE]) - scene.surface[s, HALF], 0.0)
+    dy = max(abs(py - scene.surface[s, MIDDLE + 1]) - scene.surface[s, HALF + 1], 0.0)
+    dz = max(height, -height - scene.surface[s, THICKNESS], 0.0)
+    return dx * dx + dy * dy + dz * dz <= reach * reach
 
 
 @jit

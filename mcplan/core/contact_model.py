@@ -16,9 +16,9 @@ OWNER, FIRST, COUNT, OWNER_LINK, SLAB = range(5)
 """Columns of ``Scene.surface_index``: body that carries the surface, its corners in ``Scene.corners``, the object by
 its number as a link (-1: the world), its slab among the shapes (-1: a side of its object's own shape)."""
 
-SURFACE_POSE, SURFACE_FRICTION, THICKNESS, MIDDLE, REACH, SURFACE_SIZE = 0, 12, 13, 14, 16, 17
-"""Columns of ``Scene.surface``: pose in its owner (12), friction, thickness of the slab (m), middle of the polygon (2)
-and radius around it that holds it."""
+SURFACE_POSE, SURFACE_FRICTION, THICKNESS, MIDDLE, HALF, SURFACE_SIZE = 0, 12, 13, 14, 16, 18
+"""Columns of ``Scene.surface``: pose in its owner (12), friction, thickness of the slab (m), middle (2) and half sides
+(2) of the rectangle around the polygon."""
 
 BAR_START, BAR_END, BAR_RADIUS, BAR_FRICTION, BAR_SIZE = 0, 3, 6, 7, 8
 """Columns of ``Scene.bar``: ends of the axis (3 + 3), radius, friction."""
@@ -55,7 +55,7 @@ class Scene(NamedTuple):
     """Everything that may touch. All arrays are read-only and C-contiguous."""
 
     surface_index: np.ndarray  # (S, 5) int64
-    surface: np.ndarray  # (S, 17)
+    surface: np.ndarray  # (S, 18)
     bar: np.ndarray  # (B, 8)
     friction: np.ndarray  # (P, S + B) of each patch on each surface, then on each bar
     patch_index: np.ndarray  # (P, 5) int64

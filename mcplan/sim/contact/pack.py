@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from mcplan.collision.shape import frozen
-from mcplan.core.contact_model import Scene
+from mcplan.core.contact_model import SURFACE_SIZE, Scene
 from mcplan.core.tree import COM, PARENT, V
 from mcplan.model.robot import Robot
 from mcplan.model.shape_inertia import shape_inertia
@@ -86,7 +86,7 @@ def pack_scene(
             ],
             5,
         ),
-        surface=_matrix(surface, 17),
+        surface=_matrix(surface, SURFACE_SIZE),
         bar=_matrix([[*bar.ends.ravel(), bar.radius, bar.friction] for bar in environment.bars], 8),
         friction=frozen(_frictions(patches, (*surfaces, *environment.bars), contacts)),
         patch_index=_integers(patch_index, 5),
@@ -153,9 +153,8 @@ def _surface_row(s: Surface, place: tuple[np.ndarray, np.ndarray] | None) -> lis
     R, p = s.R, s.p
     if place is not None:
         R, p = place[0].T @ s.R, place[0].T @ (s.p - place[1])
-    middle = (s.polygon.min(axis=0) + s.polygon.max(axis=0)) / 2
-    reach = np.linalg.norm(s.polygon - middle, axis=1).max()
-    return [*R.ravel(), *p, s.friction, s.thickness, *middle, reach]
+    low, high = s.polygon.min(axis=0), s.polygon.max(axis=0)
+    return [*R.ravel(), *p, s.friction, s.thickness, *(low + high) / 2, *(high - low) / 2]
 
 
 def _chain(robot: Robot, body: int) -> list[int]:

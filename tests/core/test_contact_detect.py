@@ -1,0 +1,56 @@
+"""Which bodies are looked at closely: every ball that touches a slab, none that is farther from the box around it."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from mcplan.core.contact_detect import is_over
+from mcplan.core.contact_model import HALF, MIDDLE, SURFACE_SIZE, THICKNESS
+from tests.core.random_trees import random_rotation
+
+LOW, HIGH = np.array([-0.2, -0.3, -0.04]), np.array([0.8, -0.1, 0.0])
+"""Corners of the box around the slab, in its axes."""
+
+
+class Slabs(NamedTuple):
+    """What ``is_over`` reads of a scene."""
+
+    surface: np.ndarray
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(5)
+
+
+@pytest.fixture
+def slab(rng):
+    """A turned slab, and the function that puts a point of its axes in the world."""
+    row = np.zeros((1, SURFACE_SIZE))
+    row[0, MIDDLE : MIDDLE + 2], row[0, HALF : HALF + 2] = (LOW + HIGH)[:2] / 2, (HIGH - LOW)[:2] / 2
+    row[0, THICKNESS] = -LOW[2]
+    R, p = random_rotation(rng), rng.normal(size=3)
+    row[0, :9], row[0, 9:12] = R.ravel(), p
+    return Slabs(row), lambda x: p + R @ x
+
+
+def test_a_ball_that_holds_a_point_of_the_slab_is_over_it(slab, rng):
+    scene, world = slab
+    for _ in range(300):
+        point, way = rng.uniform(LOW, HIGH), rng.normal(size=3)
+        radius = rng.uniform(0.01, 0.5)
+        centre = world(point + rng.uniform(0.0, 0.999) * radius * way / np.linalg.norm(way))
+        assert is_over(scene, scene.surface, 0, *centre, radius, 1e-3)
+
+
+def test_a_ball_beyond_the_margin_of_the_box_is_not(slab, rng):
+    scene, world = slab
+    far = 0
+    for _ in range(300):
+        x, radius = rng.uniform(LOW - 0.5, HIGH + 0.5), rng.uniform(0.01, 0.3)
+        gap = np.linalg.norm(x - np.clip(x, LOW, HIGH)) - radius
+        if gap > 1.01e-3:
+            far += 1
+            assert not is_over(scene, scene.surface, 0, *world(x), radius, 1e-3)
+    assert far > 50

@@ -80,7 +80,12 @@ class SolverFailed(JobFailed):
 class SimulationFailed(JobFailed):
     """The simulation had to stop: a value that is not a number, or a state that cannot be continued.
 
-    ``run`` holds what was recorded up to there (a ``mcplan.sim.run.Run``), None when nothing was.
+    ``cause`` says it in a few words that many runs share; ``run`` holds what was recorded up to there (a
+    ``mcplan.sim.run.Run``), None when nothing was.
     """
 
     run: Any = None
+
+    def __init__(self, message: str, cause: str = "stopped"):
+        super().__init__(message)
+        self.cause = cause

@@ -311,7 +311,8 @@ class Approach(_Body):
         away = float(np.linalg.norm(pose[1] - allowed_pose(self.contact, pose)[1]))
         if away > s.touch_depth + TOO_FAR:
             raise SimulationFailed(
-                f"{self.name} of stance {self.stance} at t = {t:g} s: no contact, {away:.3f} m from its place"
+                f"{self.name} of stance {self.stance} at t = {t:g} s: no contact, {away:.3f} m from its place",
+                "no contact",
             )
         if s.touch_force > 0.0:
             motion.close(self.contact, t, s.load_time, now.normal_force(patch), now.pose(patch))

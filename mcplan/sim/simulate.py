@@ -111,9 +111,11 @@ class Simulation:
         """
         t, q, v = self.t, self.physics.q, self.physics.v
         if self.index >= self._limit:
-            raise SimulationFailed(f"still in phase {self._phase_text()} at the time limit of {t:g} s")
+            raise SimulationFailed(f"still in phase {self._phase_text()} at the time limit of {t:g} s", "time limit")
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
-            raise SimulationFailed(f"the state is not a number at t = {t:g} s, in phase {self._phase_text()}")
+            raise SimulationFailed(
+                f"the state is not a number at t = {t:g} s, in phase {self._phase_text()}", "not a number"
+            )
         clock = time.perf_counter()
         objects = self.physics.object_q, self.physics.object_v
         command = self._command
@@ -128,7 +130,7 @@ class Simulation:
             return None
         fell = self._loss.fell(self.controller.terms.com, self.controller.motion.com.sample(t).value)
         if fell:
-            raise SimulationFailed(f"{fell}, in phase {self._phase_text()} at t = {t:g} s")
+            raise SimulationFailed(f"{fell}, in phase {self._phase_text()} at t = {t:g} s", "fell")
         tau = self.disturbance.delivered(command.tau)
         external = self.disturbance.external(t, q)
         action = Action(
@@ -152,7 +154,7 @@ class Simulation:
             observer.on_step(sample)
         self.index += 1
         if lost := self._loss.gave_up(t, command.status, command.message):
-            raise SimulationFailed(f"{self._phase_text()}: {lost}")
+            raise SimulationFailed(f"{self._phase_text()}: {lost}", "no solution")
         return sample
 
     def finish(self, stopped: str | None = None) -> Run:

@@ -37,6 +37,7 @@ COLUMNS: dict[str, Column] = {
     "goal_reached": Column("flag", "the last contacts are where the goal has them"),
     "upright": Column("flag", "the robot did not fall"),
     "stage": Column("text", "where it ended: plan, plan certificate, simulation, certificate, case; empty on success"),
+    "cause": Column("text", "what broke, in a few words that many cases share; empty on success"),
     "failure": Column("text", "what was wrong, where and by how much"),
     "stances": Column("count", "stances of the plan"),
     "nodes": Column("count", "stances that the search proved"),

@@ -83,7 +83,8 @@ def _carry_out(scenario: Scenario, task: Task, row: dict[str, Any], files: dict[
     try:
         plan = _timed(row, "plan_time", lambda: make_plan(scenario, seed=task.seed))
     except JobFailed as failure:
-        row |= {"stage": "plan", "failure": str(failure), **_search(getattr(failure, "tree", None))}
+        said = {"stage": "plan", "cause": "no plan", "failure": str(failure)}
+        row |= {**said, **_search(getattr(failure, "tree", None))}
         return
     if "plan" in task.keep:
         files["plan.yaml"] = dump_document(plan_document(plan, Path(task.path).parent)).encode()
@@ -108,7 +109,7 @@ def _carry_out(scenario: Scenario, task: Task, row: dict[str, Any], files: dict[
         _judge(row, report, "certificate")
         files |= _run_files(run, report, task.keep)
     if stopped is not None:
-        row |= {"success": False, "stage": "simulation", "failure": str(stopped)}
+        row |= {"success": False, "stage": "simulation", "cause": _cause(stopped, run), "failure": str(stopped)}
 
 
 def _scenario(task: Task) -> Scenario:
@@ -136,8 +137,15 @@ def _judge(row: dict[str, Any], report: Report, stage: str) -> None:
     row |= {
         "success": report.success,
         "stage": "" if report.success else stage,
+        "cause": ", ".join(check.name for check in report.checks if not check.passed),
         "failure": "\n".join(report.failures),
     }
+
+
+def _cause(stopped: JobFailed, run: Run | None) -> str:
+    """Return in a few words why a simulation had to stop, and in which phase."""
+    cause = stopped.cause if isinstance(stopped, SimulationFailed) else "stopped"
+    return cause if run is None or not len(run) else f"{cause} in {run.phases[run.phase[-1]]}"
 
 
 def _search(tree: Any) -> dict[str, Any]:

@@ -12,6 +12,8 @@ from mcplan.sweep.columns import Kind, kind_of
 from mcplan.sweep.results import shown_value
 
 CONFIDENCE = 0.95
+TEXTS = 3
+"""So many different texts stand in a cell."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def aggregate(name: str, values: Sequence[Any]) -> str:
     """Return what a cell of a table says of many cases.
 
     A flag: how often it is true, with Wilson's interval; a margin or a ratio: the worst; a count or a clock time: the
-    median; a text: the most frequent one and how often it stands there.
+    median; a text: the most frequent ones and how often each stands there.
     """
     known = [value for value in values if value is not None]
     if not known:
@@ -74,7 +76,8 @@ def aggregate(name: str, values: Sequence[Any]) -> str:
         rate = wilson(sum(known), len(known))
         return f"{sum(known)}/{len(known)} ({100 * rate.low:.0f}–{100 * rate.high:.0f} %)"
     if kind == "text":
-        text, count = Counter(map(str, known)).most_common(1)[0]
-        return f"{text or 'none'} ({count}/{len(known)})"
+        said = Counter(str(value) for value in known if value != "").most_common()
+        shown = [f"{count} × {text}" for text, count in said[:TEXTS]]
+        return "; ".join([*shown, f"{len(said) - TEXTS} others"] if len(said) > TEXTS else shown) or "none"
     number = {"margin": min, "ratio": max}.get(kind, np.median)(known)
     return shown_value(float(number))

@@ -43,10 +43,20 @@ def test_what_cannot_be_planned_is_a_verdict_and_says_why(experiment_file):
     (outcome,) = outcomes(load_experiment(experiment_file(text)), ("plan",))
     assert outcome.status == DONE
     row = outcome.result
-    assert (row["success"], row["planned"], row["stage"]) == (False, False, "plan")
+    assert (row["success"], row["planned"], row["stage"], row["cause"]) == (False, False, "plan", "no plan")
     assert "no plan within the budget" in row["failure"]
     assert row["posture_calls"] >= 1
     assert outcome.files == {}
+
+
+def test_a_fall_is_a_verdict_with_its_cause(experiment_file):
+    push = "[{link: BODY, force: [0, 900, 0], start: 0.2, duration: 0.3}]"
+    text = f"scenarios: [sway]\nset: {{simulation.physics: contact, simulation.pushes: {push}}}\n"
+    (outcome,) = outcomes(load_experiment(experiment_file(text)))
+    row = outcome.result
+    assert (outcome.status, row["success"], row["stage"]) == (DONE, False, "simulation")
+    assert row["cause"].startswith("fell in "), row["failure"]
+    assert row["failure"].startswith("fell: the centre of mass is ")
 
 
 def test_a_robot_that_is_another_one_is_no_verdict(experiment_file):

@@ -85,7 +85,9 @@ def test_cells_say_rates_the_worst_and_medians():
     assert aggregate("worst_friction_margin", [3.0, 1.5, 2.0]) == "1.5"
     assert aggregate("worst_torque_ratio", [0.3, 0.8, None]) == "0.8"
     assert aggregate("stances", [3, 9, 4]) == "4"
-    assert aggregate("stage", ["plan", "plan", "simulation"]) == "plan (2/3)"
+    assert aggregate("stage", ["plan", "plan", "simulation", ""]) == "2 × plan; 1 × simulation"
+    assert aggregate("stage", [*"abcde", "b"]) == "2 × b; 1 × a; 1 × c; 2 others"
+    assert aggregate("stage", ["", ""]) == "none"
     assert aggregate("success", [None]) == "–"
 
 

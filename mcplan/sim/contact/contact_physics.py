@@ -113,7 +113,7 @@ class ContactPhysics:
 
     def _outcome(self, vd: np.ndarray) -> Outcome:
         if not self._counts[3]:
-            raise SimulationFailed(f"the contact physics lost the state at t = {self.t:g} s")
+            raise SimulationFailed(f"the contact physics lost the state at t = {self.t:g} s", "not a number")
         count = self._counts[2]
         index, value = self._touch.report_index[:count].copy(), self._touch.report[:count].copy()
         points = PointForces(index[:, 0], index[:, 1], value[:, :3], value[:, 3:6], value[:, 6:])

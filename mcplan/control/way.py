@@ -8,7 +8,7 @@ import numpy as np
 from mcplan.control.limb_path import LimbPath
 from mcplan.control.posture import PostureSample, PostureTrajectory
 from mcplan.control.posture_path import PosturePath
-from mcplan.control.quintic import Quintic, Sample
+from mcplan.control.quintic import Quintic, Sample, minimum_jerk
 from mcplan.control.spline import PostureSpline, Spline
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.transit import NOWHERE, Led, Transit, TransitFinder, Worst
@@ -104,7 +104,9 @@ class WayFinder:
             return self.direct(start, times[0], times[-1] - times[0], transit.missed, transit.worst)
         posture = PostureSpline(times, transit.q, start.posture.v, start.posture.vd)
         places = self.robot.com(transit.q)
-        places[0] = start.com.value
+        # a state that moved the centre of mass alone has left it beside that of the posture: that fades on the way
+        left = [1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, len(times))]
+        places += np.outer(left, start.com.value - places[0])
         com = Spline(times, places, start.com.velocity, start.com.acceleration)
         excess = self._excess(com, posture, times)
         return Way(com, posture, transit.missed, transit.unsmoothed, excess, transit.worst)

@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from mcplan.errors import SimulationFailed
 from mcplan.planning import plan as make_plan
 from mcplan.scene import load_scenario
-from mcplan.scene.settings import Push
+from mcplan.scene.disturbance import Push
 from mcplan.sim.simulate import Simulation
 from mcplan.sweep.statistics import wilson
 
@@ -56,8 +56,8 @@ def pushed(plan, push, physics, seed):
     inner, failures = simulation.controller.step, []
     state = {"sway": 0.0}
 
-    def step(t, q, v, wrenches):
-        command = inner(t, q, v, wrenches)
+    def step(t, q, v, *measured):
+        command = inner(t, q, v, *measured)
         now = simulation.controller.terms.com
         state["sway"] = max(state["sway"], float(np.linalg.norm(now[:2] - com[:2])))
         if command.status:

@@ -40,8 +40,10 @@ class SlipWatch:
         for patch, loaded in list(motion.contacts.items()):
             if loaded.contact.kind == "grasp":
                 continue
-            along, across = _parts(np.asarray(wrenches.get(patch, np.zeros(6)))[:3], loaded.contact.normal)
-            if across < self.settings.touch_force or self._speed(terms, loaded.contact) < self.settings.slip_speed:
+            contact = loaded.contact
+            normal = contact.axes_at(terms.frame(patch).R)[:, 2] if contact.rolls else contact.normal
+            along, across = _parts(np.asarray(wrenches.get(patch, np.zeros(6)))[:3], normal)
+            if across < self.settings.touch_force or self._speed(terms, contact) < self.settings.slip_speed:
                 self._since.pop(patch, None)
             elif t - self._since.setdefault(patch, t) >= self.settings.slip_time - 5e-10:
                 del self._since[patch]

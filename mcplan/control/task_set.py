@@ -58,6 +58,7 @@ class TaskSet:
         self.posture = PostureTask(q[7:], s.posture_weight * self._inertia, s.posture_kp)
         self.momentum = AngularMomentumTask(s.angular_momentum_weight, s.angular_momentum_damping)
         self.limbs: dict[str, LinkPoseTask] = {}
+        self._angles: dict[str, LinkPoseTask] = {}
         self.objects = objects
         self.avoidance = Avoidance(robot, environment, s, dt) if s.avoid_pairs else None
         self._constraints: dict[str, ContactConstraint] = {}
@@ -88,6 +89,7 @@ class TaskSet:
             self.posture,
             self.momentum,
             *(self.limbs[patch] for patch in motion.limbs),
+            *(self._angle(loaded) for loaded in motion.contacts.values() if loaded.contact.rolls),
         ]
         contacts = [self._constraint(t, loaded, terms) for loaded in motion.contacts.values()]
         poses = None
@@ -114,6 +116,8 @@ class TaskSet:
         self.momentum.weight, self.momentum.kd = s.angular_momentum_weight, s.angular_momentum_damping
         for task, kp in ((self.com, s.com_kp), (self.trunk, s.trunk_kp), (self.posture, s.posture_kp)):
             task.kp, task.kd = kp, damping(kp, None)
+        for angle in self._angles.values():
+            angle.weight, angle.kp, angle.kd = s.trunk_weight, s.trunk_kp, damping(s.trunk_kp, None)
         for limb in self.limbs.values():
             limb.kp, limb.kd = s.limb_kp, damping(s.limb_kp, None)
 
@@ -132,6 +136,15 @@ class TaskSet:
             task.R, task.p, task.velocity, task.acceleration, tightness = path.sample(t)
             task.weight = np.repeat((s.limb_weight, s.limb_weight * LOOSE ** (1.0 - tightness)), 3)
 
+    def _angle(self, loaded: LoadedContact) -> LinkPoseTask:
+        """Return the task by which a sole on a bar keeps the angle of its contact: it could roll off it."""
+        contact, s = loaded.contact, self.settings
+        task = self._angles.setdefault(
+            contact.patch, LinkPoseTask(contact.patch, position=False, weight=s.trunk_weight, kp=s.trunk_kp)
+        )
+        task.R = contact.R
+        return task
+
     def _constraint(self, t: float, loaded: LoadedContact, terms: Terms) -> ContactConstraint:
         contact, s = loaded.contact, self.settings
         known = self._constraints.get(contact.patch)
@@ -141,6 +154,8 @@ class TaskSet:
         frame, held = terms.frame(contact.patch), (known.R, known.p)
         if lags(contact, held, (frame.R, frame.p)):
             known.R, known.p = allowed_pose(contact, (frame.R, frame.p), held)
+        if contact.rolls:
+            known.axes = contact.axes_at(frame.R)
         known.max_force = loaded.limit.value(t)
         if contact.kind == "grasp":
             known.max_moment = s.force_fraction * contact.max_moment * min(1.0, known.max_force / loaded.full)

@@ -1,6 +1,6 @@
 """One contact: a patch of the robot at its place on a surface or a bar, resolved to world geometry."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
@@ -57,6 +57,19 @@ class Contact:
     def normal(self) -> np.ndarray:
         """Unit vector (3,) along which the patch leaves its support: the outward normal, for a grasp ``-z_P``."""
         return -self.R[:, 2] if self.kind == "grasp" else self.axes[:, 2]
+
+    @property
+    def rolls(self) -> bool:
+        """Whether this is a flat patch on a bar: it rolls on it, and the axes of the contact turn along."""
+        return self.kind == "surface" and "offset" in self.coordinates
+
+    def axes_at(self, R: np.ndarray) -> np.ndarray:
+        """Return the axes (3,3) when the patch has the rotation R (3,3): those of a patch that rolls turn with it."""
+        return R @ self.R.T @ self.axes if self.rolls else self.axes
+
+    def at(self, R: np.ndarray, p: np.ndarray) -> "Contact":
+        """Return the contact where its patch is: it may have turned about its free axes."""
+        return replace(self, R=R, p=p, axes=self.axes_at(R))
 
     @property
     def world_points(self) -> np.ndarray:

@@ -87,7 +87,14 @@ def _patch_limits(evidence: Evidence) -> Iterator[Check]:
                 judge("grasp moment", np.linalg.norm(w[:, 3:], axis=1), contact.max_moment, rows, patch, "N m")
                 judge("free direction", _unconstrained(evidence, c, patch, rows), tolerance, rows, patch, "N m")
             else:
-                judge("normal force", w[:, :3] @ evidence.normals[c], contact.max_force, rows, patch, "N")
+                judge(
+                    "normal force",
+                    np.sum(w[:, :3] * evidence.normal(c, rows), axis=1),
+                    contact.max_force,
+                    rows,
+                    patch,
+                    "N",
+                )
     for kind, (ratio, place, failure) in used.items():
         if kind == "free direction" and not failure:
             continue
@@ -178,11 +185,15 @@ def _skew_allowed(evidence: Evidence) -> np.ndarray:
     """How far each point's normal may be off that of its support, (K,) rad.
 
     Faces that are turned by ``a`` meet with the normal of one of them, or with that of two edges that cross: off by no
-    more than ``a / sin(b)`` where ``b`` is the angle between the edges, and 45 degrees or more between rectangles.
+    more than ``a / sin(b)`` where ``b`` is the angle between the edges, and 45 degrees or more between rectangles. The
+    edge of a patch may meet a bar anywhere on its round.
     """
     if evidence.record.physics == "qp":
         return np.full(len(evidence.point_tilt), PARALLEL_EXACT)
-    return np.minimum(np.sqrt(2.0) * evidence.point_tilt + PARALLEL, MOST_SKEW)
+    allowed = np.minimum(np.sqrt(2.0) * evidence.point_tilt + PARALLEL, MOST_SKEW)
+    rolls, target = np.array([contact.rolls for contact in evidence.contacts], bool), evidence.point_target
+    allowed[target != NONE] = np.where(rolls[target[target != NONE]], MOST_SKEW, allowed[target != NONE])
+    return allowed
 
 
 def _outside(local: np.ndarray, polygon: np.ndarray) -> np.ndarray:

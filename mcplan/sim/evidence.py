@@ -139,7 +139,7 @@ class Evidence:
         target, normal = self.point_target, self.run.point_normal.copy()
         for c, contact in enumerate(self.contacts):
             mine = target == c
-            normal[mine] = self.normals[c]
+            normal[mine] = self.normal(c, self.point_sample[mine])
             q = self.carrier(c)
             if contact.carrier_pose is not None and q is not None and self.record.physics != "qp":
                 planned = rotation_of(np.array(contact.carrier_pose)[3:, None])[..., 0]
@@ -156,6 +156,14 @@ class Evidence:
             out = self.motion.R[patch][self.point_sample[mine], :, 2]
             tilt[mine] = np.linalg.norm(out + self.support_normal[mine], axis=1)
         return tilt
+
+    def normal(self, contact: int, rows: np.ndarray) -> np.ndarray:
+        """Return the normal (k, 3) of a planned contact at samples; that of a patch which rolls turns with it."""
+        planned = self.contacts[contact]
+        if not planned.rolls:
+            return np.broadcast_to(self.normals[contact], (len(rows), 3))
+        in_patch = self.places[contact][0].T @ self.normals[contact]
+        return self.motion.R[planned.patch][rows] @ in_patch
 
     def point_name(self, i: int) -> str:
         """Return a contact point as text: which one, and when."""

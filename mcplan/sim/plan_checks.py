@@ -129,7 +129,7 @@ def _outside_cone(contact: ContactRecord, R: np.ndarray, w: np.ndarray) -> float
         force = float(np.linalg.norm(w[:3])) - (np.inf if contact.max_force is None else contact.max_force)
         moment = float(np.linalg.norm(w[3:])) - (np.inf if contact.max_moment is None else contact.max_moment)
         return max(force, moment, 0.0)
-    t1, t2, n = np.array(contact.axes).T
+    t1, t2, n = ((R @ np.array(contact.R).T if contact.rolls else np.eye(3)) @ np.array(contact.axes)).T
     angle = 2 * np.pi * np.arange(FACES) / FACES
     edges = n[:, None] + (contact.friction or 0.0) * (np.outer(t1, np.cos(angle)) + np.outer(t2, np.sin(angle)))
     arms = np.array(contact.points) @ R.T

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mcplan.control.notice import Notice
-from mcplan.sim.records import NoticeRecord, PhaseRecord, RunRecord, WorldRecord
+from mcplan.sim.records import ContactRecord, NoticeRecord, PhaseRecord, RunRecord, WorldRecord
 from mcplan.sim.robot_record import record_document, record_plan, record_robot
 from mcplan.sim.run import DTYPES, OPTIONAL, SHAPES, Run
 from mcplan.version import __version__
@@ -228,7 +228,7 @@ class RunRecorder:
             if not found:
                 raise ValueError(f"no planned contact of {patch} has {count} points")
             link = next(p.link for p in self._robot_record.patches if p.name == patch)
-            self._planned[key] = _PlannedPoints(patch, link, np.array(found[0].points), np.array(found[0].axes)[:, 2])
+            self._planned[key] = _PlannedPoints(patch, link, found[0])
         return self._planned[key]
 
     def _add_patch_points(self, patch: str, forces: np.ndarray) -> None:
@@ -254,17 +254,23 @@ class RunRecorder:
             X = np.full((len(q), 4, 4), np.nan)
             X[finite] = self.robot.frame_pose(q[finite], planned.patch)
             arrays["point_link"][rows], arrays["point_patch"][rows] = planned.link, self.patch_index[planned.patch]
-            arrays["point_normal"][rows] = planned.normal
+            arrays["point_normal"][rows] = planned.normals(X[:, :3, :3])
             arrays["point_xyz"][rows] = planned.points @ X[:, :3, :3].transpose(0, 2, 1) + X[:, None, :3, 3]
 
 
 class _PlannedPoints:
     """The points of one planned contact: in patch axes, and at which samples and rows they occur."""
 
-    def __init__(self, patch: str, link: int, points: np.ndarray, normal: np.ndarray):
-        self.patch, self.link, self.points, self.normal = patch, link, points, normal
+    def __init__(self, patch: str, link: int, contact: ContactRecord):
+        self.patch, self.link, self.contact, self.points = patch, link, contact, np.array(contact.points)
         self.samples: list[int] = []
         self.first: list[int] = []
+
+    def normals(self, R: np.ndarray) -> np.ndarray:
+        """Return the normals (k, 1, 3) of the contact where the patch has the rotations R (k, 3, 3)."""
+        normal = np.array(self.contact.axes)[:, 2]
+        turn = R @ np.array(self.contact.R).T if self.contact.rolls else np.eye(3)
+        return np.atleast_2d(turn @ normal)[:, None]
 
 
 class _Table:

@@ -152,6 +152,7 @@ class ContactRecord(Record):
     points : where forces act, in patch axes, m.
     axes : columns t1, t2, n in the world; n leaves the support.
     selection : orthonormal rows, the constrained directions in patch axes (linear, angular).
+    rolls : whether the axes turn with the patch, as those of a flat patch on a bar do.
     carrier, carrier_pose : the object that the support is on, and its position and quaternion w x y z when the patch is
         at ``R, p``; null on the environment.
     """
@@ -167,6 +168,7 @@ class ContactRecord(Record):
     max_force: Limit = None
     max_moment: Limit = None
     selection: list[Vector6]
+    rolls: bool = False
     carrier: str | None = None
     carrier_pose: Vector7 | None = None
 

@@ -95,6 +95,7 @@ def record_contact(contact: Any, carrier: Any = None) -> ContactRecord:
         max_force=_finite_or_none(contact.max_force),
         max_moment=_finite_or_none(contact.max_moment),
         selection=np.asarray(contact.selection, dtype=float).reshape(-1, 6).tolist(),
+        rolls=contact.rolls,
         carrier=None if carrier is None else carrier.name,
         carrier_pose=None if carrier is None else carrier.pose.tolist(),
     )

@@ -111,6 +111,15 @@ def test_a_sole_on_a_bar(robot, environment, name, offset):
         assert np.allclose(free[:3] + np.cross(free[3:], point), 0, atol=1e-12)
 
 
+def test_a_sole_takes_its_cone_along_when_it_rolls_on_a_bar(robot, environment):
+    turn = Rotation.from_rotvec(0.3 * environment.support("rung").direction).as_matrix()
+    on_bar = place(robot, environment, patch="sole", surface="rung", along=0.3, offset=0.05)
+    assert np.allclose(on_bar.at(turn @ on_bar.R, on_bar.p).normal, -turn @ on_bar.R[:, 2])
+    assert np.allclose(on_bar.axes_at(on_bar.R), on_bar.axes)
+    on_floor = place(robot, environment, patch="sole", surface="floor", x=0.0, y=0.0, yaw=0.2)
+    assert np.allclose(on_floor.at(turn @ on_floor.R, on_floor.p).normal, [0.0, 0.0, 1.0])
+
+
 def test_a_point_on_a_bar_lies_on_its_hull(robot, environment):
     bar = environment.support("rail")
     contact = place(robot, environment, patch="tip", surface="rail", along=0.4, angle=0.5)

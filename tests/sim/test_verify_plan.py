@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import mcplan as mc
@@ -60,6 +61,18 @@ def test_friction_is_that_of_the_cone(record):
         w = {"sole": [0.6 * 0.7 * share * weight, 0.8 * 0.7 * share * weight, weight, 0, 0, 0]}
         assert ("the wrench on sole" not in failures(record, stance=0, wrenches=w)) == inside
     assert "the wrench on sole" in failures(record, stance=0, contact=(0, {"max_force": 100.0}))
+
+
+def test_the_cone_of_a_patch_that_rolls_is_where_the_posture_has_it(record):
+    """A force just within the cone; the patch has turned away from it by 3 degrees since it was placed."""
+    sole = record.plan.stances[0].contacts[0]
+    c, s = np.cos(0.05), np.sin(0.05)
+    before = (np.array([[c, 0, s], [0, 1, 0], [-s, 0, c]]) @ np.array(sole.R)).tolist()
+    weight = record.plan.stances[0].wrenches["sole"][2]
+    w = {"sole": [0.698 * weight, 0.0, weight, 0, 0, 0]}
+    for rolls in (False, True):
+        text = failures(record, stance=0, wrenches=w, contact=(0, {"R": before, "rolls": rolls}))
+        assert ("the wrench on sole" in text) is rolls
 
 
 def test_links_that_overlap_are_named_with_their_stance():

@@ -69,6 +69,9 @@ def contact_rows(robot: Robot, environment: Environment, contact: Contact, freed
     body, offset = robot.frame(contact.patch)
     target = np.concatenate([contact.R.ravel(), contact.p])
     select, cell = contact.selection, np.zeros((0, 10))
+    if contact.rolls and len(select) == 5:
+        # it could roll, but its friction would turn along, and the bar come out of the line that bears
+        select = np.eye(6)
     if freedom is not None and freedom.names:
         support = environment.support(contact.support)
         if isinstance(support, Bar) and contact.kind == "surface" and (freedom.offset > 0.0 or freedom.angle > 0.0):

@@ -13,7 +13,7 @@ the same call gives the same answer, to the bit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -272,7 +272,8 @@ class PostureGenerator:
     def _hold(self, attempt: _Attempt, bearing: tuple[str, ...], clock: Clock) -> None:
         """Find the forces, or say what is wrong."""
         robot, settings = self.robot, self.settings
-        held = balance(robot, attempt.q, self._cautious(attempt.contacts), bearing, settings.torque_share)
+        contacts = self._cautious(_turned(robot, attempt.q, contact) for contact in attempt.contacts)
+        held = balance(robot, attempt.q, contacts, bearing, settings.torque_share)
         clock.lap("forces")
         attempt.forces, attempt.stage = held, "forces"
         if not held.feasible:
@@ -390,3 +391,10 @@ class PostureGenerator:
             best.stage,
             clock.effort(),
         )
+
+
+def _turned(robot: Robot, q: np.ndarray, contact: Contact) -> Contact:
+    """Return the contact with the axes that it has at a posture."""
+    return (
+        replace(contact, axes=contact.axes_at(robot.frame_pose(q, contact.patch)[:3, :3])) if contact.rolls else contact
+    )

@@ -1,7 +1,5 @@
 """From nodes to stances: forces and margins of every step, and the posture that the goal asks for at its end."""
 
-from dataclasses import replace
-
 import numpy as np
 
 from mcplan.errors import PlanningFailed
@@ -90,7 +88,7 @@ def _stance(
 
 def _where_it_is(robot: Robot, q: np.ndarray, contact: Contact) -> Contact:
     X = robot.frame_pose(q, contact.patch)
-    return replace(contact, R=X[:3, :3], p=X[:3, 3])
+    return contact.at(X[:3, :3], X[:3, 3])
 
 
 def _outside(bearing: list[Contact], held: Equilibrium) -> float:

@@ -8,7 +8,8 @@ from mcplan.model.geometry import Box
 from mcplan.planning.posture.contact_error import contact_error
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.generator import PostureGenerator
-from mcplan.scene.environment import Obstacle
+from mcplan.scene.environment import Bar, Obstacle
+from mcplan.scene.place import make_contact
 from mcplan.statics.support_region import support_region
 
 
@@ -49,6 +50,22 @@ def test_single_support_in_a_step(scene, generator):
     for loaded in (["left_sole"], ["right_sole"], None):
         result = generator.generate((left, right), loaded, scene.ROBOT.posture("half_sitting"))
         check(scene.ROBOT, generator, result)
+
+
+@pytest.mark.parametrize("pitch", [-0.5, 0.5])
+def test_a_sole_on_a_bar_does_not_roll(scene, pitch):
+    """The foot of the guide is turned half a radian from the place of its contact."""
+    robot = scene.ROBOT
+    rung = Bar("rung", np.array([[0.2, -0.3, 0.1], [0.2, 0.0, 0.1]]), 0.015, 0.7)
+    environment = replace(scene.ENVIRONMENT, bars=(rung,))
+    place = {"patch": "right_sole", "surface": "rung", "along": 0.2, "offset": 0.02, "angle": 0.0, "flip": True}
+    contacts = scene.feet()[0], make_contact(robot, environment, place)
+    guide = robot.posture("half_sitting").copy()
+    guide[7 + robot.joint_names.index("RLEG_JOINT4")] += pitch
+    result = PostureGenerator(robot, environment).generate(contacts, ["left_sole"], guide)
+    assert result.found, result.reason
+    turn = contacts[1].R.T @ robot.frame_pose(result.q, "right_sole")[:3, :3]
+    assert abs(np.arctan2(turn[0, 2], turn[0, 0])) <= 1e-6
 
 
 def test_free_coordinates_stay_in_their_cell_and_are_resolved(scene, generator):

@@ -162,13 +162,11 @@ class Motion:
 
     def move_body(self, t: float, q: np.ndarray, duration: float) -> float:
         """Move CoM, posture and all free limbs to where q has them; return when they have arrived (s)."""
-        self._move(t, q, duration, self._through_air)
+        self._go(t, *self._way(t, q, duration, self._through_air))
         return max((path.end_time for path in self.limbs.values()), default=self.posture.end_time)
 
-    def _move(
-        self, t: float, q: np.ndarray, duration: float, path: Callable[[float, str, AnyPosture], PosturePath]
-    ) -> None:
-        """Move the body, and every free limb along what ``path`` makes of a posture reference.
+    def _way(self, t: float, q: np.ndarray, duration: float, path: PathMaker) -> tuple[Way, dict[str, PosturePath]]:
+        """Find a way of the body, and of every free limb along what ``path`` makes of a posture reference.
 
         The limbs go as the straight way of the posture takes them, and the body follows; where that is barred they go
         as the body does on a way that is free. The body waits until limbs that still rest on an old support are lifted.
@@ -187,6 +185,10 @@ class Motion:
             if way.stretch <= 1.0:
                 break
             duration *= way.stretch
+        return way, paths
+
+    def _go(self, t: float, way: Way, paths: Mapping[str, PosturePath]) -> None:
+        """Take a way of body and limbs."""
         self._judge(t, way)
         self.com, self.posture, self.limbs = way.com, way.posture, dict(paths)
         for patch in paths:
@@ -262,7 +264,8 @@ class Motion:
         limb = self.robot.patches[patch].limb
         self.limbs = {name: path for name, path in self.limbs.items() if self.robot.patches[name].limb != limb}
         if patch in self.released:
-            path: LimbPath | PosturePath = self._step(t, contact, start, q, duration, tightness)
+            path: LimbPath | PosturePath | None = self._step(t, contact, start, q, duration, tightness)
+            assert path is not None
         else:
             path = self._reach_out(t, contact, start, q, duration, tightness)
         self.limbs[patch] = led = self._led(path, contact)
@@ -272,14 +275,19 @@ class Motion:
         self,
         t: float,
         contact: Contact,
-        start: tuple[np.ndarray, np.ndarray],
+        start: Pose,
         q: np.ndarray,
         duration: float,
         tightness: float,
-    ) -> LimbPath:
-        """Begin the way from one support to another, as low as what is in between allows."""
-        patch, touching = contact.patch, self._touching
-        old, begin = self.released.pop(patch), self._start(t, q)
+        bound: float = np.inf,
+    ) -> LimbPath | None:
+        """Begin the way from one support to another, as low as what is in between allows.
+
+        From the air it goes off along the normal along which it will come down. None, and nothing is begun, where it
+        misses as much as ``bound`` (m).
+        """
+        patch, touching, begin = contact.patch, self._touching, self._start(t, q)
+        old = self.released.get(patch, contact)
 
         def path(higher: float, duration: float) -> LimbPath:
             clearance, step = self.settings.clearance + higher, contact.p - start[1]
@@ -299,6 +307,9 @@ class Motion:
                 break
         assert best is not None
         way, higher, limb = best
+        if way.missed >= bound:
+            return None
+        self.released.pop(patch, None)
         self._judge(t, way)
         if way.stretch > 1.0:
             limb = path(higher, way.stretch * limb.duration)
@@ -312,15 +323,9 @@ class Motion:
         return limb
 
     def _reach_out(
-        self,
-        t: float,
-        contact: Contact,
-        start: tuple[np.ndarray, np.ndarray],
-        q: np.ndarray,
-        duration: float,
-        tightness: float,
-    ) -> PosturePath:
-        """Begin the way from the air to a support."""
+        self, t: float, contact: Contact, start: Pose, q: np.ndarray, duration: float, tightness: float
+    ) -> LimbPath | PosturePath:
+        """Begin the way from the air to a support: as its posture goes, or over what would then be in its way."""
         distance = float(np.linalg.norm(contact.p - start[1]))
         # a patch that has come to its place with another one of its limb is not lifted first
         clearance = min(self.settings.reach_clearance, distance)
@@ -335,10 +340,11 @@ class Motion:
             )
 
         self.limbs[contact.patch] = self._hold(start, t)
-        self._move(t, q, max(duration, self.timing.duration(distance + clearance)), path)
-        path_taken = self.limbs[contact.patch]
-        assert isinstance(path_taken, PosturePath)
-        return path_taken
+        way, paths = self._way(t, q, max(duration, self.timing.duration(distance + clearance)), path)
+        if way.missed > LOST and (over := self._step(t, contact, start, q, duration, tightness, way.missed)):
+            return over
+        self._go(t, way, paths)
+        return paths[contact.patch]
 
     def _height(self, contact: Contact) -> float:
         """How far above a support the search for it begins (m)."""

@@ -1,0 +1,67 @@
+"""A limb that reaches out from the air goes around what is in the way of its posture."""
+
+import numpy as np
+import pytest
+
+from mcplan.collision.model import CollisionModel
+from mcplan.control.limb_path import LimbPath
+from mcplan.control.motion import Motion
+from mcplan.control.posture_path import PosturePath
+from mcplan.model.robot_file import load_robot
+from mcplan.planning.posture.generator import PostureGenerator
+from mcplan.scene.environment import Bar, Environment, Surface
+from mcplan.scene.place import make_contact
+from mcplan.scene.settings import ControlSettings
+
+ROBOT = load_robot("hrp2")
+SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
+FLOOR = Surface("floor", np.eye(3), np.zeros(3), SQUARE)
+
+
+def rung(height):
+    return Bar(f"rung{height}", np.array([[0.45, -0.1, height], [0.45, 0.6, height]]), 0.015, 0.7)
+
+
+def environment(*heights):
+    return Environment((FLOOR,), tuple(rung(height) for height in heights), (), ())
+
+
+LOW, BETWEEN, HIGH = 0.75, (1.0, 1.2), 1.4
+
+
+def contacts(height):
+    """Both feet, and the left grip on a rung."""
+    scene = environment(LOW, *BETWEEN, HIGH)
+    feet = [{"patch": f"{side}_sole", "surface": "floor", "x": 0.01, "y": y, "yaw": 0.0}
+            for side, y in (("left", 0.095), ("right", -0.095))]  # fmt: skip
+    grip = {"patch": "left_grip", "surface": f"rung{height}", "along": 0.5 if height == LOW else 0.4,
+            "angle": -0.8}  # fmt: skip
+    return [make_contact(ROBOT, scene, spec) for spec in (*feet, grip)]
+
+
+@pytest.fixture(scope="module")
+def postures():
+    """The hand at the low place, and at the high one, on feet that carry all."""
+    generator = PostureGenerator(ROBOT, environment())
+    found = [generator.generate(contacts(z), ["left_sole", "right_sole"], ROBOT.posture("half_sitting"))
+             for z in (LOW, HIGH)]  # fmt: skip
+    assert all(result.found for result in found)
+    return [result.q for result in found]
+
+
+@pytest.mark.parametrize(("heights", "kind"), [((HIGH,), PosturePath), ((*BETWEEN, HIGH), LimbPath)])
+def test_a_hand_in_the_plane_of_a_ladder_goes_out_of_it_where_a_rung_is_between(postures, heights, kind):
+    scene, (first, last) = environment(*heights), postures
+    motion = Motion(ROBOT, scene, ControlSettings(), first)
+    *feet, grip = contacts(HIGH)
+    for contact in feet:
+        motion.close(contact, -1.0, 0.0)
+    X = ROBOT.frame_pose(first, "left_grip")
+    path = motion.reach(0.0, grip, (X[:3, :3], X[:3, 3]), last)
+    assert isinstance(path, kind)
+    assert not motion.notices
+    model = CollisionModel(ROBOT, scene)
+    for t in np.linspace(0.0, path.end_time, 60):
+        near = model.distances(motion.posture.sample(t).q, 0.0, [*feet, grip])
+        assert near.distance.min(initial=1.0) > -2e-3, near.pairs
+    assert np.allclose(path.sample(path.end_time).p, grip.p, atol=1e-3)

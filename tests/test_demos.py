@@ -55,3 +55,11 @@ def test_demo_says_its_idea_first_and_stays_short(path):
     lines = path.read_text().splitlines()
     assert re.match(r'"""[A-Z].*[.?]$', lines[0]), lines[0]
     assert 25 <= len(lines) <= 100
+
+
+def test_own_states_leaves_its_state_when_the_foot_is_light_and_holds(printed):
+    found = printed(ROOT / "demos" / "own_states.py")
+    force = re.search(r"lean +ended by light: .* right foot carries (\d+) N", found)
+    assert force
+    assert 130 <= int(force[1]) <= 150
+    assert "certificate holds: True" in found

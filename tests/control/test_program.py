@@ -255,3 +255,15 @@ def test_mistakes_are_told_with_their_line(tmp_path, states, message):
         load(tmp_path, f"    - {states}\n")
     assert any(message in problem.message for problem in refusal.value.problems), refusal.value
     assert all(problem.line for problem in refusal.value.problems)
+
+
+def test_the_bundled_example_does_what_it_says_under_torques_alone():
+    run = simulate(make_plan(load_scenario("sway_own_states")), "contact")
+    report = verify(run)
+    assert report.success, report.text()
+    done = [(phase.name, phase.ended_by) for phase in run.record.phases]
+    assert done[1:5] == [("shift", "near"), ("nod", "nodded"), ("raise", "up"), ("shift", "near")]
+    assert done[-2][0] == "wait"
+    joint = run.record.joints.index("HEAD_JOINT1")
+    nodding = run.phase == [phase.name for phase in run.record.phases].index("nod")
+    assert run.q[nodding, 7 + joint].max() == pytest.approx(0.4, abs=0.05)

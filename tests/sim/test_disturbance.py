@@ -13,7 +13,7 @@ from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.disturbance import Disturbance, push_force
 from mcplan.sim.independent import Mechanism
 from mcplan.sim.robot_record import record_robot
-from mcplan.sim.simulate import Simulation
+from mcplan.sim.simulate import Simulation, simulate
 from mcplan.sim.verify import verify
 from mcplan.sim.world import World, draw_world, with_inertias
 
@@ -263,6 +263,43 @@ def test_what_cannot_be_is_refused(plan, key, value, message):
     said = replace(plan, scenario=load_scenario("sway", {key: value}))
     with pytest.raises(ScenarioError, match=message):
         Simulation(said, "contact")
+
+
+UNEVEN = {
+    "environment.surfaces": """
+      - {name: floor, pose: {xyz: [-0.34, 0, 0]}, size: [1, 1], friction: 0.7}
+      - {name: left, pose: {xyz: [0.5, 0.2, 0]}, size: [0.6, 0.39], friction: 0.7}
+      - {name: right, pose: {xyz: [0.5, -0.2, 0]}, size: [0.6, 0.39], friction: 0.7}
+    """,
+    "start.contacts": """
+      - {patch: left_sole, surface: floor, x: 0.35, y: 0.095, yaw: 0}
+      - {patch: right_sole, surface: floor, x: 0.35, y: -0.095, yaw: 0}
+    """,
+    "stances": """
+      - contacts:
+        - {patch: left_sole, surface: floor, x: 0.35, y: 0.095, yaw: 0}
+        - {patch: right_sole, surface: floor, x: 0.35, y: -0.095, yaw: 0}
+      - {remove: right_sole}
+      - {add: {patch: right_sole, surface: right, x: -0.17, y: 0.105, yaw: 0}}
+      - {remove: left_sole}
+      - {add: {patch: left_sole, surface: left, x: -0.17, y: -0.105, yaw: 0}}
+      - {com: [0.34, 0, 0.8]}
+    """,
+    "simulation.imperfections": "{ground_height: 0.01, ground_tilt: 0.03}",
+}
+"""Of ``step``: each foot steps on a plate of its own, which is not quite where the plan has it."""
+
+
+def test_feet_land_on_ground_that_is_higher_and_turned():
+    uneven = make_plan(load_scenario("step", UNEVEN))
+    run = simulate(uneven, "contact", seed=1)
+    left = run.record.world.surfaces["left"]
+    assert left.p[2] > 0.008
+    assert max(abs(left.R[2][0]), abs(left.R[2][1])) > 0.02
+    report = verify(run)
+    assert report.success, report.text()
+    sole = uneven.scenario.robot.frame_pose(run.q[-1], "left_sole")[:3, 2]
+    np.testing.assert_allclose(sole, -np.array(left.R)[:, 2], atol=2e-3)  # it has rolled flat
 
 
 @pytest.mark.parametrize(

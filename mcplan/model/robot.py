@@ -25,6 +25,9 @@ from mcplan.model.geometry import Geometry
 from mcplan.model.patch import Patch
 from mcplan.model.xml_values import closest
 
+SHARED = 512
+"""A batch of fewer states is computed one after the other: to start threads would take longer."""
+
 
 @dataclass(frozen=True, eq=False)
 class Robot:
@@ -269,7 +272,11 @@ class Robot:
         (size,) = batches
         out = np.empty((size, *shape))
         spread = [array if array.ndim == 2 else np.tile(array, (size, 1)) for array in arrays]
-        many(self.tree, *spread, self._workspaces(), out)
+        if size < SHARED:
+            for k in range(size):
+                one(self.tree, *(array[k] for array in spread), self._work(), out[k])
+        else:
+            many(self.tree, *spread, self._workspaces(), out)
         return out
 
     def _generalized(self, tau) -> np.ndarray:

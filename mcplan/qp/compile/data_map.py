@@ -11,6 +11,8 @@ order ``A`` (by columns), ``b``, ``P`` (symmetrised, by columns), ``q``, ``d``, 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
 import cvxpy as cp
 import numpy as np
@@ -57,20 +59,25 @@ class DataMap:
         """Number of rows of ``A``."""
         return self.equalities + self.inequalities
 
-    def is_constant(self, position: int) -> bool:
-        """Tell whether a number of the data does not depend on any parameter."""
-        S, last = self.S, self.S.shape[1] - 1
-        return bool(np.all(S.indices[S.indptr[position] : S.indptr[position + 1]] == last))
-
-    def constant(self, position: int) -> float:
-        """Return the value of a number of the data that depends on no parameter."""
-        return float(self.S.data[self.S.indptr[position] : self.S.indptr[position + 1]].sum())
+    @cached_property
+    def _terms(self) -> list[tuple[tuple[int, float], ...]]:
+        """The maps of all numbers: thousands are asked for one by one, and NumPy takes long over a handful of each."""
+        S = self.S
+        pairs = list(zip(S.indices.tolist(), S.data.tolist(), strict=True))
+        return [tuple(sorted(pairs[start:stop])) for start, stop in pairwise(S.indptr.tolist())]
 
     def terms(self, position: int) -> tuple[tuple[int, float], ...]:
         """Return the map of one number as sorted pairs (entry of ``theta``, coefficient)."""
-        S = self.S
-        span = slice(S.indptr[position], S.indptr[position + 1])
-        return tuple(sorted(zip(S.indices[span].tolist(), S.data[span].tolist(), strict=True)))
+        return self._terms[position]
+
+    def is_constant(self, position: int) -> bool:
+        """Tell whether a number of the data does not depend on any parameter."""
+        last = self.S.shape[1] - 1
+        return all(entry == last for entry, _ in self._terms[position])
+
+    def constant(self, position: int) -> float:
+        """Return the value of a number of the data that depends on no parameter."""
+        return float(sum(coefficient for _, coefficient in self._terms[position]))
 
 
 def check_compilable(problem: cp.Problem) -> None:

@@ -42,4 +42,4 @@ class JointImpedance:
         sent = tau + self.kp * (self._q - q) + self.kd * (self._v - v)
         self._v = self._v + self.dt * (vd + (v - self._v) / self.leak)
         self._q = self._q + self.dt * (self._v + (q - self._q) / self.leak)
-        return np.clip(sent, -self.limit, self.limit)
+        return np.maximum(np.minimum(sent, self.limit), -self.limit)

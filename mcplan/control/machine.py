@@ -145,8 +145,9 @@ class Machine:
         """
         if self.done:
             return False
-        onward = following(self.states, self._index)
-        if self._criterion is not None:
+        if self._criterion is None:
+            onward = following(self.states, self._index)
+        else:
             label = self._criterion.met(measurement)
             if not label:
                 return False

@@ -20,6 +20,9 @@ from mcplan.statics.contact_forces import cross_matrix
 LESS, LEAST = 0.9, 0.2
 """A slide takes at least so much off the friction that is counted on; never below the second part of the planned."""
 
+NOTHING = np.zeros(6)
+"""Wrench of a patch of which none is measured."""
+
 
 class SlipWatch:
     """Watches closed contacts for slides that last.
@@ -40,14 +43,14 @@ class SlipWatch:
         for patch, loaded in list(motion.contacts.items()):
             if loaded.contact.kind == "grasp":
                 continue
-            contact = loaded.contact
+            contact, force = loaded.contact, np.asarray(wrenches.get(patch, NOTHING))[:3]
             normal = contact.axes_at(terms.frame(patch).R)[:, 2] if contact.rolls else contact.normal
-            along, across = _parts(np.asarray(wrenches.get(patch, np.zeros(6)))[:3], normal)
+            across = float(force @ normal)
             if across < self.settings.touch_force or self._speed(terms, contact) < self.settings.slip_speed:
                 self._since.pop(patch, None)
             elif t - self._since.setdefault(patch, t) >= self.settings.slip_time - 5e-10:
                 del self._since[patch]
-                self._react(t, terms, motion, patch, along / across)
+                self._react(t, terms, motion, patch, _size_along(force, normal) / across)
 
     def _speed(self, terms: Terms, contact: Contact) -> float:
         """Return the speed of the middle of a contact along its support (m/s), in the directions that it is to hold.
@@ -59,7 +62,7 @@ class SlipWatch:
         if B is None:
             B = self._maps[contact] = _middle_map(contact)
         V = (frame.velocity.reshape(2, 3) @ frame.R).ravel()
-        return _parts(frame.R @ (B @ V), contact.normal)[0]
+        return _size_along(frame.R @ (B @ V), contact.normal)
 
     def _react(self, t: float, terms: Terms, motion: Motion, patch: str, shown: float) -> None:
         loaded = motion.contacts[patch]
@@ -73,11 +76,10 @@ class SlipWatch:
             motion.note(t, said, (patch,))
 
 
-def _parts(vector: np.ndarray, normal: np.ndarray) -> tuple[float, float]:
-    """Return the size of a vector along a support and its part across it."""
-    across = float(vector @ normal)
-    along = vector - across * normal
-    return math.sqrt(along @ along), across
+def _size_along(vector: np.ndarray, normal: np.ndarray) -> float:
+    """Return the size of a vector's part along a support."""
+    along = vector - (vector @ normal) * normal
+    return math.sqrt(along @ along)
 
 
 def _middle_map(contact: Contact) -> np.ndarray:

@@ -149,7 +149,7 @@ class Simulation:
         )  # fmt: skip
         machine = self.controller.machine
         sample = StepSample(self.index, t, q, v, tau, outcome.wrenches, outcome.forces, status,
-                            len(machine.events), len(machine.phases))  # fmt: skip
+                            len(machine.events), len(machine.states))  # fmt: skip
         for observer in self.observers:
             observer.on_step(sample)
         self.index += 1

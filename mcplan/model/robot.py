@@ -25,8 +25,9 @@ from mcplan.model.geometry import Geometry
 from mcplan.model.patch import Patch
 from mcplan.model.xml_values import closest
 
-SHARED = 512
-"""A batch of fewer states is computed one after the other: to start threads would take longer."""
+SHARED = 4096
+"""A batch of fewer states is computed one after the other: kernels that share it among threads, and the threads
+themselves, would take longer to come up."""
 
 
 @dataclass(frozen=True, eq=False)

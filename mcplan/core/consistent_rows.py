@@ -1,11 +1,13 @@
-"""Right-hand sides that linear equations can have when some of their rows follow from others."""
+"""Linear equations of which some rows follow from others, without the rows that say nothing new."""
 
 import math
 
 from mcplan.core.jit import jit_algebra
 
-DEPENDENT = 1e-3
-"""Part of a row that is not in the span of the rows before it; with less it counts as following from them."""
+DEPENDENT = 1e-2
+"""Part of a row that is not in the span of the rows before it; with less it counts as following from them. Contacts
+that pin each other exactly still differ by so much where they are off by millimetres; what is new in a row that pins
+something else is several times as much."""
 
 AGAIN = 0.1
 """With less left of it than this part, a row has lost digits and is made orthogonal once more."""
@@ -13,18 +15,21 @@ AGAIN = 0.1
 
 @jit_algebra
 def make_consistent(A, b, m, n, Q, c):
-    """Replace ``b`` where ``A x = b`` has no solution: a row that follows from those before it says what they say.
+    """Empty the rows of ``A x = b`` that follow from those before them: they say ``0 = 0``.
+
+    A row that hardly differs from the others' span must go as a whole. With another right-hand side alone it would ask
+    for nothing along what is left of it, which is a direction that rounding or drift has chosen.
 
     Rows are made orthonormal one after the other (Gram-Schmidt, twice where digits would be lost)::
 
         a_i = sum_j (a_i' q_j) q_j + r_i,    x' q_j = c_j   for j < i
         |r_i| >= DEPENDENT |a_i|:   q_i = r_i / |r_i|,   c_i = (b_i - sum_j (a_i' q_j) c_j) / |r_i|
-        else                        b_i = sum_j (a_i' q_j) c_j
+        else                        a_i = 0,  b_i = 0
 
     Parameters
     ----------
-    A : (n m,) the entries of an (m, n) matrix, column by column.
-    b : (m,) changed where needed.
+    A : (n m,) the entries of an (m, n) matrix, column by column; changed where needed.
+    b : (m,) changed with them.
     m, n : numbers of rows and columns.
     Q : (at least m, n) scratch.
     c : (at least m,) scratch.
@@ -57,4 +62,6 @@ def make_consistent(A, b, m, n, Q, c):
             c[rank] = (b[i] - implied) / left
             rank += 1
         else:
-            b[i] = implied
+            for k in range(n):
+                A[m * k + i] = 0.0
+            b[i] = 0.0

@@ -23,6 +23,9 @@ PARTING = 0.02
 PLANNED = 1e-3
 """How much nearer than in the posture that it goes to a pair may come (m): references are not followed exactly."""
 
+APART = 3e-4
+"""What is left between links that are not to touch, however near they are planned (m): the rows miss by less."""
+
 RESPONSE = 0.02
 """Time within which the speed of approach follows its bound (s); one control period would mean a blow."""
 
@@ -123,7 +126,7 @@ class Avoidance:
             self._goal = np.full(len(self._model.pairs), self._clearance)
             planned = dict(objects) | {name: path.end for name, path in motion.slides.items()}
             near, distance, _ = self._model.near(motion.posture.end, self._clearance + PLANNED, planned)
-            self._goal[near] = np.clip(distance - PLANNED, 0.0, self._clearance)
+            self._goal[near] = np.clip(distance - PLANNED, APART, self._clearance)
             self._goal[list(self._model.pairs_of(passing))] = PASSING - ALLOWED_PENETRATION
             self._goal[list(self._model.pairs_of(resting))] = -ALLOWED_PENETRATION - self._depth
             self._goal[list(self._model.fixed_by(loaded.contact for loaded in motion.contacts.values()))] = -np.inf

@@ -29,12 +29,16 @@ HIGHER = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3)
 USED, LEAST_ROOM = 0.6, 0.004
 """Part of the room of the centre of mass that its acceleration may take up, and the least that is counted on (m)."""
 
+WAITING = 2e-3
+"""m: so far above its place a patch waits until its turn comes."""
+
 Path = LimbPath | PosturePath | Descent
 """The reference of a limb."""
 
 AnyPosture = PostureTrajectory | PostureSpline
-PathMaker = Callable[[float, str, AnyPosture], PosturePath]
-"""Makes the path of a patch from a time on (s) that goes as a posture reference takes it."""
+PathMaker = Callable[[float, str, AnyPosture, bool], PosturePath]
+"""Makes the path of a patch from a time on (s) that goes as a posture reference takes it; whether it leads the body, or
+the body knows its way already."""
 
 Pose = tuple[np.ndarray, np.ndarray]
 """R (3,3) and p (3,)."""
@@ -176,12 +180,12 @@ class Motion:
         start, closed, touching = self._start(t, q), self._closed, self._touching
         for _ in range(2):
             straight = self._ways.straight(start, t + wait, duration)
-            paths = {patch: path(t, patch, straight) for patch in self.limbs}
+            paths = {patch: path(t, patch, straight, True) for patch in self.limbs}
             way = self._ways.find(start, t + wait, duration, closed, touching, paths)
             if paths and way.missed > GOOD:
                 free = self._ways.find(start, t + wait, duration, closed, touching)
                 if free.missed < way.missed:
-                    way, paths = free, {patch: path(t, patch, free.posture) for patch in self.limbs}
+                    way, paths = free, {patch: path(t, patch, free.posture, False) for patch in self.limbs}
             if way.stretch <= 1.0:
                 break
             duration *= way.stretch
@@ -331,13 +335,12 @@ class Motion:
         clearance = min(self.settings.reach_clearance, distance)
         approach = contact.normal * max(clearance - self._height(contact), 0.0)
 
-        def path(t: float, patch: str, posture: AnyPosture) -> PosturePath:
+        def path(t: float, patch: str, posture: AnyPosture, leads: bool) -> PosturePath:
             if patch != contact.patch:
                 return self._through_air(t, patch, posture)
             end, none = self._above(contact, q), np.zeros(3)
-            return PosturePath(
-                self.robot, patch, posture, start[1], end, none, approach, self.timing, t, (tightness, 1.0)
-            )
+            over = approach if leads else none
+            return PosturePath(self.robot, patch, posture, start[1], end, none, over, self.timing, t, (tightness, 1.0))
 
         self.limbs[contact.patch] = self._hold(start, t)
         way, paths = self._way(t, q, max(duration, self.timing.duration(distance + clearance)), path)
@@ -363,14 +366,16 @@ class Motion:
     def accompany(self, t: float, contact: Contact, start: tuple[np.ndarray, np.ndarray]) -> None:
         """Lead another patch of a limb that reaches out to its own place, where it is at the posture that is begun.
 
-        A knee and the toes behind it come down together: left to itself, the foot would be in the way of the knee.
+        A knee and the toes behind it come down together: left to itself, the foot would be in the way of the knee. The
+        posture takes the knee where it is led, so the toes go as the posture takes them, and nowhere else: the shank
+        could not follow both.
         """
-        clearance = self.settings.reach_clearance - self._height(contact)
         self.targets[contact.patch] = contact
+        nothing, (R, p) = np.zeros(3), self._above(contact, self.posture.end)
+        end = R, p + max(WAITING - self._height(contact), 0.0) * contact.normal
         self.limbs[contact.patch] = PosturePath(
-            self.robot, contact.patch, self.posture, start[1], self._above(contact, self.posture.end),
-            np.zeros(3), contact.normal * max(clearance, 0.0), self.timing, t, (0.0, 1.0),
-        )  # fmt: skip
+            self.robot, contact.patch, self.posture, start[1], end, nothing, nothing, self.timing, t, (0.0, 1.0)
+        )
 
     def _led(self, path: LimbPath | PosturePath, contact: Contact) -> Path:
         """Return the path with the search for the support at its end, where touch is felt."""
@@ -379,7 +384,7 @@ class Motion:
             return path
         return Descent(path, contact.normal, s.descent_speed, s.touch_height + s.touch_depth)
 
-    def _through_air(self, t: float, patch: str, posture: AnyPosture) -> PosturePath:
+    def _through_air(self, t: float, patch: str, posture: AnyPosture, leads: bool = True) -> PosturePath:
         """Return the path of a free patch with the body; off its old support first, along the normal."""
         sample, old = self.limbs[patch].sample(t), self.released.get(patch)
         lift = np.zeros(3)

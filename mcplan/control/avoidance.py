@@ -23,7 +23,7 @@ PARTING = 0.02
 PLANNED = 1e-3
 """How much nearer than in the posture that it goes to a pair may come (m): references are not followed exactly."""
 
-APART = 3e-4
+APART = 5e-4
 """What is left between links that are not to touch, however near they are planned (m): the rows miss by less."""
 
 RESPONSE = 0.02

@@ -29,7 +29,7 @@ HIGHER = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3)
 USED, LEAST_ROOM = 0.6, 0.004
 """Part of the room of the centre of mass that its acceleration may take up, and the least that is counted on (m)."""
 
-WAITING = 2e-3
+WAITING = 1e-3
 """m: so far above its place a patch waits until its turn comes."""
 
 Path = LimbPath | PosturePath | Descent

@@ -163,7 +163,7 @@ class ControlSettings(Spec):
     com_rest_speed: Positive = 0.02
     joint_rest_speed: Positive = 0.02
     """A shift of the body ends within these: m, m/s, rad/s (the joints at the end only)."""
-    touch_error: Positive = 1e-3
+    touch_error: Positive = 5e-4
     touch_speed: Positive = 5e-3
     """A patch touches when it is this near to its place and this slow: m, m/s (``contact``, ``mujoco``: 0.004, 0.02,
     for grips; the others feel)."""

@@ -247,10 +247,12 @@ class Motion:
         self._ways = WayFinder(self.robot, self.settings, TransitFinder(self.robot, environment))
 
     def raise_limb(self, t: float, patch: str, height: float) -> float:
-        """Lift a free patch straight off what it was released from; return when that is done (s)."""
-        (R, p), old = self._place(patch, t), self.released.pop(patch)
-        end = R, p + height * old.normal
-        self.limbs[patch] = LimbPath((R, p), end, height * old.normal, np.zeros(3), self.timing, t)
+        """Lift a free patch off what it was released from, and move the body along; return when that is done (s)."""
+        place, old = self._place(patch, t)[1], self.released.pop(patch)
+        q = self._ways.finder.lifted(self.posture.sample(t).q, self._closed, patch, place, height * old.normal)
+        duration = max(self.timing.duration(height), self.body_duration(t, q))
+        self.com, self.posture = self._ways.direct(self._start(t, q), t, duration)[:2]
+        self.limbs = {name: self._through_air(t, name, self.posture) for name in self.limbs}
         return self.limbs[patch].end_time
 
     def reach(self, t: float, contact: Contact, start: tuple[np.ndarray, np.ndarray], q: np.ndarray) -> Path:

@@ -55,6 +55,8 @@ TURNING = 0.02
 ROOM = 0.2
 """Part of the way in which a pair that is close at an end is given to part, where no patch moves."""
 
+LIFTS = (1.0, 0.5, 0.25, 0.125)
+"""Parts of the height to which a patch is lifted that are tried in turn."""
 
 SWEEPS, PASSES = 3, 6
 """Times that the postures are drawn to a smoother way, and passes of the filter (1, 2, 1) / 4 that smoothes it."""
@@ -125,8 +127,8 @@ class TransitFinder:
         weights = self.settings.weights
         W = weights.joints * effort(robot)
         W[:3], W[3:6] = weights.base_position, weights.base_orientation
-        own = [pair.b in robot.link_names for pair in self.collisions.pairs]
-        self._wanted = np.where(own, WANTED_OF_SELF, WANTED)
+        self._own = np.array([pair.b in robot.link_names for pair in self.collisions.pairs], dtype=bool)
+        self._wanted = np.where(self._own, WANTED_OF_SELF, WANTED)
         # the ends keep the planner's margin; half of it leaves the way between them some room
         self._search = PostureSearch(robot, W, 0.5 * self.settings.joint_margin)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
@@ -152,8 +154,7 @@ class TransitFinder:
         com = robot.com(guides)
         support = self._support(contacts, com[0])
         held = [contact_rows(robot, self.environment, contact, None) for contact in contacts]
-        watched = np.ones(len(self.collisions.pairs), dtype=bool)
-        watched[list(self.collisions.fixed_by(contacts) | self.collisions.pairs_of(contacts))] = False
+        watched = self._watched(contacts)
         passing = [(list(self.collisions.pairs_of([contact])), contact.patch) for contact in touching]
         ends = self._distances(guides[0]), self._distances(guides[-1])
         q, missed, off = guides.copy(), np.zeros(len(guides)), np.zeros((len(guides), robot.nv))
@@ -200,6 +201,44 @@ class TransitFinder:
         shortest, bodies = self._short(smooth[k] if short[k] >= missed[k] else q[k], needs[k], watched)
         worst = Worst(k / last, bodies if shortest >= max(missed[k], short[k]) else ())
         return Transit(smooth, float(max(missed.max(), short.max())), float(missed.max()), worst)
+
+    def lifted(
+        self, guide: np.ndarray, contacts: Sequence[Contact], patch: str, place: np.ndarray, lift: np.ndarray
+    ) -> np.ndarray:
+        """Return a posture near a guide in which a patch is off a place by ``lift`` (3,), or by a part of it.
+
+        Only how far it is off counts: straight up may be no way at all, as for a knee below its hip.
+
+        Parameters
+        ----------
+        guide : (nq,) posture.
+        contacts : what stays in place.
+        place : (3,) what the patch leaves.
+        """
+        com, (body, offset) = self.robot.com(guide), self.robot.frame(patch)
+        held = [contact_rows(self.robot, self.environment, contact, None) for contact in contacts]
+        watched = self._watched(contacts)
+        need = np.where(self._own, np.minimum(self._wanted, self._distances(guide)), ENOUGH)
+        height = float(np.linalg.norm(lift))
+        normal = np.concatenate([lift / height, np.zeros(3)])[None]
+        best, least = guide, np.inf
+        for part in LIFTS:
+            frame = np.concatenate([offset, np.eye(3).ravel(), place + part * lift])
+            rows = [*held, ContactRows(PLACE_ROWS, body, frame, normal, np.zeros((0, 10)))]
+            pull = np.append(com[:2], self.settings.weights.com)
+            task = self._search.task(rows, guide, self._support(contacts, com).rows, pull)
+            q, missed = self._clear(task, guide, need, watched)
+            if missed < least:
+                best, least = q, missed
+            if missed <= FIT:
+                break
+        return best
+
+    def _watched(self, contacts: Sequence[Contact]) -> np.ndarray:
+        """Say of each pair whether it can come nearer or part on contacts that stay."""
+        watched = np.ones(len(self.collisions.pairs), dtype=bool)
+        watched[list(self.collisions.fixed_by(contacts) | self.collisions.pairs_of(contacts))] = False
+        return watched
 
     def _smooth_offsets(self, guides: np.ndarray, q: np.ndarray) -> np.ndarray:
         """Return by what postures differ from their guides (k, nv), smoothed along the way; the ends are kept.

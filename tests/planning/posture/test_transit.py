@@ -96,3 +96,15 @@ def test_the_room_of_a_centre_of_mass_is_its_distance_to_the_edge_of_the_sole(sc
     assert finder.room([right], x) == pytest.approx(0.02, abs=3e-3)
     assert finder.room([right], x + np.array([0.05, 0.0, 0.0])) < 0.0
     assert finder.room([replace(right, max_force=100.0)], x) == -np.inf
+
+
+@pytest.mark.parametrize(("height", "least"), [(0.05, 0.05), (0.8, 0.1)])
+def test_a_foot_is_lifted_by_as_much_as_the_standing_leg_allows(scene, height, least):
+    robot, environment, right, before, _, q0, _ = scene
+    finder = TransitFinder(robot, environment)
+    q = finder.lifted(q0, [right], "left_sole", before.p, np.array([0.0, 0.0, height]))
+    risen = robot.frame_pose(q, "left_sole")[2, 3] - before.p[2]
+    assert least - 1e-3 < risen < height + 1e-3
+    np.testing.assert_allclose(robot.frame_pose(q, "right_sole")[:3, 3], right.p, atol=2e-3)
+    assert finder.room([right], robot.com(q)) > 0.0
+    assert CollisionModel(robot, environment).smallest(q, contacts=[right]).distance > 0.0

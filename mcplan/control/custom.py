@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcplan.control.limb_path import LimbPath
-from mcplan.control.motion import Motion, Ramp
+from mcplan.control.loaded_contact import Ramp
+from mcplan.control.motion import Motion
 from mcplan.control.phases import Now
 from mcplan.control.posture import PostureTrajectory
 from mcplan.control.quintic import Quintic

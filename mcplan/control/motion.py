@@ -1,18 +1,18 @@
 """What the state machine commands and the controller carries out: references in time, and contacts with their load."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from mcplan.control.allowed import allowed_pose
 from mcplan.control.descent import Descent
 from mcplan.control.limb_path import LimbPath, Timing
+from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.notice import Notice
 from mcplan.control.patch_turn import PatchTurn
 from mcplan.control.posture import PostureTrajectory
 from mcplan.control.posture_path import PosturePath
-from mcplan.control.quintic import Quintic, minimum_jerk
+from mcplan.control.quintic import Quintic
 from mcplan.control.spline import PostureSpline, Spline
 from mcplan.control.way import GOOD, LOST, Start, Way, WayFinder, joint_rates
 from mcplan.core.tree import GRAVITY
@@ -42,41 +42,6 @@ the body knows its way already."""
 
 Pose = tuple[np.ndarray, np.ndarray]
 """R (3,3) and p (3,)."""
-
-
-@dataclass(frozen=True)
-class Ramp:
-    """A smooth change of a force limit (N) from ``start`` at ``start_time`` to ``end`` after ``duration`` (s)."""
-
-    start: float
-    end: float
-    start_time: float
-    duration: float
-
-    def value(self, t: float) -> float:
-        """Return the limit at time t."""
-        if self.duration <= 0.0:
-            return self.end
-        return self.start + (self.end - self.start) * minimum_jerk((t - self.start_time) / self.duration)[0]
-
-
-@dataclass
-class LoadedContact:
-    """A contact that is closed.
-
-    Attributes
-    ----------
-    limit : the most that it may carry now (N, normal; for a grasp the magnitude).
-    full : what it may carry when fully loaded (N).
-    place : R (3,3) and p (3,) where it touched; None for where it was planned.
-    friction : what it has shown to bear if it slid; the planned one counts where that is less.
-    """
-
-    contact: Contact
-    limit: Ramp
-    full: float
-    place: tuple[np.ndarray, np.ndarray] | None = None
-    friction: float = np.inf
 
 
 class Motion:

@@ -8,7 +8,8 @@ import numpy as np
 from mcplan.control.allowed import allowed_pose, lags
 from mcplan.control.avoidance import Avoidance
 from mcplan.control.handled import HandledObjects
-from mcplan.control.motion import LoadedContact, Motion
+from mcplan.control.loaded_contact import LoadedContact
+from mcplan.control.motion import Motion
 from mcplan.model.robot import Robot
 from mcplan.model.system import SystemTerms
 from mcplan.model.terms import Terms

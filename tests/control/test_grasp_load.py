@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcplan.control.controller import WholeBodyController
-from mcplan.control.motion import LoadedContact, Ramp
+from mcplan.control.loaded_contact import LoadedContact, Ramp
 
 
 def controller(kind, wrench):

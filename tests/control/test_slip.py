@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.control.motion import LoadedContact, Ramp
+from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.slip import LEAST, LESS, SlipWatch
 from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mcplan.control.motion import Ramp
+from mcplan.control.loaded_contact import Ramp
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning.sequence import complete
 from mcplan.scene.load import load_scenario

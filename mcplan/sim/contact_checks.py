@@ -160,6 +160,9 @@ def _points_against_patches(evidence: Evidence) -> Check:
             local = np.einsum("kji,kj->ki", evidence.motion.R[patch][k], arm)
             points = np.array(contact.points)
             off[i] = np.linalg.norm(local[:, None] - points, axis=2).min(axis=1)
+            if contact.rolls:
+                # where it lands on a bar, and rolls to, is judged with its place: it may touch anywhere on its plane
+                points = _polygon(evidence, patch)
             if evidence.record.physics != "qp" and len(points) > 1:
                 off[i] = np.minimum(off[i], _outside(local, points) if len(points) > 2 else _off_line(local, points))
     (i,) = worst(off)
@@ -194,6 +197,12 @@ def _skew_allowed(evidence: Evidence) -> np.ndarray:
     rolls, target = np.array([contact.rolls for contact in evidence.contacts], bool), evidence.point_target
     allowed[target != NONE] = np.where(rolls[target[target != NONE]], MOST_SKEW, allowed[target != NONE])
     return allowed
+
+
+def _polygon(evidence: Evidence, patch: str) -> np.ndarray:
+    """Corners (k, 3) of a patch, in its axes."""
+    (polygon,) = (p.polygon for p in evidence.record.robot.patches if p.name == patch)
+    return np.array([[*corner[:2], 0.0] for corner in polygon])
 
 
 def _outside(local: np.ndarray, polygon: np.ndarray) -> np.ndarray:

@@ -204,6 +204,14 @@ def test_the_cone_stands_on_the_normal_that_two_faces_have(run):
     assert "the normal" not in right
 
 
+@pytest.mark.parametrize("rolls", [False, True])
+def test_a_patch_that_rolls_touches_anywhere_on_its_plane(run, rolls):
+    """A sole that is planned to bear along its front edge bears at all corners."""
+    line = run.record.plan.stances[0].contacts[0].points[:2]
+    moved = in_contact(with_plan(with_plan(run, 0, points=line, rolls=rolls), 1, points=line, rolls=rolls))
+    assert ("away from where its patch touches" in failures(moved)) is not rolls
+
+
 def test_a_normal_that_flat_faces_cannot_have(run):
     i = int(run.point_start[120]) + 1
     text = failures(in_contact(tampered(run, point_normal=put(i, [0.01, 0.0, 1.0]))))

@@ -17,7 +17,7 @@ from mcplan.sim.independent import rotation_of
 from mcplan.sim.world import with_flaws
 
 PERIOD = 0.020
-"""Time between the samples that are looked at (s)."""
+"""Time between the samples that are looked at (s); so long a patch that has just let go is where it was."""
 
 ROUNDING = 1e-6
 """Overlap that is none (m)."""
@@ -87,10 +87,10 @@ def stance_clearance(plan: Plan) -> Check:
 
 
 def _allowed(evidence: Evidence, k: int) -> set[tuple[str, str]]:
-    """Links and supports that may touch at a sample; a patch that has just let go is where it was."""
+    """Links and supports that may touch at a sample: those that touch or just let go, and those of the stances."""
     record = evidence.record
     links = {patch.name: record.robot.links[patch.link].name for patch in record.robot.patches}
-    just = max(k - round(evidence.tolerances.stray_time / evidence.run.dt), 0)
+    just = max(k - round(PERIOD / evidence.run.dt), 0)
     contacts = [evidence.contacts[c] for c in np.unique(evidence.target[just : k + 1]) if c != NONE]
     stance = record.phases[evidence.run.phase[k]].stance
     if stance is not None:

@@ -71,6 +71,7 @@ class TaskSet:
                 dt=dt,
                 solver=s.solver,
                 form=s.form,
+                velocity_fraction=s.velocity_fraction,
                 force_weight=s.force_weight,
                 force_rate_weight=s.force_rate_weight,
             ),

@@ -52,6 +52,7 @@ class QPSettings:
     wrench_frame : patch -> frame in which ``wrench_weight`` is meant; a patch that is not there takes its own frame.
     torque_limits, velocity_limits, position_limits : whether to keep them.
     torque_margin : torque kept back from each limit, N m.
+    velocity_fraction : part of each velocity limit that may be used.
     position_margin : distance kept from each position limit, rad or m.
     braking : deceleration that the joint limits count on, rad/s²; see ``viable_acceleration``.
     ceiling : largest acceleration that the joint limits ask for, rad/s².
@@ -75,6 +76,7 @@ class QPSettings:
     velocity_limits: bool = True
     position_limits: bool = True
     torque_margin: float = 2e-6
+    velocity_fraction: float = 1.0
     position_margin: float = 1e-6
     braking: float = 10.0
     ceiling: float = 500.0

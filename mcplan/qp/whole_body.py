@@ -108,7 +108,7 @@ def structure_of(
 def joint_limits(robot: HasLimits, structure: Structure) -> Array:
     """Return lower and upper position and velocity (bounded, 3) that the bounds of the accelerations keep."""
     limits, settings = robot.limits, structure.settings
-    table = np.column_stack([limits.lower, limits.upper, limits.velocity])
+    table = np.column_stack([limits.lower, limits.upper, settings.velocity_fraction * limits.velocity])
     table[:, :2] += np.array([1.0, -1.0]) * settings.position_margin
     if not settings.position_limits:
         table[:, :2] = -np.inf, np.inf

@@ -103,6 +103,9 @@ class ControlSettings(Spec):
     friction_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Part of the friction that the program counts on (``contact``, ``mujoco``: 0.95; plans use up to 0.9 of it, and a
     program that counted on less could not hold their postures)."""
+    velocity_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Part of the joints' velocity limits that the program makes use of (``contact``, ``mujoco``: 0.99: what torques do
+    differs a little from what the program foresees)."""
     force_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Part of a contact's largest force and moment that the program makes use of (``contact``, ``mujoco``: 0.9, as in
     plans: contacts that give bear more for moments than the program asks)."""
@@ -191,6 +194,7 @@ class ControlSettings(Spec):
 PHYSICAL = {
     "contact_normal_kp": 0.0,
     "friction_fraction": 0.95,
+    "velocity_fraction": 0.99,
     "force_fraction": 0.9,
     "pressure_margin": 0.005,
     "impedance_kp": 1000.0,

@@ -285,3 +285,19 @@ def test_swing_foot_follows_its_feed_forward(standing):
     _, s = solved(standing, soles(standing)[1:], tasks)
     assert s.ok, s.message
     np.testing.assert_allclose(frame.J @ s.vd, swing.acceleration, atol=0.05)
+
+
+def test_a_part_of_the_velocity_limit_is_all_of_it(standing):
+    robot, joint = standing.robot, standing.robot.joint_names.index("RARM_JOINT3")
+    v = np.zeros(robot.nv)
+    v[6 + joint] = 0.8 * robot.limits.velocity[joint]
+    standing.terms.update(standing.q, v)
+    tasks, most = standing_tasks(standing), {}
+    for fraction in (1.0, 0.9, 0.7):
+        qp = WholeBodyQP(robot, [], tasks, QPSettings(velocity_fraction=fraction, dt=0.01))
+        qp.update(standing.terms, [], tasks)
+        most[fraction] = qp.data["acceleration_max"][list(qp.structure.bounded).index(joint)]
+    limit = robot.limits.velocity[joint]
+    assert most[0.9] == pytest.approx(0.1 * limit / 0.01, rel=1e-6)
+    assert most[1.0] == pytest.approx(0.2 * limit / 0.01, rel=1e-6)
+    assert most[0.7] < 0.0

@@ -15,11 +15,12 @@ from mcplan.scene.place import make_contact
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim import simulate as simulation
 from mcplan.sim.mujoco.physics import MujocoPhysics
-from mcplan.sim.mujoco.shapes import distance, recede, slab
+from mcplan.sim.mujoco.shapes import recede, slab
 from mcplan.sim.object_checks import _balance
 from mcplan.sim.physics import Action
 from mcplan.sim.records import BodyRecord
 from mcplan.sim.tolerances import EXACT
+from mcplan.sim.touching_patch import distance
 
 ROBOT = load_robot("hrp2")
 SOLES = ("left_sole", "right_sole")

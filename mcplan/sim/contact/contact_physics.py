@@ -27,6 +27,7 @@ from mcplan.sim.contact.law import law_array
 from mcplan.sim.contact.pack import object_places, pack_scene
 from mcplan.sim.physics import Action, Outcome
 from mcplan.sim.recorder import PointForces
+from mcplan.sim.touching_patch import touching_patch
 
 
 class ContactPhysics:
@@ -82,6 +83,7 @@ class ContactPhysics:
         self._tau, self._force = np.zeros(robot.n), np.zeros(len(self.scene.parent))
         self._wrench, self._tau_ext = np.zeros((len(self.patches), 6)), np.zeros(robot.nv)
         self._counts = np.zeros(4, np.int64)
+        self._beside = _beside(robot, self.patches)
         self._holding = [name for name in self.patches if robot.patches[name].kind == "grasp"]
 
     @property
@@ -98,7 +100,7 @@ class ContactPhysics:
         """Advance the state by dt (s)."""
         if self._holding:
             self._close_and_open(action.active)
-        before = self.v
+        begun, before = self.q, self.v
         self.q, self.v = self.q.copy(), self.v.copy()
         self._tau[:], self._force[:] = action.tau, 0.0
         if action.external is not None:
@@ -109,18 +111,39 @@ class ContactPhysics:
             self._counts,
         )  # fmt: skip
         self.t += dt
-        return self._outcome((self.v - before) / dt)
+        return self._outcome((self.v - before) / dt, action.active, begun)
 
-    def _outcome(self, vd: np.ndarray) -> Outcome:
+    def _outcome(self, vd: np.ndarray, meant: Sequence[str], begun: np.ndarray) -> Outcome:
         if not self._counts[3]:
             raise SimulationFailed(f"the contact physics lost the state at t = {self.t:g} s", "not a number")
         count = self._counts[2]
         index, value = self._touch.report_index[:count].copy(), self._touch.report[:count].copy()
+        if self._beside:
+            self._attribute(index, value, meant, begun)
         points = PointForces(index[:, 0], index[:, 1], value[:, :3], value[:, 3:6], value[:, 6:])
         used = set(index[:, 1].tolist())
         active = [p for p in range(len(self.patches)) if p in used or self.grasps[p, HELD] > 0.0]
         wrenches = {self.patches[p]: self._wrench[p].copy() for p in active}
         return Outcome(vd, self._tau_ext.copy(), wrenches, points, tuple(wrenches))
+
+    def _attribute(self, index: np.ndarray, value: np.ndarray, meant: Sequence[str], begun: np.ndarray) -> None:
+        """Give points that lie in several patches of a link, such as a sole and its toe, to the one that touches."""
+
+        def pose(name: str) -> tuple[np.ndarray, np.ndarray]:
+            X = self.robot.frame_pose(begun, name)
+            return X[:3, :3], X[:3, 3]
+
+        for k in np.flatnonzero(np.isin(index[:, 1], list(self._beside))):
+            own = self.patches[index[k, 1]]
+            names = self._beside[index[k, 1]]
+            name = touching_patch(names, self.robot.patches, pose, value[k, :3], value[k, 3:6], meant) or own
+            if name == own:
+                continue
+            index[k, 1] = self.patches.index(name)
+            for patch, sign in ((own, -1.0), (name, 1.0)):
+                row, force = self._wrench[self.patches.index(patch)], sign * value[k, 6:]
+                row[:3] += force
+                row[3:] += np.cross(value[k, :3] - pose(patch)[1], force)
 
     def _close_and_open(self, active: Iterable[str]) -> None:
         """Close the hands that the robot closes on a bar within reach; open the others."""
@@ -162,3 +185,12 @@ class ContactPhysics:
         for row, q, c in zip(v, self.centre_q, self._centre, strict=True):
             row[:3] -= np.cross(row[3:], rotation_from_quat(q[3:]) @ c)
         return v
+
+
+def _beside(robot: Robot, patches: Sequence[str]) -> dict[int, list[str]]:
+    """Return, by index, the patches that share their link with others, and all of that link."""
+    by_link: dict[str, list[str]] = {}
+    for name in patches:
+        if robot.patches[name].kind != "grasp":
+            by_link.setdefault(robot.patches[name].link, []).append(name)
+    return {patches.index(name): names for names in by_link.values() if len(names) > 1 for name in names}

@@ -11,7 +11,8 @@ from mcplan.model.geometry import Sphere
 from mcplan.model.patch import Patch
 from mcplan.model.robot import Robot
 from mcplan.sim.mujoco.options import EVERYTHING, ROBOT, SOLIMP, SOLREF, contact_options
-from mcplan.sim.mujoco.shapes import add_shape, distance, quat_wxyz, recede, slab
+from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
+from mcplan.sim.touching_patch import distance
 
 PATCH_DEPTH = 0.01
 """Thickness of the solid behind a patch (m)."""

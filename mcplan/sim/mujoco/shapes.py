@@ -100,14 +100,3 @@ def recede(
             size[axis] -= RECESS
             p = p - side * RECESS / 2
     return Box((float(size[0]), float(size[1]), float(size[2]))), p
-
-
-def distance(local: np.ndarray, polygon: np.ndarray) -> float:
-    """Distance (m) of a point in patch axes from a convex polygon, an edge or a point."""
-    a, b = polygon, np.roll(polygon, -1, axis=0)
-    edge, arm = b - a, local[:2] - a
-    if len(polygon) > 2 and np.all(edge[:, 0] * arm[:, 1] - edge[:, 1] * arm[:, 0] >= 0.0):
-        return float(abs(local[2]))
-    along = np.clip(np.sum(edge * arm, axis=1) / np.maximum(np.sum(edge * edge, axis=1), 1e-18), 0.0, 1.0)
-    flat = np.linalg.norm(arm - along[:, None] * edge, axis=1).min()
-    return float(np.hypot(flat, local[2]))

@@ -7,11 +7,8 @@ import numpy as np
 
 from mcplan.model.robot import Robot
 from mcplan.sim.mujoco.build import Built
-from mcplan.sim.mujoco.shapes import distance
 from mcplan.sim.recorder import PointForces
-
-NEAR = 5e-3
-"""A point so near to a patch belongs to it (m)."""
+from mcplan.sim.touching_patch import touching_patch
 
 
 class ContactForces(NamedTuple):
@@ -117,22 +114,12 @@ class Touch:
     def _patch(
         self, data: Any, link: int, own: str | None, xyz: np.ndarray, normal: np.ndarray, active: Sequence[str]
     ) -> str | None:
-        """Return the patch that a point of a link belongs to, or None.
-
-        Of those that the point lies in, one that is meant to touch, then the one that faces the support most: a sole
-        that stands on its front edge touches with the toe. The geom's own patch else.
-        """
+        """Return the patch that a point of a link belongs to: one that it lies in, else the geom's own, or None."""
         near = self._on_link.get(link, ())
         if near == [own]:
             return own
-        best, found = (False, -np.inf), own if own in self._index else None
-        for name in near:
-            R, p = self.pose(data, name)
-            if distance(R.T @ (xyz - p), self.robot.patches[name].polygon) < NEAR:
-                rank = (name in active, float(-R[:, 2] @ normal))
-                if rank > best:
-                    best, found = rank, name
-        return found
+        found = touching_patch(near, self.robot.patches, lambda name: self.pose(data, name), xyz, normal, active)
+        return found or (own if own in self._index else None)
 
 
 def _moment(arm: np.ndarray, force: np.ndarray) -> np.ndarray:

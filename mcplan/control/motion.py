@@ -311,7 +311,7 @@ class Motion:
 
         self.limbs[contact.patch] = self._hold(start, t)
         way, paths = self._way(t, q, max(duration, self.timing.duration(distance + clearance)), path)
-        if way.missed > LOST and (over := self._step(t, contact, start, q, duration, tightness, way.missed)):
+        if way.missed > GOOD and (over := self._step(t, contact, start, q, duration, tightness, way.missed)):
             return over
         self._go(t, way, paths)
         return paths[contact.patch]

@@ -29,6 +29,9 @@ HIGHER = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3)
 USED, LEAST_ROOM = 0.6, 0.004
 """Part of the room of the centre of mass that its acceleration may take up, and the least that is counted on (m)."""
 
+BARRED = 0.01
+"""m: a hand goes around what its way misses by more; less than that the avoidance makes up for."""
+
 WAITING = 1e-3
 """m: so far above its place a patch waits until its turn comes."""
 
@@ -311,7 +314,7 @@ class Motion:
 
         self.limbs[contact.patch] = self._hold(start, t)
         way, paths = self._way(t, q, max(duration, self.timing.duration(distance + clearance)), path)
-        if way.missed > GOOD and (over := self._step(t, contact, start, q, duration, tightness, way.missed)):
+        if way.missed > BARRED and (over := self._step(t, contact, start, q, duration, tightness, way.missed)):
             return over
         self._go(t, way, paths)
         return paths[contact.patch]

@@ -1,17 +1,19 @@
 """The state machine as a scenario writes it, and as ``mcplan info --fsm`` prints it.
 
-control:
-states:
-- {state: swing, gains: {limb_kp: 600}}               # every state of this name, in every stance
-- state: approach left_sole                           # one state: its patch, its stance
-stance: 2
-until: {any: [{force: left_sole, above: 30, lasting: 0.005}, {timeout: 2, label: late}]}
-next: {late: {state: lift left_sole, times: 2}}
-- state: look                                         # a state of one's own: it says what to do
-after: shift
-stance: 1
-do: {posture: {joints: {HEAD_JOINT0: 0.5}}, over: 0.8}
-until: {finished: 0.2}
+For example::
+
+    control:
+      states:
+        - {state: swing, gains: {limb_kp: 600}}       # every state of this name, in every stance
+        - state: approach left_sole                   # one state: its patch, its stance
+          stance: 2
+          until: {any: [{force: left_sole, above: 30, lasting: 0.005}, {timeout: 2, label: late}]}
+          next: {late: {state: lift left_sole, times: 2}}
+        - state: look                                 # a state of one's own: it says what to do
+          after: shift
+          stance: 1
+          do: {posture: {joints: {HEAD_JOINT0: 0.5}}, over: 0.8}
+          until: {finished: 0.2}
 """
 
 from typing import Annotated

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mcplan.scene.contact import Contact
+from mcplan.scene.contact import Contact, contact_of
 
 if TYPE_CHECKING:
     from mcplan.planning.search.tree import SearchTree
@@ -52,10 +52,7 @@ class PlannedStance:
         KeyError
             When it is not in contact.
         """
-        for contact in self.contacts:
-            if contact.patch == patch:
-                return contact
-        raise KeyError(patch)
+        return contact_of(self.contacts, patch)
 
 
 @dataclass(frozen=True)

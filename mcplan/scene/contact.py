@@ -1,5 +1,6 @@
 """One contact: a patch of the robot at its place on a surface or a bar, resolved to world geometry."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -98,6 +99,14 @@ class Contact:
         return {"patch": self.patch, "surface": self.support, **self.coordinates, **self.options}
 
 
+def contact_of(contacts: Iterable[Contact], patch: str) -> Contact:
+    """Return the contact of a patch; ``KeyError`` when it is not among them."""
+    for contact in contacts:
+        if contact.patch == patch:
+            return contact
+    raise KeyError(patch)
+
+
 @dataclass(frozen=True)
 class Stance:
     """The contacts at one time, one per patch."""
@@ -111,10 +120,7 @@ class Stance:
 
     def contact(self, patch: str) -> Contact:
         """Return the contact of a patch."""
-        for contact in self.contacts:
-            if contact.patch == patch:
-                return contact
-        raise KeyError(patch)
+        return contact_of(self.contacts, patch)
 
     def with_contact(self, contact: Contact) -> "Stance":
         """Return the stance with a contact added, or replaced where its patch is in contact already."""

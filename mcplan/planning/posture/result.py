@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mcplan.planning.posture.violation import Violation
-from mcplan.scene.contact import Contact
+from mcplan.scene.contact import Contact, contact_of
 
 STAGES = ("region", "reach", "balance", "collision", "forces", "done")
 """How far a call came, in this order; ``done``: the posture is found."""
@@ -83,7 +83,4 @@ class PostureResult:
         KeyError
             When it is not in contact.
         """
-        for contact in self.contacts:
-            if contact.patch == patch:
-                return contact
-        raise KeyError(patch)
+        return contact_of(self.contacts, patch)

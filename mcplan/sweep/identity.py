@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,13 @@ def digest(value: Any) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Return the sha256 (hex) of a file's content."""
+    """Return the sha256 (hex) of a file's content, read once while its time and size stay: every case asks for it."""
+    stat = path.stat()
+    return _content_digest(path, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=1024)
+def _content_digest(path: Path, _modified: int, _size: int) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -51,7 +51,8 @@ from mcplan.core.contact_model import (
 from mcplan.core.jit import jit
 
 DEEPEST = 0.02
-"""A point further below a surface than this (m), or than the slab is thick, is beside it rather than in it."""
+"""A point further below a surface than this (m), or than the slab is thick, is beside it rather than in it; a face
+without thickness has a body behind it, so that there this depth counts alone."""
 
 FACING = -0.7
 """Largest cosine between the normals of patch and surface at which their polygons are intersected."""
@@ -98,6 +99,13 @@ def set_axes(touch, c, x, y, z):
 
 
 @jit
+def depth(scene, s):
+    """How far below a surface a point is still in it (m)."""
+    thickness = scene.surface[s, THICKNESS]
+    return min(DEEPEST, thickness) if thickness > 0.0 else DEEPEST
+
+
+@jit
 def is_over(scene, surface, s, x, y, z, radius, margin):
     """Whether a ball comes near the box around a slab."""
     px, py, height = inward(surface, s, x, y, z)
@@ -126,7 +134,7 @@ def patch_on_surface(scene, surface, s, frame, p, margin, clip, touch, count):
     """Add the contacts of patch p with surface s; ``surface`` and ``frame`` hold their poses in the world."""
     first, size = scene.surface_index[s, FIRST], scene.surface_index[s, COUNT]
     corner, corners = scene.patch_index[p, PATCH_FIRST], scene.patch_index[p, PATCH_COUNT]
-    depth = -min(DEEPEST, scene.surface[s, THICKNESS])
+    lowest = -depth(scene, s)
     every, low = True, math.inf
     for k in range(corners):
         x, y, z = outward(frame, p, scene.corners[corner + k, 0], scene.corners[corner + k, 1], 0.0)
@@ -147,7 +155,7 @@ def patch_on_surface(scene, surface, s, frame, p, margin, clip, touch, count):
         x, y, gap = clip[0, k, 0], clip[0, k, 1], clip[0, k, 2]
         if (
             gap > margin
-            or gap < depth
+            or gap < lowest
             or not (every or (facing and corners > 1) or inside(scene.corners, first, size, x, y))
         ):
             continue
@@ -230,7 +238,7 @@ def bump_on_surface(scene, surface, s, pose, body, i, margin, touch, count):
     thickness = scene.surface[s, THICKNESS]
     if inside(scene.corners, first, size, px, py):
         gap = height - radius
-        if gap > margin or height < -min(DEEPEST, thickness):
+        if gap > margin or height < -depth(scene, s):
             return count
         qx, qy, q = px, py, 0.0
         if height < 0.0:

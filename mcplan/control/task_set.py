@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from mcplan.control.allowed import allowed_pose, lags
 from mcplan.control.avoidance import Avoidance
@@ -19,6 +20,7 @@ from mcplan.qp.settings import QPSettings
 from mcplan.qp.solution import Solution
 from mcplan.qp.tasks import AngularMomentumTask, ComTask, LinkPoseTask, PostureTask
 from mcplan.qp.tasks.task import Task, damping
+from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
 
@@ -167,20 +169,32 @@ class TaskSet:
         """Return the constraint of a contact: stiff along its support, with what is counted on of patch and cone.
 
         On an object it is stiff in all directions: no weight presses it flat, and what tilts it slowly stays tilted.
+        Nor does weight press an edge flat that belongs to a closed chain, such as both shanks of a robot that kneels:
+        forces within the chain stand it on one end. So an edge is drawn flat onto its support, from however it touched.
         """
         contact, s = loaded.contact, self.settings
         # of an edge the patch's z is not the normal: each axis takes its part of both stiffnesses
         upright = (contact.axes[:, 2] @ contact.R) ** 2
         frame = self.objects.frame(contact)
         normal_kp = s.contact_normal_kp if frame is None else s.contact_kp
-        kp = s.contact_kp + (normal_kp - s.contact_kp) * np.concatenate([upright, 1.0 - upright])
+        edge = len(contact.points) == 2 and not contact.rolls
+        tilt = np.zeros(3) if edge else 1.0 - upright
+        kp = s.contact_kp + (normal_kp - s.contact_kp) * np.concatenate([upright, tilt])
         if s.pressure_margin > 0.0:
             contact = replace(contact, points=shrunk(contact.points, s.pressure_margin))
         constraint = ContactConstraint(contact, kp, s.contact_kd, faces=s.friction_faces, frame=frame)
         constraint.friction = s.friction_fraction * min(contact.friction, loaded.friction)
         if loaded.place is not None:
-            constraint.R, constraint.p = loaded.place
+            R, constraint.p = loaded.place
+            constraint.R = levelled(R, contact) if edge else R
         return constraint
+
+
+def levelled(R: np.ndarray, contact: Contact) -> np.ndarray:
+    """Return a rotation (3,3) of the patch of an edge contact turned by the least angle that lays the edge flat."""
+    edge = R @ (contact.points[1] - contact.points[0])
+    flat = edge - (edge @ contact.normal) * contact.normal
+    return Rotation.align_vectors(flat[None], edge[None])[0].as_matrix() @ R
 
 
 def shrunk(points: np.ndarray, margin: float) -> np.ndarray:

@@ -108,7 +108,9 @@ class Linker:
             contacts,
             region,
             COM_INSET,
-            com_hint=comfortable_place(region, cautious(change.loaded, FRICTION_SHARE), self.robot.com(self.reference)),
+            com_hint=comfortable_place(
+                region, cautious(change.loaded, FRICTION_SHARE), self.robot.com(self.reference), self.robot.mass
+            ),
             joint_margin=JOINT_MARGIN,
             weights=START_WEIGHTS,
         )
@@ -172,7 +174,9 @@ class Linker:
             None if com is not None else region,
             COM_INSET,
             com=com,
-            com_hint=comfortable_place(region, cautious(change.loaded, FRICTION_SHARE), self.robot.com(guide)),
+            com_hint=comfortable_place(
+                region, cautious(change.loaded, FRICTION_SHARE), self.robot.com(guide), self.robot.mass
+            ),
             limbs=free_limbs(self.robot, self.environment, guide, change.in_place, lifted, joints is not None),
             joint_margin=JOINT_MARGIN,
             weights=Weights(com=100.0),

@@ -7,6 +7,24 @@ import numpy as np
 
 
 @dataclass(frozen=True, eq=False)
+class Carrier:
+    """The free object that a contact is on: it bears a load only as far as it neither slides nor tips.
+
+    Parameters
+    ----------
+    name : of the object.
+    mass : kg.
+    com : (3,) its centre of mass in the world.
+    rest : its contact with what it lies on, whose patch has the object's name and frame.
+    """
+
+    name: str
+    mass: float
+    com: np.ndarray
+    rest: "Contact"
+
+
+@dataclass(frozen=True, eq=False)
 class Contact:
     """A patch in contact. P is the patch frame (z out of the link), W the world.
 
@@ -30,6 +48,7 @@ class Contact:
         ``along, offset, angle, flip`` for a sole on a bar.
     options : what the file says beyond that (``kind``, ``friction``, ``max_force``, ``slide``, ``hinge``,
         ``overhang``).
+    carrier : the free object whose surface this is, where it is now; None for what stands fast.
     """
 
     patch: str
@@ -45,6 +64,7 @@ class Contact:
     selection: np.ndarray
     coordinates: dict[str, float | bool] = field(default_factory=dict)
     options: dict[str, object] = field(default_factory=dict)
+    carrier: Carrier | None = None
 
     def __post_init__(self):
         for item in fields(self):
@@ -71,6 +91,17 @@ class Contact:
     def at(self, R: np.ndarray, p: np.ndarray) -> "Contact":
         """Return the contact where its patch is: it may have turned about its free axes."""
         return replace(self, R=R, p=p, axes=self.axes_at(R))
+
+    def spared(self, share: float) -> "Contact":
+        """Return the contact with a share of its friction and limits, and of the friction of what carries it."""
+        carrier = self.carrier and replace(self.carrier, rest=self.carrier.rest.spared(share))
+        return replace(
+            self,
+            friction=share * self.friction,
+            max_force=share * self.max_force,
+            max_moment=share * self.max_moment,
+            carrier=carrier,
+        )
 
     @property
     def world_points(self) -> np.ndarray:

@@ -15,6 +15,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.place_bar import place_on_bar
 from mcplan.scene.place_surface import place_on_surface
+from mcplan.scene.resting import carrier
 from mcplan.scene.selection import constrained_directions, named_freedoms, rotation_about
 from mcplan.scene.spec import ContactSpec
 
@@ -87,6 +88,7 @@ def make_contact(
         selection=constrained_directions(free),
         coordinates=place.coordinates,
         options=spec.options,
+        carrier=carrier(environment, support.owner) if isinstance(support, Surface) and support.owner else None,
     )
 
 

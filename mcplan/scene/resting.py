@@ -1,11 +1,14 @@
-"""How a free object lies on the surfaces around it."""
+"""How a free object lies on the surfaces around it, and what it is to a contact on one of its own."""
+
+from functools import lru_cache
 
 import numpy as np
 from scipy.spatial import ConvexHull
 
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box, MeshShape, Shape
-from mcplan.scene.contact import Contact
+from mcplan.model.shape_inertia import shape_inertia
+from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.environment import Environment, SceneObject
 from mcplan.scene.polygon import outside
 
@@ -36,6 +39,23 @@ def resting_contact(thing: SceneObject, environment: Environment) -> Contact | N
             max_force=np.inf, max_moment=np.inf, selection=np.eye(6),
         )  # fmt: skip
     return None
+
+
+@lru_cache(maxsize=64)
+def carrier(environment: Environment, name: str) -> Carrier:
+    """Return an object of an environment as what carries contacts on its surfaces.
+
+    Raises
+    ------
+    InputError
+        The object lies on no surface, so that nothing is known of what it bears.
+    """
+    thing = next(thing for thing in environment.objects if thing.name == name)
+    rest = resting_contact(thing, environment)
+    if rest is None:
+        raise InputError(f"object {name} does not rest on a surface at {np.round(thing.p, 4).tolist()}")
+    com, _ = shape_inertia(thing.shape, thing.mass)
+    return Carrier(name, thing.mass, thing.p + thing.R @ com, rest)
 
 
 def _corners(thing: SceneObject) -> np.ndarray:

@@ -1,13 +1,19 @@
-"""Checks of free objects: they move by Newton and Euler under the recorded forces; friction opposes their sliding."""
+"""Checks of free objects.
+
+In a run they move by Newton and Euler under the recorded forces, and friction opposes their sliding. In a plan, what
+they lie on holds up their weight and what the robot does to them.
+"""
 
 from collections.abc import Iterator
 
 import numpy as np
 
+from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.sim.certificate import Check
 from mcplan.sim.evidence import Evidence
 from mcplan.sim.independent import STANDARD_GRAVITY, integrate, rotation_of
 from mcplan.sim.motion_checks import worst
+from mcplan.sim.plan_checks import FORCE, friction_edges, missing_wrench
 from mcplan.sim.records import BodyRecord
 
 SLIDING = 5e-3
@@ -27,6 +33,34 @@ def object_checks(evidence: Evidence) -> Iterator[Check]:
     yield _balance(evidence, known, run.object_q, run.object_v)
     if evidence.record.physics == "qp":
         yield _friction(evidence, known, run.object_v)
+
+
+def stance_objects(plan: Plan) -> Iterator[Check]:
+    """Yield the line of the certificate of a plan that concerns objects; none when no contact is on one."""
+    worst_found, where, wrong = None, "", []
+    for k, stance in enumerate(plan.stances):
+        for name in sorted({c.carrier.name for c in stance.contacts if c.carrier is not None}):
+            missing = _unsupported(stance, name)
+            if worst_found is None or not missing <= worst_found:
+                worst_found, where = missing, f"{name}, stance {k}"
+            if not missing <= FORCE:
+                wrong.append(f"stance {k}: {name} would slide or tip: {missing:.4g} beyond what holds it")
+    if worst_found is not None:
+        unit, bound = "N, N m beyond its support", f"<= {FORCE:g}"
+        yield Check("objects: held", worst_found, unit, bound, not wrong, where, "; ".join(wrong))
+
+
+def _unsupported(stance: PlannedStance, name: str) -> float:
+    """Return how far weight and contacts of an object are from what the ground below it can hold (N, N m)."""
+    on = [c for c in stance.contacts if c.carrier is not None and c.carrier.name == name]
+    carrier = on[0].carrier
+    assert carrier is not None
+    asked = np.concatenate([-carrier.mass * STANDARD_GRAVITY, np.zeros(3)])
+    for contact in on:
+        w = stance.wrenches.get(contact.patch, np.zeros(6))
+        asked += np.concatenate([w[:3], w[3:] + np.cross(contact.p - carrier.com, w[:3])])
+    edges = friction_edges(carrier.rest.axes, carrier.rest.friction)
+    return missing_wrench(carrier.rest.world_points - carrier.com, edges, asked)
 
 
 def _integration(evidence: Evidence, q: np.ndarray, v: np.ndarray) -> Check:

@@ -123,17 +123,26 @@ def _stance(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str,
         )
 
 
+def friction_edges(axes: np.ndarray, friction: float) -> np.ndarray:
+    """Return the edges (3, FACES) of the cone about the third axis, each with a normal force of 1."""
+    t1, t2, n = axes.T
+    angle = 2 * np.pi * np.arange(FACES) / FACES
+    return n[:, None] + friction * (np.outer(t1, np.cos(angle)) + np.outer(t2, np.sin(angle)))
+
+
+def missing_wrench(arms: np.ndarray, edges: np.ndarray, w: np.ndarray) -> float:
+    """Return how far a wrench (6,) is from all that forces within a cone at points (k, 3) from its origin give."""
+    columns = [np.concatenate([edges, np.cross(arm, edges, axis=0)]) for arm in arms]
+    return float(nnls(np.concatenate(columns, axis=1), w)[1])
+
+
 def _outside_cone(contact: ContactRecord, R: np.ndarray, w: np.ndarray) -> float:
     """How far a wrench is from all that point forces in their friction cones (or a grasp within its limits) give."""
     if contact.kind == "grasp":
         force = float(np.linalg.norm(w[:3])) - (np.inf if contact.max_force is None else contact.max_force)
         moment = float(np.linalg.norm(w[3:])) - (np.inf if contact.max_moment is None else contact.max_moment)
         return max(force, moment, 0.0)
-    t1, t2, n = ((R @ np.array(contact.R).T if contact.rolls else np.eye(3)) @ np.array(contact.axes)).T
-    angle = 2 * np.pi * np.arange(FACES) / FACES
-    edges = n[:, None] + (contact.friction or 0.0) * (np.outer(t1, np.cos(angle)) + np.outer(t2, np.sin(angle)))
-    arms = np.array(contact.points) @ R.T
-    columns = [np.concatenate([edges, np.cross(arm, edges, axis=0)]) for arm in arms]
-    residual = float(nnls(np.concatenate(columns, axis=1), w)[1])
+    axes = (R @ np.array(contact.R).T if contact.rolls else np.eye(3)) @ np.array(contact.axes)
+    missing = missing_wrench(np.array(contact.points) @ R.T, friction_edges(axes, contact.friction or 0.0), w)
     limit = np.inf if contact.max_force is None else contact.max_force
-    return max(residual, float(w[:3] @ n - limit))
+    return max(missing, float(w[:3] @ axes[:, 2] - limit))

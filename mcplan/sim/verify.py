@@ -14,7 +14,7 @@ from mcplan.sim.clearance_checks import clearance_checks, stance_clearance
 from mcplan.sim.contact_checks import force_checks
 from mcplan.sim.evidence import Evidence
 from mcplan.sim.motion_checks import motion_checks
-from mcplan.sim.object_checks import object_checks
+from mcplan.sim.object_checks import object_checks, stance_objects
 from mcplan.sim.place_checks import place_checks
 from mcplan.sim.plan_checks import judge_plan
 from mcplan.sim.robot_record import record_plan, record_robot
@@ -45,7 +45,8 @@ def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
             run = load_run(run)
     if not isinstance(run, Run):
         title = f"plan {run.scenario.name}, {len(run.stances)} stances"
-        return judge_plan(record_robot(run.scenario.robot), record_plan(run), title, [stance_clearance(run)])
+        further = [stance_clearance(run), *stance_objects(run)]
+        return judge_plan(record_robot(run.scenario.robot), record_plan(run), title, further)
     with np.errstate(all="ignore"):  # a tampered run may hold any number; what is not a number fails its check
         return _judge(run, tolerances)
 

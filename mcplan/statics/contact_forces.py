@@ -9,6 +9,10 @@ The stacked unknown ``f`` holds, contact by contact, either the force at each co
     pyramid     cos(a) ft1 + sin(a) ft2 <= mu cos(pi / faces) fn,   a = 2 pi k / faces      (inscribed in the true cone)
     ray         (mu cos(b), mu sin(b), 1),                          b = (2 k + 1) pi / faces
 
+A contact on a free object loads what the object lies on: its support presses on the object's corners with unknown
+forces of their own, which hold up its weight and what the robot does to it. So the robot leans on a box only as far as
+that neither slides nor tips (S0, sec. 11: robot and object are one system).
+
 A grasp may pull: force and moment each lie in a polytope of 26 faces inscribed in the ball of ``max_force`` or
 ``max_moment``. Pyramid and polytope are those of the controller; `mcplan.core.contact_rays` writes the rays, and those
 of the exact cones and balls where a linear program asks for them.
@@ -22,8 +26,9 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from mcplan.core.contact_rays import BALL, CONE, Triples, inner_faces, wrench_map
+from mcplan.core.tree import GRAVITY
 from mcplan.qp.polytope import ball_polytope, friction_pyramid
-from mcplan.scene.contact import Contact
+from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.polygon import area
 
 UNBOUNDED_GRASP = 1e4
@@ -82,6 +87,13 @@ def cross_matrix(p: np.ndarray) -> np.ndarray:
     return np.array([[0.0, -p[2], p[1]], [p[2], 0.0, -p[0]], [-p[1], p[0], 0.0]])
 
 
+def moments_about(map_: np.ndarray, point: np.ndarray) -> np.ndarray:
+    """Return a wrench map (6, k) about the world's origin as one about ``point``."""
+    moved = map_.copy()
+    moved[3:] -= cross_matrix(point) @ map_[:3]
+    return moved
+
+
 def _axes(said: object) -> tuple[str, ...]:
     """Return axis names as files give them: one name, several, or nothing."""
     return tuple(str(axis) for axis in said) if isinstance(said, (str, list, tuple)) else ()
@@ -100,14 +112,18 @@ class ContactForces:
     ----------
     size : number of unknowns.
     triples, caps : what bounds the unknowns, three by three, and the number of caps.
-    map : (6, size) from ``f`` to the total wrench about the world's origin (force, then moment), world axes.
-    free : (k, size) components of the wrenches along directions that a contact leaves free (``slide``, ``hinge``), in
-        patch axes at the patch origin; they must vanish.
+    map : (6, size) from ``f`` to the wrench on the robot about the world's origin (force, then moment), world axes.
+    equal, equal_to : (k, size), (k,): ``equal f = equal_to``. The wrenches along directions that a contact leaves free
+        (``slide``, ``hinge``), in patch axes at the patch origin, vanish; what acts on an object, about its centre of
+        mass in world axes, holds up its weight (N, N m).
     """
 
     def __init__(self, contacts: Sequence[Contact], faces: int = 8, unit: float = 1.0):
         self.faces = faces
         self.unit = unit
+        carriers = {contact.carrier.name: contact.carrier for contact in contacts if contact.carrier is not None}
+        of_robot = len(contacts)
+        contacts = [*contacts, *(carrier.rest for carrier in carriers.values())]
         sizes = [2 if contact.kind == "grasp" else len(contact.points) for contact in contacts]
         count = sum(sizes)
         place, axes, is_moment = np.empty((count, 3)), np.empty((count, 3, 3)), np.zeros(count, bool)
@@ -135,17 +151,24 @@ class ContactForces:
         self.map = np.empty((6, self.size))
         wrench_map(place, axes, is_moment, self.map)
         ends = 3 * np.cumsum([0, *sizes])
-        self.blocks = [
-            Block(contact, slice(begin, end), self.map[:, begin:end])
+        blocks = [
+            Block(contact, slice(begin, end), self.map[:, begin:end].copy())
             for contact, begin, end in zip(contacts, ends[:-1].tolist(), ends[1:].tolist(), strict=True)
         ]
-        free = [self._free_rows(block) for block in self.blocks if block.contact.options]
-        self.free = np.vstack(free) if free else np.zeros((0, self.size))
+        self.blocks, self._rests = blocks[:of_robot], blocks[of_robot:]
+        self.map[:, ends[of_robot] :] = 0.0
+        equal = [self._free_rows(block) for block in self.blocks if block.contact.options]
+        equal_to = [np.zeros(len(rows)) for rows in equal]
+        for carrier, rest in zip(carriers.values(), self._rests, strict=True):
+            equal.append(self._object_rows(carrier, rest))
+            equal_to.append(np.array([0.0, 0.0, carrier.mass * GRAVITY, 0.0, 0.0, 0.0]))
+        self.equal = np.vstack([np.zeros((0, self.size)), *equal])
+        self.equal_to = np.concatenate([np.zeros(0), *equal_to])
 
     @cached_property
     def norm(self) -> np.ndarray:
         """Weights (size,) of ``f^2`` in the size of the forces, see `Block.norm`."""
-        return np.concatenate([np.zeros(0), *(block.norm for block in self.blocks)])
+        return np.concatenate([np.zeros(0), *(block.norm for block in (*self.blocks, *self._rests))])
 
     def _free_rows(self, block: Block) -> np.ndarray:
         """Return the wrench along the free directions of one contact."""
@@ -158,6 +181,15 @@ class ContactForces:
         for row, values in zip(rows, picked, strict=True):
             row[block.place] = values
         return rows
+
+    def _object_rows(self, carrier: Carrier, rest: Block) -> np.ndarray:
+        """Return the wrench on an object about its centre of mass: of its support, and of the robot's contacts."""
+        rows = np.zeros((6, self.size))
+        rows[:, rest.place] = rest.map
+        for block in self.blocks:
+            if block.contact.carrier is not None and block.contact.carrier.name == carrier.name:
+                rows[:, block.place] = -block.map
+        return moments_about(rows, carrier.com)
 
     def wrenches(self, f: np.ndarray, origins: dict[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
         """Return each patch's wrench (6,) at its origin in world axes (N, N m).

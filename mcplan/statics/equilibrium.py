@@ -15,9 +15,8 @@ from mcplan.model.robot import Robot
 from mcplan.qp.dense import solve_dense
 from mcplan.qp.polytope import ball_polytope
 from mcplan.scene.contact import Contact
-from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.static_program import StaticProgram
-from mcplan.statics.support_region import moments_about
 from mcplan.statics.torque_rows import TorqueRows, joint_torque_map
 
 INSIDE = 1e-7
@@ -82,6 +81,7 @@ def balance(
     weight = np.array([0.0, 0.0, robot.mass * GRAVITY, 0.0, 0.0, 0.0])
     hold = robot.nonlinear_effects(q, np.zeros(robot.nv))[6:]
     torque_map = joint_torque_map(robot, q, forces)
+    still, still_at = np.vstack([A, forces.equal]), np.concatenate([weight, forces.equal_to])
     F, upper = forces.face_rows()
     upper = upper - INSIDE * robot.mass * GRAVITY
     limit = torque_share * robot.limits.torque
@@ -90,10 +90,9 @@ def balance(
     unit = robot.mass * GRAVITY
     f, torque_feasible = None, False
     for within in (True, False):
-        still = np.zeros(len(forces.free))
-        rows = [A, forces.free, F] + ([torque_map] if within else [])
-        low = [weight, still, np.full(len(F), -np.inf)] + ([hold - limit] if within else [])
-        high = [weight, still, upper] + ([hold + limit] if within else [])
+        rows = [still, F] + ([torque_map] if within else [])
+        low = [still_at, np.full(len(F), -np.inf)] + ([hold - limit] if within else [])
+        high = [still_at, upper] + ([hold + limit] if within else [])
         solution = solve_dense(
             np.diag(forces.norm),
             np.zeros(forces.size),
@@ -109,8 +108,7 @@ def balance(
     if f is None:
         f = np.zeros(forces.size)
     elif forces.size:
-        exact = np.vstack([A, forces.free])
-        f = f + np.linalg.lstsq(exact, np.append(weight, np.zeros(len(forces.free))) - exact @ f, rcond=None)[0]
+        f = f + np.linalg.lstsq(still, still_at - still @ f, rcond=None)[0]
     origins = {contact.patch: robot.frame_pose(q, contact.patch)[:3, 3] for contact in contacts}
     wrenches = {contact.patch: np.zeros(6) for contact in contacts} | forces.wrenches(f, origins)
     return Equilibrium(

@@ -12,9 +12,8 @@ import numpy as np
 from mcplan.core.tree import GRAVITY
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
-from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.static_program import StaticProgram
-from mcplan.statics.support_region import moments_about
 from mcplan.statics.torque_rows import TorqueRows
 
 GRAVITY_ALONE = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])

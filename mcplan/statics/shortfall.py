@@ -14,11 +14,11 @@ from mcplan.core.tree import GRAVITY
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import nearest
-from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.equilibrium import equilibrium_margin
 from mcplan.statics.feasibility import GRAVITY_ALONE, can_balance, can_hold
 from mcplan.statics.static_program import StaticProgram
-from mcplan.statics.support_region import moments_about, support_region
+from mcplan.statics.support_region import support_region
 from mcplan.statics.torque_rows import TorqueRows
 
 MOST_FACTOR = 100.0

@@ -1,6 +1,6 @@
 """A linear program over contact forces, with pyramids or with the exact friction cones.
 
-    minimise  c' z   subject to   rows f + columns z = rhs,   free f = 0,   0 <= z <= upper,   f admissible
+    minimise  c' z   subject to   rows f + columns z = rhs,   equal f = equal_to,   0 <= z <= upper,   f admissible
 
 The forces are expanded in rays; for the exact cones, rays are added where the duals ask for them, so that at the end no
 ray of the true cone or ball would lower the cost (`mcplan.core.static_program`).
@@ -56,20 +56,20 @@ class StaticProgram:
         upper: np.ndarray | None = None,
         slack: np.ndarray | None = None,
     ):
-        triples, free = forces.triples, forces.free
+        triples, equal = forces.triples, forces.equal
         k, extra = columns.shape
-        m, caps = k + len(free), forces.caps
+        m, caps = k + len(equal), forces.caps
         most = len(triples.kind) * max(forces.faces, len(ball_rays()))
         self.forces, self.exact, self._extra, self._m = forces, exact, extra, m
         first = caps + extra
         capacity = first + most + (ROOM * len(triples.kind) + m + caps if exact else 0)
         program = simplex.allocate(m + caps, capacity)
         all_rows = np.empty((m, forces.size))
-        all_rows[:k], all_rows[k:] = rows, free / forces.unit
+        all_rows[:k], all_rows[k:] = rows, equal / forces.unit
         A = program.A
         A[m:, :caps] = np.eye(caps)
         A[:k, caps:first] = columns
-        program.b[:k], program.b[m:] = rhs, 1.0
+        program.b[:k], program.b[k:m], program.b[m:] = rhs, forces.equal_to / forces.unit, 1.0
         if upper is not None:
             program.upper[1 + m + caps + caps : 1 + m + caps + first] = upper
         basic = np.full(m + caps, -1)

@@ -21,7 +21,7 @@ from mcplan.errors import SolverFailed
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import clip
-from mcplan.statics.contact_forces import ContactForces, cross_matrix
+from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.static_program import StaticProgram
 from mcplan.statics.torque_rows import TorqueRows
 
@@ -196,13 +196,6 @@ def project(
     if status != simplex.OPTIMAL:
         raise SolverFailed(f"the support region of {len(forces.blocks)} contacts was not found: status {status}")
     return vertices[:count] - reach
-
-
-def moments_about(map_: np.ndarray, point: np.ndarray) -> np.ndarray:
-    """Return a wrench map (6, k) about the world's origin as one about ``point``."""
-    moved = map_.copy()
-    moved[3:] -= cross_matrix(point) @ map_[:3]
-    return moved
 
 
 def region_of(p: np.ndarray, bounded: bool) -> SupportRegion:

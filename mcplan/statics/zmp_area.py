@@ -17,8 +17,8 @@ import numpy as np
 
 from mcplan.core.tree import GRAVITY
 from mcplan.scene.contact import Contact
-from mcplan.statics.contact_forces import ContactForces
-from mcplan.statics.support_region import SAME_POINT, SupportRegion, moments_about, project, region_of
+from mcplan.statics.contact_forces import ContactForces, moments_about
+from mcplan.statics.support_region import SAME_POINT, SupportRegion, project, region_of
 
 MOST_PUSH = 10.0
 """Weights: horizontal force at which the area is cut (facing walls can squeeze without limit)."""

@@ -49,6 +49,20 @@ def test_a_plan_file_keeps_the_objects(whole, tmp_path):
         assert all(np.allclose(a.p, b.p, atol=1e-12) for a, b in zip(one.contacts, two.contacts, strict=True))
 
 
+def test_a_plan_leans_on_the_box_only_as_far_as_that_stays(whole):
+    report = verify(whole)
+    assert report.success, report.text()
+    light = []
+    for stance in whole.stances:
+        contacts = (
+            c if c.carrier is None else replace(c, carrier=replace(c.carrier, mass=0.5)) for c in stance.contacts
+        )
+        light.append(replace(stance, contacts=tuple(contacts)))
+    failed = [check for check in verify(replace(whole, stances=tuple(light))).checks if not check.passed]
+    assert [check.name for check in failed] == ["objects: held"]
+    assert "box would slide or tip" in failed[0].failure
+
+
 def test_the_stroke_holds_its_certificate_but_for_the_goal_beyond_it(run):
     assert not (run.qp_status > 0).any()
     assert failures(run) == ["goal reached"]

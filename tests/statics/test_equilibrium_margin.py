@@ -5,9 +5,9 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.equilibrium import equilibrium_margin
-from mcplan.statics.support_region import moments_about, support_region
+from mcplan.statics.support_region import support_region
 
 spec = importlib.util.spec_from_file_location("contacts", Path(__file__).with_name("contacts.py"))
 contacts = importlib.util.module_from_spec(spec)

@@ -1,19 +1,10 @@
 """What a plan may use of its contacts: less than they bear, so that there is room to carry it out."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from mcplan.scene.contact import Contact
 
 
 def cautious(contacts: Iterable[Contact], share: float) -> tuple[Contact, ...]:
     """Return the contacts with a share of their friction, and of the force and moment that they can bear."""
-    return tuple(
-        replace(
-            contact,
-            friction=share * contact.friction,
-            max_force=share * contact.max_force,
-            max_moment=share * contact.max_moment,
-        )
-        for contact in contacts
-    )
+    return tuple(contact.spared(share) for contact in contacts)

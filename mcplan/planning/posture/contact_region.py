@@ -16,7 +16,7 @@ REGION_TOLERANCE = 2e-3
 """m: a region is found from inside, to this accuracy."""
 
 STICKY = 20.0
-"""A friction that no slip withstands: tells whether friction is what makes a region empty."""
+"""A friction that no slip overcomes: tells whether friction, or an object that gives way, makes a region empty."""
 
 
 def contact_key(contact: Contact) -> tuple:
@@ -25,8 +25,13 @@ def contact_key(contact: Contact) -> tuple:
     return (
         contact.patch, contact.support, contact.kind, contact.R.tobytes(), contact.p.tobytes(),
         contact.points.tobytes(), contact.axes.tobytes(), contact.friction, contact.max_force, contact.max_moment,
-        contact.selection.tobytes(), str(options.get("slide")), str(options.get("hinge")),
+        contact.selection.tobytes(), str(options.get("slide")), str(options.get("hinge")), _carrier_key(contact),
     )  # fmt: skip
+
+
+def _carrier_key(contact: Contact) -> tuple:
+    carrier = contact.carrier
+    return () if carrier is None else (carrier.name, carrier.mass, carrier.com.tobytes(), *contact_key(carrier.rest))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +86,7 @@ class ContactRegions:
         region = support_region(contacts, self.mass, tolerance=REGION_TOLERANCE)
         if region.empty:
             names = " and ".join(contact.patch for contact in contacts) or "no contacts"
-            sticky = [replace(contact, friction=STICKY) for contact in contacts]
+            sticky = [replace(contact, friction=STICKY, carrier=None) for contact in contacts]
             slips = bool(contacts) and not support_region(sticky, self.mass, tolerance=0.05).empty
             missing = -equilibrium_margin(com, contacts, self.mass) if contacts else self.mass * GRAVITY
             violation = Violation("friction" if slips else "load", names, float(missing))

@@ -5,11 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from mcplan.core.tree import GRAVITY
 from mcplan.model.robot import Robot
 from mcplan.qp.dense import solve_dense
 from mcplan.scene.contact import Contact
-from mcplan.statics.contact_forces import ContactForces
-from mcplan.statics.support_region import SupportRegion, moments_about
+from mcplan.statics.contact_forces import ContactForces, moments_about
+from mcplan.statics.support_region import SupportRegion
 
 COMFORT = 0.06
 """m: how far inside its region the centre of mass is drawn, where there is room."""
@@ -57,7 +58,7 @@ def guide_posture(
     return q
 
 
-def comfortable_place(region: SupportRegion, loaded: Sequence[Contact], com: np.ndarray) -> np.ndarray:
+def comfortable_place(region: SupportRegion, loaded: Sequence[Contact], com: np.ndarray, mass: float) -> np.ndarray:
     """Return the place (2,) of the centre of mass near ``com`` where the contacts bear the weight most easily.
 
         minimise   |f|^2 + STAY |c - com|^2   subject to   balance of gravity at c,   c well inside the region
@@ -66,22 +67,24 @@ def comfortable_place(region: SupportRegion, loaded: Sequence[Contact], com: np.
     ----------
     region : support region of ``loaded``.
     com : (2,) or (3,) the place that is preferred (m).
+    mass : of the robot, kg.
     """
     forces = ContactForces(loaded)
     size = forces.size
     reference = np.append(np.asarray(com, dtype=float)[:2], 0.0)
     inside = region.inset(COMFORT, share=0.8)
     # unknowns f in weights, c - com; (c - com) x (0, 0, -1) = (-cy, cx, 0)
-    equal = 6 + len(forces.free)
+    equal = 6 + len(forces.equal)
     A = np.zeros((equal + len(inside), size + 2))
     A[:6, :size] = moments_about(forces.map, reference)
-    A[6:equal, :size] = forces.free
+    A[6:equal, :size] = forces.equal
     A[3, size + 1], A[4, size] = -1.0, 1.0
     A[equal:, size:] = region.A
     F, upper = forces.face_rows()
     F = F[upper == 0.0]  # cones alone: limits in newtons are kept by the region
     balance = np.zeros(equal)
     balance[2] = 1.0
+    balance[6:] = forces.equal_to / (mass * GRAVITY)
     room = inside - region.A @ reference[:2]
     solution = solve_dense(
         np.diag(np.append(forces.norm, [STAY, STAY])),

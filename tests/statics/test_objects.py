@@ -1,0 +1,81 @@
+"""A robot that leans on a free box: the box gives way where it slides or tips, whatever the hand could bear."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mcplan.scene.contact import Carrier
+from mcplan.statics.contact_forces import ContactForces, moments_about
+from mcplan.statics.feasibility import can_balance
+from mcplan.statics.static_program import StaticProgram
+from mcplan.statics.support_region import support_region
+from tests.statics.contacts import surface_contact
+
+GRAVITY = 9.81
+MASS, BOX = 50.0, 20.0
+COM = np.array([0.0, 0.0, 0.8])
+
+
+def box(depth, friction, face=0.5):
+    """A box on the floor, from ``face`` on ahead of the robot."""
+    middle = np.array([face + depth / 2, 0.0, 0.0])
+    rest = surface_contact("box", middle, half=(depth / 2, 0.3), friction=friction)
+    return Carrier("box", BOX, middle + np.array([0.0, 0.0, 0.5]), rest)
+
+
+def stance(carrier, height, hand_friction=0.0):
+    """Feet on a floor without friction, and a hand on the box's near face."""
+    feet = surface_contact("feet", [0.0, 0.0, 0.0], half=(2.0, 2.0), friction=0.0)
+    hand = surface_contact("hand", [0.5, 0.0, height], (-1.0, 0.0, 0.0), friction=hand_friction, kind="point")
+    return [feet, replace(hand, carrier=carrier)]
+
+
+def largest_push(contacts):
+    """Largest push (N) forwards at the centre of mass that is balanced."""
+    weight = MASS * GRAVITY
+    forces = ContactForces(contacts, unit=weight)
+    push = np.array([[-1.0, 0.0, 0.0, 0.0, 0.0, 0.0]]).T
+    rhs = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+    program = StaticProgram(forces, moments_about(forces.map, COM) / weight, -push, rhs, True)
+    return -program.minimise(np.array([-1.0])).value * weight
+
+
+@pytest.mark.parametrize(
+    ("depth", "friction", "height", "most"),
+    [
+        (1.0, 0.4, 0.8, 0.4 * BOX * GRAVITY),  # slides
+        (0.4, 0.7, 0.9, BOX * GRAVITY * 0.2 / 0.9),  # tips about its far edge
+        (0.4, 0.0, 0.9, 0.0),
+    ],
+)
+def test_the_box_holds_a_push_until_it_slides_or_tips(depth, friction, height, most):
+    assert largest_push(stance(box(depth, friction), height)) == pytest.approx(most, rel=1e-6, abs=1e-6)
+
+
+def test_two_hands_share_what_the_box_holds():
+    carrier = box(1.0, 0.4)
+    feet, hand = stance(carrier, 0.8)
+    left, right = (
+        replace(hand, patch=name, p=hand.p + np.array([0.0, y, 0.0])) for name, y in (("left", 0.2), ("right", -0.2))
+    )
+    assert largest_push([feet, left, right]) == pytest.approx(0.4 * BOX * GRAVITY, rel=1e-6)
+
+
+def test_caution_covers_what_the_box_stands_on():
+    assert largest_push([c.spared(0.5) for c in stance(box(1.0, 0.4), 0.8)]) == pytest.approx(
+        0.2 * BOX * GRAVITY, rel=1e-6
+    )
+
+
+def test_a_box_carries_less_of_a_leaning_robot_than_a_wall():
+    feet = surface_contact("feet", [0.0, 0.0, 0.0], half=(0.1, 0.1), friction=0.7)
+    hand = surface_contact("hand", [0.5, 0.0, 0.8], (-1.0, 0.0, 0.0), friction=0.0, kind="point")
+    on_box = replace(hand, carrier=box(1.0, 0.4))
+    wall, light = (support_region([feet, c], MASS, exact=True) for c in (hand, on_box))
+    lean = 0.1 + 0.4 * BOX * 0.8 / MASS  # from the toes, by the moment of what the box holds at 0.8 m
+    assert light.vertices[:, 0].max() == pytest.approx(lean, abs=2e-3)
+    assert wall.vertices[:, 0].max() > lean + 0.1
+    place = np.array([lean + 0.1, 0.0, 0.8])
+    assert can_balance(place, [feet, hand], MASS)
+    assert not can_balance(place, [feet, on_box], MASS)

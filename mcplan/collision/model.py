@@ -184,6 +184,14 @@ class CollisionModel:
         normal, place = values[:, NORMAL:POINT_A], values[:, POINT_B:PAIR_SIZE] + q[:3]
         return Near(found[:count].copy(), values[:, DISTANCE], rows[:count].copy(), normal, place)
 
+    def of_pairs(self, q, pairs: np.ndarray, objects: Mapping | None = None) -> np.ndarray:
+        """Return the distances (k,) of pairs given by their indices into ``pairs``, however far they are."""
+        space, found, values, _ = self._space()
+        indices, margins = frozen(self.indices[pairs]), np.full(len(pairs), np.inf)
+        q = self._checked(q)
+        fill_distances(self.robot.tree, self._at(objects), indices, margins, q, space, found, values)
+        return values[: len(pairs), DISTANCE].copy()
+
     def pairs_of(self, contacts: Iterable[Touch]) -> set[int]:
         """Return the indices of the pairs of any link that is rigidly connected to one in contact, with its support."""
         found: set[int] = set()

@@ -1,12 +1,13 @@
 """Collision avoidance of the controller: the pairs that are near, as rows of the whole-body program."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.face_rows import FaceRows
-from mcplan.collision.model import CollisionModel
+from mcplan.collision.model import CollisionModel, Near
 from mcplan.control.motion import Motion, Pose
 from mcplan.core.avoidance import ask_clearance
 from mcplan.model.robot import Robot
@@ -50,6 +51,7 @@ class Avoidance:
         # where supports are felt, they may be lower than the model has them
         self._depth = settings.touch_depth if settings.touch_force > 0.0 else 0.0
         self._clearance, self._margin = settings.avoid_clearance, settings.avoid_distance + settings.avoid_clearance
+        self._robot, self._ahead = robot, max(dt, RESPONSE)
         self._model = model = CollisionModel(robot, environment)
         self._faces = FaceRows(model, environment.surfaces)
         self._reach = settings.avoid_distance
@@ -62,57 +64,71 @@ class Avoidance:
         self._flat = np.zeros(len(model.pairs), dtype=bool)
         self._goal_of: tuple | None = None
         self._limit = CollisionAvoidance(
-            settings.avoid_pairs, safe=0.0, influence=settings.avoid_distance, ceiling=20.0, dt=max(dt, RESPONSE)
+            settings.avoid_pairs, safe=0.0, influence=settings.avoid_distance, ceiling=20.0, dt=self._ahead
         )
 
-    def limit(self, q: np.ndarray, motion: Motion, objects: Mapping[str, Pose] | None = None) -> CollisionAvoidance:
-        """Return the rows for the configuration ``q`` (7+n,); to be called once per control period.
+    def limit(
+        self, q: np.ndarray, v: np.ndarray, motion: Motion, objects: Mapping[str, Pose] | None = None
+    ) -> CollisionAvoidance:
+        """Return the rows for the state ``q`` (7+n,), ``v`` (6+n,); to be called once per control period.
 
         ``objects`` gives the poses of those that are not where they were at the start.
         """
         self._tick += 1
-        found, distance, rows, normal, place = self._model.nearest(q, self._margin, objects)
-        room = np.empty(len(found))
+        near = self._model.nearest(q, self._margin, objects)
+        room = np.empty(len(near.found))
         goals = self._goals(motion, objects or {})
-        ask_clearance(found, distance, goals, self._rise, self._tick, self._asked, self._seen, room)
+        ask_clearance(near.found, near.distance, goals, self._rise, self._tick, self._asked, self._seen, room)
+        rates, bend = near.rows, self._bend(q, v, near, objects)
         if objects:
-            rows = np.hstack([rows, self._object_rates(found, normal, place, objects)])
-        found, room, rows = self._all_corners(q, found, distance, room, rows)
-        self._limit.set_pairs(room, rows, names=_Names(self._model.pairs, found))
+            rates = np.hstack([rates, self._object_rates(near, objects)])
+        rows = self._all_corners(q, near.distance, _Rows(near.found, room, rates, bend))
+        self._limit.set_pairs(rows.room, rows.rates, rows.bend, _Names(self._model.pairs, rows.found))
         return self._limit
 
-    def _all_corners(
-        self, q: np.ndarray, found: np.ndarray, distance: np.ndarray, room: np.ndarray, rows: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return pairs, room and rows with all corners of links that are low over a surface and do not rest on it."""
+    def _bend(self, q: np.ndarray, v: np.ndarray, near: Near, objects: Mapping[str, Pose] | None) -> np.ndarray:
+        """Return what the robot's velocity alone adds to the second derivatives of distances (k,), ``Jdot v`` (m/s²).
+
+        It is the mean over the time T within which the rows act::
+
+            d(q + T v) = d + T J v + T² / 2 Jdot v
+
+        A hand that turns while it slides along a bar is drawn into it by 1 to 2 m/s².
+        """
+        T = self._ahead
+        ahead = self._model.of_pairs(self._robot.integrate(q, v, T), near.found, objects)
+        return 2.0 * (ahead - near.distance - T * (near.rows @ v)) / T**2
+
+    def _all_corners(self, q: np.ndarray, distance: np.ndarray, rows: "_Rows") -> "_Rows":
+        """Return the rows with all corners of links that are low over a surface and do not rest on it."""
+        found, room, rates, bend = rows
         low = np.flatnonzero((room < self._reach) & self._flat[found])
         if not len(low):
-            return found, room, rows
-        which, heights, rates = self._faces.rows(q, found[low], distance[low])
+            return rows
+        which, heights, turns = self._faces.rows(q, found[low], distance[low])
         if not len(which):
-            return found, room, rows
+            return rows
         owner = low[which]
         kept = np.ones(len(found), dtype=bool)
         kept[owner] = False
-        return (
+        return _Rows(
             np.concatenate([found[owner], found[kept]]),
             np.concatenate([heights - distance[owner] + room[owner], room[kept]]),
-            np.concatenate([np.pad(rates, ((0, 0), (0, rows.shape[1] - rates.shape[1]))), rows[kept]]),
+            np.concatenate([np.pad(turns, ((0, 0), (0, rates.shape[1] - turns.shape[1]))), rates[kept]]),
+            np.concatenate([np.zeros(len(owner)), bend[kept]]),
         )
 
-    def _object_rates(
-        self, found: np.ndarray, normal: np.ndarray, place: np.ndarray, objects: Mapping[str, Pose]
-    ) -> np.ndarray:
+    def _object_rates(self, near: Near, objects: Mapping[str, Pose]) -> np.ndarray:
         """Return the rates (k, 6 O) of the distances of pairs with what the objects' velocities add to them.
 
         The point x of an object at p moves away with ``-n (v + w x (x - p))``.
         """
-        rates = np.zeros((len(found), 6 * len(objects)))
+        rates = np.zeros((len(near.found), 6 * len(objects)))
         for column, (name, (_, p)) in enumerate(objects.items()):
-            for i, pair in enumerate(found):
+            for i, pair in enumerate(near.found):
                 if self._model.pairs[pair].b == name:
-                    n = normal[i]
-                    rates[i, 6 * column : 6 * column + 6] = -np.concatenate([n, np.cross(place[i] - p, n)])
+                    n = near.normal[i]
+                    rates[i, 6 * column : 6 * column + 6] = -np.concatenate([n, np.cross(near.place[i] - p, n)])
         return rates
 
     def _goals(self, motion: Motion, objects: Mapping[str, Pose]) -> np.ndarray:
@@ -134,6 +150,15 @@ class Avoidance:
             # a link that has borne load touches, however deep it might have gone
             np.maximum(self._asked, np.minimum(self._goal, 0.0), out=self._asked)
         return self._goal
+
+
+class _Rows(NamedTuple):
+    """What the program is told: pairs (k,), room (k,) in m, its rates (k, nv), and their change ``Jdot v`` (k,)."""
+
+    found: np.ndarray
+    room: np.ndarray
+    rates: np.ndarray
+    bend: np.ndarray
 
 
 class _Names:

@@ -103,8 +103,9 @@ class TaskSet:
             tasks += self.objects.tasks(t, motion)
             contacts += self.objects.supports(motion)
             poses = self.objects.poses(terms)
-        q = terms.q[: self.objects.system.robot.nq]
-        limits = [self.avoidance.limit(q, motion, poses)] if self.avoidance else []
+        robot = self.objects.system.robot
+        q, v = terms.q[: robot.nq], terms.v[: robot.nv]
+        limits = [self.avoidance.limit(q, v, motion, poses)] if self.avoidance else []
         problem = self.pool.get(contacts, tasks, limits)
         problem.update(terms, contacts, tasks, previous=self._previous, limits=limits)
         solution = problem.solve()

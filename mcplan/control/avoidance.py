@@ -34,8 +34,9 @@ RESPONSE = 0.02
 class Avoidance:
     """Keeps links from each other and from the environment, whatever the references ask for.
 
-    A link may touch the support that it rests on, comes from or goes to; it stays ``avoid_clearance`` off all else, or
-    as far as the posture is that it goes to. Nothing is asked of links that their contacts hold where they are.
+    A link may touch the support that it rests on, comes from, or goes to and touches in the end; it stays
+    ``avoid_clearance`` off all else, or as far as the posture is that it goes to. Nothing is asked of links that their
+    contacts hold where they are.
     While it only passes that support, it is held closer to the surface than the overlap which a link at rest is
     allowed (``ALLOWED_PENETRATION``), because the rows are linear and a moving link goes a little beyond them. What is
     asked of a pair never rises faster than ``PARTING``, so that leaving a support is no blow either.
@@ -143,7 +144,9 @@ class Avoidance:
             planned = dict(objects) | {name: path.end for name, path in motion.slides.items()}
             near, distance, _ = self._model.near(motion.posture.end, self._clearance + PLANNED, planned)
             self._goal[near] = np.clip(distance - PLANNED, APART, self._clearance)
-            self._goal[list(self._model.pairs_of(passing))] = PASSING - ALLOWED_PENETRATION
+            # a hand that grasps a bar does not touch it with its link, and has no need to on its way
+            coming = self._model.pairs_of(motion.targets.values()) & set(near.tolist())
+            self._goal[list(self._model.pairs_of(motion.released.values()) | coming)] = PASSING - ALLOWED_PENETRATION
             self._goal[list(self._model.pairs_of(resting))] = -ALLOWED_PENETRATION - self._depth
             self._goal[list(self._model.fixed_by(loaded.contact for loaded in motion.contacts.values()))] = -np.inf
             self._flat = self._over & (self._goal > -ALLOWED_PENETRATION)

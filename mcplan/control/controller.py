@@ -144,6 +144,11 @@ class WholeBodyController:
         velocity = self.terms.frame(name).velocity
         return float(np.hypot(np.linalg.norm(velocity[:3]), ARM * np.linalg.norm(velocity[3:])))
 
+    @property
+    def q(self) -> np.ndarray:
+        """Configuration of the robot at the present state (7+n,)."""
+        return self.terms.q[: self.robot.nq].copy()
+
     def pose(self, frame: str) -> tuple[np.ndarray, np.ndarray]:
         """Return R (3,3) and p (3,) of a patch frame at the present state."""
         terms = self.terms.frame(frame)

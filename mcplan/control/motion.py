@@ -18,6 +18,7 @@ from mcplan.control.way import GOOD, LOST, Start, Way, WayFinder, joint_rates
 from mcplan.core.tree import GRAVITY
 from mcplan.model.pose import rotation_from_quat
 from mcplan.model.robot import Robot
+from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.posture.transit import TransitFinder
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -31,6 +32,9 @@ USED, LEAST_ROOM = 0.6, 0.004
 
 BARRED = 0.01
 """m: a hand goes around what its way misses by more; less than that the avoidance makes up for."""
+
+STRAYED = 0.1
+"""rad or m: a limb whose joints are farther from their references is held up by something."""
 
 WAITING = 1e-3
 """m: so far above its place a patch waits until its turn comes."""
@@ -71,6 +75,7 @@ class Motion:
         self.com: Quintic | Spline = Quintic(robot.com(q), robot.com(q), 1.0)
         self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
         self._ways = WayFinder(robot, settings, TransitFinder(robot, environment))
+        self._joints = {patch.limb: joints_of(robot, patch.limb) for patch in robot.patches.values()}
         self.limbs: dict[str, Path] = {}
         self.contacts: dict[str, LoadedContact] = {}
         self.released: dict[str, Contact] = {}
@@ -110,6 +115,19 @@ class Motion:
         if self._alone(patch):
             self.limbs[patch] = self._hold(place or (contact.R, contact.p), t)
             self.released[patch] = contact
+
+    def catch_up(self, t: float, q: np.ndarray) -> None:
+        """Let the next way begin where limbs in the air are that something holds up, at the configuration q (7+n,).
+
+        A reference that went on without its limb may be beyond what stopped that: a way from there would lead through
+        it.
+        """
+        start, v, vd = (x.copy() for x in self.posture.sample(t))
+        guided = {self.robot.patches[patch].limb for patch in (*self.contacts, *self.limbs)}
+        for limb, joints in self._joints.items():
+            if limb not in guided and np.max(np.abs(q[joints] - start[joints])) > STRAYED:
+                start[joints], v[joints - 1], vd[joints - 1] = q[joints], 0.0, 0.0
+                self.posture = PostureTrajectory(start, start, 1.0, v, vd, t)
 
     def body_duration(self, t: float, q: np.ndarray) -> float:
         """Return the time that CoM, trunk and joints need to move to q (s).

@@ -43,6 +43,11 @@ class Phase(Protocol):
 class Now(Protocol):
     """What a phase may ask of the present state."""
 
+    @property
+    def q(self) -> np.ndarray:
+        """Configuration of the robot (7+n,)."""
+        ...
+
     def pose(self, frame: str) -> tuple[np.ndarray, np.ndarray]:
         """Return R (3,3) and p (3,) of a patch frame."""
         ...
@@ -111,6 +116,7 @@ class Shift(_Body):
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start the references."""
+        motion.catch_up(t, now.q)
         end = motion.move_body(t, self.q, motion.body_duration(t, self.q))
         return end - t
 
@@ -231,6 +237,7 @@ class Lift(_Body):
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start limb and body together; the slower of the two sets the time."""
+        motion.catch_up(t, now.q)
         path = motion.reach(t, self.contact, now.pose(self.contact.patch), self.q)
         for contact in self.coming:
             motion.accompany(t, contact, now.pose(contact.patch))

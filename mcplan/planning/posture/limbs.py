@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.tree import PARENT
+from mcplan.core.tree import PARENT, Q
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 
@@ -90,6 +90,15 @@ def nominal_offsets(
             else:
                 offsets[patch] = limb.root + np.array([AHEAD, 0.0, -0.1])
     return offsets
+
+
+def joints_of(robot: Robot, limb: str) -> np.ndarray:
+    """Return the indices into q of the joints that move patches of this limb and of no other."""
+    bodies: set[int] = set()
+    for patch in robot.patches.values():
+        if patch.limb == limb:
+            bodies.update(_without_trunk(robot, _chain(robot, robot.frame(patch.name)[0]), limb))
+    return np.unique(robot.tree.topology[sorted(bodies), Q])
 
 
 def level_rotation(q: np.ndarray) -> np.ndarray:

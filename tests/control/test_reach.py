@@ -9,6 +9,7 @@ from mcplan.control.motion import Motion
 from mcplan.control.posture_path import PosturePath
 from mcplan.model.robot_file import load_robot
 from mcplan.planning.posture.generator import PostureGenerator
+from mcplan.planning.posture.limbs import joints_of
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
@@ -65,3 +66,30 @@ def test_a_hand_in_the_plane_of_a_ladder_goes_out_of_it_where_a_rung_is_between(
         near = model.distances(motion.posture.sample(t).q, 0.0, [*feet, grip])
         assert near.distance.min(initial=1.0) > -2e-3, near.pairs
     assert np.allclose(path.sample(path.end_time).p, grip.p, atol=1e-3)
+
+
+def test_a_hand_that_was_held_up_is_led_as_the_way_goes_that_was_found_free(postures):
+    """The reference of its posture has gone on to the high place without it."""
+    scene, (first, last) = environment(HIGH), postures
+    *feet, grip = contacts(HIGH)
+    held, arm = last.copy(), joints_of(ROBOT, "left_arm")
+    held[arm] = first[arm]
+    motion = Motion(ROBOT, scene, ControlSettings(), last)
+    for contact in feet:
+        motion.close(contact, -1.0, 0.0)
+    motion.catch_up(0.0, held)
+    np.testing.assert_array_equal(motion.posture.sample(0.0).q, held)
+    X = ROBOT.frame_pose(held, "left_grip")
+    path = motion.reach(0.0, grip, (X[:3, :3], X[:3, 3]), last)
+    for t in np.linspace(0.0, path.end_time, 20):
+        of_way = ROBOT.frame_pose(motion.posture.sample(t).q, "left_grip")[:3, 3]
+        # it goes ahead of the body, and comes to its place along the normal
+        assert np.linalg.norm(path.sample(t).p - of_way) < 0.1
+
+
+def test_a_hand_that_follows_its_reference_leaves_it_as_it_is(postures):
+    motion = Motion(ROBOT, environment(HIGH), ControlSettings(), postures[0])
+    posture, near = motion.posture, postures[0].copy()
+    near[joints_of(ROBOT, "left_arm")] += 0.05
+    motion.catch_up(0.0, near)
+    assert motion.posture is posture

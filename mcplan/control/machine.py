@@ -41,7 +41,7 @@ def phases_of(plan: Plan) -> list[Phase]:
             environment = plan.scenario.environment.placed(stance.objects)
             phases.append(Slide(k, stance.q, stance.contacts, moved, environment))
             continue
-        phases += _phases_of_stance(k, stance, following, _coming(plan, k))
+        phases += _phases_of_stance(k, stance, following, _coming(plan, k), _rests(plan, k))
     return [*phases, Settle(len(plan.stances) - 1)]
 
 
@@ -68,12 +68,20 @@ def _coming(plan: Plan, k: int) -> tuple[Contact, ...]:
     return tuple(coming)
 
 
+def _rests(plan: Plan, k: int) -> bool:
+    """Say whether the limb of the patch that stance ``k`` removes rests on another patch: it cannot lift that off."""
+    patches, moved = plan.scenario.robot.patches, plan.stances[k].moved
+    if moved is None:
+        return False
+    return any(patches[contact.patch].limb == patches[moved].limb for contact in plan.stances[k].contacts)
+
+
 def _added(stance: PlannedStance) -> Contact:
     return next(contact for contact in stance.contacts if contact.patch == stance.moved)
 
 
 def _phases_of_stance(
-    k: int, stance: PlannedStance, following: PlannedStance | None, coming: tuple[Contact, ...]
+    k: int, stance: PlannedStance, following: PlannedStance | None, coming: tuple[Contact, ...], rests: bool
 ) -> list[Phase]:
     if stance.change == "add":
         contact = _added(stance)
@@ -86,7 +94,8 @@ def _phases_of_stance(
     if stance.change == "remove":
         assert stance.moved is not None
         phases: list[Phase] = [Shift(k, stance.q), Unload(k, stance.moved)]
-        if following is None or not (following.change == "shift" or following.moved == stance.moved):
+        moves_on = following is not None and (following.change == "shift" or following.moved == stance.moved)
+        if rests or not moves_on:
             phases.append(Retract(k, stance.moved))
         return phases
     return [Shift(k, stance.q)]

@@ -83,6 +83,13 @@ def test_a_posture_in_the_air_follows_the_release_directly():
     assert [phase.name for phase in phases_of(plan)] == ["stand", "shift", "unload right", "shift", "settle"]
 
 
+def test_a_link_parts_from_its_support_before_the_limb_that_stands_on_another_patch_moves_on():
+    plan = plan_of(
+        ("start", None, ["leg_thigh", "leg_sole"]), ("remove", "leg_thigh", ["leg_sole"]), ("shift", None, ["leg_sole"])
+    )
+    assert [phase.name for phase in phases_of(plan)][1:4] == ["shift", "unload leg_thigh", "retract leg_thigh"]
+
+
 def test_toes_that_follow_a_knee_are_announced():
     """What a limb touches next is known while it moves; another limb's contact, or a later one, is not."""
     plan = plan_of(

@@ -64,6 +64,7 @@ class Motion:
     contacts : by patch, in the order of the robot's patches.
     released : by patch, the contact that a patch in ``limbs`` was released from and has not moved away from yet.
     targets : by patch, the contact that a patch in ``limbs`` is on its way to.
+    waiting : patches among the targets that do not touch before another patch of their limb does.
     slides : by name, the reference of an object that slides on its support.
     sought : patches that come down along the normal and feel for their support.
     notices : what happened that the plan did not foresee.
@@ -81,6 +82,7 @@ class Motion:
         self.released: dict[str, Contact] = {}
         self.targets: dict[str, Contact] = {}
         self.slides: dict[str, LimbPath] = {}
+        self.waiting: set[str] = set()
         self.sought: set[str] = set()
         self.notices: list[Notice] = []
         self.full_load = 2.0 * robot.mass * GRAVITY
@@ -104,6 +106,7 @@ class Motion:
         for table in (self.limbs, self.released, self.targets):
             table.pop(contact.patch, None)
         self.sought.discard(contact.patch)
+        self.waiting.discard(contact.patch)
 
     def unload(self, patch: str, t: float, duration: float, force: float) -> None:
         """Let what a contact may carry sink from ``force`` (N), what it carries now, to nothing."""
@@ -250,6 +253,7 @@ class Motion:
         """
         patch, duration = contact.patch, self.body_duration(t, q)
         self.targets[patch] = contact
+        self.waiting.discard(patch)
         tightness = 0.0
         if patch in self.limbs:
             tightness, start = self.limbs[patch].sample(t).tightness, self._place(patch, t)
@@ -272,11 +276,12 @@ class Motion:
         duration: float,
         tightness: float,
         bound: float = np.inf,
-    ) -> LimbPath | None:
+    ) -> LimbPath | PosturePath | None:
         """Begin the way from one support to another, as low as what is in between allows.
 
-        From the air it goes off along the normal along which it will come down. None, and nothing is begun, where it
-        misses as much as ``bound`` (m).
+        From the air it goes off along the normal along which it will come down. Where no height will do a patch leaves
+        its support as the body does on a free way: a knee below its hip cannot go straight up without the body. None,
+        and nothing is begun, where it misses as much as ``bound`` (m).
         """
         patch, touching, begin = contact.patch, self._touching, self._start(t, q)
         old = self.released.get(patch, contact)
@@ -299,20 +304,31 @@ class Motion:
                 break
         assert best is not None
         way, higher, limb = best
-        if way.missed >= bound:
+        barred = way.missed > GOOD and patch in self.released
+        free = self._ways.find(begin, t, duration, self._closed, touching) if barred else way
+        if min(way.missed, free.missed) >= bound:
             return None
         self.released.pop(patch, None)
+        led: LimbPath | PosturePath
+        if free.missed < way.missed:
+            way, none = self._ways.slowed(begin, free, free.stretch * duration), np.zeros(3)
+            led = PosturePath(
+                self.robot, patch, way.posture, start[1], self._above(contact, q), none, none, self.timing, t,
+                (tightness, 1.0),
+            )  # fmt: skip
+        else:
+            if way.stretch > 1.0:
+                limb = path(higher, way.stretch * limb.duration)
+                way = self._ways.slowed(begin, way, limb.duration)
+            if isinstance(way.posture, PostureSpline):
+                limb.turn = PatchTurn(self.robot, patch, way.posture, start[0])
+            led = limb
         self._judge(t, way)
-        if way.stretch > 1.0:
-            limb = path(higher, way.stretch * limb.duration)
-            way = self._ways.slowed(begin, way, limb.duration)
-        if isinstance(way.posture, PostureSpline):
-            limb.turn = PatchTurn(self.robot, patch, way.posture, start[0])
         self.com, self.posture = way.com, way.posture
         self.limbs = {name: self._through_air(t, name, way.posture) for name in self.limbs if name != patch}
         for name in self.limbs:
             self.released.pop(name, None)
-        return limb
+        return led
 
     def _reach_out(
         self, t: float, contact: Contact, start: Pose, q: np.ndarray, duration: float, tightness: float
@@ -359,6 +375,7 @@ class Motion:
         could not follow both.
         """
         self.targets[contact.patch] = contact
+        self.waiting.add(contact.patch)
         nothing, (R, p) = np.zeros(3), self._above(contact, self.posture.end)
         end = R, p + max(WAITING - self._height(contact), 0.0) * contact.normal
         self.limbs[contact.patch] = PosturePath(

@@ -1,0 +1,85 @@
+"""On hands and knees: a knee steps as the body does, and its toes come down after it."""
+
+import numpy as np
+import pytest
+
+from mcplan.collision.model import CollisionModel
+from mcplan.control.avoidance import Avoidance
+from mcplan.control.motion import BARRED, Motion
+from mcplan.model.terms import Terms
+from mcplan.planning.posture.generator import PostureGenerator
+from mcplan.scene.load import load_scenario
+from mcplan.scene.place import make_contact
+from mcplan.scene.settings import ControlSettings
+
+LEG = ("left_knee", "left_toe")
+
+
+@pytest.fixture(scope="module")
+def step():
+    """The robot's scenario, contacts that stay, those of the left leg before and after, and the postures of both."""
+    scenario = load_scenario("crawl")
+    robot, scene = scenario.robot, scenario.environment
+    stay = [contact for contact in scenario.start.contacts if contact.patch not in LEG]
+    places = [
+        [make_contact(robot, scene, {"patch": patch, "surface": "floor", "x": x + ahead, "y": y, "yaw": yaw})
+         for patch, x, y, yaw in (("left_knee", -0.5, 0.116, np.pi), ("left_toe", -0.779, 0.1045, 0.0))]
+        for ahead in (0.0, 0.3)
+    ]  # fmt: skip
+    generator, patches = PostureGenerator(robot, scene), [contact.patch for contact in stay]
+    postures, q = [], scenario.start.q
+    for leg in places:
+        result = generator.generate([*stay, *leg], patches, q)
+        assert result.found
+        postures.append(q := result.q)
+    return scenario, stay, places, postures
+
+
+def begun(step):
+    """The motion at the moment when the left leg has begun its way, and the way of its knee."""
+    scenario, stay, (old, new), (first, last) = step
+    motion = Motion(scenario.robot, scenario.environment, ControlSettings(), first)
+    for contact in (*stay, *old):
+        motion.close(contact, -1.0, 0.0)
+    poses = {contact.patch: (contact.R, contact.p) for contact in old}
+    for patch in reversed(LEG):
+        motion.open(patch, 0.0)
+    knee, toe = new
+    path = motion.reach(0.0, knee, poses["left_knee"], last)
+    motion.accompany(0.0, toe, poses["left_toe"])
+    return motion, path
+
+
+def test_a_knee_below_its_hip_steps_ahead_without_dragging_the_foot_through_the_floor(step):
+    scenario, stay, (_, new), _ = step
+    motion, path = begun(step)
+    assert all((notice.amount or 0.0) < BARRED for notice in motion.notices)
+    model = CollisionModel(scenario.robot, scenario.environment)
+    for t in np.linspace(0.0, path.end_time, 60):
+        near = model.distances(motion.posture.sample(t).q, 0.0, stay)
+        assert near.distance.min(initial=1.0) > -1e-3, (t, near.pairs)
+    assert np.allclose(path.sample(path.end_time).p, new[0].p, atol=1e-9)
+
+
+def test_toes_that_come_after_their_knee_are_kept_off_the_floor_until_it_is_their_turn(step):
+    scenario, _, (_, (knee, toe)), (_, last) = step
+    robot = scenario.robot
+    motion, _ = begun(step)
+    settings = ControlSettings(avoid_pairs=64)
+    terms = Terms(robot, [robot.link_names[0]])
+    terms.update(last, np.zeros(robot.nv))
+
+    def asked():
+        """What is asked of the distance of the foot, whose toes touch."""
+        avoidance = Avoidance(robot, scenario.environment, settings, 1e-3).limit(last, np.zeros(robot.nv), motion)
+        _, b = avoidance.rows(terms)
+        foot = [i for i, name in enumerate(avoidance.names) if "LLEG_LINK5" in name and "floor" in name]
+        return max(b[i] for i in foot)
+
+    assert motion.waiting == {"left_toe"}
+    assert asked() > 0.0
+    motion.close(knee, 1.0, 0.0)
+    X = robot.frame_pose(last, "left_toe")
+    motion.reach(1.0, toe, (X[:3, :3], X[:3, 3]), last)
+    assert not motion.waiting
+    assert asked() < 0.0

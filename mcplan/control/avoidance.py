@@ -11,7 +11,9 @@ from mcplan.collision.model import CollisionModel, Near
 from mcplan.control.motion import Motion, Pose
 from mcplan.core.avoidance import ask_clearance
 from mcplan.model.robot import Robot
+from mcplan.planning.posture.transit import OPENING
 from mcplan.qp.collision_avoidance import CollisionAvoidance
+from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
 
@@ -73,6 +75,7 @@ class Avoidance:
         self._over = np.array([pair.b in surfaces for pair in model.pairs], dtype=bool)
         self._flat = np.zeros(len(model.pairs), dtype=bool)
         self._goal_of: tuple | None = None
+        self._coming: list[tuple[list[int], Contact]] = []
         self._limit = CollisionAvoidance(
             settings.avoid_pairs, safe=0.0, influence=settings.avoid_distance, ceiling=20.0, dt=self._ahead
         )
@@ -87,7 +90,7 @@ class Avoidance:
         self._tick += 1
         near = self._model.nearest(q, self._margin, objects)
         room = np.empty(len(near.found))
-        goals = self._goals(motion, objects or {})
+        goals = self._goals(q, motion, objects or {})
         ask_clearance(near.found, near.distance, goals, self._rise, self._tick, self._asked, self._seen, room)
         rates, bend = near.rows, self._bend(q, v, near, objects)
         if objects:
@@ -141,8 +144,12 @@ class Avoidance:
                     rates[i, 6 * column : 6 * column + 6] = -np.concatenate([n, np.cross(near.place[i] - p, n)])
         return rates
 
-    def _goals(self, motion: Motion, objects: Mapping[str, Pose]) -> np.ndarray:
-        """Return the distance that each pair is to keep, worked out anew when contacts or references have changed."""
+    def _goals(self, q: np.ndarray, motion: Motion, objects: Mapping[str, Pose]) -> np.ndarray:
+        """Return the distance that each pair is to keep.
+
+        It is worked out anew when contacts or references have changed; what a patch comes to, it may come the nearer
+        the nearer it is to its place: a toe has to clear the edge of the step that it is to stand on.
+        """
         felt = (motion.targets[patch] for patch in sorted(motion.sought) if patch in motion.targets)
         resting = (*(loaded.contact for loaded in motion.contacts.values()), *felt)
         passing = (*motion.released.values(), *motion.targets.values())
@@ -153,16 +160,24 @@ class Avoidance:
             planned = dict(objects) | {name: path.end for name, path in motion.slides.items()}
             near, distance, _ = self._model.near(motion.posture.end, self._clearance + PLANNED, planned)
             self._goal[near] = np.clip(distance - PLANNED, APART, self._clearance)
+            left, held = self._model.pairs_of(motion.released.values()), self._model.pairs_of(resting)
+            waiting = self._model.pairs_of(motion.targets[patch] for patch in motion.waiting & motion.targets.keys())
+            fixed = self._model.fixed_by(loaded.contact for loaded in motion.contacts.values())
+            self._goal[list(left)] = PASSING - ALLOWED_PENETRATION
+            self._goal[list(waiting)] = HOVER
+            self._goal[list(held)] = -ALLOWED_PENETRATION - self._depth
+            self._goal[list(fixed)] = -np.inf
             # a hand that grasps a bar does not touch it with its link, and has no need to on its way
-            coming = self._model.pairs_of(motion.targets.values()) & set(near.tolist())
-            self._goal[list(self._model.pairs_of(motion.released.values()) | coming)] = PASSING - ALLOWED_PENETRATION
-            waiting = (motion.targets[patch] for patch in motion.waiting & motion.targets.keys())
-            self._goal[list(self._model.pairs_of(waiting))] = HOVER
-            self._goal[list(self._model.pairs_of(resting))] = -ALLOWED_PENETRATION - self._depth
-            self._goal[list(self._model.fixed_by(loaded.contact for loaded in motion.contacts.values()))] = -np.inf
+            touched = set(near.tolist()) - left - held - fixed - waiting
+            self._coming = [(list(self._model.pairs_of([c]) & touched), c) for c in motion.targets.values()]
             self._flat = self._over & (self._goal > -ALLOWED_PENETRATION)
             # a link that has borne load touches, however deep it might have gone
             np.maximum(self._asked, np.minimum(self._goal, 0.0), out=self._asked)
+        for pairs, _ in self._coming:
+            self._goal[pairs] = self._clearance
+        for pairs, contact in self._coming:
+            away = float(np.linalg.norm(self._robot.frame_pose(q, contact.patch)[:3, 3] - contact.p))
+            self._goal[pairs] = np.minimum(self._goal[pairs], PASSING - ALLOWED_PENETRATION + OPENING * away)
         return self._goal
 
 

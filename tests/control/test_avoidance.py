@@ -8,7 +8,8 @@ from mcplan.control.avoidance import RESPONSE, Avoidance
 from mcplan.control.motion import Motion
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
-from mcplan.scene.environment import Bar, Environment
+from mcplan.scene.environment import Bar, Environment, Surface
+from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
 
 HAND, BAR = "LARM_LINK5", "bar"
@@ -57,3 +58,24 @@ def test_a_row_asks_for_what_the_rate_lacks_to_which_a_turning_hand_coasts(hrp2,
     coasting = 2.0 * (later - now) / T - J @ v
     assert abs(coasting - J @ v) > 0.1 * T  # m/s: it is not the rate at the beginning
     assert T * least == pytest.approx(allowed - coasting, abs=1e-6)
+
+
+def test_a_sole_may_come_near_its_floor_only_near_its_place(hrp2):
+    q = hrp2.posture("half_sitting")
+    up = q.copy()
+    up[2] += 0.005
+    sole = hrp2.frame_pose(q, "left_sole")[:3, 3]
+    square = np.array([[2.0, 2.0], [-2.0, 2.0], [-2.0, -2.0], [2.0, -2.0]])
+    floor = Surface("floor", np.eye(3), np.array([0.0, 0.0, sole[2]]), square)
+    environment, settings, least = Environment(surfaces=(floor,)), ControlSettings(), []
+    for ahead in (0.0, 0.3):
+        motion, terms = Motion(hrp2, environment, settings, q), Terms(hrp2)
+        terms.update(up, np.zeros(hrp2.nv))
+        place = {"patch": "left_sole", "surface": "floor", "x": sole[0] + ahead, "y": sole[1], "yaw": 0.0}
+        motion.targets["left_sole"] = make_contact(hrp2, environment, place)
+        avoidance = Avoidance(hrp2, environment, settings, 1e-3)
+        for _ in range(300):  # what is asked rises bit by bit
+            limit = avoidance.limit(up, np.zeros(hrp2.nv), motion)
+        b = limit.rows(terms)[1]
+        least.append(max(b[i] for i, name in enumerate(limit.names) if name == "distance of LLEG_LINK5 and floor"))
+    assert least[0] < least[1] - 0.1  # m/s²

@@ -13,12 +13,10 @@ Source: Lynch & Park, Modern Robotics (2017), §3.3.3.
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from mcplan.control.path import Pose
 from mcplan.planning.posture.contact_error import pose_logarithm
 from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import cross_matrix
-
-Pose = tuple[np.ndarray, np.ndarray]
-"""R (3,3) and p (3,) of a patch."""
 
 ROUNDS, ENOUGH = 5, 1e-10
 """Projections at most, and the free motion that is left when they end (m, rad): one will do for a single free axis."""

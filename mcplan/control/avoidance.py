@@ -8,7 +8,8 @@ import numpy as np
 from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.face_rows import FaceRows
 from mcplan.collision.model import CollisionModel, Near
-from mcplan.control.motion import Motion, Pose
+from mcplan.control.motion import Motion
+from mcplan.control.path import Pose
 from mcplan.core.avoidance import ask_clearance
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.transit import OPENING

@@ -11,6 +11,7 @@ from mcplan.control.handled import HandledObjects
 from mcplan.control.impedance import JointImpedance
 from mcplan.control.machine import Machine, phases_of
 from mcplan.control.motion import Motion
+from mcplan.control.path import Pose
 from mcplan.control.phases import height_over
 from mcplan.control.program import program_of
 from mcplan.control.rotation import rotation_vector
@@ -149,7 +150,7 @@ class WholeBodyController:
         """Configuration of the robot at the present state (7+n,)."""
         return self.terms.q[: self.robot.nq].copy()
 
-    def pose(self, frame: str) -> tuple[np.ndarray, np.ndarray]:
+    def pose(self, frame: str) -> Pose:
         """Return R (3,3) and p (3,) of a patch frame at the present state."""
         terms = self.terms.frame(frame)
         return terms.R.copy(), terms.p.copy()

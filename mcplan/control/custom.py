@@ -7,6 +7,7 @@ import numpy as np
 from mcplan.control.limb_path import LimbPath
 from mcplan.control.loaded_contact import Ramp
 from mcplan.control.motion import Motion
+from mcplan.control.path import Pose
 from mcplan.control.phases import Now
 from mcplan.control.posture import PostureTrajectory
 from mcplan.control.quintic import Quintic
@@ -83,7 +84,7 @@ def _with_joints(motion: Motion, q: np.ndarray, posture: str | Joints) -> np.nda
     return q
 
 
-def _goal(start: tuple[np.ndarray, np.ndarray], move: LimbMove) -> tuple[np.ndarray, np.ndarray]:
+def _goal(start: Pose, move: LimbMove) -> Pose:
     if move.to is not None:
         return move.to.R, move.to.p
     return start[0], start[1] + np.array(move.by)

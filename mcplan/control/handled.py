@@ -7,7 +7,8 @@ import numpy as np
 
 from mcplan.control.command import PointLoads
 from mcplan.control.loaded_contact import LoadedContact
-from mcplan.control.motion import Motion, Pose
+from mcplan.control.motion import Motion
+from mcplan.control.path import Pose
 from mcplan.errors import PlanningFailed
 from mcplan.model.shape_inertia import shape_inertia
 from mcplan.model.system import FreeBody, System, SystemTerms, relative_frame

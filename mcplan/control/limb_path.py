@@ -4,7 +4,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from mcplan.control.path import PoseSample, Remembering
+from mcplan.control.path import Pose, PoseSample, Remembering
 from mcplan.control.quintic import Sample, minimum_jerk
 from mcplan.control.rotation import RotationTrajectory, rotation_vector
 from mcplan.core.minimum_jerk import add_pieces
@@ -68,8 +68,8 @@ class LimbPath(Remembering):
 
     def __init__(
         self,
-        start: tuple[np.ndarray, np.ndarray],
-        end: tuple[np.ndarray, np.ndarray],
+        start: Pose,
+        end: Pose,
         lift: np.ndarray,
         approach: np.ndarray,
         timing: Timing | None = None,

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mcplan.control.path import Pose
 from mcplan.control.quintic import minimum_jerk
 from mcplan.scene.contact import Contact
 
@@ -39,5 +40,5 @@ class LoadedContact:
     contact: Contact
     limit: Ramp
     full: float
-    place: tuple[np.ndarray, np.ndarray] | None = None
+    place: Pose | None = None
     friction: float = np.inf

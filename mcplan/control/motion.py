@@ -10,11 +10,12 @@ from mcplan.control.limb_path import LimbPath, Timing
 from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.notice import Notice
 from mcplan.control.patch_turn import PatchTurn
+from mcplan.control.path import Pose
 from mcplan.control.posture import PostureTrajectory
 from mcplan.control.posture_path import PosturePath
 from mcplan.control.quintic import Quintic
 from mcplan.control.spline import PostureSpline, Spline
-from mcplan.control.way import GOOD, LOST, Start, Way, WayFinder, joint_rates
+from mcplan.control.way import GOOD, Start, Way, WayFinder, joint_rates
 from mcplan.core.tree import GRAVITY
 from mcplan.model.pose import rotation_from_quat
 from mcplan.model.robot import Robot
@@ -46,9 +47,6 @@ AnyPosture = PostureTrajectory | PostureSpline
 PathMaker = Callable[[float, str, AnyPosture, bool], PosturePath]
 """Makes the path of a patch from a time on (s) that goes as a posture reference takes it; whether it leads the body, or
 the body knows its way already."""
-
-Pose = tuple[np.ndarray, np.ndarray]
-"""R (3,3) and p (3,)."""
 
 
 class Motion:
@@ -91,14 +89,7 @@ class Motion:
         """Keep what happened at time t (s), as a `Notice` has it."""
         self.notices.append(Notice(t, text, bodies, amount))
 
-    def close(
-        self,
-        contact: Contact,
-        t: float,
-        duration: float,
-        force: float = 0.0,
-        place: tuple[np.ndarray, np.ndarray] | None = None,
-    ) -> None:
+    def close(self, contact: Contact, t: float, duration: float, force: float = 0.0, place: Pose | None = None) -> None:
         """Close a contact, at ``place``; what it may carry rises from ``force`` (N) within ``duration`` s."""
         full = min(self.full_load, self.settings.force_fraction * contact.max_force)
         self.contacts[contact.patch] = LoadedContact(contact, Ramp(min(force, full), full, t, duration), full, place)
@@ -112,7 +103,7 @@ class Motion:
         """Let what a contact may carry sink from ``force`` (N), what it carries now, to nothing."""
         self.contacts[patch].limit = Ramp(force, 0.0, t, duration)
 
-    def open(self, patch: str, t: float, place: tuple[np.ndarray, np.ndarray] | None = None) -> None:
+    def open(self, patch: str, t: float, place: Pose | None = None) -> None:
         """Open a contact; the patch is held where it is (``place``, or where it was planned)."""
         contact = self.contacts.pop(patch).contact
         if self._alone(patch):
@@ -190,15 +181,7 @@ class Motion:
     def _judge(self, t: float, way: Way) -> None:
         """Note a way that is not free all along."""
         if way.missed > GOOD:
-            taken = "the straight one is taken" if way.unsmoothed > LOST else "the best one is taken"
-            where = f"between {' and '.join(way.worst.bodies)}" if way.worst.bodies else "at the contacts"
-            self.note(
-                t,
-                f"no free way of the body was found: {1000 * way.missed:.0f} mm are missing {where}, "
-                f"{100 * way.worst.share:.0f} % along it; {taken}",
-                way.worst.bodies,
-                way.missed,
-            )
+            self.note(t, way.shortfall, way.worst.bodies, way.missed)
 
     def _start(self, t: float, q: np.ndarray) -> Start:
         return Start(self.com.sample(t), self.posture.sample(t), q)
@@ -244,7 +227,7 @@ class Motion:
         self.limbs = {name: self._through_air(t, name, self.posture) for name in self.limbs}
         return self.limbs[patch].end_time
 
-    def reach(self, t: float, contact: Contact, start: tuple[np.ndarray, np.ndarray], q: np.ndarray) -> Path:
+    def reach(self, t: float, contact: Contact, start: Pose, q: np.ndarray) -> Path:
         """Start the motion of a patch to a new contact, and of the body to the posture q of the new stance.
 
         From one support to another the patch goes off along the old normal, over the higher of the two places and what
@@ -357,7 +340,7 @@ class Motion:
         """How far above a support the search for it begins (m)."""
         return self.settings.touch_height if self.feels(contact) else 0.0
 
-    def _above(self, contact: Contact, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _above(self, contact: Contact, q: np.ndarray) -> Pose:
         """Return where the search for a support begins, turned as the posture q of the contact has it."""
         X = self.robot.frame_pose(q, contact.patch)
         R, p = allowed_pose(contact, (X[:3, :3], X[:3, 3]))
@@ -367,7 +350,7 @@ class Motion:
         """Say whether a patch comes down until it feels its support; a grip closes where it is."""
         return self.settings.touch_force > 0.0 and contact.kind != "grasp"
 
-    def accompany(self, t: float, contact: Contact, start: tuple[np.ndarray, np.ndarray]) -> None:
+    def accompany(self, t: float, contact: Contact, start: Pose) -> None:
         """Lead another patch of a limb that reaches out to its own place, where it is at the posture that is begun.
 
         A knee and the toes behind it come down together: left to itself, the foot would be in the way of the knee. The
@@ -403,11 +386,11 @@ class Motion:
             self.robot, patch, posture, sample.p, None, lift, np.zeros(3), self.timing, t, (sample.tightness, 0.0)
         )
 
-    def _place(self, patch: str, t: float) -> tuple[np.ndarray, np.ndarray]:
+    def _place(self, patch: str, t: float) -> Pose:
         sample = self.limbs[patch].sample(t)
         return sample.R, sample.p
 
-    def _hold(self, pose: tuple[np.ndarray, np.ndarray], t: float) -> LimbPath:
+    def _hold(self, pose: Pose, t: float) -> LimbPath:
         return LimbPath(pose, pose, np.zeros(3), np.zeros(3), self.timing, t)
 
     def _alone(self, patch: str) -> bool:

@@ -4,6 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+Pose = tuple[np.ndarray, np.ndarray]
+"""R (3,3) and p (3,)."""
+
 
 class PoseSample(NamedTuple):
     """A pose reference: R (3,3) and p (3,) with velocity and acceleration (6,), linear then angular.

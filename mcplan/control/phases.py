@@ -7,6 +7,7 @@ import numpy as np
 
 from mcplan.control.allowed import allowed_pose
 from mcplan.control.motion import Motion
+from mcplan.control.path import Pose
 from mcplan.errors import SimulationFailed
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -48,7 +49,7 @@ class Now(Protocol):
         """Configuration of the robot (7+n,)."""
         ...
 
-    def pose(self, frame: str) -> tuple[np.ndarray, np.ndarray]:
+    def pose(self, frame: str) -> Pose:
         """Return R (3,3) and p (3,) of a patch frame."""
         ...
 

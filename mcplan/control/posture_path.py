@@ -3,7 +3,7 @@
 import numpy as np
 
 from mcplan.control.limb_path import Timing
-from mcplan.control.path import PoseSample, Remembering
+from mcplan.control.path import Pose, PoseSample, Remembering
 from mcplan.control.posture import PostureTrajectory
 from mcplan.control.quintic import minimum_jerk
 from mcplan.control.spline import PostureSpline
@@ -46,7 +46,7 @@ class PosturePath(Remembering):
         patch: str,
         posture: PostureTrajectory | PostureSpline,
         start: np.ndarray,
-        end: tuple[np.ndarray, np.ndarray] | None,
+        end: Pose | None,
         lift: np.ndarray,
         approach: np.ndarray,
         timing: Timing,

@@ -46,6 +46,16 @@ class Way(NamedTuple):
     stretch: float
     worst: Worst = NOWHERE
 
+    @property
+    def shortfall(self) -> str:
+        """What a way that is not free lacks, in words."""
+        taken = "the straight one is taken" if self.unsmoothed > LOST else "the best one is taken"
+        where = f"between {' and '.join(self.worst.bodies)}" if self.worst.bodies else "at the contacts"
+        return (
+            f"no free way of the body was found: {1000 * self.missed:.0f} mm are missing {where}, "
+            f"{100 * self.worst.share:.0f} % along it; {taken}"
+        )
+
 
 class WayFinder:
     """Finds ways for one robot in one scene.

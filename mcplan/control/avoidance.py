@@ -11,6 +11,7 @@ from mcplan.collision.model import CollisionModel, Near
 from mcplan.control.motion import Motion
 from mcplan.control.path import Pose
 from mcplan.core.avoidance import ask_clearance
+from mcplan.core.manifold import integrate
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.transit import OPENING
 from mcplan.qp.collision_avoidance import CollisionAvoidance
@@ -76,7 +77,7 @@ class Avoidance:
         self._over = np.array([pair.b in surfaces for pair in model.pairs], dtype=bool)
         self._flat = np.zeros(len(model.pairs), dtype=bool)
         self._goal_of: tuple | None = None
-        self._coming: list[tuple[list[int], Contact]] = []
+        self._coming: list[tuple[np.ndarray, Contact]] = []
         self._limit = CollisionAvoidance(
             settings.avoid_pairs, safe=0.0, influence=settings.avoid_distance, ceiling=20.0, dt=self._ahead
         )
@@ -110,7 +111,9 @@ class Avoidance:
         A hand that turns while it slides along a bar is drawn into it by 1 to 2 m/s².
         """
         T = self._ahead
-        ahead = self._model.of_pairs(self._robot.integrate(q, v, T), near.found, objects)
+        later = np.empty_like(q)
+        integrate(q, v, T, later)
+        ahead = self._model.of_pairs(later, near.found, objects)
         return 2.0 * (ahead - near.distance - T * (near.rows @ v)) / T**2
 
     def _all_corners(self, q: np.ndarray, distance: np.ndarray, rows: "_Rows") -> "_Rows":
@@ -170,7 +173,8 @@ class Avoidance:
             self._goal[list(fixed)] = -np.inf
             # a hand that grasps a bar does not touch it with its link, and has no need to on its way
             touched = set(near.tolist()) - left - held - fixed - waiting
-            self._coming = [(list(self._model.pairs_of([c]) & touched), c) for c in motion.targets.values()]
+            coming = [(self._model.pairs_of([contact]) & touched, contact) for contact in motion.targets.values()]
+            self._coming = [(np.array(sorted(pairs)), contact) for pairs, contact in coming if pairs]
             self._flat = self._over & (self._goal > -ALLOWED_PENETRATION)
             # a link that has borne load touches, however deep it might have gone
             np.maximum(self._asked, np.minimum(self._goal, 0.0), out=self._asked)

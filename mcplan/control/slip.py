@@ -36,7 +36,7 @@ class SlipWatch:
     def __init__(self, settings: ControlSettings, frame_of: Callable[[Contact], str | None] = lambda _: None):
         self.settings, self._frame_of = settings, frame_of
         self._since: dict[str, float] = {}
-        self._maps: dict[Contact, np.ndarray] = {}
+        self._maps: dict[Contact, tuple[np.ndarray, float]] = {}
 
     def look(self, t: float, terms: Terms, motion: Motion, wrenches: Mapping[str, np.ndarray]) -> None:
         """Look at all contacts at time t (s), with the wrenches (6,) measured; grips hold in every direction."""
@@ -46,23 +46,29 @@ class SlipWatch:
             contact, force = loaded.contact, np.asarray(wrenches.get(patch, NOTHING))[:3]
             normal = contact.axes_at(terms.frame(patch).R)[:, 2] if contact.rolls else contact.normal
             across = float(force @ normal)
-            if across < self.settings.touch_force or self._speed(terms, contact) < self.settings.slip_speed:
+            if across < self.settings.touch_force or not self._slides(terms, contact):
                 self._since.pop(patch, None)
             elif t - self._since.setdefault(patch, t) >= self.settings.slip_time - 5e-10:
                 del self._since[patch]
                 self._react(t, terms, motion, patch, _size_along(force, normal) / across)
 
-    def _speed(self, terms: Terms, contact: Contact) -> float:
-        """Return the speed of the middle of a contact along its support (m/s), in the directions that it is to hold.
+    def _slides(self, terms: Terms, contact: Contact) -> bool:
+        """Say whether the middle of a contact moves along its support, in the directions that it is to hold.
 
-        ``v_c = R B (R'v, R'w)``, less its part along the normal; B is that of ``_middle_map``.
+        Its velocity is ``v_c = R B (R'v, R'w)``, less the part along the normal; B is that of ``_middle_map``. Most
+        contacts stand still, which ``|v_c| <= |B| |(v, w)|`` shows at once.
         """
         frame = terms.frame(self._frame_of(contact) or contact.patch)
-        B = self._maps.get(contact)
-        if B is None:
-            B = self._maps[contact] = _middle_map(contact)
-        V = (frame.velocity.reshape(2, 3) @ frame.R).ravel()
-        return _size_along(frame.R @ (B @ V), contact.normal)
+        velocity = frame.velocity
+        known = self._maps.get(contact)
+        if known is None:
+            B = _middle_map(contact)
+            known = self._maps[contact] = B, float(np.linalg.norm(B, 2))
+        B, most = known
+        if most * math.sqrt(velocity @ velocity) < self.settings.slip_speed:
+            return False
+        V = (velocity.reshape(2, 3) @ frame.R).ravel()
+        return _size_along(frame.R @ (B @ V), contact.normal) >= self.settings.slip_speed
 
     def _react(self, t: float, terms: Terms, motion: Motion, patch: str, shown: float) -> None:
         loaded = motion.contacts[patch]

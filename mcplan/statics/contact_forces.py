@@ -152,18 +152,18 @@ class ContactForces:
         wrench_map(place, axes, is_moment, self.map)
         ends = 3 * np.cumsum([0, *sizes])
         blocks = [
-            Block(contact, slice(begin, end), self.map[:, begin:end].copy())
+            Block(contact, slice(begin, end), self.map[:, begin:end])
             for contact, begin, end in zip(contacts, ends[:-1].tolist(), ends[1:].tolist(), strict=True)
         ]
         self.blocks, self._rests = blocks[:of_robot], blocks[of_robot:]
-        self.map[:, ends[of_robot] :] = 0.0
         equal = [self._free_rows(block) for block in self.blocks if block.contact.options]
         equal_to = [np.zeros(len(rows)) for rows in equal]
         for carrier, rest in zip(carriers.values(), self._rests, strict=True):
             equal.append(self._object_rows(carrier, rest))
             equal_to.append(np.array([0.0, 0.0, carrier.mass * GRAVITY, 0.0, 0.0, 0.0]))
-        self.equal = np.vstack([np.zeros((0, self.size)), *equal])
-        self.equal_to = np.concatenate([np.zeros(0), *equal_to])
+        self.map[:, ends[of_robot] :] = 0.0  # what supports objects reaches the robot through its own contacts alone
+        self.equal = np.vstack(equal) if equal else np.zeros((0, self.size))
+        self.equal_to = np.concatenate(equal_to) if equal else np.zeros(0)
 
     @cached_property
     def norm(self) -> np.ndarray:

@@ -90,6 +90,14 @@ def test_a_free_foot_stays_beside_the_other(plans):
         assert edges["left_sole"].min() - edges["right_sole"].max() >= 0.04 - 1e-6
 
 
+def test_hands_and_knees_bent_so_far_that_the_search_comes_to_no_rest_still_end_on_their_contacts():
+    made = plan(load_scenario("push", variant=2))
+    robot, stances = made.scenario.robot, made.stances
+    for k, stance in enumerate(stances):
+        for contact in in_place(stances, k):
+            assert np.abs(contact_error(robot, stance.q, contact)[0]).max() <= 1e-7
+
+
 def test_a_step_too_long_names_the_item_the_foot_and_the_distance():
     scenario = load_scenario("step", overrides={"stances[2].add.x": 1.2})
     with pytest.raises(PlanningFailed, match=r"stances\[2\]: add right_sole: .*stays \d\.\d+ \(m, rad\) away"):

@@ -9,10 +9,14 @@
 Sequential quadratic programming with the Gauss-Newton Hessian on the manifold of q, steps bounded and scaled as a whole
 (a line search on the exact penalty), constraints hard in each step. When a step has no solution, the same step is taken
 with the constraints as penalties; the hard ones come back as soon as they can be met.
+
+Where the contacts bend strongly, Gauss-Newton steps overshoot along them and become shorter only slowly, and each
+leaves the contacts by its square. Where no start came to rest, the nearest is settled by the shortest steps onto the
+constraints alone (Newton's method for an underdetermined system), which converge quadratically.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -59,6 +63,10 @@ class _Rows:
         return np.maximum(0.0, np.maximum(self.low, -self.high))
 
     @property
+    def worst(self) -> float:
+        return float(self.violation.max(initial=0.0))
+
+    @property
     def merit(self) -> float:
         return self.cost + MERIT * float(self.violation.sum())
 
@@ -70,57 +78,90 @@ def solve_posture(robot: Robot, problem: PostureProblem, starts: Iterable[np.nda
     ----------
     starts : (nq,) each; the guide is tried last.
     """
+    search = _Search(robot, problem)
     best: Posture | None = None
     for start in (*starts, problem.guide):
-        posture = _solve(robot, problem, np.array(start, dtype=float))
+        posture = search.nearest(np.array(start, dtype=float))
         if posture.found:
             return posture
         if best is None or posture.violations[0].amount < best.violations[0].amount:
             best = posture
     assert best is not None
-    return best
+    return search.settled(best)
 
 
-def _solve(robot: Robot, problem: PostureProblem, q: np.ndarray) -> Posture:
-    b = None
-    if problem.region is not None:
-        b = problem.region.inset(problem.com_inset)
-    lower = robot.limits.lower + problem.joint_margin
-    upper = robot.limits.upper - problem.joint_margin
-    q[7:] = np.clip(q[7:], lower, upper)
-    rows = _linearise(robot, problem, q, b)
-    steps = 0
-    while steps < MAX_STEPS:
-        steps += 1
-        step_low = np.full(robot.nv, -STEP_LIMIT)
-        step_high = np.full(robot.nv, STEP_LIMIT)
-        step_low[6:] = np.maximum(step_low[6:], np.minimum(lower - q[7:], 0.0))
-        step_high[6:] = np.minimum(step_high[6:], np.maximum(upper - q[7:], 0.0))
-        step = _step(rows, step_low, step_high)
-        scale = 1.0
-        while True:
-            candidate = robot.integrate(q, scale * step, 1.0)
-            candidate[7:] = np.clip(candidate[7:], lower, upper)
-            trial = _linearise(robot, problem, candidate, b)
-            if trial.merit < rows.merit or scale < 0.02:
+class _Search:
+    """One problem and the two ways to move through it: towards the nearest posture, and onto the constraints."""
+
+    def __init__(self, robot: Robot, problem: PostureProblem):
+        self.robot, self.problem = robot, problem
+        self.b = None if problem.region is None else problem.region.inset(problem.com_inset)
+        self.lower = robot.limits.lower + problem.joint_margin
+        self.upper = robot.limits.upper - problem.joint_margin
+
+    def nearest(self, q: np.ndarray) -> Posture:
+        """Search from q (nq,) for the posture nearest the guide."""
+        q[7:] = np.clip(q[7:], self.lower, self.upper)
+        rows = self.rows(q)
+        steps = 0
+        while steps < MAX_STEPS:
+            steps += 1
+            step = _step(rows, *self.step_bounds(q))
+            scale = 1.0
+            while True:
+                candidate = self.moved(q, scale * step)
+                trial = self.rows(candidate)
+                if trial.merit < rows.merit or scale < 0.02:
+                    break
+                scale *= 0.5
+            full = float(np.abs(step).max())
+            if trial.merit >= rows.merit and trial.worst >= rows.worst:
                 break
-            scale *= 0.5
-        full = float(np.abs(step).max())
-        worst = float(rows.violation.max(initial=0.0))
-        if trial.merit >= rows.merit and float(trial.violation.max(initial=0.0)) >= worst:
-            break
-        q, rows = candidate, trial
-        if scale == 1.0 and full < STEP_TOLERANCE and float(rows.violation.max(initial=0.0)) < 0.1 * TOLERANCE:
-            break
-    return _result(robot, problem, q, rows, steps)
+            q, rows = candidate, trial
+            if scale == 1.0 and full < STEP_TOLERANCE and rows.worst < 0.1 * TOLERANCE:
+                break
+        return _result(self.robot, self.problem, q, rows, steps)
+
+    def settled(self, posture: Posture) -> Posture:
+        """Take the shortest steps from a posture onto the constraints, as long as each halves what is missed."""
+        q, steps = posture.q, posture.steps
+        rows = self.rows(q)
+        while rows.worst > TOLERANCE:
+            # what the solver itself leaves of a row has to be less than what a posture may miss
+            step = _step(replace(rows, g=np.zeros_like(rows.g)), *self.step_bounds(q), 0.1 * TOLERANCE)
+            candidate = self.moved(q, step)
+            trial = self.rows(candidate)
+            steps += 1
+            if trial.worst > 0.5 * rows.worst:
+                break
+            q, rows = candidate, trial
+        return _result(self.robot, self.problem, q, rows, steps)
+
+    def rows(self, q: np.ndarray) -> _Rows:
+        return _linearise(self.robot, self.problem, q, self.b)
+
+    def step_bounds(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the bounds (nv,) of a step from q: its size, and the joint limits."""
+        low, high = np.full(self.robot.nv, -STEP_LIMIT), np.full(self.robot.nv, STEP_LIMIT)
+        low[6:] = np.maximum(low[6:], np.minimum(self.lower - q[7:], 0.0))
+        high[6:] = np.minimum(high[6:], np.maximum(self.upper - q[7:], 0.0))
+        return low, high
+
+    def moved(self, q: np.ndarray, step: np.ndarray) -> np.ndarray:
+        """Return the posture (nq,) after a step (nv,), within the joint limits."""
+        q = self.robot.integrate(q, step, 1.0)
+        q[7:] = np.clip(q[7:], self.lower, self.upper)
+        return q
 
 
-def _step(rows: _Rows, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return the step (nv,): with hard rows, or, where they conflict, with penalised ones."""
+def _step(rows: _Rows, low: np.ndarray, high: np.ndarray, tolerance: float = 1e-6) -> np.ndarray:
+    """Return the step (nv,): with hard rows, kept within a tolerance, or, where they conflict, with penalised ones."""
     nv = len(low)
     clipped_low = np.minimum(rows.low, ERROR_LIMIT)
     clipped_high = np.maximum(rows.high, -ERROR_LIMIT)
-    hard = solve_dense(rows.H, rows.g, rows.J, clipped_low, clipped_high, x_lower=low, x_upper=high)
+    hard = solve_dense(
+        rows.H, rows.g, rows.J, clipped_low, clipped_high, x_lower=low, x_upper=high, tolerance=tolerance
+    )
     if hard.ok:
         return hard.x
     # Slack s on every row: low <= J step + s <= high.

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mcplan.planning.posture import inverse_kinematics
 from mcplan.planning.posture.contact_error import contact_error
 from mcplan.planning.posture.inverse_kinematics import solve_posture
 from mcplan.planning.posture.problem import FreeLimb, PostureProblem
@@ -79,3 +80,21 @@ def test_a_free_foot_stays_above_its_plane(scene):
     height = (X[:3, 3] + robot.patches["right_sole"].points @ X[:3, :3].T)[:, 2]
     assert height.min() == pytest.approx(0.07, abs=1e-6)
     assert height.max() < 0.09
+
+
+def test_a_search_that_ends_before_it_comes_to_rest_is_settled_on_its_contacts_and_inside_its_region(
+    scene, monkeypatch
+):
+    robot, guide = scene.ROBOT, scene.ROBOT.posture("half_sitting")
+    left = scene.contact("left_sole", x=0.0, y=0.095, yaw=0.0)
+    right = scene.contact("right_sole", x=0.25, y=-0.15, yaw=-0.3)
+    problem = PostureProblem(guide, (left, right), support_region((left,), robot.mass), joint_margin=MARGIN)
+    monkeypatch.setattr(inverse_kinematics, "MAX_STEPS", 2)
+    search = inverse_kinematics._Search(robot, problem)
+    assert not search.nearest(guide.copy()).found
+    posture = solve_posture(robot, problem)
+    assert posture.found, posture.violations
+    for contact in (left, right):
+        assert np.abs(contact_error(robot, posture.q, contact)[0]).max() <= inverse_kinematics.TOLERANCE
+    assert posture.com_inset >= 0.02 - inverse_kinematics.TOLERANCE
+    assert limits_kept(robot, posture.q)

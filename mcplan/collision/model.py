@@ -10,9 +10,10 @@ from mcplan.collision.distances import ALLOWED_PENETRATION, ConstraintRows, Dist
 from mcplan.collision.pairs import link_solids, new_scratch, self_pairs
 from mcplan.collision.shape import Solid, bar_solid, frozen, pack, slab, solid
 from mcplan.core.distance import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
-from mcplan.core.distance_pairs import Scratch, fill_distance_rows, fill_distances, find_smallest
+from mcplan.core.distance_pairs import Scratch, fill_distance_rows, fill_distances, find_smallest, foresee_distances
 from mcplan.core.distance_shape import Shapes
 from mcplan.errors import InputError
+from mcplan.model.finite import all_finite
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -25,12 +26,13 @@ class Near(NamedTuple):
     """Pairs that are near: indices (k,), distances (k,) in m, and their rates (k, nv) where only the robot moves.
 
     ``normal`` (k, 3) points from the second body of a pair to the first, ``place`` (k, 3) is the nearest point of the
-    second, in the world.
+    second, in the world. ``bend`` (k,) is what a velocity alone adds to the second derivatives, m/s².
     """
 
     found: np.ndarray
     distance: np.ndarray
     rows: np.ndarray
+    bend: np.ndarray
     normal: np.ndarray
     place: np.ndarray
 
@@ -91,11 +93,12 @@ class CollisionModel:
         objects : pose (R, p) of objects by name, where they are not at their initial one
         """
         touching = self.pairs_of(contacts)
-        margins = np.full(len(self.pairs), float(margin))
-        space, found, values, _ = self._space()
-        q = self._checked(q)
-        count = fill_distances(self.robot.tree, self._at(objects), self.indices, margins, q, space, found, values)
-        return self._distances(q, found[:count], values[:count], touching)
+        q, space = self._checked(q), self._space()
+        count = fill_distances(
+            self.robot.tree, self._at(objects), self.indices, space.within(margin), q, space.scratch,
+            space.found, space.values,
+        )  # fmt: skip
+        return self._distances(q, space.found[:count], space.values[:count], touching)
 
     def smallest(
         self,
@@ -134,10 +137,11 @@ class CollisionModel:
         objects : pose (R, p) of objects by name, where they are not at their initial one
         touching : indices of the pairs whose ``Pair.in_contact`` is to be set
         """
-        space, found, values, _ = self._space()
-        q = self._checked(q)
-        count = find_smallest(self.robot.tree, self._at(objects), self.indices, margins, q, space, found, values)
-        return self._distances(q, found[:count], values[:count], touching)[0] if count else None
+        q, space = self._checked(q), self._space()
+        count = find_smallest(
+            self.robot.tree, self._at(objects), self.indices, margins, q, space.scratch, space.found, space.values
+        )
+        return self._distances(q, space.found[:count], space.values[:count], touching)[0] if count else None
 
     def constraint_rows(
         self,
@@ -167,30 +171,38 @@ class CollisionModel:
 
     def near(self, q, margin: float, objects: Mapping | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs nearer than ``margin``: indices into ``pairs`` (k,), distances (k,), their rates (k, nv)."""
-        return self.nearest(q, margin, objects)[:3]
-
-    def nearest(self, q, margin: float, objects: Mapping | None = None) -> Near:
-        """Return the pairs nearer than ``margin``, with the places where they are.
-
-        What `constraint_rows` is made of, for who asks once per millisecond.
-        """
-        margins = np.full(len(self.pairs), float(margin))
-        space, found, values, rows = self._space()
-        q = self._checked(q)
+        q, space = self._checked(q), self._space()
         count = fill_distance_rows(
-            self.robot.tree, self._at(objects), self.indices, margins, q, space, found, values, rows
-        )
-        values = values[:count].copy()
-        normal, place = values[:, NORMAL:POINT_A], values[:, POINT_B:PAIR_SIZE] + q[:3]
-        return Near(found[:count].copy(), values[:, DISTANCE], rows[:count].copy(), normal, place)
+            self.robot.tree, self._at(objects), self.indices, space.within(margin), q, space.scratch,
+            space.found, space.values, space.rows,
+        )  # fmt: skip
+        return space.found[:count].copy(), space.values[:count, DISTANCE].copy(), space.rows[:count].copy()
 
-    def of_pairs(self, q, pairs: np.ndarray, objects: Mapping | None = None) -> np.ndarray:
-        """Return the distances (k,) of pairs given by their indices into ``pairs``, however far they are."""
-        space, found, values, _ = self._space()
-        indices, margins = frozen(self.indices[pairs]), np.full(len(pairs), np.inf)
-        q = self._checked(q)
-        fill_distances(self.robot.tree, self._at(objects), indices, margins, q, space, found, values)
-        return values[: len(pairs), DISTANCE].copy()
+    def foreseen(self, q, v: np.ndarray, T: float, margin: float, objects: Mapping | None = None) -> Near:
+        """Return the pairs nearer than ``margin``, where they are, and how their distances bend at the velocity v.
+
+        ``bend`` is the mean over the time T of what v alone adds to the second derivatives, with objects at rest::
+
+            d(q + T v) = d + T J v + T² / 2 bend
+
+        What avoidance is made of, for who asks once per millisecond.
+
+        Parameters
+        ----------
+        q, v : (nq,), (nv,)
+        T : s
+        margin : m
+        objects : pose (R, p) of objects by name, where they are not at their initial one
+        """
+        q, space = self._checked(q), self._space()
+        count = foresee_distances(
+            self.robot.tree, self._at(objects), self.indices, space.within(margin), q, v, T, space.scratch,
+            space.later, space.value, space.found, space.values, space.rows, space.bend,
+        )  # fmt: skip
+        values = space.values[:count].copy()
+        normal, place = values[:, NORMAL:POINT_A], values[:, POINT_B:PAIR_SIZE] + q[:3]
+        found, rows, bend = space.found[:count].copy(), space.rows[:count].copy(), space.bend[:count].copy()
+        return Near(found, values[:, DISTANCE], rows, bend, normal, place)
 
     def pairs_of(self, contacts: Iterable[Touch]) -> set[int]:
         """Return the indices of the pairs of any link that is rigidly connected to one in contact, with its support."""
@@ -256,26 +268,37 @@ class CollisionModel:
         q = np.ascontiguousarray(q, dtype=float)
         if q.shape != (self.robot.nq,):
             raise InputError(f"q has the shape {q.shape}; expected ({self.robot.nq},)")
-        if not np.isfinite(q).all():
+        if not all_finite(q):
             raise InputError(f"q[{int(np.argmin(np.isfinite(q)))}] is not finite")
         return q if q.flags.writeable else q.copy()
 
     @property
     def scratch(self) -> Scratch:
         """Scratch space of the kernels, of this thread."""
-        return self._space()[0]
+        return self._space().scratch
 
-    def _space(self):
+    def _space(self) -> "_Space":
         """Scratch space and outputs of this thread."""
         if not hasattr(self._scratch, "space"):
-            count, nv = max(len(self.pairs), 2), len(self.robot.tree.armature)
-            self._scratch.space = (
-                new_scratch(self.robot, len(self.shapes.index), count),
-                np.zeros(count, np.int64),
-                np.zeros((count, PAIR_SIZE)),
-                np.zeros((count, nv)),
-            )
+            self._scratch.space = _Space(self.robot, len(self.shapes.index), len(self.pairs))
         return self._scratch.space
+
+
+class _Space:
+    """Scratch space and outputs of one thread."""
+
+    def __init__(self, robot: Robot, shapes: int, pairs: int):
+        count, nv = max(pairs, 2), len(robot.tree.armature)
+        self.scratch = new_scratch(robot, shapes, count)
+        self.later, self.value = np.zeros(robot.nq), np.zeros(PAIR_SIZE)
+        self.found, self.values = np.zeros(count, np.int64), np.zeros((count, PAIR_SIZE))
+        self.rows, self.bend = np.zeros((count, nv)), np.zeros(count)
+        self._margins = np.zeros(pairs)
+
+    def within(self, margin: float) -> np.ndarray:
+        """Return the same margin for all pairs."""
+        self._margins.fill(margin)
+        return self._margins
 
 
 def _around(environment: Environment) -> Iterable[tuple[str, Solid]]:

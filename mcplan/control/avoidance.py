@@ -1,5 +1,6 @@
 """Collision avoidance of the controller: the pairs that are near, as rows of the whole-body program."""
 
+import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -11,8 +12,8 @@ from mcplan.collision.model import CollisionModel, Near
 from mcplan.control.motion import Motion
 from mcplan.control.path import Pose
 from mcplan.core.avoidance import ask_clearance
-from mcplan.core.manifold import integrate
 from mcplan.model.robot import Robot
+from mcplan.model.terms import Terms
 from mcplan.planning.posture.transit import OPENING
 from mcplan.qp.collision_avoidance import CollisionAvoidance
 from mcplan.scene.contact import Contact
@@ -82,46 +83,31 @@ class Avoidance:
             settings.avoid_pairs, safe=0.0, influence=settings.avoid_distance, ceiling=20.0, dt=self._ahead
         )
 
-    def limit(
-        self, q: np.ndarray, v: np.ndarray, motion: Motion, objects: Mapping[str, Pose] | None = None
-    ) -> CollisionAvoidance:
-        """Return the rows for the state ``q`` (7+n,), ``v`` (6+n,); to be called once per control period.
+    def limit(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose] | None = None) -> CollisionAvoidance:
+        """Return the rows for the state of the terms; to be called once per control period.
 
-        ``objects`` gives the poses of those that are not where they were at the start.
+        ``objects`` gives the poses of those that are not where they were at the start. What the velocity alone adds to
+        the distances counts: a hand that turns while it slides along a bar is drawn into it by 1 to 2 m/s².
         """
         self._tick += 1
-        near = self._model.nearest(q, self._margin, objects)
-        room = np.empty(len(near.found))
-        goals = self._goals(q, motion, objects or {})
-        ask_clearance(near.found, near.distance, goals, self._rise, self._tick, self._asked, self._seen, room)
-        rates, bend = near.rows, self._bend(q, v, near, objects)
-        if objects:
-            rates = np.hstack([rates, self._object_rates(near, objects)])
-        rows = self._all_corners(q, near.distance, _Rows(near.found, room, rates, bend))
+        q, v = terms.q[: self._robot.nq], terms.v[: self._robot.nv]
+        near = self._model.foreseen(q, v, self._ahead, self._margin, objects)
+        room, low = np.empty(len(near.found)), np.empty(len(near.found), dtype=np.int64)
+        goals = self._goals(terms, motion, objects or {})
+        count = ask_clearance(
+            near.found, near.distance, goals, self._rise, self._tick, self._flat, self._reach, self._asked, self._seen,
+            room, low,
+        )  # fmt: skip
+        rates = np.hstack([near.rows, self._object_rates(near, objects)]) if objects else near.rows
+        rows = _Rows(near.found, room, rates, near.bend)
+        if count:
+            rows = self._all_corners(q, low[:count], near.distance, rows)
         self._limit.set_pairs(rows.room, rows.rates, rows.bend, _Names(self._model.pairs, rows.found))
         return self._limit
 
-    def _bend(self, q: np.ndarray, v: np.ndarray, near: Near, objects: Mapping[str, Pose] | None) -> np.ndarray:
-        """Return what the robot's velocity alone adds to the second derivatives of distances (k,), ``Jdot v`` (m/s²).
-
-        It is the mean over the time T within which the rows act::
-
-            d(q + T v) = d + T J v + T² / 2 Jdot v
-
-        A hand that turns while it slides along a bar is drawn into it by 1 to 2 m/s².
-        """
-        T = self._ahead
-        later = np.empty_like(q)
-        integrate(q, v, T, later)
-        ahead = self._model.of_pairs(later, near.found, objects)
-        return 2.0 * (ahead - near.distance - T * (near.rows @ v)) / T**2
-
-    def _all_corners(self, q: np.ndarray, distance: np.ndarray, rows: "_Rows") -> "_Rows":
+    def _all_corners(self, q: np.ndarray, low: np.ndarray, distance: np.ndarray, rows: "_Rows") -> "_Rows":
         """Return the rows with all corners of links that are low over a surface and do not rest on it."""
         found, room, rates, bend = rows
-        low = np.flatnonzero((room < self._reach) & self._flat[found])
-        if not len(low):
-            return rows
         which, heights, turns = self._faces.rows(q, found[low], distance[low])
         if not len(which):
             return rows
@@ -148,18 +134,21 @@ class Avoidance:
                     rates[i, 6 * column : 6 * column + 6] = -np.concatenate([n, np.cross(near.place[i] - p, n)])
         return rates
 
-    def _goals(self, q: np.ndarray, motion: Motion, objects: Mapping[str, Pose]) -> np.ndarray:
+    def _goals(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose]) -> np.ndarray:
         """Return the distance that each pair is to keep.
 
         It is worked out anew when contacts or references have changed; what a patch comes to, it may come the nearer
         the nearer it is to its place: a toe has to clear the edge of the step that it is to stand on.
         """
-        felt = (motion.targets[patch] for patch in sorted(motion.sought) if patch in motion.targets)
-        resting = (*(loaded.contact for loaded in motion.contacts.values()), *felt)
         passing = (*motion.released.values(), *motion.targets.values())
-        now = tuple(map(id, resting)), tuple(map(id, passing)), frozenset(motion.waiting), motion.posture
+        resting = tuple([loaded.contact for loaded in motion.contacts.values()])
+        now = (
+            tuple(map(id, resting)), tuple(map(id, passing)), motion.posture,
+            frozenset(motion.sought), frozenset(motion.waiting),
+        )  # fmt: skip
         if now != self._goal_of:
             self._goal_of = now
+            resting += tuple(motion.targets[patch] for patch in sorted(motion.sought) if patch in motion.targets)
             self._goal = np.full(len(self._model.pairs), self._clearance)
             planned = dict(objects) | {name: path.end for name, path in motion.slides.items()}
             near, distance, _ = self._model.near(motion.posture.end, self._clearance + PLANNED, planned)
@@ -181,7 +170,7 @@ class Avoidance:
         for pairs, _ in self._coming:
             self._goal[pairs] = self._clearance
         for pairs, contact in self._coming:
-            away = float(np.linalg.norm(self._robot.frame_pose(q, contact.patch)[:3, 3] - contact.p))
+            away = math.dist(terms.frame(contact.patch).p, contact.p)
             self._goal[pairs] = np.minimum(self._goal[pairs], PASSING - ALLOWED_PENETRATION + OPENING * away)
         return self._goal
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from mcplan.core.impedance import add_impedance
+
 REFERENCE_TORQUE = 150.0
 """N m; the gains are those of a joint with this torque limit, and grow with the limit."""
 
@@ -39,7 +41,6 @@ class JointImpedance:
         """
         if self._q is None:
             self._q, self._v = q.copy(), v.copy()
-        sent = tau + self.kp * (self._q - q) + self.kd * (self._v - v)
-        self._v = self._v + self.dt * (vd + (v - self._v) / self.leak)
-        self._q = self._q + self.dt * (self._v + (q - self._q) / self.leak)
-        return np.maximum(np.minimum(sent, self.limit), -self.limit)
+        sent = np.empty(len(tau))
+        add_impedance(q, v, vd, tau, self.kp, self.kd, self.leak, self.limit, self.dt, self._q, self._v, sent)
+        return sent

@@ -41,12 +41,16 @@ class SlipWatch:
     def look(self, t: float, terms: Terms, motion: Motion, wrenches: Mapping[str, np.ndarray]) -> None:
         """Look at all contacts at time t (s), with the wrenches (6,) measured; grips hold in every direction."""
         for patch, loaded in list(motion.contacts.items()):
-            if loaded.contact.kind == "grasp":
+            contact = loaded.contact
+            if contact.kind == "grasp":
                 continue
-            contact, force = loaded.contact, np.asarray(wrenches.get(patch, NOTHING))[:3]
+            if not self._slides(terms, contact):
+                self._since.pop(patch, None)
+                continue
+            force = np.asarray(wrenches.get(patch, NOTHING))[:3]
             normal = contact.axes_at(terms.frame(patch).R)[:, 2] if contact.rolls else contact.normal
             across = float(force @ normal)
-            if across < self.settings.touch_force or not self._slides(terms, contact):
+            if across < self.settings.touch_force:
                 self._since.pop(patch, None)
             elif t - self._since.setdefault(patch, t) >= self.settings.slip_time - 5e-10:
                 del self._since[patch]

@@ -84,19 +84,6 @@ class Spline:
         return Sample(out[0], out[1], out[2])
 
 
-class Turn:
-    """``R(t) = exp(phi(t)) R(start)`` with phi a `Spline`."""
-
-    def __init__(self, start: np.ndarray, phi: Spline):
-        self.start, self.phi = np.ascontiguousarray(start, dtype=float), phi
-
-    def sample(self, t: float) -> Sample:
-        """Return R (3,3), angular velocity and acceleration (3,) at time t."""
-        out = np.empty((5, 3))
-        core.turn(np.array(self.phi.sample(t)), self.start, out[:3], out[3], out[4])
-        return Sample(out[:3], out[3], out[4])
-
-
 class PostureSpline:
     """A whole posture through given ones: what `PostureTrajectory` is between two.
 
@@ -109,7 +96,6 @@ class PostureSpline:
     Attributes
     ----------
     knots : the postures.
-    base : reference of the base's orientation.
     """
 
     def __init__(
@@ -125,10 +111,10 @@ class PostureSpline:
         v = np.zeros(nv) if velocity is None else np.asarray(velocity, float)
         vd = np.zeros(nv) if acceleration is None else np.asarray(acceleration, float)
         flat = np.r_[0:3, 6:nv]
-        R = base_rotation(self.start)
+        self._R = R = base_rotation(self.start)
         phi = np.array([rotation_vector(base_rotation(q) @ R.T) for q in postures])
         self._flat = Spline(times, np.delete(postures, slice(3, 7), axis=1), v[flat], vd[flat])
-        self.base = Turn(R, Spline(times, phi, v[3:6], vd[3:6]))
+        self._phi = Spline(times, phi, v[3:6], vd[3:6])
         self._scratch = np.empty(3 * nv + 9)
         self._rest = PostureSample(self.end, np.zeros(nv), np.zeros(nv))
         self._time, self._sample = float("nan"), self._rest
@@ -145,8 +131,8 @@ class PostureSpline:
         i, s, length = self._flat.piece(t)
         nv = len(self.start) - 1
         q, v, vd = np.empty(nv + 1), np.empty(nv), np.empty(nv)
-        flat, phi = self._flat.coefficients[i], self.base.phi.coefficients[i]
-        core.posture(flat, phi, self.base.start, s, length, self._scratch, q, v, vd)
+        flat, phi = self._flat.coefficients[i], self._phi.coefficients[i]
+        core.posture(flat, phi, self._R, s, length, self._scratch, q, v, vd)
         return PostureSample(q, v, vd)
 
     @property

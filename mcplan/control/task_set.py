@@ -11,6 +11,7 @@ from mcplan.control.avoidance import Avoidance
 from mcplan.control.handled import HandledObjects
 from mcplan.control.loaded_contact import LoadedContact
 from mcplan.control.motion import Motion
+from mcplan.core.rotation import quaternion_to_matrix
 from mcplan.model.robot import Robot
 from mcplan.model.system import SystemTerms
 from mcplan.model.terms import Terms
@@ -103,9 +104,7 @@ class TaskSet:
             tasks += self.objects.tasks(t, motion)
             contacts += self.objects.supports(motion)
             poses = self.objects.poses(terms)
-        robot = self.objects.system.robot
-        q, v = terms.q[: robot.nq], terms.v[: robot.nv]
-        limits = [self.avoidance.limit(q, v, motion, poses)] if self.avoidance else []
+        limits = [self.avoidance.limit(terms, motion, poses)] if self.avoidance else []
         problem = self.pool.get(contacts, tasks, limits)
         problem.update(terms, contacts, tasks, previous=self._previous, limits=limits)
         solution = problem.solve()
@@ -127,19 +126,19 @@ class TaskSet:
             limb.kp, limb.kd = s.limb_kp, damping(s.limb_kp, None)
 
     def _follow(self, t: float, motion: Motion) -> None:
-        com, posture, trunk = motion.com.sample(t), motion.posture.sample(t), motion.posture.base.sample(t)
+        com, posture = motion.com.sample(t), motion.posture.sample(t)
         self.com.position, self.com.velocity, self.com.acceleration = com
         self.posture.position, self.posture.velocity = posture.q[7:], posture.v[6:]
         self.posture.acceleration = posture.vd[6:]
-        self.trunk.R = trunk.value
-        self.trunk.velocity[3:], self.trunk.acceleration[3:] = trunk.velocity, trunk.acceleration
+        quaternion_to_matrix(posture.q[3:7], self.trunk.R)
+        self.trunk.velocity[3:], self.trunk.acceleration[3:] = posture.v[3:6], posture.vd[3:6]
         s = self.settings
         for patch, path in motion.limbs.items():
             if patch not in self.limbs:
                 self.limbs[patch] = LinkPoseTask(patch, weight=s.limb_weight, kp=s.limb_kp)
             task = self.limbs[patch]
             task.R, task.p, task.velocity, task.acceleration, tightness = path.sample(t)
-            task.weight = np.repeat((s.limb_weight, s.limb_weight * LOOSE ** (1.0 - tightness)), 3)
+            task.weight[:3], task.weight[3:] = s.limb_weight, s.limb_weight * LOOSE ** (1.0 - tightness)
 
     def _angle(self, loaded: LoadedContact) -> LinkPoseTask:
         """Return the task by which a sole on a bar keeps the angle of its contact: it could roll off it."""

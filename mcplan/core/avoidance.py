@@ -7,8 +7,8 @@ from mcplan.core.joint_bounds import next_velocity
 
 
 @jit
-def ask_clearance(found, distance, goal, rise, tick, asked, seen, room):
-    """Fill ``room`` (k,): what each pair near by has left above the distance asked of it.
+def ask_clearance(found, distance, goal, rise, tick, flat, reach, asked, seen, room, low):
+    """Fill ``room`` (k,): what each pair near by has left above the distance asked of it; return how many are ``low``.
 
     What is asked of a pair goes to its goal: at once where that is less, at most by ``rise`` where it is more, from the
     distance at which the pair was first seen.
@@ -19,13 +19,20 @@ def ask_clearance(found, distance, goal, rise, tick, asked, seen, room):
     goal, asked, seen : (pairs,) goal; what was asked last; the tick in which that was.
     rise : m per tick.
     tick : number of this tick; grows by one from call to call.
+    flat : (pairs,) bool, of links over surfaces; those with less room than ``reach`` (m) are low.
+    low : (k,) out, places in ``found`` of those.
     """
+    count = 0
     for i in range(len(found)):
         p = found[i]
         before = asked[p] if seen[p] == tick - 1 else distance[i]
         asked[p] = min(goal[p], before + rise)
         seen[p] = tick
         room[i] = distance[i] - asked[p]
+        if flat[p] and room[i] < reach:
+            low[count] = i
+            count += 1
+    return count
 
 
 @jit

@@ -182,6 +182,7 @@ def _worst(largest, value):
 def finish(program, work, u, multiplier, sense):
     """Do all that follows the solver: variables, multipliers, residuals, and the rows that the next solve starts from.
 
+    Returns the largest residual.
     ``sense`` (rows,) int32 says for the solver which rows are active and at which side; those of equalities stay.
     """
     for i in range(sense.size):
@@ -190,3 +191,7 @@ def finish(program, work, u, multiplier, sense):
     back_transform(program, work, u, multiplier)
     recover(program, work, multiplier)
     check(program, work)
+    residual, largest = part(program, work, lay.RESIDUAL), 0.0
+    for k in range(OBJECTIVE):
+        largest = _worst(largest, residual[k])
+    return largest

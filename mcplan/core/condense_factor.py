@@ -63,28 +63,39 @@ def factor(H, shift, added):
 
 @jit_algebra
 def transform_rows(U, Y, prefix):
-    """Replace ``Y = G'`` by ``U^-T G'``; at step k only the leading ``prefix[k]`` columns of ``Y`` are non-zero."""
+    """Replace ``Y = G'`` by ``U^-T G'``; at step k only the leading ``prefix[k]`` columns of ``Y`` are non-zero.
+
+    Four rows at a time are rid of the four above them, as what is loaded then serves four times.
+    """
     n = U.shape[0]
-    for i in range(n):
-        k = 0
-        while k + 8 <= i:
-            c0, c1, c2, c3 = U[k, i], U[k + 1, i], U[k + 2, i], U[k + 3, i]
-            c4, c5, c6, c7 = U[k + 4, i], U[k + 5, i], U[k + 6, i], U[k + 7, i]
-            for j in range(prefix[k + 7]):
-                Y[i, j] -= (c0 * Y[k, j] + c1 * Y[k + 1, j] + c2 * Y[k + 2, j] + c3 * Y[k + 3, j]) + (
-                    c4 * Y[k + 4, j] + c5 * Y[k + 5, j] + c6 * Y[k + 6, j] + c7 * Y[k + 7, j]
-                )
-            k += 8
-        while k + 2 <= i:
-            c0, c1 = U[k, i], U[k + 1, i]
-            for j in range(prefix[k + 1]):
-                Y[i, j] -= c0 * Y[k, j] + c1 * Y[k + 1, j]
-            k += 2
-        while k < i:
-            c0 = U[k, i]
+    blocked = n - n % 4
+    for i in range(0, blocked, 4):
+        for k in range(0, i, 4):
+            a0, a1, a2, a3 = U[k, i], U[k, i + 1], U[k, i + 2], U[k, i + 3]
+            b0, b1, b2, b3 = U[k + 1, i], U[k + 1, i + 1], U[k + 1, i + 2], U[k + 1, i + 3]
+            c0, c1, c2, c3 = U[k + 2, i], U[k + 2, i + 1], U[k + 2, i + 2], U[k + 2, i + 3]
+            d0, d1, d2, d3 = U[k + 3, i], U[k + 3, i + 1], U[k + 3, i + 2], U[k + 3, i + 3]
+            for j in range(prefix[k + 3]):
+                a, b, c, d = Y[k, j], Y[k + 1, j], Y[k + 2, j], Y[k + 3, j]
+                Y[i, j] -= (a0 * a + b0 * b) + (c0 * c + d0 * d)
+                Y[i + 1, j] -= (a1 * a + b1 * b) + (c1 * c + d1 * d)
+                Y[i + 2, j] -= (a2 * a + b2 * b) + (c2 * c + d2 * d)
+                Y[i + 3, j] -= (a3 * a + b3 * b) + (c3 * c + d3 * d)
+        scale0, scale1 = 1.0 / U[i, i], 1.0 / U[i + 1, i + 1]
+        scale2, scale3 = 1.0 / U[i + 2, i + 2], 1.0 / U[i + 3, i + 3]
+        a1, a2, a3 = U[i, i + 1], U[i, i + 2], U[i, i + 3]
+        b2, b3, c3 = U[i + 1, i + 2], U[i + 1, i + 3], U[i + 2, i + 3]
+        for j in range(prefix[i + 3]):
+            a = Y[i, j] * scale0
+            b = (Y[i + 1, j] - a1 * a) * scale1
+            c = (Y[i + 2, j] - (a2 * a + b2 * b)) * scale2
+            Y[i + 3, j] = (Y[i + 3, j] - (a3 * a + b3 * b + c3 * c)) * scale3
+            Y[i, j], Y[i + 1, j], Y[i + 2, j] = a, b, c
+    for i in range(blocked, n):
+        for k in range(i):
+            factor = U[k, i]
             for j in range(prefix[k]):
-                Y[i, j] -= c0 * Y[k, j]
-            k += 1
+                Y[i, j] -= factor * Y[k, j]
         scale = 1.0 / U[i, i]
         for j in range(prefix[i]):
             Y[i, j] *= scale

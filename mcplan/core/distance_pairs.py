@@ -13,6 +13,7 @@ from mcplan.core.distance import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, pair_dist
 from mcplan.core.distance_shape import BALL, BODY, HALF, KIND, PLANE, RADIUS
 from mcplan.core.frame import place_bodies
 from mcplan.core.jit import jit, jit_algebra
+from mcplan.core.manifold import integrate
 from mcplan.core.tree import DEGREE, PARENT, POSE, SCREW, V
 
 
@@ -186,4 +187,35 @@ def fill_distance_rows(tree, shapes, pairs, margins, q, scratch, found, values, 
                 point = POINT_A + 3 * side
                 scale = 1.0 if side == 0 else -1.0
                 add_point_row(tree, scratch.bodies, body, scale, values[k], point, rows[k])
+    return count
+
+
+@jit
+def foresee_distances(tree, shapes, pairs, margins, q, v, T, scratch, later, value, found, values, rows, bend):
+    """Find pairs as ``fill_distance_rows`` does, and how the distances bend within the time T at the velocity v.
+
+    ``bend`` is the mean over that time of what v alone adds to the second derivatives of the distances, ``Jdot v``::
+
+        d(q + T v) = d + T J v + T² / 2 bend
+
+    Parameters
+    ----------
+    v : (nv,)
+    T : s
+    later, value : (nq,), (10,) scratch
+    bend : (P,) out, m/s²
+
+    Returns
+    -------
+    How many were found.
+    """
+    count = fill_distance_rows(tree, shapes, pairs, margins, q, scratch, found, values, rows)
+    integrate(q, v, T, later)
+    place_shapes(tree, shapes, later, scratch)
+    for k in range(count):
+        pair_distance(shapes, pairs[found[k], 0], pairs[found[k], 1], scratch.pose, math.inf, scratch.pair, value)
+        rate = 0.0
+        for j in range(len(v)):
+            rate += rows[k, j] * v[j]
+        bend[k] = 2.0 * (value[DISTANCE] - values[k, DISTANCE] - T * rate) / T**2
     return count

@@ -1,5 +1,6 @@
 """When a run is lost: the robot has fallen, or its program has found no solution for too long."""
 
+import math
 from collections import deque
 
 import numpy as np
@@ -31,7 +32,7 @@ class Loss:
         """Say how the robot has fallen: (3,) centre of mass and its reference, m; empty if it has not."""
         if com[2] < self._lowest:
             return f"fell: the centre of mass is at a height of {com[2]:.2f} m"
-        away = float(np.linalg.norm(com - reference))
+        away = math.dist(com, reference)
         return f"fell: the centre of mass is {away:.2f} m from its reference" if away > FALLEN else ""
 
     def gave_up(self, t: float, status: int, message: str) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 from mcplan.control.command import Command
 from mcplan.control.controller import WholeBodyController
 from mcplan.errors import InputError, SimulationFailed
+from mcplan.model.finite import all_finite
 from mcplan.planning.plan import Plan
 from mcplan.sim.disturbance import Disturbance, refuse_what_is_not_there, steps_per_tick
 from mcplan.sim.loss import Loss
@@ -112,12 +113,12 @@ class Simulation:
         t, q, v = self.t, self.physics.q, self.physics.v
         if self.index >= self._limit:
             raise SimulationFailed(f"still in phase {self._phase_text()} at the time limit of {t:g} s", "time limit")
-        if not (np.isfinite(q).all() and np.isfinite(v).all()):
+        if not (all_finite(q) and all_finite(v)):
             raise SimulationFailed(
                 f"the state is not a number at t = {t:g} s, in phase {self._phase_text()}", "not a number"
             )
         clock = time.perf_counter()
-        objects = self.physics.object_q, self.physics.object_v
+        objects = (self.physics.object_q, self.physics.object_v) if self.recorder.objects else None
         command = self._command
         if command is None or self.index % self._tick == 0:
             measured = self.disturbance.measured(q, v)

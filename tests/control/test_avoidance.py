@@ -37,7 +37,7 @@ def row(robot, environment, q, v):
     """The row of hand and bar in the first period of a state."""
     settings, terms = ControlSettings(), Terms(robot)
     terms.update(q, v)
-    limit = Avoidance(robot, environment, settings, 1e-3).limit(q, v, Motion(robot, environment, settings, q))
+    limit = Avoidance(robot, environment, settings, 1e-3).limit(terms, Motion(robot, environment, settings, q))
     A, b = limit.rows(terms)
     i = limit.names.index(f"distance of {HAND} and {BAR}")
     return A[i], b[i]
@@ -69,13 +69,13 @@ def test_a_sole_may_come_near_its_floor_only_near_its_place(hrp2):
     floor = Surface("floor", np.eye(3), np.array([0.0, 0.0, sole[2]]), square)
     environment, settings, least = Environment(surfaces=(floor,)), ControlSettings(), []
     for ahead in (0.0, 0.3):
-        motion, terms = Motion(hrp2, environment, settings, q), Terms(hrp2)
+        motion, terms = Motion(hrp2, environment, settings, q), Terms(hrp2, ["left_sole"])
         terms.update(up, np.zeros(hrp2.nv))
         place = {"patch": "left_sole", "surface": "floor", "x": sole[0] + ahead, "y": sole[1], "yaw": 0.0}
         motion.targets["left_sole"] = make_contact(hrp2, environment, place)
         avoidance = Avoidance(hrp2, environment, settings, 1e-3)
         for _ in range(300):  # what is asked rises bit by bit
-            limit = avoidance.limit(up, np.zeros(hrp2.nv), motion)
+            limit = avoidance.limit(terms, motion)
         b = limit.rows(terms)[1]
         least.append(max(b[i] for i, name in enumerate(limit.names) if name == "distance of LLEG_LINK5 and floor"))
     assert least[0] < least[1] - 0.1  # m/s²

@@ -66,12 +66,12 @@ def test_toes_that_come_after_their_knee_are_kept_off_the_floor_until_it_is_thei
     robot = scenario.robot
     motion, _ = begun(step)
     settings = ControlSettings(avoid_pairs=64)
-    terms = Terms(robot, [robot.link_names[0]])
+    terms = Terms(robot, [robot.link_names[0], "left_knee", "left_toe"])
     terms.update(last, np.zeros(robot.nv))
 
     def asked():
         """What is asked of the distance of the foot, whose toes touch."""
-        avoidance = Avoidance(robot, scenario.environment, settings, 1e-3).limit(last, np.zeros(robot.nv), motion)
+        avoidance = Avoidance(robot, scenario.environment, settings, 1e-3).limit(terms, motion)
         _, b = avoidance.rows(terms)
         foot = [i for i, name in enumerate(avoidance.names) if "LLEG_LINK5" in name and "floor" in name]
         return max(b[i] for i in foot)

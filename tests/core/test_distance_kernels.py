@@ -12,10 +12,10 @@ from numba.core.runtime import _nrt_python, rtsys
 from mcplan.collision.pairs import candidate_pairs, link_solids, new_scratch
 from mcplan.collision.shape import frozen, pack
 from mcplan.core.distance import DISTANCE, PAIR_SIZE
-from mcplan.core.distance_pairs import fill_distance_rows, fill_distances, find_smallest
+from mcplan.core.distance_pairs import fill_distance_rows, fill_distances, find_smallest, foresee_distances
 from mcplan.model.robot_file import load_robot
 
-KERNELS = {kernel.__name__: kernel for kernel in (fill_distances, find_smallest, fill_distance_rows)}
+KERNELS = {kernel.__name__: kernel for kernel in (fill_distances, find_smallest, fill_distance_rows, foresee_distances)}
 
 
 def call(name, posture="crawl"):
@@ -28,10 +28,14 @@ def call(name, posture="crawl"):
     q[7:] *= 1.3  # some links overlap
     space = new_scratch(robot, len(solids), count)
     outputs = [np.zeros(count, np.int64), np.zeros((count, PAIR_SIZE))]
-    if name == "fill_distance_rows":
+    margins, motion, scratch = np.full(count, 0.1), (), ()
+    if name in ("fill_distance_rows", "foresee_distances"):
         outputs.append(np.zeros((count, robot.nv)))
-    margins = np.full(count, 0.1)
-    return KERNELS[name], (robot.tree, pack(solids, bodies), pairs, margins, q, space, *outputs), outputs
+    if name == "foresee_distances":
+        outputs.append(np.zeros(count))
+        motion, scratch = (np.linspace(-1.0, 1.0, robot.nv), 0.02), (np.zeros(robot.nq), np.zeros(PAIR_SIZE))
+    arguments = (robot.tree, pack(solids, bodies), pairs, margins, q, *motion, space, *scratch, *outputs)
+    return KERNELS[name], arguments, outputs
 
 
 def answers():
@@ -78,6 +82,7 @@ def signatures():
     model.distances(q)
     model.smallest(q)
     model.constraint_rows(q, 0.1)
+    model.foreseen(q, np.zeros(robot.nv), 0.02, 0.1)
     return {name: len(kernel.signatures) for name, kernel in KERNELS.items()}
 
 

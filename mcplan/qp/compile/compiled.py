@@ -188,8 +188,8 @@ class CompiledProblem:
 
     def _finish(self, solver: LeastDistance) -> float:
         """Recover the solution from that of the least-distance problem; return its largest residual."""
-        condense_check.finish(self.condensed.program, self.condensed.work, solver.u, solver.multiplier, solver.sense)
-        return float(self._residual[:4].max())
+        c = self.condensed
+        return condense_check.finish(c.program, c.work, solver.u, solver.multiplier, solver.sense)
 
     def _solve_singular(self, solver: LeastDistance) -> bool:
         """Solve by proximal-point iterations; variables without a quadratic cost make the Hessian singular."""
@@ -259,7 +259,7 @@ class CompiledProblem:
     @property
     def residuals(self) -> Residuals:
         """Residuals of the last solution on the uncondensed QP."""
-        return Residuals(*(float(r) for r in self._residual[:4]))
+        return Residuals(*self._residual[: condense_check.OBJECTIVE].tolist())
 
     def value(self, variable: cp.Variable) -> np.ndarray:
         """Return the last solution's value of a variable."""

@@ -114,16 +114,18 @@ class ContactPhysics:
         return self._outcome((self.v - before) / dt, action.active, begun)
 
     def _outcome(self, vd: np.ndarray, meant: Sequence[str], begun: np.ndarray) -> Outcome:
-        if not self._counts[3]:
+        _, _, count, finite = self._counts.tolist()
+        if not finite:
             raise SimulationFailed(f"the contact physics lost the state at t = {self.t:g} s", "not a number")
-        count = self._counts[2]
         index, value = self._touch.report_index[:count].copy(), self._touch.report[:count].copy()
         if self._beside:
             self._attribute(index, value, meant, begun)
         points = PointForces(index[:, 0], index[:, 1], value[:, :3], value[:, 3:6], value[:, 6:])
         used = set(index[:, 1].tolist())
-        active = [p for p in range(len(self.patches)) if p in used or self.grasps[p, HELD] > 0.0]
-        wrenches = {self.patches[p]: self._wrench[p].copy() for p in active}
+        if self._holding:
+            used.update(np.flatnonzero(self.grasps[:, HELD] > 0.0).tolist())
+        wrench = self._wrench.copy()
+        wrenches = {name: wrench[p] for p, name in enumerate(self.patches) if p in used}
         return Outcome(vd, self._tau_ext.copy(), wrenches, points, tuple(wrenches))
 
     def _attribute(self, index: np.ndarray, value: np.ndarray, meant: Sequence[str], begun: np.ndarray) -> None:

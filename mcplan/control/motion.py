@@ -32,7 +32,7 @@ USED, LEAST_ROOM = 0.6, 0.004
 """Part of the room of the centre of mass that its acceleration may take up, and the least that is counted on (m)."""
 
 BARRED = 0.01
-"""m: a hand goes around what its way misses by more; less than that the avoidance makes up for."""
+"""m: a way that misses by more is gone around, and not taken instead of another; less the avoidance makes up for."""
 
 STRAYED = 0.1
 """rad or m: a limb whose joints are farther from their references is held up by something."""
@@ -263,8 +263,8 @@ class Motion:
         """Begin the way from one support to another, as low as what is in between allows.
 
         From the air it goes off along the normal along which it will come down. Where no height will do a patch leaves
-        its support as the body does on a free way: a knee below its hip cannot go straight up without the body. None,
-        and nothing is begun, where it misses as much as ``bound`` (m).
+        its support as the body does, if that way is not barred either: a knee below its hip cannot go straight up
+        without the body. None, and nothing is begun, where it misses as much as ``bound`` (m).
         """
         patch, touching, begin = contact.patch, self._touching, self._start(t, q)
         old = self.released.get(patch, contact)
@@ -287,13 +287,13 @@ class Motion:
                 break
         assert best is not None
         way, higher, limb = best
+        if way.missed >= bound:
+            return None
         barred = way.missed > GOOD and patch in self.released
         free = self._ways.find(begin, t, duration, self._closed, touching) if barred else way
-        if min(way.missed, free.missed) >= bound:
-            return None
         self.released.pop(patch, None)
         led: LimbPath | PosturePath
-        if free.missed < way.missed:
+        if free.missed < way.missed and free.missed <= BARRED:
             way, none = self._ways.slowed(begin, free, free.stretch * duration), np.zeros(3)
             led = PosturePath(
                 self.robot, patch, way.posture, start[1], self._above(contact, q), none, none, self.timing, t,

@@ -12,8 +12,8 @@ from mcplan.collision.shape import Solid, bar_solid, frozen, pack, slab, solid
 from mcplan.core.distance import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
 from mcplan.core.distance_pairs import Scratch, fill_distance_rows, fill_distances, find_smallest, foresee_distances
 from mcplan.core.distance_shape import Shapes
+from mcplan.core.finite import all_finite
 from mcplan.errors import InputError
-from mcplan.model.finite import all_finite
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment

@@ -8,8 +8,8 @@ import numpy as np
 
 from mcplan.control.command import Command
 from mcplan.control.controller import WholeBodyController
+from mcplan.core.finite import all_finite
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.model.finite import all_finite
 from mcplan.planning.plan import Plan
 from mcplan.sim.disturbance import Disturbance, refuse_what_is_not_there, steps_per_tick
 from mcplan.sim.loss import Loss

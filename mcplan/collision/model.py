@@ -9,10 +9,10 @@ import numpy as np
 from mcplan.collision.distances import ALLOWED_PENETRATION, ConstraintRows, Distance, Distances, Pair
 from mcplan.collision.pairs import link_solids, new_scratch, self_pairs
 from mcplan.collision.shape import Solid, bar_solid, frozen, pack, slab, solid
+from mcplan.core.check import SOUND, check
 from mcplan.core.distance import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
 from mcplan.core.distance_pairs import Scratch, fill_distance_rows, fill_distances, find_smallest, foresee_distances
 from mcplan.core.distance_shape import Shapes
-from mcplan.core.finite import all_finite
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
@@ -268,7 +268,7 @@ class CollisionModel:
         q = np.ascontiguousarray(q, dtype=float)
         if q.shape != (self.robot.nq,):
             raise InputError(f"q has the shape {q.shape}; expected ({self.robot.nq},)")
-        if not all_finite(q):
+        if check(q, False) != SOUND:
             raise InputError(f"q[{int(np.argmin(np.isfinite(q)))}] is not finite")
         return q if q.flags.writeable else q.copy()
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from mcplan.control.command import Command
 from mcplan.control.controller import WholeBodyController
-from mcplan.core.finite import all_finite
+from mcplan.core.check import SOUND, check
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning.plan import Plan
 from mcplan.sim.disturbance import Disturbance, refuse_what_is_not_there, steps_per_tick
@@ -113,7 +113,7 @@ class Simulation:
         t, q, v = self.t, self.physics.q, self.physics.v
         if self.index >= self._limit:
             raise SimulationFailed(f"still in phase {self._phase_text()} at the time limit of {t:g} s", "time limit")
-        if not (all_finite(q) and all_finite(v)):
+        if check(q, False) != SOUND or check(v, False) != SOUND:
             raise SimulationFailed(
                 f"the state is not a number at t = {t:g} s, in phase {self._phase_text()}", "not a number"
             )

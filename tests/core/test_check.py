@@ -22,3 +22,8 @@ def test_only_a_configuration_needs_a_unit_quaternion():
         array[3:7] *= scale
         assert check(array, True) == status
         assert check(array, False) == SOUND
+
+
+@pytest.mark.parametrize("value", [0.0, -1e308, 5e-324])
+def test_numbers_are_finite_however_large_or_small(value):
+    assert check(np.full(39, value), False) == SOUND

@@ -293,22 +293,24 @@ def price_row(program, cost):
 
 @jit
 def drift(program):
-    """Return the largest entry of ``A x - b`` at the basic solution of the tableau, artificial variables included."""
+    """Return the largest entry of ``A x - b`` over the largest of its terms (or 1) at the tableau's basic solution."""
     A, b, T, basis, sign, upper, flipped, count = program
     m = len(b)
     worst = 0.0
     for r in range(m):
-        left = -b[r]
+        left, size = -b[r], max(abs(b[r]), 1.0)  # forces may grow without a bound: then rounding does with them
         for j in range(count[0]):
             if flipped[1 + m + j]:
-                left += A[r, j] * upper[1 + m + j]
+                term = A[r, j] * upper[1 + m + j]
+                left, size = left + term, max(size, abs(term))
         for i in range(m):
             j = basis[i]
             if j > m:
-                left += A[r, j - 1 - m] * (-T[i, 0] if flipped[j] else T[i, 0])
+                term = A[r, j - 1 - m] * (-T[i, 0] if flipped[j] else T[i, 0])
+                left, size = left + term, max(size, abs(term))
             elif j == 1 + r:
                 left += sign[r] * T[i, 0]
-        worst = max(worst, abs(left))
+        worst = max(worst, abs(left) / size)
     return worst
 
 

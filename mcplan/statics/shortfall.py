@@ -18,7 +18,7 @@ from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.equilibrium import equilibrium_margin
 from mcplan.statics.feasibility import GRAVITY_ALONE, can_balance, can_hold
 from mcplan.statics.static_program import StaticProgram
-from mcplan.statics.support_region import support_region
+from mcplan.statics.support_region import has_support_region, support_region
 from mcplan.statics.torque_rows import TorqueRows
 
 MOST_FACTOR = 100.0
@@ -79,7 +79,7 @@ def _growth(mass: float, com: np.ndarray, contacts: Sequence[Contact], names: st
         return [replace(c, max_force=factor * c.max_force, max_moment=factor * c.max_moment) for c in contacts]
 
     def supports(changed: list[Contact]) -> bool:
-        return not support_region(changed, mass, faces, tolerance=1.0).empty
+        return has_support_region(changed, mass, faces)
 
     everywhere = [contact.patch for contact in contacts]
     single = [[c.patch] for c in contacts if c.kind != "grasp" and c.friction > 0.0]

@@ -110,6 +110,15 @@ def support_region(
     return _region_over(forces, contacts, exact, tolerance)
 
 
+def has_support_region(contacts: Sequence[Contact], mass: float = 50.0, faces: int = 8) -> bool:
+    """Return whether there is any place of the centre of mass that the contacts balance: the region is not sought."""
+    if not contacts:
+        return False
+    forces = ContactForces(contacts, faces, mass * GRAVITY)
+    rows, columns, rhs, _ = _equilibria(forces, contacts)
+    return StaticProgram(forces, rows, columns, rhs, False, np.full(2, 2.0 * REACH)).feasible
+
+
 def torque_support_region(
     robot: Robot,
     q: np.ndarray,
@@ -146,16 +155,20 @@ def _region_over(
 ) -> SupportRegion:
     if not contacts:
         return region_of(np.zeros((0, 2)), True)
+    tolerance = (1e-3 if exact else SAME_POINT) if tolerance is None else tolerance
+    rows, columns, rhs, reference = _equilibria(forces, contacts)
+    u = project(forces, rows, columns, rhs, REACH, exact, tolerance, limited)
+    return region_of(u + reference[:2], len(u) == 0 or bool(np.abs(u).max() < REACH - 1e-6))
+
+
+def _equilibria(forces: ContactForces, contacts: Sequence[Contact]) -> tuple[np.ndarray, ...]:
+    """Return ``rows, columns, rhs`` of all equilibria as `project` takes them, and the place (3,) where u is zero."""
     reference = np.mean([contact.p for contact in contacts], axis=0)
     # c = reference + u - REACH: (c - reference) x (0, 0, -1) = (-cy, cx, 0)
     columns = np.zeros((6, 2))
     columns[3, 1], columns[4, 0] = -1.0, 1.0
     rhs = np.array([0.0, 0.0, 1.0, -REACH, REACH, 0.0])
-    tolerance = (1e-3 if exact else SAME_POINT) if tolerance is None else tolerance
-    u = project(
-        forces, moments_about(forces.map, reference) / forces.unit, columns, rhs, REACH, exact, tolerance, limited
-    )
-    return region_of(u + reference[:2], len(u) == 0 or bool(np.abs(u).max() < REACH - 1e-6))
+    return moments_about(forces.map, reference) / forces.unit, columns, rhs, reference
 
 
 def project(

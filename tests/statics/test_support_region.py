@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
+from scipy.spatial.transform import Rotation
 
 from mcplan.statics.contact_forces import ContactForces
-from mcplan.statics.support_region import support_region
+from mcplan.statics.support_region import has_support_region, support_region
 
 spec = importlib.util.spec_from_file_location("contacts", Path(__file__).with_name("contacts.py"))
 contacts = importlib.util.module_from_spec(spec)
@@ -116,6 +117,32 @@ def test_facing_walls_support_what_friction_width_and_strength_allow(friction, d
     assert np.abs(region.vertices[:, 0]).max() == pytest.approx(a * grip, abs=1e-5)
     weak = [replace(wall, max_force=0.99 * WEIGHT / (2.0 * friction)) for wall in walls]
     assert support_region(weak, MASS, exact=True).empty
+
+
+@pytest.mark.parametrize("offset", [1e-5, 1e-6, 1e-7, 1e-8])
+def test_edges_nearly_on_one_line_press_each_other_with_forces_beyond_measure(offset):
+    # Two tilted edges on one rung, not quite on one line, wedge each other: to reach 5 m takes 1e7 weights.
+    edge = np.array([[0.0, -0.065, 0.0], [0.0, 0.065, 0.0]])
+    stance = [contacts.grasp_contact("grip", [0.73, 0.29, 1.88], 180.0, 18.0)]
+    for name, place, tilt in (("left", [0.4, 0.1, 0.7], 0.72), ("right", [0.4 + offset, -0.2, 0.7 + offset], 0.98)):
+        axes = Rotation.from_euler("y", -tilt).as_matrix()
+        R = axes @ np.diag([1.0, -1.0, -1.0])
+        stance.append(contacts.make(name, "surface", R, np.array(place), edge, axes, 20.0))
+    region = support_region(stance, MASS, tolerance=0.05)
+    assert not region.bounded
+    assert region.depth([0.4, 0.0]) > 0.1
+    assert region.vertices[:, 0].max() == pytest.approx(brute_force(stance, (1.0, 0.0)), abs=1e-3)
+
+
+def test_there_is_a_region_exactly_where_one_is_found():
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(60):
+        stance = [contacts.any_contact(rng, i) for i in range(int(rng.integers(1, 4)))]
+        found.append(has_support_region(stance, MASS))
+        assert found[-1] == (not support_region(stance, MASS).empty)
+    assert 10 < sum(found) < 50
+    assert not has_support_region([], MASS)
 
 
 def test_regions_agree_with_a_brute_force_linear_program():

@@ -10,7 +10,7 @@ from mcplan.planning.posture.violation import Violation
 from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import nearest
 from mcplan.statics.equilibrium import equilibrium_margin
-from mcplan.statics.support_region import SupportRegion, support_region
+from mcplan.statics.support_region import SupportRegion, has_support_region, support_region
 
 REGION_TOLERANCE = 2e-3
 """m: a region is found from inside, to this accuracy."""
@@ -87,7 +87,7 @@ class ContactRegions:
         if region.empty:
             names = " and ".join(contact.patch for contact in contacts) or "no contacts"
             sticky = [replace(contact, friction=STICKY, carrier=None) for contact in contacts]
-            slips = bool(contacts) and not support_region(sticky, self.mass, tolerance=0.05).empty
+            slips = has_support_region(sticky, self.mass)
             missing = -equilibrium_margin(com, contacts, self.mass) if contacts else self.mass * GRAVITY
             violation = Violation("friction" if slips else "load", names, float(missing))
             return Support(region, np.zeros((0, 3)), np.zeros(0), violation)

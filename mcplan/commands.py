@@ -19,8 +19,13 @@ if TYPE_CHECKING:
 
 def run(arguments: Namespace) -> int:
     """Plan, simulate, verify, and write everything."""
+    from mcplan.sim.first_run import compiling_ahead
+
     scenario = _scenario(arguments)
-    return _execute(_plan(scenario, arguments), arguments)
+    with compiling_ahead(arguments.physics or scenario.simulation.physics) as compiling:
+        if compiling:
+            print("compiling the kernels, once per installation: a minute or two", file=sys.stderr)
+        return _execute(_plan(scenario, arguments), arguments)
 
 
 def simulate(arguments: Namespace) -> int:

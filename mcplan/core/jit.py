@@ -52,6 +52,13 @@ def _for_any_number(kernel):
     return kernel
 
 
+def is_cached(kernel: Dispatcher) -> bool:
+    """Say whether a kernel has been compiled on this machine, by this version, for whatever types."""
+    function = kernel.py_func
+    name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-*.nbi"
+    return any(Path(CACHE_DIRECTORY).glob(f"*/{name}"))
+
+
 def jit(function):
     """Compile a kernel: no Python objects, cached on disk, IEEE division, without the interpreter lock."""
     return _compile(function)

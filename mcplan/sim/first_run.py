@@ -1,0 +1,80 @@
+"""Compile kernels of control in a second process, while the first one compiles those of planning.
+
+Numba compiles on one core. What one process has compiled, the other finds in the cache; so the second one begins with
+what the first will come to last. Nothing depends on it: when it fails, the first process compiles what is missing.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from mcplan.core.jit import is_cached
+from mcplan.core.posture_search import search_posture
+from mcplan.core.qp_fill import fill
+from mcplan.model.terms import Terms
+from mcplan.planning import Plan, PlannedStance
+from mcplan.planning.posture.freedom import contact_rows
+from mcplan.planning.posture.task import PostureSearch
+from mcplan.qp import ComTask, ContactConstraint, PostureTask, Task, WholeBodyQP
+from mcplan.scene import Scenario, load_scenario
+from mcplan.sim.simulate import Simulation
+
+SCENARIO = "table_hand"
+"""Its first step asks for every kernel of control: surfaces, obstacles, contacts that change."""
+
+
+@contextmanager
+def compiling_ahead(physics: str) -> Iterator[bool]:
+    """Compile ahead, unless it has been done, until the block ends; yield whether that is so."""
+    if is_cached(fill) and is_cached(search_posture):
+        yield False
+        return
+    nowhere = subprocess.DEVNULL
+    process = subprocess.Popen([sys.executable, "-m", __name__, physics], stdin=nowhere, stdout=nowhere, stderr=nowhere)
+    try:
+        yield True
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def compile_all(physics: str) -> None:
+    """Solve a program, search a posture, and take a step: in the order in which the first process is far from them."""
+    scenario = load_scenario(SCENARIO)
+    _solve_a_program(scenario)
+    _search_a_posture(scenario)
+    _take_a_step(scenario, physics)
+
+
+def _solve_a_program(scenario: Scenario) -> None:
+    robot, start = scenario.robot, scenario.start
+    contacts = [ContactConstraint(contact) for contact in start.contacts]
+    tasks: list[Task] = [ComTask(), PostureTask(start.q[7:])]
+    terms = Terms(robot, [contact.patch for contact in start.contacts])
+    terms.update(start.q, np.zeros(robot.nv))
+    program = WholeBodyQP(robot, contacts, tasks)
+    program.update(terms, contacts, tasks)
+    program.solve()
+
+
+def _search_a_posture(scenario: Scenario) -> None:
+    robot, start = scenario.robot, scenario.start
+    search = PostureSearch(robot, np.ones(robot.nv), 0.0)
+    rows = [contact_rows(robot, scenario.environment, contact, None) for contact in start.contacts]
+    search.run(search.task(rows, start.q), start.q, steps=1, tolerance=1.0, step_tolerance=1.0)
+
+
+def _take_a_step(scenario: Scenario, physics: str) -> None:
+    """Carry out a plan that no planner made: standing, then without the last contact, in the posture of the start."""
+    q, contacts = scenario.start.q, scenario.start.contacts
+    nothing, rest = {contact.patch: np.zeros(6) for contact in contacts}, np.zeros(len(q) - 7)
+    standing = PlannedStance(contacts, "start", None, q, nothing, rest, {})
+    lifting = PlannedStance(contacts[:-1], "remove", contacts[-1].patch, q, nothing, rest, {})
+    Simulation(Plan(scenario, (standing, lifting)), physics).step()
+
+
+if __name__ == "__main__":
+    compile_all(sys.argv[1])

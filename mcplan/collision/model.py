@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.collision.distances import ALLOWED_PENETRATION, ConstraintRows, Distance, Distances, Pair
-from mcplan.collision.pairs import link_solids, new_scratch, self_pairs
+from mcplan.collision.pairs import link_solids, new_scratch, self_pairs, standing_out
 from mcplan.collision.shape import Solid, bar_solid, frozen, pack, slab, solid
 from mcplan.core.check import SOUND, check
 from mcplan.core.distance import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
@@ -78,6 +78,7 @@ class CollisionModel:
             self._of_names.setdefault(frozenset((names[i], names[j])), []).append(p)
             if j >= len(links):
                 self._of_support.setdefault((bodies[i], names[j]), []).append(p)
+        self._alone = standing_out(robot)
         self._scratch = local()
 
     def distances(
@@ -205,10 +206,15 @@ class CollisionModel:
         return Near(found, values[:, DISTANCE], rows, bend, normal, place)
 
     def pairs_of(self, contacts: Iterable[Touch]) -> set[int]:
-        """Return the indices of the pairs of any link that is rigidly connected to one in contact, with its support."""
+        """Return the indices of the pairs of any link that is rigidly connected to one in contact, with its support.
+
+        A patch that stands out from its link touches alone: the link keeps its distance.
+        """
         found: set[int] = set()
         for contact in contacts:
             if isinstance(contact, Contact):
+                if contact.patch in self._alone:
+                    continue
                 link, support = self.robot.patches[contact.patch].link, contact.support
             else:
                 link, support = contact

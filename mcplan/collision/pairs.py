@@ -5,13 +5,22 @@ from functools import lru_cache
 import numpy as np
 
 from mcplan.collision.shape import Solid, frozen, pack, solid
+from mcplan.core.distance import PAIR_SIZE
 from mcplan.core.distance_pairs import Scratch, fill_distances
 from mcplan.core.distance_shape import scratch
 from mcplan.core.tree import PARENT, workspace
+from mcplan.model.geometry import Sphere
 from mcplan.model.robot import Robot
 
 SAMPLES = 300
 """Random configurations in which a pair must touch, without exception, to count as always touching."""
+
+
+STANDS_OUT = 0.004
+"""m: a patch farther than this from all shapes of its link bears alone."""
+
+POINT = 1e-6
+"""m: radius of the ball that stands for a point."""
 
 
 def link_solids(robot: Robot) -> tuple[list[str], list[Solid], list[int]]:
@@ -91,6 +100,34 @@ def self_pairs(robot: Robot) -> np.ndarray:
     pairs = candidate_pairs(robot)
     kept = [frozenset((links[i], links[j])) not in always for i, j in pairs]
     return pairs[np.array(kept, bool)]
+
+
+def standing_out(robot: Robot) -> frozenset[str]:
+    """Return the patches that stand out from the shapes of their link by more than ``STANDS_OUT``: grasps do not count.
+
+    Only such a patch touches; a link whose shape ends at its patch touches with it.
+    """
+    links, solids, bodies = link_solids(robot)
+    corners = [
+        (patch.name, robot.frame(patch.link), point)
+        for patch in robot.patches.values()
+        if patch.kind != "grasp" and robot.frame(patch.link)[0] in bodies
+        for point in patch.p + patch.points @ patch.R.T
+    ]
+    for _, (body, offset), point in corners:
+        solids.append(solid(Sphere(POINT), np.eye(3), offset[:9].reshape(3, 3) @ point + offset[9:]))
+        bodies.append(body)
+    points = range(len(links), len(bodies))
+    pairs = [(i, j) for j in points for i in range(len(links)) if bodies[i] == bodies[j]]
+    if not pairs:
+        return frozenset()
+    found, values = np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
+    space, margins = new_scratch(robot, len(solids), len(pairs)), np.full(len(pairs), STANDS_OUT - POINT)
+    count = fill_distances(
+        robot.tree, pack(solids, bodies), frozen(np.array(pairs)), margins, robot.neutral(), space, found, values
+    )
+    flush = {corners[pairs[p][1] - len(links)][0] for p in found[:count]}
+    return frozenset(name for name, _, _ in corners) - flush
 
 
 def new_scratch(robot: Robot, shapes: int, pairs: int) -> Scratch:

@@ -5,6 +5,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from mcplan.collision.pairs import always_touching
 from mcplan.core.tree import AXIS, COM, INERTIA, MASS, ORIGIN, PARENT, PRISMATIC, ROTATION, TYPE, V
 from mcplan.errors import InputError
 from mcplan.model.geometry import Sphere
@@ -18,7 +19,10 @@ PATCH_DEPTH = 0.01
 """Thickness of the solid behind a patch (m)."""
 
 EDGE_RADIUS = 2e-3
-"""Rounding of an edge or a point that touches (m)."""
+"""Rounding of an edge that touches (m)."""
+
+POINT_RADIUS = 1e-3
+"""The same of a point, which touches up to twice as far from its place when its link is upside down (m)."""
 
 
 def add_robot(spec: Any, robot: Robot) -> dict[str, tuple[str, ...]]:
@@ -97,7 +101,7 @@ def _add_patch(spec: Any, body: Any, patch: Patch, R_L: np.ndarray, p_L: np.ndar
             fromto=np.concatenate([p + R @ a, p + R @ b]), **options,
         )  # fmt: skip
     else:
-        add_shape(spec, body, Sphere(EDGE_RADIUS), R, p - EDGE_RADIUS * R[:, 2], **options)
+        add_shape(spec, body, Sphere(POINT_RADIUS), R, p - POINT_RADIUS * R[:, 2], **options)
 
 
 def _is_edge_of(patch: Patch, others: list[Patch]) -> bool:
@@ -110,9 +114,9 @@ def _is_edge_of(patch: Patch, others: list[Patch]) -> bool:
 
 
 def _exclude(spec: Any, robot: Robot) -> None:
-    """Bodies whose links may overlap do not collide (MuJoCo leaves out parent and child by itself)."""
+    """Bodies whose links may or must overlap do not collide (MuJoCo leaves out parent and child by itself)."""
     done = set()
-    for pair in robot.collision_ignore:
+    for pair in robot.collision_ignore | always_touching(robot):
         a, b = sorted({robot.frame(link)[0] for link in pair} | {-1})[-2:]
         if a >= 0 and (a, b) not in done:
             done.add((a, b))

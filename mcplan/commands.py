@@ -183,7 +183,7 @@ def _machine(arguments: Namespace) -> int:
         raise InputError("--fsm: the machine of what? Name a scenario or a plan")
     made = read_plan(arguments.name) if is_plan_file(arguments.name) else plan(load_scenario(arguments.name))
     scenario, states = made.scenario, machine_of(made)
-    settings = scenario.control.under(arguments.physics or scenario.simulation.physics)
+    settings = scenario.control_in(arguments.physics or scenario.simulation.physics)
     if arguments.json:
         print(json.dumps({"states": entries_of(states, settings)}, indent=1))
     else:

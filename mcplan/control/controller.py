@@ -44,7 +44,7 @@ class WholeBodyController:
 
     def __init__(self, plan: Plan, dt: float, physics: str = "qp"):
         self.plan, self.dt = plan, dt
-        self.robot, self.settings = plan.scenario.robot, plan.scenario.control.under(physics)
+        self.robot, self.settings = plan.scenario.robot, plan.scenario.control_in(physics)
         first = plan.stances[0]
         self.motion = Motion(self.robot, plan.scenario.environment, self.settings, first.q)
         for contact in first.contacts:
@@ -60,7 +60,9 @@ class WholeBodyController:
         s = self.settings
         self._slips = SlipWatch(s, self.objects.frame)
         self.impedance = (
-            JointImpedance(s.impedance_kp, s.impedance_kd, s.impedance_leak, self.robot.limits.torque, dt)
+            JointImpedance(
+                s.impedance_kp, s.impedance_kd, s.impedance_leak, self.robot.limits.torque, self._inertia(), dt
+            )
             if s.impedance_kp > 0.0 or s.impedance_kd > 0.0
             else None
         )
@@ -111,6 +113,11 @@ class WholeBodyController:
         if not isinstance(self.terms, SystemTerms):
             return None, {}
         return self.objects.accelerations(solution.vd), self.objects.forces(self.terms, self.motion, solution.forces)
+
+    def _inertia(self) -> np.ndarray:
+        """Return the least inertia that each joint moves while all others are free, over the stances (n,)."""
+        mobility = [np.diag(np.linalg.inv(self.robot.mass_matrix(stance.q)))[6:] for stance in self.plan.stances]
+        return 1.0 / np.max(mobility, axis=0)
 
     def measure(self, t: float) -> Measurement:
         """Return errors, speeds and forces at the present state, against the references that hold at t.

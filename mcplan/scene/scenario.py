@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from mcplan.model.robot import Robot
 
 
+FULL_MASS = 50.0
+"""kg: the defaults of the control are those of a robot of this mass or more."""
+
+
 @dataclass(frozen=True, eq=False)
 class Start:
     """Where the motion begins.
@@ -64,6 +68,10 @@ class Scenario:
     document: Document
     source: Document
     digest: str
+
+    def control_in(self, physics: str) -> ControlSettings:
+        """Return the settings of the control in a back end; a robot below ``FULL_MASS`` is taken for a smaller one."""
+        return self.control.under(physics, min(1.0, (self.robot.mass / FULL_MASS) ** (1 / 3)))
 
     def variant(self, seed: int) -> "Scenario":
         """Return the variant of a seed; the same seed gives the same scenario.

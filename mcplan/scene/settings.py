@@ -184,11 +184,16 @@ class ControlSettings(Spec):
     release_force: NotNegative = 1.0
     """A contact opens when it carries no more than this, N (``contact``, ``mujoco``: 20)."""
 
-    def under(self, physics: str) -> "ControlSettings":
-        """Return the settings for a back end: what the file leaves out takes that back end's defaults."""
-        if physics == "qp":
-            return self
-        return self.model_copy(update={k: v for k, v in PHYSICAL.items() if k not in self.model_fields_set})
+    def under(self, physics: str, size: float = 1.0) -> "ControlSettings":
+        """Return the settings for a back end: what the file leaves out takes that back end's defaults.
+
+        ``size`` is that of the robot; 1 is the one for which the defaults are. They follow it as motions under gravity
+        do (Froude): lengths with the size, speeds with its root, stiffnesses with its inverse, forces with its cube.
+        """
+        defaults = {} if physics == "qp" else PHYSICAL
+        if size != 1.0:
+            defaults = defaults | {k: defaults.get(k, getattr(self, k)) * size**power for k, power in POWERS.items()}
+        return self.model_copy(update={k: v for k, v in defaults.items() if k not in self.model_fields_set})
 
 
 PHYSICAL = {
@@ -207,6 +212,25 @@ PHYSICAL = {
     "slide_error": 0.01,
 }
 """Defaults of the control where contacts give, slip and surprise."""
+
+POWERS = {
+    "clearance": 1.0,
+    "reach_clearance": 1.0,
+    "pressure_room": 1.0,
+    "pressure_margin": 1.0,
+    "touch_height": 1.0,
+    "touch_depth": 1.0,
+    "com_error": 1.0,
+    "com_speed": 0.5,
+    "limb_speed": 0.5,
+    "com_kp": -1.0,
+    "trunk_kp": -1.0,
+    "limb_kp": -1.0,
+    "posture_kp": -1.0,
+    "touch_force": 3.0,
+    "release_force": 3.0,
+}
+"""By which power of the robot's size the defaults of the control change."""
 
 
 class PlannerSettings(Spec):

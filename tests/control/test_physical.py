@@ -1,5 +1,8 @@
 """The parts of the controller that answer to physics that it does not own."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -8,14 +11,36 @@ from mcplan.control.descent import Descent
 from mcplan.control.impedance import JointImpedance
 from mcplan.control.limb_path import LimbPath
 from mcplan.control.task_set import shrunk
+from mcplan.scene import load_scenario
+from mcplan.scene.scenario import FULL_MASS
 from mcplan.scene.settings import PHYSICAL, ControlSettings
 
 SOLE = np.array([[-0.1, -0.075, 0], [0.13, -0.075, 0], [0.13, 0.056, 0], [-0.1, 0.056, 0]])
 
 
+@pytest.mark.parametrize("physics", ["qp", "contact"])
+def test_defaults_follow_the_size_of_the_robot_and_what_a_file_gives_does_not(physics):
+    given = ControlSettings(com_kp=80.0)
+    whole, half = given.under(physics), given.under(physics, 0.5)
+    assert half.com_kp == whole.com_kp == 80.0
+    assert half.clearance == whole.clearance / 2
+    assert half.reach_clearance == whole.reach_clearance / 2
+    assert half.limb_speed == pytest.approx(whole.limb_speed / np.sqrt(2))
+    assert half.limb_kp == 2 * whole.limb_kp
+    assert half.touch_force == whole.touch_force / 8
+    assert half.com_weight == whole.com_weight
+
+
+def test_a_robot_of_half_the_full_mass_is_taken_for_a_smaller_one():
+    scenario = load_scenario("sway")
+    assert scenario.control_in("contact") == scenario.control.under("contact")
+    light = replace(scenario, robot=SimpleNamespace(mass=FULL_MASS / 8))
+    assert light.control_in("contact") == scenario.control.under("contact", 0.5)
+
+
 def test_settings_of_a_file_outrank_those_of_the_physics():
     given = ControlSettings(friction_fraction=0.9)
-    assert given.under("qp") is given
+    assert given.under("qp") == given
     under = given.under("mujoco")
     assert under.friction_fraction == 0.9
     rest = {name: value for name, value in PHYSICAL.items() if name != "friction_fraction"}
@@ -67,7 +92,7 @@ def test_velocity_and_acceleration_are_the_derivatives_of_the_descent(descent):
 def joint(leak, steps, friction, kp=1000.0):
     """A joint of 0.5 kg m² that the program wants to move with a sine, against Coulomb friction; largest error."""
     dt, inertia, q, v, worst = 1e-3, 0.5, np.zeros(1), np.zeros(1), 0.0
-    impedance = JointImpedance(kp, 20.0, leak, np.array([150.0]), dt)
+    impedance = JointImpedance(kp, 20.0, leak, np.array([150.0]), np.array([inertia]), dt)
     for k in range(steps):
         t = k * dt
         wanted = 0.2 * (1 - np.cos(2 * t)), 0.4 * np.sin(2 * t), 0.8 * np.cos(2 * t)
@@ -88,8 +113,23 @@ def test_without_disturbance_impedance_adds_nothing_to_speak_of():
     assert joint(0.05, 3000, 0.0) == pytest.approx(joint(0.05, 3000, 0.0, kp=0.0), rel=1e-3, abs=1e-6)
 
 
+@pytest.mark.parametrize("inertia", [1e-4, 2e-3])
+def test_a_joint_that_moves_little_comes_to_rest_as_well(inertia):
+    # its damper, 20 N m s/rad, would turn back the speed of 0.002 kg m² tenfold within a millisecond
+    dt, q, v = 1e-3, np.zeros(1), np.ones(1)
+    impedance = JointImpedance(1000.0, 20.0, 0.05, np.array([150.0]), np.array([inertia]), dt)
+    impedance.torque(q, np.zeros(1), np.zeros(1), np.zeros(1))
+    speeds = []
+    for _ in range(400):
+        v = v + dt * impedance.torque(q, v, np.zeros(1), np.zeros(1)) / inertia
+        q = q + dt * v
+        speeds.append(abs(v[0]))
+    assert max(speeds) < 1.0
+    assert max(speeds[300:]) < 0.05
+
+
 def test_torques_are_cut_to_the_limits():
-    impedance = JointImpedance(1000.0, 20.0, 0.05, np.array([10.0, np.inf]), 1e-3)
+    impedance = JointImpedance(1000.0, 20.0, 0.05, np.array([10.0, np.inf]), np.array([1.0, 1.0]), 1e-3)
     impedance.torque(np.zeros(2), np.zeros(2), np.zeros(2), np.zeros(2))
     tau = impedance.torque(np.full(2, -5.0), np.zeros(2), np.zeros(2), np.zeros(2))
     assert tau[0] == 10.0

@@ -1,0 +1,95 @@
+"""Robots that the defaults were not made for plan and carry out what they are given, by torques alone."""
+
+import numpy as np
+import pytest
+
+from mcplan.collision.pairs import always_touching, standing_out
+from mcplan.model.robot_file import load_robot
+from mcplan.planning import plan
+from mcplan.scene import load_scenario
+from mcplan.scene.environment import Environment
+from mcplan.sim.mujoco.physics import MujocoPhysics
+from mcplan.sim.physics import Action
+from mcplan.sim.simulate import simulate
+from mcplan.sim.verify import verify
+from tests.sim.other_robots import humanoid, quadruped
+
+FEET = ("fl", "fr", "hl", "hr")
+
+
+def scenario(robot, surfaces, posture, start, goal):
+    """Write a scenario beside a robot.yaml and load it."""
+    path = robot.with_name("scenario.yaml")
+    patches = ", ".join(sorted({patch for patch, _ in start} | {patch for patch, _ in goal}))
+
+    def contacts(items):
+        return "[" + ", ".join(f"{{patch: {patch}, {place}}}" for patch, place in items) + "]"
+
+    path.write_text(
+        f"mcplan: 1\nname: other\ndescription: another robot\nrobot: {robot.name}\n"
+        f"environment: {{surfaces: [{', '.join(surfaces)}]}}\n"
+        f"start: {{posture: {posture}, contacts: {contacts(start)}}}\n"
+        f"goal: {{contacts: {contacts(goal)}}}\nplanner: {{patches: [{patches}]}}\n"
+    )
+    return load_scenario(path)
+
+
+def up_two_steps(directory, scale):
+    s, soles = scale, ("left_sole", "right_sole")
+    surfaces = [
+        f"{{name: floor, size: [{0.6 * s}, {s}], friction: 0.6}}",
+        f"{{name: first, pose: {{xyz: [{0.45 * s}, 0, {0.08 * s}]}}, size: [{0.26 * s}, {s}], friction: 0.6}}",
+        f"{{name: second, pose: {{xyz: [{0.9 * s}, 0, {0.16 * s}]}}, size: [{0.6 * s}, {s}], friction: 0.6}}",
+    ]
+    start = [(sole, "surface: floor") for sole in soles]
+    return scenario(humanoid(directory, s), surfaces, "ready", start, [(sole, "surface: second") for sole in soles])
+
+
+def hands_on_a_wall(directory, scale):
+    s = scale
+    wall = f"pose: {{xyz: [{0.42 * s}, 0, {0.8 * s}], rpy: [0, -1.5707963, 0]}}, size: [{0.8 * s}, {1.2 * s}]"
+    surfaces = ["{name: floor, size: [2, 2], friction: 0.6}", f"{{name: wall, {wall}, friction: 0.6}}"]
+    start = [(f"{side}_sole", "surface: floor") for side in ("left", "right")]
+    goal = [*start, *((f"{side}_hand", "surface: wall") for side in ("left", "right"))]
+    return scenario(humanoid(directory, s), surfaces, "ready", start, goal)
+
+
+def up_a_step_on_four_feet(directory, scale):
+    surfaces = [
+        "{name: floor, size: [1, 1], friction: 0.6}",
+        "{name: step, pose: {xyz: [1.0, 0, 0.08]}, size: [0.96, 1], friction: 0.6}",
+    ]
+    start = [(f"{leg}_foot", "surface: floor") for leg in FEET]
+    return scenario(quadruped(directory), surfaces, "stand", start, [(f"{leg}_foot", "surface: step") for leg in FEET])
+
+
+@pytest.mark.parametrize(
+    ("make", "scale", "physics"),
+    [
+        (up_two_steps, 1.5, "contact"),
+        (up_two_steps, 1.0, "mujoco"),
+        (hands_on_a_wall, 0.5, "contact"),
+        (hands_on_a_wall, 1.0, "mujoco"),
+        (up_a_step_on_four_feet, 1.0, "mujoco"),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_another_robot_carries_out_its_plan(tmp_path, make, scale, physics):
+    report = verify(simulate(plan(make(tmp_path, scale)), physics=physics))
+    assert report.success, report.text()
+
+
+def test_links_that_overlap_in_every_posture_do_not_push_each_other_apart(tmp_path):
+    robot = load_robot(humanoid(tmp_path))
+    assert frozenset(("pelvis", "l_hip2")) in always_touching(robot)
+    q = robot.posture("ready")
+    q[2] += 1.0
+    physics = MujocoPhysics(robot, Environment(), q, np.zeros(robot.nv))
+    physics.step(Action(np.zeros(robot.n), np.zeros(robot.nv), {}, {}, ()), 1e-3)
+    assert np.abs(physics.v).max() < 0.2  # what gravity does in a millisecond
+
+
+def test_points_that_stand_out_from_their_link_bear_alone(tmp_path):
+    assert standing_out(load_robot(humanoid(tmp_path))) == {"left_hand", "right_hand"}
+    assert standing_out(load_robot(quadruped(tmp_path))) == {f"{leg}_foot" for leg in FEET}
+    assert standing_out(load_robot("hrp2")) == set()

@@ -90,9 +90,9 @@ def test_chunks_do_not_matter():
     record = random_record(5)
     q, v, vd = random_states(record, 5, 2500)
     mechanism = Mechanism(record)
-    np.testing.assert_array_equal(
-        mechanism.motion(q, v, vd).force[-3:], mechanism.motion(q[-3:], v[-3:], vd[-3:]).force
-    )
+    # not to the bit: how NumPy orders the sums of a product depends on the number of samples, and on the processor
+    whole, end = mechanism.motion(q, v, vd).force[-3:], mechanism.motion(q[-3:], v[-3:], vd[-3:]).force
+    np.testing.assert_allclose(whole, end, rtol=0.0, atol=1e-14 * np.abs(whole).max())
 
 
 def test_rotations_agree_with_scipy():

@@ -1,6 +1,7 @@
 """Mesh files: which may be opened, and how many triangles they may hold."""
 
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,12 @@ from urllib.parse import unquote, urlparse
 
 import numpy as np
 
-SUFFIXES = (".stl", ".obj", ".ply", ".off")
+SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae")
 MAX_MESH_BYTES = 64_000_000
 MAX_TRIANGLES = 500_000
+
+UNIT = re.compile(rb"<unit\b[^>]*?\bmeter\s*=\s*[\"']([0-9.eE+-]{1,24})[\"']")
+"""How many metres a unit of a COLLADA file is."""
 
 
 class MeshProblem(Exception):  # noqa: N818 - reads as the sentence that it is
@@ -42,8 +46,7 @@ class MeshFiles:
         """Return the file for ``package://NAME/path``, ``file:///path`` or a path relative to the URDF."""
         suffix = Path(name).suffix.lower()
         if suffix not in SUFFIXES:
-            hint = "; convert it, for instance with `trimesh.load(FILE).export('FILE.stl')`" if suffix == ".dae" else ""
-            raise MeshProblem(f"the format {suffix or '(none)'} is not one of {', '.join(SUFFIXES)}{hint}")
+            raise MeshProblem(f"the format {suffix or '(none)'} is not one of {', '.join(SUFFIXES)}")
         if "\0" in name:
             raise MeshProblem("the name holds a NUL")
         scheme, _, rest = name.partition("://")
@@ -72,7 +75,7 @@ class MeshFiles:
         if scheme == "file":
             roots = [self.directory, *self.packages]
             return [(root, Path(unquote(urlparse(name).path))) for root in roots]
-        package, _, inner = rest.partition("/")
+        package, _, inner = rest.lstrip("/").partition("/")
         found = []
         for directory in self.packages:
             if directory.name == package:
@@ -85,16 +88,25 @@ class MeshFiles:
 
 
 def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Read one mesh file of an allowed format: vertices (k,3) float64, faces (m,3) int64, both read-only."""
+    """Read one mesh file of an allowed format: vertices (k,3) float64 in m, faces (m,3) int64, both read-only.
+
+    COLLADA is the only one with a unit, which counts, and an upward axis, which does not, as elsewhere in robotics.
+    """
     import trimesh  # slow to import, and most robots here have no meshes
 
     size = path.stat().st_size
     if size > MAX_MESH_BYTES:
         raise MeshProblem(f"has {size} bytes, at most {MAX_MESH_BYTES} are read")
+    data, suffix, unit = path.read_bytes(), path.suffix.lower(), 1.0
+    if suffix == ".dae":
+        if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
+            raise MeshProblem("declares entities, which are not read")
+        if found := UNIT.search(data):
+            unit = float(found[1])
     try:
         # from bytes, so that nothing else (materials, textures) is opened
-        loaded: Any = trimesh.load(io.BytesIO(path.read_bytes()), file_type=path.suffix[1:].lower(), force="mesh")
-        vertices = np.array(loaded.vertices, dtype=float).reshape(-1, 3)
+        loaded: Any = trimesh.load(io.BytesIO(data), file_type=suffix[1:], force="mesh")
+        vertices = unit * np.array(loaded.vertices, dtype=float).reshape(-1, 3)
         faces = np.array(loaded.faces, dtype=np.int64).reshape(-1, 3)
     except Exception as error:  # the readers raise whatever they stumble over
         raise MeshProblem(f"cannot be read: {type(error).__name__}: {str(error)[:100]}") from None

@@ -135,9 +135,8 @@ def _inertia(link: Element, key: str, notes: Notes) -> Inertia | None:
     mass_element = notes.single(element, "mass", key, required=True)
     matrix_element = notes.single(element, "inertia", key, required=True)
     mass = None if mass_element is None else notes.lengths(mass_element, "value", 1, key)
-    if mass is not None and mass[0] <= 0:
-        message = f"mass {mass[0]:g} kg should be positive; leave out <inertial> for a link without mass"
-        notes.problem(mass_element or element, key, message)
+    if mass is not None and mass[0] < 0:
+        notes.problem(mass_element or element, key, f"mass {mass[0]:g} kg is negative")
     if matrix_element is None:
         return None
     values = [notes.lengths(matrix_element, name, 1, key) for name in ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")]
@@ -145,6 +144,10 @@ def _inertia(link: Element, key: str, notes: Notes) -> Inertia | None:
         return None
     xx, yy, zz, xy, xz, yz = (float(value[0]) for value in values if value is not None)
     matrix = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    if mass[0] == 0:  # how many files say that a link is no more than a frame
+        if matrix.any():
+            notes.doubt(matrix_element, key, "inertia without mass: it is left out")
+        return None
     moments = np.linalg.eigvalsh(matrix)
     if moments[0] <= 0:
         message = f"inertia is not positive definite: principal moments {_triple(moments)} kg m²"

@@ -32,7 +32,7 @@ def read(folder, name, role="collision", scale="1 1 1", packages=()):
     return geometry[0].shape if geometry else None
 
 
-@pytest.mark.parametrize("suffix", ["stl", "obj", "ply", "off"])
+@pytest.mark.parametrize("suffix", ["stl", "obj", "ply", "off", "dae"])
 def test_formats(folder, suffix):
     trimesh.creation.box((1, 2, 3)).export(folder / f"b.{suffix}")
     shape = read(folder, f"b.{suffix}", scale="2 1 1")
@@ -47,12 +47,33 @@ def test_a_mirrored_mesh_stays_the_right_way_out(folder):
     assert trimesh.Trimesh(shape.vertices, shape.faces, process=True).volume == pytest.approx(6)
 
 
+def test_a_collada_file_counts_in_its_unit_and_not_in_its_upward_axis(folder):
+    file = folder / "b.dae"
+    trimesh.creation.box((1, 2, 3)).export(file)
+    text = file.read_text()
+    assert text.count("<asset>") == 1
+    head, tail = text.split("<asset>")
+    tail = tail[tail.index("</asset>") :]
+    file.write_text(head + '<asset><unit name="centimeter" meter="0.01"/><up_axis>Y_UP</up_axis>' + tail)
+    np.testing.assert_allclose(np.ptp(read(folder, "b.dae").vertices, axis=0), [0.01, 0.02, 0.03])
+
+
+@pytest.mark.parametrize("declared", ['<!DOCTYPE c [<!ENTITY a "a">]>', '<!ENTITY a SYSTEM "file:///etc/passwd">'])
+def test_a_collada_file_declares_nothing(folder, declared):
+    file = folder / "b.dae"
+    trimesh.creation.box((1, 2, 3)).export(file)
+    file.write_text(declared + file.read_text())
+    with pytest.raises(RobotError, match="entities"):
+        read(folder, "b.dae")
+
+
 def test_packages(folder):
     root = folder.parent.parent
     assert read(folder, "package://bot/box.stl")  # inside the model's own directory
     with pytest.raises(RobotError, match="name its package in package_directories"):
         read(folder, "package://bot/meshes/box.stl")
     assert read(folder, "package://bot/meshes/box.stl", packages=[root / "bot"])
+    assert read(folder, "package:///bot/meshes/box.stl", packages=[root / "bot"])
     assert read(folder, "package://bot/meshes/box.stl", packages=[root])
     (folder.parent / "package.xml").write_text("<package/>")
     assert read(folder, "package://bot/meshes/box.stl")
@@ -80,7 +101,7 @@ def test_a_link_does_not_lead_out(folder):
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("a.dae", "convert it"),
+        ("a.fbx", "is not one of"),
         ("a.glb", "not one of .stl"),
         ("absent.stl", "there is no such file"),
         ("http://example.org/a.stl", "http:// is not read"),
@@ -95,7 +116,7 @@ def test_problems_of_meshes(folder, name, words):
         assert read(folder, name, role="visual") is None
 
 
-@pytest.mark.parametrize("suffix", ["stl", "obj", "ply", "off"])
+@pytest.mark.parametrize("suffix", ["stl", "obj", "ply", "off", "dae"])
 @pytest.mark.parametrize("content", [b"", b"OFF\n1 1 0\n", b"nonsense", b"v 1 2\nf 1 2 3\n", bytes(200)])
 def test_damaged_meshes(folder, suffix, content):
     (folder / f"bad.{suffix}").write_bytes(content)

@@ -61,8 +61,7 @@ def test_the_sound_file_is_read():
 @pytest.mark.parametrize(
     ("old", "new", "line", "words"),
     [
-        ('mass value="2"', 'mass value="-2"', 3, "mass -2 kg should be positive"),
-        ('mass value="2"', 'mass value="0"', 3, "leave out <inertial>"),
+        ('mass value="2"', 'mass value="-2"', 3, "mass -2 kg is negative"),
         ('mass value="2"', 'mass value="nan"', 3, "not finite"),
         ('mass value="2"', 'mass value="inf"', 3, "not finite"),
         ('mass value="2"', 'mass value="1e999"', 3, "not finite"),
@@ -201,6 +200,15 @@ def test_caps_on_size_depth_and_count(monkeypatch):
     refused("<robot>" + "<a/>" * 60 + "</robot>", 1, "more than 50 elements")
     monkeypatch.setattr(xml_reader, "MAX_BYTES", 100)
     refused(TWO_LINKS, 1, "at most 100 are read")
+
+
+def test_an_inertial_without_mass_is_that_of_a_frame():
+    inertial = '<inertial><mass value="0"/><inertia ixx="{}" iyy="0" izz="0" ixy="0" ixz="0" iyz="0"/></inertial>'
+    link = f'<robot><link name="tip">{inertial}</link></robot>'
+    assert read(link.format(0)).links["tip"].inertia is None
+    with pytest.warns(RobotWarning, match="tip: inertia without mass"):
+        model = read(link.format(1))
+    assert model.links["tip"].inertia is None
 
 
 def test_a_chain_of_thousands_of_links_needs_no_stack():

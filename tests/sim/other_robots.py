@@ -1,7 +1,7 @@
 """Robots that nobody has tuned anything for, made of boxes: a humanoid of any size, and a four-legged one.
 
 Their hips and shoulders have links that always overlap others, their hands and feet are points that stand out from
-their links, and they have no rotor inertia: light ankles are moved by little.
+their links, soles are on mere frames, and they have no rotor inertia: light ankles are moved by little.
 """
 
 from pathlib import Path
@@ -25,6 +25,13 @@ class _Urdf:
             f'<link name="{name}"><inertial>{origin}<mass value="{m:.6f}"/>'
             f'<inertia ixx="{ixx}" ixy="0" ixz="0" iyy="{iyy}" iyz="0" izz="{izz}"/></inertial>'
             f'<collision>{origin}<geometry><box size="{x:.6f} {y:.6f} {z:.6f}"/></geometry></collision></link>'
+        )
+
+    def frame(self, name, parent, place):
+        xyz = " ".join(f"{self.scale * c:.6f}" for c in place)
+        self.lines.append(
+            f'<link name="{name}"/><joint name="{name}_fixed" type="fixed"><parent link="{parent}"/>'
+            f'<child link="{name}"/><origin xyz="{xyz}"/></joint>'
         )
 
     def joint(self, name, parent, child, place, axis, limits, torque):
@@ -53,6 +60,7 @@ def humanoid(directory: Path, scale: float = 1.0) -> Path:
         u.link(f"{n}_shank", 2.2, (0.08, 0.08, 0.22), (0, 0, -0.14))
         u.link(f"{n}_ankle", 0.4, (0.04, 0.04, 0.04))
         u.link(f"{n}_foot", 0.9, (0.2, 0.1, 0.04), (0.03, 0, -0.05))
+        u.frame(f"{n}_sole", f"{n}_foot", (0.03, 0, -0.07))
         u.joint(f"{n}_hip_yaw", "pelvis", f"{n}_hip1", (0, 0.08 * side, -0.08), Z, (-0.7, 0.7), 60)
         u.joint(f"{n}_hip_roll", f"{n}_hip1", f"{n}_hip2", (0, 0, 0), X, (-0.6, 0.6), 120)
         u.joint(f"{n}_hip_pitch", f"{n}_hip2", f"{n}_thigh", (0, 0, 0), Y, (-2, 0.8), 120)
@@ -71,8 +79,7 @@ def humanoid(directory: Path, scale: float = 1.0) -> Path:
     u.write(directory)
     x, y, tip = 0.1 * scale, 0.05 * scale, -0.2 * scale
     patches = "".join(
-        f"  {name}_sole:\n    link: {n}_foot\n    limb: {name}_leg\n"
-        f"    pose: {{xyz: [{0.03 * scale}, 0, {-0.07 * scale}], quat_wxyz: [0, 1, 0, 0]}}\n"
+        f"  {name}_sole:\n    link: {n}_sole\n    limb: {name}_leg\n    pose: {{quat_wxyz: [0, 1, 0, 0]}}\n"
         f"    polygon: [[{-x}, {-y}], [{x}, {-y}], [{x}, {y}], [{-x}, {y}]]\n"
         f"  {name}_hand:\n    link: {n}_forearm\n    limb: {name}_arm\n    kind: point\n"
         f"    pose: {{xyz: [0, 0, {tip}], quat_wxyz: [0, 1, 0, 0]}}\n"

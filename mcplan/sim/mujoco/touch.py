@@ -39,10 +39,12 @@ class Touch:
         self._built, self._rate, self._base = built, rate, built.model.body("body:0").id
         self._index = {name: i for i, name in enumerate(self.patches)}
         self._links = len(robot.link_names)
+        self._link_of = np.array([robot.link_names.index(robot.patches[name].link) for name in self.patches], int)
         self._on_link: dict[int, list[str]] = {}
         for name in self.patches:
             if robot.patches[name].kind != "grasp":
-                self._on_link.setdefault(robot.link_names.index(robot.patches[name].link), []).append(name)
+                for link in _touching_for(robot, name):
+                    self._on_link.setdefault(robot.link_names.index(link), []).append(name)
         self._frames = {}
         for name in self.patches:
             body, offset = robot.frame(name)
@@ -85,6 +87,7 @@ class Touch:
             wrenches[name] = np.concatenate([F.sum(axis=0), _moment(arm, F)])
         strays = self._generalised(data, first[k[(patch.reshape(-1, 2) < 0).all(axis=1)]])
         shown = link >= 0
+        link = np.where(patch >= 0, self._link_of[patch], link)
         points = PointForces(link[shown], patch[shown], xyz[shown], normal[shown], force[shown])
         return ContactForces(points, wrenches, strays)
 
@@ -94,7 +97,7 @@ class Touch:
             return points
         poses = [self.pose(data, name) for name in held]
         more = PointForces(
-            np.array([self.robot.link_names.index(self.robot.patches[name].link) for name in held]),
+            self._link_of[[self._index[name] for name in held]],
             np.array([self._index[name] for name in held]),
             np.array([p for _, p in poses]),
             np.array([R[:, 2] for R, _ in poses]),
@@ -120,6 +123,14 @@ class Touch:
             return own
         found = touching_patch(near, self.robot.patches, lambda name: self.pose(data, name), xyz, normal, active)
         return found or (own if own in self._index else None)
+
+
+def _touching_for(robot: Robot, patch: str) -> list[str]:
+    """Return the links whose shapes touch for a patch: its own, or if that is a mere frame, what it is fixed to."""
+    own, body = robot.patches[patch].link, robot.frame(patch)[0]
+    if any(geometry.role != "visual" for geometry in robot.geometry[own]):
+        return [own]
+    return [link for link in robot.link_names if robot.frame(link)[0] == body]
 
 
 def _moment(arm: np.ndarray, force: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Mesh files: which may be opened, and how many triangles they may hold."""
 
 import io
-import re
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,12 +9,12 @@ from urllib.parse import unquote, urlparse
 
 import numpy as np
 
+from mcplan.errors import RobotError
+from mcplan.model.xml_reader import read_xml
+
 SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae")
 MAX_MESH_BYTES = 64_000_000
 MAX_TRIANGLES = 500_000
-
-UNIT = re.compile(rb"<unit\b[^>]*?\bmeter\s*=\s*[\"']([0-9.eE+-]{1,24})[\"']")
-"""How many metres a unit of a COLLADA file is."""
 
 
 class MeshProblem(Exception):  # noqa: N818 - reads as the sentence that it is
@@ -97,12 +97,8 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
     size = path.stat().st_size
     if size > MAX_MESH_BYTES:
         raise MeshProblem(f"has {size} bytes, at most {MAX_MESH_BYTES} are read")
-    data, suffix, unit = path.read_bytes(), path.suffix.lower(), 1.0
-    if suffix == ".dae":
-        if b"<!DOCTYPE" in data or b"<!ENTITY" in data:
-            raise MeshProblem("declares entities, which are not read")
-        if found := UNIT.search(data):
-            unit = float(found[1])
+    data, suffix = path.read_bytes(), path.suffix.lower()
+    unit = _collada_unit(data, path) if suffix == ".dae" else 1.0
     try:
         # from bytes, so that nothing else (materials, textures) is opened
         loaded: Any = trimesh.load(io.BytesIO(data), file_type=suffix[1:], force="mesh")
@@ -118,3 +114,19 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise MeshProblem("holds vertices that are not finite or do not exist")
     vertices.flags.writeable = faces.flags.writeable = False
     return vertices, faces
+
+
+def _collada_unit(data: bytes, path: Path) -> float:
+    """Return how many metres a unit of the file is; it passes through the strict reader before any other sees it."""
+    try:
+        root = read_xml(data, path.name)
+    except RobotError as error:
+        raise MeshProblem(f"cannot be read: {error.problems[0].message}") from None
+    given = [unit.attributes.get("meter", "1") for asset in root.all("asset") for unit in asset.all("unit")]
+    try:
+        unit = float(given[0]) if given else 1.0
+    except ValueError:
+        unit = math.nan
+    if not 0.0 < unit < math.inf:
+        raise MeshProblem(f"cannot be read: a unit of {given[0][:24]!r} metres")
+    return unit

@@ -58,12 +58,21 @@ def test_a_collada_file_counts_in_its_unit_and_not_in_its_upward_axis(folder):
     np.testing.assert_allclose(np.ptp(read(folder, "b.dae").vertices, axis=0), [0.01, 0.02, 0.03])
 
 
-@pytest.mark.parametrize("declared", ['<!DOCTYPE c [<!ENTITY a "a">]>', '<!ENTITY a SYSTEM "file:///etc/passwd">'])
-def test_a_collada_file_declares_nothing(folder, declared):
+@pytest.mark.parametrize("declared", ['<!DOCTYPE c [<!ENTITY a "a">]>', '<!DOCTYPE c SYSTEM "file:///etc/passwd">'])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_collada_file_declares_nothing(folder, declared, encoding):
     file = folder / "b.dae"
     trimesh.creation.box((1, 2, 3)).export(file)
-    file.write_text(declared + file.read_text())
-    with pytest.raises(RobotError, match="entities"):
+    text = file.read_text()
+    file.write_text(declared + text[text.index("<COLLADA") :], encoding)
+    with pytest.raises(RobotError, match=r"a document type .* is not allowed here"):
+        read(folder, "b.dae")
+
+
+@pytest.mark.parametrize("unit", ["0", "-1", "nan", "1e999", "--", ""])
+def test_a_unit_is_a_length(folder, unit):
+    (folder / "b.dae").write_text(f'<COLLADA><asset><unit meter="{unit}"/></asset></COLLADA>')
+    with pytest.raises(RobotError, match="cannot be read: a unit of"):
         read(folder, "b.dae")
 
 

@@ -123,6 +123,16 @@ def test_what_no_patch_touches_is_unplanned_and_counted_outside():
     assert worst < 1e-7
 
 
+def test_a_robot_without_patches_touches_all_the_same():
+    physics = MujocoPhysics(ROBOT, Environment((FLOOR,)), ROBOT.posture("half_sitting"))
+    for _ in range(20):
+        outcome = physics.step(action(), DT)
+    assert len(outcome.forces.patch) > 0
+    assert np.all(outcome.forces.patch == -1)
+    assert not outcome.wrenches
+    assert outcome.tau_ext[2] > 0.0
+
+
 def test_a_joint_driven_into_its_limit_is_stopped_by_a_force_from_outside():
     q0 = ROBOT.neutral()
     q0[2] = 5.0

@@ -86,8 +86,8 @@ class Touch:
             arm, F = xyz[mine] - self.pose(data, name)[1], force[mine]
             wrenches[name] = np.concatenate([F.sum(axis=0), _moment(arm, F)])
         strays = self._generalised(data, first[k[(patch.reshape(-1, 2) < 0).all(axis=1)]])
-        shown = link >= 0
-        link = np.where(patch >= 0, self._link_of[patch], link)
+        shown, on_patch = link >= 0, patch >= 0
+        link[on_patch] = self._link_of[patch[on_patch]]
         points = PointForces(link[shown], patch[shown], xyz[shown], normal[shown], force[shown])
         return ContactForces(points, wrenches, strays)
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 def run(arguments: Namespace) -> int:
     """Plan, simulate, verify, and write everything."""
-    from mcplan.sim.first_run import compiling_ahead
-
     scenario = _scenario(arguments)
+    from mcplan.sim.first_run import compiling_ahead  # takes a second: what is wrong with the scenario is said before
+
     with compiling_ahead(arguments.physics or scenario.simulation.physics) as compiling:
         if compiling:
             print("compiling the kernels, once per installation: a minute or two", file=sys.stderr)

@@ -52,8 +52,10 @@ def _for_any_number(kernel):
     return kernel
 
 
-def is_cached(kernel: Dispatcher) -> bool:
+def is_cached(kernel) -> bool:
     """Say whether a kernel has been compiled on this machine, by this version, for whatever types."""
+    if not isinstance(kernel, Dispatcher):  # a plain function where compilation is disabled: nothing is missing
+        return True
     function = kernel.py_func
     name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-*.nbi"
     return any(Path(CACHE_DIRECTORY).glob(f"*/{name}"))

@@ -29,6 +29,10 @@ def test_a_kernel_is_cached_where_its_index_is(tmp_path, monkeypatch):
     assert jit.is_cached(fill)
 
 
+def test_a_plain_function_needs_no_compiling():
+    assert jit.is_cached(fill.py_func)
+
+
 def test_nothing_is_started_where_everything_is_compiled(monkeypatch):
     monkeypatch.setattr(first_run, "is_cached", lambda kernel: True)
     monkeypatch.setattr(subprocess, "Popen", None)

@@ -15,7 +15,6 @@ from mcplan.model.robot import Robot
 SAMPLES = 300
 """Random configurations in which a pair must touch, without exception, to count as always touching."""
 
-
 STANDS_OUT = 0.004
 """m: a patch farther than this from all shapes of its link bears alone."""
 
@@ -82,7 +81,7 @@ def _always_touching(key: _ByDigest) -> frozenset[frozenset[str]]:
     names = [frozenset((links[i], links[j])) for i, j in pairs]
     touching = set(names)
     shapes, space = pack(solids, bodies), new_scratch(robot, len(solids), len(pairs))
-    margins, found, values = np.zeros(len(pairs)), np.zeros(len(pairs), np.int64), np.zeros((len(pairs), 10))
+    margins, found, values = np.zeros(len(pairs)), np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
     random = np.random.default_rng(0)
     for _ in range(SAMPLES):
         if not touching:
@@ -107,6 +106,12 @@ def standing_out(robot: Robot) -> frozenset[str]:
 
     Only such a patch touches; a link whose shape ends at its patch touches with it.
     """
+    return _standing_out(_ByDigest(robot))
+
+
+@lru_cache(maxsize=32)
+def _standing_out(key: _ByDigest) -> frozenset[str]:
+    robot = key.robot
     links, solids, bodies = link_solids(robot)
     corners = [
         (patch.name, robot.frame(patch.link), point)

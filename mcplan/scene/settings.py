@@ -190,6 +190,8 @@ class ControlSettings(Spec):
         ``size`` is that of the robot; 1 is the one for which the defaults are. They follow it as motions under gravity
         do (Froude): lengths with the size, speeds with its root, stiffnesses with its inverse, forces with its cube.
         """
+        if physics == "qp" and size == 1.0:
+            return self
         defaults = {} if physics == "qp" else PHYSICAL
         if size != 1.0:
             defaults = defaults | {k: defaults.get(k, getattr(self, k)) * size**power for k, power in POWERS.items()}

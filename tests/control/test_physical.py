@@ -40,7 +40,7 @@ def test_a_robot_of_half_the_full_mass_is_taken_for_a_smaller_one():
 
 def test_settings_of_a_file_outrank_those_of_the_physics():
     given = ControlSettings(friction_fraction=0.9)
-    assert given.under("qp") == given
+    assert given.under("qp") is given
     under = given.under("mujoco")
     assert under.friction_fraction == 0.9
     rest = {name: value for name, value in PHYSICAL.items() if name != "friction_fraction"}

@@ -4,6 +4,9 @@
 returning the old answer. So the cache directory carries a hash of all files of this package. ``numba.config.CACHE_DIR``
 is set around each decoration and restored after it, because it redirects every user of Numba in the process.
 
+What a kernel does not say about ``fastmath`` and ``forceinline`` it inherits from the caller that happens to be the
+first to have it compiled, and the cache keeps that: rounding depended on what had run before. So every kernel says it.
+
 Numba compiles a kernel anew for each literal that another one hands it, ``row(packed, 3)`` and ``row(packed, 4)``. Here
 a literal counts as a number like any other: a fifth of all compilation was for such copies.
 """
@@ -33,9 +36,10 @@ def _cache_directory() -> str:
 CACHE_DIRECTORY = _cache_directory()
 
 
-def _compile(function, **options):
+def _compile(function, *, fastmath=False, forceinline=False, **options):
     before = config.CACHE_DIR
     config.CACHE_DIR = CACHE_DIRECTORY
+    options |= {"fastmath": fastmath, "forceinline": forceinline}
     try:
         return _for_any_number(numba.njit(cache=True, error_model="numpy", nogil=True, **options)(function))
     finally:

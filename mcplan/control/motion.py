@@ -21,18 +21,13 @@ from mcplan.model.pose import rotation_from_quat
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.posture.transit import TransitFinder
+from mcplan.planning.posture.ways import BARRED, HIGHER
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
 
-HIGHER = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3)
-"""m: how much higher than the clearance a limb is lifted in turn, until nothing is in its way."""
-
 USED, LEAST_ROOM = 0.6, 0.004
 """Part of the room of the centre of mass that its acceleration may take up, and the least that is counted on (m)."""
-
-BARRED = 0.01
-"""m: a way that misses by more is gone around, and not taken instead of another; less the avoidance makes up for."""
 
 STRAYED = 0.1
 """rad or m: a limb whose joints are farther from their references is held up by something."""

@@ -1,4 +1,4 @@
-"""From start and goal to a plan: guide, search, shortening, and the proof of every stance once more."""
+"""From start and goal to a plan: guide, search, shortening, a look at every way, and the proof of all stances again."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -67,7 +67,8 @@ class _Planning:
         )
         self.linker = Linker(self.robot, self.environment, scenario.start.q)
         self.first = self.linker.start(contacts)
-        self.prover = Prover(self.robot, self.environment, self.first.q, self.first.patches)
+        clearance = scenario.control_in(scenario.simulation.physics).clearance
+        self.prover = Prover(self.robot, self.environment, self.first.q, self.first.patches, clearance)
         for contact in self.first.contacts:
             hit = self.prover.blocked(contact)
             if hit is not None:
@@ -134,11 +135,9 @@ class _Planning:
                 space, self.tree, self.progress,
                 lambda node: ending(self.scenario, self.linker, goal, node.contacts, node.q),
             )  # fmt: skip
-            root = search.start(contacts, q, met, last)
-            left = max(self.settings.max_calls - self.prover.calls, 0)
-            found = search.run(root, replace(effort, calls=min(effort.calls, left)), self.settings.max_nodes)
-            if found is not None:
-                return shorten(search, found.path())
+            path = self._run(search, effort, contacts, q, met, last)
+            if path is not None:
+                return self._freed(search, effort, path, last)
             if search.closest is not None and (best is None or search.closest.h < best.h):
                 best = search.closest
             if self.prover.calls >= self.settings.max_calls:
@@ -147,6 +146,28 @@ class _Planning:
         count = len(self.scenario.goal)
         where = f" (goal {number + 1} of {count})" if count > 1 else ""
         raise PlanningFailed(explained(self.robot, self.tree, best, hindrance, where))
+
+    def _run(self, search: StanceSearch, effort: Pass, contacts, q, met, last: Node | None) -> list[Node] | None:
+        """Return a path from a stance to the goal, or None where the budget is spent before."""
+        root = search.start(contacts, q, met, last)
+        left = max(self.settings.max_calls - self.prover.calls, 0)
+        found = search.run(root, replace(effort, calls=min(effort.calls, left)), self.settings.max_nodes)
+        return None if found is None else shorten(search, found.path())
+
+    def _freed(self, search: StanceSearch, effort: Pass, path: list[Node], last: Node | None) -> list[Node]:
+        """Return a path whose swings nothing bars, or the one of those found in which most are free.
+
+        What was found barred is known when the search is run again; what was proven is not proven again.
+        """
+        root, best, least = path[0], path, search.barred(path)
+        while least and self.prover.calls < self.settings.max_calls:
+            other = self._run(search, effort, root.contacts, root.q, root.met, last)
+            if other is None:
+                break
+            barred = search.barred(other)
+            if barred < least:
+                best, least = other, barred
+        return best
 
     def _passes(self) -> list[tuple[float, Pass]]:
         step = self.settings.step

@@ -19,7 +19,9 @@ from mcplan.planning.posture.mirror import Mirror
 from mcplan.planning.posture.reference import guide_posture
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.settings import PostureSettings
+from mcplan.planning.posture.swing import Swing
 from mcplan.planning.posture.violation import Violation
+from mcplan.planning.posture.ways import Ways
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 
@@ -39,6 +41,10 @@ GROUND = 0.015
 """m: patches of a named posture this near to its lowest point are those that it stands on."""
 
 
+WAY = 10
+"""Calls of the posture generator that a look at a whole way is counted as."""
+
+
 class OutOfCalls(PlanningFailed):
     """The budget of posture generator calls is spent."""
 
@@ -50,13 +56,22 @@ class Prover:
     ----------
     robot, environment : the scene.
     reference : (nq,) posture of the start; ``bearing`` names the patches that it stands on.
+    clearance : how far a moving patch keeps off its supports (m).
     """
 
-    def __init__(self, robot: Robot, environment: Environment, reference: np.ndarray, bearing: Sequence[str]):
+    def __init__(
+        self,
+        robot: Robot,
+        environment: Environment,
+        reference: np.ndarray,
+        bearing: Sequence[str],
+        clearance: float,
+    ):
         self.robot, self.environment = robot, environment
         self.collisions = CollisionModel(robot, environment)
         self.generator = PostureGenerator(robot, environment, PostureSettings(restarts=0), self.collisions)
         self.continuity = Continuity(robot, environment, self.generator)
+        self._ways = Ways(robot, environment, clearance)
         passing = PostureSettings(restarts=0, steps=15, collision_rounds=5)
         self._passer = PostureGenerator(robot, environment, passing, self.collisions)
         self.references = [(frozenset(bearing), reference, True)]
@@ -71,7 +86,10 @@ class Prover:
         self.limit = 10**9
         self._memo: dict[tuple, PostureResult] = {}
         self._hits: dict[tuple, tuple[str, float] | None] = {}
+        self._linked: dict[tuple, PostureResult] = {}
         self._swings: dict[tuple, tuple[Violation, ...]] = {}
+        self._barred: dict[tuple, tuple[Violation, ...]] = {}
+        self._doubted: set[tuple[str, str | None, str]] = set()
 
     def guide(self, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
         """Return the reference posture whose patches fit the contacts best, set down on them."""
@@ -127,7 +145,12 @@ class Prover:
             guide = self.guide(contacts, q)
             self._memo[key] = steady(self.generator.generate(contacts, loaded, guide, [q], free))
         result = self._memo[key]
-        return result if held is None or not result.found else self.continuity.linked(held, result, q)
+        if held is None or not result.found:
+            return result
+        link = (key, tuple(contact_key(contact) for contact in held), q.tobytes())
+        if link not in self._linked:
+            self._linked[link] = self.continuity.linked(held, result, q)
+        return self._linked[link]
 
     def blocked(self, contact: Contact, clearance: float = 0.0) -> tuple[str, float] | None:
         """Return what the link of a contact would hit at its place, and how deep; None if nothing.
@@ -160,30 +183,35 @@ class Prover:
                 worst = (f"{a} and {b}", depth)
         return worst
 
-    def swing(
-        self, common: Sequence[Contact], before: Contact | None, after: Contact, q0: np.ndarray, q1: np.ndarray
-    ) -> tuple[Violation, ...]:
-        """Check a swing from one place to another; return what is in the way of the best lift, or nothing.
+    def swing(self, swing: Swing) -> tuple[Violation, ...]:
+        """Check a swing at a few points; return what is in the way of the best lift, or nothing.
 
         A flat patch that goes from surface to surface turns evenly on the way; an edge, a grasp, and a patch that came
-        from the air, or because another patch of its limb left, turn as they like. The way begins at ``before``, or
-        where the patch is at ``q0``.
-
-        Parameters
-        ----------
-        common : contacts that carry the robot meanwhile.
-        before : the contact of the same patch that the swing leaves, None if there is none.
-        q0, q1 : (nq,) postures at its two ends.
+        from the air, or because another patch of its limb left, turn as they like. Where one of its kind was found
+        barred, all of its way is looked at.
         """
-        ends = (None if before is None else contact_key(before), contact_key(after), q0.tobytes(), q1.tobytes())
-        key = (tuple(contact_key(contact) for contact in common), *ends)
+        key = swing.key
         if key not in self._swings:
-            self._swings[key] = self._swing(common, before, after, q0, q1)
-        return self._swings[key]
+            self._swings[key] = self._swing(swing)
+        if self._swings[key] or swing.kind not in self._doubted:
+            return self._swings[key]
+        self.calls += 0 if key in self._barred else WAY
+        return self.barred(swing)
 
-    def _swing(
-        self, common: Sequence[Contact], before: Contact | None, after: Contact, q0: np.ndarray, q1: np.ndarray
-    ) -> tuple[Violation, ...]:
+    def barred(self, swing: Swing) -> tuple[Violation, ...]:
+        """Return what bars a swing anywhere on its way, or nothing.
+
+        When it is barred, swings of the same patch between the same supports are looked at as closely from then on.
+        """
+        key = swing.key
+        if key not in self._barred:
+            self._barred[key] = self._ways.barred(swing)
+            if self._barred[key]:
+                self._doubted.add(swing.kind)
+        return self._barred[key]
+
+    def _swing(self, swing: Swing) -> tuple[Violation, ...]:
+        common, before, after, q0, q1 = swing.common, swing.before, swing.after, swing.q0, swing.q1
         X = self.robot.frame_pose(q0, after.patch)
         start = X[:3, 3] if before is None else before.p
         up = _way_out(before, after)

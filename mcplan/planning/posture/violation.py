@@ -26,6 +26,7 @@ class Violation:
     com          ``com``                    m: how far the centre of mass stays from where it was asked for
     clearance    patch                      m: how far a free patch comes too close to a surface
     way          joint or ``the base``      rad or m: how far from the posture the way on held contacts ends
+    passage      ``link and link``, patch   m: how far beyond the allowed distance they come on the way, at best
     ===========  =========================  ============================================================
     """
 
@@ -44,6 +45,7 @@ class Violation:
             "collision": f"{self.thing} come {self.amount:.4f} m too close",
             "com": f"the centre of mass stays {self.amount:.4f} m away from its target",
             "clearance": f"{self.thing} comes {self.amount:.4f} m too close to a surface",
+            "passage": f"on the way there {self.thing} come {self.amount:.3f} m too close",
             "way": f"on the held contacts {self.thing} stays {self.amount:.2f} (rad, m) away from the posture",
         }
         return words[self.kind]

@@ -7,6 +7,7 @@ only touch. Every candidate is queued by the potential of its contacts alone and
     lift        all contacts in place, those of the limb carry nothing
     place       the new contacts in place, carrying nothing; its posture becomes the node's
     swing       a few postures between, before the node itself is expanded
+    way         postures all along the swings of a path that was found, see `barred`
 
     f = moves + w h          greedy: h alone
 """
@@ -14,10 +15,12 @@ only touch. Every candidate is queued by the potential of its contacts alone and
 import heapq
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from mcplan.planning.posture.prover import OutOfCalls
+from mcplan.planning.posture.swing import Swing
 from mcplan.planning.posture.violation import Violation
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.node import Move, Node, Step
@@ -250,8 +253,8 @@ class StanceSearch:
                     parent.failed.setdefault(move.limb, []).append(self._away(parent, move))
                 return None
             added = [placed.contact(contact.patch) for contact in added]
-            swung = self._swing(parent, move, common, added, q, placed.q)
-            if swung:
+            swing = Swing(common, parent.touching.get(added[0].patch), tuple(added), q, placed.q)
+            if swing.length >= SHUFFLE and (swung := prover.swing(swing)):
                 tree.reject(parent.index, str(move), "swing", swung, added)
                 return None
             q = placed.q
@@ -286,13 +289,21 @@ class StanceSearch:
         index = self.tree.node(parent.index, str(move), contacts, q, parent.g + 1.0, h)
         return Node(contacts, standing, q, parent, move, tuple(steps), parent.g + 1.0, h, move.limb, met, index)
 
-    def _swing(self, parent: Node, move: Move, common, added, q0, q1) -> tuple[Violation, ...]:
-        before = parent.touching.get(added[0].patch)
-        if before is not None and before.support == added[0].support:
-            way = float(np.linalg.norm(before.p - added[0].p))
-            if way < SHUFFLE:
-                return ()
-        return self.space.prover.swing(common, before, added[0], q0, q1)
+    def barred(self, path: Sequence[Node]) -> int:
+        """Return how many swings of a path are barred somewhere on their way."""
+        swings = [swing_to(parent, node) for parent, node in pairwise(path)]
+        return sum(bool(self.space.prover.barred(swing)) for swing in swings if swing and swing.length >= SHUFFLE)
+
+
+def swing_to(parent: Node, node: Node) -> Swing | None:
+    """Return the swing that leads from one node to the next, None where nothing swings."""
+    assert node.move is not None
+    if not node.move.added or node.move.rolling:
+        return None
+    common = tuple(contact for contact in parent.contacts if contact.patch not in node.move.removed)
+    added = tuple(node.touching[patch] for patch, _ in node.move.added)
+    q0 = node.steps[0].q if node.move.removed else parent.q
+    return Swing(common, parent.touching.get(added[0].patch), added, q0, node.q)
 
 
 def requirements_met(require: Sequence[frozenset[str]], wrenches: Mapping[str, np.ndarray]) -> frozenset[int]:

@@ -104,7 +104,8 @@ def self_pairs(robot: Robot) -> np.ndarray:
 def standing_out(robot: Robot) -> frozenset[str]:
     """Return the patches that stand out from the shapes of their link by more than ``STANDS_OUT``: grasps do not count.
 
-    Only such a patch touches; a link whose shape ends at its patch touches with it.
+    Only such a patch touches; a link whose shape ends at its patch, anywhere on it, touches with it: of a polygon
+    around a rounded sole no corner is near the sole.
     """
     return _standing_out(_ByDigest(robot))
 
@@ -113,13 +114,13 @@ def standing_out(robot: Robot) -> frozenset[str]:
 def _standing_out(key: _ByDigest) -> frozenset[str]:
     robot = key.robot
     links, solids, bodies = link_solids(robot)
-    corners = [
+    places = [
         (patch.name, robot.frame(patch.link), point)
         for patch in robot.patches.values()
         if patch.kind != "grasp" and robot.frame(patch.link)[0] in bodies
-        for point in patch.p + patch.points @ patch.R.T
+        for point in patch.p + _spread(patch.points) @ patch.R.T
     ]
-    for _, (body, offset), point in corners:
+    for _, (body, offset), point in places:
         solids.append(solid(Sphere(POINT), np.eye(3), offset[:9].reshape(3, 3) @ point + offset[9:]))
         bodies.append(body)
     points = range(len(links), len(bodies))
@@ -131,8 +132,15 @@ def _standing_out(key: _ByDigest) -> frozenset[str]:
     count = fill_distances(
         robot.tree, pack(solids, bodies), frozen(np.array(pairs)), margins, robot.neutral(), space, found, values
     )
-    flush = {corners[pairs[p][1] - len(links)][0] for p in found[:count]}
-    return frozenset(name for name, _, _ in corners) - flush
+    flush = {places[pairs[p][1] - len(links)][0] for p in found[:count]}
+    return frozenset(name for name, _, _ in places) - flush
+
+
+def _spread(corners: np.ndarray) -> np.ndarray:
+    """Return points all over a polygon (k,3): its corners, the middles of its edges, its own, and halfway there."""
+    outline = np.vstack([corners, 0.5 * (corners + np.roll(corners, -1, axis=0))])
+    middle = corners.mean(axis=0)
+    return np.vstack([outline, 0.5 * (outline + middle), middle])
 
 
 def new_scratch(robot: Robot, shapes: int, pairs: int) -> Scratch:

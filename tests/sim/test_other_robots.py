@@ -93,3 +93,27 @@ def test_points_that_stand_out_from_their_link_bear_alone(tmp_path):
     assert standing_out(load_robot(humanoid(tmp_path))) == {"left_hand", "right_hand"}
     assert standing_out(load_robot(quadruped(tmp_path))) == {f"{leg}_foot" for leg in FEET}
     assert standing_out(load_robot("hrp2")) == set()
+
+
+ROUND_FOOT = """<robot name="r"><link name="a"><inertial><mass value="1"/>
+<inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial>
+<collision><geometry><cylinder radius="0.05" length="0.04"/></geometry></collision></link></robot>"""
+
+
+@pytest.mark.parametrize(("depth", "stands_out"), [(0.02, set()), (0.03, {"sole"})])
+def test_a_polygon_around_a_rounded_foot_touches_with_it(tmp_path, depth, stands_out):
+    (tmp_path / "r.urdf").write_text(ROUND_FOOT)
+    (tmp_path / "r.yaml").write_text(
+        "mcplan: 1\nname: r\nurdf: r.urdf\nbase: a\npatches:\n  sole:\n    link: a\n    limb: leg\n"
+        f"    pose: {{xyz: [0, 0, {-depth}], quat_wxyz: [0, 1, 0, 0]}}\n"
+        "    polygon: [[-0.05, -0.05], [0.05, -0.05], [0.05, 0.05], [-0.05, 0.05]]\n"
+    )
+    assert standing_out(load_robot(tmp_path / "r.yaml")) == stands_out
+
+
+def test_point_feet_are_planned_inside_the_borders_of_their_surfaces(tmp_path):
+    planned = plan(up_a_step_on_four_feet(tmp_path, 1.0))
+    border = 1.0 - 0.48  # where the step begins
+    places = [c.p[0] for stance in planned.stances for c in stance.contacts if c.support == "step"]
+    assert len(places) >= 4
+    assert min(places) >= border + 0.01 - 1e-6

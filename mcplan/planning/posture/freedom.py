@@ -19,6 +19,9 @@ DIGITS = 9
 GRIP = 0.02
 """m: a grasp stays this far from the ends of its bar."""
 
+AROUND = 0.01 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1.0]])
+"""m: what a point needs around it on its surface; off the edge falls what rolls or slips by a little."""
+
 ALL = 1e3
 """m, rad: stands for an infinite half-width."""
 
@@ -138,7 +141,8 @@ def _cell(contact: Contact, surface: Surface, freedom: Freedom) -> tuple[list[np
         # the patch's z axis points into the surface: yaw turns the other way
         rows.append(_row(zero, np.array([0.0, 0.0, -1.0]), -min(freedom.yaw, 3.0), min(freedom.yaw, 3.0)))
     if (freedom.x > 0.0 or freedom.y > 0.0) and not contact.options.get("overhang"):
-        A, b = erode(surface.polygon, contact.points[:, :2] @ R[:2, :2].T)
+        shape = contact.points[:, :2] @ R[:2, :2].T
+        A, b = erode(surface.polygon, AROUND if contact.kind == "point" else shape)
         room = b - A @ np.array([place["x"], place["y"]])
         most = np.abs(A) @ np.minimum([freedom.x, freedom.y], ALL)
         rows += [_row(a @ R[:2], zero, -ALL, max(r, 0.0)) for a, r, m in zip(A, room, most, strict=True) if r < m]

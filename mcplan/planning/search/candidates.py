@@ -15,7 +15,7 @@ from mcplan.model.robot import Robot
 from mcplan.planning.guide.along_guide import places_along, turns_on
 from mcplan.planning.guide.goal import Goal
 from mcplan.planning.guide.path import GuidePath
-from mcplan.planning.posture.freedom import GRIP, Freedom
+from mcplan.planning.posture.freedom import AROUND, GRIP, Freedom
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.place import make_contact
@@ -142,7 +142,8 @@ def _on_surface(robot, patch, surface: Surface, kind, guide, offset, fixed, know
     centre = surface.corners.mean(axis=0)
     s, _ = guide.progress(np.array([centre]), offset)
     _, heading = guide.at(guide.length if fixed is not None else float(s[0]))
-    polygon = robot.patches[patch].polygon if kind == "surface" else np.zeros((1, 2))
+    point = AROUND if fixed is None or not fixed.given else np.zeros((1, 2))
+    polygon = robot.patches[patch].polygon if kind == "surface" else point
     if not steep and (fixed is None or not fixed.given) and turns_on(guide, surface, offset):
         aside = _relative(near, guide.yaw[0])
         slack = grid / 2 if loose else 0.0

@@ -1,5 +1,6 @@
 """The robot as MuJoCo bodies: the bodies of its tree, joints with motors, collision shapes, patches and grips."""
 
+import warnings
 from typing import Any
 
 import mujoco
@@ -14,6 +15,9 @@ from mcplan.model.robot import Robot
 from mcplan.sim.mujoco.options import EVERYTHING, ROBOT, SOLIMP, SOLREF, contact_options
 from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
 from mcplan.sim.touching_patch import distance
+
+ROUNDING, TOLD, LEAST_TOLD = 1e-9, 1e-6, 1e-12
+"""Room that the greatest principal moment is given, and what is mended without a word: relative to it, and kg m²."""
 
 PATCH_DEPTH = 0.01
 """Thickness of the solid behind a patch (m)."""
@@ -35,7 +39,8 @@ def add_robot(spec: Any, robot: Robot) -> dict[str, tuple[str, ...]]:
         owner = spec.worldbody if parent < 0 else bodies[parent]
         R, p = joint[ROTATION:ORIGIN].reshape(3, 3), joint[ORIGIN:AXIS]
         inertial = {} if inertia[MASS] <= 0.0 else {
-            "mass": inertia[MASS], "ipos": inertia[COM:INERTIA], "fullinertia": inertia[INERTIA:],
+            "mass": inertia[MASS], "ipos": inertia[COM:INERTIA],
+            "fullinertia": _realisable(inertia[INERTIA:], robot, i),
             "explicitinertial": True,
         }  # fmt: skip
         body = owner.add_body(name=f"body:{i}", pos=p, quat=quat_wxyz(R), **inertial)
@@ -65,6 +70,28 @@ def add_robot(spec: Any, robot: Robot) -> dict[str, tuple[str, ...]]:
                 _add_patch(spec, bodies[index], patch, R_L, p_L)
     _exclude(spec, robot)
     return {name: _add_holds(spec, robot, name) for name, patch in robot.patches.items() if patch.kind == "grasp"}
+
+
+def _realisable(inertia: np.ndarray, robot: Robot, body: int) -> np.ndarray:
+    """Return the inertia (6,) xx yy zz xy xz yz of a rigid body that is nearest to one that a file gives.
+
+    No principal moment of a body is greater than the sum of the two others; MuJoCo refuses a file in which one is,
+    if only by its rounding. ``d`` added to all three mends ``C = A + B + d``.
+    """
+    xx, yy, zz, xy, xz, yz = inertia
+    A, B, C = np.linalg.eigvalsh([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    missing = C - A - B
+    if missing <= -ROUNDING * C:
+        return inertia
+    if missing > TOLD * C and missing > LEAST_TOLD:
+        links = [link for link in robot.description.links if robot.frame(link)[0] == body]
+        warnings.warn(
+            f"the moments of inertia of {', '.join(links)} are no body's: {A:.4g}, {B:.4g}, {C:.4g} kg m²; MuJoCo "
+            f"takes each {missing:.4g} larger, and what it does is not exactly what the robot's file says",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return np.asarray(inertia + (missing + ROUNDING * C) * np.array([1, 1, 1, 0, 0, 0]))
 
 
 def _add_joint(spec: Any, body: Any, robot: Robot, k: int, kind: int, axis: np.ndarray) -> None:

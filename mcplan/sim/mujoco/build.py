@@ -20,6 +20,10 @@ OBSTACLE_FRICTION = 0.7
 """Nobody plans to touch an obstacle; this is what it answers with if it is."""
 
 
+LEAST_MASS, LEAST_INERTIA = 1e-9, 1e-13
+"""kg, kg m²: of any body that moves."""
+
+
 @dataclass
 class Built:
     """A model, and what its geoms stand for.
@@ -55,6 +59,8 @@ def build(robot: Robot, environment: Environment) -> Built:
     spec = mujoco.MjSpec()
     spec.compiler.degree = False
     spec.compiler.autolimits = False
+    # massless links that move, as between the axes of a joint, are refused otherwise; so little is never felt
+    spec.compiler.boundmass, spec.compiler.boundinertia = LEAST_MASS, LEAST_INERTIA
     option = spec.option
     option.gravity = [0.0, 0.0, -GRAVITY]
     option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST

@@ -25,6 +25,10 @@ LOST = 0.03
 """m, rad: a way that misses them by more is no better than the straight one."""
 
 
+LONG = 2.0
+"""A way that takes so many times longer is bent to part bodies that are close at both ends: they may stay so."""
+
+
 class Start(NamedTuple):
     """The references that a way continues, and where it leads: CoM, posture, posture at the end."""
 
@@ -94,7 +98,12 @@ class WayFinder:
         for patch, path in (led or {}).items():
             samples = [path.sample(t) for t in times]
             leads.append(Led(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R)))
-        return self._timed(start, self.finder.find(guides, contacts, leads, touching), times)
+        way = self._timed(start, self.finder.find(guides, contacts, leads, touching), times)
+        if way.stretch > LONG:
+            modest = self._timed(start, self.finder.find(guides, contacts, leads, touching, modest=True), times)
+            if modest.stretch < way.stretch and modest.missed <= max(GOOD, way.missed):
+                return modest
+        return way
 
     def straight(self, start: Start, begin: float, duration: float) -> PostureTrajectory:
         """Return the straight way, which others stay near."""

@@ -139,6 +139,7 @@ class TransitFinder:
         contacts: Sequence[Contact],
         led: Sequence[Led] = (),
         touching: Sequence[Contact] = (),
+        modest: bool = False,
     ) -> Transit:
         """Return a way near the guides.
 
@@ -148,6 +149,7 @@ class TransitFinder:
         contacts : what is in place all along.
         led : patches that are led along.
         touching : contacts that limbs leave or come to: near them, the limb is close to its support.
+        modest : let no pair part more than it does at one of the ends.
         """
         guides = np.asarray(guides, dtype=float)
         robot, settings, last = self.robot, self.settings, len(guides) - 1
@@ -157,12 +159,14 @@ class TransitFinder:
         watched = self._watched(contacts)
         passing = [(list(self.collisions.pairs_of([contact])), contact.patch) for contact in touching]
         ends = self._distances(guides[0]), self._distances(guides[-1])
+        most = np.maximum(*ends) if modest else np.inf
         q, missed, off = guides.copy(), np.zeros(len(guides)), np.zeros((len(guides), robot.nv))
         tasks, needs = [], []
         for k in range(last + 1):
             rows = [*held, *(self._led_rows(lead, k) for lead in led)]
             tasks.append(self._search.task(rows, guides[k], support.rows, np.append(com[k, :2], settings.weights.com)))
-            needs.append(self._need(k / last, ends, passing, {lead.patch: lead.away(k) for lead in led}))
+            away = {lead.patch: lead.away(k) for lead in led}
+            needs.append(np.minimum(self._need(k / last, ends, passing, away), most))
 
         def settle(k: int, start: np.ndarray, guide: np.ndarray) -> tuple[np.ndarray, float]:
             return self._clear(tasks[k]._replace(guide=guide), start, needs[k], watched)

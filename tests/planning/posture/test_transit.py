@@ -108,3 +108,19 @@ def test_a_foot_is_lifted_by_as_much_as_the_standing_leg_allows(scene, height, l
     np.testing.assert_allclose(robot.frame_pose(q, "right_sole")[:3, 3], right.p, atol=2e-3)
     assert finder.room([right], robot.com(q)) > 0.0
     assert CollisionModel(robot, environment).smallest(q, contacts=[right]).distance > 0.0
+
+
+@pytest.mark.parametrize("modest", [False, True])
+def test_what_is_close_at_both_ends_parts_in_between_unless_the_way_is_to_be_modest(scene, modest):
+    robot, environment, right, before, _, q0, _ = scene
+    hand, held = robot.frame_pose(q0, "left_hand")[:3, 3], [right, before]
+    for gap in np.arange(0.05, 0.3, 0.002):
+        box = Obstacle("box", Box((0.1, 0.1, 0.1)), np.eye(3), hand + np.array([0.0, 0.05 + gap, 0.0]))
+        beside = replace(environment, obstacles=(*environment.obstacles, box))
+        near = CollisionModel(robot, beside).smallest(q0, contacts=held)
+        if near.distance > 0.007:
+            break
+    assert "box" in near.pair
+    transit = TransitFinder(robot, beside).find(np.repeat(q0[None], KNOTS + 1, axis=0), held, modest=modest)
+    moved = np.abs(robot.difference(q0, transit.q[KNOTS // 2])).max()
+    assert (moved < 1e-6) == modest

@@ -40,7 +40,6 @@ PASSING = 2e-3
 GROUND = 0.015
 """m: patches of a named posture this near to its lowest point are those that it stands on."""
 
-
 WAY = 10
 """Calls of the posture generator that a look at a whole way is counted as."""
 

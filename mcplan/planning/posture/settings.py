@@ -32,7 +32,6 @@ class PostureSettings:
     hopeless : a contact that stays this far away (m, rad) after all given starts ends the call without restarts.
     steps : steps of the inverse kinematics per stage, at most.
     collision_rounds : times that distances are taken anew while a collision is resolved.
-    torque_rounds : times that a posture is moved because of its torques.
     weights : cost of the distance to the guide.
     """
 
@@ -47,5 +46,4 @@ class PostureSettings:
     hopeless: float = 0.06
     steps: int = 30
     collision_rounds: int = 12
-    torque_rounds: int = 4
     weights: Weights = field(default_factory=Weights)

@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 def run(arguments: Namespace) -> int:
     """Plan, simulate, verify, and write everything."""
+    from mcplan.planning import is_plan_file
+
     scenario = _scenario(arguments)
+    if is_plan_file(arguments.scenario):
+        print(f"{arguments.scenario} is a plan and planned anew; `mcplan simulate` carries it out", file=sys.stderr)
     from mcplan.sim.first_run import compiling_ahead  # takes a second: what is wrong with the scenario is said before
 
     with compiling_ahead(arguments.physics or scenario.simulation.physics) as compiling:

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from mcplan import commands
 from mcplan.cli import main
 
 BROKEN = """\
@@ -103,3 +104,11 @@ def test_a_plan_is_not_written_over(tmp_path, capsys):
     assert file.read_text() == "precious"
     assert main(["plan", "sway", "-o", str(file), "--force"]) == 0
     assert main(["verify", str(file)]) == 0
+
+
+def test_a_plan_that_is_run_is_said_to_be_planned_anew(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "p.yaml"
+    assert main(["plan", "sway", "-o", str(file)]) == 0
+    monkeypatch.setattr(commands, "_execute", lambda plan, arguments: 0)
+    assert main(["run", str(file)]) == 0
+    assert "`mcplan simulate` carries it out" in capsys.readouterr().err

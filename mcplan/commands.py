@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 def run(arguments: Namespace) -> int:
     """Plan, simulate, verify, and write everything."""
-    from mcplan.planning import is_plan_file
+    from mcplan.planning.plan_file import is_plan
 
     scenario = _scenario(arguments)
-    if is_plan_file(arguments.scenario):
+    if is_plan(scenario.document):
         print(f"{arguments.scenario} is a plan and planned anew; `mcplan simulate` carries it out", file=sys.stderr)
     from mcplan.sim.first_run import compiling_ahead  # takes a second: what is wrong with the scenario is said before
 

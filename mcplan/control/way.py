@@ -24,7 +24,6 @@ GOOD = 3e-3
 LOST = 0.03
 """m, rad: a way that misses them by more is no better than the straight one."""
 
-
 LONG = 2.0
 """A way that takes so many times longer is bent to part bodies that are close at both ends: they may stay so."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.document import dump_document, read_document
+from mcplan.document import Document, dump_document, read_document
 from mcplan.errors import InputError, ScenarioError
 from mcplan.model.pose import quat_from_rotation
 from mcplan.planning.plan import Plan, PlannedStance
@@ -56,7 +56,12 @@ def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
 
 def is_plan_file(path: str | os.PathLike[str]) -> bool:
     """Whether a file (or a bundled scenario's name) is a plan: every item of its ``stances`` has a posture."""
-    data = read_document(find_scenario(path), ScenarioError).data
+    return is_plan(read_document(find_scenario(path), ScenarioError))
+
+
+def is_plan(document: Document) -> bool:
+    """Whether a document is a plan: every item of its ``stances`` has a posture."""
+    data = document.data
     stances = data.get("stances") if isinstance(data, dict) else None
     return (
         bool(stances) and isinstance(stances, list) and all(isinstance(item, dict) and "q" in item for item in stances)

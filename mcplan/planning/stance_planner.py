@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -135,9 +136,10 @@ class _Planning:
                 space, self.tree, self.progress,
                 lambda node: ending(self.scenario, self.linker, goal, node.contacts, node.q),
             )  # fmt: skip
-            path = self._run(search, effort, contacts, q, met, last)
+            run = partial(self._run, search, effort, contacts, q, met, last)
+            path = run()
             if path is not None:
-                return self._freed(search, effort, path, last)
+                return self._freed(search, path, run)
             if search.closest is not None and (best is None or search.closest.h < best.h):
                 best = search.closest
             if self.prover.calls >= self.settings.max_calls:
@@ -154,14 +156,14 @@ class _Planning:
         found = search.run(root, replace(effort, calls=min(effort.calls, left)), self.settings.max_nodes)
         return None if found is None else shorten(search, found.path())
 
-    def _freed(self, search: StanceSearch, effort: Pass, path: list[Node], last: Node | None) -> list[Node]:
+    def _freed(self, search: StanceSearch, path: list[Node], run: Callable[[], list[Node] | None]) -> list[Node]:
         """Return a path whose swings nothing bars, or the one of those found in which most are free.
 
-        What was found barred is known when the search is run again; what was proven is not proven again.
+        What was found barred is known when the search is ``run`` again; what was proven is not proven again.
         """
-        root, best, least = path[0], path, search.barred(path)
+        best, least = path, search.barred(path)
         while least and self.prover.calls < self.settings.max_calls:
-            other = self._run(search, effort, root.contacts, root.q, root.met, last)
+            other = run()
             if other is None:
                 break
             barred = search.barred(other)

@@ -119,11 +119,18 @@ class TransitFinder:
     ----------
     robot, environment : the scene.
     settings : margins of the postures.
+    collisions : of the same scene, where they are known.
     """
 
-    def __init__(self, robot: Robot, environment: Environment, settings: PostureSettings | None = None):
+    def __init__(
+        self,
+        robot: Robot,
+        environment: Environment,
+        settings: PostureSettings | None = None,
+        collisions: CollisionModel | None = None,
+    ):
         self.robot, self.environment, self.settings = robot, environment, settings or PostureSettings()
-        self.collisions = CollisionModel(robot, environment)
+        self.collisions = collisions or CollisionModel(robot, environment)
         weights = self.settings.weights
         W = weights.joints * effort(robot)
         W[:3], W[3:6] = weights.base_position, weights.base_orientation

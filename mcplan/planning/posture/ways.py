@@ -6,6 +6,8 @@ them may be free on another side of it.
 
 import numpy as np
 
+from mcplan.collision.model import CollisionModel
+from mcplan.core.minimum_jerk import minimum_jerk
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.swing import Swing
 from mcplan.planning.posture.transit import Led, Transit, TransitFinder
@@ -30,13 +32,13 @@ class Ways:
 
     Parameters
     ----------
-    robot, environment : the scene.
+    robot, environment, collisions : the scene.
     clearance : how far a moving patch keeps off its supports along their normals (m).
     """
 
-    def __init__(self, robot: Robot, environment: Environment, clearance: float):
+    def __init__(self, robot: Robot, environment: Environment, collisions: CollisionModel, clearance: float):
         self.robot, self.clearance = robot, clearance
-        self._finder = TransitFinder(robot, environment)
+        self._finder = TransitFinder(robot, environment, collisions=collisions)
 
     def barred(self, swing: Swing) -> tuple[Violation, ...]:
         """Return what is in the way of a swing at the least, or nothing.
@@ -71,7 +73,5 @@ class Ways:
         return (Violation("passage", " and ".join(best.worst.bodies) or after.patch, best.missed),)
 
 
-def _eased(share: np.ndarray) -> np.ndarray:
-    """Return ``10 s³ - 15 s⁴ + 6 s⁵``, held outside [0, 1]."""
-    s = np.clip(share, 0.0, 1.0)
-    return np.asarray(s**3 * (10 - 15 * s + 6 * s * s))
+def _eased(shares: np.ndarray) -> np.ndarray:
+    return np.array([minimum_jerk(share)[0] for share in shares])

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mcplan.planning.posture.swing import Swing
 from mcplan.planning.search.potential import Standing
 from mcplan.scene.contact import Contact
 
@@ -98,3 +99,14 @@ class Node:
             nodes.append(node)
             node = node.parent  # type: ignore[assignment]
         return nodes[::-1]
+
+
+def swing_to(parent: Node, node: Node) -> Swing | None:
+    """Return the swing that leads from one node to the next, None where nothing swings."""
+    assert node.move is not None
+    if not node.move.added or node.move.rolling:
+        return None
+    common = tuple(contact for contact in parent.contacts if contact.patch not in node.move.removed)
+    added = tuple(node.touching[patch] for patch, _ in node.move.added)
+    q0 = node.steps[0].q if node.move.removed else parent.q
+    return Swing(common, parent.touching.get(added[0].patch), added, q0, node.q)

@@ -17,8 +17,7 @@ from mcplan.planning.posture.continuity import kept
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.prover import Prover, steady
 from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.posture.swing import Swing
-from mcplan.planning.search.node import Node, Step
+from mcplan.planning.search.node import Node, Step, swing_to
 from mcplan.scene.contact import Contact
 
 SWEEPS = 2
@@ -97,18 +96,12 @@ def _better(prover: Prover, generators: list[PostureGenerator], knot: _Knot, bef
 
 def _keep_swing(prover: Prover, parent: Node, node: Node, knots: dict[int, _Knot]) -> None:
     """Take the first postures back where a limb cannot swing between the new ones."""
-    assert node.move is not None
-    steps = [step for step in node.steps if step.change == "add"]
-    if not steps or node.move.rolling:
+    first = swing_to(parent, node)
+    if first is None:
         return
-    place = knots[id(steps[0].q)]
+    place = knots[id(node.steps[-1].q)]
     lifts = [knots[id(step.q)] for step in node.steps if step.change == "remove"]
-    start = lifts[0].q if lifts else _arrival(parent, knots)
-    moved = steps[0].moved
-    common = tuple(contact for contact in place.contacts if contact.patch in place.loaded)
-    before = parent.touching.get(moved) if lifts else None
-    added = tuple(node.touching[step.moved] for step in steps)
-    swing = Swing(common, before, added, start, place.q)
+    swing = replace(first, q0=lifts[0].q if lifts else _arrival(parent, knots), q1=place.q)
     if prover.swing(swing) or prover.barred(swing):
         place.q = place.first
         for knot in lifts:

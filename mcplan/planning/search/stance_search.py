@@ -23,7 +23,7 @@ from mcplan.planning.posture.prover import OutOfCalls
 from mcplan.planning.posture.swing import Swing
 from mcplan.planning.posture.violation import Violation
 from mcplan.planning.search.moves import MoveMaker
-from mcplan.planning.search.node import Move, Node, Step
+from mcplan.planning.search.node import Move, Node, Step, swing_to
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.space import SearchSpace
 from mcplan.planning.search.tree import SearchTree
@@ -293,17 +293,6 @@ class StanceSearch:
         """Return how many swings of a path are barred somewhere on their way."""
         swings = [swing_to(parent, node) for parent, node in pairwise(path)]
         return sum(bool(self.space.prover.barred(swing)) for swing in swings if swing and swing.length >= SHUFFLE)
-
-
-def swing_to(parent: Node, node: Node) -> Swing | None:
-    """Return the swing that leads from one node to the next, None where nothing swings."""
-    assert node.move is not None
-    if not node.move.added or node.move.rolling:
-        return None
-    common = tuple(contact for contact in parent.contacts if contact.patch not in node.move.removed)
-    added = tuple(node.touching[patch] for patch, _ in node.move.added)
-    q0 = node.steps[0].q if node.move.removed else parent.q
-    return Swing(common, parent.touching.get(added[0].patch), added, q0, node.q)
 
 
 def requirements_met(require: Sequence[frozenset[str]], wrenches: Mapping[str, np.ndarray]) -> frozenset[int]:

@@ -19,7 +19,6 @@ from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
 OBSTACLE_FRICTION = 0.7
 """Nobody plans to touch an obstacle; this is what it answers with if it is."""
 
-
 LEAST_MASS, LEAST_INERTIA = 1e-9, 1e-13
 """kg, kg m²: of any body that moves."""
 
@@ -54,7 +53,7 @@ def build(robot: Robot, environment: Environment) -> Built:
     Raises
     ------
     InputError
-        MuJoCo refuses the robot: a mimic joint, an inertia that no rigid body has.
+        MuJoCo refuses the robot: a mimic joint.
     """
     spec = mujoco.MjSpec()
     spec.compiler.degree = False

@@ -10,11 +10,9 @@ from mcplan.collision.model import CollisionModel
 from mcplan.control.limb_path import LimbPath
 from mcplan.control.posture import PostureTrajectory
 from mcplan.model.geometry import Box
-from mcplan.model.robot_file import load_robot
-from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.transit import ENOUGH, Led, TransitFinder
-from mcplan.scene.environment import Environment, Obstacle, Surface
-from mcplan.scene.place import make_contact
+from mcplan.scene.environment import Obstacle
+from tests.planning.posture.obstacle_step import step_past
 
 KNOTS = 24
 
@@ -22,23 +20,7 @@ KNOTS = 24
 @pytest.fixture(scope="module")
 def scene():
     """HRP-2 with the right foot on the floor, and the left one before and behind a bar of 8 cm."""
-    robot = load_robot("hrp2")
-    square = np.array([[-2, -2], [2, -2], [2, 2], [-2, 2.0]])
-    bar = Obstacle("bar", Box((0.04, 2.0, 0.08)), np.eye(3), np.array([0.2, 0.0, 0.04]))
-    environment = Environment((Surface("floor", np.eye(3), np.zeros(3), square),), (), (bar,), ())
-
-    def sole(patch, x, y):
-        return make_contact(robot, environment, {"patch": patch, "surface": "floor", "x": x, "y": y, "yaw": 0.0})
-
-    right, before, after = (
-        sole("right_sole", 0.0, -0.095), sole("left_sole", 0.0, 0.095), sole("left_sole", 0.36, 0.095),
-    )  # fmt: skip
-    generator = PostureGenerator(robot, environment, collisions=CollisionModel(robot, environment))
-    found = [
-        generator.generate([right, left], ["right_sole"], robot.posture("half_sitting")) for left in (before, after)
-    ]
-    assert all(posture.found for posture in found)
-    return robot, environment, right, before, after, found[0].q, found[1].q
+    return step_past((0.04, 2.0, 0.08), [0.2, 0.0, 0.04])
 
 
 def way(scene, height):

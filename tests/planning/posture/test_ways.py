@@ -1,43 +1,22 @@
 """The whole way of a swing: what is in it although its ends and a few points between them are free."""
 
-import numpy as np
 import pytest
 
-from mcplan.collision.model import CollisionModel
-from mcplan.model.geometry import Box
-from mcplan.model.robot_file import load_robot
-from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.prover import Prover
 from mcplan.planning.posture.swing import Swing
-from mcplan.scene.environment import Environment, Obstacle, Surface
-from mcplan.scene.place import make_contact
+from tests.planning.posture.obstacle_step import step_past
 
-ROBOT = load_robot("hrp2")
+SOLES = ["left_sole", "right_sole"]
 
 
-def step_past(size, centre):
-    """HRP-2 stepping 0.36 m ahead with the left foot, past an obstacle: its prover and the swing."""
-    square = np.array([[-2, -2], [2, -2], [2, 2], [-2, 2.0]])
-    obstacle = Obstacle("bar", Box(size), np.eye(3), np.array(centre))
-    environment = Environment((Surface("floor", np.eye(3), np.zeros(3), square),), (), (obstacle,), ())
-
-    def sole(patch, x, y):
-        return make_contact(ROBOT, environment, {"patch": patch, "surface": "floor", "x": x, "y": y, "yaw": 0.0})
-
-    right, before, after = (
-        sole("right_sole", 0.0, -0.095), sole("left_sole", 0.0, 0.095), sole("left_sole", 0.36, 0.095),
-    )  # fmt: skip
-    generator = PostureGenerator(ROBOT, environment, collisions=CollisionModel(ROBOT, environment))
-    ends = [
-        generator.generate([right, left], ["right_sole"], ROBOT.posture("half_sitting")) for left in (before, after)
-    ]
-    assert all(end.found for end in ends)
-    swing = Swing((right,), before, (after,), ends[0].q, ends[1].q)
-    return Prover(ROBOT, environment, ends[0].q, ["left_sole", "right_sole"], 0.05), swing
+def swing_past(size, centre):
+    """HRP-2 stepping past an obstacle: its prover and the swing."""
+    robot, environment, right, before, after, q0, q1 = step_past(size, centre)
+    return Prover(robot, environment, q0, SOLES, 0.05), Swing((right,), before, (after,), q0, q1)
 
 
 def test_a_hurdle_is_stepped_over():
-    prover, swing = step_past((0.04, 2.0, 0.08), [0.2, 0.0, 0.04])
+    prover, swing = swing_past((0.04, 2.0, 0.08), [0.2, 0.0, 0.04])
     assert prover.swing(swing) == ()
     assert prover.barred(swing) == ()
 
@@ -45,7 +24,7 @@ def test_a_hurdle_is_stepped_over():
 @pytest.fixture(scope="module")
 def past_a_bar():
     """A thin bar before the left thigh: the leg would have to pass through it."""
-    return step_past((0.02, 0.3, 0.02), [0.2, 0.2, 0.5])
+    return swing_past((0.02, 0.3, 0.02), [0.2, 0.2, 0.5])
 
 
 def test_what_a_leg_would_pass_through_bars_its_swing(past_a_bar):
@@ -60,7 +39,7 @@ def test_what_a_leg_would_pass_through_bars_its_swing(past_a_bar):
 
 def test_once_one_was_barred_its_like_are_looked_at_as_closely(past_a_bar):
     known, swing = past_a_bar
-    prover = Prover(ROBOT, known.environment, swing.q0, ["left_sole", "right_sole"], 0.05)
+    prover = Prover(known.robot, known.environment, swing.q0, SOLES, 0.05)
     assert prover.swing(swing) == ()
     assert prover.barred(swing)
     assert prover.swing(swing) == prover.barred(swing)

@@ -1,0 +1,58 @@
+"""Robots whose files say what MuJoCo takes from no file: massless links that move, inertias that no body has."""
+
+import numpy as np
+import pytest
+
+from mcplan.model.robot_file import load_robot
+from mcplan.scene.environment import Environment
+from mcplan.sim.mujoco.physics import MujocoPhysics
+from mcplan.sim.physics import Action
+
+DT = 1e-3
+
+
+def two_links(tmp_path, first, second):
+    """A robot of two links with a joint, their inertials as given."""
+    (tmp_path / "r.urdf").write_text(
+        f"""<robot name="r"><link name="a">{BODY}</link><link name="b">{first}</link><link name="c">{second}</link>
+        <joint name="ab" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+        <limit lower="-1" upper="1" effort="9" velocity="9"/></joint>
+        <joint name="bc" type="revolute"><parent link="b"/><child link="c"/><axis xyz="1 0 0"/>
+        <limit lower="-1" upper="1" effort="9" velocity="9"/></joint></robot>"""
+    )
+    return load_robot(tmp_path / "r.urdf")
+
+
+def inertial(mass, xx, yy, zz):
+    return (
+        f'<inertial><mass value="{mass}"/>'
+        f'<inertia ixx="{xx}" ixy="0" ixz="0" iyy="{yy}" iyz="0" izz="{zz}"/></inertial>'
+    )
+
+
+BODY = inertial(1, 0.01, 0.01, 0.01)
+
+
+@pytest.mark.filterwarnings("ignore::mcplan.model.description.RobotWarning")
+def test_a_massless_link_between_two_axes_moves_as_dynamics_say(tmp_path):
+    robot = two_links(tmp_path, "", BODY)
+    q, tau = robot.neutral(), np.array([0.02, 0.01])
+    physics = MujocoPhysics(robot, Environment(), q)
+    outcome = physics.step(Action(tau, None, {}, {}, ()), DT)
+    expected = robot.forward_dynamics(q, np.zeros(robot.nv), np.concatenate([np.zeros(6), tau]))
+    np.testing.assert_allclose(outcome.vd, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::mcplan.model.description.RobotWarning")
+def test_an_inertia_that_no_body_has_is_mended_and_told(tmp_path):
+    robot = two_links(tmp_path, BODY, inertial(1, 0.01, 0.01, 0.03))
+    with pytest.warns(RuntimeWarning, match="moments of inertia of c are no body's"):
+        physics = MujocoPhysics(robot, Environment(), robot.neutral())
+    np.testing.assert_allclose(sorted(physics.model.body_inertia[-1]), [0.02, 0.02, 0.04], rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_inertia_is_left_alone_that_is_off_by_its_rounding(tmp_path):
+    MujocoPhysics(
+        two_links(tmp_path, BODY, inertial(1, 0.01, 0.01, 0.02)), Environment(), np.r_[np.zeros(3), 1, np.zeros(5)]
+    )

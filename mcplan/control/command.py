@@ -1,7 +1,8 @@
 """What the controller asks for at one step."""
 
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,8 +18,10 @@ class PointLoads(NamedTuple):
     force: np.ndarray
 
 
-@dataclass(frozen=True)
-class Command:
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Command(NamedTuple):
     """The answer of the controller to one state.
 
     Attributes
@@ -43,6 +46,6 @@ class Command:
     phase: tuple[str, int]
     active: tuple[str, ...]
     message: str = ""
-    timing: dict[str, float] = field(default_factory=dict)
+    timing: Mapping[str, float] = NOTHING
     object_vd: np.ndarray | None = None
-    object_loads: dict[str, PointLoads] = field(default_factory=dict)
+    object_loads: Mapping[str, PointLoads] = NOTHING

@@ -67,6 +67,15 @@ class WholeBodyController:
             else None
         )
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
+        self._nv, self._t = self.robot.nv, 0.0
+        motion = self.motion
+        # most of the time a criterion looks at the clock only: what it does not ask for is not computed
+        self._asked = (
+            Asked(lambda: ("com", *motion.limbs, *motion.slides), self._error),
+            Asked(lambda: ("com", "joints", *motion.limbs), self._speed),
+            Asked(lambda: (*motion.contacts, *motion.targets), self.normal_force),
+            Asked(lambda: tuple(motion.targets), self._height),
+        )
 
     def step(
         self,
@@ -88,9 +97,12 @@ class WholeBodyController:
         clock = time.perf_counter()
         if wrenches is not None:
             self._wrenches = wrenches
-        if self.objects and objects is None:
-            raise InputError("the plan handles objects, but step() was given no poses of them")
-        self.terms.update(*(self.objects.state(q, v, *objects) if self.objects and objects else (q, v)))
+        if isinstance(self.terms, SystemTerms):
+            if objects is None:
+                raise InputError("the plan handles objects, but step() was given no poses of them")
+            self.terms.update(*self.objects.state(q, v, *objects))
+        else:
+            self.terms.update(q, v)
         if wrenches is not None:
             self._slips.look(t, self.terms, self.motion, wrenches)
         self.machine.update(t, self.measure(t), self)
@@ -99,10 +111,10 @@ class WholeBodyController:
         self._wrenches = wrenches = self.objects.of_robot(solution.wrenches)
         tau = solution.tau
         if self.impedance is not None:
-            tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self.robot.nv], tau)
+            tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
         phase = self.machine.phase
         return Command(
-            solution.vd[: self.robot.nv], tau, wrenches, self.objects.of_robot(solution.forces), solution.status,
+            solution.vd[: self._nv], tau, wrenches, self.objects.of_robot(solution.forces), solution.status,
             (phase.name, phase.stance), tuple(self.motion.contacts), solution.message,
             {"terms": updated - clock, "program": time.perf_counter() - updated},
             *self._of_objects(solution),
@@ -122,19 +134,13 @@ class WholeBodyController:
     def measure(self, t: float) -> Measurement:
         """Return errors, speeds and forces at the present state, against the references that hold at t.
 
-        They are computed when they are asked for: most of the time a criterion looks at the clock only.
+        They are computed when they are asked for, and are those of the last ``measure``.
         """
-        motion = self.motion
-        return Measurement(
-            t - self.machine.start_time,
-            Asked(("com", *motion.limbs, *motion.slides), lambda name: self._error(name, t)),
-            Asked(("com", "joints", *motion.limbs), self._speed),
-            Asked((*motion.contacts, *motion.targets), self.normal_force),
-            Asked(tuple(motion.targets), self._height),
-        )
+        self._t = t
+        return Measurement(t - self.machine.start_time, *self._asked)
 
-    def _error(self, name: str, t: float) -> float:
-        terms, motion = self.terms, self.motion
+    def _error(self, name: str) -> float:
+        terms, motion, t = self.terms, self.motion, self._t
         if name == "com":
             return float(np.linalg.norm(terms.com - motion.com.sample(t).value))
         frame, reference = terms.frame(name), (motion.limbs | motion.slides)[name].sample(t)
@@ -148,7 +154,7 @@ class WholeBodyController:
         if name == "com":
             return float(np.linalg.norm(self.terms.com_velocity))
         if name == "joints":
-            return float(np.max(np.abs(self.terms.v[6 : self.robot.nv]), initial=0.0))
+            return float(np.max(np.abs(self.terms.v[6 : self._nv]), initial=0.0))
         velocity = self.terms.frame(name).velocity
         return float(np.hypot(np.linalg.norm(velocity[:3]), ARM * np.linalg.norm(velocity[3:])))
 

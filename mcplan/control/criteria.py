@@ -5,15 +5,17 @@ is recorded with the phase.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
-from typing import Protocol
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
 from mcplan.scene.machine import Until
 
+NOTHING: Mapping[str, float] = MappingProxyType({})
 
-@dataclass(frozen=True)
-class Measurement:
+
+class Measurement(NamedTuple):
     """What criteria look at.
 
     elapsed : time since the phase began (s).
@@ -25,10 +27,10 @@ class Measurement:
     """
 
     elapsed: float
-    error: Mapping[str, float] = field(default_factory=dict)
-    speed: Mapping[str, float] = field(default_factory=dict)
-    force: Mapping[str, float] = field(default_factory=dict)
-    height: Mapping[str, float] = field(default_factory=dict)
+    error: Mapping[str, float] = NOTHING
+    speed: Mapping[str, float] = NOTHING
+    force: Mapping[str, float] = NOTHING
+    height: Mapping[str, float] = NOTHING
 
 
 class Asked(Mapping[str, float]):
@@ -36,26 +38,26 @@ class Asked(Mapping[str, float]):
 
     Parameters
     ----------
-    names : what may be asked for.
+    names : gives what may be asked for at present.
     compute : of a name, the number.
     """
 
-    def __init__(self, names: Sequence[str], compute: Callable[[str], float]):
+    def __init__(self, names: Callable[[], Sequence[str]], compute: Callable[[str], float]):
         self._names, self._compute = names, compute
 
     def __getitem__(self, name: str) -> float:
         """Compute the number."""
-        if name not in self._names:
+        if name not in self._names():
             raise KeyError(name)
         return self._compute(name)
 
     def __iter__(self) -> Iterator[str]:
         """Go through the names."""
-        return iter(self._names)
+        return iter(self._names())
 
     def __len__(self) -> int:
         """Return how many there are."""
-        return len(self._names)
+        return len(self._names())
 
 
 class Criterion(Protocol):

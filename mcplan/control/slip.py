@@ -8,6 +8,7 @@ it presses harder or pulls less, and holds the patch where it slid to instead of
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,15 @@ NOTHING = np.zeros(6)
 """Wrench of a patch of which none is measured."""
 
 
+class _Middle(NamedTuple):
+    """What is known of the middle of a contact: the frame that moves it, B, and ``|B|``."""
+
+    contact: Contact
+    frame: str
+    B: np.ndarray
+    most: float
+
+
 class SlipWatch:
     """Watches closed contacts for slides that last.
 
@@ -35,17 +45,19 @@ class SlipWatch:
 
     def __init__(self, settings: ControlSettings, frame_of: Callable[[Contact], str | None] = lambda _: None):
         self.settings, self._frame_of = settings, frame_of
+        self._slow = settings.slip_speed
         self._since: dict[str, float] = {}
-        self._maps: dict[Contact, tuple[np.ndarray, float]] = {}
+        self._middles: dict[str, _Middle] = {}
 
     def look(self, t: float, terms: Terms, motion: Motion, wrenches: Mapping[str, np.ndarray]) -> None:
         """Look at all contacts at time t (s), with the wrenches (6,) measured; grips hold in every direction."""
-        for patch, loaded in list(motion.contacts.items()):
+        for patch, loaded in tuple(motion.contacts.items()):
             contact = loaded.contact
             if contact.kind == "grasp":
                 continue
             if not self._slides(terms, contact):
-                self._since.pop(patch, None)
+                if patch in self._since:
+                    del self._since[patch]
                 continue
             force = np.asarray(wrenches.get(patch, NOTHING))[:3]
             normal = contact.axes_at(terms.frame(patch).R)[:, 2] if contact.rolls else contact.normal
@@ -62,17 +74,17 @@ class SlipWatch:
         Its velocity is ``v_c = R B (R'v, R'w)``, less the part along the normal; B is that of ``_middle_map``. Most
         contacts stand still, which ``|v_c| <= |B| |(v, w)|`` shows at once.
         """
-        frame = terms.frame(self._frame_of(contact) or contact.patch)
-        velocity = frame.velocity
-        known = self._maps.get(contact)
-        if known is None:
+        known = self._middles.get(contact.patch)
+        if known is None or known.contact is not contact:
             B = _middle_map(contact)
-            known = self._maps[contact] = B, float(np.linalg.norm(B, 2))
-        B, most = known
-        if most * math.sqrt(velocity @ velocity) < self.settings.slip_speed:
+            name = self._frame_of(contact) or contact.patch
+            known = self._middles[contact.patch] = _Middle(contact, name, B, float(np.linalg.norm(B, 2)))
+        frame = terms.frame(known.frame)
+        velocity = frame.velocity
+        if known.most * math.hypot(*velocity.tolist()) < self._slow:
             return False
         V = (velocity.reshape(2, 3) @ frame.R).ravel()
-        return _size_along(frame.R @ (B @ V), contact.normal) >= self.settings.slip_speed
+        return _size_along(frame.R @ (known.B @ V), contact.normal) >= self._slow
 
     def _react(self, t: float, terms: Terms, motion: Motion, patch: str, shown: float) -> None:
         loaded = motion.contacts[patch]

@@ -49,12 +49,12 @@ class Spline:
     @property
     def start_time(self) -> float:
         """Time until which the start is held (s)."""
-        return float(self.times[0])
+        return self._starts[0]
 
     @property
     def end_time(self) -> float:
         """Time from which the end is held (s)."""
-        return float(self.times[-1])
+        return self._finish
 
     @property
     def end(self) -> np.ndarray:

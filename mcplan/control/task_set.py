@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -29,6 +30,14 @@ NONE: Mapping[str, float] = {}
 
 LOOSE = 1e-5
 """Weight of the orientation of a limb in the air relative to one that touches: less than the posture's."""
+
+
+class _Held(NamedTuple):
+    """The constraint of a closed contact, and whether this leaves the patch free in some direction."""
+
+    loaded: LoadedContact
+    constraint: ContactConstraint
+    free: bool
 
 
 class TaskSet:
@@ -65,8 +74,7 @@ class TaskSet:
         self._angles: dict[str, LinkPoseTask] = {}
         self.objects = objects
         self.avoidance = Avoidance(robot, environment, s, dt) if s.avoid_pairs else None
-        self._constraints: dict[str, ContactConstraint] = {}
-        self._loaded: dict[str, LoadedContact] = {}
+        self._held: dict[str, _Held] = {}
         self._previous: dict[str, np.ndarray] = {}
         self.pool = ProblemPool(
             objects.system if objects else robot,
@@ -88,15 +96,13 @@ class TaskSet:
         if gains != self._gains:
             self._set(gains)
         self._follow(t, motion)
-        tasks: list[Task] = [
-            self.com,
-            self.trunk,
-            self.posture,
-            self.momentum,
-            *(self.limbs[patch] for patch in motion.limbs),
-            *(self._angle(loaded) for loaded in motion.contacts.values() if loaded.contact.rolls),
-        ]
-        contacts = [self._constraint(t, loaded, terms) for loaded in motion.contacts.values()]
+        tasks: list[Task] = [self.com, self.trunk, self.posture, self.momentum]
+        tasks += map(self.limbs.__getitem__, motion.limbs)
+        contacts = []
+        for loaded in motion.contacts.values():
+            contacts.append(self._constraint(t, loaded, terms))
+            if loaded.contact.rolls:
+                tasks.append(self._angle(loaded))
         poses = None
         if isinstance(terms, SystemTerms):
             for constraint, loaded in zip(contacts, motion.contacts.values(), strict=True):
@@ -150,19 +156,21 @@ class TaskSet:
         return task
 
     def _constraint(self, t: float, loaded: LoadedContact, terms: Terms) -> ContactConstraint:
-        contact, s = loaded.contact, self.settings
-        known = self._constraints.get(contact.patch)
-        if known is None or self._loaded.get(contact.patch) is not loaded:
-            known = self._constrain(loaded)
-            self._constraints[contact.patch], self._loaded[contact.patch] = known, loaded
-        frame, held = terms.frame(contact.patch), (known.R, known.p)
-        if lags(contact, held, (frame.R, frame.p)):
-            known.R, known.p = allowed_pose(contact, (frame.R, frame.p), held)
-        if contact.rolls:
-            known.axes = contact.axes_at(frame.R)
-        known.max_force = loaded.limit.value(t)
+        contact = loaded.contact
+        held = self._held.get(contact.patch)
+        if held is None or held.loaded is not loaded:
+            held = self._held[contact.patch] = _Held(loaded, self._constrain(loaded), len(contact.selection) < 6)
+        known = held.constraint
+        if held.free:
+            frame, place = terms.frame(contact.patch), (known.R, known.p)
+            if lags(contact, place, (frame.R, frame.p)):
+                known.R, known.p = allowed_pose(contact, (frame.R, frame.p), place)
+            if contact.rolls:
+                known.axes = contact.axes_at(frame.R)
+        limit = known.max_force = loaded.limit.value(t)
         if contact.kind == "grasp":
-            known.max_moment = s.force_fraction * contact.max_moment * min(1.0, known.max_force / loaded.full)
+            most = self.settings.force_fraction * contact.max_moment
+            known.max_moment = most * min(1.0, limit / loaded.full)
         return known
 
     def _constrain(self, loaded: LoadedContact) -> ContactConstraint:

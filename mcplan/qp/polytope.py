@@ -50,14 +50,10 @@ def ball_polytope(dimension: int = 3) -> NDArray[np.float64]:
     half = [d for d in directions if next(x for x in d if x) > 0]
     normals = np.array(half + [tuple(-x for x in d) for d in half], dtype=np.float64)
     normals /= np.linalg.norm(normals, axis=1, keepdims=True)
-    outer = 0.0
-    for chosen in combinations(range(len(normals)), dimension):
-        N = normals[list(chosen)]
-        if abs(np.linalg.det(N)) < 1e-9:
-            continue
-        vertex = np.linalg.solve(N, np.ones(dimension))
-        if np.max(normals @ vertex) < 1 + 1e-9:
-            outer = max(outer, float(np.linalg.norm(vertex)))
-    normals *= outer
+    N = normals[list(combinations(range(len(normals)), dimension))]
+    N = N[np.abs(np.linalg.det(N)) >= 1e-9]
+    points = np.linalg.solve(N, np.ones((dimension, 1)))[:, :, 0]
+    vertices = points[np.max(points @ normals.T, axis=1) < 1 + 1e-9]
+    normals *= np.max(np.linalg.norm(vertices, axis=1))
     normals.setflags(write=False)
     return normals

@@ -8,7 +8,7 @@ from mcplan.qp.limit import Limit
 from mcplan.qp.priorities import PrioritisedQP, levels_of, sizes_of
 from mcplan.qp.settings import QPSettings
 from mcplan.qp.tasks.task import Task, priority_of
-from mcplan.qp.whole_body import HasLimits, WholeBodyQP, structure_of
+from mcplan.qp.whole_body import HasLimits, WholeBodyQP, same, structure_of
 
 
 class ProblemPool:
@@ -25,7 +25,7 @@ class ProblemPool:
     def __init__(self, robot: HasLimits, settings: QPSettings | None = None, extra: Extra | None = None):
         self.robot, self.settings, self.extra = robot, settings or QPSettings(), extra
         self._problems: dict[tuple, WholeBodyQP | PrioritisedQP] = {}
-        self._last: tuple[tuple[int, ...], tuple, WholeBodyQP | PrioritisedQP] | None = None
+        self._last: tuple[tuple, WholeBodyQP | PrioritisedQP] | None = None
 
     def __len__(self) -> int:
         return len(self._problems)
@@ -37,9 +37,9 @@ class ProblemPool:
 
         Tasks of different ``priority`` make it a ``PrioritisedQP``.
         """
-        names = (*map(id, contacts), 0, *map(id, tasks), 0, *map(id, limits), *map(priority_of, tasks))
-        if self._last is not None and names == self._last[0]:
-            return self._last[2]
+        given = (*contacts, None, *tasks, None, *limits, *map(priority_of, tasks))
+        if self._last is not None and same(given, self._last[0]):
+            return self._last[1]
         structure = structure_of(self.robot, contacts, tasks, self.settings, limits)
         key: tuple = (structure.shapes, structure.row_counts)
         several = len(levels_of(tasks)) > 1
@@ -50,6 +50,5 @@ class ProblemPool:
         if key not in self._problems:
             kind = PrioritisedQP if several else WholeBodyQP
             self._problems[key] = kind(self.robot, contacts, tasks, self.settings, self.extra, limits)
-        # the objects are kept so that no other one gets the identity of one of them
-        self._last = names, (*contacts, *tasks, *limits), self._problems[key]
+        self._last = given, self._problems[key]
         return self._problems[key]

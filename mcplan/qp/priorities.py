@@ -221,11 +221,11 @@ class PrioritisedQP:
             solution = problem.solve()
             if not solution.ok and k:
                 message = f"priority {self.levels[k]}: {solution.message}"
-                return replace(self.solutions[-1], status=SLACK, message=message, conflicts=solution.conflicts)
+                return self.solutions[-1]._replace(status=SLACK, message=message, conflicts=solution.conflicts)
             self.solutions.append(solution)
             if not solution.ok:
                 return solution
-        return replace(self.solutions[-1], solve_time=sum(solution.solve_time for solution in self.solutions))
+        return self.solutions[-1]._replace(solve_time=sum(solution.solve_time for solution in self.solutions))
 
 
 def _with(limits: Sequence[Limit], kept: Kept | None) -> list[Limit]:

@@ -7,6 +7,7 @@ solution it is explained, then replaced by its slack form, then by a damped hold
 import time
 import warnings
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Any, Protocol
 
 import cvxpy as cp
@@ -74,6 +75,11 @@ class HasLimits(Protocol):
 def ordered(contacts: Sequence[ContactConstraint]) -> list[ContactConstraint]:
     """Return the contacts in the order of the declared problem: by shape, then by patch."""
     return sorted(contacts, key=lambda contact: contact.place_in_order)
+
+
+def same(given: tuple, kept: tuple) -> bool:
+    """Say whether two tuples hold the same objects; whether equal ones would do is theirs to know."""
+    return len(given) == len(kept) and all(map(is_, given, kept))
 
 
 def structure_of(
@@ -170,8 +176,7 @@ class WholeBodyQP:
         theta = self.fast.theta if self.fast else place_parameters(d, self.data)
         self._sheet = Sheet(d, theta, self.data, joint_limits(robot, self.structure))
         self._binding: Binding | None = None
-        self._bound: tuple[int, ...] = ()
-        self._kept: tuple = ()  # so that no other object gets the identity of one in _bound
+        self._bound: tuple = ()
         self._efforts: list[Any] = []
         self._limits: Sequence[Limit] = ()
         self._last: tuple[Mapping[str, Array], Array] = ({}, np.zeros(0))
@@ -230,15 +235,15 @@ class WholeBodyQP:
         self, terms: Terms, contacts: Sequence[ContactConstraint], tasks: Sequence[Task], limits: Sequence[Limit]
     ) -> Binding:
         """Return the tables of these contacts and tasks: those of the last tick, unless others are given."""
-        names = (id(terms), *map(id, contacts), 0, *map(id, tasks), 0, *map(id, limits))
-        if self._binding is not None and names == self._bound:
+        given = (terms, *contacts, None, *tasks, None, *limits)
+        if self._binding is not None and same(given, self._bound):
             return self._binding
         in_order, s = ordered(contacts), self.structure
         shapes = tuple(contact.shape for contact in in_order)
         if shapes != s.shapes or row_counts(tasks, limits) != s.row_counts:
             raise InputError("contacts, tasks or limits have another structure than the declared problem; ask the pool")
         motions, self._efforts = split_tasks(tasks)
-        self.contacts, self._bound, self._kept = in_order, names, (*tasks, *limits)
+        self.contacts, self._bound = in_order, given
         return Binding(self._sheet, terms, in_order, motions, self.settings)
 
     def _fill_others(self, b: Binding, terms: Terms) -> float:

@@ -53,6 +53,8 @@ class Disturbance:
 
     def external(self, t: float, q: np.ndarray) -> np.ndarray | None:
         """Return the generalised force (6+n,) of the pushes at time t, or None without any."""
+        if not self.pushes:
+            return None
         forces = [push_force(self.robot, q, p) for p in self.pushes if p.start <= t + 1e-9 < p.start + p.duration]
         return np.sum(forces, axis=0) if forces else None
 

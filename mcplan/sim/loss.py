@@ -30,9 +30,10 @@ class Loss:
 
     def fell(self, com: np.ndarray, reference: np.ndarray) -> str:
         """Say how the robot has fallen: (3,) centre of mass and its reference, m; empty if it has not."""
-        if com[2] < self._lowest:
-            return f"fell: the centre of mass is at a height of {com[2]:.2f} m"
-        away = math.dist(com, reference)
+        place = com.tolist()
+        if place[2] < self._lowest:
+            return f"fell: the centre of mass is at a height of {place[2]:.2f} m"
+        away = math.dist(place, reference.tolist())
         return f"fell: the centre of mass is {away:.2f} m from its reference" if away > FALLEN else ""
 
     def gave_up(self, t: float, status: int, message: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from mcplan.control.machine import PhaseEvent
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class StepSample:
     """What an observer sees of a step.
 

@@ -1,5 +1,6 @@
 """The recorder: turns what happens at each step of a simulation into a Run."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -70,7 +71,8 @@ class RunRecorder:
         self._phases: list[PhaseRecord] = []
         self._phase_index: dict[tuple[str, int | None], int] = {}
         self._phase = -1
-        self._timing: dict[str, list[float]] = {}
+        self._present: tuple[str, int | None] | None = None
+        self._timing: defaultdict[str, list[float]] = defaultdict(list)
 
     def __len__(self) -> int:
         return self._rows.count
@@ -141,7 +143,7 @@ class RunRecorder:
             rows["object_q"][k], rows["object_v"][k] = objects
         if timing is not None:
             for name, seconds in timing.items():
-                self._timing.setdefault(name, []).append(seconds)
+                self._timing[name].append(seconds)
 
     def object_points(self, loads: Mapping[str, tuple[np.ndarray, np.ndarray, np.ndarray]]) -> PointForces | None:
         """Return the contact points of objects, each with its points' places, normals and forces (k, 3)."""
@@ -158,6 +160,7 @@ class RunRecorder:
         if self._phase >= 0:
             self._phases[self._phase] = self._phases[self._phase].model_copy(update={"ended_by": criterion})
             self._phase_index.clear()
+            self._present = None
 
     def finish(self, stopped: str | None = None, notices: Iterable[Notice] = ()) -> Run:
         """Return the run.
@@ -210,12 +213,12 @@ class RunRecorder:
 
     def _enter(self, phase: str | tuple[str, int | None]) -> None:
         key = (phase, None) if isinstance(phase, str) else (str(phase[0]), phase[1])
-        current = self._phases[self._phase] if self._phase >= 0 else None
-        if current is None or current.ended_by or (current.name, current.stance) != key:
-            if key not in self._phase_index:
-                self._phase_index[key] = len(self._phases)
-                self._phases.append(PhaseRecord(name=key[0], stance=key[1]))
-            self._phase = self._phase_index[key]
+        if key == self._present:
+            return
+        if key not in self._phase_index:
+            self._phase_index[key] = len(self._phases)
+            self._phases.append(PhaseRecord(name=key[0], stance=key[1]))
+        self._phase, self._present = self._phase_index[key], key
 
     def _planned_points(self, patch: str, count: int) -> "_PlannedPoints":
         """Return what is known of the planned contact of a patch in this phase, with so many points."""
@@ -240,10 +243,11 @@ class RunRecorder:
         planned.first.append(first)
 
     def _add_points(self, points: PointForces) -> None:
-        count = len(points.link)
-        rows = slice(self._points.append(count), self._points.count)
-        for name, values in points._asdict().items():
-            self._points.data["point_" + name][rows] = values
+        first = self._points.append(len(points.link))
+        rows, data = slice(first, self._points.count), self._points.data
+        data["point_link"][rows], data["point_patch"][rows] = points.link, points.patch
+        data["point_xyz"][rows], data["point_normal"][rows] = points.xyz, points.normal
+        data["point_force"][rows] = points.force
 
     def _place_points(self, arrays: dict[str, np.ndarray]) -> None:
         """Contact points follow their patch: ``R_WP points + p_WP`` at the sample's configuration."""

@@ -123,7 +123,7 @@ class Simulation:
         if command is None or self.index % self._tick == 0:
             measured = self.disturbance.measured(q, v)
             self._command = command = self.controller.step(t, *measured, self._measured, objects)
-            timing, status = command.timing | {"control": time.perf_counter() - clock}, command.status
+            timing, status = {**command.timing, "control": time.perf_counter() - clock}, command.status
         else:
             timing, status = {}, NO_QP
         self._tell_phases()

@@ -62,7 +62,7 @@ def test_what_no_criterion_looks_at_is_not_computed():
         looked_at.append(name)
         return 0.5
 
-    error = Asked(("com", "left_foot"), compute)
+    error = Asked(lambda: ("com", "left_foot"), compute)
     both = AllOf(Elapsed(2.0), ErrorBelow("com", 1.0))
     assert both.met(Measurement(1.0, error)) == ""
     assert looked_at == []

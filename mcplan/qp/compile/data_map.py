@@ -60,24 +60,41 @@ class DataMap:
         return self.equalities + self.inequalities
 
     @cached_property
-    def _terms(self) -> list[tuple[tuple[int, float], ...]]:
-        """The maps of all numbers: thousands are asked for one by one, and NumPy takes long over a handful of each."""
-        S = self.S
-        pairs = list(zip(S.indices.tolist(), S.data.tolist(), strict=True))
-        return [tuple(sorted(pairs[start:stop])) for start, stop in pairwise(S.indptr.tolist())]
+    def _constants(self) -> tuple[list[bool], list[float]]:
+        """Of all numbers at once, whether they are constant, and their constant parts: they are asked for by one."""
+        S, last = self.S, self.S.shape[1] - 1
+        row, constant = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr)), S.indices == last
+        varying = np.bincount(row[~constant], minlength=S.shape[0])
+        return (varying == 0).tolist(), np.bincount(row[constant], S.data[constant], S.shape[0]).tolist()
+
+    @cached_property
+    def _lists(self) -> tuple[list[int], list[int], list[float]]:
+        """The maps of all numbers: NumPy takes long over a handful of each."""
+        return self.S.indptr.tolist(), self.S.indices.tolist(), self.S.data.tolist()
+
+    @cached_property
+    def row_entries(self) -> list[list[tuple[int, int]]]:
+        """For each row of ``A`` its entries as (position, variable)."""
+        entries: list[list[tuple[int, int]]] = [[] for _ in range(self.rows)]
+        rows = self.A_indices.tolist()
+        for variable, (first, end) in enumerate(pairwise(self.A_indptr.tolist())):
+            for position in range(first, end):
+                entries[rows[position]].append((position, variable))
+        return entries
 
     def terms(self, position: int) -> tuple[tuple[int, float], ...]:
         """Return the map of one number as sorted pairs (entry of ``theta``, coefficient)."""
-        return self._terms[position]
+        starts, entries, coefficients = self._lists
+        part = slice(starts[position], starts[position + 1])
+        return tuple(sorted(zip(entries[part], coefficients[part], strict=True)))
 
     def is_constant(self, position: int) -> bool:
         """Tell whether a number of the data does not depend on any parameter."""
-        last = self.S.shape[1] - 1
-        return all(entry == last for entry, _ in self._terms[position])
+        return self._constants[0][position]
 
     def constant(self, position: int) -> float:
         """Return the value of a number of the data that depends on no parameter."""
-        return float(sum(coefficient for _, coefficient in self._terms[position]))
+        return self._constants[1][position]
 
 
 def check_compilable(problem: cp.Problem) -> None:

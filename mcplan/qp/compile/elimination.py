@@ -38,7 +38,7 @@ class Elimination:
 
 def eliminate(data: DataMap) -> Elimination:
     """Choose substitutions greedily by the fill that they cause (Markowitz), as long as no cycle closes."""
-    entries = row_entries(data)
+    entries = data.row_entries
     counts = np.diff(data.A_indptr)
     candidates = []
     for row in range(data.equalities):
@@ -67,15 +67,6 @@ def eliminate(data: DataMap) -> Elimination:
         kept=kept,
         kept_rows=np.array([r for r in range(data.equalities) if r not in used], dtype=np.int64),
     )
-
-
-def row_entries(data: DataMap) -> list[list[tuple[int, int]]]:
-    """Return for each row of ``A`` its entries as (position, variable)."""
-    entries: list[list[tuple[int, int]]] = [[] for _ in range(data.rows)]
-    for variable in range(data.size):
-        for position in range(data.A_indptr[variable], data.A_indptr[variable + 1]):
-            entries[data.A_indices[position]].append((position, variable))
-    return entries
 
 
 def _reaches(target: int, start: list[int], source: dict[int, tuple[int, int]], entries) -> bool:

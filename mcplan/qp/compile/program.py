@@ -6,7 +6,7 @@ import numpy as np
 
 from mcplan.core import condense_layout as lay
 from mcplan.qp.compile.data_map import DataMap
-from mcplan.qp.compile.elimination import Elimination, row_entries
+from mcplan.qp.compile.elimination import Elimination
 from mcplan.qp.compile.rows import Limit, Row, merge_rows
 
 WIDE_FRACTION = 0.4
@@ -41,7 +41,7 @@ class Condensed:
 
 def build_program(data: DataMap, elimination: Elimination) -> Condensed:
     """Lay out the program and a workspace for one structure."""
-    entries = row_entries(data)
+    entries = data.row_entries
     rows = [_equality(data, entries, r) for r in elimination.kept_rows] + merge_rows(data)
     equality = np.arange(len(rows)) < len(elimination.kept_rows)
     needs = _supports(elimination, entries)

@@ -7,7 +7,6 @@ become one row; its bounds are the tightest of theirs. What was the smaller prob
 from dataclasses import dataclass, field
 
 from mcplan.qp.compile.data_map import DataMap
-from mcplan.qp.compile.elimination import row_entries
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class Row:
 def merge_rows(data: DataMap) -> list[Row]:
     """Group the inequalities and the variable bounds by their left-hand sides."""
     rows: dict[tuple, tuple[Row, float]] = {}
-    all_entries = row_entries(data)
+    all_entries = data.row_entries
     for number in range(data.equalities, data.rows):
         entries = sorted(all_entries[number], key=lambda entry: entry[1])
         key, scale = _left_hand_side(data, entries)

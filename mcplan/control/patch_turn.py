@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from mcplan.control.quintic import Sample, minimum_jerk
+from mcplan.control.quintic import Sample
 from mcplan.control.rotation import rotation_vector
 from mcplan.control.spline import PostureSpline
-from mcplan.core import minimum_jerk as core
 from mcplan.core.frame import frame_motion
+from mcplan.core.minimum_jerk import turn_back
 from mcplan.core.tree import workspace
 from mcplan.model.robot import Robot
 
@@ -24,7 +24,7 @@ class PatchTurn:
     def __init__(self, robot: Robot, patch: str, posture: PostureSpline, start: np.ndarray):
         self.posture = posture
         self._tree, (self._body, self._offset), self._work = robot.tree, robot.frame(patch), workspace(robot.tree)
-        self._off = np.zeros(3)
+        self._off, self._scratch = np.zeros(3), np.zeros((4, 3, 3))
         self._off = rotation_vector(start @ self.sample(posture.start_time).value.T)
 
     def sample(self, t: float) -> Sample:
@@ -32,13 +32,7 @@ class PatchTurn:
         q, v, vd = self.posture.sample(t)
         x = np.empty(24)
         frame_motion(self._tree, q, v, vd, self._body, self._offset, self._work, x)
-        if t >= self.posture.end_time:
-            return Sample(x[:9].reshape(3, 3), x[15:18], x[21:24])
-        T = self.posture.end_time - self.posture.start_time
-        part, slope, bend = minimum_jerk((t - self.posture.start_time) / T)
-        phi = np.outer((1 - part, -slope / T, -bend / (T * T)), self._off)
-        E, turning, _ = np.empty((3, 3)), np.empty(3), np.empty(3)
-        core.turn(phi, np.eye(3), E, turning, _)
-        w = E @ x[15:18]
-        wd = phi[2] + E @ x[21:24] + np.cross(turning, w)
-        return Sample(E @ x[:9].reshape(3, 3), turning + w, wd)
+        start, end = self.posture.start_time, self.posture.end_time
+        if t < end:
+            turn_back(self._off, (t - start) / (end - start), end - start, self._scratch, x)
+        return Sample(x[:9].reshape(3, 3), x[15:18], x[21:24])

@@ -108,6 +108,41 @@ def turn(phi, start, R, w, wd):
 
 
 @jit
+def turn_back(off, s, T, scratch, motion):
+    """Turn the motion of a frame by what is left of a rotation: ``R = exp(hat((1 - sigma(s)) off)) R_0``, in place.
+
+    With E the exponential and phi its vector, which keeps its direction,
+
+        w = phid + E w_0,   wd = phidd + E wd_0 + phid x E w_0
+
+    Parameters
+    ----------
+    off : (3,) rotation vector of the whole
+    s, T : as of ``quintic``
+    scratch : (4, 3, 3)
+    motion : (24,) as ``core.frame.frame_motion`` leaves it; rotation and angular parts change
+    """
+    phi, E, R, vectors = scratch[0], scratch[1], scratch[2], scratch[3]
+    part, slope, bend = minimum_jerk(s)
+    for k in range(3):
+        phi[0, k], phi[1, k], phi[2, k] = (1.0 - part) * off[k], -slope / T * off[k], -bend / (T * T) * off[k]
+        for j in range(3):
+            R[k, j] = 1.0 if j == k else 0.0
+    turn(phi, R, E, vectors[0], vectors[1])
+    for i in range(3):
+        for j in range(3):
+            R[i, j] = E[i, 0] * motion[j] + E[i, 1] * motion[3 + j] + E[i, 2] * motion[6 + j]
+        vectors[1, i] = E[i, 0] * motion[15] + E[i, 1] * motion[16] + E[i, 2] * motion[17]
+        vectors[2, i] = E[i, 0] * motion[21] + E[i, 1] * motion[22] + E[i, 2] * motion[23]
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        for column in range(3):
+            motion[3 * i + column] = R[i, column]
+        motion[15 + i] = phi[1, i] + vectors[1, i]
+        motion[21 + i] = phi[2, i] + vectors[2, i] + phi[1, j] * vectors[1, k] - phi[1, k] * vectors[1, j]
+
+
+@jit
 def posture(flat, phi, start, s, T, scratch, q, v, vd):
     """Sample a posture: base position and joints by ``flat``, base orientation by the rotation vector ``phi``.
 

@@ -26,6 +26,10 @@ class FaceRows:
     ----------
     model : whose pairs are asked for.
     surfaces : of its environment, fixed in the world.
+
+    Attributes
+    ----------
+    faces : as the kernels see them.
     """
 
     def __init__(self, model: CollisionModel, surfaces: Sequence[Surface]):
@@ -36,7 +40,7 @@ class FaceRows:
             i = model.place[surface.name]
             span[i], frame[i] = (first, size), [*surface.R.ravel(), *surface.p]
         corners = np.concatenate([np.zeros((0, 2)), *(surface.polygon for surface in surfaces)])
-        self._faces = Faces(frozen(span), frozen(frame), frozen(corners))
+        self.faces = Faces(frozen(span), frozen(frame), frozen(corners))
         self._value, self._nearest = np.zeros(PAIR_SIZE), np.zeros(MOST, np.int64)
 
     def rows(self, q: np.ndarray, pairs: np.ndarray, distance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -54,7 +58,7 @@ class FaceRows:
         model, most = self._model, MOST * len(pairs)
         which, height, rows = np.zeros(most, np.int64), np.zeros(most), np.zeros((most, model.robot.nv))
         count = fill_corner_rows(
-            model.robot.tree, model.shapes, self._faces, model.indices, q, model.scratch, pairs, distance,
+            model.robot.tree, model.shapes, self.faces, model.indices, q, model.scratch, pairs, distance,
             which, height, rows, self._value, self._nearest,
         )  # fmt: skip
         return which[:count], height[:count], rows[:count]

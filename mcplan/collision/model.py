@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from threading import local
-from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from mcplan.collision.pairs import link_solids, new_scratch, self_pairs, standin
 from mcplan.collision.shape import Solid, bar_solid, frozen, pack, slab, solid
 from mcplan.core.check import SOUND, check
 from mcplan.core.distance import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
-from mcplan.core.distance_pairs import Scratch, fill_distance_rows, fill_distances, find_smallest, foresee_distances
+from mcplan.core.distance_pairs import Scratch, fill_distance_rows, fill_distances, find_smallest
 from mcplan.core.distance_shape import Shapes
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
@@ -20,21 +19,6 @@ from mcplan.scene.environment import Environment
 
 Touch = Contact | tuple[str, str]
 """A contact, or a link and what it may touch, by name."""
-
-
-class Near(NamedTuple):
-    """Pairs that are near: indices (k,), distances (k,) in m, and their rates (k, nv) where only the robot moves.
-
-    ``normal`` (k, 3) points from the second body of a pair to the first, ``place`` (k, 3) is the nearest point of the
-    second, in the world. ``bend`` (k,) is what a velocity alone adds to the second derivatives, m/s².
-    """
-
-    found: np.ndarray
-    distance: np.ndarray
-    rows: np.ndarray
-    bend: np.ndarray
-    normal: np.ndarray
-    place: np.ndarray
 
 
 class CollisionModel:
@@ -96,7 +80,7 @@ class CollisionModel:
         touching = self.pairs_of(contacts)
         q, space = self._checked(q), self._space()
         count = fill_distances(
-            self.robot.tree, self._at(objects), self.indices, space.within(margin), q, space.scratch,
+            self.robot.tree, self.shapes_at(objects), self.indices, space.within(margin), q, space.scratch,
             space.found, space.values,
         )  # fmt: skip
         return self._distances(q, space.found[:count], space.values[:count], touching)
@@ -140,7 +124,7 @@ class CollisionModel:
         """
         q, space = self._checked(q), self._space()
         count = find_smallest(
-            self.robot.tree, self._at(objects), self.indices, margins, q, space.scratch, space.found, space.values
+            self.robot.tree, self.shapes_at(objects), self.indices, margins, q, space.scratch, space.found, space.values
         )
         return self._distances(q, space.found[:count], space.values[:count], touching)[0] if count else None
 
@@ -174,36 +158,10 @@ class CollisionModel:
         """Return the pairs nearer than ``margin``: indices into ``pairs`` (k,), distances (k,), their rates (k, nv)."""
         q, space = self._checked(q), self._space()
         count = fill_distance_rows(
-            self.robot.tree, self._at(objects), self.indices, space.within(margin), q, space.scratch,
+            self.robot.tree, self.shapes_at(objects), self.indices, space.within(margin), q, space.scratch,
             space.found, space.values, space.rows,
         )  # fmt: skip
         return space.found[:count].copy(), space.values[:count, DISTANCE].copy(), space.rows[:count].copy()
-
-    def foreseen(self, q, v: np.ndarray, T: float, margin: float, objects: Mapping | None = None) -> Near:
-        """Return the pairs nearer than ``margin``, where they are, and how their distances bend at the velocity v.
-
-        ``bend`` is the mean over the time T of what v alone adds to the second derivatives, with objects at rest::
-
-            d(q + T v) = d + T J v + T² / 2 bend
-
-        What avoidance is made of, for who asks once per millisecond.
-
-        Parameters
-        ----------
-        q, v : (nq,), (nv,)
-        T : s
-        margin : m
-        objects : pose (R, p) of objects by name, where they are not at their initial one
-        """
-        q, space = self._checked(q), self._space()
-        count = foresee_distances(
-            self.robot.tree, self._at(objects), self.indices, space.within(margin), q, v, T, space.scratch,
-            space.later, space.value, space.found, space.values, space.rows, space.bend,
-        )  # fmt: skip
-        values = space.values[:count].copy()
-        normal, place = values[:, NORMAL:POINT_A], values[:, POINT_B:PAIR_SIZE] + q[:3]
-        found, rows, bend = space.found[:count].copy(), space.rows[:count].copy(), space.bend[:count].copy()
-        return Near(found, values[:, DISTANCE], rows, bend, normal, place)
 
     def pairs_of(self, contacts: Iterable[Touch]) -> set[int]:
         """Return the indices of the pairs of any link that is rigidly connected to one in contact, with its support.
@@ -237,13 +195,7 @@ class CollisionModel:
             if bodies[pair.a] in firm and (pair.b not in bodies or bodies[pair.b] in firm)
         }
 
-    def _named(self, a: str, b: str) -> list[int]:
-        for name in (a, b):
-            if name not in self._bodies and name not in self.place:
-                raise InputError(f"there is no link or thing `{name}` that could collide")
-        return self._of_names.get(frozenset((a, b)), [])
-
-    def _at(self, objects: Mapping | None) -> Shapes:
+    def shapes_at(self, objects: Mapping | None) -> Shapes:
         """Return the shapes with objects at the poses given."""
         if not objects:
             return self.shapes
@@ -258,6 +210,12 @@ class CollisionModel:
             offset[i, 9:] = np.asarray(p, float) + turn @ (offset[i, 9:] - p0)
             offset[i, :9] = (turn @ offset[i, :9].reshape(3, 3)).ravel()
         return self.shapes._replace(offset=frozen(offset))
+
+    def _named(self, a: str, b: str) -> list[int]:
+        for name in (a, b):
+            if name not in self._bodies and name not in self.place:
+                raise InputError(f"there is no link or thing `{name}` that could collide")
+        return self._of_names.get(frozenset((a, b)), [])
 
     def _distances(self, q: np.ndarray, found: np.ndarray, values: np.ndarray, touching: Collection[int]) -> Distances:
         pairs = tuple(self._touching[p] if p in touching else self.pairs[p] for p in found)
@@ -296,9 +254,8 @@ class _Space:
     def __init__(self, robot: Robot, shapes: int, pairs: int):
         count, nv = max(pairs, 2), len(robot.tree.armature)
         self.scratch = new_scratch(robot, shapes, count)
-        self.later, self.value = np.zeros(robot.nq), np.zeros(PAIR_SIZE)
         self.found, self.values = np.zeros(count, np.int64), np.zeros((count, PAIR_SIZE))
-        self.rows, self.bend = np.zeros((count, nv)), np.zeros(count)
+        self.rows = np.zeros((count, nv))
         self._margins = np.zeros(pairs)
 
     def within(self, margin: float) -> np.ndarray:

@@ -2,20 +2,27 @@
 
 import math
 from collections.abc import Mapping
-from typing import NamedTuple
+from operator import is_
 
 import numpy as np
 
 from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.face_rows import FaceRows
-from mcplan.collision.model import CollisionModel, Near
+from mcplan.collision.model import CollisionModel
+from mcplan.collision.pairs import new_scratch
+from mcplan.collision.shape import frozen
 from mcplan.control.motion import Motion
 from mcplan.control.path import Pose
-from mcplan.core.avoidance import ask_clearance
+from mcplan.core import avoidance_bundle as keep
+from mcplan.core.avoidance import NOT_FINITE, avoid
+from mcplan.core.corner_rows import MOST
+from mcplan.core.distance import PAIR_SIZE
+from mcplan.core.distance_watch import new_watch
+from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
 from mcplan.planning.posture.transit import OPENING
-from mcplan.qp.collision_avoidance import CollisionAvoidance
+from mcplan.qp.collision_avoidance import RETURN, STOPPING, row_names
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
@@ -44,9 +51,12 @@ A joint at its limit takes toes down with their knee: more than a touch may be o
 RESPONSE = 0.02
 """Time within which the speed of approach follows its bound (s); one control period would mean a blow."""
 
+MOST_ASKED = 20.0
+"""m/s², the most that a row asks for."""
+
 
 class Avoidance:
-    """Keeps links from each other and from the environment, whatever the references ask for.
+    """Keeps links from each other and from the environment, whatever the references ask for: a ``Limit``.
 
     A link may touch the support that it rests on, comes from, or goes to when it is its turn; it stays
     ``avoid_clearance`` off all else, or as far as the posture is that it goes to. Nothing is asked of links that their
@@ -55,6 +65,9 @@ class Avoidance:
     allowed (``ALLOWED_PENETRATION``), because the rows are linear and a moving link goes a little beyond them. What is
     asked of a pair never rises faster than ``PARTING``, so that leaving a support is no blow either.
 
+    The rows are those of ``CollisionAvoidance`` for what a distance has left above what is asked, made by one kernel
+    that remembers which pairs have been far: a dozen out of hundreds are looked at in a tick.
+
     Parameters
     ----------
     robot, environment : what must not collide.
@@ -62,136 +75,128 @@ class Avoidance:
     dt : control period (s).
     """
 
+    frames: tuple[str, ...] = ()
+
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, dt: float):
         # where supports are felt, they may be lower than the model has them
         self._depth = settings.touch_depth if settings.touch_force > 0.0 else 0.0
-        self._clearance, self._margin = settings.avoid_clearance, settings.avoid_distance + settings.avoid_clearance
-        self._robot, self._ahead = robot, max(dt, RESPONSE)
-        self._model = model = CollisionModel(robot, environment)
-        self._faces = FaceRows(model, environment.surfaces)
-        self._reach = settings.avoid_distance
-        self._rise = PARTING * dt
-        self._tick = 0
-        self._asked, self._seen = np.zeros(len(model.pairs)), np.zeros(len(model.pairs), dtype=np.int64)
-        self._goal = np.zeros(len(model.pairs))
+        self._clearance, self._slots = settings.avoid_clearance, settings.avoid_pairs
+        self._robot, self._model = robot, CollisionModel(robot, environment)
+        self._tick = self._near = 0
         surfaces = {surface.name for surface in environment.surfaces}
-        self._over = np.array([pair.b in surfaces for pair in model.pairs], dtype=bool)
-        self._flat = np.zeros(len(model.pairs), dtype=bool)
-        self._goal_of: tuple | None = None
+        self._over = np.array([pair.b in surfaces for pair in self._model.pairs], dtype=bool)
+        self._aimed: list = []
         self._coming: list[tuple[np.ndarray, Contact]] = []
-        self._limit = CollisionAvoidance(
-            settings.avoid_pairs, safe=0.0, influence=settings.avoid_distance, ceiling=20.0, dt=self._ahead
+        rule = np.zeros(keep.RULES)
+        rule[keep.REACH], rule[keep.MARGIN] = settings.avoid_distance, settings.avoid_distance + self._clearance
+        rule[keep.AHEAD], rule[keep.RISE] = max(dt, RESPONSE), PARTING * dt
+        rule[keep.BRAKING], rule[keep.CEILING], rule[keep.RECOVERY] = STOPPING, MOST_ASKED, RETURN
+        faces = FaceRows(self._model, environment.surfaces).faces
+        self._around = keep.close_around(keep.Around(robot.tree, self._model.indices, frozen(rule), faces))
+        self._memory, self._aims, self._rows, self._chosen = keep.close_memory(
+            _new_memory(robot, self._model, self._slots, int(self._over.sum()), len(environment.objects))
         )
 
-    def limit(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose] | None = None) -> CollisionAvoidance:
-        """Return the rows for the state of the terms; to be called once per control period.
+    def update(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose] | None = None) -> None:
+        """Make the rows for the state of the terms; to be called once per control period.
 
-        ``objects`` gives the poses of those that are not where they were at the start. What the velocity alone adds to
-        the distances counts: a hand that turns while it slides along a bar is drawn into it by 1 to 2 m/s².
+        ``objects`` gives the poses of those that are not where they were at the start, in the order of their
+        velocities in ``terms.v``. What the velocity alone adds to the distances counts: a hand that turns while it
+        slides along a bar is drawn into it by 1 to 2 m/s².
         """
         self._tick += 1
-        q, v = terms.q[: self._robot.nq], terms.v[: self._robot.nv]
-        near = self._model.foreseen(q, v, self._ahead, self._margin, objects)
-        room, low = np.empty(len(near.found)), np.empty(len(near.found), dtype=np.int64)
-        goals = self._goals(terms, motion, objects or {})
-        count = ask_clearance(
-            near.found, near.distance, goals, self._rise, self._tick, self._flat, self._reach, self._asked, self._seen,
-            room, low,
-        )  # fmt: skip
-        rates = np.hstack([near.rows, self._object_rates(near, objects)]) if objects else near.rows
-        rows = _Rows(near.found, room, rates, near.bend)
-        if count:
-            rows = self._all_corners(q, low[:count], near.distance, rows)
-        self._limit.set_pairs(rows.room, rows.rates, rows.bend, _Names(self._model.pairs, rows.found))
-        return self._limit
+        self._aim(terms, motion, objects or {})
+        shapes = self._model.shapes
+        if objects:
+            shapes = self._model.shapes_at(objects)
+            for k, (name, (_, p)) in enumerate(objects.items()):
+                i = self._model.place[name]
+                self._aims.column[i], self._aims.middle[i] = self._robot.nv + 6 * k, p
+        near = avoid(shapes, self._around, self._memory, terms.q, terms.v, self._tick)
+        if near == NOT_FINITE:
+            raise InputError("q of the collision avoidance is not finite")
+        self._near = near
 
-    def _all_corners(self, q: np.ndarray, low: np.ndarray, distance: np.ndarray, rows: "_Rows") -> "_Rows":
-        """Return the rows with all corners of links that are low over a surface and do not rest on it."""
-        found, room, rates, bend = rows
-        which, heights, turns = self._faces.rows(q, found[low], distance[low])
-        if not len(which):
-            return rows
-        owner = low[which]
-        kept = np.ones(len(found), dtype=bool)
-        kept[owner] = False
-        return _Rows(
-            np.concatenate([found[owner], found[kept]]),
-            np.concatenate([heights - distance[owner] + room[owner], room[kept]]),
-            np.concatenate([np.pad(turns, ((0, 0), (0, rates.shape[1] - turns.shape[1]))), rates[kept]]),
-            np.concatenate([np.zeros(len(owner)), bend[kept]]),
-        )
+    @property
+    def dimension(self) -> int:
+        """Number of rows."""
+        return self._slots
 
-    def _object_rates(self, near: Near, objects: Mapping[str, Pose]) -> np.ndarray:
-        """Return the rates (k, 6 O) of the distances of pairs with what the objects' velocities add to them.
+    @property
+    def names(self) -> list[str]:
+        """What each row keeps."""
+        chosen = self._rows.pair[self._chosen.row[: min(self._near, self._slots)]].tolist()
+        return row_names([self._model.pairs[p] for p in chosen], self._slots)
 
-        The point x of an object at p moves away with ``-n (v + w x (x - p))``.
+    def rows(self, terms: Terms) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``A (m, nv)`` and ``b (m,)`` of the last update, which the next one overwrites."""
+        return self._chosen.A[:, : len(terms.v)], self._chosen.b
+
+    def _aim(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose]) -> None:
+        """Work out the distance that each pair is to keep.
+
+        That is done anew when contacts or references have changed; what a patch comes to, it may come the nearer the
+        nearer it is to its place: a toe has to clear the edge of the step that it is to stand on.
         """
-        rates = np.zeros((len(near.found), 6 * len(objects)))
-        for column, (name, (_, p)) in enumerate(objects.items()):
-            for i, pair in enumerate(near.found):
-                if self._model.pairs[pair].b == name:
-                    n = near.normal[i]
-                    rates[i, 6 * column : 6 * column + 6] = -np.concatenate([n, np.cross(near.place[i] - p, n)])
-        return rates
+        resting = [loaded.contact for loaded in motion.contacts.values()]
+        now = [
+            motion.posture, *resting, None, *motion.released.values(), None, *motion.targets.values(), None,
+            *motion.sought, None, *motion.waiting,
+        ]  # fmt: skip
+        if len(now) != len(self._aimed) or not all(map(is_, now, self._aimed)):
+            self._aimed = now
+            self._aim_anew(motion, resting, objects)
+        if self._coming:
+            ways = [math.dist(terms.frame(contact.patch).p, contact.p) for _, contact in self._coming]
+            for k in sorted(range(len(ways)), key=ways.__getitem__, reverse=True):  # the nearest has the last word
+                bound = PASSING - ALLOWED_PENETRATION + OPENING * ways[k]
+                self._aims.goal[self._coming[k][0]] = min(self._clearance, bound)
 
-    def _goals(self, terms: Terms, motion: Motion, objects: Mapping[str, Pose]) -> np.ndarray:
-        """Return the distance that each pair is to keep.
-
-        It is worked out anew when contacts or references have changed; what a patch comes to, it may come the nearer
-        the nearer it is to its place: a toe has to clear the edge of the step that it is to stand on.
-        """
-        passing = (*motion.released.values(), *motion.targets.values())
-        resting = tuple([loaded.contact for loaded in motion.contacts.values()])
-        now = (
-            tuple(map(id, resting)), tuple(map(id, passing)), motion.posture,
-            frozenset(motion.sought), frozenset(motion.waiting),
-        )  # fmt: skip
-        if now != self._goal_of:
-            self._goal_of = now
-            resting += tuple(motion.targets[patch] for patch in sorted(motion.sought) if patch in motion.targets)
-            self._goal = np.full(len(self._model.pairs), self._clearance)
-            planned = dict(objects) | {name: path.end for name, path in motion.slides.items()}
-            near, distance, _ = self._model.near(motion.posture.end, self._clearance + PLANNED, planned)
-            self._goal[near] = np.clip(distance - PLANNED, APART, self._clearance)
-            left, held = self._model.pairs_of(motion.released.values()), self._model.pairs_of(resting)
-            waiting = self._model.pairs_of(motion.targets[patch] for patch in motion.waiting & motion.targets.keys())
-            fixed = self._model.fixed_by(loaded.contact for loaded in motion.contacts.values())
-            self._goal[list(left)] = PASSING - ALLOWED_PENETRATION
-            self._goal[list(waiting)] = HOVER
-            self._goal[list(held)] = -ALLOWED_PENETRATION - self._depth
-            self._goal[list(fixed)] = -np.inf
-            # a hand that grasps a bar does not touch it with its link, and has no need to on its way
-            touched = set(near.tolist()) - left - held - fixed - waiting
-            coming = [(self._model.pairs_of([contact]) & touched, contact) for contact in motion.targets.values()]
-            self._coming = [(np.array(sorted(pairs)), contact) for pairs, contact in coming if pairs]
-            self._flat = self._over & (self._goal > -ALLOWED_PENETRATION)
-            # a link that has borne load touches, however deep it might have gone
-            np.maximum(self._asked, np.minimum(self._goal, 0.0), out=self._asked)
-        for pairs, _ in self._coming:
-            self._goal[pairs] = self._clearance
-        for pairs, contact in self._coming:
-            away = math.dist(terms.frame(contact.patch).p, contact.p)
-            self._goal[pairs] = np.minimum(self._goal[pairs], PASSING - ALLOWED_PENETRATION + OPENING * away)
-        return self._goal
+    def _aim_anew(self, motion: Motion, resting: list[Contact], objects: Mapping[str, Pose]) -> None:
+        """Set the goals but for those of pairs that come together, and which these are."""
+        model, aims, goal = self._model, self._aims, self._aims.goal
+        resting = resting + [motion.targets[patch] for patch in sorted(motion.sought) if patch in motion.targets]
+        # of what was held nothing was asked, and it was near
+        aims.seen[aims.wanted == 0] = self._tick - 1
+        goal.fill(self._clearance)
+        planned = dict(objects) | {name: path.end for name, path in motion.slides.items()}
+        near, distance, _ = model.near(motion.posture.end, self._clearance + PLANNED, planned)
+        goal[near] = np.clip(distance - PLANNED, APART, self._clearance)
+        left, held = model.pairs_of(motion.released.values()), model.pairs_of(resting)
+        waiting = model.pairs_of(motion.targets[patch] for patch in motion.waiting & motion.targets.keys())
+        fixed = model.fixed_by(loaded.contact for loaded in motion.contacts.values())
+        goal[list(left)] = PASSING - ALLOWED_PENETRATION
+        goal[list(waiting)] = HOVER
+        goal[list(held)] = -ALLOWED_PENETRATION - self._depth
+        goal[list(fixed)] = -np.inf
+        aims.wanted[:] = goal > -np.inf
+        # a hand that grasps a bar does not touch it with its link, and has no need to on its way
+        touched = set(near.tolist()) - left - held - fixed - waiting
+        coming = [(model.pairs_of([contact]) & touched, contact) for contact in motion.targets.values()]
+        self._coming = [(np.array(sorted(pairs)), contact) for pairs, contact in coming if pairs]
+        aims.flat[:] = self._over & (goal > -ALLOWED_PENETRATION)
+        # a link that has borne load touches, however deep it might have gone
+        np.maximum(aims.asked, np.minimum(goal, 0.0), out=aims.asked)
+        aims.asked[aims.wanted == 0] = -np.inf
 
 
-class _Rows(NamedTuple):
-    """What the program is told: pairs (k,), room (k,) in m, its rates (k, nv), and their change ``Jdot v`` (k,)."""
+def _new_memory(robot: Robot, model: CollisionModel, slots: int, over: int, objects: int) -> keep.Memory:
+    """Allocate a memory; ``over`` pairs are over surfaces."""
+    pairs, shapes, nv = len(model.pairs), len(model.shapes.index), robot.nv + 6 * objects
+    most = pairs + (MOST - 1) * over
 
-    found: np.ndarray
-    room: np.ndarray
-    rates: np.ndarray
-    bend: np.ndarray
+    def whole(size: int, value: int = 0) -> np.ndarray:
+        return np.full(size, value, np.int64)
 
-
-class _Names:
-    """Names of pairs by their place among those that were found."""
-
-    def __init__(self, pairs: tuple, found: np.ndarray):
-        self._pairs, self._found = pairs, found
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def __getitem__(self, i: int) -> str:
-        return str(self._pairs[self._found[i]])
+    aims = keep.Aims(
+        np.zeros(pairs), whole(pairs, 1), whole(pairs), np.zeros(pairs), whole(pairs), whole(shapes, -1),
+        np.zeros((shapes, 3)),
+    )  # fmt: skip
+    near = keep.Near(whole(most), whole(most), np.zeros(most), np.zeros((most, nv)), np.zeros(most))
+    space = keep.Space(
+        new_scratch(robot, shapes, pairs), whole(pairs), np.zeros((pairs, PAIR_SIZE)), np.zeros(pairs),
+        np.zeros(PAIR_SIZE), whole(MOST), np.zeros(robot.nq),
+    )  # fmt: skip
+    chosen = keep.Chosen(np.zeros((slots, nv)), np.zeros(slots), whole(slots), np.zeros(slots))
+    watch = new_watch(robot.nq, len(robot.tree.topology), shapes, pairs)
+    return keep.Memory(aims, watch, near, chosen, space)

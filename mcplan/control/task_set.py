@@ -110,7 +110,9 @@ class TaskSet:
             tasks += self.objects.tasks(t, motion)
             contacts += self.objects.supports(motion)
             poses = self.objects.poses(terms)
-        limits = [self.avoidance.limit(terms, motion, poses)] if self.avoidance else []
+        limits = [self.avoidance] if self.avoidance else []
+        for limit in limits:
+            limit.update(terms, motion, poses)
         problem = self.pool.get(contacts, tasks, limits)
         problem.update(terms, contacts, tasks, previous=self._previous, limits=limits)
         solution = problem.solve()

@@ -41,6 +41,11 @@ def bundle(arrays: Sequence[np.ndarray]) -> tuple[Bundle, list[np.ndarray]]:
     return packed, views
 
 
+def flat(fields: NamedTuple) -> list[np.ndarray]:
+    """Return the arrays of a tuple, those of tuples in it included, in the order in which they are opened."""
+    return [array for field in fields for array in (flat(field) if isinstance(field, tuple) else [field])]
+
+
 @jit_inline
 def real1(packed, k):
     """Array k of numbers with one axis."""

@@ -1,18 +1,9 @@
 """The scene, the scratch space and the table of contacts, each out of the one bundle that crosses to the kernel."""
 
-from typing import NamedTuple
-
-import numpy as np
-
-from mcplan.core.bundle import Bundle, bundle, real1, real2, real3, whole1, whole2
+from mcplan.core.bundle import Bundle, bundle, flat, real1, real2, real3, whole1, whole2
 from mcplan.core.contact_model import Scene, Scratch, Touch
 from mcplan.core.distance_shape import Shapes
 from mcplan.core.jit import jit_inline
-
-
-def flat(fields: NamedTuple) -> list[np.ndarray]:
-    """Return the arrays of a tuple, those of tuples in it included, in the order in which they are opened."""
-    return [array for field in fields for array in (flat(field) if isinstance(field, tuple) else [field])]
 
 
 def close_scene(scene: Scene) -> Bundle:

@@ -68,6 +68,52 @@ def corner_from_base(shapes, pose, a, k):
 
 
 @jit
+def add_corner_rows(tree, shapes, faces, a, b, q, scratch, distance, first, height, rows, value, nearest):
+    """Write the corners of shape a above the face of shape b from row ``first`` on, as ``fill_corner_rows`` does.
+
+    Parameters
+    ----------
+    scratch : with the pose of every shape in it
+    distance : of the two shapes, m
+
+    Returns
+    -------
+    How many corners there are.
+    """
+    if faces.span[b, 1] == 0:
+        return 0
+    pose, frame = scratch.pose, faces.frame[b]
+    above, kept = 0, 0
+    for k in range(corner_count(shapes, a)):
+        x, y, z = corner_from_base(shapes, pose, a, k)
+        x, y, z = x + q[0] - frame[9], y + q[1] - frame[10], z + q[2] - frame[11]
+        u = frame[0] * x + frame[3] * y + frame[6] * z
+        v = frame[1] * x + frame[4] * y + frame[7] * z
+        if not is_above(faces, b, u, v):
+            continue
+        above += 1
+        h = frame[2] * x + frame[5] * y + frame[8] * z - shapes.size[a, RADIUS]
+        place = kept
+        while place > 0 and h < height[first + place - 1]:
+            place -= 1
+        if place == MOST:
+            continue
+        kept = min(kept + 1, MOST)
+        for m in range(kept - 1, place, -1):
+            height[first + m], nearest[m] = height[first + m - 1], nearest[m - 1]
+        height[first + place], nearest[place] = h, k
+    if above < 2 or math.fabs(height[first] - distance) > SAME:
+        return 0
+    for m in range(kept):
+        x, y, z = corner_from_base(shapes, pose, a, nearest[m])
+        value[POINT_A], value[POINT_A + 1], value[POINT_A + 2] = x, y, z
+        value[NORMAL], value[NORMAL + 1], value[NORMAL + 2] = frame[2], frame[5], frame[8]
+        rows[first + m, :] = 0.0
+        add_point_row(tree, scratch.bodies, shapes.index[a, BODY], 1.0, value, POINT_A, rows[first + m])
+    return kept
+
+
+@jit
 def fill_corner_rows(tree, shapes, faces, pairs, q, scratch, chosen, distance, which, height, rows, value, nearest):
     """Write the heights of the corners of shapes above faces, nearest first, and ``d(height)/dt = row v``.
 
@@ -86,39 +132,11 @@ def fill_corner_rows(tree, shapes, faces, pairs, q, scratch, chosen, distance, w
     How many corners there are.
     """
     place_shapes(tree, shapes, q, scratch)
-    pose, total = scratch.pose, 0
+    total = 0
     for i in range(len(chosen)):
         a, b = pairs[chosen[i], 0], pairs[chosen[i], 1]
-        if faces.span[b, 1] == 0:
-            continue
-        frame = faces.frame[b]
-        above, kept = 0, 0
-        for k in range(corner_count(shapes, a)):
-            x, y, z = corner_from_base(shapes, pose, a, k)
-            x, y, z = x + q[0] - frame[9], y + q[1] - frame[10], z + q[2] - frame[11]
-            u = frame[0] * x + frame[3] * y + frame[6] * z
-            v = frame[1] * x + frame[4] * y + frame[7] * z
-            if not is_above(faces, b, u, v):
-                continue
-            above += 1
-            h = frame[2] * x + frame[5] * y + frame[8] * z - shapes.size[a, RADIUS]
-            place = kept
-            while place > 0 and h < height[total + place - 1]:
-                place -= 1
-            if place == MOST:
-                continue
-            kept = min(kept + 1, MOST)
-            for m in range(kept - 1, place, -1):
-                height[total + m], nearest[m] = height[total + m - 1], nearest[m - 1]
-            height[total + place], nearest[place] = h, k
-        if above < 2 or math.fabs(height[total] - distance[i]) > SAME:
-            continue
-        for m in range(kept):
-            x, y, z = corner_from_base(shapes, pose, a, nearest[m])
-            value[POINT_A], value[POINT_A + 1], value[POINT_A + 2] = x, y, z
-            value[NORMAL], value[NORMAL + 1], value[NORMAL + 2] = frame[2], frame[5], frame[8]
+        kept = add_corner_rows(tree, shapes, faces, a, b, q, scratch, distance[i], total, height, rows, value, nearest)
+        for _ in range(kept):
             which[total] = i
-            rows[total, :] = 0.0
-            add_point_row(tree, scratch.bodies, shapes.index[a, BODY], 1.0, value, POINT_A, rows[total])
             total += 1
     return total

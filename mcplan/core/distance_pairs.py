@@ -12,8 +12,7 @@ import numpy as np
 from mcplan.core.distance import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, pair_distance
 from mcplan.core.distance_shape import BALL, BODY, HALF, KIND, PLANE, RADIUS
 from mcplan.core.frame import place_bodies
-from mcplan.core.jit import jit, jit_algebra
-from mcplan.core.manifold import integrate
+from mcplan.core.jit import jit, jit_algebra, jit_inline
 from mcplan.core.tree import DEGREE, PARENT, POSE, SCREW, V
 
 
@@ -26,24 +25,29 @@ class Scratch(NamedTuple):
     pair: np.ndarray  # scratch of one pair
 
 
+@jit_inline
+def place_shape(shapes, q, work, i, pose):
+    """Fill the pose of shape i, whose body is placed; what stands in the world is moved by minus the base's place."""
+    body, offset = shapes.index[i, BODY], shapes.offset
+    if body < 0:
+        for c in range(9):
+            pose[i, c] = offset[i, c]
+        for c in range(3):
+            pose[i, 9 + c] = offset[i, 9 + c] - q[c]
+        return
+    for r in range(3):
+        x, y, z = work[body, POSE + 3 * r], work[body, POSE + 3 * r + 1], work[body, POSE + 3 * r + 2]
+        for c in range(3):
+            pose[i, 3 * r + c] = x * offset[i, c] + y * offset[i, 3 + c] + z * offset[i, 6 + c]
+        pose[i, 9 + r] = work[body, POSE + 9 + r] + x * offset[i, 9] + y * offset[i, 10] + z * offset[i, 11]
+
+
 @jit_algebra
 def place_shapes(tree, shapes, q, scratch):
-    """Fill the pose of every shape; what stands in the world is moved by minus the base's position."""
-    work, pose, offset = scratch.bodies, scratch.pose, shapes.offset
-    place_bodies(tree, q, work)
-    for i in range(len(offset)):
-        body = shapes.index[i, BODY]
-        if body < 0:
-            for c in range(9):
-                pose[i, c] = offset[i, c]
-            for c in range(3):
-                pose[i, 9 + c] = offset[i, 9 + c] - q[c]
-            continue
-        for r in range(3):
-            x, y, z = work[body, POSE + 3 * r], work[body, POSE + 3 * r + 1], work[body, POSE + 3 * r + 2]
-            for c in range(3):
-                pose[i, 3 * r + c] = x * offset[i, c] + y * offset[i, 3 + c] + z * offset[i, 6 + c]
-            pose[i, 9 + r] = work[body, POSE + 9 + r] + x * offset[i, 9] + y * offset[i, 10] + z * offset[i, 11]
+    """Fill the pose of every shape."""
+    place_bodies(tree, q, scratch.bodies)
+    for i in range(len(shapes.index)):
+        place_shape(shapes, q, scratch.bodies, i, scratch.pose)
 
 
 @jit_algebra
@@ -165,6 +169,16 @@ def add_point_row(tree, work, body, scale, value, point, row):
 
 
 @jit
+def fill_distance_row(tree, shapes, a, b, work, value, row):
+    """Write ``row = n' (J_a - J_b)`` of two shapes, whose nearest points and normal are in ``value`` (10,)."""
+    row[:] = 0.0
+    for side in range(2):
+        body = shapes.index[a if side == 0 else b, BODY]
+        if body >= 0:
+            add_point_row(tree, work, body, 1.0 if side == 0 else -1.0, value, POINT_A + 3 * side, row)
+
+
+@jit
 def fill_distance_rows(tree, shapes, pairs, margins, q, scratch, found, values, rows):
     """Find pairs as ``fill_distances`` does, and write ``d(distance)/dt = row v``: ``row = n' (J_a - J_b)``.
 
@@ -180,42 +194,5 @@ def fill_distance_rows(tree, shapes, pairs, margins, q, scratch, found, values, 
     """
     count = fill_distances(tree, shapes, pairs, margins, q, scratch, found, values)
     for k in range(count):
-        rows[k, :] = 0.0
-        for side in range(2):
-            body = shapes.index[pairs[found[k], side], BODY]
-            if body >= 0:
-                point = POINT_A + 3 * side
-                scale = 1.0 if side == 0 else -1.0
-                add_point_row(tree, scratch.bodies, body, scale, values[k], point, rows[k])
-    return count
-
-
-@jit
-def foresee_distances(tree, shapes, pairs, margins, q, v, T, scratch, later, value, found, values, rows, bend):
-    """Find pairs as ``fill_distance_rows`` does, and how the distances bend within the time T at the velocity v.
-
-    ``bend`` is the mean over that time of what v alone adds to the second derivatives of the distances, ``Jdot v``::
-
-        d(q + T v) = d + T J v + T² / 2 bend
-
-    Parameters
-    ----------
-    v : (nv,)
-    T : s
-    later, value : (nq,), (10,) scratch
-    bend : (P,) out, m/s²
-
-    Returns
-    -------
-    How many were found.
-    """
-    count = fill_distance_rows(tree, shapes, pairs, margins, q, scratch, found, values, rows)
-    integrate(q, v, T, later)
-    place_shapes(tree, shapes, later, scratch)
-    for k in range(count):
-        pair_distance(shapes, pairs[found[k], 0], pairs[found[k], 1], scratch.pose, math.inf, scratch.pair, value)
-        rate = 0.0
-        for j in range(len(v)):
-            rate += rows[k, j] * v[j]
-        bend[k] = 2.0 * (value[DISTANCE] - values[k, DISTANCE] - T * rate) / T**2
+        fill_distance_row(tree, shapes, pairs[found[k], 0], pairs[found[k], 1], scratch.bodies, values[k], rows[k])
     return count

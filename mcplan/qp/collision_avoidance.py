@@ -1,11 +1,12 @@
 """Pairs of bodies keep their distance: an inequality on the accelerations, with a fixed number of rows."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mcplan.core.avoidance import fill_avoidance_rows
+from mcplan.core.avoidance import NEUTRAL, fill_avoidance_rows
 from mcplan.errors import InputError
 from mcplan.model.terms import Terms
 
@@ -19,8 +20,9 @@ class Indexed(Protocol):
         """Return the name."""
 
 
-NEUTRAL = -1.0
-"""Right-hand side of a row without a pair: ``0 >= -1``."""
+STOPPING, RETURN = 3.0, 0.1
+"""Deceleration of a distance that can be counted on (m/s²), and time constant of the return of a pair that is nearer
+than it should be (s)."""
 
 
 class CollisionAvoidance:
@@ -58,9 +60,9 @@ class CollisionAvoidance:
         slots: int,
         safe: float = 0.02,
         influence: float = 0.3,
-        braking: float = 3.0,
+        braking: float = STOPPING,
         ceiling: float = 100.0,
-        recovery: float = 0.1,
+        recovery: float = RETURN,
         dt: float = 1e-3,
     ):
         if slots < 1:
@@ -118,7 +120,9 @@ class CollisionAvoidance:
     def names(self) -> list[str]:
         """What each row keeps."""
         chosen = self._chosen[: self.active].tolist()
-        names = [f"pair {i}" if self._pairs is None else str(self._pairs[i]) for i in chosen]
-        return [f"distance of {name}" for name in names] + [
-            f"distance, row {slot}" for slot in range(self.active, self.slots)
-        ]
+        return row_names([f"pair {i}" if self._pairs is None else self._pairs[i] for i in chosen], self.slots)
+
+
+def row_names(pairs: Sequence[object], slots: int) -> list[str]:
+    """Return what each of ``slots`` rows keeps, of which the first have pairs."""
+    return [f"distance of {pair}" for pair in pairs] + [f"distance, row {slot}" for slot in range(len(pairs), slots)]

@@ -1,14 +1,22 @@
 """The rows of collision avoidance foresee where a state takes the pairs."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from numba.core.runtime import _nrt_python, rtsys
+from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import CollisionModel
+from mcplan.control import avoidance as control_avoidance
 from mcplan.control.avoidance import RESPONSE, Avoidance
 from mcplan.control.motion import Motion
+from mcplan.core.avoidance import avoid
+from mcplan.errors import InputError
+from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
-from mcplan.scene.environment import Bar, Environment, Surface
+from mcplan.scene.environment import Bar, Environment, SceneObject, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
 
@@ -37,7 +45,8 @@ def row(robot, environment, q, v):
     """The row of hand and bar in the first period of a state."""
     settings, terms = ControlSettings(), Terms(robot)
     terms.update(q, v)
-    limit = Avoidance(robot, environment, settings, 1e-3).limit(terms, Motion(robot, environment, settings, q))
+    limit = Avoidance(robot, environment, settings, 1e-3)
+    limit.update(terms, Motion(robot, environment, settings, q))
     A, b = limit.rows(terms)
     i = limit.names.index(f"distance of {HAND} and {BAR}")
     return A[i], b[i]
@@ -73,9 +82,69 @@ def test_a_sole_may_come_near_its_floor_only_near_its_place(hrp2):
         terms.update(up, np.zeros(hrp2.nv))
         place = {"patch": "left_sole", "surface": "floor", "x": sole[0] + ahead, "y": sole[1], "yaw": 0.0}
         motion.targets["left_sole"] = make_contact(hrp2, environment, place)
-        avoidance = Avoidance(hrp2, environment, settings, 1e-3)
+        limit = Avoidance(hrp2, environment, settings, 1e-3)
         for _ in range(300):  # what is asked rises bit by bit
-            limit = avoidance.limit(terms, motion)
+            limit.update(terms, motion)
         b = limit.rows(terms)[1]
         least.append(max(b[i] for i, name in enumerate(limit.names) if name == "distance of LLEG_LINK5 and floor"))
     assert least[0] < least[1] - 0.1  # m/s²
+
+
+def test_the_rate_of_a_row_counts_the_motion_of_the_object(hrp2):
+    """Against finite differences of the distance while robot and object move."""
+    q, rng = hrp2.posture("half_sitting"), np.random.default_rng(1)
+    hand = hrp2.frame_pose(q, "left_grip")[:3, 3]
+    boxes = [
+        SceneObject(name, Box((0.1, 0.1, 0.1)), np.eye(3), hand + y * np.eye(3)[1], 1.0, 0.5)
+        for name, y in (("far", 1.0), ("near", 0.15))
+    ]
+    environment, settings = Environment(objects=tuple(boxes)), ControlSettings()
+    model = CollisionModel(hrp2, environment)
+    distances = model.distances(q, 0.5)
+    one = min((d for d in distances if (d.pair.a, d.pair.b) == (HAND, "near")), key=lambda d: d.distance)
+    rest = {box.name: (box.R, box.p + (one.distance - 0.01) * one.normal) for box in boxes}
+    v = np.concatenate([0.3 * rng.normal(size=hrp2.nv), 0.3 * rng.normal(size=12)])
+
+    def distance(h):
+        poses = {}
+        for k, (name, (R, p)) in enumerate(rest.items()):
+            w = v[hrp2.nv + 6 * k :][:6]
+            poses[name] = Rotation.from_rotvec(h * w[3:]).as_matrix() @ R, p + h * w[:3]
+        near = model.distances(hrp2.integrate(q, v[: hrp2.nv], h), 0.1, objects=poses)
+        return min(d.distance for d in near if (d.pair.a, d.pair.b) == (HAND, "near"))
+
+    terms = SimpleNamespace(q=np.concatenate([q, np.zeros(14)]), v=v)
+    avoidance = Avoidance(hrp2, environment, settings, 1e-3)
+    avoidance.update(terms, Motion(hrp2, environment, settings, q), rest)
+    A, _ = avoidance.rows(terms)
+    row = A[avoidance.names.index(f"distance of {HAND} and near")]
+    assert row[hrp2.nv + 6 :].any()
+    assert row @ v == pytest.approx((distance(1e-6) - distance(-1e-6)) / 2e-6, abs=1e-6)
+
+
+def test_a_configuration_that_is_no_number_is_refused(hrp2):
+    q, settings, environment = hrp2.posture("half_sitting"), ControlSettings(), Environment()
+    terms = SimpleNamespace(q=np.full(hrp2.nq, np.nan), v=np.zeros(hrp2.nv))
+    with pytest.raises(InputError, match="not finite"):
+        Avoidance(hrp2, environment, settings, 1e-3).update(terms, Motion(hrp2, environment, settings, q))
+
+
+def test_a_tick_allocates_nothing_in_its_one_kernel(hrp2, monkeypatch):
+    q, settings = hrp2.posture("half_sitting"), ControlSettings()
+    environment = beside_a_bar(hrp2, q, np.random.default_rng(0))
+    calls = []
+    monkeypatch.setattr(control_avoidance, "avoid", lambda *arguments: calls.append(arguments) or avoid(*arguments))
+    terms = Terms(hrp2)
+    terms.update(q, np.zeros(hrp2.nv))
+    avoidance = Avoidance(hrp2, environment, settings, 1e-3)
+    avoidance.update(terms, Motion(hrp2, environment, settings, q))
+    ((*arguments, _),) = calls
+    arrays = sum(len(a) if isinstance(a, tuple) else 1 for a in arguments)
+    _nrt_python.memsys_enable_stats()
+    try:
+        before = rtsys.get_allocation_stats()
+        assert avoid(*arguments, 2) > 0
+        after = rtsys.get_allocation_stats()
+    finally:
+        _nrt_python.memsys_disable_stats()
+    assert after.alloc - before.alloc == arrays

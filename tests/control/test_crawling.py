@@ -71,7 +71,8 @@ def test_toes_that_come_after_their_knee_are_kept_off_the_floor_until_it_is_thei
 
     def asked():
         """What is asked of the distance of the foot, whose toes touch."""
-        avoidance = Avoidance(robot, scenario.environment, settings, 1e-3).limit(terms, motion)
+        avoidance = Avoidance(robot, scenario.environment, settings, 1e-3)
+        avoidance.update(terms, motion)
         _, b = avoidance.rows(terms)
         foot = [i for i, name in enumerate(avoidance.names) if "LLEG_LINK5" in name and "floor" in name]
         return max(b[i] for i in foot)

@@ -12,10 +12,11 @@ from numba.core.runtime import _nrt_python, rtsys
 from mcplan.collision.pairs import candidate_pairs, link_solids, new_scratch
 from mcplan.collision.shape import frozen, pack
 from mcplan.core.distance import DISTANCE, PAIR_SIZE
-from mcplan.core.distance_pairs import fill_distance_rows, fill_distances, find_smallest, foresee_distances
+from mcplan.core.distance_pairs import fill_distance_rows, fill_distances, find_smallest
+from mcplan.core.distance_watch import new_watch, watch_distances
 from mcplan.model.robot_file import load_robot
 
-KERNELS = {kernel.__name__: kernel for kernel in (fill_distances, find_smallest, fill_distance_rows, foresee_distances)}
+KERNELS = {kernel.__name__: kernel for kernel in (fill_distances, find_smallest, fill_distance_rows, watch_distances)}
 
 
 def call(name, posture="crawl"):
@@ -28,13 +29,13 @@ def call(name, posture="crawl"):
     q[7:] *= 1.3  # some links overlap
     space = new_scratch(robot, len(solids), count)
     outputs = [np.zeros(count, np.int64), np.zeros((count, PAIR_SIZE))]
-    margins, motion, scratch = np.full(count, 0.1), (), ()
-    if name in ("fill_distance_rows", "foresee_distances"):
+    if name == "fill_distance_rows":
         outputs.append(np.zeros((count, robot.nv)))
-    if name == "foresee_distances":
-        outputs.append(np.zeros(count))
-        motion, scratch = (np.linspace(-1.0, 1.0, robot.nv), 0.02), (np.zeros(robot.nq), np.zeros(PAIR_SIZE))
-    arguments = (robot.tree, pack(solids, bodies), pairs, margins, q, *motion, space, *scratch, *outputs)
+    tree, shapes, margins, watch = robot.tree, pack(solids, bodies), (np.full(count, 0.1),), ()
+    if name == "watch_distances":
+        margins = 0.1, np.ones(count, np.int64)
+        watch = (new_watch(robot.nq, len(tree.topology), len(solids), count),)
+    arguments = (tree, shapes, pairs, *margins, q, space, *watch, *outputs)
     return KERNELS[name], arguments, outputs
 
 
@@ -82,7 +83,8 @@ def signatures():
     model.distances(q)
     model.smallest(q)
     model.constraint_rows(q, 0.1)
-    model.foreseen(q, np.zeros(robot.nv), 0.02, 0.1)
+    kernel, arguments, _ = call("watch_distances")
+    kernel(*arguments)
     return {name: len(kernel.signatures) for name, kernel in KERNELS.items()}
 
 

@@ -63,8 +63,11 @@ def substitute(program, work):
 
 
 @jit_algebra
-def condense_cost(program, work):
-    """Compute the upper triangle of ``H`` and ``g``: ``H = [I; T]' P [I; T]``, ``g = [I; T]' (P [0; t] + q)``."""
+def condense_cost(program, work, H):
+    """Compute the upper triangle of ``H`` and ``g``: ``H = [I; T]' P [I; T]``, ``g = [I; T]' (P [0; t] + q)``.
+
+    ``H`` is the leading block of the array given.
+    """
     sizes = section(program, lay.SIZES)
     size, kept, given = sizes[lay.SIZE], sizes[lay.KEPT], sizes[lay.GIVEN]
     values = part(program, work, lay.VALUES)
@@ -72,7 +75,6 @@ def condense_cost(program, work):
     reference = section(program, lay.REFERENCE)
     T = part(program, work, lay.T).reshape((given, kept))
     t = part(program, work, lay.T0)
-    H = part(program, work, lay.H).reshape((kept, kept))
     g = part(program, work, lay.G)
     y = part(program, work, lay.SCRATCH)
     for i in range(kept):
@@ -137,7 +139,7 @@ def condense_cost(program, work):
 @jit_algebra
 def _add_wide(wide, position, values, T, t, H, g):
     """Add ``sum p_e T_e' T_e`` to ``H`` and ``sum p_e t_e T_e'`` to ``g``, eight rows of ``T`` per sweep over ``H``."""
-    kept = H.shape[0]
+    kept = g.size
     count = wide.size
     for i in range(count):
         e = wide[i]
@@ -178,16 +180,30 @@ def _add_wide(wide, position, values, T, t, H, g):
 
 
 @jit
+def row_limits(program, work):
+    """Compute the bounds ``l`` and ``u`` of the rows: the tightest of their limits."""
+    pointer, limit = section(program, lay.LIMIT_POINTER), section(program, lay.LIMIT_POSITION)
+    values, factors = part(program, work, lay.VALUES), part(program, work, lay.FACTORS)
+    lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
+    for i in range(lower.size):
+        low, high = -lay.BIG, lay.BIG
+        for k in range(pointer[2 * i], pointer[2 * i + 1]):
+            low = max(low, factors[k] * values[limit[k]])
+        for k in range(pointer[2 * i + 1], pointer[2 * i + 2]):
+            high = min(high, factors[k] * values[limit[k]])
+        lower[i], upper[i] = low, high
+
+
+@jit
 def condense_rows(program, work):
     """Compute ``G'`` (one column per row), the shifts ``s`` and the bounds ``l - s``, ``u - s``."""
+    row_limits(program, work)
     sizes = section(program, lay.SIZES)
     kept, given, rows = sizes[lay.KEPT], sizes[lay.GIVEN], sizes[lay.ROWS]
     values = part(program, work, lay.VALUES)
     pointer = section(program, lay.ROW_POINTER)
     position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
     support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
-    limit_pointer, limit = section(program, lay.LIMIT_POINTER), section(program, lay.LIMIT_POSITION)
-    factors = part(program, work, lay.FACTORS)
     T = part(program, work, lay.T).reshape((given, kept))
     t = part(program, work, lay.T0)
     columns = part(program, work, lay.COLUMNS)
@@ -206,10 +222,5 @@ def condense_rows(program, work):
                 shift += a * t[e]
                 for c in range(support_pointer[e], support_pointer[e + 1]):
                     columns[support[c] * rows + i] += a * T[e, support[c]]
-        low, high = -lay.BIG, lay.BIG
-        for k in range(limit_pointer[2 * i], limit_pointer[2 * i + 1]):
-            low = max(low, factors[k] * values[limit[k]])
-        for k in range(limit_pointer[2 * i + 1], limit_pointer[2 * i + 2]):
-            high = min(high, factors[k] * values[limit[k]])
-        lower[i] = low - shift if low > -lay.BIG else -lay.BIG
-        upper[i] = high - shift if high < lay.BIG else lay.BIG
+        lower[i] = lower[i] - shift if lower[i] > -lay.BIG else -lay.BIG
+        upper[i] = upper[i] - shift if upper[i] < lay.BIG else lay.BIG

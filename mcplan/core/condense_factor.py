@@ -136,7 +136,8 @@ def condense(program, work, theta):
     """Condense the QP at ``theta`` only: H (upper triangle), g, G' and the bounds."""
     gather(program, work, theta)
     substitute(program, work)
-    condense_cost(program, work)
+    kept = section(program, lay.SIZES)[lay.KEPT]
+    condense_cost(program, work, part(program, work, lay.H).reshape((kept, kept)))
     condense_rows(program, work)
 
 

@@ -76,8 +76,10 @@ SIZE, KEPT, GIVEN, ROWS, EQUALITIES, INEQUALITIES, B, P, Q, D, LOWER, UPPER = ra
     ACTIVITY,  # (2, rows of A) A x + b, and the sum of the magnitudes of its terms
     RESIDUAL,  # (8,) see condense_check
     PROXIMAL,  # (kept,) weights of the proximal term
+    HELD,  # condense_held: the matrix with the held rows, and its factor
+    HELD_SOLUTION,  # [z; y]
     PARTS,
-) = range(26)
+) = range(28)
 """Parts of the workspace."""
 
 BIG = 1e30

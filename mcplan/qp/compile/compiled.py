@@ -7,7 +7,7 @@ import numpy as np
 from cvxpy import settings
 from cvxpy.reductions.solution import Solution
 
-from mcplan.core import condense_check, condense_factor
+from mcplan.core import condense_check, condense_factor, condense_held
 from mcplan.core import condense_layout as lay
 from mcplan.qp.compile import fallback
 from mcplan.qp.compile.data_map import CannotCompile, DataMap, build_data_map, canonicalise
@@ -153,11 +153,11 @@ class CompiledProblem:
         c, solver = self.condensed, self._solver
         status = settings.SOLVER_ERROR
         if solver is not None:
-            if condense_factor.prepare(c.program, c.work, self.theta) == 0:
-                solved = self._solve_regular(solver)
-            else:
-                solved = self._solve_singular(solver)
-            if solved:
+            if self.warm and self._hold(solver):
+                status = settings.OPTIMAL
+            elif condense_factor.prepare(c.program, c.work, self.theta) == 0:
+                status = settings.OPTIMAL if self._solve_regular(solver) else status
+            elif self._solve_singular(solver):
                 status = settings.OPTIMAL
         if status != settings.OPTIMAL:
             status = self._solve_dense()
@@ -175,6 +175,11 @@ class CompiledProblem:
                 for variable, _ in self._places.variables:
                     variable.save_value(None)
         return status
+
+    def _hold(self, solver: LeastDistance) -> bool:
+        """Solve with the rows that were active last held, which mostly are the ones of this solution."""
+        c = self.condensed
+        return condense_held.hold(c.program, c.work, self.theta, solver.sense, solver.multiplier) <= TOLERANCE
 
     def _solve_regular(self, solver: LeastDistance) -> bool:
         """Solve from the rows that were active last if wanted; if that does not succeed, from none."""

@@ -6,8 +6,9 @@ All functions take the dense QP ``minimise 1/2 z'Hz + g'z, lower <= Gz <= upper`
 import daqp
 import numpy as np
 
+from mcplan.core.condense_held import PRIMAL_TOLERANCE
 from mcplan.core.condense_layout import BIG
-from mcplan.qp.compile.least_distance import EQUALITY, PRIMAL_TOLERANCE, SOLVED
+from mcplan.qp.compile.least_distance import EQUALITY, SOLVED
 
 FEASIBILITY_TOLERANCE = 1e-7
 UNBOUNDED_SLOPE = 1e-7

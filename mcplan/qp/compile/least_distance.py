@@ -13,8 +13,9 @@ import importlib.metadata
 import daqp
 import numpy as np
 
+from mcplan.core.condense_held import PRIMAL_TOLERANCE
+
 KNOWN_VERSIONS = ("0.11.0",)
-PRIMAL_TOLERANCE = 1e-10
 EQUALITY = 5
 """DAQP's ``sense`` of a row that is always active."""
 

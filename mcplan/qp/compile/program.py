@@ -88,12 +88,14 @@ def build_program(data: DataMap, elimination: Elimination) -> Condensed:
 
 def _part_lengths(data: DataMap, n: int, given: int, rows: int, factors: int) -> list[int]:
     """Return the lengths of the parts of the workspace, in the order of core.condense_layout."""
+    held = n + min(rows, n) + 6  # each of the two is filled up to a multiple of four
     length = dict.fromkeys(range(lay.PARTS), rows)
     length |= {
         lay.FACTORS: factors, lay.VALUES: data.S.shape[0], lay.T: given * n,
         lay.T0: given, lay.H: n * n, lay.G: n, lay.SCRATCH: n, lay.COLUMNS: n * rows, lay.M: rows * n, lay.V: n,
         lay.Z: n, lay.X: data.size, lay.DUAL: data.rows + 2 * data.size, lay.GRADIENT: 2 * data.size,
         lay.ACTIVITY: 2 * data.rows, lay.RESIDUAL: 8, lay.PROXIMAL: n,
+        lay.HELD: held * (held + 4), lay.HELD_SOLUTION: held,
     }  # fmt: skip
     return [length[k] for k in range(lay.PARTS)]
 

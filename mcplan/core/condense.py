@@ -38,7 +38,7 @@ def substitute(program, work):
     sizes = section(program, lay.SIZES)
     kept, given = sizes[lay.KEPT], sizes[lay.GIVEN]
     pivot, rhs = section(program, lay.GIVEN_PIVOT), section(program, lay.GIVEN_RHS)
-    pointer = section(program, lay.GIVEN_POINTER)
+    pointer, split = section(program, lay.GIVEN_POINTER), section(program, lay.GIVEN_SPLIT)
     position, reference = section(program, lay.GIVEN_POSITION), section(program, lay.GIVEN_REFERENCE)
     support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
     values = part(program, work, lay.VALUES)
@@ -46,19 +46,18 @@ def substitute(program, work):
     t = part(program, work, lay.T0)
     for e in range(given):
         scale = -1.0 / values[pivot[e]]
-        for k in range(support_pointer[e], support_pointer[e + 1]):
-            T[e, support[k]] = 0.0
-        offset = scale * values[rhs[e]]
-        for k in range(pointer[e], pointer[e + 1]):
+        offset, row = scale * values[rhs[e]], T[e]
+        if split[e] < pointer[e + 1]:
+            for k in range(support_pointer[e], support_pointer[e + 1]):
+                row[support[k]] = 0.0
+        for k in range(pointer[e], split[e]):
+            row[reference[k]] = scale * values[position[k]]
+        for k in range(split[e], pointer[e + 1]):
             a = scale * values[position[k]]
-            r = reference[k]
-            if r >= 0:
-                T[e, r] += a
-            else:
-                r = -r - 1
-                offset += a * t[r]
-                for c in range(support_pointer[r], support_pointer[r + 1]):
-                    T[e, support[c]] += a * T[r, support[c]]
+            r = -reference[k] - 1
+            offset += a * t[r]
+            for c in range(support_pointer[r], support_pointer[r + 1]):
+                row[support[c]] += a * T[r, support[c]]
         t[e] = offset
 
 
@@ -79,8 +78,9 @@ def condense_cost(program, work, H):
     y = part(program, work, lay.SCRATCH)
     for i in range(kept):
         g[i] = 0.0
-        for j in range(i, kept):
-            H[i, j] = 0.0
+        row = H[i, i:kept]
+        for j in range(row.size):
+            row[j] = 0.0
     linear = sizes[lay.Q]
     for i in range(size):
         q, r = values[linear + i], reference[i]
@@ -156,9 +156,14 @@ def _add_wide(wide, position, values, T, t, H, g):
         for a in range(kept):
             f0, f1, f2, f3 = p0 * T[e0, a], p1 * T[e1, a], p2 * T[e2, a], p3 * T[e3, a]
             f4, f5, f6, f7 = p4 * T[e4, a], p5 * T[e5, a], p6 * T[e6, a], p7 * T[e7, a]
-            for b in range(a, kept):
-                H[a, b] += (f0 * T[e0, b] + f1 * T[e1, b] + f2 * T[e2, b] + f3 * T[e3, b]) + (
-                    f4 * T[e4, b] + f5 * T[e5, b] + f6 * T[e6, b] + f7 * T[e7, b]
+            if f0 == f1 == f2 == f3 == f4 == f5 == f6 == f7 == 0.0:
+                continue
+            row = H[a, a:kept]
+            T0, T1, T2, T3 = T[e0, a:], T[e1, a:], T[e2, a:], T[e3, a:]
+            T4, T5, T6, T7 = T[e4, a:], T[e5, a:], T[e6, a:], T[e7, a:]
+            for b in range(row.size):
+                row[b] += (f0 * T0[b] + f1 * T1[b] + f2 * T2[b] + f3 * T3[b]) + (
+                    f4 * T4[b] + f5 * T5[b] + f6 * T6[b] + f7 * T7[b]
                 )
         i += 8
     while i + 2 <= count:
@@ -166,16 +171,22 @@ def _add_wide(wide, position, values, T, t, H, g):
         p0, p1 = values[position[i]], values[position[i + 1]]
         for a in range(kept):
             f0, f1 = p0 * T[e0, a], p1 * T[e1, a]
-            for b in range(a, kept):
-                H[a, b] += f0 * T[e0, b] + f1 * T[e1, b]
+            if f0 == f1 == 0.0:
+                continue
+            row, T0, T1 = H[a, a:kept], T[e0, a:], T[e1, a:]
+            for b in range(row.size):
+                row[b] += f0 * T0[b] + f1 * T1[b]
         i += 2
     while i < count:
         e0 = wide[i]
         p0 = values[position[i]]
         for a in range(kept):
             f0 = p0 * T[e0, a]
-            for b in range(a, kept):
-                H[a, b] += f0 * T[e0, b]
+            if f0 == 0.0:
+                continue
+            row, T0 = H[a, a:kept], T[e0, a:]
+            for b in range(row.size):
+                row[b] += f0 * T0[b]
         i += 1
 
 

@@ -6,7 +6,7 @@ The Lagrangian is ``1/2 x'Px + q'x + y_e'(A_e x + b_e) - y_i'(A_i x + b_i) - y_l
 
 from mcplan.core import condense_layout as lay
 from mcplan.core.condense_layout import part, section
-from mcplan.core.jit import jit
+from mcplan.core.jit import jit, jit_algebra
 
 EQUALITY, INEQUALITY, STATIONARITY, COMPLEMENTARITY, OBJECTIVE = range(5)
 """Entries of RESIDUAL. The first three are the largest over the rows, each relative to 1 plus the sum of the magnitudes
@@ -51,10 +51,11 @@ def recover(program, work, multiplier):
             x[i] = z[r]
         else:
             e = -r - 1
-            total = t[e]
-            for k in range(support_pointer[e], support_pointer[e + 1]):
-                total += T[e, support[k]] * z[support[k]]
-            x[i] = total
+            first, last = support_pointer[e], support_pointer[e + 1]
+            x[i] = t[e]
+            if first < last:  # T is zero outside its support, whose span is quicker to run over
+                start, stop = support[first], support[last - 1] + 1
+                x[i] += _dot(T[e, start:stop], z[start:stop])
     for i in range(dual.size):
         dual[i] = 0.0
     pointer, position = section(program, lay.LIMIT_POINTER), section(program, lay.LIMIT_POSITION)
@@ -75,45 +76,51 @@ def recover(program, work, multiplier):
                 best = k
         if first < last:
             dual[owner[best]] = abs(factors[best] * multiplier[i])
-    _gradient(program, work)
-    gradient = part(program, work, lay.GRADIENT)
-    A_pointer, A_rows = section(program, lay.A_POINTER), section(program, lay.A_ROWS)
+    pointer, start, owner = section(program, lay.A_POINTER), section(program, lay.A_START), section(program, lay.A_ROW)
+    P_pointer, P_rows = section(program, lay.P_POINTER), section(program, lay.P_ROWS)
     variable, row = section(program, lay.GIVEN_VARIABLE), section(program, lay.GIVEN_ROW)
     pivot = section(program, lay.GIVEN_PIVOT)
+    total_rows = equalities + sizes[lay.INEQUALITIES]
     for e in range(given - 1, -1, -1):
         j = variable[e]
-        total = gradient[j]
-        for k in range(A_pointer[j], A_pointer[j + 1]):
-            if A_rows[k] < equalities:
-                total += values[k] * dual[A_rows[k]]
+        total = values[sizes[lay.Q] + j] - dual[total_rows + j] + dual[total_rows + size + j]
+        for k in range(P_pointer[j], P_pointer[j + 1]):
+            total += values[sizes[lay.P] + k] * x[P_rows[k]]
+        for k in range(pointer[j], pointer[j + 1]):
+            i, length = owner[k], start[k + 1] - start[k]
+            term = _dot(values[start[k] : start[k + 1]], dual[i : i + length])
+            total += term if i < equalities else -term
         dual[row[e]] = -total / values[pivot[e]]
 
 
-@jit
-def _gradient(program, work):
-    """Compute the gradient of the Lagrangian without the equalities, and the sum of the magnitudes of its terms."""
-    sizes = section(program, lay.SIZES)
-    size, equalities = sizes[lay.SIZE], sizes[lay.EQUALITIES]
-    total_rows = equalities + sizes[lay.INEQUALITIES]
-    values, x = part(program, work, lay.VALUES), part(program, work, lay.X)
-    dual, gradient = part(program, work, lay.DUAL), part(program, work, lay.GRADIENT)
-    A_pointer, A_rows = section(program, lay.A_POINTER), section(program, lay.A_ROWS)
-    P_pointer, P_rows = section(program, lay.P_POINTER), section(program, lay.P_ROWS)
-    for j in range(size):
-        q = values[sizes[lay.Q] + j]
-        low, high = dual[total_rows + j], dual[total_rows + size + j]
-        total, magnitude = q - low + high, abs(q) + low + high
-        for k in range(P_pointer[j], P_pointer[j + 1]):
-            term = values[sizes[lay.P] + k] * x[P_rows[k]]
-            total += term
-            magnitude += abs(term)
-        for k in range(A_pointer[j], A_pointer[j + 1]):
-            if A_rows[k] >= equalities:
-                term = values[k] * dual[A_rows[k]]
-                total -= term
-                magnitude += abs(term)
-        gradient[j] = total
-        gradient[size + j] = magnitude
+@jit_algebra
+def _dot(a, b):
+    """Return the inner product of two arrays."""
+    total = 0.0
+    for k in range(a.size):
+        total += a[k] * b[k]
+    return total
+
+
+@jit_algebra
+def _traverse(values, x, dual, runs, start, owner, equalities, activity, magnitude, gradient, terms):
+    """Add ``A x`` to the activities, ``A_e'y_e - A_i'y_i`` to the gradient, and the magnitudes of the terms."""
+    for j in range(gradient.size):
+        x_j = x[j]
+        for r in range(runs[j], runs[j + 1]):
+            i, length = owner[r], start[r + 1] - start[r]
+            a, y = values[start[r] : start[r + 1]], dual[i : i + length]
+            row, row_magnitude = activity[i : i + length], magnitude[i : i + length]
+            total, size = 0.0, 0.0
+            for k in range(length):
+                term = a[k] * x_j
+                row[k] += term
+                row_magnitude[k] += abs(term)
+                term = a[k] * y[k]
+                total += term
+                size += abs(term)
+            gradient[j] += total if i < equalities else -total
+            terms[j] += size
 
 
 @jit
@@ -122,60 +129,66 @@ def check(program, work):
     sizes = section(program, lay.SIZES)
     size, equalities = sizes[lay.SIZE], sizes[lay.EQUALITIES]
     rows = equalities + sizes[lay.INEQUALITIES]
-    values, x = part(program, work, lay.VALUES), part(program, work, lay.X)
-    dual, gradient = part(program, work, lay.DUAL), part(program, work, lay.GRADIENT)
-    activity, residual = part(program, work, lay.ACTIVITY), part(program, work, lay.RESIDUAL)
-    A_pointer, A_rows = section(program, lay.A_POINTER), section(program, lay.A_ROWS)
+    values, x, dual = part(program, work, lay.VALUES), part(program, work, lay.X), part(program, work, lay.DUAL)
+    residual = part(program, work, lay.RESIDUAL)
+    activity, magnitude = part(program, work, lay.ACTIVITY)[:rows], part(program, work, lay.ACTIVITY)[rows:]
+    gradient, terms = part(program, work, lay.GRADIENT)[:size], part(program, work, lay.GRADIENT)[size:]
+    runs, start, owner = section(program, lay.A_POINTER), section(program, lay.A_START), section(program, lay.A_ROW)
     P_pointer, P_rows = section(program, lay.P_POINTER), section(program, lay.P_ROWS)
     b = sizes[lay.B]
     for i in range(rows):
         activity[i] = values[b + i]
-        activity[rows + i] = 1.0 + abs(values[b + i])
+        magnitude[i] = 1.0 + abs(values[b + i])
     objective = values[sizes[lay.D]]
     scale = 1.0 + abs(objective)
-    stationarity, inequality, complementarity = 0.0, 0.0, 0.0
     for j in range(size):
-        total, magnitude = gradient[j], 1.0 + gradient[size + j]
-        for k in range(A_pointer[j], A_pointer[j + 1]):
-            i = A_rows[k]
-            term = values[k] * x[j]
-            activity[i] += term
-            activity[rows + i] += abs(term)
-            if i < equalities:
-                term = values[k] * dual[i]
-                total += term
-                magnitude += abs(term)
-        stationarity = _worst(stationarity, abs(total) / magnitude)
-        product = 0.0
+        product, product_terms = 0.0, 0.0
         for k in range(P_pointer[j], P_pointer[j + 1]):
-            product += values[sizes[lay.P] + k] * x[P_rows[k]]
-        term = x[j] * (0.5 * product + values[sizes[lay.Q] + j])
+            term = values[sizes[lay.P] + k] * x[P_rows[k]]
+            product += term
+            product_terms += abs(term)
+        q = values[sizes[lay.Q] + j]
+        low, high = dual[rows + j], dual[rows + size + j]
+        gradient[j], terms[j] = product + q - low + high, 1.0 + product_terms + abs(q) + low + high
+        term = x[j] * (0.5 * product + q)
         objective += term
         scale += abs(term)
+    _traverse(values, x, dual, runs, start, owner, equalities, activity, magnitude, gradient, terms)
+    stationarity, inequality, complementarity = 0.0, 0.0, 0.0
+    for j in range(size):
+        stationarity = _worst(stationarity, abs(gradient[j]), terms[j])
         low, high = values[sizes[lay.LOWER] + j], values[sizes[lay.UPPER] + j]
         if low > -lay.BIG:
-            inequality = _worst(inequality, (low - x[j]) / (1.0 + abs(low)))
+            inequality = _worst(inequality, low - x[j], 1.0 + abs(low))
             complementarity += dual[rows + j] * abs(x[j] - low)
         if high < lay.BIG:
-            inequality = _worst(inequality, (x[j] - high) / (1.0 + abs(high)))
+            inequality = _worst(inequality, x[j] - high, 1.0 + abs(high))
             complementarity += dual[rows + size + j] * abs(high - x[j])
     equality = 0.0
-    for i in range(rows):
-        if i < equalities:
-            equality = _worst(equality, abs(activity[i]) / activity[rows + i])
-        else:
-            if not activity[i] >= 0.0:
-                inequality = _worst(inequality, -activity[i] / activity[rows + i])
-            if dual[i] != 0.0:
-                complementarity += dual[i] * abs(activity[i])
+    for i in range(equalities):
+        equality = _worst(equality, abs(activity[i]), magnitude[i])
+    for i in range(equalities, rows):
+        if not activity[i] >= 0.0:
+            inequality = _worst(inequality, -activity[i], magnitude[i])
+        if dual[i] != 0.0:
+            complementarity += dual[i] * abs(activity[i])
     residual[EQUALITY], residual[INEQUALITY], residual[STATIONARITY] = equality, inequality, stationarity
     residual[COMPLEMENTARITY], residual[OBJECTIVE] = complementarity / scale, objective
 
 
 @jit
-def _worst(largest, value):
-    """Return the larger one; a NaN stays."""
-    return value if value > largest or value != value else largest
+def _worst(largest, excess, scale):
+    """Return the larger of ``largest`` and ``excess / scale``; a NaN stays. It divides only for a new largest."""
+    return largest if excess <= largest * scale or largest != largest else excess / scale
+
+
+@jit
+def largest_residual(program, work):
+    """Return the largest of the four residuals; NaN if one is."""
+    residual, largest = part(program, work, lay.RESIDUAL), 0.0
+    for k in range(OBJECTIVE):
+        largest = _worst(largest, residual[k], 1.0)
+    return largest
 
 
 @jit
@@ -191,7 +204,4 @@ def finish(program, work, u, multiplier, sense):
     back_transform(program, work, u, multiplier)
     recover(program, work, multiplier)
     check(program, work)
-    residual, largest = part(program, work, lay.RESIDUAL), 0.0
-    for k in range(OBJECTIVE):
-        largest = _worst(largest, residual[k])
-    return largest
+    return largest_residual(program, work)

@@ -30,24 +30,22 @@ def factor(H, shift, added):
     n = H.shape[0]
     for i in range(n):
         diagonal = H[i, i]
+        row = H[i, i:]
         k = 0
         while k + 8 <= i:
-            c0, c1, c2, c3 = H[k, i], H[k + 1, i], H[k + 2, i], H[k + 3, i]
-            c4, c5, c6, c7 = H[k + 4, i], H[k + 5, i], H[k + 6, i], H[k + 7, i]
-            for j in range(i, n):
-                H[i, j] -= (c0 * H[k, j] + c1 * H[k + 1, j] + c2 * H[k + 2, j] + c3 * H[k + 3, j]) + (
-                    c4 * H[k + 4, j] + c5 * H[k + 5, j] + c6 * H[k + 6, j] + c7 * H[k + 7, j]
+            r0, r1, r2, r3 = H[k, i:], H[k + 1, i:], H[k + 2, i:], H[k + 3, i:]
+            r4, r5, r6, r7 = H[k + 4, i:], H[k + 5, i:], H[k + 6, i:], H[k + 7, i:]
+            c0, c1, c2, c3, c4, c5, c6, c7 = r0[0], r1[0], r2[0], r3[0], r4[0], r5[0], r6[0], r7[0]
+            for j in range(row.size):
+                row[j] -= (c0 * r0[j] + c1 * r1[j] + c2 * r2[j] + c3 * r3[j]) + (
+                    c4 * r4[j] + c5 * r5[j] + c6 * r6[j] + c7 * r7[j]
                 )
             k += 8
-        while k + 2 <= i:
-            c0, c1 = H[k, i], H[k + 1, i]
-            for j in range(i, n):
-                H[i, j] -= c0 * H[k, j] + c1 * H[k + 1, j]
-            k += 2
         while k < i:
-            c0 = H[k, i]
-            for j in range(i, n):
-                H[i, j] -= c0 * H[k, j]
+            r0 = H[k, i:]
+            c0 = r0[0]
+            for j in range(row.size):
+                row[j] -= c0 * r0[j]
             k += 1
         added[i] = 0.0
         if not H[i, i] > (RELATIVE_PIVOT if shift == 0.0 else SHIFTED_PIVOT) * diagonal:
@@ -56,8 +54,8 @@ def factor(H, shift, added):
             added[i] = shift
             H[i, i] += shift
         scale = 1.0 / math.sqrt(H[i, i])
-        for j in range(i, n):
-            H[i, j] *= scale
+        for j in range(row.size):
+            row[j] *= scale
     return 0
 
 
@@ -65,40 +63,44 @@ def factor(H, shift, added):
 def transform_rows(U, Y, prefix):
     """Replace ``Y = G'`` by ``U^-T G'``; at step k only the leading ``prefix[k]`` columns of ``Y`` are non-zero.
 
-    Four rows at a time are rid of the four above them, as what is loaded then serves four times.
+    Four rows at a time are rid of the four above them, as what is loaded then serves four times. The rows are views of
+    their own because only then are the loops vectorised.
     """
     n = U.shape[0]
     blocked = n - n % 4
     for i in range(0, blocked, 4):
+        q0, q1, q2, q3 = Y[i], Y[i + 1], Y[i + 2], Y[i + 3]
         for k in range(0, i, 4):
             a0, a1, a2, a3 = U[k, i], U[k, i + 1], U[k, i + 2], U[k, i + 3]
             b0, b1, b2, b3 = U[k + 1, i], U[k + 1, i + 1], U[k + 1, i + 2], U[k + 1, i + 3]
             c0, c1, c2, c3 = U[k + 2, i], U[k + 2, i + 1], U[k + 2, i + 2], U[k + 2, i + 3]
             d0, d1, d2, d3 = U[k + 3, i], U[k + 3, i + 1], U[k + 3, i + 2], U[k + 3, i + 3]
+            p0, p1, p2, p3 = Y[k], Y[k + 1], Y[k + 2], Y[k + 3]
             for j in range(prefix[k + 3]):
-                a, b, c, d = Y[k, j], Y[k + 1, j], Y[k + 2, j], Y[k + 3, j]
-                Y[i, j] -= (a0 * a + b0 * b) + (c0 * c + d0 * d)
-                Y[i + 1, j] -= (a1 * a + b1 * b) + (c1 * c + d1 * d)
-                Y[i + 2, j] -= (a2 * a + b2 * b) + (c2 * c + d2 * d)
-                Y[i + 3, j] -= (a3 * a + b3 * b) + (c3 * c + d3 * d)
+                a, b, c, d = p0[j], p1[j], p2[j], p3[j]
+                q0[j] -= (a0 * a + b0 * b) + (c0 * c + d0 * d)
+                q1[j] -= (a1 * a + b1 * b) + (c1 * c + d1 * d)
+                q2[j] -= (a2 * a + b2 * b) + (c2 * c + d2 * d)
+                q3[j] -= (a3 * a + b3 * b) + (c3 * c + d3 * d)
         scale0, scale1 = 1.0 / U[i, i], 1.0 / U[i + 1, i + 1]
         scale2, scale3 = 1.0 / U[i + 2, i + 2], 1.0 / U[i + 3, i + 3]
         a1, a2, a3 = U[i, i + 1], U[i, i + 2], U[i, i + 3]
         b2, b3, c3 = U[i + 1, i + 2], U[i + 1, i + 3], U[i + 2, i + 3]
         for j in range(prefix[i + 3]):
-            a = Y[i, j] * scale0
-            b = (Y[i + 1, j] - a1 * a) * scale1
-            c = (Y[i + 2, j] - (a2 * a + b2 * b)) * scale2
-            Y[i + 3, j] = (Y[i + 3, j] - (a3 * a + b3 * b + c3 * c)) * scale3
-            Y[i, j], Y[i + 1, j], Y[i + 2, j] = a, b, c
+            a = q0[j] * scale0
+            b = (q1[j] - a1 * a) * scale1
+            c = (q2[j] - (a2 * a + b2 * b)) * scale2
+            q3[j] = (q3[j] - (a3 * a + b3 * b + c3 * c)) * scale3
+            q0[j], q1[j], q2[j] = a, b, c
     for i in range(blocked, n):
+        row = Y[i]
         for k in range(i):
-            factor = U[k, i]
+            factor, above = U[k, i], Y[k]
             for j in range(prefix[k]):
-                Y[i, j] -= factor * Y[k, j]
+                row[j] -= factor * above[j]
         scale = 1.0 / U[i, i]
         for j in range(prefix[i]):
-            Y[i, j] *= scale
+            row[j] *= scale
 
 
 @jit_algebra
@@ -116,9 +118,10 @@ def least_distance(U, g, Y, prefix, lower, upper, v, M, length, ldp_lower, ldp_u
         length[j] = 0.0
         ldp_lower[j] = 0.0
     for i in range(n):
+        row, v_i = Y[i], v[i]
         for j in range(rows):
-            length[j] += Y[i, j] * Y[i, j]
-            ldp_lower[j] += Y[i, j] * v[i]
+            length[j] += row[j] * row[j]
+            ldp_lower[j] += row[j] * v_i
     for j in range(rows):
         length[j] = math.sqrt(length[j])
         if length[j] <= 1e-300:

@@ -12,7 +12,7 @@ import math
 
 from mcplan.core import condense_layout as lay
 from mcplan.core.condense import condense_cost, gather, row_limits, substitute
-from mcplan.core.condense_check import ACTIVE, FIXED, LOWER, OBJECTIVE, check, recover
+from mcplan.core.condense_check import ACTIVE, FIXED, LOWER, check, largest_residual, recover
 from mcplan.core.condense_factor import RELATIVE_PIVOT
 from mcplan.core.condense_layout import part, section
 from mcplan.core.jit import jit, jit_algebra
@@ -67,15 +67,12 @@ def hold(program, work, theta, sense, multiplier):
     if not _keeps_others(program, work, sense, PRIMAL_TOLERANCE / math.sqrt(trace)):
         return math.inf
     check(program, work)
-    residual, largest = part(program, work, lay.RESIDUAL), 0.0
-    for k in range(OBJECTIVE):
-        largest = residual[k] if residual[k] > largest or residual[k] != residual[k] else largest
-    return largest
+    return largest_residual(program, work)
 
 
 @jit
 def _hold_rows(program, work, K, first, sense):
-    """Write ``G_a'``, ``g`` and ``-b_a`` into ``K``, zero and -1 into what pads them; tell whether all ``b_a`` are finite.
+    """Write ``G_a'``, ``g`` and ``-b_a`` into ``K``; tell whether all rows can be held: ``l <= u`` and finite ``b_a``.
 
     A padded row and column stand for an unknown that is zero.
     """
@@ -89,14 +86,14 @@ def _hold_rows(program, work, K, first, sense):
     t = part(program, work, lay.T0)
     lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
     height, last = K.shape[0], K.shape[0]
-    for i in range(kept):
-        for j in range(kept, K.shape[1]):
-            K[i, j] = 0.0
-        K[i, last] = g[i]
-    for i in range(kept, height):
-        for j in range(i - i % 4, K.shape[1]):
-            K[i, j] = 0.0
-        K[i, i] = 1.0 if i < first else -1.0
+    for i in range(height):
+        row = K[i, max(kept, i - i % 4) :]
+        for j in range(row.size):
+            row[j] = 0.0
+        if i < kept:
+            K[i, last] = g[i]
+        else:
+            K[i, i] = 1.0 if i < first else -1.0
     column = first
     for i in range(rows):
         if not lower[i] <= upper[i]:
@@ -179,24 +176,35 @@ def _subtract(K, i, start, end):
         b0, b1, b2, b3 = p1[0], p1[1], p1[2], p1[3]
         c0, c1, c2, c3 = p2[0], p2[1], p2[2], p2[3]
         d0, d1, d2, d3 = p3[0], p3[1], p3[2], p3[3]
+        if a0 == a1 == a2 == a3 == b0 == b1 == b2 == b3 == c0 == c1 == c2 == c3 == d0 == d1 == d2 == d3 == 0.0:
+            continue
         for j in range(q0.size):
             a, b, c, d = p0[j], p1[j], p2[j], p3[j]
-            q0[j] -= (a0 * a + b0 * b) + (c0 * c + d0 * d)
-            q1[j] -= (a1 * a + b1 * b) + (c1 * c + d1 * d)
-            q2[j] -= (a2 * a + b2 * b) + (c2 * c + d2 * d)
-            q3[j] -= (a3 * a + b3 * b) + (c3 * c + d3 * d)
+            q0[j] = q0[j] - a0 * a - b0 * b - c0 * c - d0 * d
+            q1[j] = q1[j] - a1 * a - b1 * b - c1 * c - d1 * d
+            q2[j] = q2[j] - a2 * a - b2 * b - c2 * c - d2 * d
+            q3[j] = q3[j] - a3 * a - b3 * b - c3 * c - d3 * d
 
 
 @jit_algebra
 def _solve(K, solution):
     """Compute ``[z; y]`` from the factor: ``R y = -w``, then ``U z = -(v + Y y)``."""
     height = K.shape[0]
-    for i in range(height - 1, -1, -1):
-        row = K[i]
-        total = row[height]
-        for j in range(i + 1, height):
-            total += row[j] * solution[j]
-        solution[i] = -total / row[i]
+    for i in range(height - 4, -1, -4):  # four rows at a time, whose sums do not wait for one another
+        q0, q1, q2, q3 = K[i, i:], K[i + 1, i:], K[i + 2, i:], K[i + 3, i:]
+        below = solution[i:height]
+        s0, s1, s2, s3 = q0[height - i], q1[height - i], q2[height - i], q3[height - i]
+        for j in range(4, below.size):
+            value = below[j]
+            s0 += q0[j] * value
+            s1 += q1[j] * value
+            s2 += q2[j] * value
+            s3 += q3[j] * value
+        x3 = -s3 / q3[3]
+        x2 = -(s2 + q2[3] * x3) / q2[2]
+        x1 = -(s1 + (q1[2] * x2 + q1[3] * x3)) / q1[1]
+        x0 = -(s0 + (q0[1] * x1 + q0[2] * x2 + q0[3] * x3)) / q0[0]
+        below[0], below[1], below[2], below[3] = x0, x1, x2, x3
 
 
 @jit

@@ -18,7 +18,8 @@ from mcplan.core.jit import jit
     GATHER_COLUMNS,
     GIVEN_PIVOT,  # of each given variable: position of its pivot
     GIVEN_RHS,  # position of b of its equality
-    GIVEN_POINTER,  # CSR: the other entries of that equality
+    GIVEN_POINTER,  # CSR: the other entries of that equality, those of kept variables first
+    GIVEN_SPLIT,  # where the given ones begin
     GIVEN_POSITION,
     GIVEN_REFERENCE,
     SUPPORT_POINTER,  # CSR: columns of T that can be non-zero
@@ -39,12 +40,13 @@ from mcplan.core.jit import jit
     PREFIX,  # PREFIX[k]: number of leading rows whose first non-zero column is at most k
     GIVEN_ROW,  # equality of each given variable
     GIVEN_VARIABLE,  # its index in x
-    A_POINTER,  # CSC pattern of A, as in the data
-    A_ROWS,
+    A_POINTER,  # runs of each column of A: entries one below the other, all of equalities or all of inequalities
+    A_START,  # position of a run's first entry, and the number of entries at the end
+    A_ROW,  # its row
     P_POINTER,  # CSC pattern of P
     P_ROWS,
     SECTIONS,
-) = range(35)
+) = range(37)
 """Sections of the program."""
 
 SIZE, KEPT, GIVEN, ROWS, EQUALITIES, INEQUALITIES, B, P, Q, D, LOWER, UPPER = range(12)

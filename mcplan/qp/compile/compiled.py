@@ -66,7 +66,7 @@ class CompiledProblem:
     dual : multipliers of its rows, lower bounds and upper bounds (a view too).
     condensed : the program and workspace: sizes of the dense QP.
     fallbacks : how often the fast path was left.
-    warm : whether a solve starts from the rows that were active in the one before. It is then sooner done, and the last
+    warm : whether a solve first tries the rows that were active in the one before. It is then sooner done, and the last
         bits of its answer depend on what was solved before.
     """
 

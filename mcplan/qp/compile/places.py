@@ -26,7 +26,8 @@ class Place:
     def __call__(self, vector: np.ndarray) -> np.ndarray:
         """Return the value; a view of ``vector`` when it is one run of it."""
         if self.span is not None:
-            return vector[self.span].reshape(self.shape, order="F")
+            run = vector[self.span]
+            return run if len(self.shape) == 1 else run.reshape(self.shape, order="F")
         return self.sign * vector[self.index]
 
 

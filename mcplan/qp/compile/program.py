@@ -64,7 +64,7 @@ def build_program(data: DataMap, elimination: Elimination) -> Condensed:
     _cost(data, reference, supports, len(order), sections)
     factors = _rows(rows, reference, sections)
     sections[lay.PREFIX] = prefix
-    sections[lay.A_POINTER], sections[lay.A_ROWS] = data.A_indptr, data.A_indices
+    sections[lay.A_POINTER], sections[lay.A_START], sections[lay.A_ROW] = _runs(data)
     sections[lay.P_POINTER], sections[lay.P_ROWS] = data.P_indptr, data.P_indices
     given = len(elimination.variables)
     sections[lay.SIZES] = np.array([
@@ -105,6 +105,16 @@ def _csr(lists) -> tuple[np.ndarray, np.ndarray]:
     pointer = np.concatenate([[0], np.cumsum([len(items) for items in lists])]).astype(np.int64)
     flat = [np.asarray(items, dtype=np.int64) for items in lists]
     return pointer, np.concatenate(flat) if flat else np.zeros(0, np.int64)
+
+
+def _runs(data: DataMap) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cut the columns of ``A`` into runs; return the columns' first runs, the runs' first entries, and their rows."""
+    rows = data.A_indices
+    starts = np.ones(len(rows), bool)
+    starts[1:] = (np.diff(rows) != 1) | (rows[1:] == data.equalities)
+    starts[data.A_indptr[:-1][np.diff(data.A_indptr) > 0]] = True
+    first = np.flatnonzero(starts)
+    return np.searchsorted(first, data.A_indptr), np.append(first, len(rows)), rows[first]
 
 
 def _equality(data: DataMap, entries, row: int) -> Row:
@@ -167,14 +177,16 @@ def _gather(data: DataMap, sections) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _substitutions(data: DataMap, elimination: Elimination, entries, reference, sections) -> None:
-    positions, references = [], []
+    positions, references, kept = [], [], []
     for variable, row in zip(elimination.variables.tolist(), elimination.rows.tolist(), strict=True):
-        others = [(p, reference[j]) for p, j in entries[row] if j != variable]
+        others = sorted(((p, reference[j]) for p, j in entries[row] if j != variable), key=lambda other: other[1] < 0)
+        kept.append(sum(r >= 0 for _, r in others))
         positions.append([p for p, _ in others])
         references.append([r for _, r in others])
     sections[lay.GIVEN_PIVOT] = elimination.pivots
     sections[lay.GIVEN_RHS] = data.b + elimination.rows
     sections[lay.GIVEN_POINTER], sections[lay.GIVEN_POSITION] = _csr(positions)
+    sections[lay.GIVEN_SPLIT] = sections[lay.GIVEN_POINTER][:-1] + np.array(kept, np.int64)
     sections[lay.GIVEN_REFERENCE] = _csr(references)[1]
     sections[lay.GIVEN_ROW], sections[lay.GIVEN_VARIABLE] = elimination.rows, elimination.variables
 

@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from mcplan.core import condense, condense_check, condense_factor
+from mcplan.core import condense, condense_check, condense_factor, condense_held
 from mcplan.qp.compile import compile_problem
 from mcplan.qp.contact import ContactConstraint
 from mcplan.qp.settings import QPSettings
@@ -87,8 +87,11 @@ def test_one_signature_per_kernel(standing):
     program.update(standing.terms, contacts, tasks)
     compiled.load()
     compiled.solve()
+    compiled.warm = True
+    compiled.solve()
     for kernel in (
-        condense.gather, condense.substitute, condense.condense_cost, condense.condense_rows, condense_factor.prepare,
+        condense_held.hold, condense_held.factor_held, condense.gather, condense.substitute, condense.condense_cost,
+        condense.row_limits, condense.condense_rows, condense_factor.prepare,
         condense_factor.condense, condense_check.finish, condense_check.recover, condense_check.check,
     ):  # fmt: skip
         assert len(getattr(kernel, "signatures", [None])) <= 1, kernel

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.core.bundle import Bundle, bundle, flat, real1, real2, whole1, whole2
+from mcplan.core.bundle import Bundle, axes1, axes2, bundle, flat
 from mcplan.core.corner_rows import Faces
 from mcplan.core.distance_pairs import Scratch
 from mcplan.core.distance_watch import Watch
@@ -95,58 +95,60 @@ def close_memory(memory: Memory) -> tuple[Bundle, Aims, Near, Chosen]:
 @jit_inline
 def open_around(packed):
     """Return what stays out of its bundle."""
+    real, whole, layout = packed
     return Around(
-        Tree(whole2(packed, 0), real2(packed, 1), real2(packed, 2), real1(packed, 3)),
-        whole2(packed, 4),  # pairs
-        real1(packed, 5),  # rule
-        Faces(whole2(packed, 6), real2(packed, 7), real2(packed, 8)),
+        Tree(axes2(whole, layout, 0), axes2(real, layout, 1), axes2(real, layout, 2), axes1(real, layout, 3)),
+        axes2(whole, layout, 4),  # pairs
+        axes1(real, layout, 5),  # rule
+        Faces(axes2(whole, layout, 6), axes2(real, layout, 7), axes2(real, layout, 8)),
     )
 
 
 @jit_inline
 def open_memory(packed):
     """Return the memory out of its bundle."""
+    real, whole, layout = packed
     return Memory(
         Aims(
-            real1(packed, 0),  # goal
-            whole1(packed, 1),  # wanted
-            whole1(packed, 2),  # flat
-            real1(packed, 3),  # asked
-            whole1(packed, 4),  # seen
-            whole1(packed, 5),  # column
-            real2(packed, 6),  # middle
+            axes1(real, layout, 0),  # goal
+            axes1(whole, layout, 1),  # wanted
+            axes1(whole, layout, 2),  # flat
+            axes1(real, layout, 3),  # asked
+            axes1(whole, layout, 4),  # seen
+            axes1(whole, layout, 5),  # column
+            axes2(real, layout, 6),  # middle
         ),
         Watch(
-            real1(packed, 7),  # q
-            real2(packed, 8),  # around
-            real1(packed, 9),  # reach
-            real1(packed, 10),  # moved
-            whole1(packed, 11),  # size
-            whole1(packed, 12),  # pairs
-            real1(packed, 13),  # spare
-            whole1(packed, 14),  # needed
-            real1(packed, 15),  # value
+            axes1(real, layout, 7),  # q
+            axes2(real, layout, 8),  # around
+            axes1(real, layout, 9),  # reach
+            axes1(real, layout, 10),  # moved
+            axes1(whole, layout, 11),  # size
+            axes1(whole, layout, 12),  # pairs
+            axes1(real, layout, 13),  # spare
+            axes1(whole, layout, 14),  # needed
+            axes1(real, layout, 15),  # value
         ),
         Near(
-            whole1(packed, 16),  # pair
-            whole1(packed, 17),  # at
-            real1(packed, 18),  # room
-            real2(packed, 19),  # rates
-            real1(packed, 20),  # bend
+            axes1(whole, layout, 16),  # pair
+            axes1(whole, layout, 17),  # at
+            axes1(real, layout, 18),  # room
+            axes2(real, layout, 19),  # rates
+            axes1(real, layout, 20),  # bend
         ),
         Chosen(
-            real2(packed, 21),  # A
-            real1(packed, 22),  # b
-            whole1(packed, 23),  # row
-            real1(packed, 24),  # need
+            axes2(real, layout, 21),  # A
+            axes1(real, layout, 22),  # b
+            axes1(whole, layout, 23),  # row
+            axes1(real, layout, 24),  # need
         ),
         Space(
-            Scratch(real2(packed, 25), real2(packed, 26), real1(packed, 27), real2(packed, 28)),
-            whole1(packed, 29),  # found
-            real2(packed, 30),  # values
-            real1(packed, 31),  # room
-            real1(packed, 32),  # value
-            whole1(packed, 33),  # nearest
-            real1(packed, 34),  # later
+            Scratch(axes2(real, layout, 25), axes2(real, layout, 26), axes1(real, layout, 27), axes2(real, layout, 28)),
+            axes1(whole, layout, 29),  # found
+            axes2(real, layout, 30),  # values
+            axes1(real, layout, 31),  # room
+            axes1(real, layout, 32),  # value
+            axes1(whole, layout, 33),  # nearest
+            axes1(real, layout, 34),  # later
         ),
     )

@@ -1,7 +1,7 @@
 """Many arrays as few: each array that crosses from Python to a kernel costs 0.1 µs, a view of one costs nothing.
 
 A bundle is one array of numbers, one of integers, and one that says where each of the arrays begins and how long it is
-along up to three axes. In a kernel ``real2(bundle, k)`` is array k again.
+along up to three axes. In a kernel ``axes2(bundle.real, bundle.layout, k)`` is array k again.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.core.jit import jit_inline
+from mcplan.core.jit import jit_view
 
 
 class Bundle(NamedTuple):
@@ -46,36 +46,19 @@ def flat(fields: NamedTuple) -> list[np.ndarray]:
     return [array for field in fields for array in (flat(field) if isinstance(field, tuple) else [field])]
 
 
-@jit_inline
-def real1(packed, k):
-    """Array k of numbers with one axis."""
-    first = packed.layout[k, 0]
-    return packed.real[first : first + packed.layout[k, 1]]
+@jit_view(axes=1)
+def axes1(buffer, layout, k):
+    """Array k of a buffer, with one axis."""
+    return layout[k, 0], layout[k, 1]
 
 
-@jit_inline
-def real2(packed, k):
-    """Array k of numbers with two axes."""
-    first, rows, columns = packed.layout[k, 0], packed.layout[k, 1], packed.layout[k, 2]
-    return packed.real[first : first + rows * columns].reshape((rows, columns))
+@jit_view(axes=2)
+def axes2(buffer, layout, k):
+    """Array k of a buffer, with two axes."""
+    return layout[k, 0], layout[k, 1], layout[k, 2]
 
 
-@jit_inline
-def real3(packed, k):
-    """Array k of numbers with three axes."""
-    first, a, b, c = packed.layout[k, 0], packed.layout[k, 1], packed.layout[k, 2], packed.layout[k, 3]
-    return packed.real[first : first + a * b * c].reshape((a, b, c))
-
-
-@jit_inline
-def whole1(packed, k):
-    """Array k of integers with one axis."""
-    first = packed.layout[k, 0]
-    return packed.whole[first : first + packed.layout[k, 1]]
-
-
-@jit_inline
-def whole2(packed, k):
-    """Array k of integers with two axes."""
-    first, rows, columns = packed.layout[k, 0], packed.layout[k, 1], packed.layout[k, 2]
-    return packed.whole[first : first + rows * columns].reshape((rows, columns))
+@jit_view(axes=3)
+def axes3(buffer, layout, k):
+    """Array k of a buffer, with three axes."""
+    return layout[k, 0], layout[k, 1], layout[k, 2], layout[k, 3]

@@ -6,7 +6,7 @@ with the offsets of its sections, and the workspace is one float64 array with th
 A *reference* to a variable is ``k >= 0`` for the k-th kept variable ``z_k``, and ``-e - 1`` for the e-th given one.
 """
 
-from mcplan.core.jit import jit
+from mcplan.core.jit import jit_view
 
 (
     SIZES,  # SIZE .. LIMITS below
@@ -88,14 +88,14 @@ BIG = 1e30
 """Bounds at least as large as this are none."""
 
 
-@jit
+@jit_view(axes=1)
 def section(program, which):
     """Return one section of the program."""
-    return program[program[which] : program[which + 1]]
+    return program[which], program[which + 1] - program[which]
 
 
-@jit
+@jit_view(axes=1, buffer=1)
 def part(program, work, which):
     """Return one part of the workspace."""
     start = program[OFFSETS] + which
-    return work[program[start] : program[start + 1]]
+    return program[start], program[start + 1] - program[start]

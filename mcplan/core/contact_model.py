@@ -11,6 +11,7 @@ import numpy as np
 from mcplan.core.distance import PAIR_SIZE
 from mcplan.core.distance_shape import Shapes
 from mcplan.core.distance_shape import scratch as distance_scratch
+from mcplan.core.tree import Tree, workspace
 
 OWNER, FIRST, COUNT, OWNER_LINK, SLAB = range(5)
 """Columns of ``Scene.surface_index``: body that carries the surface, its corners in ``Scene.corners``, the object by
@@ -140,6 +141,40 @@ COMPLIANCE, RECOVERY, RECOVERY_SPEED, RESTITUTION, BOUNCE_SPEED, SOFT, STIFF, DA
 """Places in the array of what contacts are like: compliance as a fraction of the inverse mass seen; fraction of a
 penetration that a step takes back, and its greatest speed (m/s); coefficient of restitution and the speed from which on
 it counts (m/s); 1 for springs and dampers, their stiffness (N/m) and damping (N s/m)."""
+
+
+class Exchange(NamedTuple):
+    """What a step is told and what it answers, besides the state of the robot."""
+
+    grasp: np.ndarray  # (P, 21) holds
+    tau: np.ndarray  # (nv - 6,) torques that the motors are asked for
+    force: (
+        np.ndarray
+    )  # (n,) other generalized forces on all bodies, without gravity, contacts and joints' own; N and N m
+    object_q: np.ndarray  # (O, 7) of the objects, overwritten by the next state
+    object_v: np.ndarray  # (O, 6) of the objects, overwritten by the next state
+    wrench: np.ndarray  # (P, 6) out: of the environment on every patch, at its origin, world axes
+    tau_ext: np.ndarray  # (nv,) out: forces of joint friction, damping and limits, of contacts without a patch, what
+    # ``force`` says, and what the motors do not give of ``tau``
+    counts: np.ndarray  # (4,) int64 out: contacts in the table, Newton steps, points reported, 1 if the state is finite
+    work: np.ndarray  # workspace of the tree
+
+
+def exchange(tree: Tree, patches: int, objects: int) -> Exchange:
+    """Allocate what a step exchanges with its caller."""
+    nv = len(tree.armature)
+    return Exchange(
+        np.zeros((patches, GRASP_SIZE)),
+        np.zeros(nv - 6),
+        np.zeros(nv + 6 * objects),
+        np.zeros((objects, 7)),
+        np.zeros((objects, 6)),
+        np.zeros((patches, 6)),
+        np.zeros(nv),
+        np.zeros(4, np.int64),
+        workspace(tree),
+    )
+
 
 STATE_NOW, MOMENTUM, GRADIENT, STEP, PRODUCT, SIDE, AIM, BEND, GRIP, LIMIT, RUB, VECTORS = range(12)
 """Rows of ``Scratch.vector``: velocity; M v + dt force; gradient; direction of the line search, M times it; which limit

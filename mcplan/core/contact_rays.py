@@ -99,7 +99,8 @@ def inner_faces(triples, caps, pyramid, ball, F, upper):
     for k in range(len(triples.kind)):
         if triples.kind[k] == BALL:
             for d in ball:
-                F[count, 3 * k : 3 * k + 3] = d
+                for i in range(3):
+                    F[count, 3 * k + i] = d[i]
                 upper[count] = triples.bound[k]
                 count += 1
             continue

@@ -11,7 +11,8 @@ Sources: S1 sec. 3.7 (contact forces from constraints, impulse transfer, energy 
 
 import math
 
-from mcplan.core.contact_bundle import open_scene, open_scratch, open_touch
+from mcplan.core.bundle import Bundle
+from mcplan.core.contact_bundle import open_fixed, open_moving
 from mcplan.core.contact_collect import collect
 from mcplan.core.contact_factor import tree_factor, tree_solve
 from mcplan.core.contact_model import (
@@ -281,26 +282,20 @@ def report_contacts(dt, count, frame, touch, wrench, tau_ext):
 
 
 @jit
-def contact_step(
-    tree, scene, law, grasp, tau, force, dt, work, scratch, touch, q, v, object_q, object_v, wrench, tau_ext, counts
-):
-    """Advance robot and objects by dt.
+def contact_step(fixed_real, fixed_whole, fixed_layout, real, whole, layout, dt, q, v):
+    """Advance robot and objects by dt; see ``Exchange`` for all else that goes in and comes out.
 
     Parameters
     ----------
-    scene, scratch, touch : bundles
-    law : (LAW_SIZE,) what contacts are like
-    grasp : (P, 21) holds
-    tau : (nv - 6,) torques that the motors are asked for
-    force : (n,) other generalized forces on all bodies, without gravity, contacts and joints' own; N and N m
-    work : workspace of the tree
-    q, v : (nq,), (nv,) of the robot; object_q (O, 7), object_v (O, 6) of the objects; overwritten by the next state
-    wrench : (P, 6) out: of the environment on every patch, at its origin, world axes
-    tau_ext : (nv,) out: forces of joint friction, damping and limits, of contacts without a patch, what ``force`` says,
-        and what the motors do not give of ``tau``
-    counts : (4,) int64 out: contacts in the table, Newton steps, points reported, 1 if the state is finite
+    fixed_real, fixed_whole, fixed_layout : bundle of tree, scene and law
+    real, whole, layout : bundle of exchange, scratch space and table of contacts; apart, because a tuple takes Python
+        longer to pass than its arrays
+    dt : s, float
+    q, v : (nq,), (nv,) of the robot, overwritten by the next state
     """
-    scene, scratch, touch = open_scene(scene), open_scratch(scratch), open_touch(touch)
+    tree, scene, law = open_fixed(Bundle(fixed_real, fixed_whole, fixed_layout))
+    told, scratch, touch = open_moving(Bundle(real, whole, layout))
+    grasp, tau, force, object_q, object_v, wrench, tau_ext, counts, work = told
     bodies, nv, n = len(tree.topology), len(v), len(force)
     vector, M, b = scratch.vector, scratch.M, scratch.vector[MOMENTUM]
     newton_euler(tree, q, v, v, 0.0, GRAVITY, work)

@@ -134,8 +134,11 @@ def look_around(tree, shapes, pairs, margin, q, scratch, watch):
             watch.spare[count] = watch.value[DISTANCE] - margin - ROUNDING
             count += 1
     watch.size[0] = count
-    watch.q[:] = q
-    watch.around[:] = shapes.offset
+    for k in range(len(q)):
+        watch.q[k] = q[k]
+    for i in range(len(watch.around)):
+        for c in range(12):
+            watch.around[i, c] = shapes.offset[i, c]
     measure_reach(tree, shapes, q, watch.reach)
 
 

@@ -7,19 +7,29 @@ is set around each decoration and restored after it, because it redirects every 
 What a kernel does not say about ``fastmath`` and ``forceinline`` it inherits from the caller that happens to be the
 first to have it compiled, and the cache keeps that: rounding depended on what had run before. So every kernel says it.
 
+A kernel that allocates nothing need not count references to arrays: ``_nrt=False`` leaves that out, more than a
+third of the time of kernels that pass many arrays on. What allocates does not compile then, the assignment of an array
+to a slice included; ``jit_allocating`` is for the few that run seldom. Nor do kernels return arrays: who calls from
+Python, or counts, would take them for its own. What ``jit_view`` makes is for kernels of this package.
+
 Numba compiles a kernel anew for each literal that another one hands it, ``row(packed, 3)`` and ``row(packed, 4)``. Here
 a literal counts as a number like any other: a fifth of all compilation was for such copies.
 """
 
 import hashlib
+import inspect
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 
 import numba
 from numba import config, types
 from numba.core.dispatcher import Dispatcher
+from numba.extending import lower_builtin, type_callable
+from numba.np.arrayobj import make_array, populate_array
 
 prange = numba.prange
 
@@ -36,10 +46,10 @@ def _cache_directory() -> str:
 CACHE_DIRECTORY = _cache_directory()
 
 
-def _compile(function, *, fastmath=False, forceinline=False, **options):
+def _compile(function, *, fastmath=False, forceinline=False, allocates=False, **options):
     before = config.CACHE_DIR
     config.CACHE_DIR = CACHE_DIRECTORY
-    options |= {"fastmath": fastmath, "forceinline": forceinline}
+    options |= {"fastmath": fastmath, "forceinline": forceinline, "_nrt": allocates}
     try:
         return _for_any_number(numba.njit(cache=True, error_model="numpy", nogil=True, **options)(function))
     finally:
@@ -81,6 +91,50 @@ def jit_inline(function):
     Each array is seven words to pass: a call with two or three packed models costs more than a short body.
     """
     return _compile(function, fastmath={"reassoc", "contract"}, forceinline=True)
+
+
+def jit_allocating(function):
+    """Compile a kernel that allocates, which none does that runs per tick."""
+    return _compile(function, allocates=True)
+
+
+def jit_view(axes, buffer=0):
+    """Let kernels call a function for an array with so many axes inside the argument that ``buffer`` counts.
+
+    The function itself says where the array is: its first entry, and its lengths along the axes. Compiled, a view is a
+    pointer and these lengths; nothing is checked.
+    """
+
+    def register(place):
+        @wraps(place)
+        def view(*arguments):
+            first, *lengths = map(int, place(*arguments))
+            return arguments[buffer][first : first + math.prod(lengths)].reshape(lengths)
+
+        def typed(context):
+            def of(*kinds):
+                return types.Array(kinds[buffer].dtype, axes, "C", readonly=not kinds[buffer].mutable)
+
+            of.__signature__ = inspect.signature(place)
+            return of
+
+        def lowered(context, builder, signature, arguments):
+            where = types.UniTuple(types.intp, 1 + axes)
+            found = context.compile_internal(builder, place, where(*signature.args), arguments)
+            first, *lengths = (builder.extract_value(found, k) for k in range(1 + axes))
+            whole = make_array(signature.args[buffer])(context, builder, arguments[buffer])
+            strides = [whole.itemsize]
+            for length in reversed(lengths[1:]):
+                strides.insert(0, builder.mul(strides[0], length))
+            array = make_array(signature.return_type)(context, builder)
+            populate_array(array, builder.gep(whole.data, [first]), lengths, strides, whole.itemsize, meminfo=None)
+            return array._getvalue()
+
+        type_callable(view)(typed)
+        lower_builtin(view, types.VarArg(types.Any))(lowered)
+        return view
+
+    return register
 
 
 def jit_parallel(function):

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.core.jit import jit, jit_algebra
+from mcplan.core.jit import jit, jit_algebra, jit_allocating
 
 OPTIMAL, UNBOUNDED, INFEASIBLE, STALLED = range(4)
 """Status: a minimum; no lower bound; no feasible point; the limit of pivots was reached."""
@@ -255,7 +255,7 @@ def close_artificials(program):
             program.T[i, 0] = 0.0
 
 
-@jit
+@jit_allocating
 def minimise(program, cost):
     """Minimise ``cost' x`` from the feasible basis in ``T``; ``cost`` (n or more,) belongs to columns ``1 + m ..``."""
     status = STALLED
@@ -324,7 +324,7 @@ def outside(program):
     return worst
 
 
-@jit
+@jit_allocating
 def refresh(program):
     """Compute the tableau of the present basis anew from ``A`` and ``b``."""
     A, b, T, basis, sign, upper, flipped, count = program

@@ -15,7 +15,7 @@ import numpy as np
 
 from mcplan.core import simplex
 from mcplan.core.contact_rays import Triples, best_ray
-from mcplan.core.jit import jit
+from mcplan.core.jit import jit, jit_allocating
 from mcplan.core.simplex import Program
 
 GAIN_TOLERANCE = 1e-8
@@ -65,7 +65,7 @@ def start(work, slack):
     return simplex.start(work.program, slack)
 
 
-@jit
+@jit_allocating
 def add_rays(work, artificial):
     """Append the rays that would lower the cost; return how many. ``artificial``: 1 in phase 1, else 0."""
     program, triples, rows, y = work.program, work.triples, work.rows, work.y
@@ -92,7 +92,7 @@ def add_rays(work, artificial):
     return found
 
 
-@jit
+@jit_allocating
 def drop_rays(work):
     """Forget all rays that are not in the basis, to make room."""
     A, T, basis, count = work.program.A, work.program.T, work.program.basis, work.program.count

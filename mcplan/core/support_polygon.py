@@ -9,7 +9,7 @@ Source: Bretl & Lall, Testing static equilibrium for legged robots, IEEE T-RO 24
 import numpy as np
 
 from mcplan.core import simplex, static_program
-from mcplan.core.jit import jit
+from mcplan.core.jit import jit, jit_allocating
 
 
 @jit
@@ -23,7 +23,7 @@ def farthest(work, cost, ax, ay, exact, x, point):
     return status
 
 
-@jit
+@jit_allocating
 def support_polygon(work, exact, tolerance, same, cost, x, vertices, settled):
     """Write the vertices counter-clockwise; return their number and the worst status.
 
@@ -61,7 +61,7 @@ def support_polygon(work, exact, tolerance, same, cost, x, vertices, settled):
     return count, worst
 
 
-@jit
+@jit_allocating
 def insert(vertices, settled, count, at, point, same):
     """Insert a point that is not there yet; return the number of vertices."""
     for i in range(count):

@@ -1,21 +1,21 @@
 """Physics ``contact``: torques in, motion and contact forces out."""
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 
 import numpy as np
 
-from mcplan.core.contact_bundle import close_scene, close_scratch, close_touch
+from mcplan.core.contact_bundle import close_fixed, close_moving
 from mcplan.core.contact_model import (
     ANCHOR,
     BOUND,
     FREE,
-    GRASP_SIZE,
     HELD,
+    exchange,
     scratch,
     touch,
 )
 from mcplan.core.contact_step import contact_step
-from mcplan.core.tree import workspace
 from mcplan.errors import SimulationFailed
 from mcplan.model.pose import quat_from_rotation, rotation_from_quat
 from mcplan.model.robot import Robot
@@ -72,17 +72,14 @@ class ContactPhysics:
         self.scene = pack_scene(robot, environment, self.patches, self.settings, self.q, contacts)
         self._holds = {(contact.patch, contact.support): contact for contact in contacts if contact.kind == "grasp"}
         places = object_places(environment)
-        self.centre_q = np.array([[*p, *quat_from_rotation(R)] for R, p in places]).reshape(-1, 7)
-        self.centre_v = np.zeros((len(places), 6))
         self._centre = [shape_inertia(thing.shape, thing.mass)[0] for thing in environment.objects]
-        self.grasps = np.zeros((len(self.patches), GRASP_SIZE))
-        self._law = law_array(self.settings.contact)
-        self._work, self._scene = workspace(robot.tree), close_scene(self.scene)
-        self._scratch = close_scratch(scratch(self.scene, robot.nv))
-        self._table, self._touch = close_touch(touch(self.scene))
-        self._tau, self._force = np.zeros(robot.n), np.zeros(len(self.scene.parent))
-        self._wrench, self._tau_ext = np.zeros((len(self.patches), 6)), np.zeros(robot.nv)
-        self._counts = np.zeros(4, np.int64)
+        self._fixed = close_fixed(robot.tree, self.scene, law_array(self.settings.contact))
+        told = exchange(robot.tree, len(self.patches), len(places))
+        self._moving, told, self._touch = close_moving(told, scratch(self.scene, robot.nv), touch(self.scene))
+        self.grasps, self.centre_q, self.centre_v = told.grasp, told.object_q, told.object_v
+        self._tau, self._force, self._wrench, self._tau_ext = told.tau, told.force, told.wrench, told.tau_ext
+        self._counts = told.counts
+        self.centre_q[:] = np.array([[*p, *quat_from_rotation(R)] for R, p in places]).reshape(-1, 7)
         self._beside = _beside(robot, self.patches)
         self._holding = [name for name in self.patches if robot.patches[name].kind == "grasp"]
 
@@ -105,11 +102,7 @@ class ContactPhysics:
         self._tau[:], self._force[:] = action.tau, 0.0
         if action.external is not None:
             self._force[: self.robot.nv] = action.external
-        contact_step(
-            self.robot.tree, self._scene, self._law, self.grasps, self._tau, self._force, float(dt), self._work,
-            self._scratch, self._table, self.q, self.v, self.centre_q, self.centre_v, self._wrench, self._tau_ext,
-            self._counts,
-        )  # fmt: skip
+        contact_step(*self._fixed, *self._moving, float(dt), self.q, self.v)
         self.t += dt
         return self._outcome((self.v - before) / dt, action.active, begun)
 
@@ -131,6 +124,7 @@ class ContactPhysics:
     def _attribute(self, index: np.ndarray, value: np.ndarray, meant: Sequence[str], begun: np.ndarray) -> None:
         """Give points that lie in several patches of a link, such as a sole and its toe, to the one that touches."""
 
+        @cache
         def pose(name: str) -> tuple[np.ndarray, np.ndarray]:
             X = self.robot.frame_pose(begun, name)
             return X[:3, :3], X[:3, 3]

@@ -1,5 +1,6 @@
 """Which patch of a link a contact point belongs to."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -42,10 +43,13 @@ def touching_patch(
 
 def distance(local: np.ndarray, polygon: np.ndarray) -> float:
     """Distance (m) of a point in patch axes from a convex polygon, an edge or a point."""
-    a, b = polygon, np.roll(polygon, -1, axis=0)
-    edge, arm = b - a, local[:2] - a
-    if len(polygon) > 2 and np.all(edge[:, 0] * arm[:, 1] - edge[:, 1] * arm[:, 0] >= 0.0):
-        return float(abs(local[2]))
-    along = np.clip(np.sum(edge * arm, axis=1) / np.maximum(np.sum(edge * edge, axis=1), 1e-18), 0.0, 1.0)
-    flat = np.linalg.norm(arm - along[:, None] * edge, axis=1).min()
-    return float(np.hypot(flat, local[2]))
+    x, y, z = local.tolist()  # numbers, because arrays of four corners take longer than their arithmetic
+    corners = polygon.tolist()
+    inside, nearest = len(corners) > 2, math.inf
+    for k, (ax, ay) in enumerate(corners):
+        bx, by = corners[k + 1 - len(corners)]
+        u, v, dx, dy = x - ax, y - ay, bx - ax, by - ay
+        inside = inside and dx * v - dy * u >= 0.0
+        along = min(max((dx * u + dy * v) / max(dx * dx + dy * dy, 1e-18), 0.0), 1.0)
+        nearest = min(nearest, math.hypot(u - along * dx, v - along * dy))
+    return abs(z) if inside else math.hypot(nearest, z)

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.path import Pose
+from mcplan.model.pose import cross_matrix
 from mcplan.planning.posture.contact_error import pose_logarithm
 from mcplan.scene.contact import Contact
-from mcplan.statics.contact_forces import cross_matrix
 
 ROUNDS, ENOUGH = 5, 1e-10
 """Projections at most, and the free motion that is left when they end (m, rad): one will do for a single free axis."""

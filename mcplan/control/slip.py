@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.control.motion import Motion
+from mcplan.model.pose import cross_matrix
 from mcplan.model.terms import Terms
 from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings
-from mcplan.statics.contact_forces import cross_matrix
 
 LESS, LEAST = 0.9, 0.2
 """A slide takes at least so much off the friction that is counted on; never below the second part of the planned."""

@@ -1,4 +1,4 @@
-"""Rotations as files write them."""
+"""Rotations as files write them, and cross products."""
 
 import numpy as np
 
@@ -55,3 +55,14 @@ def axis_rotation(axis: np.ndarray, angle: float) -> np.ndarray:
     x, y, z = axis
     K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K)
+
+
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return ``a x b`` (3,) of two vectors (3,): ``np.cross`` takes ten times as long for one pair."""
+    (a0, a1, a2), (b0, b1, b2) = a.tolist(), b.tolist()
+    return np.array([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0])
+
+
+def cross_matrix(p: np.ndarray) -> np.ndarray:
+    """Return ``[p]x`` (3, 3): ``[p]x u = p x u``."""
+    return np.array([[0.0, -p[2], p[1]], [p[2], 0.0, -p[0]], [-p[1], p[0], 0.0]])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcplan.core.tree import GRAVITY
-from mcplan.model.pose import rotation_from_quat
+from mcplan.model.pose import cross, cross_matrix, rotation_from_quat
 from mcplan.model.robot import JointLimits, Robot
 from mcplan.model.terms import Terms
 
@@ -120,28 +120,20 @@ class SystemTerms(Terms):
         frame, v = self.frame(body.name), self.v[rows]
         frame.R[:], frame.p[:], frame.velocity[:] = rotation_from_quat(q[3:]), q[:3], v
         m, r, w = body.mass, frame.R @ body.com, v[3:]
-        K, weight = cross(r), np.array([0.0, 0.0, m * GRAVITY])
+        K, weight = cross_matrix(r), np.array([0.0, 0.0, m * GRAVITY])
         inertia = frame.R @ body.inertia @ frame.R.T - m * K @ K
         self.M[rows, rows] = np.block([[m * np.eye(3), -m * K], [m * K, inertia]])
-        self.h[rows] = np.concatenate(
-            [m * np.cross(w, np.cross(w, r)) + weight, np.cross(w, inertia @ w) + np.cross(r, weight)]
-        )
+        self.h[rows] = np.concatenate([m * cross(w, cross(w, r)) + weight, cross(w, inertia @ w) + cross(r, weight)])
 
     def _fill_relative(self, k: int, own: int, i: int) -> None:
         robot, body = self._system.robot, self.frame(self._system.bodies[i].name)
         absolute, relative = self.frame(self.frame_names[own]), self.frame(self.frame_names[k])
         r, w = absolute.p - body.p, body.velocity[3:]
         carried = np.eye(6)
-        carried[:3, 3:] = -cross(r)
+        carried[:3, 3:] = -cross_matrix(r)
         relative.R[:], relative.p[:] = absolute.R, absolute.p
         relative.J[:] = absolute.J
         relative.J[:, robot.nv + 6 * i : robot.nv + 6 * i + 6] = -carried
         relative.velocity[:] = absolute.velocity - carried @ body.velocity
         relative.bias[:] = absolute.bias
-        relative.bias[:3] -= np.cross(w, np.cross(w, r))
-
-
-def cross(r: np.ndarray) -> np.ndarray:
-    """Return ``[r]`` (3, 3) with ``[r] x = r x x``."""
-    x, y, z = r
-    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+        relative.bias[:3] -= cross(w, cross(w, r))

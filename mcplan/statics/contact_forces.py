@@ -27,6 +27,7 @@ from scipy.spatial import ConvexHull
 
 from mcplan.core.contact_rays import BALL, CONE, Triples, inner_faces, wrench_map
 from mcplan.core.tree import GRAVITY
+from mcplan.model.pose import cross_matrix
 from mcplan.qp.polytope import ball_polytope, friction_pyramid
 from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.polygon import area
@@ -80,11 +81,6 @@ class Block:
         if self.is_grasp:
             return weight * np.array([1.0, 1.0, 1.0, 25.0, 25.0, 25.0])
         return weight * np.tile([4.0, 4.0, 1.0], self.map.shape[1] // 3)
-
-
-def cross_matrix(p: np.ndarray) -> np.ndarray:
-    """Return ``[p]x`` (3, 3): ``[p]x u = p x u``."""
-    return np.array([[0.0, -p[2], p[1]], [p[2], 0.0, -p[0]], [-p[1], p[0], 0.0]])
 
 
 def moments_about(map_: np.ndarray, point: np.ndarray) -> np.ndarray:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mcplan.model.pose import cross_matrix
 from mcplan.model.robot import Robot
-from mcplan.statics.contact_forces import ContactForces, cross_matrix
+from mcplan.statics.contact_forces import ContactForces
 
 
 @dataclass(frozen=True)

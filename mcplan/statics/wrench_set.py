@@ -20,9 +20,10 @@ from itertools import product
 import numpy as np
 from scipy.spatial import ConvexHull
 
+from mcplan.model.pose import cross_matrix
 from mcplan.qp.polytope import ball_polytope, friction_pyramid
 from mcplan.scene.contact import Contact
-from mcplan.statics.contact_forces import UNBOUNDED_GRASP, ball_rays, cross_matrix
+from mcplan.statics.contact_forces import UNBOUNDED_GRASP, ball_rays
 
 SAME_FACE = 1e-9
 """Faces of unit normal that differ by less are one; directions thinner than this (m, relative) have no extent."""

@@ -11,9 +11,9 @@ Source: Lynch & Park, Modern Robotics (2017), §3.3.3; Barfoot, State Estimation
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from mcplan.model.pose import cross_matrix
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
-from mcplan.statics.contact_forces import cross_matrix
 
 
 def contact_error(robot: Robot, q: np.ndarray, contact: Contact) -> tuple[np.ndarray, np.ndarray]:

@@ -17,7 +17,7 @@ from mcplan.core.contact_model import (
 )
 from mcplan.core.contact_step import contact_step
 from mcplan.errors import SimulationFailed
-from mcplan.model.pose import quat_from_rotation, rotation_from_quat
+from mcplan.model.pose import cross, quat_from_rotation, rotation_from_quat
 from mcplan.model.robot import Robot
 from mcplan.model.shape_inertia import shape_inertia
 from mcplan.scene.contact import Contact
@@ -122,16 +122,22 @@ class ContactPhysics:
         return Outcome(vd, self._tau_ext.copy(), wrenches, points, tuple(wrenches))
 
     def _attribute(self, index: np.ndarray, value: np.ndarray, meant: Sequence[str], begun: np.ndarray) -> None:
-        """Give points that lie in several patches of a link, such as a sole and its toe, to the one that touches."""
+        """Give points that lie in several patches of a link, such as a sole and its toe, to the one that touches.
+
+        A patch that alone of its link is meant to touch keeps its points.
+        """
 
         @cache
         def pose(name: str) -> tuple[np.ndarray, np.ndarray]:
             X = self.robot.frame_pose(begun, name)
             return X[:3, :3], X[:3, 3]
 
-        for k in np.flatnonzero(np.isin(index[:, 1], list(self._beside))):
-            own = self.patches[index[k, 1]]
-            names = self._beside[index[k, 1]]
+        for k, p in enumerate(index[:, 1].tolist()):
+            if p not in self._beside:
+                continue
+            own, names = self.patches[p], self._beside[p]
+            if own in meant and sum(name in meant for name in names) == 1:
+                continue
             name = touching_patch(names, self.robot.patches, pose, value[k, :3], value[k, 3:6], meant) or own
             if name == own:
                 continue
@@ -139,7 +145,7 @@ class ContactPhysics:
             for patch, sign in ((own, -1.0), (name, 1.0)):
                 row, force = self._wrench[self.patches.index(patch)], sign * value[k, 6:]
                 row[:3] += force
-                row[3:] += np.cross(value[k, :3] - pose(patch)[1], force)
+                row[3:] += cross(value[k, :3] - pose(patch)[1], force)
 
     def _close_and_open(self, active: Iterable[str]) -> None:
         """Close the hands that the robot closes on a bar within reach; open the others."""
@@ -179,7 +185,7 @@ class ContactPhysics:
         """Velocities (O, 6) of the frames of the objects, linear then angular, world axes."""
         v = self.centre_v.copy()
         for row, q, c in zip(v, self.centre_q, self._centre, strict=True):
-            row[:3] -= np.cross(row[3:], rotation_from_quat(q[3:]) @ c)
+            row[:3] -= cross(row[3:], rotation_from_quat(q[3:]) @ c)
         return v
 
 

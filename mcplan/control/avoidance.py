@@ -7,7 +7,7 @@ from operator import is_
 import numpy as np
 
 from mcplan.collision.distances import ALLOWED_PENETRATION
-from mcplan.collision.face_rows import FaceRows
+from mcplan.collision.faces import faces_of
 from mcplan.collision.model import CollisionModel
 from mcplan.collision.pairs import new_scratch
 from mcplan.collision.shape import frozen
@@ -91,7 +91,7 @@ class Avoidance:
         rule[keep.REACH], rule[keep.MARGIN] = settings.avoid_distance, settings.avoid_distance + self._clearance
         rule[keep.AHEAD], rule[keep.RISE] = max(dt, RESPONSE), PARTING * dt
         rule[keep.BRAKING], rule[keep.CEILING], rule[keep.RECOVERY] = STOPPING, MOST_ASKED, RETURN
-        faces = FaceRows(self._model, environment.surfaces).faces
+        faces = faces_of(self._model, environment.surfaces)
         self._around = keep.close_around(keep.Around(robot.tree, self._model.indices, frozen(rule), faces))
         self._memory, self._aims, self._rows, self._chosen = keep.close_memory(
             _new_memory(robot, self._model, self._slots, int(self._over.sum()), len(environment.objects))

@@ -1,4 +1,4 @@
-"""Corners of shapes above flat faces: heights, and how they change with the velocity, in one call per configuration."""
+"""Corners of shapes above flat faces: heights, and how they change with the velocity."""
 
 import math
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.core.distance import NORMAL, POINT_A
-from mcplan.core.distance_pairs import add_point_row, place_shapes
+from mcplan.core.distance_pairs import add_point_row
 from mcplan.core.distance_shape import BODY, BOX, CAPSULE, COUNT, FIRST, HALF, HULL, KIND, RADIUS
 from mcplan.core.jit import jit, jit_algebra
 
@@ -69,16 +69,25 @@ def corner_from_base(shapes, pose, a, k):
 
 @jit
 def add_corner_rows(tree, shapes, faces, a, b, q, scratch, distance, first, height, rows, value, nearest):
-    """Write the corners of shape a above the face of shape b from row ``first`` on, as ``fill_corner_rows`` does.
+    """Write the heights of the corners of shape a above the face of shape b, nearest first, and their rates.
+
+    For a corner at x on a link with Jacobian (J_v, J_w) at p, over a face with normal n through s::
+
+        d = n' (x - s) - radius,   d' = (n' J_v + ((x - p) x n)' J_w) v
+
+    There are none where the face is not what the shape is nearest to, or where at most one corner is above it.
 
     Parameters
     ----------
-    scratch : with the pose of every shape in it
+    scratch : with the poses of the two shapes and of the body in it
     distance : of the two shapes, m
+    first : the row from which on they are written
+    height, rows : (k,), (k, nv) out: m
+    value, nearest : (10,), (MOST,) int64 scratch
 
     Returns
     -------
-    How many corners there are.
+    How many corners there are, MOST at most.
     """
     if faces.span[b, 1] == 0:
         return 0
@@ -111,32 +120,3 @@ def add_corner_rows(tree, shapes, faces, a, b, q, scratch, distance, first, heig
         rows[first + m, :] = 0.0
         add_point_row(tree, scratch.bodies, shapes.index[a, BODY], 1.0, value, POINT_A, rows[first + m])
     return kept
-
-
-@jit
-def fill_corner_rows(tree, shapes, faces, pairs, q, scratch, chosen, distance, which, height, rows, value, nearest):
-    """Write the heights of the corners of shapes above faces, nearest first, and ``d(height)/dt = row v``.
-
-    A pair has some where its second shape's face is what its first shape is nearest to, and two corners are above it.
-
-    Parameters
-    ----------
-    scratch : of ``core.distance_pairs``
-    chosen, distance : (k,) pairs to look at, and their distances, m
-    which : (MOST k,) int64 out: place of the pair in ``chosen``
-    height, rows : (MOST k,), (MOST k, nv) out: m
-    value, nearest : (10,), (MOST,) int64 scratch
-
-    Returns
-    -------
-    How many corners there are.
-    """
-    place_shapes(tree, shapes, q, scratch)
-    total = 0
-    for i in range(len(chosen)):
-        a, b = pairs[chosen[i], 0], pairs[chosen[i], 1]
-        kept = add_corner_rows(tree, shapes, faces, a, b, q, scratch, distance[i], total, height, rows, value, nearest)
-        for _ in range(kept):
-            which[total] = i
-            total += 1
-    return total

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.collision.face_rows import FaceRows
+from mcplan.collision.faces import faces_of
 from mcplan.collision.model import CollisionModel
+from mcplan.core.corner_rows import MOST, add_corner_rows
+from mcplan.core.distance import PAIR_SIZE
+from mcplan.core.distance_pairs import place_shapes
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 
@@ -18,7 +21,7 @@ def scene(reach):
     polygon = np.array([[-1.0, -1.0], [reach, -1.0], [reach, 1.0], [-1.0, 1.0]])
     surface = Surface("floor", tilt, np.array([0.0, 0.0, -0.02]), polygon)
     model = CollisionModel(ROBOT, Environment(surfaces=(surface,)))
-    return model, FaceRows(model, (surface,))
+    return model, faces_of(model, (surface,))
 
 
 def nearest(model, q):
@@ -29,16 +32,21 @@ def nearest(model, q):
     raise AssertionError("the foot is not near the floor")
 
 
-def corners(faces, q, pair, distance):
-    _, heights, rates = faces.rows(q, np.array([pair]), np.array([distance]))
-    return heights, rates
+def corners(model, faces, q, pair, distance):
+    heights, rates, scratch = np.zeros(MOST), np.zeros((MOST, ROBOT.nv)), model.scratch
+    place_shapes(ROBOT.tree, model.shapes, q, scratch)
+    count = add_corner_rows(
+        ROBOT.tree, model.shapes, faces, *model.indices[pair], q, scratch, distance, 0, heights, rates,
+        np.zeros(PAIR_SIZE), np.zeros(MOST, np.int64),
+    )  # fmt: skip
+    return heights[:count], rates[:count]
 
 
 def test_corners_of_a_foot():
     model, faces = scene(1.0)
     q = ROBOT.posture("half_sitting")
     pair, d, row = nearest(model, q)
-    heights, rates = corners(faces, q, pair, d)
+    heights, rates = corners(model, faces, q, pair, d)
     assert len(heights) == 4
     assert np.all(np.diff(heights) >= 0.0)
     assert heights[0] == pytest.approx(d, abs=1e-9)  # by another way: the distance of the two solids
@@ -49,7 +57,7 @@ def test_corners_of_a_foot():
         ends = []
         for sign in (1.0, -1.0):
             moved = ROBOT.integrate(q, v, sign * h)
-            ends.append(corners(faces, moved, *nearest(model, moved)[:2])[0])
+            ends.append(corners(model, faces, moved, *nearest(model, moved)[:2])[0])
         assert (ends[0] - ends[1]) / (2 * h) == pytest.approx(rates @ v, abs=1e-6)
 
 
@@ -57,7 +65,7 @@ def test_corners_beyond_the_edge_do_not_count():
     q = ROBOT.posture("half_sitting")
     ankle = ROBOT.frame_pose(q, "left_sole")[0, 3]
     model, faces = scene(float(ankle))
-    heights, _ = corners(faces, q, *nearest(model, q)[:2])
+    heights, _ = corners(model, faces, q, *nearest(model, q)[:2])
     assert np.count_nonzero(heights < 0.03) == 2  # the heel's; the others are on top of the foot
 
 
@@ -66,15 +74,5 @@ def test_only_the_face_counts():
     model, faces = scene(1.0)
     pair, _, _ = nearest(model, q)
     own = next(p for p, names in enumerate(model.pairs) if names[1] != "floor")
-    assert not len(corners(faces, q, pair, 0.3)[0])
-    assert not len(corners(faces, q, own, 0.0)[0])
-
-
-def test_each_corner_says_which_pair_it_is_of():
-    q = ROBOT.posture("half_sitting")
-    model, faces = scene(1.0)
-    found, distance, _ = model.near(q, 0.05)
-    which, heights, _ = faces.rows(q, found, distance)
-    feet = [i for i, p in enumerate(found) if model.pairs[p][1] == "floor"]
-    assert which.tolist() == [i for i in feet for _ in range(4)]
-    assert heights[::4] == pytest.approx(distance[feet], abs=1e-9)
+    assert not len(corners(model, faces, q, pair, 0.3)[0])
+    assert not len(corners(model, faces, q, own, 0.0)[0])

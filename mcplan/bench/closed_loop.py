@@ -37,11 +37,11 @@ class ClosedLoop:
         return self.simulated / self.taken
 
 
-def prepare(scenario: str, seed: int = 0) -> Plan:
-    """Plan the scenario and simulate its first steps, so that kernels are loaded."""
+def prepare(scenario: str, steps: int | None = None, seed: int = 0) -> Plan:
+    """Plan the scenario and simulate it as it will be measured, so that kernels are loaded: ways have their own."""
     found = plan(load_scenario(scenario), seed=seed)
     for physics in PHYSICS:
-        measure(found, 20, physics)
+        measure(found, steps, physics)
     return found
 
 

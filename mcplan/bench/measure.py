@@ -37,7 +37,7 @@ def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lamb
     link = robot.patches[definition.patches[0]].link
     load_at_start = os.getloadavg()[0]
     say("planning the closed loop's scenario, compiling the ticks")
-    plan = closed_loop.prepare(settings.scenario)
+    plan = closed_loop.prepare(settings.scenario, settings.steps)
     with tempfile.TemporaryDirectory() as name:
         urdf = Path(name) / "robot.urdf"
         urdf.write_text(plain_urdf(robot.description, robot.locked), encoding="utf-8")

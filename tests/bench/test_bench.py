@@ -52,12 +52,12 @@ class Told:
 
 @pytest.fixture(scope="module")
 def plan():
-    return closed_loop.prepare("sway")
+    return closed_loop.prepare("sway", 20)
 
 
 @pytest.fixture
 def planned(monkeypatch, plan):
-    monkeypatch.setattr(closed_loop, "prepare", lambda scenario: plan)
+    monkeypatch.setattr(closed_loop, "prepare", lambda scenario, steps: plan)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from mcplan.collision.pairs import link_solids, new_scratch, self_pairs, standin
 from mcplan.collision.shape import Solid, bar_solid, frozen, pack, slab, solid
 from mcplan.core.check import SOUND, check
 from mcplan.core.distance import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
-from mcplan.core.distance_pairs import Scratch, fill_distance_rows, fill_distances, find_smallest
+from mcplan.core.distance_pairs import fill_distance_rows, fill_distances, find_smallest
 from mcplan.core.distance_shape import Shapes
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
@@ -235,11 +235,6 @@ class CollisionModel:
         if check(q, False) != SOUND:
             raise InputError(f"q[{int(np.argmin(np.isfinite(q)))}] is not finite")
         return q if q.flags.writeable else q.copy()
-
-    @property
-    def scratch(self) -> Scratch:
-        """Scratch space of the kernels, of this thread."""
-        return self._space().scratch
 
     def _space(self) -> "_Space":
         """Scratch space and outputs of this thread."""

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from operator import is_
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
 from mcplan.planning.posture.transit import OPENING
 from mcplan.qp.collision_avoidance import RETURN, STOPPING, row_names
+from mcplan.qp.same import same
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
@@ -143,7 +143,7 @@ class Avoidance:
             motion.posture, *resting, None, *motion.released.values(), None, *motion.targets.values(), None,
             *motion.sought, None, *motion.waiting,
         ]  # fmt: skip
-        if len(now) != len(self._aimed) or not all(map(is_, now, self._aimed)):
+        if not same(now, self._aimed):
             self._aimed = now
             self._aim_anew(motion, resting, objects)
         if self._coming:

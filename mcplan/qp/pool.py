@@ -6,9 +6,10 @@ from mcplan.qp.contact import ContactConstraint
 from mcplan.qp.declaration import Extra
 from mcplan.qp.limit import Limit
 from mcplan.qp.priorities import PrioritisedQP, levels_of, sizes_of
+from mcplan.qp.same import same
 from mcplan.qp.settings import QPSettings
 from mcplan.qp.tasks.task import Task, priority_of
-from mcplan.qp.whole_body import HasLimits, WholeBodyQP, same, structure_of
+from mcplan.qp.whole_body import HasLimits, WholeBodyQP, structure_of
 
 
 class ProblemPool:

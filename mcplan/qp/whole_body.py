@@ -7,7 +7,6 @@ solution it is explained, then replaced by its slack form, then by a damped hold
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from operator import is_
 from typing import Any, Protocol
 
 import cvxpy as cp
@@ -26,6 +25,7 @@ from mcplan.qp.fast_form import FastForm, fast_form, place_parameters
 from mcplan.qp.hold import damped_hold
 from mcplan.qp.limit import Limit, fill_limits, limit_names
 from mcplan.qp.residuals import stationarity
+from mcplan.qp.same import same
 from mcplan.qp.settings import MIXED, QPSettings, solver_options
 from mcplan.qp.slack import SlackForm, slack_problem
 from mcplan.qp.solution import HOLD, SLACK, SOLVED, Solution
@@ -75,11 +75,6 @@ class HasLimits(Protocol):
 def ordered(contacts: Sequence[ContactConstraint]) -> list[ContactConstraint]:
     """Return the contacts in the order of the declared problem: by shape, then by patch."""
     return sorted(contacts, key=lambda contact: contact.place_in_order)
-
-
-def same(given: tuple, kept: tuple) -> bool:
-    """Say whether two tuples hold the same objects; whether equal ones would do is theirs to know."""
-    return len(given) == len(kept) and all(map(is_, given, kept))
 
 
 def structure_of(

@@ -6,6 +6,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.collision.faces import faces_of
 from mcplan.collision.model import CollisionModel
+from mcplan.collision.pairs import new_scratch
 from mcplan.core.corner_rows import MOST, add_corner_rows
 from mcplan.core.distance import PAIR_SIZE
 from mcplan.core.distance_pairs import place_shapes
@@ -33,7 +34,7 @@ def nearest(model, q):
 
 
 def corners(model, faces, q, pair, distance):
-    heights, rates, scratch = np.zeros(MOST), np.zeros((MOST, ROBOT.nv)), model.scratch
+    heights, rates, scratch = np.zeros(MOST), np.zeros((MOST, ROBOT.nv)), new_scratch(ROBOT, len(model.shapes.index), 2)
     place_shapes(ROBOT.tree, model.shapes, q, scratch)
     count = add_corner_rows(
         ROBOT.tree, model.shapes, faces, *model.indices[pair], q, scratch, distance, 0, heights, rates,

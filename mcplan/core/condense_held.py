@@ -49,7 +49,7 @@ def hold(program, work, theta, sense, multiplier):
     trace = 0.0
     for k in range(kept):
         trace += K[k, k]
-    if not _hold_rows(program, work, K, first, sense) or factor_held(K, kept, first, first + count):
+    if not _hold_rows(program, work, K, first, sense) or factor_held(K, first):
         return math.inf
     _solve(K, solution)
     z, count = part(program, work, lay.Z), 0
@@ -120,7 +120,7 @@ def _hold_rows(program, work, K, first, sense):
 
 
 @jit_algebra
-def factor_held(K, kept, first, end):
+def factor_held(K, first):
     """Factor ``K`` in place, four rows at a time; return 1 on a failed pivot, else 0.
 
     Rows below ``first`` are those of ``H``; of the rest the elimination leaves ``-S``, which is turned round.

@@ -125,4 +125,5 @@ def open_touch(packed):
         axes2(real, layout, 10),  # memory
         axes2(whole, layout, 11),  # report_index
         axes2(real, layout, 12),  # report
+        axes1(whole, layout, 13),  # lost
     )

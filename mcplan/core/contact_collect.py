@@ -45,16 +45,16 @@ from mcplan.core.jit import jit
 
 
 @jit
-def collect(scene, robot_bodies, grasp, dt, scratch, touch):
+def collect(scene, grasp, dt, scratch, touch):
     """Fill the table of contacts; returns their number.
 
     Parameters
     ----------
-    robot_bodies : bodies of the robot; the others are free objects
     grasp : (P, 21) holds
     scratch : poses and speeds of the bodies in; poses of surfaces and patches out
     """
     count = 0
+    touch.lost[0] = 0
     pose, surface, frame, speed, clip = scratch.pose, scratch.surface, scratch.frame, scratch.speed, scratch.clip
     for s in range(len(scene.surface)):
         owner = scene.surface_index[s, OWNER]
@@ -121,6 +121,7 @@ def hold(scene, grasp, p, body, frame, touch, count):
     Displacements are from the pose at which the hand closed: ``R' (p - p0)`` and the vector of ``R0' R`` (its sine).
     """
     if count + 2 > SPACE:
+        touch.lost[0] += 2
         return count
     index, value = touch.index, touch.value
     for half in range(2):

@@ -60,8 +60,12 @@ FACING = -0.7
 
 @jit
 def add_contact(touch, count, a, b, patch, link, other, key, x, y, z, gap, friction):
-    """Write a contact at (x, y, z) without its axes; returns the new count, the old one when the table is full."""
+    """Write a contact at (x, y, z) without its axes; returns the new count, the old one when the table is full.
+
+    What finds no room is counted: without it the step is wrong.
+    """
     if count >= SPACE:
+        touch.lost[0] += 1
         return count
     index, value = touch.index, touch.value
     index[count, KIND] = CONE

@@ -107,6 +107,7 @@ class Touch(NamedTuple):
     memory: np.ndarray  # (C, 2) stretch of the tangential springs of soft contacts (m)
     report_index: np.ndarray  # (2 C, 2) int64: link and patch of each point that carries force, as each side sees it
     report: np.ndarray  # (2 C, 9) its place, normal (leaving the support) and force in the world
+    lost: np.ndarray  # (1,) int64: contacts that found no room
 
 
 HELD, ANCHOR, BOUND, FREE, GRASP_SIZE = 0, 1, 13, 15, 21
@@ -134,6 +135,7 @@ def touch(scene: Scene) -> Touch:
         np.zeros((SPACE, 2)),
         np.zeros((2 * SPACE, 2), np.int64),
         np.zeros((2 * SPACE, 9)),
+        np.zeros(1, np.int64),
     )
 
 
@@ -156,7 +158,8 @@ class Exchange(NamedTuple):
     wrench: np.ndarray  # (P, 6) out: of the environment on every patch, at its origin, world axes
     tau_ext: np.ndarray  # (nv,) out: forces of joint friction, damping and limits, of contacts without a patch, what
     # ``force`` says, and what the motors do not give of ``tau``
-    counts: np.ndarray  # (4,) int64 out: contacts in the table, Newton steps, points reported, 1 if the state is finite
+    counts: np.ndarray  # (5,) int64 out: contacts in the table, Newton steps, points reported, 1 if the state is
+    # finite, contacts that found no room
     work: np.ndarray  # workspace of the tree
 
 
@@ -171,7 +174,7 @@ def exchange(tree: Tree, patches: int, objects: int) -> Exchange:
         np.zeros((objects, 6)),
         np.zeros((patches, 6)),
         np.zeros(nv),
-        np.zeros(4, np.int64),
+        np.zeros(5, np.int64),
         workspace(tree),
     )
 

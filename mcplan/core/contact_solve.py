@@ -103,7 +103,7 @@ def respond_all(M, parent, n, count, touch, vector, forced):
 
 
 @jit
-def curve(M, parent, n, count, touch, vector, G, H):
+def curve(M, n, count, touch, vector, G, H):
     """Write the second derivative at the present states to the lower triangle of H."""
     for i in range(n):
         for j in range(i + 1):
@@ -205,7 +205,7 @@ def solve_program(M, parent, n, count, touch, scratch, tolerance, iterations, fo
     left, total = respond_all(M, parent, n, count, touch, vector, forced)
     steps = 0
     while steps < iterations and (forced or left > tolerance * tolerance * total):
-        curve(M, parent, n, count, touch, vector, scratch.G, H)
+        curve(M, n, count, touch, vector, scratch.G, H)
         tree_factor(H, parent, n)
         for k in range(n):
             vector[STEP, k] = -vector[GRADIENT, k]

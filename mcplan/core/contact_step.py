@@ -322,12 +322,12 @@ def contact_step(fixed_real, fixed_whole, fixed_layout, real, whole, layout, dt,
         for k in range(6):
             vector[STATE_NOW, nv + 6 * o + k] = object_v[o, k]
     follow_ways(q, object_q, dt, scratch)
-    count = collect(scene, bodies, grasp, dt, scratch, touch)
+    count = collect(scene, grasp, dt, scratch, touch)
     coupled = fill_rows(tree, scene, work, scratch.pose, bodies, count, touch)
     prepare_contacts(scene, law, dt, count, vector[STATE_NOW], touch)
     near_limits(scene, law, q, dt, n, nv, vector)
     parent = scratch.dense if coupled else scene.parent
-    counts[0] = count
+    counts[0], counts[4] = count, touch.lost[0]
     counts[1] = solve_contacts(M, parent, n, count, touch, scratch, TOLERANCE, ITERATIONS)
     # the velocities that these impulses cause exactly, so that equation of motion and record agree to rounding
     for k in range(n):

@@ -1,11 +1,11 @@
 """Forces that a motion takes: recursive Newton-Euler (Featherstone 2008, table 5.1).
 
-force = M(q) vd + h(q, v) - sum J_i' w_i
+force = M(q) vd + h(q, v)
 """
 
 from mcplan.core.body import along, load_body, move_base, move_body, place_base, place_body, weigh_body
 from mcplan.core.jit import jit_algebra
-from mcplan.core.tree import DEGREE, FORCE, GRAVITY, PARENT, POSE, V
+from mcplan.core.tree import DEGREE, FORCE, GRAVITY, PARENT, V
 
 
 @jit_algebra
@@ -52,30 +52,6 @@ def inverse_dynamics(tree, q, v, vd, work, force):
     force : (nv,) out, N and N m
     """
     newton_euler(tree, q, v, vd, 1.0, GRAVITY, work)
-    gather_forces(tree, work, force)
-    for k in range(len(force)):
-        force[k] += tree.armature[k] * vd[k]
-
-
-@jit_algebra
-def inverse_dynamics_loaded(tree, q, v, vd, wrench, work, force):
-    """Generalized force ``M vd + h - sum J_i' w_i`` that remains for the actuators under external wrenches.
-
-    Parameters
-    ----------
-    wrench : (bodies, 6) force then moment on each body at its origin, world axes
-    force : (nv,) out
-    """
-    newton_euler(tree, q, v, vd, 1.0, GRAVITY, work)
-    for i in range(len(tree.topology)):
-        x, y, z = work[i, POSE + 9], work[i, POSE + 10], work[i, POSE + 11]
-        fx, fy, fz = wrench[i, 0], wrench[i, 1], wrench[i, 2]
-        work[i, FORCE] -= fx
-        work[i, FORCE + 1] -= fy
-        work[i, FORCE + 2] -= fz
-        work[i, FORCE + 3] -= wrench[i, 3] + y * fz - z * fy
-        work[i, FORCE + 4] -= wrench[i, 4] + z * fx - x * fz
-        work[i, FORCE + 5] -= wrench[i, 5] + x * fy - y * fx
     gather_forces(tree, work, force)
     for k in range(len(force)):
         force[k] += tree.armature[k] * vd[k]

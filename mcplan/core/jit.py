@@ -14,6 +14,10 @@ Python, or counts, would take them for its own. What ``jit_view`` makes is for k
 
 Numba compiles a kernel anew for each literal that another one hands it, ``row(packed, 3)`` and ``row(packed, 4)``. Here
 a literal counts as a number like any other: a fifth of all compilation was for such copies.
+
+All this stands on parts of Numba that it promises to nobody: ``Dispatcher.get_call_template``, the option ``_nrt``,
+``make_array`` and ``populate_array``. So the package asks for the minor version with which it was tried (0.68) and no
+later one.
 """
 
 import hashlib

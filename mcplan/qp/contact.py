@@ -159,10 +159,6 @@ class ContactConstraint(Packed):
         speed[3:] = Rt @ frame.velocity[3:]
         return SR @ frame.J, self.selection @ (self.kp * drift - self.kd * speed) - SR @ frame.bias
 
-    def release_rows(self, terms: Terms) -> Array:
-        """Return (released, unknowns): these combinations of the unknowns are zero."""
-        return self.released @ _rotate(terms.frame(self.frame).R.T, self.wrench_map(terms))
-
     def point_forces(self, terms: Terms, f: Array) -> Array:
         """Return (k, 3) forces of the environment on the robot, world axes, N (grasp: its force at the origin)."""
         if self.shape.grasp:

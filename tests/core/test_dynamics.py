@@ -6,7 +6,7 @@ import pytest
 from mcplan.core.com import com, com_jacobian
 from mcplan.core.forward_dynamics import factorised_dynamics, forward_dynamics
 from mcplan.core.frame import frame_bias_acceleration, frame_jacobian, frame_motion, frame_pose
-from mcplan.core.inverse_dynamics import inverse_dynamics, inverse_dynamics_loaded, nonlinear_effects
+from mcplan.core.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from mcplan.core.manifold import integrate
 from mcplan.core.mass_matrix import mass_matrix
 from mcplan.core.momentum import centroidal_momentum_bias, centroidal_momentum_matrix
@@ -110,16 +110,6 @@ def test_inverse_dynamics_is_affine_in_the_acceleration(mechanism):
     q, v, vd = mechanism.state()
     h = mechanism.call(nonlinear_effects, q, v)
     np.testing.assert_allclose(mechanism.call(inverse_dynamics, q, v, vd), mechanism.M(q) @ vd + h, atol=1e-10)
-
-
-def test_wrenches_act_through_the_jacobians(mechanism):
-    q, v, vd = mechanism.state()
-    wrench = mechanism.rng.standard_normal((len(mechanism.tree.topology), 6))
-    expected = mechanism.call(inverse_dynamics, q, v, vd)
-    at_origin = np.r_[np.eye(3).ravel(), np.zeros(3)]
-    for i, w in enumerate(wrench):
-        expected -= mechanism.call(frame_jacobian, q, i, at_origin, shape=(6, mechanism.nv)).T @ w
-    np.testing.assert_allclose(mechanism.call(inverse_dynamics_loaded, q, v, vd, wrench), expected, atol=1e-10)
 
 
 def test_power_in_is_the_rate_of_energy(mechanism):

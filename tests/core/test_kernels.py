@@ -16,7 +16,7 @@ import mcplan.core
 from mcplan.core.com import com, com_jacobian
 from mcplan.core.forward_dynamics import forward_dynamics
 from mcplan.core.frame import frame_bias_acceleration, frame_jacobian, frame_motion, frame_pose
-from mcplan.core.inverse_dynamics import inverse_dynamics, inverse_dynamics_loaded, nonlinear_effects
+from mcplan.core.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from mcplan.core.manifold import difference, integrate
 from mcplan.core.mass_matrix import mass_matrix
 from mcplan.core.momentum import centroidal_momentum_bias, centroidal_momentum_matrix
@@ -36,12 +36,10 @@ def calls(mimic=0.0, joints=12):
     offset = np.r_[np.eye(3).ravel(), 0.1, 0.2, 0.3]
     offset.flags.writeable = False  # as a Robot's are
     body, offsets = np.array([3, bodies - 1]), np.array([offset, offset])
-    wrench = rng.standard_normal((bodies, 6))
     table = {
         mass_matrix: ((tree, q, work), [(nv, nv)]),
         nonlinear_effects: ((tree, q, v, work), [nv]),
         inverse_dynamics: ((tree, q, v, vd, work), [nv]),
-        inverse_dynamics_loaded: ((tree, q, v, vd, wrench, work), [nv]),
         forward_dynamics: ((tree, q, v, vd, work), [(nv, nv), nv]),
         com: ((tree, q, work), [3]),
         com_jacobian: ((tree, q, work), [3, (3, nv)]),

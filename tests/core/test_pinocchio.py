@@ -7,7 +7,7 @@ import pytest
 from mcplan.core.com import com, com_jacobian
 from mcplan.core.forward_dynamics import forward_dynamics
 from mcplan.core.frame import frame_bias_acceleration, frame_jacobian, frame_pose
-from mcplan.core.inverse_dynamics import inverse_dynamics, inverse_dynamics_loaded, nonlinear_effects
+from mcplan.core.inverse_dynamics import inverse_dynamics, nonlinear_effects
 from mcplan.core.mass_matrix import mass_matrix
 from mcplan.core.momentum import centroidal_momentum_bias, centroidal_momentum_matrix
 from mcplan.core.tree import workspace
@@ -48,17 +48,6 @@ def compare(rng, bodies):
     assert_close(h, T.T @ pin.rnea(model, data, qp, vp, bias), "nonlinear effects")
     inverse_dynamics(tree, q, v, vd, work, force)
     assert_close(force, T.T @ pin.rnea(model, data, qp, vp, ap), "inverse dynamics")
-
-    wrench = rng.standard_normal((len(bodies), 6)) * 30
-    forces = pin.StdVec_Force()
-    forces.append(pin.Force.Zero())
-    pin.forwardKinematics(model, data, qp, vp, bias)
-    for i, w in enumerate(wrench):
-        R = data.oMi[i + 1].rotation
-        forces.append(pin.Force(R.T @ w[:3], R.T @ w[3:]))
-    loaded = np.full(nv, np.nan)
-    inverse_dynamics_loaded(tree, q, v, vd, wrench, work, loaded)
-    assert_close(loaded, T.T @ pin.rnea(model, data, qp, vp, ap, forces), "inverse dynamics under wrenches")
 
     back = np.full(nv, np.nan)
     forward_dynamics(tree, q, v, force, work, np.zeros((nv, nv)), back)

@@ -2,9 +2,11 @@
 
 import numpy as np
 
+from mcplan.core import joint_bounds
 from mcplan.qp.declaration import UNBOUNDED
-from mcplan.qp.joint_bounds import viable_acceleration
 from mcplan.qp.tasks.task import weights
+
+viable_acceleration = np.vectorize(joint_bounds.viable_acceleration)
 
 
 def parameters(qp, terms, tasks, tau_ext=0.0, previous=None):
@@ -31,7 +33,7 @@ def parameters(qp, terms, tasks, tau_ext=0.0, previous=None):
         rows.append(contact.rows(terms))
         block = np.zeros((contact.shape.released, structure.slices()[-1].stop))
         if contact.shape.released:
-            block[:, place] = contact.release_rows(terms)
+            block[:, place] = _release_rows(contact, terms)
         released.append(block)
         rate = settings.force_rate_weight if contact.patch in previous else 0.0
         price = np.ones(place.stop - place.start)
@@ -71,8 +73,9 @@ def parameters(qp, terms, tasks, tau_ext=0.0, previous=None):
     velocity = limits.velocity if settings.velocity_limits else none
     if structure.bounded:
         bounds = viable_acceleration(
-            terms.q[7:], terms.v[6:], lower, upper, velocity, settings.dt, settings.braking, settings.ceiling
-        )
+            terms.q[7:], terms.v[6:], lower, upper, velocity, settings.dt, settings.braking, settings.ceiling,
+            joint_bounds.RECOVERY,
+        )  # fmt: skip
         data["acceleration_min"], data["acceleration_max"] = (side[list(structure.bounded)] for side in bounds)
     return data
 
@@ -109,3 +112,10 @@ def residuals(d, data, vd, tau, f):
         worst.append(np.max(np.abs(data["release"] @ f)))
     worst += [np.max(value) for value in inequalities(d, data, vd, f).values()]
     return np.max(np.abs(motion)), contact, max(worst)
+
+
+def _release_rows(contact, terms):
+    """Combinations of a contact's force unknowns that are zero (released, unknowns)."""
+    R = terms.frame(contact.frame).R
+    G = contact.wrench_map(terms)
+    return contact.released @ np.vstack([R.T @ G[:3], R.T @ G[3:]])

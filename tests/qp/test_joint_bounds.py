@@ -1,9 +1,18 @@
 import numpy as np
 import pytest
 
-from mcplan.qp.joint_bounds import viable_acceleration
+from mcplan.core import joint_bounds
 
 B, CEILING = 10.0, 500.0
+
+
+def viable_acceleration(q, v, lower, upper, velocity, dt, braking, ceiling):
+    """Bounds of many joints, (n,) each."""
+    rows = np.broadcast_arrays(q, v, lower, upper, velocity)
+    given = dt, braking, ceiling, joint_bounds.RECOVERY
+    bounds = [joint_bounds.viable_acceleration(*row, *given) for row in zip(*rows, strict=True)]
+    low, high = np.array(bounds).T
+    return low, high
 
 
 @pytest.mark.parametrize("dt", [1e-3, 5e-3])

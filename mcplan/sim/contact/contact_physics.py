@@ -11,6 +11,7 @@ from mcplan.core.contact_model import (
     BOUND,
     FREE,
     HELD,
+    SPACE,
     exchange,
     scratch,
     touch,
@@ -107,7 +108,12 @@ class ContactPhysics:
         return self._outcome((self.v - before) / dt, action.active, begun)
 
     def _outcome(self, vd: np.ndarray, meant: Sequence[str], begun: np.ndarray) -> Outcome:
-        _, _, count, finite = self._counts.tolist()
+        _, _, count, finite, lost = self._counts.tolist()
+        if lost:
+            raise SimulationFailed(
+                f"the contact physics holds {SPACE} contacts at a time, and at t = {self.t:g} s there are more",
+                "too many contacts",
+            )
         if not finite:
             raise SimulationFailed(f"the contact physics lost the state at t = {self.t:g} s", "not a number")
         index, value = self._touch.report_index[:count].copy(), self._touch.report[:count].copy()

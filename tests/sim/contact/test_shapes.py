@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
+from mcplan.core.contact_model import SPACE
+from mcplan.errors import SimulationFailed
 from mcplan.model.geometry import Box, Capsule, Sphere
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
@@ -159,3 +161,16 @@ def test_objects_are_reported_where_their_frames_are():
     np.testing.assert_allclose(world.physics.object_v[0, 0], 1.0 - 0.5 * G * 1e-3, rtol=1e-4)
     np.testing.assert_allclose(world.physics.object_q[0, 0], 1e-3 * world.physics.object_v[0, 0], rtol=1e-12)
     np.testing.assert_allclose(outcome.forces.force.sum(axis=0), [-0.5 * 2 * G, 0, 2 * G], rtol=1e-2, atol=1e-6)
+
+
+def test_more_contacts_than_the_table_holds_end_the_run():
+    def boxes(count):
+        """Each rests on the plane with four corners."""
+        return [dataclasses.replace(solid(p=(0.3 * k, 0, 0.1)), name=f"box{k}") for k in range(count)]
+
+    full = World([plane()], boxes(SPACE // 4))
+    full.run(2e-3)
+    assert full.physics.counted == SPACE
+    with pytest.raises(SimulationFailed, match=f"holds {SPACE} contacts at a time, and .* there are more") as failure:
+        World([plane()], boxes(SPACE // 4 + 1)).run(2e-3)
+    assert failure.value.cause == "too many contacts"

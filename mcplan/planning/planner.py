@@ -14,7 +14,8 @@ def plan(scenario: Scenario, seed: int = 0, progress: Callable[[int, int, float]
 
     Parameters
     ----------
-    seed : of the random choices; a hand-written sequence leaves none.
+    seed : of the search: 0 takes candidates in their own order, another one rerolls those that are nearly as good; the
+        same seed gives the same plan. A hand-written sequence leaves nothing to draw.
     progress : called with nodes, calls of the posture generator, and the least potential so far.
 
     Raises

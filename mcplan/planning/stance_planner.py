@@ -22,6 +22,7 @@ from mcplan.planning.search.node import Node
 from mcplan.planning.search.potential import Potential
 from mcplan.planning.search.reachability import slippery, unreachable
 from mcplan.planning.search.refine import refine
+from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.shorten import shorten
 from mcplan.planning.search.space import SearchSpace
 from mcplan.planning.search.stance_search import CARRIES, Pass, StanceSearch, requirements_met
@@ -40,7 +41,7 @@ def find(scenario: Scenario, seed: int = 0, progress: Progress | None = None) ->
 
     Parameters
     ----------
-    seed : of perturbed starts of the posture generator; the search itself draws nothing.
+    seed : 0 for the search as it is, which draws nothing; another one rerolls it, see `mcplan.planning.search.reroll`.
     progress : called with nodes, posture generator calls, and the least potential so far.
 
     Raises
@@ -62,7 +63,7 @@ class _Planning:
     def __init__(self, scenario: Scenario, seed: int, progress: Progress | None, tree: SearchTree):
         self.scenario, self.settings, self.progress = scenario, scenario.planner, progress
         self.robot, self.environment = scenario.robot, scenario.environment
-        self.tree = tree
+        self.tree, self.reroll = tree, Reroll(seed)
         contacts = tuple(
             make_contact(self.robot, self.environment, contact.to_data()) for contact in scenario.start.contacts
         )
@@ -134,7 +135,7 @@ class _Planning:
             space = SearchSpace(self.prover, self.limbs, self.modes, guide, self.offsets, sampled, potential, met_here)
             search = StanceSearch(
                 space, self.tree, self.progress,
-                lambda node: ending(self.scenario, self.linker, goal, node.contacts, node.q),
+                lambda node: ending(self.scenario, self.linker, goal, node.contacts, node.q), self.reroll,
             )  # fmt: skip
             run = partial(self._run, search, effort, contacts, q, met, last)
             path = run()
@@ -194,7 +195,7 @@ class _Planning:
             X = self.robot.frame_pose(self.first.q, patch)
             sampled[patch] = candidates(
                 self.robot, self.environment, patch, guide, self.offsets[patch], goal, known,
-                grid, (X[:3, :3], X[:3, 3]), self._loose(patch),
+                grid, (X[:3, :3], X[:3, 3]), self._loose(patch), self.reroll.shift(),
             )  # fmt: skip
         for patch, spec in goal.specs.items():
             if not sampled[patch].goal.any():
@@ -204,7 +205,7 @@ class _Planning:
     def _check(self, goal: Goal, contacts, sampled: dict[str, Candidates]) -> None:
         """Raise what can be said before any search."""
         self.tree.calls = self.prover.calls
-        message = unreachable(self.robot, self.environment, contacts, goal, sampled, self.limbs)
+        message = unreachable(self.robot, contacts, goal, sampled, self.limbs)
         message = message or slippery(self.environment, goal, sampled)
         if message:
             raise PlanningFailed(message)

@@ -96,6 +96,7 @@ def candidates(
     grid: float,
     near: tuple[np.ndarray, np.ndarray],
     loose: bool,
+    shift: np.ndarray | None = None,
 ) -> Candidates:
     """Return the candidates of a patch.
 
@@ -106,7 +107,9 @@ def candidates(
     grid : m, between candidates.
     near : rotation and position of the patch at the start, which tells how a patch lies that has no heading.
     loose : whether the posture generator may move a candidate within its cell.
+    shift : (2,) by which part of their spacing lattices are shifted; None for none.
     """
+    shift = np.zeros(2) if shift is None else shift
     specs: list[dict] = []
     places: list[np.ndarray] = []
     freedoms: list[Freedom | None] = []
@@ -124,15 +127,17 @@ def candidates(
         for fixed in (mine, None) if mine is not None and mine.given else (mine,):
             kind = (fixed.kind if fixed is not None else None) or robot.patches[patch].kind
             if isinstance(support, Bar):
-                _on_bar(robot, patch, support, kind, guide, offset, fixed, grid, put)
+                _on_bar(robot, patch, support, kind, guide, offset, fixed, grid, shift, put)
             elif kind != "grasp":
-                _on_surface(robot, patch, support, kind, guide, offset, fixed, known, grid, near, loose, put)
+                _on_surface(robot, patch, support, kind, guide, offset, fixed, known, grid, near, loose, shift, put)
     place = np.array(places).reshape(-1, 3)
     s, aside = guide.progress(place, offset) if len(place) else (np.zeros(0), np.zeros(0))
     return Candidates(robot, environment, patch, specs, place, s, aside, np.array(hits, bool), freedoms)
 
 
-def _on_surface(robot, patch, surface: Surface, kind, guide, offset, fixed, known, grid, near, loose, put) -> None:
+def _on_surface(
+    robot, patch, surface: Surface, kind, guide, offset, fixed, known, grid, near, loose, shift, put
+) -> None:
     arm = not _foot_like(robot, patch)
     steep = surface.normal[2] < FLAT
     if steep and not arm:
@@ -159,7 +164,7 @@ def _on_surface(robot, patch, surface: Surface, kind, guide, offset, fixed, know
     for yaw in [_yaw(surface, heading, guide.yaw[0], near, steep) if given is None else given]:
         turn = surface_rotation(yaw)
         A, b = erode(surface.polygon, polygon @ turn[:2, :2].T)
-        anchor = _anchor(surface, guide, offset, fixed, known, patch)
+        anchor = _anchor(surface, guide, offset, known, patch) + grid * shift
         lines = [
             _lines(surface.polygon[:, i], A, b, i, anchor[i], grid, None if fixed is None else (fixed.x, fixed.y)[i])
             for i in (0, 1)
@@ -207,7 +212,7 @@ def _turning(arm: bool, polygon: np.ndarray, edge: float = 0.3) -> float:
     return np.inf if arm and len(polygon) > 2 else edge
 
 
-def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | None, grid, put) -> None:
+def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | None, grid, shift, put) -> None:
     if kind == "surface" and len(robot.patches[patch].polygon) < 3:
         return
     half = float(np.abs(robot.patches[patch].polygon[:, 1]).max()) if kind == "surface" else GRIP
@@ -220,7 +225,7 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
         step = max(0.10, grid)
         s, _ = guide.progress(bar.ends.mean(axis=0)[None], offset)
         base, yaw = guide.at(float(s[0]))
-        nominal = float((base + _turned(yaw, offset) - bar.ends[0]) @ bar.direction)
+        nominal = float((base + _turned(yaw, offset) - bar.ends[0]) @ bar.direction) + step * shift[0]
         alongs = np.arange(nominal + np.ceil((low - nominal) / step) * step, high + 1e-9, step)
         ends = [end for end in (low, high) if np.abs(alongs - end).min(initial=step) > 0.5 * step]
         alongs = np.concatenate([alongs, ends])
@@ -300,7 +305,7 @@ def _relative(near: tuple[np.ndarray, np.ndarray], heading: float) -> float:
     return float(np.copysign(0.5 * np.pi, angle)) if abs(angle) > 0.25 * np.pi and R[2, 2] < -0.99 else 0.0
 
 
-def _anchor(surface: Surface, guide: GuidePath, offset, fixed, known: Sequence[Contact], patch: str) -> np.ndarray:
+def _anchor(surface: Surface, guide: GuidePath, offset, known: Sequence[Contact], patch: str) -> np.ndarray:
     """Return local coordinates (2,) that the lattice goes through."""
     for contact in known:
         if contact.patch == patch and contact.support == surface.name and "x" in contact.coordinates:

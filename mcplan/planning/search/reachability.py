@@ -18,7 +18,6 @@ RAYS = 32
 
 def unreachable(
     robot: Robot,
-    environment: Environment,
     contacts: Sequence[Contact],
     goal: Goal,
     sampled: Mapping[str, Candidates],

@@ -10,6 +10,8 @@ only touch. Every candidate is queued by the potential of its contacts alone and
     way         postures all along the swings of a path that was found, see `barred`
 
     f = moves + w h          greedy: h alone
+
+A seed other than 0 raises each h by a little noise as it is queued, see `reroll`.
 """
 
 import heapq
@@ -25,6 +27,7 @@ from mcplan.planning.posture.violation import Violation
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.node import Move, Node, Step, swing_to
 from mcplan.planning.search.potential import Standing
+from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.space import SearchSpace
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scene.contact import Contact
@@ -70,6 +73,7 @@ class StanceSearch:
     tree : record.
     progress : called with (nodes, calls, least h) now and then.
     accept : says what is wrong with a node that has the goal's contacts; empty if nothing.
+    reroll : noise in the order of the queue; None for none.
     """
 
     def __init__(
@@ -78,7 +82,9 @@ class StanceSearch:
         tree: SearchTree,
         progress: Callable[[int, int, float], None] | None = None,
         accept: Callable[[Node], str] | None = None,
+        reroll: Reroll | None = None,
     ):
+        self.reroll = reroll or Reroll()
         self.space, self.tree, self.progress, self.accept = space, tree, progress, accept
         self.maker = MoveMaker(space)
         self.closest: Node | None = None
@@ -134,7 +140,7 @@ class StanceSearch:
                     return None
                 for move in self.maker.moves(node, effort.window):
                     count += 1
-                    f = self._f(effort, node.g + 1.0, self._h(node, move))
+                    f = self._f(effort, node.g + 1.0, self._h(node, move) + self.reroll.noise())
                     heapq.heappush(queue, (f, count, node, move, False))
         except OutOfCalls:
             pass

@@ -6,7 +6,7 @@ from the one before; of those that what is already found leads to closely enough
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -281,7 +281,7 @@ class TransitFinder:
 
     def _support(self, contacts: Sequence[Contact], com: np.ndarray) -> Support:
         share = self.settings.friction_share
-        return self._regions.support([replace(c, friction=share * c.friction) for c in contacts], com)
+        return self._regions.support([contact.spared(share) for contact in contacts], com)
 
     def _clear(self, task: Task, q: np.ndarray, need: np.ndarray, watched: np.ndarray) -> tuple[np.ndarray, float]:
         """Return a posture of the task, with distances of the watched pairs, from ``q``; and by how much it misses."""

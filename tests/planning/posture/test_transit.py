@@ -10,8 +10,11 @@ from mcplan.collision.model import CollisionModel
 from mcplan.control.limb_path import LimbPath
 from mcplan.control.posture import PostureTrajectory
 from mcplan.model.geometry import Box
+from mcplan.model.robot_file import load_robot
+from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.transit import ENOUGH, Led, TransitFinder
-from mcplan.scene.environment import Obstacle
+from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
+from mcplan.scene.place import make_contact
 from tests.planning.posture.obstacle_step import step_past
 
 KNOTS = 24
@@ -106,3 +109,23 @@ def test_what_is_close_at_both_ends_parts_in_between_unless_the_way_is_to_be_mod
     transit = TransitFinder(robot, beside).find(np.repeat(q0[None], KNOTS + 1, axis=0), held, modest=modest)
     moved = np.abs(robot.difference(q0, transit.q[KNOTS // 2])).max()
     assert (moved < 1e-6) == modest
+
+
+def test_a_way_counts_on_the_share_of_every_limit_that_a_plan_counts_on():
+    """Of 80 N that a rung bears too, and not of friction alone."""
+    robot = load_robot("hrp2")
+    rung = Bar("rung", np.array([[0.5, -0.5, 1.0], [0.5, 0.5, 1.0]]), 0.02, 0.7)
+    floor = Surface("floor", np.eye(3), np.zeros(3), np.array([[-2.0, -2], [2, -2], [2, 2], [-2, 2]]))
+    environment = Environment(surfaces=(floor,), bars=(rung,))
+    hold = {"patch": "right_grip", "surface": "rung", "along": 0.3, "angle": 0.0, "flip": False, "max_force": 80.0}
+    contacts = [
+        make_contact(robot, environment, {"patch": "left_sole", "surface": "floor", "x": 0.0, "y": 0.1, "yaw": 0.0}),
+        make_contact(robot, environment, hold),
+    ]
+    room = {}
+    for share, given in ((0.9, contacts), (1.0, [contact.spared(0.9) for contact in contacts])):
+        finder = TransitFinder(robot, environment, PostureSettings(friction_share=share))
+        room[share] = [finder.room(given, np.array([x, 0.1, 0.7])) for x in np.linspace(-0.2, 0.4, 7)]
+    assert room[0.9] == room[1.0]
+    less = [replace(contact, friction=0.9 * contact.friction) for contact in contacts]
+    assert room[0.9] != [finder.room(less, np.array([x, 0.1, 0.7])) for x in np.linspace(-0.2, 0.4, 7)]

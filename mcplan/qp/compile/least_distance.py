@@ -2,20 +2,23 @@
 
 DAQP's Python functions spend more time on converting and factoring than on solving. Its shared library exports the C
 interface; given neither Hessian nor gradient it solves the least-distance problem as it is, in a workspace that lives
-as long as the object. The library's layout is that of the versions in ``KNOWN_VERSIONS``, and is tried on a problem
-with a known solution before use; ``native_available`` says whether it can be used.
+as long as the object. The library's layout is that of the versions that begin with ``KNOWN``; one is used when it
+passes the test of ``native_available``: defaults, workspace, and a problem with a known solution.
 """
 
 import ctypes
 import functools
 import importlib.metadata
+import warnings
 
 import daqp
 import numpy as np
 
 from mcplan.core.condense_held import PRIMAL_TOLERANCE
 
-KNOWN_VERSIONS = ("0.11.0",)
+KNOWN = "0.11."
+"""Beginning of the versions whose layout this is; a later minor version may have another one."""
+
 EQUALITY = 5
 """DAQP's ``sense`` of a row that is always active."""
 
@@ -164,22 +167,29 @@ def _library():
 
 @functools.cache
 def native_available() -> bool:
-    """Tell whether the C interface has the known layout and solves a problem with a known solution."""
+    """Tell whether the C interface can be used; warn, once, that programs take longer where it cannot."""
+    version = importlib.metadata.version("daqp")
+    reason = _unfit(version)
+    if reason:
+        message = f"daqp {version}: {reason}; programs are solved through its Python interface, which takes longer"
+        warnings.warn(message, RuntimeWarning, stacklevel=2)
+    return not reason
+
+
+def _unfit(version: str) -> str:
+    """Return why a version cannot be used by its C interface, or an empty text."""
+    if not version.startswith(KNOWN):
+        return f"its layout in memory is not known, only that of {KNOWN}x"
     try:
-        if importlib.metadata.version("daqp") not in KNOWN_VERSIONS:
-            return False
         settings = _Settings()
         _library().daqp_default_settings(ctypes.byref(settings))
-        if (settings.primal_tol, settings.dual_tol, settings.cycle_tol, settings.iter_limit) != (
-            1e-6,
-            1e-12,
-            10,
-            10000,
-        ):
-            return False
+        defaults = (settings.primal_tol, settings.dual_tol, settings.cycle_tol, settings.iter_limit)
+        if defaults != (1e-6, 1e-12, 10, 10000):
+            return f"its default settings are {defaults}"
         M, lower, upper = np.zeros((2, 2)), np.zeros(2), np.zeros(2)
         solver = LeastDistance(M, lower, upper, np.array([True, False]))
         M[:], lower[:], upper[:] = [[0.6, 0.8], [1.0, 0.0]], [1.0, 0.9], [1.0, 1e30]
-        return solver.solve() == SOLVED and bool(np.allclose(solver.u, [0.9, 0.575], atol=1e-12))
-    except (AttributeError, OSError, RuntimeError, importlib.metadata.PackageNotFoundError):
-        return False
+        right = solver.solve() == SOLVED and bool(np.allclose(solver.u, [0.9, 0.575], atol=1e-12))
+        return "" if right else "a problem with a known solution came out otherwise"
+    except (AttributeError, OSError, RuntimeError) as error:
+        return str(error)

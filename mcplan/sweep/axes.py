@@ -54,6 +54,14 @@ def seeds_of(spec: ExperimentSpec) -> tuple[int, ...] | range:
     return range(seeds.first, seeds.first + seeds.count) if isinstance(seeds, SeedRange) else seeds
 
 
+def seeds_text(spec: ExperimentSpec) -> str:
+    """Return the seeds as a person writes them."""
+    seeds = seeds_of(spec)
+    if isinstance(seeds, range) and len(seeds) > 1:
+        return f"seeds {seeds[0]} to {seeds[-1]}"
+    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+
+
 def axis_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ...]) -> Iterator[Problem]:
     """Yield fields that are given twice, and values that an axis repeats."""
     given: dict[str, str] = dict.fromkeys(spec.set, "set")

@@ -21,7 +21,7 @@ class Case:
     source : the scenario's document, before overrides.
     overrides : from the path of a field to its value, those of all cases included.
     swept : the overrides that differ between cases.
-    seed : of the planner and of the simulation.
+    seed : of the simulation; of the planner where there is no variant.
     variant : seed of the scenario's variant, or None.
     steps : ``plan`` or ``simulate``.
     robot : digest of the robot.

@@ -1,6 +1,6 @@
 """What is known of a case once it is done: one line per column."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -70,11 +70,6 @@ DEFAULT = ("success", "stances", "plan_time", "run_time", "stage")
 """Columns of the table where the file does not say."""
 
 
-def column_of(name: str) -> Column | None:
-    """Return the column of a result, None for what a case is given (scenario, seed, a field)."""
-    return COLUMNS.get(name)
-
-
 def kind_of(name: str, values: Iterable[Any]) -> Kind:
     """Return the kind of a column, by its values where it is none of ``COLUMNS``."""
     column = COLUMNS.get(name)
@@ -85,8 +80,3 @@ def kind_of(name: str, values: Iterable[Any]) -> Kind:
         return "flag"
     numbers = all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known)
     return "count" if known and numbers else "text"
-
-
-def without_clock(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row without what differs from run to run."""
-    return {key: value for key, value in row.items() if key not in COLUMNS or COLUMNS[key].kind != "clock"}

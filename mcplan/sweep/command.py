@@ -19,7 +19,7 @@ from mcplan.sweep.terminal import print_results
 
 def run_experiment(arguments: Namespace) -> int:
     """Run an experiment, print and write its results; return the exit status."""
-    experiment = load_experiment(arguments.experiment, arguments.max_cases)
+    experiment = load_experiment(arguments.experiment, arguments.max_cases, arguments.seeds)
     directory = results_directory(experiment, arguments.output)
     work = work_of(experiment, directory, arguments.only, arguments.retry_failed)
     print(_plan_text(experiment, work, arguments.workers), file=sys.stderr)

@@ -83,13 +83,16 @@ class Experiment:
                     yield Case(name, scenario.source, overrides, swept, seed, variant, spec.steps, robot)
 
 
-def load_experiment(path: str | os.PathLike[str], max_cases: int | None = None) -> Experiment:
+def load_experiment(
+    path: str | os.PathLike[str], max_cases: int | None = None, seeds: str | None = None
+) -> Experiment:
     """Read and check an experiment file.
 
     Parameters
     ----------
     path : of the file.
     max_cases : the greatest number of cases that is meant; None: ``MAX_CASES``.
+    seeds : ``FROM`` or ``FROM:COUNT``, instead of the file's: so that the first one can be drawn when measuring.
 
     Raises
     ------
@@ -98,6 +101,8 @@ def load_experiment(path: str | os.PathLike[str], max_cases: int | None = None) 
         refuses, empty lists, missing scenarios, more cases than confirmed.
     """
     document = read_document(path, InputError, collect=True)
+    if seeds is not None:
+        document = document.with_overrides({"seeds": _seeds(seeds, document)}, InputError)
     spec, problems = document.examine(ExperimentSpec, salvage=True)
     if spec is None:
         raise InputError(*problems)
@@ -115,6 +120,18 @@ def load_experiment(path: str | os.PathLike[str], max_cases: int | None = None) 
     if problems:
         raise InputError(*in_file_order(problems))
     return experiment
+
+
+def _seeds(text: str, document: Document) -> dict[str, int]:
+    """Return the section ``seeds`` that ``FROM`` or ``FROM:COUNT`` means; without COUNT as many as the file has."""
+    first, colon, count = text.partition(":")
+    if not first.isdecimal() or (colon and not (count.isdecimal() and int(count) > 0)):
+        raise InputError(f"--seeds {text}: expected FROM or FROM:COUNT, whole numbers, for example 4711:10")
+    number: Any = count
+    if not colon:
+        given = document.data.get("seeds", (0,)) if isinstance(document.data, dict) else (0,)
+        number = given.get("count", 1) if isinstance(given, dict) else len(given)
+    return {"from": int(first), "count": int(number)}
 
 
 def is_experiment_file(path: str | os.PathLike[str]) -> bool:

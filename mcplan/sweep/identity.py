@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import subprocess
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -48,3 +49,20 @@ def code_version() -> str:
         for file in sorted(folder.rglob("*.py")):
             found.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
     return found.hexdigest()[:16]
+
+
+@cache
+def commit() -> str:
+    """Return the commit of the checkout that the package sits in, with ``+`` where files differ; else nothing."""
+    package = Path(__file__).resolve().parents[1]
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(["git", "-C", str(package), *arguments], capture_output=True, text=True, check=True)
+        return done.stdout.strip()
+
+    try:
+        if not git("ls-files", "version.py"):  # an installed copy inside of somebody's checkout
+            return ""
+        return git("rev-parse", "--short=10", "HEAD") + ("+" if git("status", "--porcelain", "--", ".") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""

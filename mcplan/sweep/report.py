@@ -8,10 +8,11 @@ from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
 
+from mcplan.sweep.axes import seeds_text
 from mcplan.sweep.compare import Comparison
 from mcplan.sweep.expectation import Verdict
 from mcplan.sweep.figures import figures_of
-from mcplan.sweep.identity import code_version
+from mcplan.sweep.identity import code_version, commit
 from mcplan.sweep.results import Results, shown_value
 from mcplan.sweep.store import write_whole
 from mcplan.sweep.tables import Table, legend, tables_of
@@ -52,9 +53,15 @@ def write_report(
     return paths
 
 
+def origin(results: Results) -> str:
+    """Return what a table was made of: version, commit or code, and seeds."""
+    at = f"commit {commit()}" if commit() else f"code {code_version()}"
+    return f"mcplan {__version__}, {at}, {seeds_text(results.experiment.spec)}"
+
+
 def _markdown(results: Results) -> str:
     tables = "\n".join(table.markdown() for table in tables_of(results))
-    return f"{tables}\n{len(results)} of {len(results.experiment)} cases. {legend(results)}\n"
+    return f"{tables}\n{len(results)} of {len(results.experiment)} cases; {origin(results)}. {legend(results)}\n"
 
 
 def _page(
@@ -65,8 +72,8 @@ def _page(
     parts = [
         f"<!doctype html><html lang=en><meta charset=utf-8><title>{title}</title><style>{STYLE}</style><body>",
         f"<h1>{title}</h1><p>{html.escape(experiment.spec.question)}</p>",
-        f"<p>{len(results)} of {len(experiment)} cases, {results.failed} failed; mcplan {__version__}, code "
-        f"{code_version()}, Python {platform.python_version()}, {html.escape(platform.platform())}.</p>",
+        f"<p>{len(results)} of {len(experiment)} cases, {results.failed} failed; {html.escape(origin(results))}, "
+        f"Python {platform.python_version()}, {html.escape(platform.platform())}.</p>",
     ]
     for verdict in verdicts:
         word = "pass" if verdict.passed else "fail"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mcplan.errors import InputError
-from mcplan.sweep.columns import COLUMNS, DEFAULT, kind_of, without_clock
+from mcplan.sweep.columns import COLUMNS, DEFAULT, kind_of
 from mcplan.sweep.experiment import Experiment
 from mcplan.sweep.store import FAILED, Store
 from mcplan.whole_file import whole_file
@@ -50,10 +50,6 @@ class Results:
         """Columns that the file asks for."""
         collect = self.experiment.spec.collect or DEFAULT
         return tuple(dict.fromkeys([*self.experiment.fields, *collect]))
-
-    def without_clock(self) -> list[Row]:
-        """Return the rows without clock times: the same however, and on how many machines, the cases were run."""
-        return [without_clock(row) for row in self.rows]
 
     def csv(self) -> str:
         """Return the table as CSV: numbers with all their digits, lists as JSON, nothing for no value."""

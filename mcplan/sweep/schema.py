@@ -8,7 +8,7 @@
     grid: {environment.friction: [0.4, 0.6], control.solver: [DAQP, OSQP]}      # every combination
     zip: {parameters.riser: [0.1, 0.15], parameters.tread: [0.30, 0.28]}        # first with first, second with second
     cases: [{control.com_weight: 10}, {control.com_weight: 100, control.com_kp: 30}]    # one after the other
-    seeds: {count: 20}
+    seeds: {from: 1000, count: 20}                          # or a list
     variants: true                                          # the seed is also that of the scenario's variant
     collect: [success, plan_time]
     figures: [{x: environment.friction, y: success, by: scenario}]
@@ -30,10 +30,10 @@ Seed = Annotated[int, Field(ge=0)]
 
 
 class SeedRange(Spec):
-    """The seeds ``first``, ``first + 1``, ...: ``count`` of them."""
+    """The seeds ``from``, ``from + 1``, ...: ``count`` of them."""
 
     count: Annotated[int, Field(ge=1)]
-    first: Seed = 0
+    first: Seed = Field(0, alias="from")
 
 
 class Limits(Spec):
@@ -108,6 +108,7 @@ class ExperimentSpec(Spec):
     zip: dict[str, Values] = Field(default_factory=dict)
     cases: tuple[Annotated[dict[str, Any], Field(min_length=1)], ...] | None = Field(None, min_length=1)
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] | SeedRange = (0,)
+    """Of simulation and variant; without variants the planner's too, which else has no reason to leave its order."""
     variants: bool = False
     limits: Limits = Limits()
     keep: tuple[Literal["plan", "report", "run"], ...] = ("plan",)

@@ -17,6 +17,7 @@ from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.results import collect_results
 from mcplan.sweep.store import FILE, Store
 from tests.sweep.by_hand import Cluster, kill_tree, sweep_process
+from tests.sweep.clockless import without_clock
 
 TEXT = "mcplan: 1\nname: kills\nscenarios: [sway]\nsteps: plan\nseeds: {count: %d}\n"
 
@@ -83,7 +84,7 @@ def table(directory):
     """Return the rows without clock times, and how many there are in the store."""
     experiment = load_experiment(directory / "kills.yaml")
     with Store(directory / "out", read_only=True) as store:
-        return collect_results(experiment, store).without_clock(), len(store.statuses())
+        return [without_clock(row) for row in collect_results(experiment, store).rows], len(store.statuses())
 
 
 def main(kills=50, seed=0):

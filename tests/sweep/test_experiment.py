@@ -22,7 +22,7 @@ def test_cases_are_the_product_of_scenarios_grid_zip_cases_and_seeds(experiment_
             "grid: {environment.friction: [0.4, 0.6], control.solver: [DAQP, OSQP]}\n"
             "zip: {control.com_kp: [30, 60], control.com_weight: [10, 100]}\n"
             "cases: [{control.limb_kp: 100}, {control.limb_kp: 400, control.limb_weight: 50}]\n"
-            "seeds: {count: 3, first: 5}\n"
+            "seeds: {from: 5, count: 3}\n"
         )
     )
     cases = experiment.cases
@@ -140,3 +140,21 @@ def test_another_mesh_around_the_robot_is_another_case(experiment_file, tmp_path
         (case,) = load_experiment(experiment_file("scenarios: [mine.yaml]\n")).cases
         ids.append(case.id)
     assert ids[0] == ids[1] != ids[2]
+
+
+@pytest.mark.parametrize(("given", "expected"), [("4711", [4711, 4712, 4713]), ("70:2", [70, 71])])
+def test_the_seeds_of_the_command_line_take_the_place_of_the_files(experiment_file, given, expected):
+    for written in ("{from: 5, count: 3}", "[7, 8, 9]"):
+        experiment = load_experiment(experiment_file(f"scenarios: [sway]\nseeds: {written}\n"), seeds=given)
+        assert [case.seed for case in experiment.cases] == expected
+
+
+@pytest.mark.parametrize("given", ["", "a", "-1", "3:", "3:0", "3:x"])
+def test_seeds_that_are_none_are_bad_input(experiment_file, given):
+    with pytest.raises(InputError, match="expected FROM or FROM:COUNT"):
+        load_experiment(experiment_file("scenarios: [sway]\n"), seeds=given)
+
+
+def test_a_range_of_seeds_says_from_where(experiment_file):
+    assert "did you mean `from`" in messages(experiment_file("scenarios: [sway]\nseeds: {form: 5, count: 3}\n"))
+    assert load_experiment(experiment_file("scenarios: [sway]\nseeds: {count: 2}\n")).cases[0].seed == 0

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import subprocess
 from html.parser import HTMLParser
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from scipy.stats import binom
 
 from mcplan.errors import InputError
+from mcplan.sweep import identity, report
 from mcplan.sweep.compare import REGRESSION, compare
 from mcplan.sweep.expectation import judge, parse_threshold
 from mcplan.sweep.experiment import load_experiment
@@ -20,6 +22,7 @@ from mcplan.sweep.results import collect_results
 from mcplan.sweep.statistics import aggregate, mean_interval, wilson
 from mcplan.sweep.store import DONE, Outcome, Store
 from mcplan.sweep.tables import tables_of
+from mcplan.version import __version__
 
 TEXT = """\
 scenarios: [sway, step]
@@ -179,3 +182,35 @@ def test_a_condition_chooses_the_cases_of_a_threshold(experiment_file, tmp_path)
     (verdict,) = judge(results.experiment.spec, results.rows, results.experiment.known)
     assert verdict.passed
     assert re.search("of 20 of 20 cases where environment.friction > 0.5", verdict.text)
+
+
+def test_a_table_says_of_what_version_and_which_seeds_it_is(results, tmp_path, monkeypatch):
+    monkeypatch.setattr(report, "commit", lambda: "0123456789+")
+    assert report.origin(results) == f"mcplan {__version__}, commit 0123456789+, seeds 0 to 4"
+    write_report(results, [], None, tmp_path)
+    for name in ("tables.md", "report.html"):
+        assert report.origin(results) in (tmp_path / name).read_text()
+    monkeypatch.setattr(report, "commit", lambda: "")
+    assert f"code {code_version()}" in report.origin(results)
+
+
+def test_the_commit_is_that_of_the_checkout_of_the_package_and_of_no_other(tmp_path, monkeypatch):
+    def git(*arguments):
+        identity_of_somebody = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        command = ["git", "-C", str(tmp_path), *identity_of_somebody, *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    package = tmp_path / "mcplan"
+    (package / "sweep").mkdir(parents=True)
+    monkeypatch.setattr(identity, "__file__", str(package / "sweep" / "identity.py"))
+    commit = identity.commit.__wrapped__
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert commit() == ""
+    git("init", "-q")
+    (package / "version.py").write_text("1")
+    assert commit() == ""  # an installed copy in a checkout of something else
+    git("add", ".")
+    git("commit", "-q", "-m", "first")
+    assert commit() == git("rev-parse", "HEAD")[:10]
+    (package / "version.py").write_text("2")
+    assert commit() == git("rev-parse", "HEAD")[:10] + "+"

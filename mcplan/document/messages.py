@@ -29,6 +29,7 @@ _BOUNDS = {
     "greater_than_equal": ("ge", ">="),
     "less_than": ("lt", "<"),
     "less_than_equal": ("le", "<="),
+    "multiple_of": ("multiple_of", "that is a multiple of"),
 }
 
 

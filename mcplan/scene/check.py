@@ -10,6 +10,7 @@ from mcplan.document import Document
 from mcplan.errors import InputError, Problem
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.free_directions import unfelt_freedoms
 from mcplan.scene.machine import StateSpec, Until
 from mcplan.scene.place import Near, make_contact
 from mcplan.scene.place_bar import bar_rotation
@@ -61,6 +62,10 @@ class Checker:
                 self._known(("simulation", section, k, "link"), kind, item.link, known)
         for k, state in enumerate(spec.control.states):
             self._state(("control", "states", k), state)
+        if spec.simulation.physics != "qp":
+            one = not isinstance(self.document.data.get("goal"), list)
+            for place, said in unfelt_freedoms(self.robot, spec.start.contacts, spec.goal, spec.stances, one):
+                self.report(place, said)
         self._sequence(spec)
 
     def posture(self, key: Key, spec: PostureSpec) -> bool:

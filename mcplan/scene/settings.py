@@ -57,6 +57,7 @@ class SimulationSettings(Spec):
 
 
 Form = Literal["mixed", "minimal", "projected", "multiplier"]
+Solver = Literal["DAQP", "OSQP", "CLARABEL", "PIQP"]
 
 
 class ControlSettings(Spec):
@@ -67,13 +68,13 @@ class ControlSettings(Spec):
     rate: Positive | None = None
     """How often the controller runs, Hz: 1 / ``simulation.dt`` or a whole fraction of it; None is at every step. In
     between the torques stay (``contact``, ``mujoco``)."""
-    solver: str = "DAQP"
-    """Quadratic program solver by name: DAQP, OSQP, CLARABEL, PIQP."""
+    solver: Solver = "DAQP"
+    """Quadratic program solver."""
     form: Form = "mixed"
     """Of the equation of motion: in mixed velocities, in roll, pitch and yaw (``minimal``), or in the unit quaternion,
     ``projected`` or with a ``multiplier``. The optimum is the same; all but ``mixed`` are solved by CVXPY itself."""
-    friction_faces: Annotated[int, Field(ge=3, le=32)] = 8
-    """Faces of the pyramid inscribed in the friction cone."""
+    friction_faces: Annotated[int, Field(ge=4, le=32, multiple_of=2)] = 8
+    """Faces of the pyramid inscribed in the friction cone, an even number: rows come in opposite pairs."""
 
     com_weight: NotNegative = 100.0
     com_kp: NotNegative = 60.0

@@ -4,11 +4,14 @@ from collections import deque
 
 import numpy as np
 
-from mcplan.errors import Problem, ScenarioError
+from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.model.robot import Robot
+from mcplan.qp.settings import solver_options
 from mcplan.scene.disturbance import Imperfections, Push
+from mcplan.scene.free_directions import unfelt_freedoms
 from mcplan.scene.scenario import Scenario
 from mcplan.scene.settings import SimulationSettings
+from mcplan.scene.spec import ContactSpec
 
 
 class Disturbance:
@@ -94,6 +97,15 @@ def refuse_what_is_not_there(scenario: Scenario, physics: str) -> None:
     """
     settings, document = scenario.simulation, scenario.document
     problems: list[Problem] = []
+    try:
+        solver_options(scenario.control.solver)
+    except InputError as error:
+        problems.append(document.problem(("control", "solver"), str(error)))
+    if physics != "qp":
+        start = tuple(ContactSpec.model_validate(contact.to_data()) for contact in scenario.start.contacts)
+        one = not isinstance(document.data.get("goal"), list)
+        for place, said in unfelt_freedoms(scenario.robot, start, scenario.goal, scenario.stances, one):
+            problems.append(document.problem(place, said))
     if physics == "qp":
         why = "needs physics contact or mujoco; in qp the accelerations come true that the program asks for"
         given = [name for name in ("joint_friction", "joint_damping", "pushes", "payloads") if getattr(settings, name)]

@@ -1,9 +1,13 @@
+from typing import get_args
+
 import cvxpy as cp
 import numpy as np
 import pytest
 
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.qp import ContactConstraint, LinkPoseTask, PostureTask, ProblemPool, QPSettings, WholeBodyQP
+from mcplan.qp.settings import MODULES, SOLVERS
+from mcplan.scene.settings import Solver
 from tests.qp.conftest import contact_at, random_state, standing_tasks
 from tests.qp.reference import inequalities
 
@@ -238,6 +242,10 @@ def test_nan_is_refused_by_name(standing):
     name = standing.robot.joint_names[3]
     with pytest.raises(SimulationFailed, match=rf"v\[9\] of {name} is nan"):
         qp.update(standing.terms, contacts, standing_tasks(standing))
+
+
+def test_a_scenario_may_name_the_solvers_that_there_are():
+    assert set(get_args(Solver)) == set(SOLVERS) == set(MODULES)
 
 
 def test_unknown_solver_is_refused():

@@ -218,6 +218,11 @@ stances:
         ("  objects: [{name: o, sphere: {radius: 1}}]", "mass: missing"),
         ("robot: hrp3", "robot"),
         ("simulation: {physics: mujco}", "did you mean `mujoco`"),
+        ("control: {solver: DAPQ}", "did you mean `DAQP`"),
+        ("control: {solver: FOO}", "DAQP, OSQP, CLARABEL or PIQP"),
+        ("control: {friction_faces: 5}", "that is a multiple of 2, got 5"),
+        ("control: {friction_faces: 3}", "got 3"),
+        ("control: {friction_faces: 2}", "expected a number >= 4"),
         ("goal: {base: {xyz: [0, 0, 0], rpy: [0, 0, 0]}}", "given together"),
         ("stances: [{add: {patch: left_sole, surface: floor, hinge: w}}]", "expected x, y or z, got 'w'"),
         ("stances: [{add: {patch: left_sole, surface: floor}}]", "must give the contacts at the start"),
@@ -274,3 +279,25 @@ def test_a_typo_in_every_key_of_a_bundled_file_is_named(tmp_path):
         problems = check_file(write(tmp_path, text))
         assert any(p.line == line and f"did you mean `{key}`?" in p.message for p in problems), key
     assert document.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("start: {contacts: [{patch: left_sole, surface: floor, slide: x}]}", "start.contacts[0].slide"),
+        ("goal: {contacts: [{patch: left_sole, surface: floor, hinge: y}]}", "goal.contacts[0].hinge"),
+        ("goal: [{contacts: [{patch: left_hand, surface: floor, slide: [x, y]}]}]", "goal[0].contacts[0].slide"),
+        (
+            "stances: [{contacts: [{patch: left_sole, surface: floor}]}, "
+            "{add: {patch: right_sole, surface: floor, hinge: x}}]",
+            "stances[1].add.hinge",
+        ),
+    ],
+)
+def test_soles_that_slide_or_hinge_are_refused_where_the_physics_would_hold_them(tmp_path, line, key):
+    head = HEAD if line.startswith("start") else HEAD + "start: {contacts: [{patch: left_sole, surface: floor}]}\n"
+    for physics in ("contact", "mujoco"):
+        file = write(tmp_path, head + line + f"\nsimulation: {{physics: {physics}}}\n")
+        said = [str(problem) for problem in check_file(file)]
+        assert any(f"{file}:" in text and f": {key}: the physics contact and" in text for text in said), said
+    assert not any("know no" in str(problem) for problem in check_file(write(tmp_path, head + line + "\n")))

@@ -24,8 +24,10 @@ def run(arguments: Namespace) -> int:
     scenario = _scenario(arguments)
     if is_plan(scenario.document):
         print(f"{arguments.scenario} is a plan and planned anew; `mcplan simulate` carries it out", file=sys.stderr)
+    from mcplan.sim.disturbance import refuse_what_is_not_there
     from mcplan.sim.first_run import compiling_ahead  # takes a second: what is wrong with the scenario is said before
 
+    refuse_what_is_not_there(scenario, arguments.physics or scenario.simulation.physics)
     with compiling_ahead(arguments.physics or scenario.simulation.physics) as compiling:
         if compiling:
             print("compiling the kernels, once per installation: a minute or two", file=sys.stderr)
@@ -271,6 +273,7 @@ def _execute(plan: "Plan", arguments: Namespace) -> int:
     from mcplan.progress import ProgressBar
     from mcplan.run_directory import new_directory, write_results
     from mcplan.sim.simulate import simulate as execute
+    from mcplan.sim.slowest_tick import slowest_tick
     from mcplan.sim.verify import verify as certify
 
     directory = new_directory(plan.scenario.name, arguments.output, arguments.force)
@@ -285,6 +288,8 @@ def _execute(plan: "Plan", arguments: Namespace) -> int:
     report = certify(result)
     write_results(directory, plan, result, report)
     _say(report, directory)
+    if slowest := slowest_tick(result):
+        print(slowest)
     if stopped:
         print(stopped, file=sys.stderr)
     if getattr(arguments, "open", False):

@@ -105,6 +105,7 @@ class WholeBodyController:
             self.terms.update(q, v)
         if wrenches is not None:
             self._slips.look(t, self.terms, self.motion, wrenches)
+        known = time.perf_counter()
         self.machine.update(t, self.measure(t), self)
         updated = time.perf_counter()
         solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains)
@@ -116,7 +117,7 @@ class WholeBodyController:
         return Command(
             solution.vd[: self._nv], tau, wrenches, self.objects.of_robot(solution.forces), solution.status,
             (phase.name, phase.stance), tuple(self.motion.contacts), solution.message,
-            {"terms": updated - clock, "program": time.perf_counter() - updated},
+            {"terms": known - clock, "machine": updated - known, "program": time.perf_counter() - updated},
             *self._of_objects(solution),
         )  # fmt: skip
 

@@ -61,7 +61,11 @@ def test_the_distances_to_the_last_stance_vanish_and_a_swinging_foot_comes_close
 def test_clock_times_are_drawn_where_there_are_some_and_unsolved_programs_are_marked(run, tmp_path):
     assert run.timing
     drawn = curves(plot_clock(run).axes[0])
-    assert any(label.startswith("program") for label in drawn)
+    for name in ("terms", "machine", "program", "control", "physics"):
+        assert any(label.startswith(name) for label in drawn)
+    parts = sum(run.timing[name] for name in ("terms", "machine", "program"))
+    assert np.all(parts <= run.timing["control"])
+    assert parts.sum() > 0.8 * run.timing["control"].sum()
     status = run.qp_status.copy()
     status[3:5] = 1
     marked = curves(plot_clock(replace(run, qp_status=status)).axes[0])

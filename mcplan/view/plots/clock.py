@@ -3,21 +3,25 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from mcplan.sim.run import HOLD, SLACK, Run
+from mcplan.qp.solution import HOLD, SLACK
+from mcplan.sim.run import NO_QP, Run
 from mcplan.view.plots.bands import beside, time_axes
 
-ORDER = ("program", "control", "physics")
-"""The quadratic program, the whole controller with it, and the physics."""
+ORDER = ("terms", "machine", "program", "control", "physics")
+"""Kinematics and dynamics, the state machine with the motions that it looks for, the quadratic program, the whole
+controller with these three, and the physics."""
 
 
 def plot_clock(run: Run) -> Figure:
     """Plot the clock times of each step [µs] on a logarithmic axis; steps whose program was not solved are marked."""
     figure, (axes,) = time_axes(run, ["clock time of a step [µs]"], "clock times", [2.0])
     t = run.t - run.t[0]
+    ticks = t[run.qp_status != NO_QP]
     for name in (name for name in ORDER if name in run.timing):
         times = 1e6 * run.timing[name]
         label = f"{name}\nmedian {np.median(times):.0f} µs\n99 % below {np.quantile(times, 0.99):.0f} µs"
-        axes.plot(t[: len(times)], times, ".", label=label, markersize=1.5)
+        at = t if len(times) == len(t) else ticks
+        axes.plot(at[: len(times)], times, ".", label=label, markersize=1.5)
     axes.axhline(1e6 * run.dt, color="black", linestyle="--", linewidth=1, label=f"step of {1e3 * run.dt:g} ms")
     failed = np.isin(run.qp_status, (SLACK, HOLD))
     if failed.any():

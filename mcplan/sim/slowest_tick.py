@@ -1,0 +1,25 @@
+"""The control tick that took longest: a median of 0.2 ms says nothing of the one in which a motion was looked for."""
+
+import numpy as np
+
+from mcplan.sim.run import NO_QP, Run
+
+PARTS = ("terms", "machine", "program")
+"""Parts of a tick: kinematics and dynamics, state machine with the motions that it looks for, quadratic program."""
+
+
+def slowest_tick(run: Run) -> str:
+    """Say how long the slowest tick of the controller took, when, in which phase and for which part; "" if unknown."""
+    times = run.timing.get("control")
+    if times is None or not len(times):
+        return ""
+    worst = int(np.argmax(times))
+    k = int(np.flatnonzero(run.qp_status != NO_QP)[worst])
+    parts = {name: run.timing[name][worst] for name in PARTS if name in run.timing}
+    most = max(parts, key=lambda name: parts[name], default="")
+    share = f", {1e3 * parts[most]:.3g} ms of it {most}" if most else ""
+    phase = run.phases[int(run.phase[k])]
+    return (
+        f"slowest tick: {1e3 * times[worst]:.3g} ms at t = {run.t[k]:.3f} s in {phase}{share} "
+        f"(median {1e3 * float(np.median(times)):.3g} ms)"
+    )

@@ -33,6 +33,11 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"mcplan {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
 
+    def whole_number(text: str) -> int:
+        if not text.isascii() or not text.isdigit():
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+        return int(text)
+
     def command(name: str, text: str) -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
 
@@ -51,7 +56,8 @@ def build_parser() -> argparse.ArgumentParser:
             help="override a field: environment.friction=0.4, simulation.dt=0.002, ... (repeatable)",
         )
         sub.add_argument("--variant", type=int, metavar="N", help="the scenario's variant of this seed, from 0 on")
-        sub.add_argument("--seed", type=int, default=0, metavar="N", help="seed of everything random (default 0)")
+        text = "seed: rerolls the search of the planner, draws noise and errors of the simulation (default 0)"
+        sub.add_argument("--seed", type=whole_number, default=0, metavar="N", help=text)
 
     def physics(sub: argparse.ArgumentParser) -> None:
         names = ["qp", "contact", "mujoco"]
@@ -101,6 +107,8 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("-o", "--output", metavar="DIR", help="where store and results are (default runs/sweeps/NAME)")
     sub.add_argument("--workers", type=int, metavar="N", help="processes on this machine (default: one per core)")
     sub.add_argument("--scheduler", metavar="ADDRESS", help="a running Dask scheduler instead: tcp://host:port")
+    text = "these seeds instead of the file's: 4711:10, ten of them, or 4711, as many"
+    sub.add_argument("--seeds", metavar="FROM[:COUNT]", help=text)
     sub.add_argument("--only", metavar="EXPR", default="", help="only these cases: 'scenario == \"walk\" and seed < 3'")
     sub.add_argument("--dry-run", action="store_true", help="say what would be run, and run nothing")
     sub.add_argument("--retry-failed", action="store_true", help="run cases again that crashed or went over a limit")

@@ -112,3 +112,46 @@ def test_a_plan_that_is_run_is_said_to_be_planned_anew(tmp_path, monkeypatch, ca
     monkeypatch.setattr(commands, "_execute", lambda plan, arguments: 0)
     assert main(["run", str(file)]) == 0
     assert "`mcplan simulate` carries it out" in capsys.readouterr().err
+
+
+def test_run_plans_simulates_certifies_and_writes_everything(tmp_path):
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "mcplan.cli", "run", "sway", "--set", "simulation.dt=0.005", "-o", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "slowest tick: " in done.stdout
+    names = {path.name for path in out.iterdir()}
+    assert names >= {"plan.yaml", "run.npz", "report.json", "replay.html"}
+    assert json.loads((out / "report.json").read_text())["success"] is True
+    assert (out / "replay.html").stat().st_size > 100_000
+    assert main(["verify", str(out)]) == 0
+
+
+@pytest.mark.parametrize("seed", ["-1", "x", "1.5", "²"])
+def test_a_seed_is_a_whole_number(seed, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["plan", "sway", "--seed", seed])
+    assert stop.value.code == 2
+    assert "is not a whole number from 0 on" in capsys.readouterr().err
+
+
+def test_a_physics_that_would_hold_what_may_slide_is_refused_before_any_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(commands, "_plan", lambda *arguments: pytest.fail("it is planned"))
+    file = tmp_path / "slide.yaml"
+    file.write_text(
+        "mcplan: 1\nname: slide\nrobot: hrp2\nenvironment:\n  surfaces:\n    - {name: floor, size: [4, 2]}\n"
+        "start:\n  posture: half_sitting\n  base: {xyz: [0, 0, 0.649]}\n  contacts:\n"
+        "    - {patch: left_sole, surface: floor, x: 0, y: 0.1, yaw: 0}\n"
+        "    - {patch: right_sole, surface: floor, x: 0, y: -0.1, yaw: 0}\n"
+        "goal:\n  contacts: [{patch: left_sole, surface: floor, slide: x}]\n"
+    )
+    assert main(["check", str(file)]) == 0
+    assert main(["run", str(file), "--physics", "contact"]) == 2
+    assert f"{file}:14: goal.contacts[0].slide: the physics contact and mujoco know no slide" in capsys.readouterr().err
+
+
+def test_a_solver_that_is_not_installed_is_refused_before_any_work(monkeypatch, capsys):
+    monkeypatch.setattr(commands, "_plan", lambda *arguments: pytest.fail("it is planned"))
+    monkeypatch.setattr("mcplan.qp.settings.find_spec", lambda name: None)
+    assert main(["run", "sway", "--set", "control.solver=PIQP"]) == 2
+    assert "control.solver: solver PIQP is not installed: pip install piqp" in capsys.readouterr().err

@@ -1,0 +1,36 @@
+"""Every bundled scenario is planned, and its plan certified."""
+
+from pathlib import Path
+
+import pytest
+
+from mcplan.planning import plan
+from mcplan.scene import bundled_scenarios, load_scenario
+from mcplan.sim.verify import verify
+
+ELSEWHERE = {
+    "planning/search/test_stance_search.py": {"walk", "stairs"},
+    "planning/test_sequence.py": {"sway", "single_support", "step", "table_hand", "handstand"},
+    "sim/test_push.py": {"push"},
+    "control/test_program.py": {"sway_own_states"},
+    "control/test_kneeling.py": {"kneel"},
+}
+"""Where the others are planned as they stand."""
+
+HERE = (
+    "rubble", "tilted_step", "step_over", "lean", "table", "wedge", "ladder", "ladder_vertical", "crawl", "stairs_rail",
+)  # fmt: skip
+
+
+def test_none_is_left_out():
+    assert {*HERE}.union(*ELSEWHERE.values()) == set(bundled_scenarios())
+    for file, names in ELSEWHERE.items():
+        text = (Path(__file__).parents[1] / file).read_text()
+        assert all(f'"{name}"' in text for name in names)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HERE)
+def test_it_is_planned_and_the_plan_certified(name):
+    report = verify(plan(load_scenario(name)))
+    assert report.success, report.text()

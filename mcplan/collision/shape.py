@@ -72,19 +72,6 @@ def solid(shape: Shape | HalfSpace, R: np.ndarray, p: np.ndarray) -> Solid:
     raise InputError(f"{type(shape).__name__} is no shape that can collide")
 
 
-def solid_corners(shape: Solid) -> np.ndarray:
-    """Return the corners (k,3) of a solid's core, where its shape is: of a box, a hull, the ends of a capsule."""
-    if shape.kind == HULL:
-        corners = shape.vertices
-    elif shape.kind == BOX:
-        corners = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * shape.half
-    elif shape.kind == CAPSULE:
-        corners = np.array([[0.0, 0.0, -shape.half[2]], [0.0, 0.0, shape.half[2]]])
-    else:
-        corners = np.zeros((0, 3))
-    return corners @ shape.R.T + shape.p
-
-
 def hull(points: np.ndarray, R: np.ndarray, p: np.ndarray) -> Solid:
     """Return the convex hull of points (k,3), given in the frame (R, p)."""
     points = np.unique(np.asarray(points, float), axis=0)

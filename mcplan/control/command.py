@@ -6,9 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-SOLVED, SLACK, HOLD = range(3)
-"""Values of ``Command.status``: the quadratic program was solved, its slack form was, or the robot is only damped."""
-
 
 class PointLoads(NamedTuple):
     """What acts on a free object at K points: places (m), normals towards it and forces (N), (K, 3) in the world."""
@@ -30,7 +27,7 @@ class Command(NamedTuple):
     tau : (n,) joint torques (N m).
     wrenches : by patch in contact, (6,) at the patch origin in world axes (N, N m).
     forces : by patch in contact, (k,3) at the contact's points in world axes (N); none for a grasp.
-    status : SOLVED, SLACK or HOLD.
+    status : of the quadratic program, see `mcplan.qp_status`.
     phase : name of the phase of the state machine, and the stance of the plan that it leads to.
     active : patches in contact.
     message : why the status is not SOLVED.

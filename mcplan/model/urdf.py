@@ -19,24 +19,6 @@ LINK_TAGS = ("inertial", "visual", "collision")
 JOINT_TAGS = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "calibration", "safety_controller")
 
 
-def read_urdf(path: str | Path, strict: bool = False, package_directories: Sequence[str | Path] = ()) -> UrdfModel:
-    """Read a URDF file.
-
-    Parameters
-    ----------
-    path : the file.
-    strict : refuse what is otherwise only warned about (non-physical inertias, missing visual meshes).
-    package_directories : where ``package://NAME/...`` may also be found: each is the package NAME or holds it.
-
-    Raises
-    ------
-    RobotError
-        With every problem found, each with file and line.
-    """
-    path = Path(path)
-    return parse_urdf(read_bytes(path), path, strict, package_directories, stacklevel=3)
-
-
 def read_bytes(path: Path) -> bytes:
     """Read a file of bounded size; a missing or unreadable one is a RobotError."""
     try:

@@ -19,9 +19,10 @@ from mcplan.qp.declaration import Extra
 from mcplan.qp.effort_terms import row_counts
 from mcplan.qp.limit import Limit
 from mcplan.qp.settings import QPSettings
-from mcplan.qp.solution import SLACK, Solution
+from mcplan.qp.solution import Solution
 from mcplan.qp.tasks.task import Task, priority_of, unknown_of, weights
 from mcplan.qp.whole_body import HasLimits, WholeBodyQP
+from mcplan.qp_status import SLACK
 
 Array = NDArray[np.float64]
 

@@ -3,16 +3,14 @@
 Named tuples, as one is made in every tick: a frozen dataclass takes five times as long.
 """
 
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from mcplan.qp_status import SOLVED
 
-SOLVED: Final = 0
-SLACK: Final = 1
-HOLD: Final = 2
+Array = NDArray[np.float64]
 
 
 class Residuals(NamedTuple):

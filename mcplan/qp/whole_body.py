@@ -28,9 +28,10 @@ from mcplan.qp.residuals import stationarity
 from mcplan.qp.same import same
 from mcplan.qp.settings import MIXED, QPSettings, solver_options
 from mcplan.qp.slack import SlackForm, slack_problem
-from mcplan.qp.solution import HOLD, SLACK, SOLVED, Solution
+from mcplan.qp.solution import Solution
 from mcplan.qp.tables import EXTERNAL, PULL, WEIGHT, Binding, Sheet
 from mcplan.qp.tasks.task import Task, weights
+from mcplan.qp_status import HOLD, SLACK, SOLVED
 
 CALM = 100
 """So many solutions in a row end an episode of failures; the next failure is explained again."""

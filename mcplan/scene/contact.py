@@ -136,30 +136,3 @@ def contact_of(contacts: Iterable[Contact], patch: str) -> Contact:
         if contact.patch == patch:
             return contact
     raise KeyError(patch)
-
-
-@dataclass(frozen=True)
-class Stance:
-    """The contacts at one time, one per patch."""
-
-    contacts: tuple[Contact, ...] = ()
-
-    @property
-    def patches(self) -> tuple[str, ...]:
-        """Names of the patches in contact, in order."""
-        return tuple(contact.patch for contact in self.contacts)
-
-    def contact(self, patch: str) -> Contact:
-        """Return the contact of a patch."""
-        return contact_of(self.contacts, patch)
-
-    def with_contact(self, contact: Contact) -> "Stance":
-        """Return the stance with a contact added, or replaced where its patch is in contact already."""
-        if contact.patch in self.patches:
-            return Stance(tuple(contact if c.patch == contact.patch else c for c in self.contacts))
-        return Stance((*self.contacts, contact))
-
-    def without(self, patch: str) -> "Stance":
-        """Return the stance with the contact of a patch removed."""
-        self.contact(patch)
-        return Stance(tuple(contact for contact in self.contacts if contact.patch != patch))

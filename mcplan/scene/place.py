@@ -92,13 +92,6 @@ def make_contact(
     )
 
 
-def resolve_contact(
-    robot: "Robot", environment: Environment, spec: ContactSpec | Mapping[str, Any], near: Near
-) -> Contact:
-    """Return the contact at the place nearest to the patch pose ``near``; coordinates that are given stay."""
-    return make_contact(robot, environment, spec, near)
-
-
 def _polygon(patch: "Patch", kind: str) -> np.ndarray:
     if kind != "surface":
         return np.zeros((1, 2))

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from mcplan.errors import Problem, RunError
+from mcplan.qp_status import HOLD, NO_QP, SLACK, SOLVED
 from mcplan.sim.records import RunRecord
 
-SOLVED, SLACK, HOLD, NO_QP = range(4)
+STATUSES = (SOLVED, SLACK, HOLD, NO_QP)
 """Values of ``qp_status``."""
 
 SHAPES: dict[str, tuple[str | int, ...]] = {
@@ -119,11 +120,6 @@ class Run:
 
     def __len__(self) -> int:
         return len(self.t)
-
-    @property
-    def meta(self) -> RunRecord:
-        """The record, by the name it has in the file."""
-        return self.record
 
     @property
     def dt(self) -> float:
@@ -237,7 +233,7 @@ class Run:
                 problems.append(Problem(None, None, name, message))
 
         in_range("phase", 0, len(record.phases))
-        in_range("qp_status", SOLVED, NO_QP + 1)
+        in_range("qp_status", min(STATUSES), max(STATUSES) + 1)
         in_range("point_patch", -1, len(record.patches))
         in_range("point_link", 0, len(record.links) + len(record.objects))
         if start[0] != 0 or start[-1] != len(self.point_xyz) or np.any(np.diff(start) < 0):

@@ -188,7 +188,7 @@ def simulate(plan: Plan, physics: str | None = None, observers: Iterable[Observe
     Parameters
     ----------
     plan : Plan
-    physics : ``qp``; None takes the scenario's.
+    physics : back end, a name in ``PHYSICS`` (``qp``, ``contact``, ``mujoco``); None takes the scenario's.
     observers : told of every step and phase.
     seed : of everything random.
 

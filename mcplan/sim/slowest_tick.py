@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from mcplan.sim.run import NO_QP, Run
+from mcplan.qp_status import NO_QP
+from mcplan.sim.run import Run
 
 PARTS = ("terms", "machine", "program")
 """Parts of a tick: kinematics and dynamics, state machine with the motions that it looks for, quadratic program."""

@@ -83,9 +83,7 @@ class Experiment:
                     yield Case(name, scenario.source, overrides, swept, seed, variant, spec.steps, robot)
 
 
-def load_experiment(
-    path: str | os.PathLike[str], max_cases: int | None = None, seeds: str | None = None
-) -> Experiment:
+def load_experiment(path: str | os.PathLike[str], max_cases: int | None = None, seeds: str | None = None) -> Experiment:
     """Read and check an experiment file.
 
     Parameters

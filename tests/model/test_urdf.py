@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mcplan.errors import RobotError
 from mcplan.model.description import RobotWarning
 from mcplan.model.robot_file import BUNDLED, load_robot
-from mcplan.model.urdf import parse_urdf, read_urdf
+from mcplan.model.urdf import parse_urdf
 
 HRP2 = BUNDLED / "hrp2" / "hrp2.urdf"
 
@@ -238,7 +238,7 @@ def test_no_mechanism_that_cannot_be_solved(tmp_path):
 def test_missing_and_unreadable_files_are_named(tmp_path):
     for path in (tmp_path / "absent.urdf", tmp_path, Path("nul\0.urdf")):
         with pytest.raises(RobotError, match="cannot be read"):
-            read_urdf(path)
+            load_robot(path)
     with pytest.raises(RobotError, match=r"no robot is called 'hrp3'.*did you mean 'hrp2'"):
         load_robot("hrp3")
 
@@ -253,7 +253,7 @@ def test_two_hundred_beginnings_of_a_robot_are_refused():
 
 
 def test_hrp2_reads_as_yourdfpy_reads_it():
-    ours = read_urdf(HRP2, strict=True)
+    ours = parse_urdf(HRP2.read_bytes(), HRP2, strict=True)
     theirs = yourdfpy.URDF.load(str(HRP2), load_meshes=False, build_scene_graph=True).robot
     assert set(ours.links) == {link.name for link in theirs.links}
     for link in theirs.links:
@@ -360,7 +360,6 @@ def test_mutated_values_never_surprise(mutant_path, data):
 def test_warnings_point_at_the_caller(tmp_path):
     path = tmp_path / "two.urdf"
     path.write_text(TWO_LINKS.replace('izz="0.1"', 'izz="0.5"', 1))
-    for reader in (load_robot, read_urdf):
-        with pytest.warns(RobotWarning) as caught:
-            reader(path)
-        assert [warning.filename for warning in caught] == [__file__]
+    with pytest.warns(RobotWarning) as caught:
+        load_robot(path)
+    assert [warning.filename for warning in caught] == [__file__]

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
-from mcplan.scene import Stance, make_contact
+from mcplan.scene import make_contact
 
 SURFACES = ["floor", "ramp", "wall"]
 BARS = ["rail", "rung", "pole"]
@@ -201,15 +201,3 @@ def test_a_written_contact_reads_back_the_same(robot, environment):
         again = make_contact(robot, environment, contact.to_data())
         for name in ("R", "p", "points", "axes", "selection", "friction", "max_force"):
             assert np.array_equal(getattr(contact, name), getattr(again, name))
-
-
-def test_stances(robot, environment):
-    here = make_contact(robot, environment, {"patch": "sole", "surface": "floor", "x": 0, "y": 0, "yaw": 0})
-    there = make_contact(robot, environment, {"patch": "sole", "surface": "floor", "x": 1, "y": 0, "yaw": 0})
-    hand = make_contact(robot, environment, {"patch": "tip", "surface": "wall", "x": 0, "y": 0})
-    stance = Stance((here,)).with_contact(hand)
-    assert stance.patches == ("sole", "tip")
-    assert stance.with_contact(there).contact("sole") is there
-    assert stance.without("sole").patches == ("tip",)
-    with pytest.raises(KeyError):
-        stance.without("grip")

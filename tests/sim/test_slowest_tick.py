@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from mcplan.qp.solution import SOLVED
-from mcplan.sim.run import NO_QP
+from mcplan.qp_status import NO_QP, SOLVED
 from mcplan.sim.slowest_tick import slowest_tick
 
 

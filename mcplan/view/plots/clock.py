@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from mcplan.qp.solution import HOLD, SLACK
-from mcplan.sim.run import NO_QP, Run
+from mcplan.qp_status import HOLD, NO_QP, SLACK
+from mcplan.sim.run import Run
 from mcplan.view.plots.bands import beside, time_axes
 
 ORDER = ("terms", "machine", "program", "control", "physics")

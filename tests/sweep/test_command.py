@@ -46,6 +46,13 @@ def test_a_dry_run_lists_the_cases_and_runs_none(experiment_file, home, capsys):
     assert not (home / "runs").exists()
 
 
+def test_the_first_seed_can_be_drawn_when_measuring(experiment_file, capsys):
+    file = experiment_file("scenarios: [sway]\nsteps: plan\nseeds: {count: 20}\n")
+    assert main(["sweep", str(file), "--dry-run", "--seeds", "4711:2"]) == 0
+    assert capsys.readouterr().out == "scenario=sway, seed=4711\nscenario=sway, seed=4712\n"
+    assert main(["sweep", str(file), "--dry-run", "--seeds", "4711:"]) == 2
+
+
 def test_a_sweep_writes_its_results_and_its_status_is_the_verdict(experiment_file, home, capsys):
     assert main(["sweep", str(experiment_file(TEXT % ">= 1")), "--workers", "1"]) == 0
     captured = capsys.readouterr()

@@ -1,0 +1,102 @@
+"""Distances between the collision shapes of a run by MuJoCo (``mj_geomDistance``)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from mcplan.certificate.engines.collision_shapes import CollisionShape, link_shapes, object_shapes, scene_shapes
+from mcplan.certificate.engines.contract import moving_joints
+from mcplan.certificate.engines.mujoco import add_links, quat_wxyz
+from mcplan.errors import RunError
+from mcplan.sim.records import RunRecord
+
+THINNEST = 1e-7
+"""m: MuJoCo has no solids without volume; a slab of no thickness has this much."""
+
+KINDS = {
+    "box": mujoco.mjtGeom.mjGEOM_BOX, "sphere": mujoco.mjtGeom.mjGEOM_SPHERE,
+    "cylinder": mujoco.mjtGeom.mjGEOM_CYLINDER, "capsule": mujoco.mjtGeom.mjGEOM_CAPSULE,
+    "hull": mujoco.mjtGeom.mjGEOM_MESH,
+}  # fmt: skip
+
+
+class MujocoDistances:
+    """Signed distances between links, and between links and what is around them.
+
+    Parameters
+    ----------
+    record : of the run; everything comes from its texts and numbers.
+
+    Raises
+    ------
+    RunError
+        The run does not keep its shapes, or MuJoCo refuses one.
+    """
+
+    def __init__(self, record: RunRecord):
+        spec = mujoco.MjSpec()
+        spec.compiler.degree = False
+        bodies = dict(zip((link.name for link in record.robot.links), add_links(spec, record.robot), strict=True))
+        shapes = [(bodies[shape.owner], shape) for shape in link_shapes(record)]
+        shapes += [(spec.worldbody, shape) for shape in scene_shapes(record)]
+        for shape in object_shapes(record):
+            body = spec.worldbody.add_body(name=f"object:{shape.owner}", mocap=True)
+            shapes.append((body, shape))
+        for number, (body, shape) in enumerate(shapes):
+            _add(spec, body, shape, f"shape:{number}")
+        try:
+            self._model = spec.compile()
+        except ValueError as error:
+            raise RunError(f"MuJoCo refuses the shapes of this run: {error}") from error
+        self._model.opt.ccd_tolerance, self._model.opt.ccd_iterations = 1e-12, 500
+        self._data = mujoco.MjData(self._model)
+        self._geoms: dict[str, list[int]] = {}
+        for number, (_, shape) in enumerate(shapes):
+            self._geoms.setdefault(shape.owner, []).append(self._model.geom(f"shape:{number}").id)
+        joints = [self._model.joint(f"joint:{index}") for index in moving_joints(record.robot)]
+        self._place = np.array([*range(7), *(joint.qposadr[0] for joint in joints)], int)
+        self._mocap = {
+            name: int(self._model.body(f"object:{name}").mocapid[0])
+            for name in (shape.owner for shape in object_shapes(record))
+        }
+
+    def distances(
+        self, x: np.ndarray, objects: Mapping[str, np.ndarray], pairs: Iterable[tuple[str, str]], most: float
+    ) -> np.ndarray:
+        """Return the signed distance of every pair of names, ``most`` (m) where it is more.
+
+        Parameters
+        ----------
+        x : (7+m,) state as in ``Engine``.
+        objects : pose (7,) of every object.
+        """
+        model, data = self._model, self._data
+        data.qpos[self._place] = x
+        for name, pose in objects.items():
+            data.mocap_pos[self._mocap[name]], data.mocap_quat[self._mocap[name]] = pose[:3], pose[3:]
+        mujoco.mj_kinematics(model, data)
+        place, ball = data.geom_xpos, model.geom_rbound
+        found = []
+        for a, b in pairs:
+            least = most
+            for i in self._geoms[a]:
+                for j in self._geoms[b]:
+                    if np.linalg.norm(place[i] - place[j]) - ball[i] - ball[j] < least:
+                        least = min(least, mujoco.mj_geomDistance(model, data, i, j, most, None))
+            found.append(least)
+        return np.array(found)
+
+
+def _add(spec: Any, body: Any, shape: CollisionShape, name: str) -> None:
+    options: dict[str, Any] = {"name": name, "type": KINDS[shape.kind], "pos": shape.p, "quat": quat_wxyz(shape.R)}
+    if shape.kind == "hull":
+        mesh = spec.add_mesh(name=name, uservert=np.asarray(shape.vertices, float).ravel())
+        mesh.inertia = mujoco.mjtMeshInertia.mjMESH_INERTIA_SHELL
+        options["meshname"] = name
+    else:
+        size = np.zeros(3)
+        size[: len(shape.size)] = shape.size
+        options["size"] = np.maximum(size, THINNEST) if shape.kind == "box" else size
+    body.add_geom(**options)

@@ -1,0 +1,243 @@
+"""Other engines find the numbers of a run again, and find one that was changed by a thousandth of itself."""
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mcplan.certificate.engines import NAMES, engine_class
+from mcplan.certificate.engines.contract import moving_joints
+from mcplan.certificate.reproduction import AGREEMENT, reproduce
+from mcplan.cli import main
+from mcplan.errors import InputError, SimulationFailed
+from mcplan.planning import Plan, plan
+from mcplan.scene import load_scenario
+from mcplan.sim.records import LinkRecord
+from mcplan.sim.simulate import simulate
+from tests.certificate.random_run import free_run, with_a_mimic
+from tests.sim.random_robots import random_record
+
+EVERYWHERE = {"generalised forces", "equation of motion", "integration", "centre of mass", "energy", "power"}
+OF_PATCHES = {"patch poses", "patch velocities"}
+
+
+def found(run, *engines):
+    """Lines by engine and by what they are about."""
+    lines = reproduce(run, engines or NAMES)
+    return {name: {check.name.removeprefix(f"{name}: "): check for check in lines[name]} for name in lines}
+
+
+def failed(run):
+    """Names of the lines that do not pass, by engine."""
+    return {name: {what for what, check in lines.items() if not check.passed} for name, lines in found(run).items()}
+
+
+def cut(whole, physics=None, seed=0):
+    """The first moments of a simulation."""
+    with pytest.raises(SimulationFailed, match="time limit") as stopped:
+        simulate(whole, physics=physics, seed=seed)
+    return stopped.value.run
+
+
+def assert_agreement(run, expected):
+    for name, lines in found(run).items():
+        text = "\n".join(" ".join(check.row()) + check.failure for check in lines.values())
+        assert all(check.passed for check in lines.values()), text
+        assert set(lines) >= expected | EVERYWHERE, text
+        for what in expected | EVERYWHERE:
+            assert lines[what].value is not None, f"{name}: {what} is not compared"
+            assert lines[what].value <= AGREEMENT, text
+
+
+@pytest.fixture(scope="module")
+def swaying():
+    """Plan of HRP-2 on both feet."""
+    return plan(load_scenario("sway", {"simulation.time_limit": 0.06}))
+
+
+@pytest.fixture(scope="module")
+def program_run(swaying):
+    return cut(swaying)
+
+
+@pytest.fixture(scope="module")
+def mechanism_run():
+    """A mechanism with revolute, prismatic, fixed, locked and mimic joints, which rotors and wrenches move."""
+    return free_run(with_a_mimic(random_record(4, links=11)))
+
+
+def test_a_run_of_the_program_is_found_again(program_run):
+    assert_agreement(program_run, OF_PATCHES | {"limits"})
+
+
+def test_distances_are_found_again_by_mujoco(program_run):
+    lines = found(program_run)
+    assert "distances" not in lines["pinocchio"]
+    assert lines["mujoco"]["distances"].value < 1e-8
+
+
+def test_a_pushed_robot_with_payload_and_wrong_masses_is_found_again(swaying):
+    """In ``contact``, where impacts make the accelerations, and links are not those that the robot's file says."""
+    settings = swaying.scenario.simulation
+    push = {"link": "BODY", "force": [30.0, -20.0, 0.0], "start": 0.01, "duration": 0.03, "point": [0, 0, 0.2]}
+    changes = {
+        "simulation.pushes": [push],
+        "simulation.payloads": [{"link": "RARM_LINK5", "mass": 2.0, "com": [0.05, 0, -0.1]}],
+        "simulation.imperfections.mass_error": 0.1,
+        "simulation.time_limit": settings.time_limit,
+    }
+    scenario = load_scenario("sway", changes)
+    run = cut(Plan(scenario, swaying.stances), "contact", seed=3)
+    assert run.record.world.links
+    assert np.abs(run.tau_ext).max() > 10
+    assert_agreement(run, OF_PATCHES | {"limits"})
+    honest = run.record.world.model_copy(update={"links": {}})
+    forged = replace(run, record=run.record.model_copy(update={"world": honest}))
+    assert all("equation of motion" in wrong for wrong in failed(forged).values())
+
+
+def test_a_box_in_mujoco_is_found_again():
+    """Objects turn and slide by the rules of the robot's base."""
+    whole = plan(load_scenario("push", {"simulation.time_limit": 0.05}))
+    run = cut(Plan(whole.scenario, whole.stances[3:5]), "mujoco")
+    expected = OF_PATCHES | {"limits", "forces on objects", "integration of objects"}
+    assert_agreement(run, expected)
+    object_q = run.object_q.copy()
+    object_q[20, 0, 0] *= 1.001
+    assert all("integration of objects" in wrong for wrong in failed(replace(run, object_q=object_q)).values())
+
+
+def test_a_mechanism_of_all_kinds_of_joints_is_found_again(mechanism_run):
+    robot = mechanism_run.record.robot
+    kinds = {joint.kind for joint in robot.joints}
+    assert kinds == {"fixed", "revolute", "prismatic"}
+    assert any(joint.kind != "fixed" and joint.coordinate < 0 for joint in robot.joints)
+    assert any(joint.multiplier == -1.7 for joint in robot.joints)
+    assert max(robot.armature) > 0.1
+    assert_agreement(mechanism_run, OF_PATCHES)
+    lines = found(mechanism_run)
+    assert all(lines[name]["limits"].value is None for name in NAMES), "this run keeps no URDF to read limits in"
+
+
+def test_links_without_mass_and_inertias_of_no_body_are_what_the_record_says():
+    """A frame at the end of a chain has no mass; files of real robots hold A + B < C."""
+    robot = random_record(2, links=7)
+    links = list(robot.links)
+    links[-1] = LinkRecord(name=links[-1].name, mass=0.0, com=[0, 0, 0], inertia=[[0.0] * 3] * 3)
+    links[1] = links[1].model_copy(update={"inertia": np.diag([0.1, 0.2, 0.9]).tolist()})
+    assert_agreement(free_run(robot.model_copy(update={"links": links})), OF_PATCHES)
+
+
+@pytest.mark.parametrize("name", ["q", "v", "vd", "tau", "wrench", "tau_ext", "com"])
+@pytest.mark.parametrize("which", ["program_run", "mechanism_run"])
+def test_one_number_changed_by_a_thousandth_is_found_by_both(name, which, request):
+    """Whatever is larger than the floors that the module states, in the middle of the run and in the last sample."""
+    run = request.getfixturevalue(which)
+    array, rng = getattr(run, name), np.random.default_rng(7)
+    floor = {"q": 1e-9, "v": 1e-9, "vd": 1e-9 / run.dt, "com": 2e-3}.get(name, 1e-8 * 600)
+    rows = np.arange(len(run))[:, None] < len(run) - 1 if name == "vd" else True
+    flat = array.reshape(len(run), -1)
+    candidates = np.flatnonzero((np.abs(flat) > 2 * floor) & rows)
+    assert len(candidates), f"the run has no number of {name} that could be changed"
+    for index in rng.choice(candidates, min(4, len(candidates)), replace=False):
+        changed = array.copy()
+        changed.reshape(-1)[index] *= 1.001
+        wrong = failed(replace(run, **{name: changed}))
+        assert all(wrong[engine] for engine in NAMES), f"{name}[{index}] = {array.reshape(-1)[index]:.3g}: {wrong}"
+
+
+def test_the_line_says_where_and_when(program_run):
+    tau = program_run.tau.copy()
+    tau[30, 3] += 0.01
+    check = found(replace(program_run, tau=tau), "mujoco")["mujoco"]["equation of motion"]
+    joint = program_run.record.joints[3]
+    assert check.where == f"{joint}, t = 0.030 s"
+    expected = (
+        f"mujoco: equation of motion off by 0.01 N (N m) at {joint}, t = 0.030 s (1 of {len(program_run)} samples)"
+    )
+    assert check.failure == expected
+
+
+def test_a_limit_that_is_not_the_files_is_found(program_run):
+    robot = program_run.record.robot
+    torque = [1.001 * robot.torque[0], *robot.torque[1:]]
+    record = program_run.record.model_copy(update={"robot": robot.model_copy(update={"torque": torque})})
+    wrong = failed(replace(program_run, record=record))
+    assert wrong == {name: {"limits"} for name in NAMES}
+
+
+def test_a_shape_that_is_not_the_files_is_found(program_run):
+    """The distances come from the URDF, and mcplan's from the robot that is rebuilt: here of another file."""
+    robot = program_run.record.robot
+    files = {**robot.files, "robot.urdf": robot.files["robot.urdf"].replace("0.231 0.138 0.035", "0.231 0.138 0.045")}
+    assert files != robot.files
+    record = program_run.record.model_copy(update={"robot": robot.model_copy(update={"files": files})})
+    assert "distances" in failed(replace(program_run, record=record))["mujoco"]
+
+
+def test_what_follows_a_number_that_is_none_is_left_out(program_run):
+    tau = program_run.tau.copy()
+    tau[25, 0] = np.nan
+    broken = replace(program_run, tau=tau)
+    assert failed(broken) == {name: set() for name in NAMES}
+    tau[0] = np.nan
+    assert failed(replace(program_run, tau=tau)) == {name: {"samples"} for name in NAMES}
+
+
+def test_joints_come_depth_first():
+    robot = random_record(9, links=15)
+    order = moving_joints(robot)
+    assert sorted(order) == [i for i, joint in enumerate(robot.joints) if joint.kind != "fixed"]
+    above = {joint.child: joint.parent for joint in robot.joints}
+
+    def chain(i):
+        links = [robot.joints[i].child]
+        while links[-1] in above:
+            links.append(above[links[-1]])
+        return links
+
+    for k, i in enumerate(order):
+        beyond = [robot.joints[i].child in chain(j) for j in order[k:]]
+        assert beyond == sorted(beyond, reverse=True), "what hangs on a joint follows it at once"
+
+
+def test_the_command_adds_the_lines_and_the_key(program_run, tmp_path, capsys):
+    program_run.save(tmp_path)
+    status = main(["verify", str(tmp_path), "--with", "pinocchio", "--with", "mujoco", "--json"])
+    content = json.loads(capsys.readouterr().out)
+    assert set(content["engines"]) == set(NAMES)
+    for name in NAMES:
+        engine = content["engines"][name]
+        assert engine["success"]
+        assert engine["version"] == engine_class(name).version
+        assert {"name", "value", "bound", "passed", "where"} <= set(engine["checks"][0])
+    assert status == (0 if content["success"] else 1)
+    assert main(["verify", str(tmp_path), "--with", "mujoco"]) == status
+    assert "pass  mujoco: generalised forces" in capsys.readouterr().out
+
+
+def test_the_command_fails_when_an_engine_does(program_run, tmp_path, capsys):
+    """Moments about nothing: too small for the certificate's own bounds, and plain to an engine."""
+    tau = program_run.tau.copy()
+    tau[10, 5] += 1e-7
+    replace(program_run, tau=tau).save(tmp_path)
+    assert main(["verify", str(tmp_path), "--with", "pinocchio"]) == 1
+    assert "broken: pinocchio: equation of motion off by 1e-07" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_engine_that_is_not_installed_is_said_with_the_line_that_installs_it(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, f"mcplan.certificate.engines.{name}", raising=False)
+    assert main(["verify", str(tmp_path / "run.npz"), "--with", name]) == 2
+    message = capsys.readouterr().err
+    assert message == f"--with {name} needs the package {name}: pip install 'mcplan[{name}]'\n"
+
+
+def test_an_engine_that_does_not_exist_and_a_plan_are_refused(tmp_path, capsys):
+    with pytest.raises(InputError, match="no such engine; there are: pinocchio, mujoco"):
+        engine_class("bullet")
+    assert main(["verify", str(tmp_path / "plan.yaml"), "--with", "mujoco"]) == 2
+    assert "is a plan, which has no motion to recompute" in capsys.readouterr().err

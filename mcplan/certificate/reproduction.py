@@ -11,7 +11,7 @@ What is compared, and relative to what; every bound is 1e-6 (``AGREEMENT``):
 - power: the rate of the engine's energy against what torques, wrenches and external forces do, relative to the sum of
   the magnitudes, or to 1 W.
 
-- joint limits and distances: see ``limits.py`` and ``distances.py``.
+- links, joint limits and distances: see ``description.py`` and ``distances.py``.
 
 Besides, the engine judges by itself: the equation of motion in its own forces, relative to the largest force of the
 sample (``EQUATION``), and the integration of state and velocity by its own integrator, relative to the largest number
@@ -36,10 +36,10 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.certificate.description import description_checks
 from mcplan.certificate.distances import distance_checks
 from mcplan.certificate.engines import engine_class
 from mcplan.certificate.engines.contract import STANDARD_GRAVITY, Engine
-from mcplan.certificate.limits import limit_checks
 from mcplan.certificate.recompute import Motion, Recomputed
 from mcplan.errors import InputError
 from mcplan.sim.certificate import Check, Report
@@ -301,7 +301,7 @@ def reproduce(run: Run, engines: Sequence[str]) -> dict[str, tuple[Check, ...]]:
         return {
             each.name: (
                 *Reproduction(each, evidence).checks(),
-                *limit_checks(each, evidence.record.robot),
+                *description_checks(each, evidence.record.robot),
                 *distance_checks(each, evidence),
             )
             for each in classes

@@ -1,4 +1,4 @@
-"""A run of a random mechanism, right by construction: it is pushed about as its motion asks, and holds on to nothing."""
+"""A run of a random mechanism, right by construction: it is pushed about as its motion asks, and stands on nothing."""
 
 import numpy as np
 

@@ -7,17 +7,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mcplan.certificate.description import description_checks
 from mcplan.certificate.engines import NAMES, engine_class
 from mcplan.certificate.engines.contract import moving_joints
-from mcplan.certificate.reproduction import AGREEMENT, reproduce
+from mcplan.certificate.reproduction import AGREEMENT, Reproduction, reproduce
 from mcplan.cli import main
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning import Plan, plan
 from mcplan.scene import load_scenario
+from mcplan.sim.evidence import Evidence
 from mcplan.sim.records import LinkRecord
 from mcplan.sim.simulate import simulate
 from tests.certificate.random_run import free_run, with_a_mimic
-from tests.sim.random_robots import random_record
+from tests.sim.random_robots import random_record, urdf_text
 
 EVERYWHERE = {"generalised forces", "equation of motion", "integration", "centre of mass", "energy", "power"}
 OF_PATCHES = {"patch poses", "patch velocities"}
@@ -69,7 +71,7 @@ def mechanism_run():
 
 
 def test_a_run_of_the_program_is_found_again(program_run):
-    assert_agreement(program_run, OF_PATCHES | {"limits"})
+    assert_agreement(program_run, OF_PATCHES | {"links", "limits"})
 
 
 def test_distances_are_found_again_by_mujoco(program_run):
@@ -130,21 +132,32 @@ def test_links_without_mass_and_inertias_of_no_body_are_what_the_record_says():
     assert_agreement(free_run(robot.model_copy(update={"links": links})), OF_PATCHES)
 
 
-@pytest.mark.parametrize("name", ["q", "v", "vd", "tau", "wrench", "tau_ext", "com"])
-@pytest.mark.parametrize("which", ["program_run", "mechanism_run"])
+def broken_lines(run):
+    """What fails of the motion, by engine."""
+    evidence = Evidence(run)
+    lines = {name: Reproduction(engine_class(name), evidence).checks() for name in NAMES}
+    return {name: {check.name for check in checks if not check.passed} for name, checks in lines.items()}
+
+
+@pytest.mark.parametrize(
+    ("which", "name"),
+    [(which, name) for which in ("program_run", "mechanism_run") for name in ("q", "v", "vd", "tau", "wrench", "com")]
+    + [("mechanism_run", "tau_ext")],
+)
 def test_one_number_changed_by_a_thousandth_is_found_by_both(name, which, request):
-    """Whatever is larger than the floors that the module states, in the middle of the run and in the last sample."""
+    """Whatever is larger than the floors that the module states; of vd the last sample has another one."""
     run = request.getfixturevalue(which)
     array, rng = getattr(run, name), np.random.default_rng(7)
-    floor = {"q": 1e-9, "v": 1e-9, "vd": 1e-9 / run.dt, "com": 2e-3}.get(name, 1e-8 * 600)
+    floor = {"q": 1e-9, "v": 1e-9, "vd": 1e-9 / run.dt, "com": 1e-3}.get(name, 1e-8 * 600)
     rows = np.arange(len(run))[:, None] < len(run) - 1 if name == "vd" else True
     flat = array.reshape(len(run), -1)
     candidates = np.flatnonzero((np.abs(flat) > 2 * floor) & rows)
     assert len(candidates), f"the run has no number of {name} that could be changed"
-    for index in rng.choice(candidates, min(4, len(candidates)), replace=False):
+    smallest = candidates[np.argmin(np.abs(flat.reshape(-1)[candidates]))]
+    for index in (smallest, *rng.choice(candidates, 3)):
         changed = array.copy()
         changed.reshape(-1)[index] *= 1.001
-        wrong = failed(replace(run, **{name: changed}))
+        wrong = broken_lines(replace(run, **{name: changed}))
         assert all(wrong[engine] for engine in NAMES), f"{name}[{index}] = {array.reshape(-1)[index]:.3g}: {wrong}"
 
 
@@ -160,12 +173,84 @@ def test_the_line_says_where_and_when(program_run):
     assert check.failure == expected
 
 
+def of_another_robot(run, **changes):
+    robot = run.record.robot.model_copy(update=changes)
+    return replace(run, record=run.record.model_copy(update={"robot": robot}))
+
+
 def test_a_limit_that_is_not_the_files_is_found(program_run):
     robot = program_run.record.robot
-    torque = [1.001 * robot.torque[0], *robot.torque[1:]]
-    record = program_run.record.model_copy(update={"robot": robot.model_copy(update={"torque": torque})})
-    wrong = failed(replace(program_run, record=record))
-    assert wrong == {name: {"limits"} for name in NAMES}
+    for kind in ("lower", "torque"):
+        limits = [1.001 * getattr(robot, kind)[0], *getattr(robot, kind)[1:]]
+        assert failed(of_another_robot(program_run, **{kind: limits})) == {name: {"limits"} for name in NAMES}
+    limits = [1.001 * robot.velocity[0], *robot.velocity[1:]]
+    assert failed(of_another_robot(program_run, velocity=limits)) == {"pinocchio": {"limits"}, "mujoco": set()}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_robot_is_what_an_engine_reads_in_its_file(seed):
+    """Frames that are turned and shifted, fixed links, links that slide; and each of their numbers counts."""
+    robot = with_file(random_record(seed, links=8))
+    i = next(k for k, joint in enumerate(robot.joints) if joint.kind != "fixed")
+    joint, link = robot.joints[i], robot.links[robot.joints[i].child]
+
+    def with_joint(**changes):
+        joints = [*robot.joints[:i], joint.model_copy(update=changes), *robot.joints[i + 1 :]]
+        return robot.model_copy(update={"joints": joints})
+
+    def with_link(**changes):
+        links = [each.model_copy(update=changes) if each is link else each for each in robot.links]
+        return robot.model_copy(update={"links": links})
+
+    x, y, z = joint.p
+    forged = [
+        with_joint(p=[x, y + 1e-6, z]), with_joint(axis=[-value for value in joint.axis]), with_joint(name="other"),
+        with_link(mass=link.mass * 1.00001), with_link(com=[link.com[0], link.com[1], link.com[2] + 1e-6]),
+        with_link(inertia=(np.array(link.inertia) * 1.00001).tolist()), with_joint(kind="fixed"),
+    ]  # fmt: skip
+    for name in NAMES:
+        links, limits = description_checks(engine_class(name), robot)
+        assert links.passed, links.failure
+        assert limits.passed, limits.failure
+        assert links.value < 1e-12
+        for other in forged:
+            assert not next(description_checks(engine_class(name), other)).passed
+
+
+def test_limits_that_robot_yaml_replaces_are_those_that_count():
+    robot = with_file(random_record(0, links=5))
+    first = robot.coordinates[0]
+    changed = robot.model_copy(update={"torque": [50.0, *robot.torque[1:]]})
+    files = {**robot.files, "robot.yaml": f"limits: {{{first}: {{torque: 50}}}}"}
+    for name in NAMES:
+        assert not list(description_checks(engine_class(name), changed))[1].passed
+        both = list(description_checks(engine_class(name), changed.model_copy(update={"files": files})))
+        assert both[1].passed, both[1].failure
+
+
+def test_a_file_that_an_engine_cannot_read_is_a_failure():
+    robot = random_record(0, links=4).model_copy(update={"files": {"robot.urdf": "<robot"}})
+    for name in NAMES:
+        checks = list(description_checks(engine_class(name), robot))
+        assert not any(check.passed for check in checks)
+        assert f"{name} cannot read the files of the robot" in checks[0].failure
+
+
+def with_file(robot):
+    """The robot with its URDF, whose locked joints move; the limits are those that ``urdf_text`` writes."""
+    locked = [joint.name for joint in robot.joints if joint.kind != "fixed" and joint.coordinate < 0]
+    names, count = [*robot.coordinates, *locked], len(robot.coordinates)
+    joints = [
+        joint.model_copy(update={"coordinate": count + locked.index(joint.name), "offset": 0.0})
+        if joint.name in locked
+        else joint
+        for joint in robot.joints
+    ]
+    limits = {"lower": -9.0, "upper": 9.0, "velocity": 9.0, "torque": 999.0, "armature": 0.0}
+    robot = robot.model_copy(
+        update={"coordinates": names, "joints": joints, **{key: [value] * len(names) for key, value in limits.items()}}
+    )
+    return robot.model_copy(update={"files": {"robot.urdf": urdf_text(robot)}})
 
 
 def test_a_shape_that_is_not_the_files_is_found(program_run):
@@ -173,8 +258,7 @@ def test_a_shape_that_is_not_the_files_is_found(program_run):
     robot = program_run.record.robot
     files = {**robot.files, "robot.urdf": robot.files["robot.urdf"].replace("0.231 0.138 0.035", "0.231 0.138 0.045")}
     assert files != robot.files
-    record = program_run.record.model_copy(update={"robot": robot.model_copy(update={"files": files})})
-    assert "distances" in failed(replace(program_run, record=record))["mujoco"]
+    assert failed(of_another_robot(program_run, files=files)) == {"pinocchio": set(), "mujoco": {"distances"}}
 
 
 def test_what_follows_a_number_that_is_none_is_left_out(program_run):

@@ -1,9 +1,8 @@
 """What an engine recomputes, and in which coordinates it is asked.
 
-An engine gets the robot as the record has it: every link of the description with its own mass, every joint that can
-move with a coordinate of its own, locked and mimic joints too. It knows nothing of couplings, limits and rotor
-inertias; ``Mechanism of the record -> engine`` is ``joints.py``'s part. So the engine's model is a plain tree, and a
-further engine is one file.
+An engine gets the robot as the record has it: every link of the description with its own mass, and every joint that can
+move with a coordinate of its own, locked and mimic joints too. It knows nothing of couplings and rotor inertias, which
+``joints.py`` adds for all engines. So the engine's model is a plain tree, and a further engine is one file.
 
 Its state is that of a free joint, which MuJoCo has and which Pinocchio has as a translation followed by a ball joint::
 
@@ -48,19 +47,40 @@ class Sample(NamedTuple):
     potential: float
 
 
-class JointLimits(NamedTuple):
-    """Limits of a joint as an engine reads them in a URDF, infinite where there is none; NaN where it does not say.
+BASE = "the base"
+"""Name under which the floating base is described."""
+
+
+class JointDescription(NamedTuple):
+    """A joint as an engine's own reader finds it in a URDF, all joints at zero, in the axes of the base.
 
     Parameters
     ----------
-    lower, upper : rad or m.
-    velocity, torque : rad/s and N m, or m/s and N.
+    body : (10,) what moves with the joint as one body, see ``body_row``.
+    place, axis : (3,) m, and unit vector; zero for the base.
+    lower, upper, velocity, torque : limits, infinite where there is none, NaN where the engine does not say;
+        rad, rad/s, N m, or m, m/s, N.
     """
 
-    lower: float
-    upper: float
-    velocity: float
-    torque: float
+    body: np.ndarray
+    place: np.ndarray
+    axis: np.ndarray
+    lower: float = np.nan
+    upper: float = np.nan
+    velocity: float = np.nan
+    torque: float = np.nan
+
+
+def body_row(mass: float, com: np.ndarray, inertia: np.ndarray, R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return mass, ``m c`` and inertia about the base origin (xx yy zz xy xz yz) of a link at R, p; they add up.
+
+    Parameters
+    ----------
+    mass, com, inertia : kg, (3,) m, (3,3) kg m² at the centre of mass, in the link's axes.
+    """
+    c = R @ com + p
+    about = R @ inertia @ R.T + mass * ((c @ c) * np.eye(3) - np.outer(c, c))
+    return np.concatenate([[mass], mass * c, about[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]])
 
 
 class Distances(Protocol):
@@ -117,8 +137,8 @@ class Engine(ABC):
 
     @staticmethod
     @abstractmethod
-    def limits(urdf: str) -> dict[str, JointLimits]:
-        """Return the limits of every joint that moves, as the engine's own reader finds them in the text of a URDF.
+    def read_urdf(urdf: str) -> dict[str, JointDescription]:
+        """Return every joint that moves by its name, and ``BASE``, as the engine's own reader finds them in a text.
 
         Raises
         ------

@@ -11,7 +11,16 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from mcplan.certificate.engines.contract import STANDARD_GRAVITY, Distances, Engine, JointLimits, Sample, moving_joints
+from mcplan.certificate.engines.contract import (
+    BASE,
+    STANDARD_GRAVITY,
+    Distances,
+    Engine,
+    JointDescription,
+    Sample,
+    body_row,
+    moving_joints,
+)
 from mcplan.sim.records import RobotRecord, RunRecord
 
 SITE = mujoco.mjtObj.mjOBJ_SITE
@@ -81,16 +90,32 @@ class MujocoEngine(Engine):
         return np.asarray(qpos[self._place])
 
     @staticmethod
-    def limits(urdf: str) -> dict[str, JointLimits]:
-        """Return the limits of every joint that moves; see ``Engine``. MuJoCo has none of velocities.
+    def read_urdf(urdf: str) -> dict[str, JointDescription]:
+        """Return every joint that moves, and the base; see ``Engine``. MuJoCo has no limits of velocities.
 
-        MuJoCo writes "no limit" and "from 0 to 0" alike; neither is told from the other here.
+        It writes "no limit" and "from 0 to 0" alike; neither is told from the other here. The specification is
+        read as it is, and not compiled: compiling fuses and drops links.
         """
-        found = {}
-        for joint in mujoco.MjSpec.from_string(urdf).joints:
-            lower, upper = (np.nan, np.nan) if not joint.range.any() else joint.range
-            torque = joint.actfrcrange[1] if joint.actfrcrange.any() else np.nan
-            found[joint.name] = JointLimits(float(lower), float(upper), np.nan, float(torque))
+        found, owner = {BASE: JointDescription(np.zeros(10), np.zeros(3), np.zeros(3))}, {"world": BASE}
+        places = {"world": (np.eye(3), np.zeros(3))}
+        spec = mujoco.MjSpec.from_string(urdf)  # bodies live as long as it does
+        for body in spec.bodies[1:]:
+            R, p = places[body.parent.name]
+            places[body.name] = R, p = R @ _rotation(body.quat), p + R @ body.pos
+            owner[body.name] = owner[body.parent.name]
+            for joint in body.joints:
+                owner[body.name] = joint.name
+                lower, upper = (np.nan, np.nan) if not joint.range.any() else joint.range
+                torque = joint.actfrcrange[1] if joint.actfrcrange.any() else np.nan
+                axis = R @ (joint.axis / np.linalg.norm(joint.axis))
+                limits = (float(lower), float(upper), np.nan, float(torque))
+                found[joint.name] = JointDescription(np.zeros(10), p, axis, *limits)
+            if body.explicitinertial:
+                xx, yy, zz, xy, xz, yz = body.fullinertia
+                turn = R @ _rotation(body.iquat)
+                inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+                row = body_row(body.mass, np.zeros(3), inertia, turn, p + R @ body.ipos)
+                found[owner[body.name]].body[:] += row
         return found
 
     @staticmethod
@@ -135,6 +160,12 @@ def put_inertias(model: Any, robot: RobotRecord) -> None:
     model.body_subtreemass[:] = model.body_mass
     for body in range(model.nbody - 1, 0, -1):
         model.body_subtreemass[model.body_parentid[body]] += model.body_subtreemass[body]
+
+
+def _rotation(quat: np.ndarray) -> np.ndarray:
+    R = np.zeros(9)
+    mujoco.mju_quat2Mat(R, np.array(quat) / np.linalg.norm(quat))
+    return R.reshape(3, 3)
 
 
 def quat_wxyz(R: np.ndarray) -> np.ndarray:

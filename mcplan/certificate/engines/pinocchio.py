@@ -2,7 +2,7 @@
 
 The model is built with ``Model.addJoint`` and not from the URDF in the record: what a run is judged by are the numbers
 that it declares (locked joints, payloads and wrong masses included). Whether these are the URDF's is a question of
-its own, which ``description.py`` puts to Pinocchio's URDF reader.
+its own, which ``certificate/description.py`` puts to Pinocchio's URDF reader.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,15 @@ from collections.abc import Sequence
 import numpy as np
 import pinocchio as pin
 
-from mcplan.certificate.engines.contract import STANDARD_GRAVITY, Engine, JointLimits, Sample, moving_joints
+from mcplan.certificate.engines.contract import (
+    BASE,
+    STANDARD_GRAVITY,
+    Engine,
+    JointDescription,
+    Sample,
+    body_row,
+    moving_joints,
+)
 from mcplan.sim.records import RobotRecord
 
 WXYZ, XYZW = [0, 1, 2, 4, 5, 6, 3], [0, 1, 2, 6, 3, 4, 5]
@@ -77,35 +85,43 @@ class PinocchioEngine(Engine):
             axes = pin.SE3(pose.rotation, np.zeros(3))
             twist[k] = axes.act(X.actInv(data.v[joint])).vector
             self._force[joint] += X.act(axes.actInv(pin.Force(wrench[k])))
-        total = pin.rnea(model, data, q, u, a, self._force)
-        com = pin.centerOfMass(model, data, q)
-        kinetic, potential = self._energies(q, u)
-        return Sample(total.copy(), com.copy(), R, p, twist, kinetic, potential)
+        kinetic, potential = pin.computeKineticEnergy(model, data), pin.computePotentialEnergy(model, data)
+        com = pin.centerOfMass(model, data, False).copy()
+        total = pin.rnea(model, data, q, u, a, self._force).copy()
+        return Sample(total, com, R, p, twist, kinetic, potential)
 
     def energy(self, x: np.ndarray, u: np.ndarray) -> float:
         """Return kinetic and potential energy of the links, J."""
-        return float(sum(self._energies(_configuration(x), u)))
+        model, data, q = self._model, self._data, _configuration(x)
+        return float(pin.computeKineticEnergy(model, data, q, u) + pin.computePotentialEnergy(model, data))
 
     def integrate(self, x: np.ndarray, u: np.ndarray, dt: float) -> np.ndarray:
         """Return the state after the velocity u has acted for dt (s)."""
         return np.asarray(pin.integrate(self._model, _configuration(x), dt * u))[_indices(XYZW, len(x))]
 
     @staticmethod
-    def limits(urdf: str) -> dict[str, JointLimits]:
-        """Return the limits of every joint that moves; see ``Engine``."""
-        model, found = pin.buildModelFromXML(urdf), {}
-        effort = getattr(model, "upperEffortLimit" if hasattr(model, "upperEffortLimit") else "effortLimit")
-        velocity = getattr(model, "upperVelocityLimit" if hasattr(model, "upperVelocityLimit") else "velocityLimit")
-        for name, joint in zip(model.names[1:], model.joints[1:], strict=True):
+    def read_urdf(urdf: str) -> dict[str, JointDescription]:
+        """Return every joint that moves, and the base; see ``Engine``."""
+        model = pin.buildModelFromXML(urdf, pin.JointModelFreeFlyer())
+        data, q = model.createData(), pin.neutral(model)
+        pin.computeJointJacobians(model, data, q)
+        effort = model.upperEffortLimit if hasattr(model, "upperEffortLimit") else model.effortLimit
+        velocity = model.upperVelocityLimit if hasattr(model, "upperVelocityLimit") else model.velocityLimit
+        found = {}
+        for i in range(1, model.njoints):
+            joint, Y, X = model.joints[i], model.inertias[i], data.oMi[i]
+            body = body_row(Y.mass, Y.lever, Y.inertia, X.rotation, X.translation)
+            if i == 1:
+                found[BASE] = JointDescription(body, np.zeros(3), np.zeros(3))
+                continue
+            J = pin.getJointJacobian(model, data, i, pin.LOCAL_WORLD_ALIGNED)[:, joint.idx_v]
+            axis = J[3:] if np.any(J[3:]) else J[:3]
             lower, upper = -np.inf, np.inf
             if joint.nq == 1:  # a joint that turns for ever has sine and cosine
                 lower, upper = model.lowerPositionLimit[joint.idx_q], model.upperPositionLimit[joint.idx_q]
-            found[name] = JointLimits(lower, upper, velocity[joint.idx_v], effort[joint.idx_v])
+            limits = [float(value) for value in (lower, upper, velocity[joint.idx_v], effort[joint.idx_v])]
+            found[model.names[i]] = JointDescription(body, X.translation.copy(), axis.copy(), *limits)
         return found
-
-    def _energies(self, q: np.ndarray, u: np.ndarray) -> tuple[float, float]:
-        model, data = self._model, self._data
-        return pin.computeKineticEnergy(model, data, q, u), pin.computePotentialEnergy(model, data, q)
 
 
 def _configuration(x: np.ndarray) -> np.ndarray:

@@ -9,19 +9,18 @@ What is compared, and relative to what; every bound is 1e-6 (``AGREEMENT``):
   velocities: it is held to those for which its own contact forces do the same power, ``w . (J v) = (J' w) . v``;
 - kinetic and potential energy, relative to the greater of the two and to ``m g`` times 1 m;
 - power: the rate of the engine's energy against what torques, wrenches and external forces do, relative to the sum of
-  the magnitudes, or to 1 W.
-
+  the magnitudes, or to 1 W;
 - links, joint limits and distances: see ``description.py`` and ``distances.py``.
 
 Besides, the engine judges by itself: the equation of motion in its own forces, relative to the largest force of the
 sample (``EQUATION``), and the integration of state and velocity by its own integrator, relative to the largest number
 in the row, or to 1 (``INTEGRATION``). Both equations hold to the rounding of doubles in every back end, because what a
-run records is what it went on with; so the bounds are a thousand times that rounding and not the certificate's, which
-say how large an error would matter. With them a single number that is changed by 1e-3 of itself is seen when it is
-larger than
+run records is what it went on with (3e-14 and 3e-15 are the largest that were found); so the bounds are some hundred
+times that rounding and not the certificate's, which say how large an error would matter. With them a single number that
+is changed by 1e-3 of itself is seen when it is larger than
 
 - 1e-8 of the largest force of the sample, of ``tau`` and ``wrench`` (5e-6 N for a humanoid);
-- 1e-9 m or rad, of ``q``, where the robot is within 1 m of the origin;
+- 1e-9 m or rad, of ``q``, where the robot is within 1 m of the origin; 1e-3 m, of ``com``;
 - 1e-9 / dt, of ``vd`` (1e-6 m/s² or rad/s² at 1 kHz); of the last sample, which nothing follows, where its share of
   the force is that of ``tau``.
 

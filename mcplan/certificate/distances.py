@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mcplan.certificate.engines.contract import Engine
+from mcplan.certificate.engines.contract import Engine, Unsupported
 from mcplan.certificate.engines.joints import Joints
 from mcplan.collision.model import CollisionModel
-from mcplan.errors import RunError
+from mcplan.errors import InputError
 from mcplan.sim.certificate import Check
 from mcplan.sim.evidence import Evidence
 from mcplan.sim.independent import rotation_of
@@ -33,16 +33,24 @@ DEEP = 1e-4
 def distance_checks(engine: type[Engine], evidence: Evidence) -> Iterator[Check]:
     """Yield the line of distances, if the engine measures them.
 
-    A run that does not keep its shapes is not compared, and the line says so.
+    A run that does not keep its shapes is not compared, and the line says so; nor is one with shapes that the engine
+    does not have.
     """
     run, name = evidence.run, f"{engine.name}: distances"
+    if engine.shapes is Engine.shapes:
+        return
+    kept = "robot.urdf" in run.record.robot.files and (run.live_plan is not None or run.record.plan.document)
     try:
-        shapes = engine.shapes(run.record)
-        if shapes is None:
-            return
-        scenario = run.scenario
-    except RunError as error:
+        shapes = engine.shapes(run.record) if kept else None
+        scenario = run.scenario if kept else None
+    except Unsupported as error:
         yield Check(name, None, "m", "", True, f"not compared: {error}")
+        return
+    except InputError as error:
+        yield Check(name, None, "m", f"<= {APART:g}", False, "", f"{engine.name}: {error}")
+        return
+    if shapes is None or scenario is None:
+        yield Check(name, None, "m", "", True, "not compared: this run keeps no files of robot and plan")
         return
     model = CollisionModel(scenario.robot, with_flaws(scenario.environment, run.record.world))
     pairs = list(dict.fromkeys((pair.a, pair.b) for pair in model.pairs))

@@ -15,7 +15,7 @@ What is compared, and relative to what; every bound is 1e-6 (``AGREEMENT``):
 Besides, the engine judges by itself: the equation of motion in its own forces, relative to the largest force of the
 sample (``EQUATION``), and the integration of state and velocity by its own integrator, relative to the largest number
 in the row, or to 1 (``INTEGRATION``). Both equations hold to the rounding of doubles in every back end, because what a
-run records is what it went on with (3e-14 and 3e-15 are the largest that were found); so the bounds are some hundred
+run records is what it went on with (8e-14 and 3e-15 are the largest that were found); so the bounds are some hundred
 times that rounding and not the certificate's, which say how large an error would matter. With them a single number that
 is changed by 1e-3 of itself is seen when it is larger than
 
@@ -40,7 +40,7 @@ from mcplan.certificate.distances import distance_checks
 from mcplan.certificate.engines import engine_class
 from mcplan.certificate.engines.contract import STANDARD_GRAVITY, Engine
 from mcplan.certificate.recompute import Motion, Recomputed
-from mcplan.errors import InputError
+from mcplan.errors import InputError, RunError
 from mcplan.sim.certificate import Check, Report
 from mcplan.sim.evidence import Evidence
 from mcplan.sim.independent import Mechanism
@@ -74,7 +74,11 @@ class Reproduction:
         self.name, run = engine.name, evidence.run
         self._class = engine
         motion = Motion(run.q, run.v, run.vd, run.wrench)
-        self.found = Recomputed(engine(self.robot, run.patches), self.robot, motion)
+        try:
+            built = engine(self.robot, run.patches)
+        except (ValueError, RuntimeError) as error:
+            raise RunError(f"{engine.name} refuses the robot of this run: {error}") from error
+        self.found = Recomputed(built, self.robot, motion)
         step = max(1, round(PERIOD / run.dt))
         self.rows = np.unique([*range(0, len(run), step), len(run) - 1])
 
@@ -285,7 +289,7 @@ def reproduce(run: Run, engines: Sequence[str]) -> dict[str, tuple[Check, ...]]:
     Raises
     ------
     InputError
-        An engine is unknown, or its library is not installed.
+        An engine is unknown, its library is not installed, or it refuses the robot.
     """
     classes = [engine_class(name) for name in dict.fromkeys(engines)]
     count = _judgeable(run)

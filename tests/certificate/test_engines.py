@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 
 from mcplan.certificate.description import description_checks
+from mcplan.certificate.distances import distance_checks
 from mcplan.certificate.engines import NAMES, engine_class
 from mcplan.certificate.engines.contract import moving_joints
 from mcplan.certificate.reproduction import AGREEMENT, Reproduction, reproduce
 from mcplan.cli import main
-from mcplan.errors import InputError, SimulationFailed
+from mcplan.errors import InputError, RunError, SimulationFailed
 from mcplan.planning import Plan, plan
 from mcplan.scene import load_scenario
 from mcplan.sim.evidence import Evidence
-from mcplan.sim.records import LinkRecord
+from mcplan.sim.records import LinkRecord, MeshRecord
 from mcplan.sim.simulate import simulate
 from tests.certificate.random_run import free_run, with_a_mimic
 from tests.sim.random_robots import random_record, urdf_text
@@ -259,6 +260,45 @@ def test_a_shape_that_is_not_the_files_is_found(program_run):
     files = {**robot.files, "robot.urdf": robot.files["robot.urdf"].replace("0.231 0.138 0.035", "0.231 0.138 0.045")}
     assert files != robot.files
     assert failed(of_another_robot(program_run, files=files)) == {"pinocchio": set(), "mujoco": {"distances"}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("0.231 0.138 0.035", "0.231 wide 0.035", "could not convert string to float: 'wide'"),
+        ('<link name="LLEG_LINK5">', '<link name="FOOT">', "KeyError('FOOT')"),
+        ("<robot ", "<!DOCTYPE robot><robot ", "has a DOCTYPE"),
+    ],
+)
+def test_shapes_that_cannot_be_read_are_a_failure(old, new, said, program_run):
+    text = program_run.record.robot.files["robot.urdf"]
+    assert old in text
+    forged = of_another_robot(program_run, files={"robot.urdf": text.replace(old, new)})
+    (check,) = distance_checks(engine_class("mujoco"), Evidence(forged))
+    assert not check.passed
+    assert said in check.failure
+
+
+def test_a_shape_that_mujoco_does_not_have_is_said_and_no_failure(program_run):
+    """A flat mesh has no volume."""
+    robot = program_run.record.robot
+    text = robot.files["robot.urdf"].replace(
+        '<box size="0.231 0.138 0.035"/>', '<mesh filename="flat.stl"/>'
+    )  # fmt: skip
+    flat = {"flat.stl": MeshRecord(vertices=[[0, 0, 0], [1, 0, 0], [0, 1, 0]], faces=[[0, 1, 2]])}
+    forged = of_another_robot(program_run, files={"robot.urdf": text}, meshes=flat)
+    (check,) = distance_checks(engine_class("mujoco"), Evidence(forged))
+    assert check.passed
+    assert check.row()[0] == "-"
+    assert "not compared: MuJoCo refuses" in check.where
+
+
+def test_a_robot_that_an_engine_refuses_is_said(mechanism_run):
+    robot = mechanism_run.record.robot
+    i = next(k for k, joint in enumerate(robot.joints) if joint.kind == "revolute")
+    joints = [*robot.joints[:i], robot.joints[i].model_copy(update={"axis": [0.0] * 3}), *robot.joints[i + 1 :]]
+    with pytest.raises(RunError, match="mujoco refuses the robot of this run: "):
+        reproduce(of_another_robot(mechanism_run, joints=joints), ["mujoco"])
 
 
 def test_what_follows_a_number_that_is_none_is_left_out(program_run):

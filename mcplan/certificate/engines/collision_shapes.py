@@ -43,11 +43,13 @@ def link_shapes(record: RunRecord) -> Iterator[CollisionShape]:
     Raises
     ------
     RunError
-        The run keeps no URDF, or one that cannot be read.
+        The URDF cannot be read.
+    KeyError, IndexError, TypeError, ValueError
+        Something in it is missing, or no number.
     """
-    text = record.robot.files.get("robot.urdf")
-    if text is None:
-        raise RunError("this run keeps no URDF, so the shapes of its links are not known")
+    text = record.robot.files["robot.urdf"]
+    if "<!DOCTYPE" in text:
+        raise RunError("the URDF in this run has a DOCTYPE, which could name other files")
     try:
         root = ET.fromstring(text)
     except ET.ParseError as error:

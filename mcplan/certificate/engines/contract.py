@@ -83,6 +83,10 @@ def body_row(mass: float, com: np.ndarray, inertia: np.ndarray, R: np.ndarray, p
     return np.concatenate([[mass], mass * c, about[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]])
 
 
+class Unsupported(Exception):  # noqa: N818 - reads as the sentence that it is
+    """An engine cannot take what is sound: a shape that it has not. The message says what."""
+
+
 class Distances(Protocol):
     """The collision shapes of a run in an engine that measures distances."""
 
@@ -153,7 +157,9 @@ class Engine(ABC):
         Raises
         ------
         RunError
-            The run does not keep its shapes, or the engine refuses one.
+            The shapes in the run cannot be read.
+        Unsupported
+            The engine refuses one of them.
         """
         return None
 

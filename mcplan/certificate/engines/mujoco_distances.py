@@ -7,7 +7,7 @@ import mujoco
 import numpy as np
 
 from mcplan.certificate.engines.collision_shapes import CollisionShape, link_shapes, object_shapes, scene_shapes
-from mcplan.certificate.engines.contract import moving_joints
+from mcplan.certificate.engines.contract import Unsupported, moving_joints
 from mcplan.certificate.engines.mujoco import add_links, quat_wxyz
 from mcplan.errors import RunError
 from mcplan.sim.records import RunRecord
@@ -32,24 +32,31 @@ class MujocoDistances:
     Raises
     ------
     RunError
-        The run does not keep its shapes, or MuJoCo refuses one.
+        The shapes in the run cannot be read.
+    Unsupported
+        MuJoCo refuses one of them.
     """
 
     def __init__(self, record: RunRecord):
         spec = mujoco.MjSpec()
         spec.compiler.degree = False
         bodies = dict(zip((link.name for link in record.robot.links), add_links(spec, record.robot), strict=True))
-        shapes = [(bodies[shape.owner], shape) for shape in link_shapes(record)]
-        shapes += [(spec.worldbody, shape) for shape in scene_shapes(record)]
-        for shape in object_shapes(record):
-            body = spec.worldbody.add_body(name=f"object:{shape.owner}", mocap=True)
-            shapes.append((body, shape))
+        try:
+            shapes = [(bodies[shape.owner], shape) for shape in link_shapes(record)]
+            shapes += [(spec.worldbody, shape) for shape in scene_shapes(record)]
+            things = list(object_shapes(record))
+        except (KeyError, IndexError, TypeError, ValueError, StopIteration) as error:
+            if isinstance(error, RunError):
+                raise
+            raise RunError(f"the shapes in this run cannot be read: {error!r}") from error
+        for shape in things:
+            shapes.append((spec.worldbody.add_body(name=f"object:{shape.owner}", mocap=True), shape))
         for number, (body, shape) in enumerate(shapes):
             _add(spec, body, shape, f"shape:{number}")
         try:
             self._model = spec.compile()
         except ValueError as error:
-            raise RunError(f"MuJoCo refuses the shapes of this run: {error}") from error
+            raise Unsupported(f"MuJoCo refuses the shapes of this run: {error}") from error
         self._model.opt.ccd_tolerance, self._model.opt.ccd_iterations = 1e-12, 500
         self._data = mujoco.MjData(self._model)
         self._geoms: dict[str, list[int]] = {}
@@ -57,10 +64,7 @@ class MujocoDistances:
             self._geoms.setdefault(shape.owner, []).append(self._model.geom(f"shape:{number}").id)
         joints = [self._model.joint(f"joint:{index}") for index in moving_joints(record.robot)]
         self._place = np.array([*range(7), *(joint.qposadr[0] for joint in joints)], int)
-        self._mocap = {
-            name: int(self._model.body(f"object:{name}").mocapid[0])
-            for name in (shape.owner for shape in object_shapes(record))
-        }
+        self._mocap = {shape.owner: int(self._model.body(f"object:{shape.owner}").mocapid[0]) for shape in things}
 
     def distances(
         self, x: np.ndarray, objects: Mapping[str, np.ndarray], pairs: Iterable[tuple[str, str]], most: float

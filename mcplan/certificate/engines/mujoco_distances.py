@@ -59,6 +59,7 @@ class MujocoDistances:
             raise Unsupported(f"MuJoCo refuses the shapes of this run: {error}") from error
         self._model.opt.ccd_tolerance, self._model.opt.ccd_iterations = 1e-12, 500
         self._data = mujoco.MjData(self._model)
+        self._known: tuple[tuple[tuple[str, str], ...], np.ndarray] | None = None
         self._geoms: dict[str, list[int]] = {}
         for number, (_, shape) in enumerate(shapes):
             self._geoms.setdefault(shape.owner, []).append(self._model.geom(f"shape:{number}").id)
@@ -81,16 +82,22 @@ class MujocoDistances:
         for name, pose in objects.items():
             data.mocap_pos[self._mocap[name]], data.mocap_quat[self._mocap[name]] = pose[:3], pose[3:]
         mujoco.mj_kinematics(model, data)
-        place, ball = data.geom_xpos, model.geom_rbound
-        found = []
-        for a, b in pairs:
-            least = most
-            for i in self._geoms[a]:
-                for j in self._geoms[b]:
-                    if np.linalg.norm(place[i] - place[j]) - ball[i] - ball[j] < least:
-                        least = min(least, mujoco.mj_geomDistance(model, data, i, j, most, None))
-            found.append(least)
-        return np.array(found)
+        pairs = tuple(pairs)
+        i, j, number = self._candidates(pairs)
+        apart = np.linalg.norm(data.geom_xpos[i] - data.geom_xpos[j], axis=1)
+        found = np.full(len(pairs), most)
+        for k in np.flatnonzero(apart - model.geom_rbound[i] - model.geom_rbound[j] < most):
+            distance = mujoco.mj_geomDistance(model, data, i[k], j[k], most, None)
+            found[number[k]] = min(found[number[k]], distance)
+        return found
+
+    def _candidates(self, pairs: tuple[tuple[str, str], ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the geoms of all pairs of names, and which pair each two of them belong to; the last is remembered."""
+        if self._known is None or self._known[0] != pairs:
+            rows = [(i, j, k) for k, (a, b) in enumerate(pairs) for i in self._geoms[a] for j in self._geoms[b]]
+            self._known = pairs, np.array(rows, int).reshape(-1, 3).T
+        i, j, number = self._known[1]
+        return i, j, number
 
 
 def _add(spec: Any, body: Any, shape: CollisionShape, name: str) -> None:

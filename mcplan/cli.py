@@ -80,6 +80,14 @@ def build_parser() -> argparse.ArgumentParser:
 
     sub = command("verify", "recompute a run, or a plan stance by stance, and print its certificate")
     sub.add_argument("run", metavar="RUN|PLAN", help="directory of a run, its run.npz, or a plan file")
+    sub.add_argument(
+        "--with",
+        dest="engines",
+        metavar="ENGINE",
+        action="append",
+        default=[],
+        help="let another engine recompute the run: pinocchio or mujoco (repeatable)",
+    )
     sub.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
 
     sub = command("replay", "write or serve the replay of a run, of a plan with its search tree, or of a tree alone")

@@ -73,8 +73,15 @@ def verify(arguments: Namespace) -> int:
     """Recompute a run and print its certificate."""
     from mcplan.sim.verify import verify as certify
 
-    report = certify(arguments.run)
-    print(json.dumps(report.to_json(), indent=1) if arguments.json else report.text())
+    if not arguments.engines:
+        report = certify(arguments.run)
+        content = report.to_json() if arguments.json else {}
+    else:
+        from mcplan.certificate.reproduction import with_engines
+
+        report, engines = with_engines(arguments.run, arguments.engines)
+        content = report.to_json() | {"engines": engines}
+    print(json.dumps(content, indent=1) if arguments.json else report.text())
     return 0 if report.success else 1
 
 

@@ -1,0 +1,1 @@
+"""Certificates: a run judged again by engines that nobody here wrote."""

@@ -1,0 +1,83 @@
+"""Distances by an engine: the pairs that the certificate's line on clearance judges, at samples of the run, one by one.
+
+Which pairs have to stay apart, and which may touch, is the certificate's rule; how far apart they are is measured by
+the engine between shapes that are read anew from the texts in the run (``engines/collision_shapes.py``). Compared are
+signed distances up to ``NEAR`` of whatever is named in a pair (of links with several shapes the least), at samples that
+are ``PERIOD`` apart and at the last one, as that line does: where all of them agree, so does the clearance.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mcplan.certificate.engines.contract import Engine, Unsupported
+from mcplan.certificate.engines.joints import Joints
+from mcplan.collision.model import CollisionModel
+from mcplan.errors import InputError
+from mcplan.sim.certificate import Check
+from mcplan.sim.evidence import Evidence
+from mcplan.sim.independent import rotation_of
+from mcplan.sim.motion_checks import worst
+from mcplan.sim.world import with_flaws
+
+NEAR, PERIOD = 0.05, 0.02
+"""m, s."""
+
+APART = 1e-6
+"""m: how far two distances may differ: both sides iterate to less, and the distance of convex solids is one number."""
+
+DEEP = 1e-4
+"""m: the same where shapes overlap. The depth is the least over all directions, which has several local minima."""
+
+
+def distance_checks(engine: type[Engine], evidence: Evidence) -> Iterator[Check]:
+    """Yield the line of distances, if the engine measures them.
+
+    A run that does not keep its shapes is not compared, and the line says so; nor is one with shapes that the engine
+    does not have.
+    """
+    run, name = evidence.run, f"{engine.name}: distances"
+    if engine.shapes is Engine.shapes:
+        return
+    kept = "robot.urdf" in run.record.robot.files and (run.live_plan is not None or run.record.plan.document)
+    try:
+        shapes = engine.shapes(run.record) if kept else None
+        scenario = run.scenario if kept else None
+    except Unsupported as error:
+        yield Check(name, None, "m", "", True, f"not compared: {error}")
+        return
+    except InputError as error:
+        yield Check(name, None, "m", f"<= {APART:g}", False, "", f"{engine.name}: {error}")
+        return
+    if shapes is None or scenario is None:
+        yield Check(name, None, "m", "", True, "not compared: this run keeps no files of robot and plan")
+        return
+    model = CollisionModel(scenario.robot, with_flaws(scenario.environment, run.record.world))
+    pairs = list(dict.fromkeys((pair.a, pair.b) for pair in model.pairs))
+    if not pairs:
+        yield Check(name, None, "m", "", True, "there is nothing that could collide")
+        return
+    number = {pair: i for i, pair in enumerate(pairs)}
+    step = max(1, round(PERIOD / run.dt))
+    rows = np.unique([*range(0, len(run), step), len(run) - 1])
+    x = Joints(run.record.robot).state(run.q[rows])
+    ours, theirs = np.full((len(rows), len(pairs)), NEAR), np.empty((len(rows), len(pairs)))
+    for k, row in enumerate(rows):
+        poses = {} if run.object_q is None else dict(zip(run.record.objects, run.object_q[row], strict=True))
+        places = {name: (rotation_of(pose[3:, None])[..., 0], pose[:3]) for name, pose in poses.items()}
+        q = np.concatenate([x[k, :7], run.q[row, 7:]])
+        near = model.distances(q, NEAR, objects=places)
+        for pair, distance in zip(near.pairs, near.distance, strict=True):
+            i = number[pair.a, pair.b]
+            ours[k, i] = min(ours[k, i], distance)
+        theirs[k] = shapes.distances(x[k], poses, pairs, NEAR)
+    off, allowed = np.abs(theirs - ours), np.where(np.minimum(ours, theirs) < 0, DEEP, APART)
+    k, i = worst(off / allowed)
+    value, (a, b) = float(off[k, i]), pairs[i]
+    where = f"{a} and {b}, {evidence.time(int(rows[k]))}"
+    passed = bool(off[k, i] <= allowed[k, i])
+    failure = "" if passed else (
+        f"{engine.name}: distance of {where}: {theirs[k, i]:.9g} instead of {ours[k, i]:.9g} m "
+        f"({np.count_nonzero(off > allowed)} of {np.count_nonzero(np.minimum(ours, theirs) < NEAR)} distances)"
+    )  # fmt: skip
+    yield Check(name, value, "m", f"<= {allowed[k, i]:g}", passed, where, failure)

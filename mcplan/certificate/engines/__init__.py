@@ -1,0 +1,28 @@
+"""Engines that recompute a run, one per file; each sees the numbers of the record and nothing else of mcplan."""
+
+from importlib import import_module
+
+from mcplan.certificate.engines.contract import Engine
+from mcplan.errors import InputError
+
+NAMES = ("pinocchio", "mujoco")
+"""Each is a module here with a class ``ENGINE``, an extra of the package, and a library of the same name."""
+
+
+def engine_class(name: str) -> type[Engine]:
+    """Return the class of an engine.
+
+    Raises
+    ------
+    InputError
+        There is no such engine, or its library is not installed.
+    """
+    if name not in NAMES:
+        raise InputError(f"--with {name}: no such engine; there are: {', '.join(NAMES)}")
+    try:
+        found: type[Engine] = import_module(f"mcplan.certificate.engines.{name}").ENGINE
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("mcplan"):
+            raise
+        raise InputError(f"--with {name} needs the package {error.name}: pip install 'mcplan[{name}]'") from error
+    return found

@@ -1,0 +1,182 @@
+"""What an engine recomputes, and in which coordinates it is asked.
+
+An engine gets the robot as the record has it: every link of the description with its own mass, and every joint that can
+move with a coordinate of its own, locked and mimic joints too. It knows nothing of couplings and rotor inertias, which
+``joints.py`` adds for all engines. So the engine's model is a plain tree, and a further engine is one file.
+
+Its state is that of a free joint, which MuJoCo has and which Pinocchio has as a translation followed by a ball joint::
+
+    x = [base x y z, base quaternion w x y z, joints]     u = [velocity in world axes, rotation in base axes, rates]
+
+Differentiating the translation and the rotation apart keeps ``x`` in R³ x SO(3), as the run's integration does: a
+Pinocchio free flyer would take a twist in base axes, whose exponential is another curve.
+
+Sources: MuJoCo, Computation, "floating objects"; Featherstone 2008, sec. 4.4 on free and ball joints.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from mcplan.sim.records import RobotRecord, RunRecord
+
+STANDARD_GRAVITY = 9.81
+"""m/s², along -z."""
+
+
+class Sample(NamedTuple):
+    """What an engine says of one sample, for m moving joints and P patches.
+
+    Parameters
+    ----------
+    force : (6+m,) generalised force ``M a + h - sum J' w`` without rotors, in the axes of ``u``; N, N m.
+    com : (3,) centre of mass, m.
+    R, p : (P, 3, 3), (P, 3) poses of the patch frames in the world, m.
+    twist : (P, 6) velocity of the patch origin and rotation, world axes, m/s and rad/s.
+    kinetic, potential : energy of the links, J.
+    """
+
+    force: np.ndarray
+    com: np.ndarray
+    R: np.ndarray
+    p: np.ndarray
+    twist: np.ndarray
+    kinetic: float
+    potential: float
+
+
+BASE = "the base"
+"""Name under which the floating base is described."""
+
+
+class JointDescription(NamedTuple):
+    """A joint as an engine's own reader finds it in a URDF, all joints at zero, in the axes of the base.
+
+    Parameters
+    ----------
+    body : (10,) what moves with the joint as one body, see ``body_row``.
+    place, axis : (3,) m, and unit vector; zero for the base.
+    lower, upper, velocity, torque : limits, infinite where there is none, NaN where the engine does not say;
+        rad, rad/s, N m, or m, m/s, N.
+    """
+
+    body: np.ndarray
+    place: np.ndarray
+    axis: np.ndarray
+    lower: float = np.nan
+    upper: float = np.nan
+    velocity: float = np.nan
+    torque: float = np.nan
+
+
+def body_row(mass: float, com: np.ndarray, inertia: np.ndarray, R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return mass, ``m c`` and inertia about the base origin (xx yy zz xy xz yz) of a link at R, p; they add up.
+
+    Parameters
+    ----------
+    mass, com, inertia : kg, (3,) m, (3,3) kg m² at the centre of mass, in the link's axes.
+    """
+    c = R @ com + p
+    about = R @ inertia @ R.T + mass * ((c @ c) * np.eye(3) - np.outer(c, c))
+    return np.concatenate([[mass], mass * c, about[[0, 1, 2, 0, 0, 1], [0, 1, 2, 1, 2, 2]]])
+
+
+class Unsupported(Exception):  # noqa: N818 - reads as the sentence that it is
+    """An engine cannot take what is sound: a shape that it has not. The message says what."""
+
+
+class Distances(Protocol):
+    """The collision shapes of a run in an engine that measures distances."""
+
+    def distances(
+        self, x: np.ndarray, objects: Mapping[str, np.ndarray], pairs: Iterable[tuple[str, str]], most: float
+    ) -> np.ndarray:
+        """Return the signed distance of every pair of names, m; ``most`` where it is more.
+
+        Parameters
+        ----------
+        x : (7+m,) state as in ``Engine``.
+        objects : pose (7,) of every free object, position and quaternion w x y z.
+        pairs : names of links, and of what is around them.
+        """
+
+
+class Engine(ABC):
+    """A robot in another engine.
+
+    Parameters
+    ----------
+    robot : the record; ``moving_joints`` gives the joints that get a coordinate, in this order.
+    patches : names of the P patches.
+    """
+
+    name: str
+    """As in ``--with``."""
+
+    version: str
+    """Of the library."""
+
+    @abstractmethod
+    def __init__(self, robot: RobotRecord, patches: Sequence[str]): ...
+
+    @abstractmethod
+    def sample(self, x: np.ndarray, u: np.ndarray, a: np.ndarray, wrench: np.ndarray) -> Sample:
+        """Recompute one sample.
+
+        Parameters
+        ----------
+        x, u, a : (7+m,), (6+m,), (6+m,) state and ``a = du/dt``; the quaternion has length one.
+        wrench : (P, 6) of the environment on the patches at their origins, world axes.
+        """
+
+    @abstractmethod
+    def energy(self, x: np.ndarray, u: np.ndarray) -> float:
+        """Return kinetic and potential energy of the links, J."""
+
+    @abstractmethod
+    def integrate(self, x: np.ndarray, u: np.ndarray, dt: float) -> np.ndarray:
+        """Return the state after the velocity u has acted for dt (s)."""
+
+    @staticmethod
+    @abstractmethod
+    def read_urdf(urdf: str) -> dict[str, JointDescription]:
+        """Return every joint that moves by its name, and ``BASE``, as the engine's own reader finds them in a text.
+
+        Raises
+        ------
+        ValueError
+            The engine refuses the text.
+        """
+
+    @staticmethod
+    def shapes(record: RunRecord) -> Distances | None:
+        """Return the collision shapes of a run; None from an engine that measures no distances.
+
+        Raises
+        ------
+        RunError
+            The shapes in the run cannot be read.
+        Unsupported
+            The engine refuses one of them.
+        """
+        return None
+
+
+def moving_joints(robot: RobotRecord) -> list[int]:
+    """Return the joints that are not fixed, by their indices; each one is followed by those beyond it.
+
+    Both engines store their joints in this order (depth first); a record may list them otherwise.
+    """
+    children: dict[int, list[int]] = {}
+    for index, joint in enumerate(robot.joints):
+        children.setdefault(joint.parent, []).append(index)
+    order, ahead = [], list(reversed(children.get(0, [])))
+    while ahead:
+        index = ahead.pop()
+        joint = robot.joints[index]
+        if joint.kind != "fixed":
+            order.append(index)
+        ahead += reversed(children.get(joint.child, []))
+    return order

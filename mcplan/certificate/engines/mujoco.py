@@ -1,0 +1,178 @@
+"""The robot in MuJoCo, body by body from the numbers of the record.
+
+The model is built through ``MjSpec`` and not from the URDF in the record, whose reader in MuJoCo fuses and drops links:
+what a run is judged by are the numbers that it declares. Nothing is shared with the back end ``mujoco``, which takes
+its bodies from mcplan's own tree, in which links are merged.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from mcplan.certificate.engines.contract import (
+    BASE,
+    STANDARD_GRAVITY,
+    Distances,
+    Engine,
+    JointDescription,
+    Sample,
+    body_row,
+    moving_joints,
+)
+from mcplan.sim.records import RobotRecord, RunRecord
+
+SITE = mujoco.mjtObj.mjOBJ_SITE
+
+
+class MujocoEngine(Engine):
+    """Recursive Newton-Euler, sites and energies of MuJoCo, without contacts and constraints."""
+
+    name = "mujoco"
+    version = str(mujoco.__version__)
+
+    def __init__(self, robot: RobotRecord, patches: Sequence[str]):
+        spec = mujoco.MjSpec()
+        spec.compiler.degree = False
+        spec.option.gravity = [0.0, 0.0, -STANDARD_GRAVITY]
+        spec.option.disableflags = int(mujoco.mjtDisableBit.mjDSBL_CONSTRAINT)
+        bodies = add_links(spec, robot)
+        named = {patch.name: patch for patch in robot.patches}
+        for name in patches:
+            patch = named[name]
+            bodies[patch.link].add_site(name=f"patch:{name}", pos=patch.p, quat=quat_wxyz(np.array(patch.R)))
+        self._model = model = spec.compile()
+        put_inertias(model, robot)
+        self._data = mujoco.MjData(model)
+        self._sites = [model.site(f"patch:{name}").id for name in patches]
+        self._bodies = [model.body(f"link:{named[name].link}").id for name in patches]
+        joints = [model.joint(f"joint:{index}") for index in moving_joints(robot)]
+        self._place = np.array([*range(7), *(joint.qposadr[0] for joint in joints)], int)
+        self._rate = np.array([*range(6), *(joint.dofadr[0] for joint in joints)], int)
+        self._weight = STANDARD_GRAVITY * sum(link.mass for link in robot.links)
+
+    def sample(self, x: np.ndarray, u: np.ndarray, a: np.ndarray, wrench: np.ndarray) -> Sample:
+        """Recompute one sample; see ``Engine``."""
+        model, data = self._model, self._data
+        energy = self.energy(x, u)
+        data.qacc[self._rate] = a
+        force, loads = np.zeros(model.nv), np.zeros(model.nv)
+        mujoco.mj_rne(model, data, 1, force)
+        twist = np.empty((len(self._sites), 6))
+        for k, (site, body) in enumerate(zip(self._sites, self._bodies, strict=True)):
+            mujoco.mj_objectVelocity(model, data, SITE, site, twist[k], 0)
+            if wrench[k].any():
+                mujoco.mj_applyFT(model, data, wrench[k, :3], wrench[k, 3:], data.site_xpos[site], body, loads)
+        twist = np.roll(twist, 3, axis=1)  # MuJoCo has the rotation first
+        com = data.subtree_com[1].copy()
+        R, p = data.site_xmat[self._sites].reshape(-1, 3, 3), data.site_xpos[self._sites]
+        potential = self._weight * com[2]
+        return Sample((force - loads)[self._rate], com, R, p, twist, energy - potential, potential)
+
+    def energy(self, x: np.ndarray, u: np.ndarray) -> float:
+        """Return kinetic and potential energy of the links, J."""
+        model, data = self._model, self._data
+        data.qpos[self._place], data.qvel[self._rate] = x, u
+        mujoco.mj_kinematics(model, data)
+        mujoco.mj_comPos(model, data)
+        mujoco.mj_comVel(model, data)
+        mujoco.mj_makeM(model, data)
+        mujoco.mj_energyPos(model, data)
+        mujoco.mj_energyVel(model, data)
+        return float(data.energy.sum())
+
+    def integrate(self, x: np.ndarray, u: np.ndarray, dt: float) -> np.ndarray:
+        """Return the state after the velocity u has acted for dt (s)."""
+        qpos, qvel = np.empty(self._model.nq), np.empty(self._model.nv)
+        qpos[self._place], qvel[self._rate] = x, u
+        mujoco.mj_integratePos(self._model, qpos, qvel, dt)
+        return np.asarray(qpos[self._place])
+
+    @staticmethod
+    def read_urdf(urdf: str) -> dict[str, JointDescription]:
+        """Return every joint that moves, and the base; see ``Engine``. MuJoCo has no limits of velocities.
+
+        It writes "no limit" and "from 0 to 0" alike; neither is told from the other here. The specification is
+        read as it is, and not compiled: compiling fuses and drops links.
+        """
+        found, owner = {BASE: JointDescription(np.zeros(10), np.zeros(3), np.zeros(3))}, {"world": BASE}
+        places = {"world": (np.eye(3), np.zeros(3))}
+        spec = mujoco.MjSpec.from_string(urdf)  # bodies live as long as it does
+        for body in spec.bodies[1:]:
+            R, p = places[body.parent.name]
+            places[body.name] = R, p = R @ _rotation(body.quat), p + R @ body.pos
+            owner[body.name] = owner[body.parent.name]
+            for joint in body.joints:
+                owner[body.name] = joint.name
+                lower, upper = (np.nan, np.nan) if not joint.range.any() else joint.range
+                torque = joint.actfrcrange[1] if joint.actfrcrange.any() else np.nan
+                axis = R @ (joint.axis / np.linalg.norm(joint.axis))
+                limits = (float(lower), float(upper), np.nan, float(torque))
+                found[joint.name] = JointDescription(np.zeros(10), p, axis, *limits)
+            if body.explicitinertial:
+                xx, yy, zz, xy, xz, yz = body.fullinertia
+                turn = R @ _rotation(body.iquat)
+                inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+                row = body_row(body.mass, np.zeros(3), inertia, turn, p + R @ body.ipos)
+                found[owner[body.name]].body[:] += row
+        return found
+
+    @staticmethod
+    def shapes(record: RunRecord) -> Distances:
+        """Return the collision shapes of a run; see ``Engine``."""
+        from mcplan.certificate.engines.mujoco_distances import MujocoDistances
+
+        return MujocoDistances(record)
+
+
+def add_links(spec: Any, robot: RobotRecord) -> list[Any]:
+    """Add a body per link, ``link:i``, and a joint per joint that moves, ``joint:i``; return the bodies."""
+    bodies: dict[int, Any] = {0: spec.worldbody.add_body(name="link:0", **_PLACEHOLDER)}
+    bodies[0].add_joint(type=mujoco.mjtJoint.mjJNT_FREE, name="base", align=False)
+    for index, joint in enumerate(robot.joints):
+        place = {"pos": joint.p, "quat": quat_wxyz(np.array(joint.R))}
+        body = bodies[joint.parent].add_body(name=f"link:{joint.child}", **place, **_PLACEHOLDER)
+        bodies[joint.child] = body
+        if joint.kind != "fixed":
+            slides = joint.kind == "prismatic"
+            kind = mujoco.mjtJoint.mjJNT_SLIDE if slides else mujoco.mjtJoint.mjJNT_HINGE
+            body.add_joint(type=kind, name=f"joint:{index}", axis=joint.axis)
+    return [bodies[i] for i in range(len(robot.links))]
+
+
+_PLACEHOLDER: dict[str, Any] = {
+    "mass": 1.0, "ipos": [0.1, 0.2, 0.3], "iquat": [0.5, 0.5, 0.5, 0.5], "inertia": [1.0, 1.1, 1.2],
+    "explicitinertial": True,
+}  # fmt: skip
+"""The compiler refuses links without mass and inertias that no body has, both of which real robots' files have; the
+numbers of the record are put in afterwards. These ones make it take no short cuts (a frame at the centre of mass)."""
+
+
+def put_inertias(model: Any, robot: RobotRecord) -> None:
+    """Give every body the mass, centre of mass and principal inertia of its link."""
+    for i, link in enumerate(robot.links):
+        body = model.body(f"link:{i}").id
+        moments, axes = np.linalg.eigh(np.array(link.inertia))
+        axes[:, 0] *= np.sign(np.linalg.det(axes))
+        model.body_mass[body], model.body_ipos[body] = link.mass, link.com
+        model.body_inertia[body], model.body_iquat[body] = moments, quat_wxyz(axes)
+    model.body_subtreemass[:] = model.body_mass
+    for body in range(model.nbody - 1, 0, -1):
+        model.body_subtreemass[model.body_parentid[body]] += model.body_subtreemass[body]
+
+
+def _rotation(quat: np.ndarray) -> np.ndarray:
+    R = np.zeros(9)
+    mujoco.mju_quat2Mat(R, np.array(quat) / np.linalg.norm(quat))
+    return R.reshape(3, 3)
+
+
+def quat_wxyz(R: np.ndarray) -> np.ndarray:
+    """Return the quaternion of a rotation (3,3)."""
+    quat = np.zeros(4)
+    mujoco.mju_mat2Quat(quat, np.ascontiguousarray(R, float).ravel())
+    return quat
+
+
+ENGINE = MujocoEngine

@@ -1,0 +1,136 @@
+"""The robot in Pinocchio, joint by joint from the numbers of the record.
+
+The model is built with ``Model.addJoint`` and not from the URDF in the record: what a run is judged by are the numbers
+that it declares (locked joints, payloads and wrong masses included). Whether these are the URDF's is a question of
+its own, which ``certificate/description.py`` puts to Pinocchio's URDF reader.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pinocchio as pin
+
+from mcplan.certificate.engines.contract import (
+    BASE,
+    STANDARD_GRAVITY,
+    Engine,
+    JointDescription,
+    Sample,
+    body_row,
+    moving_joints,
+)
+from mcplan.sim.records import RobotRecord
+
+WXYZ, XYZW = [0, 1, 2, 4, 5, 6, 3], [0, 1, 2, 6, 3, 4, 5]
+"""Where the entries of x are in Pinocchio's configuration, and the other way round."""
+
+
+class PinocchioEngine(Engine):
+    """Recursive Newton-Euler, frames and energies of Pinocchio; the base is a translation and a ball joint."""
+
+    name = "pinocchio"
+    version = str(pin.__version__)
+
+    def __init__(self, robot: RobotRecord, patches: Sequence[str]):
+        model = pin.Model()
+        model.gravity = pin.Motion(np.array([0.0, 0.0, -STANDARD_GRAVITY]), np.zeros(3))
+        slide = model.addJoint(0, pin.JointModelTranslation(), pin.SE3.Identity(), "base position")
+        base = model.addJoint(slide, pin.JointModelSpherical(), pin.SE3.Identity(), "base rotation")
+        places = self._add_joints(model, robot, base)
+        for link, (joint, X) in zip(robot.links, places, strict=True):
+            model.appendBodyToJoint(joint, pin.Inertia(link.mass, np.array(link.com), np.array(link.inertia)), X)
+        self._model, self._data = model, model.createData()
+        named = {patch.name: patch for patch in robot.patches}
+        self._patches = []
+        for name in patches:
+            joint, X = places[named[name].link]
+            self._patches.append((joint, X * pin.SE3(np.array(named[name].R), np.array(named[name].p))))
+        self._force = pin.StdVec_Force()
+        for _ in range(model.njoints):
+            self._force.append(pin.Force.Zero())
+
+    @staticmethod
+    def _add_joints(model: pin.Model, robot: RobotRecord, base: int) -> list[tuple[int, pin.SE3]]:
+        """Add every joint that moves; return joint and pose in it of every link."""
+        places: dict[int, tuple[int, pin.SE3]] = {0: (base, pin.SE3.Identity())}
+        order = {index: k for k, index in enumerate(moving_joints(robot))}
+        waiting = sorted(range(len(robot.joints)), key=lambda i: order.get(i, -1))
+        while waiting:  # fixed joints as soon as their parent is placed, the others in the order of ``moving_joints``
+            index = next(i for i in waiting if robot.joints[i].parent in places)
+            waiting.remove(index)
+            joint = robot.joints[index]
+            parent, X = places[joint.parent]
+            place = X * pin.SE3(np.array(joint.R), np.array(joint.p))
+            if joint.kind == "fixed":
+                places[joint.child] = (parent, place)
+                continue
+            kind = pin.JointModelPrismaticUnaligned if joint.kind == "prismatic" else pin.JointModelRevoluteUnaligned
+            places[joint.child] = (
+                model.addJoint(parent, kind(np.array(joint.axis)), place, f"{index} {joint.name}"),
+                pin.SE3.Identity(),
+            )
+        return [places[i] for i in range(len(robot.links))]
+
+    def sample(self, x: np.ndarray, u: np.ndarray, a: np.ndarray, wrench: np.ndarray) -> Sample:
+        """Recompute one sample; see ``Engine``."""
+        model, data, q = self._model, self._data, _configuration(x)
+        pin.forwardKinematics(model, data, q, u)
+        count = len(self._patches)
+        R, p, twist = np.empty((count, 3, 3)), np.empty((count, 3)), np.empty((count, 6))
+        for force in self._force:
+            force.setZero()
+        for k, (joint, X) in enumerate(self._patches):
+            pose = data.oMi[joint] * X
+            R[k], p[k] = pose.rotation, pose.translation
+            axes = pin.SE3(pose.rotation, np.zeros(3))
+            twist[k] = axes.act(X.actInv(data.v[joint])).vector
+            self._force[joint] += X.act(axes.actInv(pin.Force(wrench[k])))
+        kinetic, potential = pin.computeKineticEnergy(model, data), pin.computePotentialEnergy(model, data)
+        com = pin.centerOfMass(model, data, False).copy()
+        total = pin.rnea(model, data, q, u, a, self._force).copy()
+        return Sample(total, com, R, p, twist, kinetic, potential)
+
+    def energy(self, x: np.ndarray, u: np.ndarray) -> float:
+        """Return kinetic and potential energy of the links, J."""
+        model, data, q = self._model, self._data, _configuration(x)
+        return float(pin.computeKineticEnergy(model, data, q, u) + pin.computePotentialEnergy(model, data))
+
+    def integrate(self, x: np.ndarray, u: np.ndarray, dt: float) -> np.ndarray:
+        """Return the state after the velocity u has acted for dt (s)."""
+        return np.asarray(pin.integrate(self._model, _configuration(x), dt * u))[_indices(XYZW, len(x))]
+
+    @staticmethod
+    def read_urdf(urdf: str) -> dict[str, JointDescription]:
+        """Return every joint that moves, and the base; see ``Engine``."""
+        model = pin.buildModelFromXML(urdf, pin.JointModelFreeFlyer())
+        data, q = model.createData(), pin.neutral(model)
+        pin.computeJointJacobians(model, data, q)
+        effort = model.upperEffortLimit if hasattr(model, "upperEffortLimit") else model.effortLimit
+        velocity = model.upperVelocityLimit if hasattr(model, "upperVelocityLimit") else model.velocityLimit
+        found = {}
+        for i in range(1, model.njoints):
+            joint, Y, X = model.joints[i], model.inertias[i], data.oMi[i]
+            body = body_row(Y.mass, Y.lever, Y.inertia, X.rotation, X.translation)
+            if i == 1:
+                found[BASE] = JointDescription(body, np.zeros(3), np.zeros(3))
+                continue
+            J = pin.getJointJacobian(model, data, i, pin.LOCAL_WORLD_ALIGNED)[:, joint.idx_v]
+            axis = J[3:] if np.any(J[3:]) else J[:3]
+            lower, upper = -np.inf, np.inf
+            if joint.nq == 1:  # a joint that turns for ever has sine and cosine
+                lower, upper = model.lowerPositionLimit[joint.idx_q], model.upperPositionLimit[joint.idx_q]
+            limits = [float(value) for value in (lower, upper, velocity[joint.idx_v], effort[joint.idx_v])]
+            found[model.names[i]] = JointDescription(body, X.translation.copy(), axis.copy(), *limits)
+        return found
+
+
+def _configuration(x: np.ndarray) -> np.ndarray:
+    """Return x with its quaternion as x y z w."""
+    return x[_indices(WXYZ, len(x))]
+
+
+def _indices(base: list[int], count: int) -> list[int]:
+    return [*base, *range(7, count)]
+
+
+ENGINE = PinocchioEngine

@@ -1,0 +1,350 @@
+"""Lines of the certificate in which another engine repeats what mcplan found of a run, number by number.
+
+What is compared, and relative to what; every bound is 1e-6 (``AGREEMENT``):
+
+- generalised forces ``M vd + h - sum J' w``, relative to the largest force or moment of the sample, weight included;
+- centre of mass and patch poses, relative to 1 m, or to the distance from the origin where that is more; rotations by
+  the entries of their matrices;
+- velocities of patches, relative to 1 m/s (rad/s), or to the fastest coordinate of the sample. The certificate has no
+  velocities: it is held to those for which its own contact forces do the same power, ``w . (J v) = (J' w) . v``;
+- kinetic and potential energy, relative to the greater of the two and to ``m g`` times 1 m;
+- power: the rate of the engine's energy against what torques, wrenches and external forces do, relative to the sum of
+  the magnitudes, or to 1 W;
+- links, joint limits and distances: see ``description.py`` and ``distances.py``.
+
+Besides, the engine judges by itself: the equation of motion in its own forces, relative to the largest force of the
+sample (``EQUATION``), and the integration of state and velocity by its own integrator, relative to the largest number
+in the row, or to 1 (``INTEGRATION``). Both equations hold to the rounding of doubles in every back end, because what a
+run records is what it went on with (8e-14 and 3e-15 are the largest that were found); so the bounds are some hundred
+times that rounding and not the certificate's, which say how large an error would matter. With them a single number that
+is changed by 1e-3 of itself is seen when it is larger than
+
+- 1e-8 of the largest force of the sample, of ``tau`` and ``wrench`` (5e-6 N for a humanoid);
+- 1e-9 m or rad, of ``q``, where the robot is within 1 m of the origin; 1e-3 m, of ``com``;
+- 1e-9 / dt, of ``vd`` (1e-6 m/s² or rad/s² at 1 kHz); of the last sample, which nothing follows, where its share of
+  the force is that of ``tau``.
+
+Smaller numbers are lost in rounding.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mcplan.certificate.description import description_checks
+from mcplan.certificate.distances import distance_checks
+from mcplan.certificate.engines import engine_class
+from mcplan.certificate.engines.contract import STANDARD_GRAVITY, Engine
+from mcplan.certificate.recompute import Motion, Recomputed
+from mcplan.errors import InputError, RunError
+from mcplan.sim.certificate import Check, Report
+from mcplan.sim.evidence import Evidence
+from mcplan.sim.independent import Mechanism
+from mcplan.sim.motion_checks import worst
+from mcplan.sim.records import BodyRecord, LinkRecord, RobotRecord
+from mcplan.sim.run import Run
+from mcplan.sim.run_file import load_run
+from mcplan.sim.verify import first_samples, verify
+
+AGREEMENT = 1e-6
+"""Largest relative difference between an engine and the certificate."""
+
+EQUATION, INTEGRATION = 1e-11, 1e-12
+"""Relative: what may be left of the equation of motion, and of the integration identity."""
+
+PERIOD = 0.020
+"""s: between samples of which velocities, energy and power are compared; the rest is of every sample."""
+
+
+class Reproduction:
+    """A run by an engine, beside what the certificate found.
+
+    Parameters
+    ----------
+    engine : class of the engine.
+    evidence : what the certificate recomputed.
+    """
+
+    def __init__(self, engine: type[Engine], evidence: Evidence):
+        self.evidence, self.run, self.robot = evidence, evidence.run, evidence.mechanism.record
+        self.name, run = engine.name, evidence.run
+        self._class = engine
+        motion = Motion(run.q, run.v, run.vd, run.wrench)
+        try:
+            built = engine(self.robot, run.patches)
+        except (ValueError, RuntimeError) as error:
+            raise RunError(f"{engine.name} refuses the robot of this run: {error}") from error
+        self.found = Recomputed(built, self.robot, motion)
+        step = max(1, round(PERIOD / run.dt))
+        self.rows = np.unique([*range(0, len(run), step), len(run) - 1])
+
+    def checks(self) -> Iterator[Check]:
+        """Yield the lines."""
+        yield self._forces()
+        yield self._equation_of_motion()
+        yield self._integration()
+        yield self._com()
+        if self.run.patches:
+            yield self._poses()
+            yield self._velocities()
+        yield self._energy()
+        yield self._power()
+        yield from self._objects()
+
+    def _forces(self) -> Check:
+        ours, theirs = self.evidence.motion.force, self.found.force
+        off = np.abs(theirs - ours) / self._size[:, None]
+        k, i = worst(off)
+        text = f"{theirs[k, i]:.9g} instead of {ours[k, i]:.9g} N (N m)"
+        return self._agreement("generalised forces", float(off[k, i]), self._place(i, k), text)
+
+    def _equation_of_motion(self) -> Check:
+        """``M vd + h - sum J' w = S' tau + tau_ext``."""
+        run = self.run
+        residual = self.found.force - run.tau_ext
+        residual[:, 6:] -= run.tau
+        off = np.abs(residual) / self._size[:, None]
+        k, i = worst(off)
+        where, wrong = self._place(i, k), ~(off.max(axis=1) <= EQUATION)
+        text = (
+            f"equation of motion off by {abs(residual[k, i]):.6g} N (N m) at {where} "
+            f"({np.count_nonzero(wrong)} of {len(run)} samples)"
+        )
+        return self._line("equation of motion", float(off[k, i]), "relative", EQUATION, where, text)
+
+    def _integration(self) -> Check:
+        """``v+ = v + dt vd`` and ``q+ = integrate(q, v+, dt)``; a quaternion and its negative are the same."""
+        run = self.run
+        off = np.zeros((len(run), run.v.shape[1]))
+        off[:, 3:6] = np.abs(np.linalg.norm(run.q[:, 3:7], axis=1) - 1)[:, None]
+        if len(run) > 1:
+            place = _apart(self.found.next_configuration(run.dt), run.q[1:]) / _magnitude(run.q)[1:]
+            speed = np.abs(run.v[1:] - run.v[:-1] - run.dt * run.vd[:-1])
+            off[1:] = np.maximum(np.maximum(off[1:], place), speed / _magnitude(run.v[:-1], run.v[1:]))
+        k, i = worst(off)
+        value, where = float(off[k, i]), self._place(i, k)
+        text = f"{where} does not follow from the sample before it: off by {value:.3g}"
+        return self._line("integration", value, "relative", INTEGRATION, where, text)
+
+    def _com(self) -> Check:
+        theirs = self.found.com
+        scale = np.maximum(1.0, np.linalg.norm(theirs, axis=1))
+        off = np.maximum(_length(theirs - self.evidence.motion.com), _length(theirs - self.run.com)) / scale
+        (k,) = worst(off)
+        text = f"{_vector(theirs[k])} instead of {_vector(self.run.com[k])} m"
+        return self._agreement("centre of mass", float(off[k]), self.evidence.time(k), text)
+
+    def _poses(self) -> Check:
+        motion, patches = self.evidence.motion, self.run.patches
+        p = np.stack([motion.p[name] for name in patches], axis=1)
+        R = np.stack([motion.R[name] for name in patches], axis=1)
+        scale = np.maximum(1.0, np.linalg.norm(p, axis=2))
+        turned = np.abs(self.found.R - R).max(axis=(2, 3))
+        off = np.maximum(np.linalg.norm(self.found.p - p, axis=2) / scale, turned)
+        k, i = worst(off)
+        text = f"{_vector(self.found.p[k, i])} instead of {_vector(p[k, i])} m, rotation off by {turned[k, i]:.3g}"
+        return self._agreement("patch poses", float(off[k, i]), f"{patches[i]}, {self.evidence.time(k)}", text)
+
+    def _velocities(self) -> Check:
+        run, rows, patches = self.run, self.rows, self.run.patches
+        q, v, mechanism = run.q[rows], run.v[rows], self.evidence.mechanism
+        bare = mechanism.motion(q).force
+        ours = np.empty((len(rows), len(patches), 6))
+        for i, patch in enumerate(patches):
+            for c in range(6):
+                unit = np.zeros((len(rows), 1, 6))
+                unit[..., c] = 1.0
+                ours[:, i, c] = np.sum((bare - mechanism.motion(q, wrench=unit, patches=[patch]).force) * v, axis=1)
+        theirs = self.found.twist[rows]
+        off = np.abs(theirs - ours) / np.maximum(1.0, np.abs(v).max(axis=1))[:, None, None]
+        k, i, c = worst(off)
+        text = f"{theirs[k, i, c]:.9g} instead of {ours[k, i, c]:.9g} m/s (rad/s)"
+        where = f"{patches[i]} {'xyz'[c % 3]}, {self.evidence.time(int(rows[k]))}"
+        return self._agreement("patch velocities", float(off[k, i, c]), where, text)
+
+    def _energy(self) -> Check:
+        """Judge energies: ``T = v' M v / 2`` with ``M v`` the forces of an acceleration v at rest, ``V = m g z``."""
+        run, rows, mechanism = self.run, self.rows, self.evidence.mechanism
+        q, v = run.q[rows], run.v[rows]
+        momentum = mechanism.motion(q, vd=v).force - mechanism.motion(q).force
+        kinetic = 0.5 * np.sum(v * momentum, axis=1)
+        potential = self._weight * self.evidence.motion.com[rows, 2]
+        off = np.maximum(np.abs(self.found.kinetic[rows] - kinetic), np.abs(self.found.potential[rows] - potential))
+        scale = np.maximum(np.maximum(kinetic, np.abs(potential)), self._weight)
+        (k,) = worst(off / scale)
+        theirs, ours = self.found.kinetic[rows][k], self.found.potential[rows][k]
+        text = f"{theirs:.9g} and {ours:.9g} J instead of {kinetic[k]:.9g} and {potential[k]:.9g} J"
+        return self._agreement("energy", float(off[k] / scale[k]), self.evidence.time(int(rows[k])), text)
+
+    def _power(self) -> Check:
+        """``dE/dt = v' (S' tau + tau_ext) + sum w . twist``."""
+        run, rows = self.run, self.rows
+        force = run.tau_ext[rows].copy()
+        force[:, 6:] += run.tau[rows]
+        powers = np.concatenate([run.v[rows] * force, (run.wrench[rows] * self.found.twist[rows]).sum(axis=2)], axis=1)
+        given, rate = powers.sum(axis=1), self.found.energy_rate(rows)
+        off = np.abs(rate - given) / np.maximum(1.0, np.abs(powers).sum(axis=1))
+        (k,) = worst(off)
+        text = f"energy changes by {rate[k]:.9g} W where {given[k]:.9g} W are given"
+        return self._agreement("power", float(off[k]), self.evidence.time(int(rows[k])), text)
+
+    def _objects(self) -> Iterator[Check]:
+        run, bodies = self.run, {body.name: body for body in self.evidence.record.plan.bodies}
+        if run.object_q is None or run.object_v is None or len(run) < 2:
+            return
+        known = [(i, bodies[name]) for i, name in enumerate(self.evidence.record.objects) if name in bodies]
+        forces, steps = [], []
+        for i, body in known:
+            robot, no_wrench = _free_body(body), np.zeros((len(run), 0, 6))
+            q, v = run.object_q[:, i], run.object_v[:, i]
+            vd = np.concatenate([np.diff(v, axis=0) / run.dt, np.zeros((1, 6))])
+            found = Recomputed(self._class(robot, ()), robot, Motion(q, v, vd, no_wrench))
+            ours = Mechanism(robot).motion(q, v, vd).force
+            scale = np.maximum(np.abs(ours).max(axis=1), STANDARD_GRAVITY * body.mass)
+            forces.append(np.abs(found.force - ours).max(axis=1) / scale)
+            steps.append(_apart(found.next_configuration(run.dt), q[1:]).max(axis=1) / _magnitude(q)[1:, 0])
+        if not known:
+            return
+        i, k = worst(np.array(forces))
+        where = f"{known[i][1].name}, {self.evidence.time(k)}"
+        yield self._agreement("forces on objects", float(forces[i][k]), where, "other forces on an object")
+        i, k = worst(np.array(steps))
+        value, where = float(steps[i][k]), f"{known[i][1].name}, {self.evidence.time(k + 1)}"
+        text = f"the pose of {where} does not follow from its velocity: off by {value:.3g}"
+        yield self._line("integration of objects", value, "relative", INTEGRATION, where, text)
+
+    @cached_property
+    def _weight(self) -> float:
+        return STANDARD_GRAVITY * sum(link.mass for link in self.robot.links)
+
+    @cached_property
+    def _size(self) -> np.ndarray:
+        """Largest force or moment of every sample, (N,): of all that the equation of motion adds up."""
+        run = self.run
+        forces = (self.evidence.motion.force, run.tau, run.tau_ext, run.wrench)
+        largest = [np.abs(force.reshape(len(run), -1)).max(axis=1, initial=0.0) for force in forces]
+        return np.maximum(np.max(largest, axis=0), self._weight)
+
+    def _place(self, i: int, k: int) -> str:
+        return f"{self.evidence.coordinate(i)}, {self.evidence.time(k)}"
+
+    def _agreement(self, what: str, value: float, where: str, text: str) -> Check:
+        return self._line(what, value, "relative", AGREEMENT, where, f"{what} at {where}: {text}")
+
+    def _line(self, what: str, value: float, unit: str, bound: float, where: str, text: str) -> Check:
+        passed = value <= bound
+        failure = "" if passed else f"{self.name}: {text}"
+        return Check(f"{self.name}: {what}", value, unit, f"<= {bound:g}", passed, where, failure)
+
+
+def with_engines(path: str | Path, engines: Sequence[str]) -> tuple[Report, dict[str, Any]]:
+    """Verify a run as ``verify`` does, and add what other engines find.
+
+    Parameters
+    ----------
+    path : of ``run.npz``, or of its directory.
+    engines : names, see ``mcplan.certificate.engines.NAMES``.
+
+    Returns
+    -------
+    The certificate with the lines of the engines at its end, and the same lines by engine as plain numbers and texts.
+
+    Raises
+    ------
+    InputError
+        The run cannot be read, it is a plan, an engine is unknown, or its library is not installed.
+    """
+    for name in engines:
+        engine_class(name)
+    if Path(path).suffix.lower() in (".yaml", ".yml"):
+        raise InputError(f"--with {engines[0]}: {path} is a plan, which has no motion to recompute; simulate it first")
+    run = load_run(path)
+    report, found = verify(run), reproduce(run, engines)
+    content = {
+        name: {
+            "version": engine_class(name).version,
+            "success": all(check.passed for check in checks),
+            "checks": [asdict(check) for check in checks],
+        }
+        for name, checks in found.items()
+    }
+    added = [check for checks in found.values() for check in checks]
+    return replace(report, checks=(*report.checks, *added)), content
+
+
+def reproduce(run: Run, engines: Sequence[str]) -> dict[str, tuple[Check, ...]]:
+    """Recompute a run with other engines; return the lines of each by its name.
+
+    Samples are judged up to the first in which something is not a number; that there is one, the certificate says.
+
+    Parameters
+    ----------
+    run : as it was read.
+    engines : names, see ``mcplan.certificate.engines.NAMES``.
+
+    Raises
+    ------
+    InputError
+        An engine is unknown, its library is not installed, or it refuses the robot.
+    """
+    classes = [engine_class(name) for name in dict.fromkeys(engines)]
+    count = _judgeable(run)
+    if not count:
+        where = "the first sample"
+        return {
+            each.name: (Check(f"{each.name}: samples", 0.0, "", ">= 1", False, where, f"{where} is not of numbers"),)
+            for each in classes
+        }
+    with np.errstate(all="ignore"):
+        evidence = Evidence(run if count == len(run) else first_samples(run, count))
+        return {
+            each.name: (
+                *Reproduction(each, evidence).checks(),
+                *description_checks(each, evidence.record.robot),
+                *distance_checks(each, evidence),
+            )
+            for each in classes
+        }
+
+
+def _judgeable(run: Run) -> int:
+    """How many samples from the first on hold numbers, and a quaternion that is one."""
+    good = np.abs(np.linalg.norm(run.q[:, 3:7], axis=1) - 1) < 0.5
+    for name, array in run.arrays().items():
+        if len(array) == len(run) and not name.startswith("point_"):
+            good &= np.isfinite(array.reshape(len(run), -1)).all(axis=1)
+    return len(run) if good.all() else int(np.argmin(good))
+
+
+def _free_body(body: BodyRecord) -> RobotRecord:
+    """Return an object as a robot without joints."""
+    link = LinkRecord(name=body.name, mass=body.mass, com=body.com, inertia=body.inertia)
+    return RobotRecord(
+        name=body.name, digest="", links=[link], joints=[], coordinates=[], lower=[], upper=[], velocity=[], torque=[],
+        armature=[], patches=[],
+    )  # fmt: skip
+
+
+def _apart(expected: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """How far configurations (k, 7+n) are from each other along the rows of v, (k, 6+n), m and rad."""
+    sign = np.where(np.sum(expected[:, 3:7] * q[:, 3:7], axis=1) < 0, -1.0, 1.0)[:, None]
+    turn = 2 * np.linalg.norm(sign * expected[:, 3:7] - q[:, 3:7], axis=1)[:, None]
+    place = np.abs(expected - q)
+    return np.concatenate([place[:, :3], np.repeat(turn, 3, axis=1), place[:, 7:]], axis=1)
+
+
+def _magnitude(*rows: np.ndarray) -> np.ndarray:
+    """Largest number of every row, at least 1: (N, 1)."""
+    return np.maximum(1.0, np.max([np.abs(values).max(axis=1) for values in rows], axis=0))[:, None]
+
+
+def _length(vectors: np.ndarray) -> np.ndarray:
+    return np.asarray(np.linalg.norm(vectors, axis=1))
+
+
+def _vector(values: np.ndarray) -> str:
+    return "[" + ", ".join(f"{value:.9g}" for value in values) + "]"

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
+import cvxpy as cp
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -68,6 +69,42 @@ def test_forces_at_points_are_admissible_and_make_up_the_wrench(robot, stance, r
         assert np.all(np.hypot(local[:, 0], local[:, 1]) <= contact.friction * local[:, 2] + 1e-9)
 
 
+@pytest.mark.parametrize("share", [0.9, 0.5])
+def test_forces_are_the_least_by_pressure_within_the_share_of_the_torques(robot, crawl, hanging, share):
+    for (q, held), strength in ((crawl, 0.28), (hanging, 1.0)):
+        weak = replace(robot, limits=replace(robot.limits, torque=strength * robot.limits.torque / share))
+        found = balance(weak, q, held, torque_share=share)
+        assert found.torque_feasible
+        forces = ContactForces(held)
+        F, upper = forces.face_rows()
+        A, h = generalised_map(robot, q, held), robot.nonlinear_effects(q, np.zeros(robot.nv))
+        weight = []
+        for contact in held:
+            x, y = np.ptp(contact.points, axis=0)[:2]
+            pressure = 0.03 / max(x * y, 0.002)  # that of a sole counts once
+            each = [1.0] * 3 + [25.0] * 3 if contact.kind == "grasp" else [4.0, 4.0, 1.0] * len(contact.points)
+            weight += [pressure * price for price in each]
+        unit = robot.mass * 9.81
+        f, limit = cp.Variable(A.shape[1]), share * weak.limits.torque
+        torque = h[6:] / unit - A[6:] @ f
+        cost = cp.sum_squares(cp.multiply(np.sqrt(weight), f))
+        problem = cp.Problem(
+            cp.Minimize(cost), [A[:6] @ f == h[:6] / unit, F @ f <= upper / unit, cp.abs(torque) <= limit / unit]
+        )
+        problem.solve(cp.CLARABEL)
+        start = 0
+        for contact in held:
+            block = unit * f.value[start : start + (6 if contact.kind == "grasp" else 3 * len(contact.points))]
+            start += len(block)
+            if contact.kind == "grasp":
+                expected = np.concatenate([contact.R @ block[:3], contact.R @ block[3:]])
+                assert found.wrenches[contact.patch] == pytest.approx(expected, abs=0.05)
+            else:
+                expected = block.reshape(-1, 3) @ contact.axes.T
+                assert found.point_forces[contact.patch] == pytest.approx(expected, abs=0.05)
+    assert np.abs(found.tau / weak.limits.torque).max() <= share + 1e-6
+
+
 def test_a_patch_that_carries_no_load_is_left_out(robot, crawl):
     q, held = crawl
     feet = [contact.patch for contact in held[:-1]]
@@ -129,6 +166,19 @@ def test_margins_of_a_posture_are_those_of_their_definition(robot, crawl):
     assert free["friction"] is None
 
 
+def generalised_map(robot, q, held):
+    """Return the generalised forces of the unknowns of `ContactForces`, all rows of the equation of motion."""
+    rows = []
+    for contact in held:
+        J = robot.frame_jacobian(q, contact.patch)
+        if contact.kind == "grasp":
+            rows.append(J.T @ np.kron(np.eye(2), contact.R))
+            continue
+        for arm in contact.points @ contact.R.T:
+            rows.append(J.T @ np.vstack([np.eye(3), np.cross(arm, np.eye(3)).T]) @ contact.axes)
+    return np.hstack(rows)
+
+
 def largest_push(robot, q, held, angle, faces, widen):
     """Return the largest push at the centre of mass by HiGHS over pyramids, shared by the links like a tilt, N.
 
@@ -136,16 +186,7 @@ def largest_push(robot, q, held, angle, faces, widen):
     """
     forces = ContactForces([c.spared(widen) for c in held], faces)
     F, upper = forces.face_rows()
-    rows, torque = [], []
-    for contact in held:
-        J = robot.frame_jacobian(q, contact.patch)
-        if contact.kind == "grasp":
-            wrench = np.kron(np.eye(2), contact.R)
-            rows.append(J.T @ wrench)
-            continue
-        for arm in contact.points @ contact.R.T:
-            rows.append(J.T @ np.vstack([np.eye(3), np.cross(arm, np.eye(3)).T]) @ contact.axes)
-    A = np.hstack(rows)  # generalised forces of the unknowns, all of the equation of motion
+    A = generalised_map(robot, q, held)
     still = np.zeros(robot.nv)
     h = robot.inverse_dynamics(q, still, still)
     push = robot.com_jacobian(q).T @ [np.cos(angle), np.sin(angle), 0.0]

@@ -71,7 +71,7 @@ def test_forces_at_points_are_admissible_and_make_up_the_wrench(robot, stance, r
 
 @pytest.mark.parametrize("share", [0.9, 0.5])
 def test_forces_are_the_least_by_pressure_within_the_share_of_the_torques(robot, crawl, hanging, share):
-    for (q, held), strength in ((crawl, 0.28), (hanging, 1.0)):
+    for (q, held), strength in ((crawl, 0.16), (hanging, 1.0)):
         weak = replace(robot, limits=replace(robot.limits, torque=strength * robot.limits.torque / share))
         found = balance(weak, q, held, torque_share=share)
         assert found.torque_feasible
@@ -102,7 +102,9 @@ def test_forces_are_the_least_by_pressure_within_the_share_of_the_torques(robot,
             else:
                 expected = block.reshape(-1, 3) @ contact.axes.T
                 assert found.point_forces[contact.patch] == pytest.approx(expected, abs=0.05)
-    assert np.abs(found.tau / weak.limits.torque).max() <= share + 1e-6
+        assert np.abs(found.tau / weak.limits.torque).max() <= share + 1e-6
+        if held is crawl[1]:
+            assert np.abs(found.tau / weak.limits.torque).max() > share - 1e-3  # the limits bind
 
 
 def test_a_patch_that_carries_no_load_is_left_out(robot, crawl):

@@ -155,6 +155,17 @@ def test_contacts_that_the_goal_forbids_and_limbs_on_one_edge_cost():
     assert potential()({"l": on_edge, "r": l, "hand": hand}) == pytest.approx(0.5)
 
 
+def test_of_two_patches_of_one_limb_the_worse_counts_and_a_tenth_of_the_other():
+    limbs = {"leg": limb("leg", ("knee", "toe"), [0, 0, 0], 0.7)}
+    specs = [ContactSpec(patch=p, surface="floor") for p in ("knee", "toe")]
+    h = Potential(goal_of(*specs), limbs, {"knee": 1.2, "toe": 0.9}, STRIDE)
+    knee, toe = 1.2 / STRIDE + 0.2, 0.9 / STRIDE + 0.2
+    both = {p: Standing(0.0, 0.0, False) for p in ("knee", "toe")}
+    assert h(both) == pytest.approx(knee + 0.1 * toe)
+    # the toe is where the knee is, and takes a move of its own
+    assert h({"knee": both["knee"]}) == pytest.approx(0.9 / STRIDE + 1.2 + 0.1 * knee)
+
+
 def test_overshooting_costs_like_falling_short():
     h = potential()
     short, far = (h({"l": Standing(s, 0, False), "r": Standing(1.2, 0, True)}) for s in (0.9, 1.5))

@@ -7,9 +7,10 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+from mcplan.model.terms import Terms
 from mcplan.qp import ContactConstraint, QPSettings, WholeBodyQP
 from mcplan.qp.polytope import ball_polytope
-from tests.qp.conftest import contact_at, standing_tasks
+from tests.qp.conftest import FRAMES, contact_at, standing_tasks
 
 
 def explained(state, contacts, constraints, q=None, v=None, **settings):
@@ -33,12 +34,15 @@ def held(state, patch, kind="surface", **options):
 
 @pytest.fixture
 def contacts(standing):
-    """Both soles and both grips, each with limits of its own."""
+    """Both soles, both grips and a hand, each with limits of its own."""
+    standing.terms = Terms(standing.robot, (*FRAMES, "right_grip"))
+    standing.terms.update(standing.q, standing.v)
     return [
         ContactConstraint(held(standing, "left_sole", friction=0.7)),
         ContactConstraint(held(standing, "right_sole", friction=0.5), max_force=150.0),
         ContactConstraint(held(standing, "left_grip", "grasp", max_force=200.0, max_moment=8.0)),
         ContactConstraint(held(standing, "right_hand", "point", friction=0.6), min_force=40.0),
+        ContactConstraint(held(standing, "right_grip", "grasp", max_force=100.0, max_moment=5.0)),
     ]
 
 
@@ -47,9 +51,10 @@ def test_forces_beyond_what_contacts_bear(standing, contacts):
     right = np.tile([0.0, 0.0, 60.0], 4)  # 90 N too much
     grip = np.array([0.0, 250.0, 0.0, 0.0, 0.0, 11.0])
     hand = np.array([0.0, 0.0, 25.0])  # 15 N too little
+    other = np.array([0.0, 140.0, 0.0, 0.0, 0.0, 1.0])
 
     def forced(qp):
-        given = {"left_sole": left, "right_sole": right, "left_grip": grip, "right_hand": hand}
+        given = {"left_sole": left, "right_sole": right, "left_grip": grip, "right_hand": hand, "right_grip": other}
         return [qp.force_of(patch) == value for patch, value in given.items()]
 
     found = explained(standing, contacts, forced)
@@ -59,7 +64,8 @@ def test_forces_beyond_what_contacts_bear(standing, contacts):
     D = ball_polytope()
     assert found["grasping force at left_grip", "N"] == pytest.approx((D @ grip[:3]).max() - 200.0, rel=1e-3)
     assert found["grasping moment at left_grip", "N m"] == pytest.approx((D @ grip[3:]).max() - 8.0, rel=1e-3)
-    wrong = ("friction at right", "largest force at left", "smallest force at left", "unilateral", "friction at right")
+    assert found["grasping force at right_grip", "N"] == pytest.approx((D @ other[:3]).max() - 100.0, rel=1e-3)
+    wrong = ("grasping moment at right", "friction at right", "largest force at left", "smallest force at left", "unilateral")
     assert not [what for what, _ in found if what.startswith(wrong)]
 
 

@@ -1,0 +1,102 @@
+"""The forces and margins of the stances of a plan, taken anew at the postures that a search found."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mcplan.errors import PlanningFailed
+from mcplan.planning.posture.prover import Prover
+from mcplan.planning.search.finish import SHARES, _ordered, _outside, _stance, _where_it_is
+from mcplan.statics.equilibrium import equilibrium_margin
+
+
+@pytest.fixture(scope="module")
+def prover(scene):
+    q = scene.ROBOT.posture("half_sitting")
+    return Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], 0.05)
+
+
+@pytest.fixture(scope="module")
+def lifted(scene, prover):
+    """Both feet in place, the left one without load."""
+    feet = scene.feet()
+    found = prover.prove(feet, ["left_sole"], scene.ROBOT.posture("half_sitting"))
+    assert found.found
+    return feet, found.q
+
+
+def test_the_stance_balances_at_its_posture_on_the_feet_that_carry(scene, prover, lifted):
+    robot, (feet, q) = scene.ROBOT, lifted
+    stance = _stance(prover, "remove", "left_sole", feet[1:], feet, ("right_sole",), q, feet)
+    assert not stance.wrenches["left_sole"].any()
+    rest = robot.nonlinear_effects(q, np.zeros(robot.nv))
+    rest[6:] -= stance.tau
+    for patch, wrench in stance.wrenches.items():
+        rest -= robot.frame_jacobian(q, patch).T @ wrench
+    assert np.abs(rest).max() < 1e-6
+    there = _where_it_is(robot, q, feet[1])
+    assert stance.margins["equilibrium"] == pytest.approx(
+        equilibrium_margin(robot.com(q), [there], robot.mass), rel=1e-6
+    )
+    near = prover.collisions.smallest(q, contacts=feet)
+    assert stance.margins["clearance"] == pytest.approx(near.distance)
+    assert (stance.change, stance.moved, [c.patch for c in stance.contacts]) == ("remove", "left_sole", ["right_sole"])
+
+
+def test_forces_take_the_least_share_of_friction_and_torques_that_will_do(scene, prover, lifted):
+    settings = prover.generator.settings
+    feet, q = lifted
+    stance = _stance(prover, "remove", "left_sole", feet[1:], feet, ("right_sole",), q, feet)
+    least = SHARES[0]
+    assert stance.margins["friction_ratio"] <= least * settings.friction_share + 1e-6
+    assert stance.margins["torque"] <= least * settings.torque_share + 1e-6
+    # with a friction that leaves hardly any of it the share has to grow, to all of it and no more
+    ratios = []
+    for factor in (1.0, 0.5):
+        used = stance.margins["friction_ratio"] * feet[1].friction
+        slippery = replace(feet[1], friction=max(factor * used / settings.friction_share, 1e-4) * 1.5)
+        other = _stance(prover, "remove", "left_sole", (slippery,), (feet[0], slippery), ("right_sole",), q, feet)
+        ratios.append(other.margins["friction_ratio"])
+        assert ratios[-1] <= settings.friction_share + 1e-6
+        assert np.all(np.abs(other.tau) <= settings.torque_share * scene.ROBOT.limits.torque + 1e-6)
+
+
+def test_a_posture_whose_forces_cannot_be_had_is_refused_with_its_change(scene, prover, lifted):
+    feet, q = lifted
+    with pytest.raises(PlanningFailed, match="remove right_sole: the forces of the posture"):
+        _stance(prover, "remove", "right_sole", feet[:1], feet, ("left_sole",), q, feet)
+    weak = replace(feet[1], max_force=0.9 * scene.ROBOT.mass * 9.81)
+    with pytest.raises(PlanningFailed):
+        _stance(prover, "remove", "left_sole", (weak,), (feet[0], weak), ("right_sole",), q, feet)
+
+
+def test_contacts_stay_in_their_order_and_new_ones_come_last():
+    before = tuple(SimpleNamespace(patch=patch) for patch in ("b", "a", "c"))
+    after = tuple(SimpleNamespace(patch=patch) for patch in ("a", "b", "d", "c"))
+    assert [contact.patch for contact in _ordered(before, after)] == ["b", "a", "c", "d"]
+    assert [contact.patch for contact in _ordered(before, after[:2])] == ["b", "a"]
+
+
+def test_how_far_forces_are_outside_their_cones_is_told_of_the_worst_point(scene):
+    left, right = (replace(contact, friction=0.5) for contact in scene.feet())
+    forces = {"left_sole": np.tile([0.0, 0.0, 10.0], (4, 1)), "right_sole": np.tile([0.0, 0.0, 10.0], (4, 1))}
+    held = SimpleNamespace(point_forces=forces)
+    assert _outside([left, right], held) == 0.0
+    forces["right_sole"][2] = [3.0, 4.0, 9.0]
+    assert _outside([left, right], held) == pytest.approx(5.0 - 0.5 * 9.0)
+    forces["left_sole"][1] = [0.0, 0.0, -2.0]
+    assert _outside([left, right], held) == pytest.approx(2.0)
+    grip = replace(right, kind="grasp")
+    assert _outside([grip], held) == 0.0
+
+
+def test_a_contact_is_where_its_patch_is(scene):
+    robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
+    foot = scene.feet()[0]
+    there = _where_it_is(robot, q, foot)
+    X = robot.frame_pose(q, "left_sole")
+    assert there.p == pytest.approx(X[:3, 3])
+    assert there.R == pytest.approx(X[:3, :3])
+    assert there.axes == pytest.approx(foot.axes)

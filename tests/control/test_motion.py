@@ -141,16 +141,22 @@ def test_the_slowest_bound_sets_the_time_of_a_shift_and_is_reached(robot, standi
     assert most == pytest.approx(next(iter(options.values())), rel=1e-3)
 
 
-def test_a_shift_keeps_the_centre_of_pressure_within_a_part_of_its_room(robot, standing):
-    q = shifted(robot, dx=0.04)
+@pytest.mark.parametrize("height", [0.0, 0.4])
+def test_a_shift_keeps_the_centre_of_pressure_within_a_part_of_its_room(robot, height):
+    raised = Environment((Surface("floor", np.eye(3), np.array([0.0, 0.0, height]), SQUARE),))
+    begin, q = shifted(robot, dz=height), shifted(robot, dx=0.04, dz=height)
+    standing = Motion(robot, raised, SETTINGS, begin)
+    for patch, y in (("right_sole", -0.095), ("left_sole", 0.095)):
+        spec = {"patch": patch, "surface": "floor", "x": 0.01, "y": y, "yaw": 0.0}
+        standing.close(make_contact(robot, raised, spec), 0.0, 0.0)
     quick = {"shortest_shift": 0.01, "com_speed": 9.0, "joint_speed": 9.0, "trunk_speed": 9.0}
     standing.settings = replace_setting(**quick)
     duration = standing.body_duration(0.0, q)
-    com, target = robot.com(robot.posture("half_sitting")), robot.com(q)
+    com, target = robot.com(begin), robot.com(q)
     acceleration = 10 / np.sqrt(3) * np.linalg.norm(target - com) / duration**2  # the largest of minimum jerk
     rooms = [standing._ways.finder.room([c.contact for c in standing.contacts.values()], p) for p in (com, target)]
     allowed = min(0.6 * min(rooms), SETTINGS.pressure_room)
-    assert acceleration * com[2] / 9.81 == pytest.approx(allowed, rel=0.01)
+    assert acceleration * (com[2] - height) / 9.81 == pytest.approx(allowed, rel=0.01)
     standing.settings = replace_setting(**quick, pressure_room=0.25 * allowed)
     assert standing.body_duration(0.0, q) == pytest.approx(2.0 * duration, rel=1e-6)
 

@@ -8,8 +8,9 @@ import pytest
 
 from mcplan.errors import PlanningFailed
 from mcplan.planning.posture.prover import Prover
+from mcplan.planning.search import finish
 from mcplan.planning.search.finish import SHARES, _ordered, _outside, _stance, _where_it_is
-from mcplan.statics.equilibrium import equilibrium_margin
+from mcplan.statics.equilibrium import balance, equilibrium_margin
 
 
 @pytest.fixture(scope="module")
@@ -45,22 +46,34 @@ def test_the_stance_balances_at_its_posture_on_the_feet_that_carry(scene, prover
     assert (stance.change, stance.moved, [c.patch for c in stance.contacts]) == ("remove", "left_sole", ["right_sole"])
 
 
-def test_forces_take_the_least_share_of_friction_and_torques_that_will_do(scene, prover, lifted):
-    settings = prover.generator.settings
-    feet, q = lifted
-    stance = _stance(prover, "remove", "left_sole", feet[1:], feet, ("right_sole",), q, feet)
-    least = SHARES[0]
-    assert stance.margins["friction_ratio"] <= least * settings.friction_share + 1e-6
-    assert stance.margins["torque"] <= least * settings.torque_share + 1e-6
-    # with a friction that leaves hardly any of it the share has to grow, to all of it and no more
-    ratios = []
-    for factor in (1.0, 0.5):
-        used = stance.margins["friction_ratio"] * feet[1].friction
-        slippery = replace(feet[1], friction=max(factor * used / settings.friction_share, 1e-4) * 1.5)
-        other = _stance(prover, "remove", "left_sole", (slippery,), (feet[0], slippery), ("right_sole",), q, feet)
-        ratios.append(other.margins["friction_ratio"])
-        assert ratios[-1] <= settings.friction_share + 1e-6
-        assert np.all(np.abs(other.tau) <= settings.torque_share * scene.ROBOT.limits.torque + 1e-6)
+def test_forces_take_the_least_share_of_friction_and_torques_that_will_do(prover, lifted, monkeypatch):
+    """Shares are tried from the least; where none gives forces within their cones, that which comes nearest."""
+    settings, (feet, q) = prover.generator.settings, lifted
+    asked, right = [], balance
+
+    def watched(robot, q, contacts, loaded, torque_share):
+        asked.append((contacts[1].friction / feet[1].friction, contacts[1].max_force, torque_share))
+        held = right(robot, q, contacts, loaded, torque_share)
+        outside = off[len(asked) - 1]
+        if outside is None:
+            return replace(held, feasible=False)
+        held.point_forces["right_sole"][0] = [0.0, 0.0, -outside]
+        return replace(held, tau=np.full(len(held.tau), outside))
+
+    monkeypatch.setattr(finish, "balance", watched)
+    strong = (feet[0], replace(feet[1], max_force=5000.0))
+    for off, tried, taken in (
+        ([0.0], 1, 0.0),
+        ([None, None, 0.0], 3, 0.0),
+        ([None, 3e-3, 2e-3, 1e-3, 4e-3, None], 6, 1e-3),
+    ):
+        asked.clear()
+        stance = _stance(prover, "remove", "left_sole", strong[1:], strong, ("right_sole",), q, feet)
+        friction, force, torque = np.array(asked).T
+        assert friction == pytest.approx(settings.friction_share * np.array(SHARES[:tried]))
+        assert force == pytest.approx(5000.0 * friction)
+        assert torque == pytest.approx(settings.torque_share * np.array(SHARES[:tried]))
+        assert stance.tau == pytest.approx(np.full(len(stance.tau), taken))
 
 
 def test_a_posture_whose_forces_cannot_be_had_is_refused_with_its_change(scene, prover, lifted):

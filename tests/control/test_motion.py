@@ -1,4 +1,4 @@
-"""References and loads that phases command: limits that rise and sink, speeds within their bounds, ends that are met."""
+"""References and loads that phases command: limits that rise and sink, speeds within bounds, ends that are met."""
 
 from types import SimpleNamespace
 
@@ -85,7 +85,7 @@ def test_a_contact_that_is_unloaded_sinks_from_its_load_to_nothing_then_opens(ro
 
 def test_a_patch_closes_where_it_touched_only_where_contacts_give(robot, standing):
     contact = sole(robot, "left_sole", 0.095)
-    pose = (contact.R, contact.p + [0.0, 0.0, 0.004])
+    pose = (contact.R, contact.p + 0.004 * np.eye(3)[2])
     approach = Approach(1, contact)
     approach.leave(standing, 1.0, now(pose=pose, normal_force=30.0))
     assert standing.contacts["left_sole"].place is None

@@ -1,4 +1,4 @@
-"""Every number of a run is in its exports, under the name that says what it is; the run is made of different numbers."""
+"""Every number of a run is in its exports, under the name that says what it is; no two of them are the same."""
 
 import csv
 import json
@@ -96,7 +96,9 @@ def test_each_message_of_the_log_holds_its_part_of_the_sample(run, tmp_path):
     found = {}
     with open(path, "rb") as stream:
         for _, channel, message in make_reader(stream).iter_messages():
-            found.setdefault(channel.topic, []).append((message.log_time, message.publish_time, json.loads(message.data)))
+            found.setdefault(channel.topic, []).append(
+                (message.log_time, message.publish_time, json.loads(message.data))
+            )
     topics = {"/joints", "/base/pose", "/base/twist", "/base/acceleration", "/external_forces", "/com", "/status"}
     topics |= {"/wrench/sole", "/wrench/tip", "/contact_points"}
     topics |= {f"/object/{name}/{part}" for name in ("crate", "ball") for part in ("pose", "twist")}
@@ -111,7 +113,11 @@ def test_each_message_of_the_log_holds_its_part_of_the_sample(run, tmp_path):
             "acceleration": run.vd[k, 6:].tolist(),
             "effort": run.tau[k].tolist(),
         }
-        for topic, values in (("/base", run.q[k]), ("/object/crate", run.object_q[k, 0]), ("/object/ball", run.object_q[k, 1])):
+        for topic, values in (
+            ("/base", run.q[k]),
+            ("/object/crate", run.object_q[k, 0]),
+            ("/object/ball", run.object_q[k, 1]),
+        ):
             pose = at[f"{topic}/pose"]
             assert [pose["position"][axis] for axis in "xyz"] == values[:3].tolist()
             assert [pose["orientation"][part] for part in "wxyz"] == values[3:7].tolist()

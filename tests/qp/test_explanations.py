@@ -65,7 +65,13 @@ def test_forces_beyond_what_contacts_bear(standing, contacts):
     assert found["grasping force at left_grip", "N"] == pytest.approx((D @ grip[:3]).max() - 200.0, rel=1e-3)
     assert found["grasping moment at left_grip", "N m"] == pytest.approx((D @ grip[3:]).max() - 8.0, rel=1e-3)
     assert found["grasping force at right_grip", "N"] == pytest.approx((D @ other[:3]).max() - 100.0, rel=1e-3)
-    wrong = ("grasping moment at right", "friction at right", "largest force at left", "smallest force at left", "unilateral")
+    wrong = (
+        "grasping moment at right",
+        "friction at right",
+        "largest force at left",
+        "smallest force at left",
+        "unilateral",
+    )
     assert not [what for what, _ in found if what.startswith(wrong)]
 
 
@@ -115,7 +121,9 @@ def test_joints_that_would_overrun_are_named_with_the_side(standing):
     what = "{} acceleration bound of {} (position and velocity limits)"
     assert found[what.format("upper", "RARM_JOINT3"), "rad/s²"] == pytest.approx(7.0, rel=1e-2)
     assert found[what.format("lower", "LARM_JOINT1"), "rad/s²"] == pytest.approx(9.0, rel=1e-2)
-    assert not [key for key, _ in found if "acceleration bound" in key and "JOINT3" not in key and "LARM_JOINT1" not in key]
+    assert not [
+        key for key, _ in found if "acceleration bound" in key and "JOINT3" not in key and "LARM_JOINT1" not in key
+    ]
 
 
 def test_added_constraints_that_contradict_are_named_by_their_label(standing):

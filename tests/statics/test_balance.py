@@ -122,7 +122,7 @@ def test_a_wrench_acts_where_the_patch_is_even_when_it_has_turned(robot):
     q = robot.posture("half_sitting")
     foot, other = resting(robot, q, "left_sole"), resting(robot, q, "right_sole")
     aside = contacts.make(
-        "right_sole", "surface", other.R, other.p + [0.03, 0.0, 0.0],
+        "right_sole", "surface", other.R, other.p + 0.03 * np.eye(3)[0],
         other.points + other.R.T @ [-0.03, 0, 0], other.axes, other.friction,
     )  # fmt: skip
     found, straight = balance(robot, q, [foot, aside]), balance(robot, q, [foot, other])

@@ -58,7 +58,9 @@ def test_the_mean_time_is_over_all_cases_and_tells_how_long_the_rest_takes(tmp_p
     assert "about 60 s on 2 workers (as long as those before)" in estimate(
         experiment, SimpleNamespace(seconds=mean, todo=todo), 2
     )
-    assert estimate(experiment, SimpleNamespace(seconds=None, todo=todo), 1).startswith("about 8 s on 1 worker (a guess")
+    assert estimate(experiment, SimpleNamespace(seconds=None, todo=todo), 1).startswith(
+        "about 8 s on 1 worker (a guess"
+    )
     experiment.spec.steps = "verify"  # and simulation: 10, 40, 20 and 10 s more
     assert estimate(experiment, SimpleNamespace(seconds=None, todo=todo), 1).startswith("about 88 s on 1 worker")
 

@@ -9,9 +9,12 @@ from mcplan.model.robot_file import load_robot
 from mcplan.scene import Environment, Surface
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Obstacle, SceneObject
+from mcplan.statics.support_region import support_region
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import animate_objects, draw_environment, set_stage
 from mcplan.view.film import Film
+from mcplan.view.support import SHOWN, support_polygon
+from tests.statics.contacts import surface_contact
 from tests.view.tracks import Scene
 
 PATH = np.array([[0.0, 0.0, 0.8], [0.1, 0.0, 0.8]])
@@ -150,3 +153,16 @@ def test_the_support_region_lies_on_the_ground_while_its_contacts_carry(shown):
     for found, corners in ((one, feet["left"]), (both, np.vstack(list(feet.values())))):
         assert found[:, :2].min(axis=0) == pytest.approx(corners.min(axis=0), abs=2e-3)
         assert found[:, :2].max(axis=0) == pytest.approx(corners.max(axis=0), abs=2e-3)
+
+
+def test_a_region_without_bounds_is_drawn_a_quarter_of_a_metre_around_its_contacts():
+    walls = [
+        surface_contact("left", [0.1, 0.3, 0.8], [0.0, -1.0, 0.0], half=(0.1, 0.1), friction=0.8),
+        surface_contact("right", [-0.2, -0.3, 0.8], [0.0, 1.0, 0.0], half=(0.1, 0.1), friction=0.8),
+    ]
+    assert not support_region(walls, 55.0).bounded
+    corners = support_polygon(walls, 55.0)
+    low, high = np.array([-0.2, -0.3]) - SHOWN, np.array([0.1, 0.3]) + SHOWN
+    assert np.all((corners >= low - 1e-9) & (corners <= high + 1e-9))
+    reached = np.concatenate([corners.min(axis=0) - low, high - corners.max(axis=0)])
+    assert np.sum(np.abs(reached) < 1e-9) >= 2  # it is cut there

@@ -9,8 +9,8 @@ import pytest
 from mcplan.collision.model import CollisionModel
 from mcplan.control.limb_path import LimbPath
 from mcplan.control.posture import PostureTrajectory
-from mcplan.model.geometry import Box
 from mcplan.core.posture_rows import PLACE_ROWS, POSE_ROWS
+from mcplan.model.geometry import Box
 from mcplan.planning.posture.transit import (
     ENOUGH,
     OPENING,
@@ -120,7 +120,7 @@ def test_what_is_close_at_both_ends_parts_in_between_unless_the_way_is_to_be_mod
 
 
 def test_the_filter_leaves_lines_alone_and_damps_what_jumps_from_knot_to_knot():
-    line = np.outer(np.arange(12.0), [0.3, -1.0]) + [2.0, 5.0]
+    line = np.outer(np.arange(12.0), [0.3, -1.0]) + np.array([2.0, 5.0])
     assert _filtered(line) == pytest.approx(line)
     zigzag = np.array([[(-1.0) ** k] for k in range(31)])
     assert np.abs(_filtered(zigzag)[8:-8]).max() < 1e-3

@@ -197,7 +197,7 @@ def maker(left, hand=(), require=()):
         limbs=limbs, modes={name: tuple((patch,) for patch in limb.patches) for name, limb in limbs.items()},
         candidates={"l": sampled(*left), "r": sampled(), "hand": sampled(*hand, patch="hand")},
         guide=GuidePath(np.array([[0.0, 0, 0.7], [5, 0, 0.7]]), np.zeros(2)), require=require,
-        robot=SimpleNamespace(patches={name: SimpleNamespace(limb=limb.name) for limb in limbs.values() for name in limb.patches}),
+        robot=SimpleNamespace(patches={limb.patches[0]: SimpleNamespace(limb=limb.name) for limb in limbs.values()}),
         prover=None,
     )  # fmt: skip
     made = MoveMaker(space)

@@ -132,27 +132,29 @@ def potential(only=False, target=None):
 
 def test_the_potential_is_its_formula():
     h = potential()
-    l, r = Standing(0.3, 0.06, False), Standing(0.0, 0.0, False)
+    left, right = Standing(0.3, 0.06, False), Standing(0.0, 0.0, False)
     legs = (0.9 + 0.06) / STRIDE + 0.2 + 1.2 / STRIDE + 0.2
-    assert h({"l": l, "r": r}) == pytest.approx(legs + 0.5)  # the arm is in the air
+    assert h({"l": left, "r": right}) == pytest.approx(legs + 0.5)  # the arm is in the air
     # an arm that touches behind the legs has so far to go, one ahead is only beside the way
-    assert h({"l": l, "r": r, "hand": Standing(0.05, 0.1, False)}) == pytest.approx(legs + 0.1 / STRIDE + TIE * 0.1)
-    assert h({"l": l, "r": r, "hand": Standing(0.9, 0.1, False)}) == pytest.approx(legs + TIE * 0.1)
+    assert h({"l": left, "r": right, "hand": Standing(0.05, 0.1, False)}) == pytest.approx(
+        legs + 0.1 / STRIDE + TIE * 0.1
+    )
+    assert h({"l": left, "r": right, "hand": Standing(0.9, 0.1, False)}) == pytest.approx(legs + TIE * 0.1)
     # a leg in the air is where the others are on the mean, and takes a whole move more
     lifted = (1.2 - 0.3) / STRIDE + 1.7 + (0.9 + 0.06) / STRIDE + 0.2
-    assert h({"l": l}) == pytest.approx(lifted + 0.5)
-    assert h({"l": l, "r": r}, missing=1.5) == pytest.approx(legs + 0.5 + 1.5)
+    assert h({"l": left}) == pytest.approx(lifted + 0.5)
+    assert h({"l": left, "r": right}, missing=1.5) == pytest.approx(legs + 0.5 + 1.5)
     hit = Standing(1.2, 0.05, True)
     assert h({"l": hit, "r": hit}) == pytest.approx(2 * TIE * 0.05 + 0.5)
 
 
 def test_contacts_that_the_goal_forbids_and_limbs_on_one_edge_cost():
-    l = Standing(1.2, 0.0, True)
+    there = Standing(1.2, 0.0, True)
     hand = Standing(1.2, 0.0, False)
-    assert potential(only=True)({"l": l, "r": l, "hand": hand}) == pytest.approx(0.5)
-    assert potential(only=True)({"l": l, "r": l}) == pytest.approx(0.0)
-    on_edge = l._replace(line=True)
-    assert potential()({"l": on_edge, "r": l, "hand": hand}) == pytest.approx(0.5)
+    assert potential(only=True)({"l": there, "r": there, "hand": hand}) == pytest.approx(0.5)
+    assert potential(only=True)({"l": there, "r": there}) == pytest.approx(0.0)
+    on_edge = there._replace(line=True)
+    assert potential()({"l": on_edge, "r": there, "hand": hand}) == pytest.approx(0.5)
 
 
 def test_of_two_patches_of_one_limb_the_worse_counts_and_a_tenth_of_the_other():

@@ -49,7 +49,7 @@ def test_the_stance_balances_at_its_posture_on_the_feet_that_carry(scene, prover
 def test_forces_take_the_least_share_of_friction_and_torques_that_will_do(prover, lifted, monkeypatch):
     """Shares are tried from the least; where none gives forces within their cones, that which comes nearest."""
     settings, (feet, q) = prover.generator.settings, lifted
-    asked, right = [], balance
+    asked, right, off = [], balance, []
 
     def watched(robot, q, contacts, loaded, torque_share):
         asked.append((contacts[1].friction / feet[1].friction, contacts[1].max_force, torque_share))
@@ -62,12 +62,13 @@ def test_forces_take_the_least_share_of_friction_and_torques_that_will_do(prover
 
     monkeypatch.setattr(finish, "balance", watched)
     strong = (feet[0], replace(feet[1], max_force=5000.0))
-    for off, tried, taken in (
+    for given, tried, taken in (
         ([0.0], 1, 0.0),
         ([None, None, 0.0], 3, 0.0),
         ([None, 3e-3, 2e-3, 1e-3, 4e-3, None], 6, 1e-3),
     ):
         asked.clear()
+        off[:] = given
         stance = _stance(prover, "remove", "left_sole", strong[1:], strong, ("right_sole",), q, feet)
         friction, force, torque = np.array(asked).T
         assert friction == pytest.approx(settings.friction_share * np.array(SHARES[:tried]))
@@ -111,5 +112,5 @@ def test_a_contact_is_where_its_patch_is(scene):
     there = _where_it_is(robot, q, foot)
     X = robot.frame_pose(q, "left_sole")
     assert there.p == pytest.approx(X[:3, 3])
-    assert there.R == pytest.approx(X[:3, :3])
+    assert pytest.approx(X[:3, :3]) == there.R
     assert there.axes == pytest.approx(foot.axes)

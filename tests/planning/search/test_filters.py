@@ -135,10 +135,9 @@ def test_the_potential_is_its_formula():
     left, right = Standing(0.3, 0.06, False), Standing(0.0, 0.0, False)
     legs = (0.9 + 0.06) / STRIDE + 0.2 + 1.2 / STRIDE + 0.2
     assert h({"l": left, "r": right}) == pytest.approx(legs + 0.5)  # the arm is in the air
-    # an arm that touches behind the legs has so far to go, one ahead is only beside the way
-    assert h({"l": left, "r": right, "hand": Standing(0.05, 0.1, False)}) == pytest.approx(
-        legs + 0.1 / STRIDE + TIE * 0.1
-    )
+    # an arm that touches behind the legs has so far to go; one ahead is only beside the way
+    behind = legs + 0.1 / STRIDE + TIE * 0.1
+    assert h({"l": left, "r": right, "hand": Standing(0.05, 0.1, False)}) == pytest.approx(behind)
     assert h({"l": left, "r": right, "hand": Standing(0.9, 0.1, False)}) == pytest.approx(legs + TIE * 0.1)
     # a leg in the air is where the others are on the mean, and takes a whole move more
     lifted = (1.2 - 0.3) / STRIDE + 1.7 + (0.9 + 0.06) / STRIDE + 0.2

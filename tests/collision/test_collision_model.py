@@ -10,6 +10,7 @@ from mcplan.core.tree import PARENT
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box, Sphere
 from mcplan.model.robot_file import load_robot
+from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Obstacle, SceneObject, Surface
 
 EYE = np.eye(3)
@@ -242,3 +243,36 @@ def test_mistakes_are_named(robot, model):
         model.smallest(q, contacts=[("LLEG_LINK5", "flor")])
     with pytest.raises(InputError, match="box"):
         model.distances(q, objects={"box": (EYE, np.zeros(3))})
+
+
+def resting(patch, support, rows=6):
+    """As much of a contact as the model asks for."""
+    return Contact(
+        patch, support, "surface", EYE, np.zeros(3), np.zeros((4, 3)), EYE, 0.7, np.inf, np.inf, np.eye(6)[:rows]
+    )
+
+
+def test_contacts_fix_what_cannot_move_by_them(robot, model):
+    """A link that is held is fixed to all that stands around, and to other links that are held."""
+    both = [resting("left_sole", "floor"), resting("right_sole", "floor")]
+    fixed = {frozenset(model.pairs[p][:2]) for p in model.fixed_by(both)}
+    for foot in ("LLEG_LINK5", "RLEG_LINK5"):
+        for thing in ("floor", "wedge", "rail", "ball", "crate"):
+            assert frozenset((foot, thing)) in fixed
+    assert frozenset(("LLEG_LINK5", "RLEG_LINK5")) in fixed
+    feet = {"LLEG_LINK5", "RLEG_LINK5"}
+    assert all(pair & feet and not (pair & set(robot.link_names)) - feet for pair in fixed)
+    one = {frozenset(model.pairs[p][:2]) for p in model.fixed_by(both[:1])}
+    assert frozenset(("LLEG_LINK5", "RLEG_LINK5")) not in one
+    assert frozenset(("LLEG_LINK5", "rail")) in one
+    assert model.fixed_by([resting("left_sole", "floor", rows=5)]) == set()
+
+
+def test_room_is_the_distance_to_what_is_allowed(robot, model):
+    q = robot.posture("half_sitting")
+    found = model.distances(q, 0.5, [resting("left_sole", "floor")])
+    touching = np.array([pair.in_contact for pair in found.pairs])
+    assert touching.any()
+    assert not touching.all()
+    assert found.room[touching] == pytest.approx(found.distance[touching] + ALLOWED_PENETRATION)
+    assert found.room[~touching] == pytest.approx(found.distance[~touching])

@@ -71,7 +71,7 @@ def test_tasks_follow_the_references_of_the_time(robot):
         assert tasks.trunk.velocity[3:] == pytest.approx(posture.v[3:6])
         assert tasks.trunk.acceleration[3:] == pytest.approx(posture.vd[3:6])
         task = tasks.limbs["left_hand"]
-        assert task.R == pytest.approx(hand.R)
+        assert pytest.approx(hand.R) == task.R
         assert task.p == pytest.approx(hand.p)
         assert task.velocity == pytest.approx(hand.velocity)
         assert task.acceleration == pytest.approx(hand.acceleration)

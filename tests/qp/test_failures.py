@@ -3,6 +3,7 @@ import pytest
 
 from mcplan.qp import ContactConstraint, QPSettings, WholeBodyQP
 from mcplan.qp import whole_body as module
+from mcplan.qp.hold import _into_cone
 from tests.qp.conftest import contact_at, random_state, standing_tasks
 
 
@@ -79,6 +80,27 @@ def test_the_hold_damps_and_obeys_the_equation_of_motion(standing, monkeypatch):
     for c in contacts:
         f = s.forces[c.patch] @ c.axes
         assert np.all(c.friction * f[:, 2] - np.hypot(f[:, 0], f[:, 1]) > -1e-9)
+
+
+def test_forces_of_the_hold_are_brought_back_into_what_contacts_bear(standing):
+    """Within the limits they stay; beyond, a pull vanishes, friction is cut to the cone, the whole to the limit."""
+    sole = ContactConstraint(contact_at(standing.robot, "left_sole", standing.q), max_force=100.0)
+    within = np.tile([3.0, -4.0, 20.0], 4)
+    np.testing.assert_allclose(_into_cone(sole, within), within)
+    wild = np.concatenate([[30.0, -40.0, 20.0], [1.0, 0.0, -5.0], [0.0, 0.0, 200.0], [0.0, 7.0, 10.0]])
+    f = _into_cone(sole, wild).reshape(4, 3)
+    assert f[:, 2].sum() == pytest.approx(100.0)
+    np.testing.assert_allclose(f[1], 0.0)
+    np.testing.assert_allclose(f[0], 0.7 * 20.0 * np.array([0.6, -0.8, 1 / 0.7]) * 100.0 / 230.0)
+    assert np.all(np.hypot(f[:, 0], f[:, 1]) <= 0.7 * f[:, 2] + 1e-9)
+    grip = ContactConstraint(contact_at(standing.robot, "left_grip", standing.q, "grasp", max_force=50, max_moment=4))
+    for wrench, share in (
+        ([30.0, 0, 40, 0, 4, 0], 1.0),
+        ([60.0, 0, 80, 0, 4, 0], 0.5),
+        ([30.0, 0, 40, 0, 0, 16], 0.25),
+        ([60.0, 0, 80, 0, 0, 16], 0.25),
+    ):
+        np.testing.assert_allclose(_into_cone(grip, np.array(wrench)), share * np.array(wrench))
 
 
 def test_optimal_with_a_bad_residual_is_a_failure(standing, monkeypatch):

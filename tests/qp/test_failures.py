@@ -1,14 +1,16 @@
 import numpy as np
 import pytest
 
-from mcplan.qp import ContactConstraint, QPSettings, WholeBodyQP
+from mcplan.qp import ContactConstraint, PostureTask, QPSettings, WholeBodyQP
 from mcplan.qp import whole_body as module
 from mcplan.qp.hold import _into_cone
 from tests.qp.conftest import contact_at, random_state, standing_tasks
 
+SOLES = ("left_sole", "right_sole")
+
 
 def soles(state):
-    return [ContactConstraint(contact_at(state.robot, patch, state.q)) for patch in ("left_sole", "right_sole")]
+    return [ContactConstraint(contact_at(state.robot, patch, state.q)) for patch in SOLES]
 
 
 def solve(state, contacts, extra=None, tau_ext=None, **settings):
@@ -163,3 +165,30 @@ def test_only_the_first_failure_of_an_episode_is_explained(standing):
         if k:
             explained.append(bool(s.conflicts))
     assert explained == [True, False, False, True]
+
+
+def test_the_slack_form_lets_go_where_it_costs_least(standing):
+    """Feet that may carry 200 N each: 1e4 a² for sinking at a in both contacts, s² for s newtons too many in each."""
+    contacts = [ContactConstraint(contact_at(standing.robot, p, standing.q), max_force=200.0) for p in SOLES]
+    tasks = [PostureTask(standing.q[7:], weight=1e6)]  # the robot is one rigid body
+    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(explain="never"), lambda qp: ([], [qp.vd[6:] == 0]))
+    qp.update(standing.terms, contacts, tasks)
+    s = qp.solve()
+    assert s.status == 1
+    mass = standing.robot.mass
+    missing = 9.81 * mass - 400.0
+    sinking = 0.5 * mass * missing / (2e4 + 0.5 * mass**2)
+    excess = 0.5 * (missing - mass * sinking)
+    forces = [s.wrenches[p][2] - 200.0 for p in SOLES]
+    assert forces == pytest.approx([excess, excess], rel=0.03)
+    accelerations = [(standing.terms.frame(p).J @ s.vd + standing.terms.frame(p).bias)[2] for p in SOLES]
+    assert accelerations == pytest.approx([-sinking, -sinking], rel=0.05)
+
+
+def test_the_hold_carries_a_robot_at_rest(standing, monkeypatch):
+    for attempt in ("_attempt", "_attempt_fast"):
+        monkeypatch.setattr(WholeBodyQP, attempt, lambda *_, **__: ("refused", None))
+    _, s = solve(standing, soles(standing), explain="never")
+    assert s.status == 2
+    assert sum(s.wrenches[p][2] for p in SOLES) == pytest.approx(9.81 * standing.robot.mass, rel=1e-3)
+    np.testing.assert_allclose(s.vd, 0.0, atol=1e-2)

@@ -301,3 +301,15 @@ def test_soles_that_slide_or_hinge_are_refused_where_the_physics_would_hold_them
         said = [str(problem) for problem in check_file(file)]
         assert any(f"{file}:" in text and f": {key}: the physics contact and" in text for text in said), said
     assert not any("know no" in str(problem) for problem in check_file(write(tmp_path, head + line + "\n")))
+
+
+@pytest.mark.parametrize(("off", "wrong"), [(0.0005, False), (0.002, True), (-0.002, True)])
+def test_a_pose_beside_coordinates_must_agree_with_them(tmp_path, off, wrong):
+    goal = (
+        "start: {base: {xyz: [0, 0, 0.65]}, contacts: [{patch: left_sole, surface: floor, x: 0, y: 0.1, yaw: 0}]}\n"
+        "goal: {contacts: [{patch: left_sole, surface: floor, x: 0.3, y: 0.1, yaw: 0, "
+        f"pose: {{xyz: [{0.3 + off}, 0.1, 0], quat_wxyz: [0, 1, 0, 0]}}}}]}}\n"
+    )
+    problems = check_file(write(tmp_path, HEAD + goal))
+    assert [problem.key for problem in problems] == (["goal.contacts[0].pose"] if wrong else [])
+    assert all("is 2 mm away from the coordinates" in problem.message for problem in problems)

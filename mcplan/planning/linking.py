@@ -11,6 +11,7 @@ from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.posture.airborne import airborne
+from mcplan.planning.posture.attempt import where_it_is
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.reference import comfortable_place, guide_posture
 from mcplan.planning.posture.result import PostureResult
@@ -135,7 +136,7 @@ class Linker:
         planned = self._stance(change, result)
         self.reference, self.bearing = planned.q, planned.patches
         said = _changed(self.robot, wanted, planned.q)
-        self.notices = (f"start: {said} to put its contacts in place and keep bodies apart",) if said else ()
+        self.notices = (f"start: to put its contacts in place and keep bodies apart, {said}",) if said else ()
         return planned
 
     def guide(self, contacts: tuple[Contact, ...], q: np.ndarray, joints: np.ndarray | None = None) -> np.ndarray:
@@ -203,7 +204,7 @@ class Linker:
         if not result.found or result.forces is None:
             raise PlanningFailed(f"{change}: {result.reason}")
         robot, q, held = self.robot, result.q, result.forces
-        loaded = [contact.at(*_pose(robot, q, contact.patch)) for contact in change.loaded]
+        loaded = [where_it_is(robot, q, contact) for contact in change.loaded]
         values = margins(robot, q, loaded, held)
         near = self.collisions.smallest(q, contacts=change.in_place)
         values["clearance"] = None if near is None else float(near.distance)
@@ -217,11 +218,6 @@ def _first(generators: Sequence[PostureGenerator], ask: Callable[[PostureGenerat
         if result.found or result.stage == "region":
             break
     return result
-
-
-def _pose(robot: Robot, q: np.ndarray, patch: str) -> tuple[np.ndarray, np.ndarray]:
-    X = robot.frame_pose(q, patch)
-    return X[:3, :3], X[:3, 3]
 
 
 def _changed(robot: Robot, wanted: np.ndarray, q: np.ndarray) -> str:
@@ -238,8 +234,8 @@ def _changed(robot: Robot, wanted: np.ndarray, q: np.ndarray) -> str:
     far = [int(j) for j in np.argsort(-np.abs(off)) if abs(off[j]) > SAID]
     named = [f"{robot.joint_names[j]} by {off[j]:+.3f} rad" for j in far[:3]]
     if named:
-        rest = f" and {len(far) - 3} more joints by less" if len(far) > 3 else ""
-        said.append("moved " + ", ".join(named) + rest)
+        rest = f" and {len(far) - 3} more by less" if len(far) > 3 else ""
+        said.append("joints moved: " + ", ".join(named) + rest)
     return ", ".join(said)
 
 

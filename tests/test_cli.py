@@ -112,3 +112,12 @@ def test_a_plan_that_is_run_is_said_to_be_planned_anew(tmp_path, monkeypatch, ca
     monkeypatch.setattr(commands, "_execute", lambda plan, arguments: 0)
     assert main(["run", str(file)]) == 0
     assert "`mcplan simulate` carries it out" in capsys.readouterr().err
+
+
+def test_what_was_changed_of_a_start_is_said(tmp_path, capsys):
+    raised = "start.posture={name: half_sitting, joints: {LARM_JOINT1: -0.05}}"
+    assert main(["plan", "sway", "--set", raised, "-o", str(tmp_path / "sway.plan.yaml")]) == 0
+    output = capsys.readouterr()
+    assert "start: " in output.err
+    assert "LARM_JOINT1 by +0.0" in output.err
+    assert "LARM_JOINT1" not in output.out

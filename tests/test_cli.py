@@ -155,3 +155,12 @@ def test_a_solver_that_is_not_installed_is_refused_before_any_work(monkeypatch, 
     monkeypatch.setattr("mcplan.qp.settings.find_spec", lambda name: None)
     assert main(["run", "sway", "--set", "control.solver=PIQP"]) == 2
     assert "control.solver: solver PIQP is not installed: pip install piqp" in capsys.readouterr().err
+
+
+def test_what_was_changed_of_a_start_is_said(tmp_path, capsys):
+    raised = "start.posture={name: half_sitting, joints: {LARM_JOINT1: -0.05}}"
+    assert main(["plan", "sway", "--set", raised, "-o", str(tmp_path / "sway.plan.yaml")]) == 0
+    output = capsys.readouterr()
+    assert "start: " in output.err
+    assert "LARM_JOINT1 by +0.0" in output.err
+    assert "LARM_JOINT1" not in output.out

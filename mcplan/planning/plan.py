@@ -57,11 +57,15 @@ class PlannedStance:
 
 @dataclass(frozen=True)
 class Plan:
-    """A scenario and the stances that lead through it; with the record of the search, where there was one."""
+    """A scenario and the stances that lead through it; with the record of the search, where there was one.
+
+    ``notices`` says, in words, where a plan differs from what was asked for: how its start was changed.
+    """
 
     scenario: "Scenario"
     stances: tuple[PlannedStance, ...]
     tree: "SearchTree | None" = field(default=None, compare=False)
+    notices: tuple[str, ...] = ()
 
     def summary(self) -> str:
         """Return one line per stance: what changes, and the margins of the posture that leads there."""

@@ -105,7 +105,7 @@ class _Planning:
         self.tree.calls = self.prover.calls
         stances = finish(self.scenario, self.linker, self.prover, self.first, segments)
         self._require(stances)
-        return Plan(self.scenario, stances, self.tree)
+        return Plan(self.scenario, stances, self.tree, self.linker.notices)
 
     def _require(self, stances: Sequence[PlannedStance]) -> None:
         """Refuse a plan in whose final forces a required patch carries nothing."""

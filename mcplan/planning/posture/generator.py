@@ -3,43 +3,46 @@
 The stages go from cheap to dear, and the first failure ends an attempt:
 
     region      where the loaded contacts balance the robot, whatever its posture (kept by value)
-    reach       contacts in place within the joint limits
+    reach       contacts in place, the base where it is asked for, patches in the air clear, within the joint limits
     balance     the same with the centre of mass inside the region; contacts polished; free coordinates fixed
     collision   distances; only where something is too near, the search goes on with rows that push apart
     forces      least contact forces within friction and torque limits
 
-An attempt starts from each start and guide in turn, then from perturbed ones. Nothing but values is kept between calls:
-the same call gives the same answer, to the bit.
+An attempt starts from each start and guide in turn. Nothing but values is kept between calls: the same call gives the
+same answer, to the bit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
 import numpy as np
 
+from mcplan.collision.model import CollisionModel
 from mcplan.core.posture_rows import Task
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
-from mcplan.planning.posture.caution import cautious
-from mcplan.planning.posture.clock import Clock
+from mcplan.planning.posture.attempt import Attempt, Wanted, outside, where_it_is
 from mcplan.planning.posture.contact_region import ContactRegions, Support, contact_key
-from mcplan.planning.posture.effort import effort
 from mcplan.planning.posture.freedom import ContactRows, Freedom, contact_rows, settle
-from mcplan.planning.posture.result import STAGES, PostureResult
+from mcplan.planning.posture.missed import missed_rows
+from mcplan.planning.posture.relief import torque_excess
+from mcplan.planning.posture.result import Clock, PostureResult
 from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.posture.task import PostureSearch, Search
+from mcplan.planning.posture.task import BaseTarget, PostureSearch, Search, prices
 from mcplan.planning.posture.violation import Violation
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.statics.equilibrium import Equilibrium, balance
+from mcplan.statics.equilibrium import balance
 from mcplan.statics.margins import friction_margin
 
 LOOSE = 1e-3
 """m, rad: tolerance of the reach stage, and of free contacts before they are fixed."""
 
 TOLERANCE = 1e-7
-"""m, rad: tolerance of a posture that is found."""
+"""m, rad: tolerance that a search works to."""
+
+ACCEPTED = 1e-6
+"""m, rad: the most that a posture that is found may miss: places rounded to a file's digits contradict each other."""
 
 CLOSE_ENOUGH = 0.02
 """m, rad: a step below this no longer improves the cost enough to matter."""
@@ -53,36 +56,14 @@ ROUNDING = 1e-4
 PUSH = 0.02
 """m: the most that a pair is pushed apart before its distance is taken anew."""
 
+NAMED = 3
+"""Pairs that are named where bodies cannot be kept apart."""
+
+RELIEF, ROOM = 0.15, 0.01
+"""Part of a torque limit: the most that the worst joint is relieved by in one step, and what is aimed at beyond."""
+
 SEE = 0.04
 """m: pairs nearer than this take part in resolving a collision."""
-
-
-class Collisions(Protocol):
-    """What the generator asks of a collision model."""
-
-    def constraint_rows(self, q, margin: float, contacts=(), clearance: float = 0.0):
-        """Return ``distance`` (k,) above what is allowed, ``rows`` (k, nv) and ``pairs`` of all pairs within margin."""
-        ...
-
-
-@dataclass
-class _Attempt:
-    """The best that one start led to."""
-
-    q: np.ndarray
-    contacts: tuple[Contact, ...]
-    stage: str
-    violations: tuple[Violation, ...]
-    forces: Equilibrium | None = None
-    support: Support | None = None
-    clearance: float | None = None
-    contact_error: float = np.inf
-    passing: tuple[str, ...] = ()
-
-    @property
-    def rank(self) -> tuple[int, float]:
-        amount = self.violations[0].amount if self.violations else 0.0
-        return STAGES.index(self.stage), -amount
 
 
 class PostureGenerator:
@@ -100,15 +81,12 @@ class PostureGenerator:
         robot: Robot,
         environment: Environment,
         settings: PostureSettings | None = None,
-        collisions: Collisions | None = None,
+        collisions: CollisionModel | None = None,
     ):
         self.robot, self.environment = robot, environment
         self.settings = settings or PostureSettings()
         self.collisions = collisions
-        weights = self.settings.weights
-        W = weights.joints * effort(robot)
-        W[:3], W[3:6] = weights.base_position, weights.base_orientation
-        self._search = PostureSearch(robot, W, self.settings.joint_margin)
+        self._search = PostureSearch(robot, prices(robot, self.settings.weights), self.settings.joint_margin)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
         self._rows: dict[tuple, ContactRows] = {}
         self._bodies = {link: robot.frame(link)[0] for link in robot.link_names}
@@ -120,8 +98,11 @@ class PostureGenerator:
         guide: np.ndarray | Sequence[np.ndarray],
         starts: Sequence[np.ndarray] = (),
         free: Mapping[str, Freedom] | None = None,
-        seed: int = 0,
         passing: tuple[str, ...] = (),
+        com: np.ndarray | None = None,
+        base: BaseTarget | None = None,
+        hint: np.ndarray | None = None,
+        airborne: Mapping[str, ContactRows] | None = None,
     ) -> PostureResult:
         """Find a posture.
 
@@ -132,8 +113,12 @@ class PostureGenerator:
         guide : (nq,) the posture that is preferred, or several of them: the first is preferred, all are starts.
         starts : (nq,) each: further starts, tried before the guides (the posture of a neighbouring stance).
         free : {patch: Freedom}: coordinates that may be chosen.
-        seed : of the perturbed starts.
         passing : patches that are held in the air on their way: they touch nothing, and keep the clearance.
+        com : (2,) or (3,) centre of mass that the posture has (m); None leaves it to the balance.
+        base : where the base is; None leaves it to the guide.
+        hint : (2,) place to which the centre of mass is drawn (m), where ``com`` is None; by default the place nearest
+            to the guide's that lies comfortably inside the region.
+        airborne : {patch: rows} that patches in the air keep (`posture.airborne`).
         """
         clock = Clock()
         guides = [np.array(g, dtype=float) for g in ([guide] if np.ndim(guide) == 1 else guide)]
@@ -144,28 +129,20 @@ class PostureGenerator:
         for name in (*chosen, *free):
             if name not in names:
                 raise InputError(f"`{name}` is not among the contacts: {', '.join(names) or 'none'}")
-        com = self.robot.com(guides[0])
-        support = self._support(contacts, bearing, com)
+        further = {} if base is None else {"base": base.rows()}
+        target = None if com is None else np.array(com, dtype=float)
+        further |= airborne or {}
+        wanted = Wanted(contacts, bearing, free, passing, guides[0], target, hint, further)
+        support = self.support(contacts, bearing, self.robot.com(guides[0]))
         clock.lap("region")
-        best: _Attempt | None = None
-        if support.violation is not None:
-            best = _Attempt(guides[0], contacts, "region", (support.violation,), support=support)
+        refused = support.violation or (None if set(free) & set(bearing) else outside(support, target))
+        best: Attempt | None = None
+        if refused is not None:
+            best = Attempt(guides[0], contacts, "region", (refused,), support=support)
         else:
-            given = [np.array(start, dtype=float) for start in starts] + guides
-            rng = np.random.default_rng(seed)
-            for k in range(len(given) + self.settings.restarts):
-                if k >= len(given):
-                    if (
-                        best is not None
-                        and best.stage == "reach"
-                        and best.violations[0].amount > self.settings.hopeless
-                    ):
-                        break
-                    start = self._perturbed(guides[k % len(guides)], rng)
-                else:
-                    start = given[k]
+            for start in (*starts, *guides):
                 clock.starts += 1
-                attempt = self._attempt(contacts, bearing, free, passing, support, guides[0], start, clock)
+                attempt = self._attempt(wanted, support, np.array(start, dtype=float), clock)
                 if best is None or attempt.rank > best.rank:
                     best = attempt
                 if best.stage == "done":
@@ -175,73 +152,67 @@ class PostureGenerator:
 
     # -- stages ---------------------------------------------------------------------------------------------------
 
-    def _attempt(
-        self,
-        contacts: tuple[Contact, ...],
-        bearing: tuple[str, ...],
-        free: dict[str, Freedom],
-        passing: tuple[str, ...],
-        support: Support,
-        guide: np.ndarray,
-        start: np.ndarray,
-        clock: Clock,
-    ) -> _Attempt:
-        steps = self.settings.steps
-        rows = [self._contact_rows(contact, free.get(contact.patch)) for contact in contacts]
-        reach = self._run(self._search.task(rows, guide), start, steps, LOOSE, np.inf, clock)
+    def _attempt(self, wanted: Wanted, support: Support, start: np.ndarray, clock: Clock) -> Attempt:
+        steps, guide, contacts, free = self.settings.steps, wanted.guide, wanted.contacts, wanted.free
+        rows = self._all_rows(wanted, contacts, free)
+        # a centre of mass that is asked for draws the posture from the first step on
+        pull = None if wanted.com is None else np.append(wanted.com[:2], self.settings.weights.com)
+        reach = self._run(self._search.task(rows, guide, hint=pull), start, steps, LOOSE, np.inf, clock)
         if not reach.found:
-            return _Attempt(reach.q, contacts, "reach", self._missed(reach, contacts, rows, guide))
+            return Attempt(reach.q, contacts, "reach", self._missed(reach, wanted, rows, guide))
         q = reach.q
-        hint = np.append(support.hint(self.robot.com(guide)), self.settings.weights.com)
         if any(freedom.names for freedom in free.values()):
-            task = self._search.task(rows, guide, support.rows, hint)
+            task = self._balanced(wanted, rows, guide, support)
             loose = self._run(task, q, steps, TOLERANCE, CLOSE_ENOUGH, clock)
-            if not loose.found:
-                missed = self._missed(loose, contacts, rows, guide)
-                return _Attempt(loose.q, contacts, "balance", missed, support=support)
+            if loose.worst > ACCEPTED:
+                missed = self._missed(loose, wanted, rows, guide)
+                return Attempt(loose.q, contacts, "balance", missed, support=support)
             q = loose.q
-            if self.collisions is not None:
-                attempt = _Attempt(q, contacts, "collision", (), None, support, None, loose.worst, passing)
-                self._push_apart(attempt, task, free, clock)
-                if attempt.violations:
-                    return attempt
-                q = attempt.q
+            attempt = Attempt(q, contacts, "collision", (), None, support, None, loose.worst)
+            self._push_apart(attempt, task, wanted, free, clock)
+            if attempt.violations:
+                return attempt
+            q = attempt.q
             try:
                 contacts = self._settle(contacts, free, q)
             except InputError:
                 missed = tuple(Violation("reach", patch, LOOSE) for patch in free)
-                return _Attempt(q, contacts, "balance", missed, support=support)
-            if any(patch in bearing for patch in free):
-                support = self._support(contacts, bearing, self.robot.com(q))
-                if support.violation is not None:
-                    return _Attempt(q, contacts, "balance", (support.violation,), support=support)
-                hint[:2] = support.hint(self.robot.com(guide))
-            rows = [self._contact_rows(contact, None) for contact in contacts]
+                return Attempt(q, contacts, "balance", missed, support=support)
+            if any(patch in wanted.bearing for patch in free):
+                support = self.support(contacts, wanted.bearing, self.robot.com(q))
+                refused = support.violation or outside(support, wanted.com)
+                if refused is not None:
+                    return Attempt(q, contacts, "balance", (refused,), support=support)
+            rows = self._all_rows(wanted, contacts, {})
+            task = self._balanced(wanted, rows, guide, support)._replace(guide=q)
             guide = q
-        task = self._search.task(rows, guide, support.rows, hint)
+        else:
+            task = self._balanced(wanted, rows, guide, support)
         found = self._run(task, q, steps, TOLERANCE, CLOSE_ENOUGH, clock)
-        if not found.found:
-            missed = self._missed(found, contacts, rows, guide)
-            return _Attempt(found.q, contacts, "balance", missed, support=support)
-        attempt = _Attempt(found.q, contacts, "collision", (), None, support, None, found.worst, passing)
-        if self.collisions is not None:
-            self._push_apart(attempt, task, {}, clock)
-            if attempt.violations:
-                return attempt
-        self._hold(attempt, bearing, clock)
-        return attempt
+        if found.worst > ACCEPTED:
+            missed = self._missed(found, wanted, rows, guide)
+            return Attempt(found.q, contacts, "balance", missed, support=support)
+        attempt = Attempt(found.q, contacts, "collision", (), None, support, None, found.worst)
+        self._push_apart(attempt, task, wanted, {}, clock)
+        if not attempt.violations:
+            self._hold(attempt, wanted.bearing, clock)
+        return self._relieved(attempt, task, wanted, clock)
 
-    def _push_apart(self, attempt: _Attempt, task: Task, free: Mapping[str, Freedom], clock: Clock) -> None:
+    def _push_apart(
+        self, attempt: Attempt, task: Task, wanted: Wanted, free: Mapping[str, Freedom], clock: Clock
+    ) -> None:
         """Resolve collisions by rows of the distances, taken anew every few steps."""
-        assert self.collisions is not None
+        if self.collisions is None:
+            return
         settings = self.settings
-        contacts = tuple(contact for contact in attempt.contacts if contact.patch not in attempt.passing)
+        contacts = wanted.touching(attempt.contacts)
         given_links = self._fixed_links(contacts, free)
         for rounds in range(settings.collision_rounds + 1):
             near = self.collisions.constraint_rows(attempt.q, SEE, contacts, settings.clearance)
             clock.collision_checks += 1
             clock.lap("collision")
-            # no posture changes how near links are whose poses contacts fix: they need not touch, that is all
+            # contacts fix the poses of some links: no posture changes the distances between these, which need only not
+            # be negative
             given = np.array([self._given(pair, given_links) for pair in near.pairs], bool)
             touching = np.array([pair.in_contact for pair in near.pairs], bool)
             # the clearance is a wish of ours and may be rounded; how deep a contact may go, and nothing at all, may not
@@ -249,16 +220,18 @@ class PostureGenerator:
             worst = int(np.argmin(room)) if len(room) else -1
             least = float(room[worst]) if worst >= 0 else SEE
             attempt.clearance = float(near.distance.min(initial=SEE)) + settings.clearance
-            if least >= -ROUNDING and attempt.contact_error <= TOLERANCE:
+            if least >= -ROUNDING and attempt.error <= ACCEPTED:
                 attempt.violations = ()
                 return
-            attempt.violations = (Violation("collision", str(near.pairs[worst]), max(-least, 0.0)),)
-            if rounds == settings.collision_rounds or (worst >= 0 and given[worst]):
+            close = [p for p in np.argsort(room)[:NAMED] if room[p] < -ROUNDING]
+            if close:
+                attempt.violations = tuple(Violation("collision", str(near.pairs[p]), -float(room[p])) for p in close)
+            if rounds == settings.collision_rounds or (close and given[worst]):
                 return
             if least >= -ROUNDING:
                 here = task._replace(guide=attempt.q, hint=np.zeros(3))
                 back = self._run(here, attempt.q, settings.steps, TOLERANCE, CLOSE_ENOUGH, clock)
-                attempt.q, attempt.contact_error = back.q, back.worst
+                attempt.q, attempt.error = back.q, back.worst
                 continue
             # a little more than asked for, so that the linearisation's error is paid for; from deep inside, bit by bit
             bound = np.minimum(SPARE - near.distance, PUSH)
@@ -267,12 +240,12 @@ class PostureGenerator:
             step = self._run(push, attempt.q, 8, TOLERANCE, CLOSE_ENOUGH, clock, trust=0.2)
             attempt.q = step.q
             fixed = len(step.missed) - len(linear)
-            attempt.contact_error = float(step.missed[:fixed].max(initial=0.0))
+            attempt.error = float(step.missed[:fixed].max(initial=0.0))
 
-    def _hold(self, attempt: _Attempt, bearing: tuple[str, ...], clock: Clock) -> None:
+    def _hold(self, attempt: Attempt, bearing: tuple[str, ...], clock: Clock) -> None:
         """Find the forces, or say what is wrong."""
         robot, settings = self.robot, self.settings
-        contacts = self._cautious(_turned(robot, attempt.q, contact) for contact in attempt.contacts)
+        contacts = self._cautious(where_it_is(robot, attempt.q, contact) for contact in attempt.contacts)
         held = balance(robot, attempt.q, contacts, bearing, settings.torque_share)
         clock.lap("forces")
         attempt.forces, attempt.stage = held, "forces"
@@ -286,7 +259,39 @@ class PostureGenerator:
                 Violation("torque", robot.joint_names[worst], float(share[worst] - settings.torque_share)),
             )
         else:
-            attempt.stage = "done"
+            attempt.stage, attempt.violations = "done", ()
+
+    def _relieved(self, attempt: Attempt, task: Task, wanted: Wanted, clock: Clock) -> Attempt:
+        """Return a posture near one that holds but for a torque, in which that holds too; or the attempt itself."""
+        here = attempt
+        for _ in range(self.settings.torque_rounds):
+            if here.violations and here.violations[0].kind != "torque":
+                break
+            if here.stage == "done":
+                return here
+            contacts = [where_it_is(self.robot, here.q, contact) for contact in here.contacts]
+            bearing = self._cautious(contact for contact in contacts if contact.patch in wanted.bearing)
+            found = torque_excess(self.robot, here.q, bearing, self.settings.torque_share)
+            clock.lap("forces")
+            if found is None:
+                break
+            excess, gradient = found
+            linear = np.append(-gradient, min(excess + ROOM, RELIEF))[None]
+            if self.collisions is not None:
+                touching = wanted.touching(here.contacts)
+                near = self.collisions.constraint_rows(here.q, SEE, touching, self.settings.clearance)
+                linear = np.vstack([linear, np.column_stack([near.rows, np.minimum(-near.distance, 0.0)])])
+            ease = task._replace(guide=here.q, hint=np.zeros(3), linear=np.ascontiguousarray(linear), linear_q=here.q)
+            step = self._run(ease, here.q, 8, TOLERANCE, CLOSE_ENOUGH, clock, trust=0.2)
+            there = task._replace(guide=step.q, hint=np.zeros(3))
+            back = self._run(there, step.q, self.settings.steps, TOLERANCE, CLOSE_ENOUGH, clock)
+            here = replace(attempt, q=back.q, error=back.worst)
+            if back.worst > ACCEPTED:
+                break
+            self._push_apart(here, there, wanted, {}, clock)
+            if not here.violations or here.violations[0].kind == "torque":
+                self._hold(here, wanted.bearing, clock)
+        return here if here.stage == "done" else attempt
 
     # -- parts ----------------------------------------------------------------------------------------------------
 
@@ -297,6 +302,21 @@ class PostureGenerator:
         clock.lap("kinematics")
         return answer
 
+    def _all_rows(
+        self, wanted: Wanted, contacts: tuple[Contact, ...], free: Mapping[str, Freedom]
+    ) -> list[ContactRows]:
+        return [
+            *(self._contact_rows(contact, free.get(contact.patch)) for contact in contacts),
+            *wanted.further.values(),
+        ]
+
+    def _balanced(self, wanted: Wanted, rows: list[ContactRows], guide: np.ndarray, support: Support) -> Task:
+        """Return the search for a posture whose centre of mass is where it is asked for, or inside its region."""
+        if wanted.com is not None:
+            return self._search.task(rows, guide, centre=wanted.centre)
+        place = support.hint(self.robot.com(guide)) if wanted.hint is None else wanted.hint
+        return self._search.task(rows, guide, support.rows, np.append(place, self.settings.weights.com))
+
     def _contact_rows(self, contact: Contact, freedom: Freedom | None) -> ContactRows:
         key = (contact_key(contact), tuple(contact.coordinates.items()), freedom)
         if key not in self._rows:
@@ -304,9 +324,10 @@ class PostureGenerator:
         return self._rows[key]
 
     def _cautious(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
-        return cautious(contacts, self.settings.friction_share)
+        return tuple(contact.spared(self.settings.friction_share) for contact in contacts)
 
-    def _support(self, contacts: tuple[Contact, ...], bearing: tuple[str, ...], com: np.ndarray) -> Support:
+    def support(self, contacts: Sequence[Contact], bearing: Sequence[str], com: np.ndarray) -> Support:
+        """Return where the bearing ones of some contacts balance the robot; ``com`` (3,) as for `ContactRegions`."""
         return self._regions.support(self._cautious(c for c in contacts if c.patch in bearing), com)
 
     def _fixed_links(self, contacts: Iterable[Contact], free: Mapping[str, Freedom]) -> set[str]:
@@ -328,27 +349,12 @@ class PostureGenerator:
             settled.append(contact)
         return tuple(settled)
 
-    def _perturbed(self, guide: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        step = rng.normal(size=self.robot.nv) * self.settings.spread
-        step[:6] *= 0.25
-        return self.robot.integrate(guide, step, 1.0)
-
     def _missed(
-        self, search: Search, contacts: tuple[Contact, ...], rows: list[ContactRows], guide: np.ndarray
+        self, search: Search, wanted: Wanted, rows: list[ContactRows], guide: np.ndarray
     ) -> tuple[Violation, ...]:
-        """Say which contacts are missed, whether the centre of mass is, and which joint limits are in the way."""
-        missed = search.missed
-        at = len(search.contact_of)
-        amounts = np.zeros(len(contacts))
-        np.maximum.at(amounts, search.contact_of, missed[:at])
-        for i, count in enumerate(len(r.cell) for r in rows):
-            amounts[i] = max(amounts[i], missed[at : at + count].max(initial=0.0))
-            at += count
-        found = [Violation("reach", c.patch, float(a)) for c, a in zip(contacts, amounts, strict=True) if a > TOLERANCE]
-        outside = float(missed[at:].max(initial=0.0))
-        if outside > TOLERANCE:
-            found.append(Violation("equilibrium", "com", outside))
-        found.sort(key=lambda violation: -violation.amount)
+        """Say what a search missed, and which joint limits are in the way."""
+        names = [contact.patch for contact in wanted.contacts]
+        found = missed_rows(search, rows, names, list(wanted.further), TOLERANCE)
         return tuple(found + self._binding(search, rows, guide))
 
     def _binding(self, search: Search, rows: list[ContactRows], guide: np.ndarray) -> list[Violation]:
@@ -365,12 +371,12 @@ class PostureGenerator:
         over = [Violation("joint limit", names[j], float(excess[j])) for j in np.flatnonzero(bound & (excess > 1e-4))]
         return sorted(over, key=lambda violation: -violation.amount)
 
-    def _result(self, best: _Attempt, bearing: tuple[str, ...], clock: Clock) -> PostureResult:
+    def _result(self, best: Attempt, bearing: tuple[str, ...], clock: Clock) -> PostureResult:
         robot, q, held = self.robot, best.q, best.forces
         limits = robot.limits
         margins = {"position": float(np.minimum(q[7:] - limits.lower, limits.upper - q[7:]).min(initial=np.inf))}
-        if np.isfinite(best.contact_error):
-            margins["contact"] = best.contact_error
+        if np.isfinite(best.error):
+            margins["contact"] = best.error
         if best.support is not None and not best.support.region.empty:
             margins["com_inset"] = best.support.region.depth(robot.com(q))
         if best.clearance is not None:
@@ -383,18 +389,9 @@ class PostureGenerator:
             q,
             best.contacts,
             bearing,
-            {} if held is None else held.wrenches,
-            {} if held is None else held.point_forces,
-            np.zeros(0) if held is None else held.tau,
+            held,
             margins,
             best.violations,
             best.stage,
             clock.effort(),
         )
-
-
-def _turned(robot: Robot, q: np.ndarray, contact: Contact) -> Contact:
-    """Return the contact with the axes that it has at a posture."""
-    return (
-        replace(contact, axes=contact.axes_at(robot.frame_pose(q, contact.patch)[:3, :3])) if contact.rolls else contact
-    )

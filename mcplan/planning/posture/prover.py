@@ -68,10 +68,12 @@ class Prover:
     ):
         self.robot, self.environment = robot, environment
         self.collisions = CollisionModel(robot, environment)
-        self.generator = PostureGenerator(robot, environment, PostureSettings(restarts=0), self.collisions)
-        self.continuity = Continuity(robot, environment, self.generator)
+        self.generator = PostureGenerator(robot, environment, None, self.collisions)
+        # a search goes on from what it finds: better elsewhere than from postures at the edge of their torques
+        self._searching = PostureGenerator(robot, environment, PostureSettings(torque_rounds=0), self.collisions)
+        self.continuity = Continuity(robot, environment, self._searching)
         self._ways = Ways(robot, environment, self.collisions, clearance)
-        passing = PostureSettings(restarts=0, steps=15, collision_rounds=5)
+        passing = PostureSettings(steps=15, collision_rounds=5, torque_rounds=0)
         self._passer = PostureGenerator(robot, environment, passing, self.collisions)
         self.references = [(frozenset(bearing), reference, True)]
         mirror = Mirror.of(robot)
@@ -142,7 +144,7 @@ class Prover:
             self.calls += 1
             loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
             guide = self.guide(contacts, q)
-            self._memo[key] = steady(self.generator.generate(contacts, loaded, guide, [q], free))
+            self._memo[key] = steady(self._searching.generate(contacts, loaded, guide, [q], free))
         result = self._memo[key]
         if held is None or not result.found:
             return result

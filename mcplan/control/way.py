@@ -1,28 +1,44 @@
 """The way of the whole body to a posture: references of centre of mass and posture that the contacts allow."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from mcplan.control.counted import counted_on
 from mcplan.control.limb_path import LimbPath
 from mcplan.control.posture import PostureSample, PostureTrajectory
 from mcplan.control.posture_path import PosturePath
 from mcplan.control.quintic import Quintic, Sample, minimum_jerk
 from mcplan.control.spline import PostureSpline, Spline
+from mcplan.core.tree import GRAVITY
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.transit import NOWHERE, Led, Transit, TransitFinder, Worst
 from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings
+from mcplan.statics.feasibility import can_hold
 
-KNOTS = 24
-"""Postures along a way."""
+KNOTS, SAMPLES = 24, 3
+"""Pieces of a way, and times at which each is looked at."""
 
 GOOD = 3e-3
 """m, rad: a way that misses its distances or contacts by no more is taken as it is."""
 
 LOST = 0.03
 """m, rad: a way that misses them by more is no better than the straight one."""
+
+USED, LEAST_ROOM = 0.6, 0.004
+"""Part of the room of the centre of mass that its acceleration may take up, and the least that is counted on (m)."""
+
+HOLDING, PARTS = (0.8, 0.9, 1.0), 8
+"""Parts of the torque limits: a way is to be held with the least with which both its ends are; and between how many
+equal parts of it that is looked at."""
+
+FAST, ROUNDS = 1.02, 4
+"""A way is slowed down that would have to take so many times longer, and at most so often."""
+
+LEAST_HEIGHT = 0.1
+"""m: so high above the lowest contact a centre of mass is taken to be at least."""
 
 LONG = 2.0
 """A way that takes so many times longer is bent to part bodies that are close at both ends: they may stay so."""
@@ -39,7 +55,9 @@ class Start(NamedTuple):
 class Way(NamedTuple):
     """References of centre of mass and posture.
 
-    ``missed``, ``unsmoothed`` and ``worst`` are those of `Transit`; ``stretch`` says by how much the way is too fast.
+    ``missed``, ``unsmoothed`` and ``worst`` are those of `Transit`; ``stretch`` says in how many times its time the way
+    would keep within the speeds and accelerations that are allowed; 1 where it does. ``held`` says whether the contacts
+    hold the robot all along, at rest, with torques and forces that the ends do not exceed either.
     """
 
     com: Spline | Quintic
@@ -48,6 +66,17 @@ class Way(NamedTuple):
     unsmoothed: float
     stretch: float
     worst: Worst = NOWHERE
+    held: bool = True
+
+    @property
+    def begin(self) -> float:
+        """When it begins (s)."""
+        return self.posture.start_time
+
+    @property
+    def duration(self) -> float:
+        """How long it takes (s)."""
+        return self.posture.end_time - self.posture.start_time
 
     @property
     def shortfall(self) -> str:
@@ -97,27 +126,56 @@ class WayFinder:
         for patch, path in (led or {}).items():
             samples = [path.sample(t) for t in times]
             leads.append(Led(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R)))
-        way = self._timed(start, self.finder.find(guides, contacts, leads, touching), times)
-        if way.stretch > LONG:
-            modest = self._timed(start, self.finder.find(guides, contacts, leads, touching, modest=True), times)
-            if modest.stretch < way.stretch and modest.missed <= max(GOOD, way.missed):
+        way = self._timed(start, self.finder.find(guides, contacts, leads, touching), times, contacts)
+        way = way._replace(held=self.held(way, contacts))
+        if way.stretch > LONG or not way.held:
+            transit = self.finder.find(guides, contacts, leads, touching, modest=True)
+            modest = self._timed(start, transit, times, contacts)
+            modest = modest._replace(held=self.held(modest, contacts))
+            better = modest.held if not way.held else modest.stretch < way.stretch
+            if better and modest.missed <= max(GOOD, way.missed):
                 return modest
         return way
+
+    def held(self, way: Way, contacts: Sequence[Contact]) -> bool:
+        """Say whether the contacts hold the robot at rest all along a way, as easily as at its ends.
+
+        What the controller does not count on is left out. Between two stances that are proven, a detour may need
+        torques, or forces of grips, that neither of them does.
+        """
+        if not contacts:
+            return True
+        counted = [counted_on(contact, self.settings) for contact in contacts]
+
+        def hold(q: np.ndarray, share: float) -> bool:
+            return can_hold(self.robot, q, counted, share)
+
+        ends = way.posture.sample(way.begin).q, way.posture.end
+        share = next((share for share in HOLDING if all(hold(q, share) for q in ends)), None)
+        if share is None:
+            return True  # what the ends do not keep cannot be asked of the way
+        times = way.begin + way.duration * np.arange(1, PARTS) / PARTS
+        return all(hold(way.posture.sample(t).q, share) for t in times)
 
     def straight(self, start: Start, begin: float, duration: float) -> PostureTrajectory:
         """Return the straight way, which others stay near."""
         y = start.posture
         return PostureTrajectory(y.q, start.q, duration, y.v, y.vd, begin)
 
-    def slowed(self, start: Start, way: Way, duration: float) -> Way:
-        """Return the same way in another time (s)."""
-        if not isinstance(way.posture, PostureSpline):
-            return self.direct(start, way.posture.start_time, duration, way.missed, way.worst)
-        begin = way.posture.start_time
-        times = begin + np.linspace(0.0, duration, KNOTS + 1)
-        return self._timed(start, Transit(way.posture.knots, way.missed, way.unsmoothed, way.worst), times)
+    def slowed(self, start: Start, way: Way, contacts: Sequence[Contact]) -> Way:
+        """Return the same way in so much time that it keeps within speeds and accelerations.
 
-    def _timed(self, start: Start, transit: Transit, times: np.ndarray) -> Way:
+        What it continues may be too fast however slowly it goes on: then it is as slow as `ROUNDS` make it.
+        """
+        for _ in range(ROUNDS):
+            if way.stretch <= FAST or not isinstance(way.posture, PostureSpline):
+                break
+            times = way.begin + np.linspace(0.0, way.stretch * way.duration, KNOTS + 1)
+            transit = Transit(way.posture.knots, way.missed, way.unsmoothed, way.worst)
+            way = self._timed(start, transit, times, contacts)._replace(held=way.held)
+        return way
+
+    def _timed(self, start: Start, transit: Transit, times: np.ndarray, contacts: Sequence[Contact]) -> Way:
         if transit.unsmoothed > LOST:
             return self.direct(start, times[0], times[-1] - times[0], transit.missed, transit.worst)
         posture = PostureSpline(times, transit.q, start.posture.v, start.posture.vd)
@@ -126,8 +184,8 @@ class WayFinder:
         left = [1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, len(times))]
         places += np.outer(left, start.com.value - places[0])
         com = Spline(times, places, start.com.velocity, start.com.acceleration)
-        excess = self._excess(com, posture, times)
-        return Way(com, posture, transit.missed, transit.unsmoothed, excess, transit.worst)
+        stretch = self._stretch(com, posture, times, contacts)
+        return Way(com, posture, transit.missed, transit.unsmoothed, stretch, transit.worst)
 
     def direct(self, start: Start, begin: float, duration: float, missed: float = 0.0, worst: Worst = NOWHERE) -> Way:
         """Return the straight way; ``missed`` says what it is taken to miss, ``worst`` where."""
@@ -135,20 +193,39 @@ class WayFinder:
         com = Quintic(x.value, self.robot.com(start.q), duration, x.velocity, x.acceleration, begin)
         return Way(com, self.straight(start, begin, duration), missed, missed, 1.0, worst)
 
-    def _excess(self, com: Spline, posture: PostureSpline, times: np.ndarray) -> float:
-        """Return the largest speed on the way relative to the one allowed."""
+    def _stretch(self, com: Spline, posture: PostureSpline, times: np.ndarray, contacts: Sequence[Contact]) -> float:
+        """Return in how many times its time the way would keep within speeds and accelerations; 1 at the least.
+
+        Speeds sink with the time, accelerations with its square. What a way begins with is not counted: no time law
+        changes the velocity and the acceleration that it continues.
+        """
         s = self.settings
         rates = joint_rates(self.robot, s)
-        worst = 1.0
-        for t in 0.5 * (times[:-1] + times[1:]):
-            v = posture.sample(t).v
-            worst = max(
-                worst,
-                float(np.linalg.norm(com.sample(t).velocity)) / s.com_speed,
+        speed, acceleration = 1.0, 1.0
+        for t in np.linspace(times[0], times[-1], SAMPLES * (len(times) - 1), endpoint=False)[1:]:
+            v, moving = posture.sample(t).v, com.sample(t)
+            speed = max(
+                speed,
+                float(np.linalg.norm(moving.velocity)) / s.com_speed,
                 float(np.linalg.norm(v[3:6])) / s.trunk_speed,
                 float(np.max(np.abs(v[6:]) / rates, initial=0.0)),
             )
-        return worst
+            acceleration = max(acceleration, self.tilt(moving, contacts) / self.room(contacts, moving.value))
+        return max(speed, float(np.sqrt(acceleration)))
+
+    def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
+        """Return how far the centre of pressure may be off a centre of mass (3,) that moves on contacts (m)."""
+        return min(max(USED * self.finder.room(contacts, com), LEAST_ROOM), self.settings.pressure_room)
+
+    def tilt(self, com: Sample, contacts: Sequence[Contact]) -> float:
+        """Return how far an accelerated centre of mass moves the centre of pressure off its foot (m): ``|a_xy| z / g``."""
+        return float(np.hypot(com.acceleration[0], com.acceleration[1])) * height_above(contacts, com.value) / GRAVITY
+
+
+def height_above(contacts: Sequence[Contact], com: np.ndarray) -> float:
+    """Return how high a centre of mass (3,) is above the lowest contact point (m), `LEAST_HEIGHT` at the least."""
+    ground = min((float(contact.world_points[:, 2].min()) for contact in contacts), default=-np.inf)
+    return max(float(com[2]) - ground, LEAST_HEIGHT) if np.isfinite(ground) else LEAST_HEIGHT
 
 
 def joint_rates(robot: Robot, s: ControlSettings) -> np.ndarray:

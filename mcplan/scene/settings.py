@@ -181,6 +181,8 @@ class ControlSettings(Spec):
     slip_speed: Positive = 0.03
     slip_time: Positive = 0.01
     """Where forces are measured, a contact that slides this fast for so long is trusted with less friction: m/s, s."""
+    lift_time: Positive = 0.05
+    """A contact that is asked to bear a load and has borne none for so long is set down again, s."""
     release_force: NotNegative = 1.0
     """A contact opens when it carries no more than this, N (``contact``, ``mujoco``: 20)."""
 

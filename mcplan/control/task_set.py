@@ -188,6 +188,7 @@ class TaskSet:
         if held is None or held.loaded is not loaded:
             made = self._constrain(loaded)
             held = self._held[contact.patch] = _Held(loaded, made, made.kp.copy(), len(contact.selection) < 6)
+            made.kp = self._stiff * held.kp
         known = held.constraint
         if held.free:
             frame, place = terms.frame(contact.patch), (known.R, known.p)
@@ -204,7 +205,7 @@ class TaskSet:
         return known
 
     def _set_down(self, known: ContactConstraint, contact: Contact, terms: Terms) -> None:
-        """Draw a contact that has lost its support back along the normal, at the speed of a descent: ``kp e = kd v``."""
+        """Draw a contact that has lost its support back to it, at the speed of a descent: ``kp e = kd v``."""
         s, p = self.settings, terms.frame(contact.patch).p
         kp = max(s.contact_kp, 1.0)
         ahead = s.descent_speed * s.contact_kd / kp

@@ -218,7 +218,7 @@ class WayFinder:
         return min(max(USED * self.finder.room(contacts, com), LEAST_ROOM), self.settings.pressure_room)
 
     def tilt(self, com: Sample, contacts: Sequence[Contact]) -> float:
-        """Return how far an accelerated centre of mass moves the centre of pressure off its foot (m): ``|a_xy| z / g``."""
+        """Return how far its acceleration moves the centre of pressure from below a centre of mass: ``|a_xy| z / g``."""
         return float(np.hypot(com.acceleration[0], com.acceleration[1])) * height_above(contacts, com.value) / GRAVITY
 
 

@@ -75,9 +75,10 @@ class ControlSettings(Spec):
     friction_faces: Annotated[int, Field(ge=3, le=32)] = 8
     """Faces of the pyramid inscribed in the friction cone."""
 
-    com_weight: NotNegative = 100.0
+    com_weight: NotNegative = 2000.0
     com_kp: NotNegative = 60.0
-    """Centre of mass; 1/s². Damping is critical everywhere."""
+    """Centre of mass; 1/s². Damping is critical everywhere. It outweighs a limb: one that cannot go where it is led is
+    not to cost the balance."""
     trunk_weight: NotNegative = 5.0
     trunk_kp: NotNegative = 100.0
     """Orientation of the base link."""

@@ -48,7 +48,7 @@ def test_a_centre_of_mass_that_was_left_beside_its_posture_comes_back_without_ha
 @pytest.fixture(scope="module")
 def swerving(scene):
     """A way on both feet that moves the body to the side at once, stays there, and comes back."""
-    robot, environment, contacts, q = scene
+    robot, environment, _, q = scene
     finder = WayFinder(robot, ControlSettings(), TransitFinder(robot, environment))
     start = Start(Quintic(robot.com(q), robot.com(q), 1.0).sample(1.0), PostureTrajectory(q, q, 1.0).sample(1.0), q)
     aside = 0.06 * np.clip(np.minimum(np.arange(KNOTS + 1), np.arange(KNOTS, -1, -1)) / 4, 0.0, 1.0) ** 2
@@ -80,8 +80,8 @@ def test_a_way_is_slowed_until_its_centre_of_pressure_stays_within_the_room_that
 
 
 def test_a_way_through_a_posture_that_its_contacts_do_not_bear_is_not_held(scene, swerving):
-    robot, _, contacts, q = scene
-    finder, start, way = swerving
+    robot, _, contacts, _ = scene
+    finder, _, way = swerving
     assert finder.held(way, contacts)
     times, knots = np.linspace(0.0, 1.5, KNOTS + 1), way.posture.knots.copy()
     knots[KNOTS // 2, 0] += 0.3  # out of the feet

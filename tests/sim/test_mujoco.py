@@ -255,7 +255,7 @@ def test_a_grip_holds_as_much_as_its_contact_says_and_not_as_much_as_others_of_i
         ROBOT, Environment(bars=(bar,)), {"patch": "right_grip", "surface": "bar"}, (X[:3, :3], X[:3, 3])
     )
     strong = replace(contact, max_force=1e5, max_moment=1e5)
-    weak_elsewhere = replace(contact, p=contact.p + [0.0, 0.3, 0.0], max_force=1.0)
+    weak_elsewhere = replace(contact, p=contact.p + np.array([0.0, 0.3, 0.0]), max_force=1.0)
     assert all(hold_of(weak_elsewhere, strong))
     assert not hold_of(replace(strong, max_force=1.0))[-1]
     assert not hold_of(replace(strong, max_moment=0.1))[-1]

@@ -275,17 +275,17 @@ class Motion:
             way = self._ways.find(begin, t, limb.duration, self._closed, touching, {patch: limb})
             if best is None or _rank(way) < _rank(best[0]):
                 best = way, higher, limb
-            if way.missed <= GOOD and way.held:
+            if way.missed <= GOOD:
                 break
         assert best is not None
         way, higher, limb = best
         if way.missed >= bound:
             return None
-        barred = way.missed > GOOD and patch in self.released
+        barred = (way.missed > GOOD or not way.held) and patch in self.released
         free = self._ways.find(begin, t, duration, self._closed, touching) if barred else way
         self.released.pop(patch, None)
         led: LimbPath | PosturePath
-        if free.missed < way.missed and free.missed <= BARRED:
+        if _rank(free) < _rank(way) and free.missed <= BARRED:
             way, none = self._ways.slowed(begin, free, self._closed), np.zeros(3)
             led = PosturePath(
                 self.robot, patch, way.posture, start[1], self._above(contact, q), none, none, self.timing, t,

@@ -1,6 +1,7 @@
 """The way of the whole body to a posture: references of centre of mass and posture that the contacts allow."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,10 @@ FAST, ROUNDS = 1.02, 4
 
 LEAST_HEIGHT = 0.1
 """m: so high above the lowest contact a centre of mass is taken to be at least."""
+
+STEADY, WIDE = 100.0, 1.5
+"""Price of moving the base off the straight way relative to the usual one, where the contacts do not hold the usual
+way, or it takes so many times longer than the straight one: it goes far around."""
 
 LONG = 2.0
 """A way that takes so many times longer is bent to part bodies that are close at both ends: they may stay so."""
@@ -100,6 +105,15 @@ class WayFinder:
 
     def __init__(self, robot: Robot, settings: ControlSettings, finder: TransitFinder):
         self.robot, self.settings, self.finder = robot, settings, finder
+        weights = finder.settings.weights
+        steady = replace(
+            weights,
+            base_position=STEADY * weights.base_position,
+            base_orientation=STEADY * weights.base_orientation,
+            com=STEADY * weights.com,
+        )
+        of_steady = replace(finder.settings, weights=steady)
+        self._steady = TransitFinder(robot, finder.environment, of_steady, finder.collisions)
 
     def find(
         self,
@@ -128,13 +142,15 @@ class WayFinder:
             leads.append(Led(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R)))
         way = self._timed(start, self.finder.find(guides, contacts, leads, touching), times, contacts)
         way = way._replace(held=self.held(way, contacts))
-        if way.stretch > LONG or not way.held:
-            transit = self.finder.find(guides, contacts, leads, touching, modest=True)
-            modest = self._timed(start, transit, times, contacts)
-            modest = modest._replace(held=self.held(modest, contacts))
-            better = modest.held if not way.held else modest.stretch < way.stretch
-            if better and modest.missed <= max(GOOD, way.missed):
-                return modest
+        for finder, modest, needed in ((self._steady, False, WIDE), (self.finder, True, LONG)):
+            if way.held and way.stretch <= needed:
+                continue
+            other = self._timed(start, finder.find(guides, contacts, leads, touching, modest), times, contacts)
+            if other.missed > max(GOOD, way.missed) or (way.held and other.stretch >= way.stretch):
+                continue
+            other = other._replace(held=self.held(other, contacts))
+            if other.held or (not way.held and other.stretch < way.stretch):
+                way = other
         return way
 
     def held(self, way: Way, contacts: Sequence[Contact]) -> bool:
@@ -218,7 +234,7 @@ class WayFinder:
         return min(max(USED * self.finder.room(contacts, com), LEAST_ROOM), self.settings.pressure_room)
 
     def tilt(self, com: Sample, contacts: Sequence[Contact]) -> float:
-        """Return how far its acceleration moves the centre of pressure from below a centre of mass: ``|a_xy| z / g``."""
+        """Return how far an acceleration takes the centre of pressure from below the centre of mass (m)."""
         return float(np.hypot(com.acceleration[0], com.acceleration[1])) * height_above(contacts, com.value) / GRAVITY
 
 

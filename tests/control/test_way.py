@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mcplan.control.limb_path import LimbPath
 from mcplan.control.posture import PostureTrajectory
 from mcplan.control.quintic import Quintic
 from mcplan.control.spline import PostureSpline, Spline
-from mcplan.control.way import KNOTS, Start, Way, WayFinder
+from mcplan.control.way import GOOD, KNOTS, Start, Way, WayFinder
 from mcplan.core.tree import GRAVITY
 from mcplan.model.robot_file import load_robot
 from mcplan.planning.posture.transit import TransitFinder
@@ -88,3 +89,26 @@ def test_a_way_through_a_posture_that_its_contacts_do_not_bear_is_not_held(scene
     assert not finder.held(way._replace(posture=PostureSpline(times, knots)), contacts)
     # what its ends do not keep is not asked of a way
     assert finder.held(way, [replace(contact, max_force=0.4 * robot.mass * GRAVITY) for contact in contacts])
+
+
+def test_where_contacts_do_not_hold_a_way_the_base_stays_nearer_to_the_straight_one(scene, monkeypatch):
+    robot, environment, contacts, q = scene
+    finder = WayFinder(robot, ControlSettings(), TransitFinder(robot, environment))
+    start = Start(Quintic(robot.com(q), robot.com(q), 1.0).sample(1.0), PostureTrajectory(q, q, 1.0).sample(1.0), q)
+    X = robot.frame_pose(q, "right_grip")
+    pose = X[:3, :3], X[:3, 3]
+    led = {"right_grip": LimbPath(pose, pose, *2 * [np.array([0.25, 0.0, 0.2])], None, 0.0, 6.0)}
+
+    def sway(way):
+        """How far the base is from where it is on the straight way, which leaves it where it is (m)."""
+        return float(np.linalg.norm(way.posture.knots[:, :3] - q[:3], axis=1).max())
+
+    usual = finder.find(start, 0.0, 6.0, contacts, (), led)
+    assert usual.held
+    monkeypatch.setattr(finder, "held", lambda way, contacts: sway(way) < 0.8 * sway(usual))
+    steady = finder.find(start, 0.0, 6.0, contacts, (), led)
+    assert steady.held
+    assert sway(steady) < 0.8 * sway(usual)
+    assert steady.missed <= GOOD
+    middle = robot.frame_pose(steady.posture.knots[KNOTS // 2], "right_grip")[:3, 3]
+    np.testing.assert_allclose(middle, led["right_grip"].sample(3.0).p, atol=0.01)

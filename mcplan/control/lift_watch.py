@@ -47,7 +47,10 @@ class LiftWatch:
         """Look at all contacts at time t (s), with the wrenches (6,) that were asked for and those measured.
 
         A grip that lets go is not set down: it cannot close from elsewhere. Nor is what rests on an object that moves.
+        Without a force from which on a patch touches, touch is not felt.
         """
+        if self._some == 0.0:
+            return
         for patch, loaded in tuple(motion.contacts.items()):
             contact = loaded.contact
             if contact.kind == "grasp" or contact.carrier is not None:

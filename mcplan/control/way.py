@@ -35,7 +35,7 @@ HOLDING, PARTS = (0.8, 0.9, 1.0), 8
 """Parts of the torque limits: a way is to be held with the least with which both its ends are; and between how many
 equal parts of it that is looked at."""
 
-FAST, ROUNDS = 1.02, 4
+FAST, ROUNDS = 1.02, 2
 """A way is slowed down that would have to take so many times longer, and at most so often."""
 
 LEAST_HEIGHT = 0.1
@@ -181,7 +181,8 @@ class WayFinder:
     def slowed(self, start: Start, way: Way, contacts: Sequence[Contact]) -> Way:
         """Return the same way in so much time that it keeps within speeds and accelerations.
 
-        What it continues may be too fast however slowly it goes on: then it is as slow as `ROUNDS` make it.
+        In that time speeds and accelerations are as much less, but for those that the way continues: it may begin too
+        fast however slowly it goes on, and is not slowed for ever.
         """
         for _ in range(ROUNDS):
             if way.stretch <= FAST or not isinstance(way.posture, PostureSpline):
@@ -234,7 +235,10 @@ class WayFinder:
         return min(max(USED * self.finder.room(contacts, com), LEAST_ROOM), self.settings.pressure_room)
 
     def tilt(self, com: Sample, contacts: Sequence[Contact]) -> float:
-        """Return how far an acceleration takes the centre of pressure from below the centre of mass (m)."""
+        """Return how far its acceleration takes the centre of pressure from below a centre of mass (m).
+
+            |a_xy| z / g,   z the height above the lowest contact
+        """
         return float(np.hypot(com.acceleration[0], com.acceleration[1])) * height_above(contacts, com.value) / GRAVITY
 
 

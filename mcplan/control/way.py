@@ -237,7 +237,7 @@ class WayFinder:
     def tilt(self, com: Sample, contacts: Sequence[Contact]) -> float:
         """Return how far its acceleration takes the centre of pressure from below a centre of mass (m).
 
-            |a_xy| z / g,   z the height above the lowest contact
+        |a_xy| z / g,   z the height above the lowest contact
         """
         return float(np.hypot(com.acceleration[0], com.acceleration[1])) * height_above(contacts, com.value) / GRAVITY
 

@@ -273,7 +273,7 @@ class Motion:
         for higher in HIGHER:
             limb = path(higher, duration)
             way = self._ways.find(begin, t, limb.duration, self._closed, touching, {patch: limb})
-            if best is None or _rank(way) < _rank(best[0]):
+            if best is None or way.rank < best[0].rank:
                 best = way, higher, limb
             if way.missed <= GOOD:
                 break
@@ -285,7 +285,7 @@ class Motion:
         free = self._ways.find(begin, t, duration, self._closed, touching) if barred else way
         self.released.pop(patch, None)
         led: LimbPath | PosturePath
-        if _rank(free) < _rank(way) and free.missed <= BARRED:
+        if free.rank < way.rank and free.missed <= BARRED:
             way, none = self._ways.slowed(begin, free, self._closed), np.zeros(3)
             led = PosturePath(
                 self.robot, patch, way.posture, start[1], self._above(contact, q), none, none, self.timing, t,
@@ -391,9 +391,3 @@ class Motion:
         """Say whether no other patch of the same limb is in contact."""
         limb = self.robot.patches[patch].limb
         return all(self.robot.patches[name].limb != limb for name in self.contacts)
-
-
-def _rank(way: Way) -> tuple[bool, bool, float]:
-    """Return by what ways are chosen: those that are free first, then those that are held, then the nearly free."""
-    free = way.missed <= GOOD
-    return not free, not way.held, 0.0 if free else way.missed

@@ -17,6 +17,7 @@ from mcplan.model.robot import Robot
 from mcplan.planning.posture.transit import NOWHERE, Led, Transit, TransitFinder, Worst
 from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings
+from mcplan.statics.equilibrium import equilibrium_margin
 from mcplan.statics.feasibility import can_hold
 
 KNOTS, SAMPLES = 24, 3
@@ -31,9 +32,12 @@ LOST = 0.03
 USED, LEAST_ROOM = 0.6, 0.004
 """Part of the room of the centre of mass that its acceleration may take up, and the least that is counted on (m)."""
 
-HOLDING, PARTS = (0.8, 0.9, 1.0), 8
-"""Parts of the torque limits: a way is to be held with the least with which both its ends are; and between how many
-equal parts of it that is looked at."""
+HOLDING, KEPT, PARTS = (0.8, 0.9, 1.0), 0.7, 8
+"""A way is to be held with the least of these parts of the torque limits with which both its ends are, and to keep this
+part of the margin of the lesser one; and between how many equal parts of it that is looked at."""
+
+BORNE, LEAST_ACCELERATION = 0.8, 0.1
+"""Part of the acceleration that contacts bear that a way may take up, and the least that is counted on (m/s²)."""
 
 FAST, ROUNDS = 1.02, 2
 """A way is slowed down that would have to take so many times longer, and at most so often."""
@@ -42,8 +46,9 @@ LEAST_HEIGHT = 0.1
 """m: so high above the lowest contact a centre of mass is taken to be at least."""
 
 STEADY, WIDE = 100.0, 1.5
-"""Price of moving the base off the straight way relative to the usual one, where the contacts do not hold the usual
-way, or it takes so many times longer than the straight one: it goes far around."""
+"""Price of moving base and centre of mass off the straight way, relative to that of planned postures: where limbs alone
+can do what is to be done, the body goes from one proven stance to the next as it would without. Where they cannot, or
+take so many times longer, the body helps."""
 
 LONG = 2.0
 """A way that takes so many times longer is bent to part bodies that are close at both ends: they may stay so."""
@@ -62,7 +67,7 @@ class Way(NamedTuple):
 
     ``missed``, ``unsmoothed`` and ``worst`` are those of `Transit`; ``stretch`` says in how many times its time the way
     would keep within the speeds and accelerations that are allowed; 1 where it does. ``held`` says whether the contacts
-    hold the robot all along, at rest, with torques and forces that the ends do not exceed either.
+    hold the robot all along, at rest, about as easily as at the ends.
     """
 
     com: Spline | Quintic
@@ -72,6 +77,12 @@ class Way(NamedTuple):
     stretch: float
     worst: Worst = NOWHERE
     held: bool = True
+
+    @property
+    def rank(self) -> tuple[bool, bool, float]:
+        """By what ways are chosen: those that are free first, of them those that are held, of these the quickest."""
+        free = self.missed <= GOOD
+        return not free, not self.held, self.stretch if free else self.missed
 
     @property
     def begin(self) -> float:
@@ -140,38 +151,36 @@ class WayFinder:
         for patch, path in (led or {}).items():
             samples = [path.sample(t) for t in times]
             leads.append(Led(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R)))
-        way = self._timed(start, self.finder.find(guides, contacts, leads, touching), times, contacts)
-        way = way._replace(held=self.held(way, contacts))
-        for finder, modest, needed in ((self._steady, False, WIDE), (self.finder, True, LONG)):
-            if way.held and way.stretch <= needed:
-                continue
-            other = self._timed(start, finder.find(guides, contacts, leads, touching, modest), times, contacts)
-            if other.missed > max(GOOD, way.missed) or (way.held and other.stretch >= way.stretch):
-                continue
-            other = other._replace(held=self.held(other, contacts))
-            if other.held or (not way.held and other.stretch < way.stretch):
-                way = other
-        return way
+        best: Way | None = None
+        for finder, modest, slow in ((self._steady, False, WIDE), (self.finder, False, LONG), (self.finder, True, 0.0)):
+            way = self._timed(start, finder.find(guides, contacts, leads, touching, modest), times, contacts)
+            if best is None or way.rank < best.rank:
+                best = way
+            if best.missed <= GOOD and best.held and best.stretch <= slow:
+                break
+        assert best is not None
+        return best
 
-    def held(self, way: Way, contacts: Sequence[Contact]) -> bool:
-        """Say whether the contacts hold the robot at rest all along a way, as easily as at its ends.
+    def _bears(self, posture: PostureSpline, times: np.ndarray, contacts: Sequence[Contact]) -> tuple[np.ndarray, bool]:
+        """Return what horizontal acceleration contacts bear along a way (m/s², `PARTS` + 1), and whether they hold it.
 
-        What the controller does not count on is left out. Between two stances that are proven, a detour may need
+        They bear it in every direction, with what the controller counts on of them. They hold the robot, at rest, where
+        they do so all along about as easily as at the ends: between two stances that are proven, a detour may need
         torques, or forces of grips, that neither of them does.
         """
         if not contacts:
-            return True
+            return np.full(PARTS + 1, np.inf), True
         counted = [counted_on(contact, self.settings) for contact in contacts]
-
-        def hold(q: np.ndarray, share: float) -> bool:
-            return can_hold(self.robot, q, counted, share)
-
-        ends = way.posture.sample(way.begin).q, way.posture.end
-        share = next((share for share in HOLDING if all(hold(q, share) for q in ends)), None)
-        if share is None:
-            return True  # what the ends do not keep cannot be asked of the way
-        times = way.begin + way.duration * np.arange(1, PARTS) / PARTS
-        return all(hold(way.posture.sample(t).q, share) for t in times)
+        robot = self.robot
+        postures = [posture.sample(t).q for t in np.linspace(times[0], times[-1], PARTS + 1)]
+        bears = np.array([equilibrium_margin(robot.com(q), counted, robot.mass) for q in postures]) / robot.mass
+        ends = postures[0], postures[-1]
+        share = next((share for share in HOLDING if all(can_hold(robot, q, counted, share) for q in ends)), None)
+        held = bool(bears.min() >= KEPT * min(bears[0], bears[-1])) and (
+            # what the ends do not keep cannot be asked of the way
+            share is None or all(can_hold(robot, q, counted, share) for q in postures[1:-1])
+        )
+        return bears, held
 
     def straight(self, start: Start, begin: float, duration: float) -> PostureTrajectory:
         """Return the straight way, which others stay near."""
@@ -189,7 +198,7 @@ class WayFinder:
                 break
             times = way.begin + np.linspace(0.0, way.stretch * way.duration, KNOTS + 1)
             transit = Transit(way.posture.knots, way.missed, way.unsmoothed, way.worst)
-            way = self._timed(start, transit, times, contacts)._replace(held=way.held)
+            way = self._timed(start, transit, times, contacts)
         return way
 
     def _timed(self, start: Start, transit: Transit, times: np.ndarray, contacts: Sequence[Contact]) -> Way:
@@ -201,8 +210,9 @@ class WayFinder:
         left = [1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, len(times))]
         places += np.outer(left, start.com.value - places[0])
         com = Spline(times, places, start.com.velocity, start.com.acceleration)
-        stretch = self._stretch(com, posture, times, contacts)
-        return Way(com, posture, transit.missed, transit.unsmoothed, stretch, transit.worst)
+        bears, held = self._bears(posture, times, contacts)
+        stretch = self._stretch(com, posture, times, contacts, bears)
+        return Way(com, posture, transit.missed, transit.unsmoothed, stretch, transit.worst, held)
 
     def direct(self, start: Start, begin: float, duration: float, missed: float = 0.0, worst: Worst = NOWHERE) -> Way:
         """Return the straight way; ``missed`` says what it is taken to miss, ``worst`` where."""
@@ -210,15 +220,19 @@ class WayFinder:
         com = Quintic(x.value, self.robot.com(start.q), duration, x.velocity, x.acceleration, begin)
         return Way(com, self.straight(start, begin, duration), missed, missed, 1.0, worst)
 
-    def _stretch(self, com: Spline, posture: PostureSpline, times: np.ndarray, contacts: Sequence[Contact]) -> float:
+    def _stretch(
+        self, com: Spline, posture: PostureSpline, times: np.ndarray, contacts: Sequence[Contact], bears: np.ndarray
+    ) -> float:
         """Return in how many times its time the way would keep within speeds and accelerations; 1 at the least.
 
-        Speeds sink with the time, accelerations with its square. What a way begins with is not counted: no time law
-        changes the velocity and the acceleration that it continues.
+        Speeds sink with the time, accelerations with its square. The acceleration of the centre of mass keeps the
+        centre of pressure within the room that there is, and is part of what contacts bear where grips or friction
+        leave less. What a way begins with is not counted: no time law changes the velocity and the acceleration that it
+        continues.
         """
         s = self.settings
         rates = joint_rates(self.robot, s)
-        speed, acceleration = 1.0, 1.0
+        speed, acceleration, parts = 1.0, 1.0, np.linspace(times[0], times[-1], PARTS + 1)
         for t in np.linspace(times[0], times[-1], SAMPLES * (len(times) - 1), endpoint=False)[1:]:
             v, moving = posture.sample(t).v, com.sample(t)
             speed = max(
@@ -227,19 +241,15 @@ class WayFinder:
                 float(np.linalg.norm(v[3:6])) / s.trunk_speed,
                 float(np.max(np.abs(v[6:]) / rates, initial=0.0)),
             )
-            acceleration = max(acceleration, self.tilt(moving, contacts) / self.room(contacts, moving.value))
+            a = float(np.hypot(moving.acceleration[0], moving.acceleration[1]))
+            most = max(BORNE * float(np.interp(t, parts, bears)), LEAST_ACCELERATION)
+            tilt = a * height_above(contacts, moving.value) / GRAVITY
+            acceleration = max(acceleration, tilt / self.room(contacts, moving.value), a / most)
         return max(speed, float(np.sqrt(acceleration)))
 
     def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
         """Return how far the centre of pressure may be off a centre of mass (3,) that moves on contacts (m)."""
         return min(max(USED * self.finder.room(contacts, com), LEAST_ROOM), self.settings.pressure_room)
-
-    def tilt(self, com: Sample, contacts: Sequence[Contact]) -> float:
-        """Return how far its acceleration takes the centre of pressure from below a centre of mass (m).
-
-        |a_xy| z / g,   z the height above the lowest contact
-        """
-        return float(np.hypot(com.acceleration[0], com.acceleration[1])) * height_above(contacts, com.value) / GRAVITY
 
 
 def height_above(contacts: Sequence[Contact], com: np.ndarray) -> float:

@@ -9,6 +9,7 @@ from mcplan.control.command import Command, PointLoads
 from mcplan.control.criteria import Asked, Measurement
 from mcplan.control.handled import HandledObjects
 from mcplan.control.impedance import JointImpedance
+from mcplan.control.lift_watch import LiftWatch
 from mcplan.control.machine import Machine, phases_of
 from mcplan.control.motion import Motion
 from mcplan.control.path import Pose
@@ -58,7 +59,7 @@ class WholeBodyController:
         self.terms = self.objects.terms(frames) if self.objects else Terms(self.robot, frames)
         self.tasks = TaskSet(self.robot, plan.scenario.environment, self.settings, dt, first.q, self.objects)
         s = self.settings
-        self._slips = SlipWatch(s, self.objects.frame)
+        self._slips, self._lifts = SlipWatch(s, self.objects.frame), LiftWatch(s)
         self.impedance = (
             JointImpedance(
                 s.impedance_kp, s.impedance_kd, s.impedance_leak, self.robot.limits.torque, self._inertia(), dt
@@ -95,6 +96,7 @@ class WholeBodyController:
         objects : poses (O,7) and velocities (O,6) of the scene's objects; needed when the plan handles some.
         """
         clock = time.perf_counter()
+        asked = self._wrenches
         if wrenches is not None:
             self._wrenches = wrenches
         if isinstance(self.terms, SystemTerms):
@@ -105,6 +107,7 @@ class WholeBodyController:
             self.terms.update(q, v)
         if wrenches is not None:
             self._slips.look(t, self.terms, self.motion, wrenches)
+            self._lifts.look(t, self.terms, self.motion, asked, wrenches)
         known = time.perf_counter()
         self.machine.update(t, self.measure(t), self)
         updated = time.perf_counter()
@@ -118,7 +121,7 @@ class WholeBodyController:
             solution.vd[: self._nv], tau, wrenches, self.objects.of_robot(solution.forces), solution.status,
             (phase.name, phase.stance), tuple(self.motion.contacts), solution.message,
             {"terms": known - clock, "machine": updated - known, "program": time.perf_counter() - updated},
-            *self._of_objects(solution),
+            *self._of_objects(solution), solution.violation,
         )  # fmt: skip
 
     def _of_objects(self, solution: Solution) -> tuple[np.ndarray | None, dict[str, PointLoads]]:

@@ -35,6 +35,7 @@ class LoadedContact:
     full : what it may carry when fully loaded (N).
     place : R (3,3) and p (3,) where it touched; None for where it was planned.
     friction : what it has shown to bear if it slid; the planned one counts where that is less.
+    lifted : whether it has lost its support and is on its way back to it.
     """
 
     contact: Contact
@@ -42,3 +43,4 @@ class LoadedContact:
     full: float
     place: Pose | None = None
     friction: float = np.inf
+    lifted: bool = False

@@ -15,7 +15,7 @@ from mcplan.control.posture import PostureTrajectory
 from mcplan.control.posture_path import PosturePath
 from mcplan.control.quintic import Quintic
 from mcplan.control.spline import PostureSpline, Spline
-from mcplan.control.way import GOOD, Start, Way, WayFinder, joint_rates
+from mcplan.control.way import FAST, GOOD, Start, Way, WayFinder, height_above, joint_rates
 from mcplan.core.tree import GRAVITY
 from mcplan.model.pose import rotation_from_quat
 from mcplan.model.robot import Robot
@@ -25,9 +25,6 @@ from mcplan.planning.posture.ways import BARRED, HIGHER
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
-
-USED, LEAST_ROOM = 0.6, 0.004
-"""Part of the room of the centre of mass that its acceleration may take up, and the least that is counted on (m)."""
 
 STRAYED = 0.1
 """rad or m: a limb whose joints are farther from their references is held up by something."""
@@ -128,12 +125,9 @@ class Motion:
         """
         s, now = self.settings, self.posture.sample(t).q
         com, target = self.com.sample(t).value, self.robot.com(q)
-        ground = min((float((c.contact.p + c.contact.points @ c.contact.R.T)[:, 2].min())
-                      for c in self.contacts.values()), default=com[2])  # fmt: skip
-        D = float(np.linalg.norm((target - com)[:2]))
-        z = max(float(com[2]) - ground, 0.1)
-        room = USED * min(self._ways.finder.room(self._closed, place) for place in (com, target))
-        shift = np.sqrt(5.8 * D * z / (GRAVITY * min(max(room, LEAST_ROOM), s.pressure_room)))
+        D, z = float(np.linalg.norm((target - com)[:2])), height_above(self._closed, com)
+        room = min(self._ways.room(self._closed, place) for place in (com, target))
+        shift = np.sqrt(5.8 * D * z / (GRAVITY * room))
         rise = 15 / 8 * float(np.linalg.norm(target - com)) / s.com_speed
         turn = 15 / 8 * PostureTrajectory(now, q, 1.0).base.angle / s.trunk_speed
         joints = 15 / 8 * float(np.max(np.abs(q[7:] - now[7:]) / joint_rates(self.robot, s), initial=0.0))
@@ -153,18 +147,21 @@ class Motion:
         rising = any(patch in self.released for patch in self.limbs)
         wait = (1 - self.timing.overlap) * self.timing.duration(self.settings.clearance) if rising else 0.0
         start, closed, touching = self._start(t, q), self._closed, self._touching
-        for _ in range(2):
-            straight = self._ways.straight(start, t + wait, duration)
+        for _ in range(2):  # what limbs are lifted by does not take longer when the body does: the way is another one
+            free_taken, straight = False, self._ways.straight(start, t + wait, duration)
             paths = {patch: path(t, patch, straight, True) for patch in self.limbs}
             way = self._ways.find(start, t + wait, duration, closed, touching, paths)
             if paths and way.missed > GOOD:
                 free = self._ways.find(start, t + wait, duration, closed, touching)
                 if free.missed < way.missed:
-                    way, paths = free, {patch: path(t, patch, free.posture, False) for patch in self.limbs}
-            if way.stretch <= 1.0:
-                break
+                    free_taken, way = True, free
+                    paths = {patch: path(t, patch, free.posture, False) for patch in self.limbs}
+            if way.stretch <= FAST:
+                return way, paths
             duration *= way.stretch
-        return way, paths
+        way = self._ways.slowed(start, way, closed)
+        led = way.posture if free_taken else self._ways.straight(start, way.begin, way.duration)
+        return way, {patch: path(t, patch, led, not free_taken) for patch in self.limbs}
 
     def _go(self, t: float, way: Way, paths: Mapping[str, PosturePath]) -> None:
         """Take a way of body and limbs."""
@@ -276,7 +273,7 @@ class Motion:
         for higher in HIGHER:
             limb = path(higher, duration)
             way = self._ways.find(begin, t, limb.duration, self._closed, touching, {patch: limb})
-            if best is None or way.missed < best[0].missed:
+            if best is None or way.rank < best[0].rank:
                 best = way, higher, limb
             if way.missed <= GOOD:
                 break
@@ -284,20 +281,20 @@ class Motion:
         way, higher, limb = best
         if way.missed >= bound:
             return None
-        barred = way.missed > GOOD and patch in self.released
+        barred = (way.missed > GOOD or not way.held) and patch in self.released
         free = self._ways.find(begin, t, duration, self._closed, touching) if barred else way
         self.released.pop(patch, None)
         led: LimbPath | PosturePath
-        if free.missed < way.missed and free.missed <= BARRED:
-            way, none = self._ways.slowed(begin, free, free.stretch * duration), np.zeros(3)
+        if free.rank < way.rank and free.missed <= BARRED:
+            way, none = self._ways.slowed(begin, free, self._closed), np.zeros(3)
             led = PosturePath(
                 self.robot, patch, way.posture, start[1], self._above(contact, q), none, none, self.timing, t,
                 (tightness, 1.0),
             )  # fmt: skip
         else:
-            if way.stretch > 1.0:
-                limb = path(higher, way.stretch * limb.duration)
-                way = self._ways.slowed(begin, way, limb.duration)
+            if way.stretch > FAST:
+                way = self._ways.slowed(begin, way, self._closed)
+                limb = path(higher, way.duration)
             if isinstance(way.posture, PostureSpline):
                 limb.turn = PatchTurn(self.robot, patch, way.posture, start[0])
             led = limb
@@ -350,10 +347,12 @@ class Motion:
 
         A knee and the toes behind it come down together: left to itself, the foot would be in the way of the knee. The
         posture takes the knee where it is led, so the toes go as the posture takes them, and nowhere else: the shank
-        could not follow both.
+        could not follow both. The straight way does not take the knee there: then the knee alone is led.
         """
         self.targets[contact.patch] = contact
         self.waiting.add(contact.patch)
+        if isinstance(self.posture, PostureTrajectory):
+            return
         nothing, (R, p) = np.zeros(3), self._above(contact, self.posture.end)
         end = R, p + max(WAITING - self._height(contact), 0.0) * contact.normal
         self.limbs[contact.patch] = PosturePath(

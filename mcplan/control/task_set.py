@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.allowed import allowed_pose, lags
 from mcplan.control.avoidance import Avoidance
+from mcplan.control.counted import shrunk
 from mcplan.control.handled import HandledObjects
 from mcplan.control.loaded_contact import LoadedContact
 from mcplan.control.motion import Motion
@@ -19,7 +20,7 @@ from mcplan.model.terms import Terms
 from mcplan.qp.contact import ContactConstraint
 from mcplan.qp.pool import ProblemPool
 from mcplan.qp.settings import QPSettings
-from mcplan.qp.solution import Solution
+from mcplan.qp.solution import SOLVED, Solution
 from mcplan.qp.tasks import AngularMomentumTask, ComTask, LinkPoseTask, PostureTask
 from mcplan.qp.tasks.task import Task, damping
 from mcplan.scene.contact import Contact
@@ -28,15 +29,20 @@ from mcplan.scene.settings import ControlSettings
 
 NONE: Mapping[str, float] = {}
 
+RETURN, SOME = 0.5, 0.02
+"""In how many seconds the stiffness of contacts comes back after it has been given up; with less than the second part
+of it there is none to give up."""
+
 LOOSE = 1e-5
 """Weight of the orientation of a limb in the air relative to one that touches: less than the posture's."""
 
 
 class _Held(NamedTuple):
-    """The constraint of a closed contact, and whether this leaves the patch free in some direction."""
+    """The constraint of a closed contact, its stiffness, and whether this leaves the patch free in some direction."""
 
     loaded: LoadedContact
     constraint: ContactConstraint
+    kp: np.ndarray
     free: bool
 
 
@@ -75,6 +81,7 @@ class TaskSet:
         self.objects = objects
         self.avoidance = Avoidance(robot, environment, s, dt) if s.avoid_pairs else None
         self._held: dict[str, _Held] = {}
+        self._stiff, self._dt = 1.0, dt
         self._previous: dict[str, np.ndarray] = {}
         self.pool = ProblemPool(
             objects.system if objects else robot,
@@ -92,10 +99,16 @@ class TaskSet:
         """Fill references and limits of time t, and solve for the state of the terms.
 
         ``gains`` are weights and gains that hold instead of those of the settings.
+
+        Contacts that drift by fractions of a millimetre, each on its own, ask for accelerations that no motion of the
+        links between them has. Where they make the program infeasible it is solved without the stiffness of contacts,
+        which then comes back gradually; their damping stays.
         """
         if gains != self._gains:
             self._set(gains)
         self._follow(t, motion)
+        if self._stiff < 1.0:
+            self._stiffen(min(1.0, self._stiff + self._dt / RETURN))
         tasks: list[Task] = [self.com, self.trunk, self.posture, self.momentum]
         tasks += map(self.limbs.__getitem__, motion.limbs)
         contacts = []
@@ -116,8 +129,20 @@ class TaskSet:
         problem = self.pool.get(contacts, tasks, limits)
         problem.update(terms, contacts, tasks, previous=self._previous, limits=limits)
         solution = problem.solve()
+        if solution.status != SOLVED and self._stiff > SOME:
+            self._stiffen(0.0)
+            problem.update(terms, contacts, tasks, previous=self._previous, limits=limits)
+            yielding = problem.solve()
+            if yielding.status == SOLVED:
+                solution = yielding
         self._previous = solution.unknowns
         return solution
+
+    def _stiffen(self, share: float) -> None:
+        """Let closed contacts have a share of their stiffness."""
+        self._stiff = share
+        for held in self._held.values():
+            held.constraint.kp = share * held.kp
 
     def _set(self, gains: Mapping[str, float]) -> None:
         """Take weights and gains, by their names in the settings, instead of what these say."""
@@ -161,7 +186,9 @@ class TaskSet:
         contact = loaded.contact
         held = self._held.get(contact.patch)
         if held is None or held.loaded is not loaded:
-            held = self._held[contact.patch] = _Held(loaded, self._constrain(loaded), len(contact.selection) < 6)
+            made = self._constrain(loaded)
+            held = self._held[contact.patch] = _Held(loaded, made, made.kp.copy(), len(contact.selection) < 6)
+            made.kp = self._stiff * held.kp
         known = held.constraint
         if held.free:
             frame, place = terms.frame(contact.patch), (known.R, known.p)
@@ -169,11 +196,21 @@ class TaskSet:
                 known.R, known.p = allowed_pose(contact, (frame.R, frame.p), place)
             if contact.rolls:
                 known.axes = contact.axes_at(frame.R)
+        if loaded.lifted:
+            self._set_down(known, contact, terms)
         limit = known.max_force = loaded.limit.value(t)
         if contact.kind == "grasp":
             most = self.settings.force_fraction * contact.max_moment
             known.max_moment = most * min(1.0, limit / loaded.full)
         return known
+
+    def _set_down(self, known: ContactConstraint, contact: Contact, terms: Terms) -> None:
+        """Draw a contact that has lost its support back to it, at the speed of a descent: ``kp e = kd v``."""
+        s, p = self.settings, terms.frame(contact.patch).p
+        kp = max(s.contact_kp, 1.0)
+        ahead = s.descent_speed * s.contact_kd / kp
+        known.kp[:3] = kp
+        known.p = known.p + (float((p - known.p) @ contact.normal) - ahead) * contact.normal
 
     def _constrain(self, loaded: LoadedContact) -> ContactConstraint:
         """Return the constraint of a contact: stiff along its support, with what is counted on of patch and cone.
@@ -205,14 +242,3 @@ def levelled(R: np.ndarray, contact: Contact) -> np.ndarray:
     edge = R @ (contact.points[1] - contact.points[0])
     flat = edge - (edge @ contact.normal) * contact.normal
     return Rotation.align_vectors(flat[None], edge[None])[0].as_matrix() @ R
-
-
-def shrunk(points: np.ndarray, margin: float) -> np.ndarray:
-    """Return contact points (k,3) drawn towards their middle by ``margin`` (m) along each axis of the patch.
-
-    Never by more than a third of the way, so that a small patch stays one.
-    """
-    middle = (points.min(axis=0) + points.max(axis=0)) / 2
-    half = (points.max(axis=0) - points.min(axis=0)) / 2
-    scale = 1.0 - np.minimum(margin / np.where(half > 0.0, half, np.inf), 1 / 3)
-    return middle + scale * (points - middle)

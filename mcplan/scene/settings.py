@@ -76,9 +76,10 @@ class ControlSettings(Spec):
     friction_faces: Annotated[int, Field(ge=4, le=32, multiple_of=2)] = 8
     """Faces of the pyramid inscribed in the friction cone, an even number: rows come in opposite pairs."""
 
-    com_weight: NotNegative = 100.0
+    com_weight: NotNegative = 2000.0
     com_kp: NotNegative = 60.0
-    """Centre of mass; 1/s². Damping is critical everywhere."""
+    """Centre of mass; 1/s². Damping is critical everywhere. It outweighs a limb: one that cannot go where it is led is
+    not to cost the balance."""
     trunk_weight: NotNegative = 5.0
     trunk_kp: NotNegative = 100.0
     """Orientation of the base link."""
@@ -182,6 +183,8 @@ class ControlSettings(Spec):
     slip_speed: Positive = 0.03
     slip_time: Positive = 0.01
     """Where forces are measured, a contact that slides this fast for so long is trusted with less friction: m/s, s."""
+    lift_time: Positive = 0.05
+    """A contact that is asked to bear a load and has borne none for so long is set down again, s."""
     release_force: NotNegative = 1.0
     """A contact opens when it carries no more than this, N (``contact``, ``mujoco``: 20)."""
 

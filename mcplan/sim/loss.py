@@ -11,6 +11,10 @@ FALLEN = 0.3
 """m: a centre of mass so far below the lowest planned one, or so far from its reference, has fallen."""
 
 
+SMALL = 0.05
+"""m/s², rad/s², N or N m: a step whose program misses its rows by no more is as good as solved."""
+
+
 class Loss:
     """Watches a simulation for its end.
 
@@ -36,14 +40,19 @@ class Loss:
         away = math.dist(place, reference.tolist())
         return f"fell: the centre of mass is {away:.2f} m from its reference" if away > FALLEN else ""
 
-    def gave_up(self, t: float, status: int, message: str) -> str:
-        """Hear how the program of a step ended (0: solved); say since when it has failed and why, once it is lost."""
-        if status and not self._count:
+    def gave_up(self, t: float, status: int, message: str, violation: float = np.inf) -> str:
+        """Hear how the program of a step ended (0: solved); say since when it has failed and why, once it is lost.
+
+        A step counts by what its motion gives up (``violation``, see `SMALL`), not by its status: a robot that stands
+        still and in place, and whose contacts are asked for what differs by rounding, has lost nothing.
+        """
+        failed = status != 0 and violation > SMALL
+        if failed and not self._count:
             self._since, self._why = t, message
         most = self._failed.maxlen or 0
         if len(self._failed) == most:
             self._count -= self._failed[0]
-        self._failed.append(status != 0)
+        self._failed.append(failed)
         self._count += self._failed[-1]
         if 2 * self._count <= most:
             return ""

@@ -154,7 +154,7 @@ class Simulation:
         for observer in self.observers:
             observer.on_step(sample)
         self.index += 1
-        if lost := self._loss.gave_up(t, command.status, command.message):
+        if lost := self._loss.gave_up(t, command.status, command.message, command.violation):
             raise SimulationFailed(f"{self._phase_text()}: {lost}", "no solution")
         return sample
 

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.sim.loss import FALLEN, Loss
+from mcplan.sim.loss import FALLEN, SMALL, Loss
 
 
 @pytest.fixture
@@ -27,3 +27,9 @@ def test_a_run_is_lost_when_most_of_the_time_had_no_solution_and_says_since_when
     said = [loss.gave_up(0.5 + 0.01 * k, 1, f"reason {k}") for k in range(6)]
     assert said[:5] == [""] * 5
     assert "since 0.500 s: reason 0" in said[5]
+
+
+def test_a_program_that_misses_its_rows_by_next_to_nothing_has_not_failed(loss):
+    assert [loss.gave_up(0.01 * k, 1, "rounding", 0.2 * SMALL) for k in range(40)] == [""] * 40
+    said = [loss.gave_up(0.4 + 0.01 * k, 1, "torque", 2.0 * SMALL) for k in range(8)]
+    assert "since 0.400 s: torque" in said[-1]

@@ -236,12 +236,29 @@ def test_a_grip_that_slides_is_refused():
         MujocoPhysics(ROBOT, Environment(bars=(bar,)), q0, contacts=(contact,))
 
 
-def test_a_grip_lets_go_when_the_pull_is_beyond_what_it_can_hold():
+def hold_of(*contacts):
+    """Whether a grip from which the whole robot hangs still holds, step by step."""
     q0, _, bar = at_a_bar()
-    physics = MujocoPhysics(ROBOT, Environment(bars=(bar,)), q0, patches=("right_grip",))
-    held = [bool(physics.step(servo(physics, q0, ("right_grip",)), DT).wrenches) for _ in range(200)]
+    physics = MujocoPhysics(ROBOT, Environment(bars=(bar,)), q0, None, ("right_grip",), contacts)
+    return [bool(physics.step(servo(physics, q0, ("right_grip",)), DT).wrenches) for _ in range(200)]
+
+
+def test_a_grip_lets_go_when_the_pull_is_beyond_what_it_can_hold():
+    held = hold_of()
     assert held[0]
     assert not held[-1]
+
+
+def test_a_grip_holds_as_much_as_its_contact_says_and_not_as_much_as_others_of_its_patch():
+    _, X, bar = at_a_bar()
+    contact = make_contact(
+        ROBOT, Environment(bars=(bar,)), {"patch": "right_grip", "surface": "bar"}, (X[:3, :3], X[:3, 3])
+    )
+    strong = replace(contact, max_force=1e5, max_moment=1e5)
+    weak_elsewhere = replace(contact, p=contact.p + np.array([0.0, 0.3, 0.0]), max_force=1.0)
+    assert all(hold_of(weak_elsewhere, strong))
+    assert not hold_of(replace(strong, max_force=1.0))[-1]
+    assert not hold_of(replace(strong, max_moment=0.1))[-1]
 
 
 def test_a_grip_without_a_bar_holds_nothing():

@@ -22,6 +22,9 @@ ASKEW = float(np.cos(np.deg2rad(10)))
 """Cosine of the angle between grip and bar beyond which it does not."""
 
 
+SPARE = 1.2
+"""A grip breaks at so many times the largest force or moment of its contact: single time steps exceed their mean."""
+
 HALF_PIN = 0.05
 """Distance of the two points that a hinge holds from the origin of the grip, along its axis (m)."""
 
@@ -31,12 +34,12 @@ class Grips:
 
     A grip closes where it is: a weld holds the pose that the hand has at that moment. Where the contact is free to turn
     about an axis, two points of this axis are held instead; where it is free to turn at all, one. It opens when the
-    controller lets go, or when the pull exceeds what the grip can hold.
+    controller lets go, or when the pull exceeds what its contact can hold: that of the patch, or of the rung.
 
     Parameters
     ----------
     robot, environment, built : who, at what, in which model.
-    contacts : grasps, whose free directions count; of others of the same patch the nearest.
+    contacts : grasps, whose free directions and limits count; of several of the same patch the nearest.
 
     Raises
     ------
@@ -55,6 +58,7 @@ class Grips:
                     "it can hold, hinge about one axis, or turn about its origin"
                 )
         self._lost: set[str] = set()
+        self._limits: dict[str, tuple[float, float]] = {}
         self.closed: set[str] = set()
 
     def follow(self, data: Any, q: np.ndarray, active: Sequence[str]) -> None:
@@ -84,9 +88,9 @@ class Grips:
             moment = touch.base_rotation(data) @ base[3:]
             arm = touch.pose(data, patch)[1] - data.xpos[self._built.model.body("body:0").id]
             found[patch] = np.concatenate([base[:3], moment - np.cross(arm, base[:3])])
-            limits = self.robot.patches[patch]
             force, torque = np.linalg.norm(found[patch][:3]), np.linalg.norm(found[patch][3:])
-            if force > 1.2 * limits.max_force or torque > 1.2 * limits.max_moment:
+            most_force, most_torque = self._limits[patch]
+            if force > SPARE * most_force or torque > SPARE * most_torque:
                 self._lost.add(patch)
         return found
 
@@ -105,7 +109,10 @@ class Grips:
         model, offset = self._built.model, self.robot.frame(patch)[1]
         R_L, p_L = offset[:9].reshape(3, 3), offset[9:]
         X = self.robot.frame_pose(q, patch)
-        turns = self._turns(patch, X[:3, 3])
+        held = self._contact(patch, X[:3, 3])
+        turns = np.zeros(3, dtype=bool) if held is None else _free(held)[3:]
+        limited = held or self.robot.patches[patch]
+        self._limits[patch] = limited.max_force, limited.max_moment
         weld, *pins = holds
         if not turns.any():
             quat = np.zeros(4)
@@ -121,12 +128,10 @@ class Grips:
                 data.eq_active[pin] = 1
         self.closed.add(patch)
 
-    def _turns(self, patch: str, p: np.ndarray) -> np.ndarray:
-        """Return about which of its axes (3,) a grip at p may turn."""
+    def _contact(self, patch: str, p: np.ndarray) -> Contact | None:
+        """Return the contact of a patch that is nearest to p (3,), if it has any."""
         mine = [contact for contact in self._contacts if contact.patch == patch]
-        if not mine:
-            return np.zeros(3, dtype=bool)
-        return _free(min(mine, key=lambda contact: float(np.linalg.norm(contact.p - p))))[3:]
+        return min(mine, key=lambda contact: float(np.linalg.norm(contact.p - p)), default=None)
 
 
 def _free(contact: Contact) -> np.ndarray:

@@ -1,0 +1,74 @@
+"""Contacts that lift off: what is felt to carry nothing, although the program counts on it, is set down again.
+
+Where contacts give, nothing holds a patch to its support but its load: stiffness along the normal would fight the give.
+A contact with little load may so be lifted by the errors of a millisecond, and creep away unnoticed while the program
+goes on counting on its force.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from mcplan.control.motion import Motion
+from mcplan.model.terms import Terms
+from mcplan.scene.contact import Contact
+from mcplan.scene.settings import ControlSettings
+
+NOTHING = np.zeros(6)
+"""Wrench of a patch of which none is measured."""
+
+FELT = 0.25
+"""Part of the force with which a patch touches: a contact that is asked for more and bears less than a fifth of that
+has lifted; one that bears as much again has been set down."""
+
+
+class LiftWatch:
+    """Watches closed contacts for loads that are asked for and not felt.
+
+    Parameters
+    ----------
+    settings : ``lift_time``, and the force from which on a patch touches.
+    """
+
+    def __init__(self, settings: ControlSettings):
+        self.settings = settings
+        self._some = FELT * settings.touch_force
+        self._since: dict[str, float] = {}
+
+    def look(
+        self,
+        t: float,
+        terms: Terms,
+        motion: Motion,
+        asked: Mapping[str, np.ndarray],
+        felt: Mapping[str, np.ndarray],
+    ) -> None:
+        """Look at all contacts at time t (s), with the wrenches (6,) that were asked for and those measured.
+
+        A grip that lets go is not set down: it cannot close from elsewhere. Nor is what rests on an object that moves.
+        Without a force from which on a patch touches, touch is not felt.
+        """
+        if self._some == 0.0:
+            return
+        for patch, loaded in tuple(motion.contacts.items()):
+            contact = loaded.contact
+            if contact.kind == "grasp" or contact.carrier is not None:
+                continue
+            force = _across(contact, felt)
+            if loaded.lifted:
+                if force >= self._some:
+                    frame = terms.frame(patch)
+                    place = frame.R.copy(), frame.p.copy()
+                    motion.contacts[patch] = replace(loaded, lifted=False, place=place)
+            elif force > 0.2 * self._some or _across(contact, asked) < self._some:
+                self._since.pop(patch, None)
+            elif t - self._since.setdefault(patch, t) >= self.settings.lift_time - 5e-10:
+                del self._since[patch]
+                motion.contacts[patch] = replace(loaded, lifted=True)
+                motion.note(t, f"{patch} carries nothing: it is set down again", (patch,))
+
+
+def _across(contact: Contact, wrenches: Mapping[str, np.ndarray]) -> float:
+    """Return the normal force (N) of a contact."""
+    return float(np.asarray(wrenches.get(contact.patch, NOTHING))[:3] @ contact.normal)

@@ -36,6 +36,7 @@ class Command(NamedTuple):
     message : why the status is not SOLVED.
     object_vd : (O,6) accelerations of the scene's objects; None when the plan handles none.
     object_loads : by object that is handled, what acts on it.
+    violation : by how much the rows of the program are missed: m/s², rad/s², N.
     """
 
     vd: np.ndarray
@@ -49,3 +50,4 @@ class Command(NamedTuple):
     timing: Mapping[str, float] = NOTHING
     object_vd: np.ndarray | None = None
     object_loads: Mapping[str, PointLoads] = NOTHING
+    violation: float = 0.0

@@ -117,7 +117,7 @@ class WholeBodyController:
             solution.vd[: self._nv], tau, wrenches, self.objects.of_robot(solution.forces), solution.status,
             (phase.name, phase.stance), tuple(self.motion.contacts), solution.message,
             {"terms": updated - clock, "program": time.perf_counter() - updated},
-            *self._of_objects(solution),
+            *self._of_objects(solution), solution.violation,
         )  # fmt: skip
 
     def _of_objects(self, solution: Solution) -> tuple[np.ndarray | None, dict[str, PointLoads]]:

@@ -66,3 +66,8 @@ class Solution(NamedTuple):
     def ok(self) -> bool:
         """Whether the program was solved as declared."""
         return self.status == SOLVED
+
+    @property
+    def violation(self) -> float:
+        """By how much rows other than the equation of motion are missed: m/s², rad/s², N or N m."""
+        return max(self.residuals.contact, self.residuals.inequality)

@@ -1,65 +1,74 @@
 """A run that is right by construction: a box stands on the floor and waves its arm, then puts a finger on a wall.
 
 The base never moves, so the wrench under it is what the base rows of the equation of motion ask for; the finger's part
-is chosen. Everything is built from records, without planner and controller.
+is chosen. Robot and scenario are files like any other; planner and controller have no part in it.
 """
 
-import numpy as np
+import tempfile
+from functools import cache
+from pathlib import Path
 
+import numpy as np
+import yaml
+
+from mcplan.model.robot_file import load_robot
+from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.planning.plan_file import plan_document
+from mcplan.scene.load import load_scenario
+from mcplan.scene.place import make_contact
 from mcplan.sim.independent import Mechanism, integrate
-from mcplan.sim.records import (
-    ContactRecord,
-    DocumentRecord,
-    JointRecord,
-    LinkRecord,
-    PatchRecord,
-    PhaseRecord,
-    PlanRecord,
-    RobotRecord,
-    RunRecord,
-    StanceRecord,
-)
+from mcplan.sim.records import PhaseRecord, RobotRecord, RunRecord
+from mcplan.sim.robot_record import record_document, record_plan, record_robot
 from mcplan.sim.run import Run
 
 DOWN = [[1.0, 0, 0], [0, -1, 0], [0, 0, -1]]
 CORNERS = [[0.3, 0.3], [-0.3, 0.3], [-0.3, -0.3], [0.3, -0.3]]
-IDENTITY = np.eye(3).tolist()
+
+URDF = """<robot name="waving_box">
+<link name="box"><inertial><mass value="30"/><inertia ixx="0.5" iyy="0.5" izz="0.5" ixy="0" ixz="0" iyz="0"/></inertial>
+</link>
+<link name="upper"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
+<inertia ixx="0.001" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="lower"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
+<inertia ixx="0.001" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="finger"><inertial><mass value="0.1"/>
+<inertia ixx="0.0001" iyy="0.0001" izz="0.0001" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="shoulder" type="revolute"><parent link="box"/><child link="upper"/>
+<origin xyz="0 0 0.3"/><axis xyz="0 1 0"/>
+<limit lower="-2" upper="2" velocity="3" effort="60"/></joint>
+<joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/>
+<origin xyz="0.3 0 0"/><axis xyz="0 1 0"/>
+<limit lower="-2" upper="9" velocity="99" effort="60"/></joint>
+<joint name="wrist" type="revolute"><parent link="lower"/><child link="finger"/>
+<origin xyz="0.3 0 0"/><axis xyz="0 1 0"/>
+<limit lower="-2" upper="2" velocity="3" effort="60"/></joint>
+</robot>
+"""
+
+ROBOT = {
+    "mcplan": 1,
+    "urdf": "waving_box.urdf",
+    "locked": {"wrist": 0.2},
+    "armature": {"shoulder": 0.1, "elbow": 0.0},
+    "patches": {
+        "sole": {"link": "box", "pose": {"xyz": [0, 0, -0.2], "quat_wxyz": [0, 1, 0, 0]}, "polygon": CORNERS},
+        "tip": {"link": "finger", "kind": "point", "pose": {"xyz": [0.02, 0, 0]}},
+    },
+}
 
 
+def write_robot(directory: Path) -> Path:
+    """Write a box of 30 kg with an arm of two hinges about y and a locked wrist; return its robot.yaml."""
+    (directory / "waving_box.urdf").write_text(URDF)
+    (directory / "robot.yaml").write_text(yaml.safe_dump(ROBOT))
+    return directory / "robot.yaml"
+
+
+@cache
 def box_robot() -> RobotRecord:
-    """A box of 30 kg with an arm of two hinges about y and a locked wrist."""
-    inertia = np.diag([0.5, 0.5, 0.5]).tolist()
-    links = [LinkRecord(name="box", mass=30.0, com=[0, 0, 0], inertia=inertia)]
-    links += [
-        LinkRecord(name=name, mass=1.0, com=[0.1, 0, 0], inertia=np.diag([0.001, 0.01, 0.01]).tolist())
-        for name in ("upper", "lower")
-    ]
-    links += [LinkRecord(name="finger", mass=0.1, com=[0, 0, 0], inertia=np.diag([1e-4] * 3).tolist())]
-    y = [0.0, 1.0, 0.0]
-    joints = [
-        JointRecord(
-            name="shoulder", kind="revolute", parent=0, child=1, R=IDENTITY, p=[0, 0, 0.3], axis=y, coordinate=0
-        ),
-        JointRecord(name="elbow", kind="revolute", parent=1, child=2, R=IDENTITY, p=[0.3, 0, 0], axis=y, coordinate=1),
-        JointRecord(name="wrist", kind="revolute", parent=2, child=3, R=IDENTITY, p=[0.3, 0, 0], axis=y, offset=0.2),
-    ]
-    patches = [
-        PatchRecord(name="sole", link=0, kind="surface", polygon=CORNERS, R=DOWN, p=[0, 0, -0.2]),
-        PatchRecord(name="tip", link=3, kind="point", polygon=[[0, 0]], R=IDENTITY, p=[0.02, 0, 0]),
-    ]
-    return RobotRecord(
-        name="waving_box",
-        digest="none",
-        links=links,
-        joints=joints,
-        coordinates=["shoulder", "elbow"],
-        lower=[-2.0, -2.0],
-        upper=[2.0, None],
-        velocity=[3.0, None],
-        torque=[60.0, 60.0],
-        armature=[0.1, 0.0],
-        patches=patches,
-    )
+    """Return the record of the box."""
+    with tempfile.TemporaryDirectory() as directory:
+        return record_robot(load_robot(write_robot(Path(directory))))
 
 
 def waving_run(samples: int = 600, dt: float = 0.001, touch: int = 400) -> Run:
@@ -101,45 +110,22 @@ def waving_run(samples: int = 600, dt: float = 0.001, touch: int = 400) -> Run:
         if active[k, 1]:
             i = start[k] + 4
             xyz[i], normal[i], force[i] = motion.p["tip"][k], [-1, 0, 0], wrench[k, 1, :3]
-    wall = {"R": motion.R["tip"][-1].tolist(), "p": motion.p["tip"][-1].tolist()}
-    contacts = [
-        ContactRecord(
-            patch="sole",
-            support="floor",
-            kind="surface",
-            R=DOWN,
-            p=[0.1, -0.2, 0.0],
-            points=[[*c, 0] for c in CORNERS],
-            axes=IDENTITY,
-            friction=0.7,
-            selection=np.eye(6).tolist(),
-        ),
-        ContactRecord(
-            patch="tip",
-            support="wall",
-            kind="point",
-            **wall,
-            points=[[0, 0, 0]],
-            axes=[[0, 0, -1.0], [1, 0, 0], [0, -1, 0]],
-            friction=0.7,
-            selection=np.eye(6)[:3].tolist(),
-        ),
-    ]
     rest = np.zeros((1, 8))
     at_rest = [mechanism.motion(row[None], rest, rest).force[0] for row in (q[0], q[-1])]
-    stances = []
-    for k, (row, h) in enumerate(zip((q[0], q[-1]), at_rest, strict=True)):
-        w = [*h[:3], *(h[3:6] - np.cross(sole, h[:3]))]
-        stances.append(
-            StanceRecord(
-                contacts=contacts[: k + 1],
-                moved="tip" if k else None,
-                change="add" if k else "start",
-                q=row.tolist(),
-                wrenches={"sole": w},
-                tau=h[6:].tolist(),
+    with tempfile.TemporaryDirectory() as directory:
+        scenario = load_scenario(_write_scenario(Path(directory), motion.p["tip"][-1]))
+        spots = [{"patch": "sole", "surface": "floor", "x": 0.1, "y": -0.2, "yaw": 0}, TIP_ON_WALL]
+        contacts = tuple(make_contact(scenario.robot, scenario.environment, spot) for spot in spots)
+        stances = []
+        for k, (row, h) in enumerate(zip((q[0], q[-1]), at_rest, strict=True)):
+            w = np.array([*h[:3], *(h[3:6] - np.cross(sole, h[:3]))])
+            stances.append(
+                PlannedStance(
+                    contacts[: k + 1], "add" if k else "start", "tip" if k else None, row, {"sole": w}, h[6:], {}
+                )
             )
-        )
+        plan = Plan(scenario, tuple(stances))
+        documents = record_document(dict(scenario.document.data)), record_plan(plan, plan_document(plan, directory))
     record = RunRecord(
         mcplan_run=1,
         mcplan="0",
@@ -151,8 +137,8 @@ def waving_run(samples: int = 600, dt: float = 0.001, touch: int = 400) -> Run:
         patches=patches,
         phases=[PhaseRecord(name="wave", stance=1, ended_by="time"), PhaseRecord(name="touch", stance=1)],
         robot=robot,
-        scenario=DocumentRecord(),
-        plan=PlanRecord(stances=stances),
+        scenario=documents[0],
+        plan=documents[1],
     )
     return Run(
         record=record,
@@ -174,6 +160,31 @@ def waving_run(samples: int = 600, dt: float = 0.001, touch: int = 400) -> Run:
         point_normal=normal,
         point_force=force,
     )
+
+
+TIP_ON_WALL = {"patch": "tip", "surface": "wall", "x": 0.0, "y": 0.0, "yaw": 0}
+
+
+def _write_scenario(directory: Path, tip: np.ndarray) -> Path:
+    """Write the scenario: the wall's frame is where the tip touches it, with z towards the box; return its path."""
+    write_robot(directory)
+    sole = {"patch": "sole", "surface": "floor", "x": 0.1, "y": -0.2, "yaw": 0}
+    document = {
+        "mcplan": 1,
+        "name": "waving_box",
+        "robot": "robot.yaml",
+        "environment": {
+            "surfaces": [
+                {"name": "floor", "size": [4, 4]},
+                {"name": "wall", "pose": {"xyz": tip.tolist(), "rpy": [0, -np.pi / 2, 0]}, "size": [1, 1]},
+            ]
+        },
+        "start": {"base": {"xyz": [0.1, -0.2, 0.2]}, "contacts": [sole]},
+        "stances": [{"contacts": [sole]}, {"add": TIP_ON_WALL}],
+    }
+    path = directory / "waving_box.yaml"
+    path.write_text(yaml.safe_dump(document))
+    return path
 
 
 def _cross_matrix(r: np.ndarray) -> np.ndarray:

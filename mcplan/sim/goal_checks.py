@@ -23,7 +23,6 @@ from mcplan.sim.independent import rotation_of, rotation_vector
 from mcplan.sim.records import PatchRecord, RobotRecord
 from mcplan.sim.tolerances import POSTURE
 
-
 SOMETHING = "*"
 """What a patch of a run is in contact with: its place tells."""
 

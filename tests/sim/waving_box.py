@@ -5,7 +5,6 @@ is chosen. Robot and scenario are files like any other; planner and controller h
 """
 
 import tempfile
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +15,9 @@ from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.plan_file import plan_document
 from mcplan.scene.load import load_scenario
 from mcplan.scene.place import make_contact
+from mcplan.scene.scenario import Scenario
 from mcplan.sim.independent import Mechanism, integrate
-from mcplan.sim.records import PhaseRecord, RobotRecord, RunRecord
+from mcplan.sim.records import PhaseRecord, RunRecord
 from mcplan.sim.robot_record import record_document, record_plan, record_robot
 from mcplan.sim.run import Run
 
@@ -52,29 +52,45 @@ ROBOT = {
     "armature": {"shoulder": 0.1, "elbow": 0.0},
     "patches": {
         "sole": {"link": "box", "pose": {"xyz": [0, 0, -0.2], "quat_wxyz": [0, 1, 0, 0]}, "polygon": CORNERS},
-        "tip": {"link": "finger", "kind": "point", "pose": {"xyz": [0.02, 0, 0]}},
     },
 }
 
 
-def write_robot(directory: Path) -> Path:
+def write_robot(directory: Path, tip: str = "point") -> Path:
     """Write a box of 30 kg with an arm of two hinges about y and a locked wrist; return its robot.yaml."""
     (directory / "waving_box.urdf").write_text(URDF)
-    (directory / "robot.yaml").write_text(yaml.safe_dump(ROBOT))
+    patches = ROBOT["patches"] | {"tip": {"link": "finger", **TIPS[tip]}}
+    (directory / "robot.yaml").write_text(yaml.safe_dump(ROBOT | {"patches": patches}))
     return directory / "robot.yaml"
 
 
-@cache
-def box_robot() -> RobotRecord:
-    """Return the record of the box."""
-    with tempfile.TemporaryDirectory() as directory:
-        return record_robot(load_robot(write_robot(Path(directory))))
+TIPS = {
+    "point": {"kind": "point", "pose": {"xyz": [0.02, 0, 0]}},
+    "grasp": {"kind": "grasp", "pose": {"xyz": [0.02, 0, 0]}, "max_force": 6.0, "max_moment": 1.0},
+    "edge": {
+        "pose": {"xyz": [0.02, 0, 0], "rpy": [0, np.pi / 2, 0]},
+        "polygon": [[0, -0.05], [0, 0.05]],
+    },
+}
+"""What the finger ends in."""
 
 
-def waving_run(samples: int = 600, dt: float = 0.001, touch: int = 400) -> Run:
-    """Waving until sample ``touch``, then the arm stands still with 5 N of the wall on the finger."""
-    robot = box_robot()
-    mechanism = Mechanism(robot)
+def waving_run(
+    samples: int = 600,
+    dt: float = 0.001,
+    touch: int = 400,
+    tip: str = "point",
+    overhang: float = 0.0,
+    crate: bool = False,
+) -> Run:
+    """Waving until sample ``touch``, then the arm stands still with 5 N of the wall (or of a bar) on the finger.
+
+    Parameters
+    ----------
+    tip : kind of the finger's contact, see ``TIPS``.
+    overhang : how far the sole reaches beyond the floor, m.
+    crate : whether a crate stands by.
+    """
     t = dt * np.arange(samples)
     q, v, vd = np.zeros((samples, 9)), np.zeros((samples, 8)), np.zeros((samples, 8))
     q[0, :7] = [0.1, -0.2, 0.2, 1, 0, 0, 0]
@@ -85,39 +101,16 @@ def waving_run(samples: int = 600, dt: float = 0.001, touch: int = 400) -> Run:
     for k in range(samples - 1):
         v[k + 1] = v[k] + dt * vd[k]
         q[k + 1] = integrate(q[k : k + 1], v[k + 1 : k + 2], dt)
-    active = np.zeros((samples, 2), bool)
-    active[:, 0] = True
-    active[touch:, 1] = True
-    wrench = np.zeros((samples, 2, 6))
-    wrench[touch:, 1, :3] = [-5.0, 1.0, 1.0]
-    patches = ["sole", "tip"]
-    motion = mechanism.motion(q, v, vd, wrench, patches)
-    # base rows to the sole's origin, 0.2 m under the base
-    f, m = motion.force[:, :3], motion.force[:, 3:6]
-    sole = np.array([0, 0, -0.2])
-    wrench[:, 0, :3], wrench[:, 0, 3:] = f, m - np.cross(sole, f)
-    motion = mechanism.motion(q, v, vd, wrench, patches)
-    corners = np.column_stack([np.array(CORNERS), np.zeros(4)]) @ np.array(DOWN).T
-    grasp = np.concatenate([np.concatenate([np.eye(3), _cross_matrix(c)]) for c in corners], axis=1)
-    forces = (wrench[:, 0] @ np.linalg.pinv(grasp).T).reshape(samples, 4, 3)
-    count = 4 + active[:, 1].astype(int)
-    start = np.concatenate([[0], np.cumsum(count)])
-    patch = np.concatenate([[0] * 4 + [1] * (c - 4) for c in count])
-    xyz, normal, force = np.zeros((start[-1], 3)), np.zeros((start[-1], 3)), np.zeros((start[-1], 3))
-    for k in range(samples):
-        rows = slice(start[k], start[k] + 4)
-        xyz[rows], normal[rows], force[rows] = motion.p["sole"][k] + corners, [0, 0, 1], forces[k]
-        if active[k, 1]:
-            i = start[k] + 4
-            xyz[i], normal[i], force[i] = motion.p["tip"][k], [-1, 0, 0], wrench[k, 1, :3]
-    rest = np.zeros((1, 8))
-    at_rest = [mechanism.motion(row[None], rest, rest).force[0] for row in (q[0], q[-1])]
     with tempfile.TemporaryDirectory() as directory:
-        scenario = load_scenario(_write_scenario(Path(directory), motion.p["tip"][-1]))
-        spots = [{"patch": "sole", "surface": "floor", "x": 0.1, "y": -0.2, "yaw": 0}, TIP_ON_WALL]
-        contacts = tuple(make_contact(scenario.robot, scenario.environment, spot) for spot in spots)
+        scenario = load_scenario(_write_scenario(Path(directory), q[-1], tip, overhang, crate))
+        contacts = tuple(make_contact(scenario.robot, scenario.environment, c) for c in _spots(scenario))
+        robot = record_robot(scenario.robot)
+        mechanism = Mechanism(robot)
+        sole = np.array([0, 0, -0.2])
+        rest = np.zeros((1, 8))
         stances = []
-        for k, (row, h) in enumerate(zip((q[0], q[-1]), at_rest, strict=True)):
+        for k, row in enumerate((q[0], q[-1])):
+            h = mechanism.motion(row[None], rest, rest).force[0]
             w = np.array([*h[:3], *(h[3:6] - np.cross(sole, h[:3]))])
             stances.append(
                 PlannedStance(
@@ -126,6 +119,34 @@ def waving_run(samples: int = 600, dt: float = 0.001, touch: int = 400) -> Run:
             )
         plan = Plan(scenario, tuple(stances))
         documents = record_document(dict(scenario.document.data)), record_plan(plan, plan_document(plan, directory))
+    active = np.zeros((samples, 2), bool)
+    active[:, 0] = True
+    active[touch:, 1] = True
+    wrench = np.zeros((samples, 2, 6))
+    wrench[touch:, 1, :3] = [-5.0, 1.0, 1.0]
+    if tip == "grasp":
+        wrench[touch:, 1, 3:] = [0.2, -0.3, 0.1]
+    patches = ["sole", "tip"]
+    motion = mechanism.motion(q, v, vd, wrench, patches)
+    # base rows to the sole's origin, 0.2 m under the base
+    f, m = motion.force[:, :3], motion.force[:, 3:6]
+    wrench[:, 0, :3], wrench[:, 0, 3:] = f, m - np.cross(sole, f)
+    motion = mechanism.motion(q, v, vd, wrench, patches)
+    corners = contacts[0].points @ np.array(DOWN).T
+    grasp = np.concatenate([np.concatenate([np.eye(3), _cross_matrix(c)]) for c in corners], axis=1)
+    forces = (wrench[:, 0] @ np.linalg.pinv(grasp).T).reshape(samples, len(corners), 3)
+    ends, n = len(contacts[1].points), len(corners)
+    count = n + ends * active[:, 1].astype(int)
+    start = np.concatenate([[0], np.cumsum(count)])
+    patch = np.concatenate([[0] * n + [1] * (c - n) for c in count])
+    xyz, normal, force = np.zeros((start[-1], 3)), np.zeros((start[-1], 3)), np.zeros((start[-1], 3))
+    for k in range(samples):
+        rows = slice(start[k], start[k] + n)
+        xyz[rows], normal[rows], force[rows] = motion.p["sole"][k] + corners, [0, 0, 1], forces[k]
+        if active[k, 1]:
+            rows = slice(start[k] + n, start[k + 1])
+            xyz[rows] = motion.p["tip"][k] + contacts[1].points @ motion.R["tip"][k].T
+            normal[rows], force[rows] = contacts[1].axes[:, 2], wrench[k, 1, :3] / ends
     record = RunRecord(
         mcplan_run=1,
         mcplan="0",
@@ -136,6 +157,7 @@ def waving_run(samples: int = 600, dt: float = 0.001, touch: int = 400) -> Run:
         links=[link.name for link in robot.links],
         patches=patches,
         phases=[PhaseRecord(name="wave", stance=1, ended_by="time"), PhaseRecord(name="touch", stance=1)],
+        objects=[thing.name for thing in scenario.environment.objects],
         robot=robot,
         scenario=documents[0],
         plan=documents[1],
@@ -159,31 +181,54 @@ def waving_run(samples: int = 600, dt: float = 0.001, touch: int = 400) -> Run:
         point_xyz=xyz,
         point_normal=normal,
         point_force=force,
+        qp_slack=np.zeros(samples),
+        object_q=np.tile([1.5, 1.0, 0.1, 1, 0, 0, 0], (samples, 1, 1)) if crate else None,
+        object_v=np.zeros((samples, 1, 6)) if crate else None,
     )
 
 
-TIP_ON_WALL = {"patch": "tip", "surface": "wall", "x": 0.0, "y": 0.0, "yaw": 0}
+def _spots(scenario: Scenario) -> list[dict]:
+    """Return the contacts of the sole and of the tip as the scenario's sequence says them."""
+    first, second = scenario.document.data["stances"]
+    return [first["contacts"][0], second["add"]]
 
 
-def _write_scenario(directory: Path, tip: np.ndarray) -> Path:
-    """Write the scenario: the wall's frame is where the tip touches it, with z towards the box; return its path."""
-    write_robot(directory)
+def _write_scenario(directory: Path, q: np.ndarray, tip: str, overhang: float, crate: bool) -> Path:
+    """Write the scenario; what the finger touches is where it is at ``q`` (9,). Return its path."""
+    robot = load_robot(write_robot(directory, tip))
+    X = robot.frame_pose(q, "tip")
+    p, y = X[:3, 3], X[:3, 1]
     sole = {"patch": "sole", "surface": "floor", "x": 0.1, "y": -0.2, "yaw": 0}
+    floor = {"name": "floor", "size": [4, 4]}
+    if overhang:
+        floor = {"name": "floor", "polygon": [[-2, -2], [0.4 - overhang, -2], [0.4 - overhang, 2], [-2, 2]]}
+        sole["overhang"] = True
+    environment = {"surfaces": [floor]}
+    if tip == "grasp":
+        environment["bars"] = [
+            {"name": "wall", "ends": [(p - 0.3 * y).tolist(), (p + 0.3 * y).tolist()], "radius": 0.015}
+        ]
+        touch = {"patch": "tip", "surface": "wall"}
+    else:
+        wall = {"name": "wall", "pose": {"xyz": p.tolist(), "rpy": [0, -np.pi / 2, 0]}, "size": [1, 1]}
+        environment["surfaces"].append(wall)
+        touch = {"patch": "tip", "surface": "wall", "x": 0.0, "y": 0.0}
+        if tip == "point":
+            touch["yaw"] = 0
+    if crate:
+        box = {"name": "crate", "box": {"size": [0.2, 0.2, 0.2]}, "mass": 5, "pose": {"xyz": [1.5, 1.0, 0.1]}}
+        environment["objects"] = [box]
+    path = directory / "waving_box.yaml"
     document = {
         "mcplan": 1,
         "name": "waving_box",
         "robot": "robot.yaml",
-        "environment": {
-            "surfaces": [
-                {"name": "floor", "size": [4, 4]},
-                {"name": "wall", "pose": {"xyz": tip.tolist(), "rpy": [0, -np.pi / 2, 0]}, "size": [1, 1]},
-            ]
-        },
+        "environment": environment,
         "start": {"base": {"xyz": [0.1, -0.2, 0.2]}, "contacts": [sole]},
-        "stances": [{"contacts": [sole]}, {"add": TIP_ON_WALL}],
     }
-    path = directory / "waving_box.yaml"
     path.write_text(yaml.safe_dump(document))
+    near = make_contact(robot, load_scenario(path).environment, touch, (X[:3, :3], p))
+    path.write_text(yaml.safe_dump(document | {"stances": [{"contacts": [sole]}, {"add": near.to_data()}]}))
     return path
 
 

@@ -66,6 +66,10 @@ def bar_errors(
         along = reach @ d
         off = np.abs(np.linalg.norm(reach - along[:, None] * d, axis=1) - bar.radius)
         turn = np.zeros(len(p))
+        if spec.angle is not None:  # where on its round: opposite to the z axis that a grasp there would have
+            sides = [1.0, -1.0] if spec.flip is None else [-1.0 if spec.flip else 1.0]
+            places = [along[:, None] * d - bar.radius * _grip(s * d[None], spec.angle) for s in sides]
+            off = np.min([np.linalg.norm(reach - place, axis=1) for place in places], axis=0)
     else:
         sense = np.sign(R[:, :, 1] @ d)
         if spec.flip is not None:

@@ -32,7 +32,11 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
     ----------
     directory : where the file will be; paths in it are relative to there.
     """
-    return scenario_data(plan.scenario, directory) | {"stances": [_stance_data(stance) for stance in plan.stances]}
+    data = scenario_data(plan.scenario, directory)
+    if data.get("stances") and not data.get("goal") and not is_plan(plan.scenario.document):
+        # what was asked for: the planned stances take the place of the hand-written ones
+        data["plan"] = {"sequence": data["stances"]}
+    return data | {"stances": [_stance_data(stance) for stance in plan.stances]}
 
 
 def scenario_data(scenario: Scenario, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:

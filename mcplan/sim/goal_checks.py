@@ -284,8 +284,8 @@ def goal_items(document: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
         count = len(goal)
         return [(f"goal {i} of {count}" if count > 1 else "goal", dict(item)) for i, item in enumerate(goal, 1)]
     stances = document.get("stances") or ()
-    if any("q" in item for item in stances):  # of a plan: they are what was found, not what was asked for
-        stances = ()
+    if any("q" in item for item in stances):  # of a plan: they are what was found; what was asked for stands beside
+        stances = (document.get("plan") or {}).get("sequence") or ()
     return [(f"item {i} of {len(stances)}", item) for i, item in enumerate(_unfolded(stances), 1)]
 
 

@@ -136,7 +136,9 @@ def test_a_hand_written_sequence_is_the_goal_where_there_is_no_other():
     assert [item.get("com") for _, item in items] == [None, [1, 2], None, None]
     assert all(item["only"] for _, item in items)
     assert goal_items({"goal": {"com": [0, 0]}, "stances": [first]}) == [("goal", {"com": [0, 0]})]
-    assert goal_items({"stances": [{"contacts": [SOLE], "q": [0]}]}) == []
+    planned = {"stances": [{"contacts": [SOLE], "q": [0]}]}
+    assert goal_items(planned) == []
+    assert goal_items(planned | {"plan": {"sequence": [first, second]}}) == goal_items({"stances": [first, second]})
 
 
 def test_a_goal_that_cannot_be_read_is_not_reached(run):

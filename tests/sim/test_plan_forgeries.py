@@ -144,7 +144,7 @@ FORGERIES = {
     "lower limit": ("point", lambda p: stance(p, 1, q=np.append(p.stances[1].q[:7], [0.0, -2.001])), "position"),
     "weightless": ("point", lambda p: wrench(p, 0, "sole", 0.9 * p.stances[0].wrenches["sole"]), "force balance"),
     "turning moment": (
-        "point", lambda p: wrench(p, 0, "sole", p.stances[0].wrenches["sole"] + [0, 0, 0, 0, 0, 1e-5]), "force balance"),
+        "point", lambda p: wrench(p, 0, "sole", p.stances[0].wrenches["sole"] + 1e-5 * np.eye(6)[5]), "force balance"),
     "beyond the sole": (
         "point", lambda p: wrench(p, 0, "sole", [0, 0, 300, 0, 95.0, 0]), "friction"),
     "beyond the overhanging sole's edge": (

@@ -296,6 +296,73 @@ def test_what_is_within_its_bound_passes(run, name):
     assert not broken(change(run)) & set(lines)
 
 
+def shifted(run, by):
+    return tampered(run, q=add((slice(None), slice(3)), by))
+
+
+def pushed_by_something(run, force, count):
+    """The finger pushes on something that nobody planned, for so many samples."""
+    late = run.point_sample() >= COUNT - count
+    stray = tip(run) & late
+    less = tampered(run, point_patch=put(stray, -1), point_force=put(stray, [0, 0, force]))
+    return tampered(less, active=put((slice(COUNT - count, COUNT), TIP), False))
+
+
+PHYSICAL = {
+    "a contact 9 mm off": (lambda r: shifted(r, [9e-3, 0, 0]), "contact place", False),
+    "a contact 11 mm off": (lambda r: shifted(r, [0, -11e-3, 0]), "contact place", True),
+    "the last stance 9 mm off": (lambda r: shifted(r, [0, 9e-3, 0]), "last stance, place", False),
+    "the last stance 11 mm off": (lambda r: shifted(r, [-11e-3, 0, 0]), "last stance, place", True),
+    "a start 9 mm off": (lambda r: shifted(r, [0, 0, 9e-3]), "start: contacts", False),
+    "a start 11 mm off": (lambda r: shifted(r, [0, 0, -11e-3]), "start: contacts", True),
+    "drifting 9 mm": (lambda r: drift(r, [9e-3, 0, 0]), "slip", False),
+    "drifting 11 mm": (lambda r: drift(r, [-11e-3, 0, 0]), "slip", True),
+    "turned by 2.9 degrees": (lambda r: turned(r, [0, 0, 2.9 * DEG]), "contact place, angle", False),
+    "turned by 3.1 degrees": (lambda r: turned(r, [0, 0, -3.1 * DEG]), "contact place, angle", True),
+    "turning by 2.9 degrees": (
+        lambda r: turned(r, np.linspace(0, 1, COUNT)[:, None] * [0, 0, -2.9 * DEG]), "slip, angle", False),
+    "turning by 3.1 degrees": (
+        lambda r: turned(r, np.linspace(0, 1, COUNT)[:, None] * [0, 0, 3.1 * DEG]), "slip, angle", True),
+    "a joint 0.9 mrad beyond": (lambda r: tampered(r, q=put((50, 8), -2.0009)), "position", False),
+    "a joint 1.1 mrad beyond": (lambda r: tampered(r, q=put((50, 8), -2.0011)), "position", True),
+    "a point 1.9 mm off its plane": (
+        lambda r: tampered(r, point_xyz=add((3, 2), 1.9e-3)), "contact points on their patch", False),
+    "a point 2.1 mm off its plane": (
+        lambda r: tampered(r, point_xyz=add((3, 2), -2.1e-3)), "contact points on their patch", True),
+    "a point within the patch": (
+        lambda r: tampered(r, point_xyz=add((0, slice(2)), [-0.2, 0.2])), "contact points on their patch", False),
+    "a point beyond the patch": (
+        lambda r: tampered(r, point_xyz=add((0, 1), -2.1e-3)), "contact points on their patch", True),
+    "a normal 0.09 mrad off": (lambda r: tampered(r, point_normal=add((3, 0), 0.9e-4)), "contact normals", False),
+    "a normal 0.11 mrad off": (lambda r: tampered(r, point_normal=add((3, 1), -1.1e-4)), "contact normals", True),
+    "a brush of 4.9 N": (lambda r: pushed_by_something(r, 4.9, 30), "unplanned contact", False),
+    "5.1 N for 19 ms": (lambda r: pushed_by_something(r, -5.1, 19), "unplanned contact", False),
+    "5.1 N for 21 ms": (lambda r: pushed_by_something(r, 5.1, 21), "unplanned contact", True),
+    "slack in one tick of 24": (
+        lambda r: tampered(r, qp_status=put(slice(0, 5), SLACK), qp_slack=put(slice(0, 5), 1.0)),
+        "ticks in slack form", False),
+    "slack in one tick of 17": (
+        lambda r: tampered(r, qp_status=put(slice(0, 7), SLACK), qp_slack=put(slice(0, 7), 1.0)),
+        "ticks in slack form", True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PHYSICAL)
+def test_where_torques_drive_bounds_are_those_of_what_gives(run, name):
+    change, line, caught = PHYSICAL[name]
+    assert (line in broken(change(in_physics(run, "contact")))) == caught
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_objects_have_more_room_where_they_slide(runs, sign):
+    for off, turn, wrong in (
+        (0.019, 2.9, set()), (0.021, 2.9, {"goal: objects"}), (0.019, 3.1, {"goal: objects, angle"}),
+    ):  # fmt: skip
+        crate = {"xyz": [1.5 + sign * off, 1.0, 0.1], "rpy": [0, 0, sign * turn * DEG]}
+        asked = asking(runs["crate"], {"objects": {"crate": crate}})
+        assert broken(in_physics(asked, "contact")) & {"goal: objects", "goal: objects, angle"} == wrong
+
+
 @pytest.mark.parametrize(("count", "caught"), [(2, False), (3, True)])
 def test_ticks_without_a_solution_count_beyond_their_share(run, count, caught):
     for status in (HOLD, NO_QP):

@@ -21,7 +21,8 @@ def whole():
 @pytest.fixture(scope="module")
 def run(whole):
     """From the hands on the box to the end of the first stroke."""
-    return simulate(Plan(whole.scenario, whole.stances[3:5]))
+    first = replace(whole.stances[3], change="start", moved=None)
+    return simulate(Plan(whole.scenario, (first, whole.stances[4])))
 
 
 def failures(run):
@@ -89,6 +90,21 @@ def test_a_moved_box_and_a_lost_force_are_found(run):
     of_box = (run.point_link == len(run.record.links)) & (run.point_sample() == sliding)
     force[of_box] *= 0.5
     assert "objects: equation of motion" in failures(replace(run, point_force=force))
+
+
+@pytest.mark.parametrize(
+    ("factor", "way", "caught"), [(1.03, 1, True), (0.97, 1, True), (1.0, 1, False), (1.0, -1, True)]
+)
+def test_friction_of_what_slides_is_all_there_is_and_against_the_motion(run, factor, way, caught):
+    """The floor's part of what acts on the box, along its way, scaled or turned round."""
+    steady = np.flatnonzero(run.object_v[:, 0, 0] > 0.05)
+    k = int(steady[len(steady) // 2])
+    mine = np.flatnonzero((run.point_link == len(run.record.links)) & (run.point_sample() == k))
+    floor = mine[run.point_normal[mine, 2] > 0.9]
+    assert len(floor)
+    force = run.point_force.copy()
+    force[floor, :2] *= way * factor
+    assert ("objects: friction" in failures(replace(run, point_force=force))) == caught
 
 
 def test_the_normal_of_a_support_on_the_box_turns_with_it(run):

@@ -115,6 +115,14 @@ def test_phases_that_repeat_after_an_end_are_new(robot, plan):
     np.testing.assert_array_equal(run.phase, [0, 0, 1, 2])
 
 
+def test_slack_is_recorded_where_the_program_was_not_solved(robot, plan):
+    recorder = RunRecorder(robot, plan, 0.001)
+    q, zero = plan.stances[0].q, np.zeros(robot.nv)
+    for k, status in enumerate((0, 1, 2, 3)):
+        recorder.append(0.001 * k, q, zero, zero, zero[6:], None, {}, {}, (), "lift", status, violation=0.1 * k + 1e-9)
+    np.testing.assert_allclose(recorder.finish().qp_slack, [0.0, 0.1, 0.2, 0.3], atol=1e-8)
+
+
 def test_points_of_another_physics(robot, plan):
     recorder = RunRecorder(robot, plan, 0.001, "contact")
     q, zero = plan.stances[0].q, np.zeros(robot.nv)

@@ -296,6 +296,22 @@ def test_what_is_within_its_bound_passes(run, name):
     assert not broken(change(run)) & set(lines)
 
 
+def planned_higher(run, by):
+    """The plan's last stance is higher by so much."""
+    first, last = run.record.plan.stances
+    q = list(last.q)
+    q[2] += by
+    stances = [first, last.model_copy(update={"q": q})]
+    return with_record(run, plan=run.record.plan.model_copy(update={"stances": stances}))
+
+
+@pytest.mark.parametrize(("higher", "sunk", "fell"), [(0.5, 0.0, False), (0.5, 0.19, False), (0.5, 0.21, True),
+                                                      (-0.1, 0.29, False), (-0.1, 0.31, True)])  # fmt: skip
+def test_a_fall_is_below_the_lowest_planned_centre_of_mass(run, higher, sunk, fell):
+    low = tampered(planned_higher(run, higher), q=add((slice(COUNT - 5, COUNT), 2), -sunk))
+    assert ("fall" in broken(low)) == fell
+
+
 def shifted(run, by):
     return tampered(run, q=add((slice(None), slice(3)), by))
 

@@ -80,6 +80,9 @@ CRATE = {"xyz": [1.5, 1.0, 0.1]}
         (lambda s, end: {"contacts": [SOLE | {"yaw": s * 0.008}]}, set()),
         (lambda s, end: {"contacts": [TIP | {"x": s * 1.1e-3}]}, {"contacts"}),
         (lambda s, end: {"contacts": [TIP | {"y": s * 0.9e-3}]}, set()),
+        (lambda s, end: {"contacts": [SOLE | {"x": 0.1 + s * 1.1e-3}, TIP]}, {"contacts"}),
+        (lambda s, end: {"contacts": [TIP, SOLE | {"y": -0.2 + s * 1.1e-3}]}, {"contacts"}),
+        (lambda s, end: {"contacts": [SOLE | {"yaw": s * 0.01}, TIP]}, {"contacts, angle"}),
         (lambda s, end: {"contacts": [SOLE, TIP], "only": True}, set()),
         (lambda s, end: {"contacts": [SOLE], "only": True}, {"no other contacts"}),
         (lambda s, end: {"contacts": [SOLE | {"surface": "wall"}]}, {"contacts", "contacts, angle"}),
@@ -106,6 +109,18 @@ def test_fields_hold_together_and_each_is_named(run, end):
 def test_a_goal_that_is_missed_says_where_what_and_by_how_much(run):
     text = "\n".join(verify(asking(run, base([0, 0, 0.1]))).failures)
     assert text == "goal: base is not reached: at the end the base is off by 0.1 m, allowed 0.05 m"
+
+
+@pytest.mark.parametrize("yaw", [-0.5, 0.5])
+def test_orientations_are_those_of_the_world(run, yaw):
+    """Of a base and of a crate that are turned: rpy is R = Rz(yaw) Ry(pitch) Rx(roll)."""
+    rpy = [0.2, -0.3, yaw]
+    quat = Rotation.from_euler("ZYX", rpy[::-1]).as_quat(scalar_first=True)
+    now = tampered(run, q=put((slice(None), slice(3, 7)), quat), object_q=put((slice(None), 0, slice(3, 7)), quat))
+    for said, off in ((rpy, False), ([-x for x in rpy], True), ([0.2, -0.3, -yaw], True), ([-0.3, 0.2, yaw], True)):
+        item = base(rpy=said, angle_tolerance=0.01) | {"objects": {"crate": CRATE | {"rpy": said}}}
+        asked = asking(now, item)
+        assert [line(asked, f"goal: {name}, angle").passed for name in ("base", "objects")] == [not off, not off]
 
 
 def test_items_are_reached_in_their_order(run):

@@ -34,6 +34,9 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
     """
     data = scenario_data(plan.scenario, directory)
     said = {key: value for key, value in (data.pop("plan", None) or {}).items() if key != "notices"}
+    if data.get("stances") and not data.get("goal") and not is_plan(plan.scenario.document):
+        # what was asked for: the planned stances take the place of the hand-written ones
+        said["sequence"] = data["stances"]
     if plan.notices:
         said["notices"] = list(plan.notices)
     stances = {"stances": [_stance_data(stance) for stance in plan.stances]}

@@ -190,7 +190,11 @@ class GoalItem(Spec):
     contacts: tuple[ContactSpec, ...] = ()
     base: BaseGoalSpec | None = None
     posture: Posture | None = None
+    posture_tolerance: Positive = 0.2
+    """How far each joint may be from the posture: rad, or m. Contacts outrank the posture and take up part of this."""
     com: CoM | None = None
+    com_tolerance: Positive = 0.01
+    """How far the centre of mass may be from ``com``, m."""
     objects: dict[str, PoseSpec] = Field(default_factory=dict)
     only: bool = False
 

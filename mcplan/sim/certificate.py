@@ -17,7 +17,7 @@ KEYS = (
     "clearance",
     "solver_failures",
 )
-"""What ``report.json`` holds beside ``success``, ``failures`` and ``notices``."""
+"""What ``report.json`` holds beside ``success``, ``goals``, ``failures`` and ``notices``."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,26 @@ class Report:
         """What is wrong, one sentence each: what, where, when and by how much."""
         return [check.failure or check.name for check in self.checks if not check.passed]
 
+    @property
+    def goals(self) -> list[dict[str, Any]]:
+        """The items of the goal in their order: title, whether it is reached, and how far it is met in each field."""
+        found: dict[str, list[Check]] = {}
+        for check in self.checks:
+            title, colon, _ = check.name.partition(": ")
+            if colon and title.startswith(("goal", "item ")):
+                found.setdefault(title, []).append(check)
+        return [
+            {
+                "item": title,
+                "reached": all(check.passed for check in checks),
+                "fields": [
+                    {"name": c.name.partition(": ")[2], "value": c.value, "unit": c.unit, "bound": c.bound}
+                    for c in checks
+                ],
+            }
+            for title, checks in found.items()
+        ]
+
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """Return the certificate as a table: verdict, name, value, bound, where."""
         return [check.row() for check in self.checks]
@@ -84,7 +104,8 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """Return the content of ``report.json``: plain numbers, flags and texts."""
         values = {key: self.values.get(key) for key in KEYS}
-        return {"success": self.success, **values, "failures": self.failures, "notices": list(self.notices)}
+        lists = {"goals": self.goals, "failures": self.failures, "notices": list(self.notices)}
+        return {"success": self.success, **values, **lists}
 
     def text(self) -> str:
         """Return the certificate as text."""

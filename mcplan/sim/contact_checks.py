@@ -9,8 +9,10 @@ from mcplan.sim.evidence import NONE, Evidence
 from mcplan.sim.motion_checks import worst
 from mcplan.sim.tolerances import LOADED
 
-PARALLEL_EXACT, PARALLEL, MOST_SKEW = 1e-6, 1e-4, 0.1
-"""rad: how far normals may be off each other in ``qp``, where collision finders make them, and at all."""
+PARALLEL, MOST_SKEW = 1e-4, 0.1
+"""rad: how far normals of parallel faces may be off each other where collision finders make them (they take single
+precision's root for parallel), and of any faces that meet in a contact that holds: 6 degrees, twice what a patch may be
+turned out of its place."""
 
 
 def force_checks(evidence: Evidence) -> Iterator[Check]:
@@ -19,7 +21,7 @@ def force_checks(evidence: Evidence) -> Iterator[Check]:
     yield _unilateral(evidence)
     yield from _patch_limits(evidence)
     yield _points_against_wrenches(evidence)
-    yield _points_against_patches(evidence)
+    yield from _points_against_patches(evidence)
     yield _only_where_active(evidence)
     yield _unplanned(evidence)
 
@@ -142,13 +144,14 @@ def _points_against_wrenches(evidence: Evidence) -> Check:
     return Check(name, value, "N, N m", f"<= {tolerance:g}", passed, where, failure)
 
 
-def _points_against_patches(evidence: Evidence) -> Check:
+def _points_against_patches(evidence: Evidence) -> Iterator[Check]:
     """Contact points lie in their patch, on its link, with the normal of the support."""
     run, bound = evidence.run, evidence.tolerances.point
     name, target = "contact points on their patch", evidence.point_target
     planned = np.flatnonzero(target != NONE)
     if not len(planned):
-        return Check(name, None, "m", "", True)
+        yield Check(name, None, "m", "", True)
+        return
     off = np.zeros(len(target))
     for column, patch in enumerate(run.patches):
         for c, contact in enumerate(evidence.contacts):
@@ -166,22 +169,19 @@ def _points_against_patches(evidence: Evidence) -> Check:
             if evidence.record.physics != "qp" and len(points) > 1:
                 off[i] = np.minimum(off[i], _outside(local, points) if len(points) > 2 else _off_line(local, points))
     (i,) = worst(off)
-    value, failure = float(off[i]), ""
-    if not value <= bound:
-        failure = f"{evidence.point_name(i)} is {value:.3g} m away from where its patch touches"
-    else:
-        links = np.array([p.link for n in run.patches for p in evidence.record.robot.patches if p.name == n])
-        normals = np.linalg.norm(run.point_normal[planned] - evidence.support_normal[planned], axis=1)
-        wrong = np.flatnonzero(run.point_link[planned] != links[run.point_patch[planned]])
-        skew = np.flatnonzero(~(normals <= _skew_allowed(evidence)[planned]))
-        if len(wrong):
-            failure = f"{evidence.point_name(int(planned[wrong[0]]))} is recorded on another link than its patch"
-        elif len(skew):
-            s = int(skew[0])
-            failure = (
-                f"the normal at {evidence.point_name(int(planned[s]))} is not that of its support ({normals[s]:.3g})"
-            )
-    return Check(name, value, "m", f"<= {bound:g}", not failure, evidence.point_name(i), failure)
+    value, where = float(off[i]), evidence.point_name(i)
+    failure = "" if value <= bound else f"{where} is {value:.3g} m away from where its patch touches"
+    yield Check(name, value, "m", f"<= {bound:g}", not failure, where, failure)
+    links = np.array([p.link for n in run.patches for p in evidence.record.robot.patches if p.name == n])
+    wrong = planned[run.point_link[planned] != links[run.point_patch[planned]]]
+    failure = f"{evidence.point_name(int(wrong[0]))} is recorded on another link than its patch" if len(wrong) else ""
+    yield Check("contact points on their link", float(len(wrong)), "points", "== 0", not failure, "", failure)
+    normals = np.linalg.norm(run.point_normal[planned] - evidence.support_normal[planned], axis=1)
+    share = normals / _skew_allowed(evidence)[planned]
+    (s,) = worst(share)
+    value, where = float(share[s]), evidence.point_name(int(planned[s]))
+    failure = "" if value <= 1.0 else f"the normal at {where} is not that of its support ({normals[s]:.3g} rad off)"
+    yield Check("contact normals", value, "of what faces so turned can have", "<= 1", not failure, where, failure)
 
 
 def _skew_allowed(evidence: Evidence) -> np.ndarray:
@@ -192,7 +192,7 @@ def _skew_allowed(evidence: Evidence) -> np.ndarray:
     edge of a patch may meet a bar anywhere on its round.
     """
     if evidence.record.physics == "qp":
-        return np.full(len(evidence.point_tilt), PARALLEL_EXACT)
+        return np.full(len(evidence.point_tilt), evidence.tolerances.normal)
     allowed = np.minimum(np.sqrt(2.0) * evidence.point_tilt + PARALLEL, MOST_SKEW)
     rolls, target = np.array([contact.rolls for contact in evidence.contacts], bool), evidence.point_target
     allowed[target != NONE] = np.where(rolls[target[target != NONE]], MOST_SKEW, allowed[target != NONE])

@@ -1,13 +1,18 @@
 """What a verification recomputes once and judges many times."""
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mcplan.sim.independent import Mechanism, pose_twist, rotation_of
+from mcplan.sim.independent import Mechanism, deviation, rotation_of
 from mcplan.sim.records import ContactRecord
+from mcplan.sim.replica import rebuild_plan
 from mcplan.sim.run import Run
 from mcplan.sim.tolerances import BY_PHYSICS, PHYSICAL, Tolerances
+
+if TYPE_CHECKING:
+    from mcplan.planning.plan import Plan
 
 NONE = -1
 """Index of no contact."""
@@ -39,6 +44,11 @@ class Evidence:
         self.frictions = np.array(
             [np.nan if c.friction is None else c.friction * factor.get(c.support, 1.0) for c in self.contacts]
         )
+
+    @cached_property
+    def plan(self) -> "Plan":
+        """The plan as the record's document says it, with its scenario and robot; nothing in memory is trusted."""
+        return rebuild_plan(self.record)
 
     def time(self, k: int) -> str:
         """Return the time of a sample as text."""
@@ -80,9 +90,8 @@ class Evidence:
         if at is not None and (q := self.carrier(contact)) is not None:
             back = rotation_of(at[3:, None])[..., 0] @ rotation_of(q[rows, 3:].T).transpose(2, 1, 0)
             R_now, p_now = back @ R_now, at[:3] + np.einsum("kij,kj->ki", back, p_now - q[rows, :3])
-        e = pose_twist(R.T @ R_now, (p_now - p) @ R)
-        if contact != NONE:
-            e = e @ self.selections[contact]
+        selection = np.eye(6) if contact == NONE else np.array(self.contacts[contact].selection)
+        e = deviation(R.T @ R_now, (p_now - p) @ R, selection)
         return np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1)
 
     def planned_error(self, column: int, rows: slice, contact: int) -> tuple[np.ndarray, np.ndarray]:
@@ -181,7 +190,7 @@ class Evidence:
         real = self.record.world.surfaces.get(contact.support)
         if real is None:
             return R, p, axes
-        planned = next(s for s in self.run.scenario.environment.surfaces if s.name == contact.support)
+        planned = next(s for s in self.plan.scenario.environment.surfaces if s.name == contact.support)
         turn = np.array(real.R) @ planned.R.T
         return turn @ R, np.array(real.p) + turn @ (p - planned.p), turn @ axes
 

@@ -12,7 +12,7 @@ here is shared with ``mcplan.core``: not the tree, not the quaternions, not the 
 Sources: S1 sec. 3.4 (projected Newton-Euler); Featherstone 2008, sec. 2.15 on rigid bodies.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,6 +89,43 @@ class Mechanism:
             self._chunk(q[rows], v[rows], vd[rows], wrench[rows], com[rows], force[rows], pose)
         return Motion(com, force, R, p)
 
+    def poses(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the poses of all links at configurations (N, 7+n): R (N, L, 3, 3) and p (N, L, 3), m."""
+        still = np.zeros((6 + self.n, len(q)))
+        links, _ = self._move(q.T, still, still)
+        R = np.stack([link.R for link in links]).transpose(3, 0, 1, 2)
+        return np.ascontiguousarray(R), np.stack([link.p for link in links]).transpose(2, 0, 1).copy()
+
+    def generalized(self, q: np.ndarray, loads: Mapping[int, np.ndarray]) -> np.ndarray:
+        """Return the generalised force (N, 6+n) of forces on links, at configurations (N, 7+n).
+
+        Parameters
+        ----------
+        loads : by link, (N, 6) force and moment about the world's origin, world axes, N and N m.
+        """
+        still = np.zeros((6 + self.n, len(q)))
+        links, joints = self._move(q.T, still, still)
+        base, nothing = links[0].p, np.zeros((3, len(q)))
+        f, m = [nothing] * len(links), [nothing] * len(links)
+        for link, load in loads.items():
+            f[link], m[link] = load[:, :3].T, load[:, 3:].T - _cross(base, load[:, :3].T)
+        force = np.zeros((len(q), 6 + self.n))
+        force[:, 6:] = self._pass_down(f, m, joints, base).T
+        force[:, :3], force[:, 3:6] = f[0].T, m[0].T
+        return force
+
+    def _pass_down(self, f: list[np.ndarray], m: list[np.ndarray], joints: list, base: np.ndarray) -> np.ndarray:
+        """Add forces and moments (about the base origin) of links to their parents'; return what joints feel (n, N)."""
+        torque = np.zeros((self.n, base.shape[1]))
+        for (joint, *_), (origin, axis) in zip(reversed(self._joints), reversed(joints), strict=True):
+            F, T = f[joint.child], m[joint.child]
+            f[joint.parent] = f[joint.parent] + F
+            m[joint.parent] = m[joint.parent] + T
+            if joint.coordinate >= 0:
+                along = _dot(axis, F) if joint.kind == "prismatic" else _dot(axis, T - _cross(origin - base, F))
+                torque[joint.coordinate] += joint.multiplier * along
+        return torque
+
     def _chunk(
         self,
         q: np.ndarray,
@@ -117,14 +154,7 @@ class Mechanism:
             w = np.ascontiguousarray(wrench[:, column].T)
             f[patch.link] = f[patch.link] - w[:3]
             m[patch.link] = m[patch.link] - w[3:] - _cross(place - base, w[:3])
-        torque = np.zeros((self.n, len(q)))
-        for (joint, *_), (origin, axis) in zip(reversed(self._joints), reversed(origins), strict=True):
-            F, T = f[joint.child], m[joint.child]
-            f[joint.parent] = f[joint.parent] + F
-            m[joint.parent] = m[joint.parent] + T
-            if joint.coordinate >= 0:
-                along = _dot(axis, F) if joint.kind == "prismatic" else _dot(axis, T - _cross(origin - base, F))
-                torque[joint.coordinate] += joint.multiplier * along
+        torque = self._pass_down(f, m, origins, base)
         force[:, :3], force[:, 3:6] = f[0].T, m[0].T
         force[:, 6:] = torque.T + self._armature * vd[:, 6:]
 
@@ -228,6 +258,16 @@ def pose_twist(R: np.ndarray, p: np.ndarray) -> np.ndarray:
     factor = np.where(angle < 1e-3, 1 / 12, (1 - half / np.tan(half)) / (4 * half**2))
     turn = np.cross(w, p)
     return np.concatenate([p - turn / 2 + factor[..., None] * np.cross(w, turn), w], axis=-1)
+
+
+def deviation(R: np.ndarray, p: np.ndarray, selection: np.ndarray) -> np.ndarray:
+    """Return the part (N, 6) of poses R (N, 3, 3), p (N, 3) along orthonormal rows (m, 6), linear then angular.
+
+    Where rows say nothing of rotation, as those of a point do, the place alone counts: how far it has turned is no way.
+    """
+    S = np.reshape(selection, (-1, 6))
+    twist = pose_twist(R, p) if S[:, 3:].any() else np.concatenate([p, np.zeros_like(p)], axis=-1)
+    return np.asarray(twist @ S.T @ S)
 
 
 def rotation_vector(R: np.ndarray) -> np.ndarray:

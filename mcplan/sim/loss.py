@@ -6,9 +6,10 @@ from collections import deque
 import numpy as np
 
 from mcplan.planning.plan import Plan
+from mcplan.sim.tolerances import FALL
 
-FALLEN = 0.3
-"""m: a centre of mass so far below the lowest planned one, or so far from its reference, has fallen."""
+ASTRAY = 0.3
+"""m: a robot whose centre of mass is so far from its reference follows it no more."""
 
 
 SMALL = 0.05
@@ -27,7 +28,7 @@ class Loss:
 
     def __init__(self, plan: Plan, dt: float, lost_time: float):
         places = plan.scenario.robot.com(np.array([stance.q for stance in plan.stances]))
-        self._lowest = float(places[:, 2].min()) - FALLEN
+        self._lowest = float(places[:, 2].min()) - FALL
         self._failed: deque[bool] = deque(maxlen=max(1, round(lost_time / dt)))
         self._count = 0
         self._since, self._why = 0.0, ""
@@ -38,7 +39,7 @@ class Loss:
         if place[2] < self._lowest:
             return f"fell: the centre of mass is at a height of {place[2]:.2f} m"
         away = math.dist(place, reference.tolist())
-        return f"fell: the centre of mass is {away:.2f} m from its reference" if away > FALLEN else ""
+        return f"fell: the centre of mass is {away:.2f} m from its reference" if away > ASTRAY else ""
 
     def gave_up(self, t: float, status: int, message: str, violation: float = np.inf) -> str:
         """Hear how the program of a step ended (0: solved); say since when it has failed and why, once it is lost.

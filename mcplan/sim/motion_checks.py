@@ -20,7 +20,6 @@ def motion_checks(evidence: Evidence) -> Iterator[Check]:
     yield _steps(evidence)
     yield _integration(evidence)
     yield _equation_of_motion(evidence)
-    yield _external(evidence)
     yield _com(evidence)
     yield from _limits(evidence)
 
@@ -110,20 +109,6 @@ def _explain(evidence: Evidence, k: int, r: np.ndarray) -> str:
             force = ", ".join(f"{x:.4g}" for x in w[:3])
             best, explanation = left, f": as if the force on {patch} lacked [{force}] N"
     return explanation
-
-
-def _external(evidence: Evidence) -> Check:
-    """In ``qp`` nothing but torques and contacts acts, unless the scenario says so."""
-    run = evidence.run
-    size = np.abs(run.tau_ext)
-    k, i = worst(size)
-    value, where = float(size[k, i]), f"{evidence.coordinate(i)}, {evidence.time(k)}" if size.any() else ""
-    simulation = evidence.record.scenario.document.get("simulation") or {}
-    expected = evidence.record.physics != "qp" or any(simulation.get(key) for key in ("pushes", "disturbances"))
-    if expected:
-        return Check("external forces", value, "N, N m", "", True, where)
-    failure = f"a force from outside that the scenario does not have: {value:.6g} on {where}" if value else ""
-    return Check("external forces", value, "N, N m", "== 0", not value, where, failure)
 
 
 def _com(evidence: Evidence) -> Check:

@@ -13,8 +13,9 @@ from mcplan.sim.certificate import Check
 from mcplan.sim.evidence import Evidence
 from mcplan.sim.independent import STANDARD_GRAVITY, integrate, rotation_of
 from mcplan.sim.motion_checks import worst
-from mcplan.sim.plan_checks import FORCE, friction_edges, missing_wrench
+from mcplan.sim.plan_checks import friction_edges, missing_wrench
 from mcplan.sim.records import BodyRecord
+from mcplan.sim.tolerances import PLAN_FORCE
 
 SLIDING = 5e-3
 """m/s: an object that is faster slides."""
@@ -43,10 +44,10 @@ def stance_objects(plan: Plan) -> Iterator[Check]:
             missing = _unsupported(stance, name)
             if worst_found is None or not missing <= worst_found:
                 worst_found, where = missing, f"{name}, stance {k}"
-            if not missing <= FORCE:
+            if not missing <= PLAN_FORCE:
                 wrong.append(f"stance {k}: {name} would slide or tip: {missing:.4g} beyond what holds it")
     if worst_found is not None:
-        unit, bound = "N, N m beyond its support", f"<= {FORCE:g}"
+        unit, bound = "N, N m beyond its support", f"<= {PLAN_FORCE:g}"
         yield Check("objects: held", worst_found, unit, bound, not wrong, where, "; ".join(wrong))
 
 

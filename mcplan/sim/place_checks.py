@@ -1,19 +1,22 @@
-"""Checks of places: contacts stay where they are, the last ones are where the goal has them, nobody falls."""
+"""Checks of places: contacts stay where they are, the plan is carried out, its goals are met, nobody falls."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
+from mcplan.errors import RunError
 from mcplan.sim.certificate import Check
 from mcplan.sim.evidence import NONE, Evidence
+from mcplan.sim.goal_checks import SOMETHING, Allowed, Judge, States, postures
 from mcplan.sim.motion_checks import worst
+from mcplan.sim.world import with_flaws
 
 
 def place_checks(evidence: Evidence) -> Iterator[Check]:
     """Yield the lines of the certificate that concern places."""
     yield from _slip(evidence)
-    yield _goal(evidence)
+    yield from _carried_out(evidence)
+    yield from _goals(evidence)
     yield _fall(evidence)
 
 
@@ -55,52 +58,62 @@ def _slip(evidence: Evidence) -> Iterator[Check]:
             yield Check(name + suffix, value, unit, f"<= {bound:.3g}", not wrong, where, wrong)
 
 
-def _goal(evidence: Evidence) -> Check:
-    """Judge that the last stance holds at the end, contacts in their places, and the base where the goal gives one."""
+def _carried_out(evidence: Evidence) -> Iterator[Check]:
+    """Judge that the plan was carried out: not stopped, and its last stance holds at the end, contacts in place."""
     run, tolerances, last = evidence.run, evidence.tolerances, len(evidence.run) - 1
-    failures, largest, where = [], 0.0, ""
-    if evidence.record.stopped:
-        failures.append(f"the simulation had to stop: {evidence.record.stopped}")
-    for contact in evidence.record.plan.stances[-1].contacts:
+    stopped = evidence.record.stopped
+    failure = f"the simulation had to stop: {stopped}" if stopped else ""
+    yield Check("carried out", float(bool(stopped)), "stops", "== 0", not stopped, "", failure)
+    loose, off, turned = [], [(0.0, "")], [(0.0, "")]
+    wanted = evidence.record.plan.stances[-1].contacts
+    for contact in wanted:
         column = run.patches.index(contact.patch)
         distance, angle = evidence.planned_error(column, slice(last, last + 1), evidence.contacts.index(contact))
         if not run.active[last, column]:
-            failures.append(f"{contact.patch} is not in contact with {contact.support} at the end")
-        if not (distance[0] <= tolerances.goal and angle[0] <= tolerances.goal_turn):
-            failures.append(
-                f"{contact.patch} ends {distance[0]:.4g} m and {np.rad2deg(angle[0]):.3g} deg away from its place on "
-                f"{contact.support}, allowed {tolerances.goal:g} m and {np.rad2deg(tolerances.goal_turn):.3g} deg"
-            )
-        if not distance[0] <= largest:
-            largest, where = float(distance[0]), contact.patch
-    base = _goal_item(evidence).get("base") or {}
-    if isinstance(base, dict) and len(base.get("xyz") or ()) == 3:
-        off = float(np.linalg.norm(run.q[last, :3] - np.array(base["xyz"], dtype=float)))
-        allowed = float(base.get("tolerance") or 0.05)
-        if not off <= allowed:
-            failures.append(f"the base ends {off:.4g} m away from its goal, allowed {allowed:g}")
-    failures += list(_misplaced_objects(evidence))
-    failure = "goal not reached: " + "; ".join(failures) if failures else ""
-    return Check("goal reached", largest, "m", f"<= {tolerances.goal:g}", not failures, where, failure)
+            loose.append(f"{contact.patch} is not in contact with {contact.support} at the end")
+        text = f"{contact.patch} on {contact.support}"
+        off.append((float(distance[0]), text))
+        turned.append((float(np.rad2deg(angle[0])), text))
+    more = [p for c, p in enumerate(run.patches) if run.active[last, c] and p not in {w.patch for w in wanted}]
+    loose += [f"{patch} is in contact at the end, which the last stance has not" for patch in more]
+    yield Check("last stance", float(len(loose)), "differences", "== 0", not loose, "", "; ".join(loose))
+    for suffix, unit, found, bound in (
+        ("", "m", off, tolerances.goal),
+        (", angle", "deg", turned, float(np.rad2deg(tolerances.goal_turn))),
+    ):
+        value, where = max(found, key=lambda item: np.inf if np.isnan(item[0]) else item[0])
+        allowed = f"allowed {bound:.4g} {unit}"
+        wrong = [
+            f"{text} ends {amount:.4g} {unit} away from its place" for amount, text in found if not amount <= bound
+        ]
+        failure = f"{'; '.join(wrong)}, {allowed}" if wrong else ""
+        yield Check(f"last stance, place{suffix}", value, unit, f"<= {bound:.4g}", not failure, where, failure)
 
 
-def _misplaced_objects(evidence: Evidence) -> Iterator[str]:
-    """Yield a text for each object that is not where the goal asks for it."""
-    run, objects, allowed = evidence.run, evidence.record.objects, evidence.tolerances.object
-    wanted = _goal_item(evidence).get("objects")
-    for name, pose in wanted.items() if isinstance(wanted, dict) else ():
-        if run.object_q is None or name not in objects or not isinstance(pose, dict):
-            yield f"the goal has an object {name}, the run has not"
-            continue
-        off = float(np.linalg.norm(run.object_q[-1, objects.index(name), :3] - np.array(pose.get("xyz"), dtype=float)))
-        if not off <= allowed:
-            yield f"{name} ends {off:.4g} m away from its goal, allowed {allowed:g}"
-
-
-def _goal_item(evidence: Evidence) -> dict[str, Any]:
-    goal = evidence.record.scenario.document.get("goal")
-    item = goal[-1] if isinstance(goal, list) and goal else goal
-    return item if isinstance(item, dict) else {}
+def _goals(evidence: Evidence) -> Iterator[Check]:
+    """Yield the lines of the scenario's goal."""
+    run, tolerances = evidence.run, evidence.tolerances
+    document = evidence.record.scenario.document
+    if not document or not evidence.record.plan.document:
+        return
+    try:
+        scenario = evidence.plan.scenario
+    except RunError as error:
+        yield Check("goal", None, "", "met", False, "", f"the goal cannot be judged: {error}")
+        return
+    supports = {patch: np.where(run.active[:, column], SOMETHING, "") for column, patch in enumerate(run.patches)}
+    poses = run.object_q if run.object_q is not None else np.zeros((len(run), 0, 7))
+    states = States(
+        run.q, evidence.motion.com, evidence.motion.R, evidence.motion.p, supports,
+        {name: poses[:, i] for i, name in enumerate(evidence.record.objects)}, evidence.time,
+    )  # fmt: skip
+    allowed = Allowed(
+        tolerances.goal, tolerances.goal_turn, tolerances.com_goal, tolerances.object, tolerances.object_turn
+    )
+    environment = with_flaws(scenario.environment, evidence.record.world)
+    judge = Judge(evidence.record.robot, environment, states, allowed, postures(scenario.robot))
+    yield from judge.start(document)
+    yield from judge.checks(document)
 
 
 def _fall(evidence: Evidence) -> Check:

@@ -10,7 +10,7 @@ import numpy as np
 from mcplan.control.notice import Notice
 from mcplan.sim.records import ContactRecord, NoticeRecord, PhaseRecord, RunRecord, WorldRecord
 from mcplan.sim.robot_record import record_document, record_plan, record_robot
-from mcplan.sim.run import DTYPES, OPTIONAL, SHAPES, Run
+from mcplan.sim.run import DTYPES, OF_OBJECTS, SHAPES, SOLVED, Run
 from mcplan.version import __version__
 
 
@@ -62,7 +62,7 @@ class RunRecorder:
         rows = [
             name
             for name, shape in SHAPES.items()
-            if shape[0] == "N" and name != "com" and (self.objects or name not in OPTIONAL)
+            if shape[0] == "N" and name != "com" and (self.objects or name not in OF_OBJECTS)
         ]
         points = [name for name in SHAPES if name.startswith("point_") and name != "point_start"]
         self._rows, self._points = (_Table({name: self._size(name) for name in names}) for names in (rows, points))
@@ -97,6 +97,7 @@ class RunRecorder:
         timing: Mapping[str, float] | None = None,
         objects: tuple[np.ndarray, np.ndarray] | None = None,
         object_points: PointForces | None = None,
+        violation: float = 0.0,
     ) -> None:
         """Record one sample: the state at t, and what acts from t to t + dt.
 
@@ -115,6 +116,7 @@ class RunRecorder:
         timing : clock times by name, s; of what there was in this step.
         objects : poses (O, 7) and velocities (O, 6) of the free objects at t; needed when there are any.
         object_points : contact points of the objects, where ``forces_at_points`` goes by patch.
+        violation : by how much the program's rows are missed where it was not solved.
         """
         if isinstance(active, Mapping):
             active = [name for name, on in active.items() if on]
@@ -137,6 +139,7 @@ class RunRecorder:
         for name, value in wrenches.items():
             rows["wrench"][k, self.patch_index[name]] = value
         rows["phase"][k], rows["qp_status"][k] = self._phase, qp_status
+        rows["qp_slack"][k] = 0.0 if qp_status == SOLVED else violation
         if self.objects:
             if objects is None:
                 raise ValueError(f"no poses of the objects {', '.join(self.objects)}")

@@ -30,6 +30,7 @@ SHAPES: dict[str, tuple[str | int, ...]] = {
     "phase": ("N",),
     "com": ("N", 3),
     "qp_status": ("N",),
+    "qp_slack": ("N",),
     "point_start": ("N+1",),
     "point_link": ("K",),
     "point_patch": ("K",),
@@ -46,8 +47,11 @@ DTYPES = {name: "<i8" for name in ("phase", "qp_status", "point_start", "point_l
 }
 """Element type of the arrays that are not float64."""
 
-OPTIONAL = ("object_q", "object_v")
+OF_OBJECTS = ("object_q", "object_v")
 """Arrays that exist only when the scenario has objects."""
+
+LATER = ("qp_slack",)
+"""Arrays that runs of earlier versions do not have."""
 
 
 def dtype_of(name: str) -> str:
@@ -72,6 +76,8 @@ class Run:
     phase : (N,) index into ``record.phases``.
     com : (N, 3) centre of mass, m.
     qp_status : (N,) 0 solved, 1 slack form, 2 hold, 3 none.
+    qp_slack : (N,) by how much the program's rows were missed where it was not solved: m/s², rad/s², N; None in runs of
+        earlier versions.
     point_start : (N+1,) the points of sample k are ``point_start[k]:point_start[k+1]``.
     point_link : (K,) index into the links, then the objects.
     point_patch : (K,) index into the patches, -1 for a contact that nobody planned.
@@ -101,6 +107,7 @@ class Run:
     point_force: np.ndarray
     object_q: np.ndarray | None = None
     object_v: np.ndarray | None = None
+    qp_slack: np.ndarray | None = None
     timing: dict[str, np.ndarray] = field(default_factory=dict)
     live_plan: Any = field(default=None, repr=False)
 
@@ -263,7 +270,7 @@ def shape_problems(record: RunRecord, shapes: dict[str, tuple[int, ...]]) -> lis
     for name, symbols in SHAPES.items():
         expected = tuple(sizes[symbol] if isinstance(symbol, str) else symbol for symbol in symbols)
         if name not in shapes:
-            if name not in OPTIONAL or record.objects:
+            if name not in (*OF_OBJECTS, *LATER) or (name in OF_OBJECTS and record.objects):
                 problems.append(Problem(None, None, name, "missing"))
         elif shapes[name] != expected:
             problems.append(Problem(None, None, name, f"has shape {shapes[name]}, expected {expected}"))

@@ -146,7 +146,7 @@ class Simulation:
         self.recorder.append(
             t, q, v, outcome.vd, tau, outcome.tau_ext, outcome.wrenches, outcome.forces, outcome.active,
             command.phase, status, timing, objects,
-            outcome.object_points,
+            outcome.object_points, command.violation if status != NO_QP else 0.0,
         )  # fmt: skip
         machine = self.controller.machine
         sample = StepSample(self.index, t, q, v, tau, outcome.wrenches, outcome.forces, status,

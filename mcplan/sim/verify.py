@@ -3,6 +3,7 @@
 Only the file is needed: the robot, the scenario and the plan are in it. The controller and its kernels are not used.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +14,17 @@ from mcplan.sim.certificate import Check, Report
 from mcplan.sim.clearance_checks import clearance_checks, stance_clearance
 from mcplan.sim.contact_checks import force_checks
 from mcplan.sim.evidence import Evidence
+from mcplan.sim.external_checks import external_checks
 from mcplan.sim.motion_checks import motion_checks
 from mcplan.sim.object_checks import object_checks, stance_objects
 from mcplan.sim.place_checks import place_checks
 from mcplan.sim.plan_checks import judge_plan
+from mcplan.sim.record_checks import record_checks
 from mcplan.sim.robot_record import record_plan, record_robot
 from mcplan.sim.run import HOLD, SLACK, Run
 from mcplan.sim.run_file import load_run
+from mcplan.sim.solver_checks import solver_checks
+from mcplan.sim.stance_checks import stance_checks
 from mcplan.sim.tolerances import Tolerances
 
 
@@ -45,8 +50,10 @@ def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
             run = load_run(run)
     if not isinstance(run, Run):
         title = f"plan {run.scenario.name}, {len(run.stances)} stances"
-        further = [stance_clearance(run), *stance_objects(run)]
-        return judge_plan(record_robot(run.scenario.robot), record_plan(run), title, further)
+        robot = record_robot(run.scenario.robot)
+        further = [*stance_checks(run, robot), stance_clearance(run), *stance_objects(run)]
+        report = judge_plan(robot, record_plan(run), title, further)
+        return replace(report, values=report.values | {"goal_reached": goal_reached(report.checks)})
     with np.errstate(all="ignore"):  # a tampered run may hold any number; what is not a number fails its check
         return _judge(run, tolerances)
 
@@ -56,16 +63,16 @@ def _judge(run: Run, tolerances: Tolerances | None) -> Report:
     checks = [finite]
     if count:
         evidence = Evidence(run if count == len(run) else first_samples(run, count), tolerances)
-        checks += [*motion_checks(evidence), *force_checks(evidence), *place_checks(evidence)]
-        checks += [*clearance_checks(evidence), *object_checks(evidence)]
-    checks.append(_solver(run))
+        checks += [*record_checks(evidence), *motion_checks(evidence), *external_checks(evidence)]
+        checks += [*force_checks(evidence), *place_checks(evidence)]
+        checks += [*clearance_checks(evidence), *object_checks(evidence), *solver_checks(evidence)]
     found = {check.name: check for check in checks}
 
     def value(name: str) -> Any:
         return found[name].value if name in found else None
 
     values = {
-        "goal_reached": found["goal reached"].passed and finite.passed if count else False,
+        "goal_reached": goal_reached(checks) and finite.passed if count else False,
         "fell": not found["fall"].passed if count else None,
         "eom_residual": value("equation of motion"),
         "integration_residual": value("integration identity"),
@@ -110,10 +117,10 @@ def _finite(run: Run) -> tuple[int, Check]:
     return count, Check("all numbers finite", None, "", "yes", not failure, "", failure)
 
 
-def _solver(run: Run) -> Check:
-    slack, hold = int(np.count_nonzero(run.qp_status == SLACK)), int(np.count_nonzero(run.qp_status == HOLD))
-    where = f"{slack} in slack form, {hold} held" if slack or hold else ""
-    return Check("solver failures", float(slack + hold), "", "", True, where)
+def goal_reached(checks: Iterable[Check]) -> bool:
+    """Whether all lines that concern the goal passed: its items, and that the plan was carried out to its end."""
+    names = ("goal", "item ", "last stance", "carried out")
+    return all(check.passed for check in checks if check.name.startswith(names))
 
 
 def _json_number(value: Any) -> Any:

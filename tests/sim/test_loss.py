@@ -3,7 +3,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.sim.loss import FALLEN, SMALL, Loss
+from mcplan.sim.loss import SMALL, Loss
+from mcplan.sim.tolerances import FALL
 
 
 @pytest.fixture
@@ -14,7 +15,7 @@ def loss():
 
 
 def test_a_fall_is_a_centre_of_mass_far_below_every_planned_one_or_far_from_its_reference(loss):
-    low = np.array([0.0, 0.0, 0.6 - FALLEN + 0.01])
+    low = np.array([0.0, 0.0, 0.6 - FALL + 0.01])
     assert loss.fell(low, low) == ""
     assert "height" in loss.fell(low - [0, 0, 0.02], low)
     assert "0.35 m from its reference" in loss.fell(np.array([0.35, 0.0, 0.8]), np.array([0.0, 0.0, 0.8]))

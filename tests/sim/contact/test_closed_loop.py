@@ -2,7 +2,6 @@
 
 import pytest
 
-from mcplan.planning.plan import Plan
 from mcplan.planning.sequence import complete
 from mcplan.scene.load import load_scenario
 from mcplan.sim.simulate import Simulation, simulate
@@ -12,9 +11,9 @@ from tests.sim.contact.standing import drift, four_contacts
 
 def planned_up_to(name, added):
     """The plan up to the first time that a patch is added."""
-    plan = complete(load_scenario(name, overrides={"simulation.dt": 0.002}))
-    last = next(k for k, stance in enumerate(plan.stances) if (stance.change, stance.moved) == ("add", added))
-    return Plan(plan.scenario, plan.stances[: last + 1])
+    items = load_scenario(name).document.data["stances"]
+    last = next(k for k, item in enumerate(items) if item.get("add", {}).get("patch") == added)
+    return complete(load_scenario(name, overrides={"simulation.dt": 0.002, "stances": items[: last + 1]}))
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,8 @@
 """The plan file: the scenario's document with ``stances`` complete, so that it can be read, edited and simulated again.
 
-Every contact stands with its place on the support (which counts) and its pose in the world (for the reader). Floats are
-written with the digits that give the same double back, so that reading and writing a plan changes nothing.
+Every contact stands with its place on the support (which counts) and its pose in the world (for the reader). So does,
+under ``plan``, how far each item of the goal is met: it is measured anew when the file is read. Floats are written with
+the digits that give the same double back, so that reading and writing a plan changes nothing.
 """
 
 import os
@@ -32,7 +33,10 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
     ----------
     directory : where the file will be; paths in it are relative to there.
     """
-    return scenario_data(plan.scenario, directory) | {"stances": [_stance_data(stance) for stance in plan.stances]}
+    data = scenario_data(plan.scenario, directory)
+    if plan.goals:
+        data["plan"] = {"goal": [item.to_data() for item in plan.goals]}
+    return data | {"stances": [_stance_data(stance) for stance in plan.stances]}
 
 
 def scenario_data(scenario: Scenario, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:

@@ -3,31 +3,37 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from mcplan.errors import InputError, PlanningFailed
-from mcplan.planning.guide.goal import Goal
+from mcplan.planning.goal.ending import Ending
+from mcplan.planning.goal.goal import Goal
+from mcplan.planning.goal.measure import measure, unmet
+from mcplan.planning.goal.target import Targets
 from mcplan.planning.guide.guide_search import Guide, direct_path, way_around
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.linking import Linker
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.posture.limbs import limbs_of, nominal_offsets
 from mcplan.planning.posture.prover import Prover
+from mcplan.planning.search.barred import Barred, barred_swings
 from mcplan.planning.search.candidates import Candidates, candidates
-from mcplan.planning.search.failure import explained
-from mcplan.planning.search.finish import ending, finish
+from mcplan.planning.search.failure import barred_way, explained
+from mcplan.planning.search.finish import Segment, finish
 from mcplan.planning.search.node import Node
-from mcplan.planning.search.potential import Potential
+from mcplan.planning.search.potential import FREE_LIMB, Potential
 from mcplan.planning.search.reachability import slippery, unreachable
 from mcplan.planning.search.refine import refine
 from mcplan.planning.search.shorten import shorten
 from mcplan.planning.search.space import SearchSpace
 from mcplan.planning.search.stance_search import CARRIES, Pass, StanceSearch, requirements_met
 from mcplan.planning.search.tree import SearchTree
+from mcplan.scene.contact import Contact
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
+from mcplan.scene.schema import GoalItem
 
 STRIDE = 0.6
 """m: progress of one move of a foot."""
@@ -54,6 +60,18 @@ def find(scenario: Scenario, seed: int = 0, progress: Progress | None = None) ->
     except PlanningFailed as failure:
         failure.tree = tree
         raise
+
+
+Requirements = tuple[frozenset[str], ...]
+
+
+class Here(NamedTuple):
+    """Where the robot is between two items: contacts, posture (nq,), requirements met so far, and the node."""
+
+    contacts: tuple[Contact, ...]
+    q: np.ndarray
+    met: frozenset[int] = frozenset()
+    last: Node | None = None
 
 
 class _Planning:
@@ -84,27 +102,46 @@ class _Planning:
         self.patches = tuple(name for name in self.robot.patches if name in names)
         self.limbs = limbs_of(self.robot, self.first.q, self.patches)
         self.offsets = nominal_offsets(self.robot, self.first.q, contacts, self.limbs)
-        self.modes = self._modes()
+        self.ending = Ending(self.prover, self.first.q)
+        self.targets = Targets(self.ending, self.patches, self.first.contacts)
         self.require = tuple(frozenset([group] if isinstance(group, str) else group) for group in self.settings.require)
 
     def plan(self) -> Plan:
         """Return the plan."""
-        contacts, q, met, last = self.first.contacts, self.first.q, frozenset[int](), None
-        segments: list[tuple[Goal, list[Node]]] = []
+        self._objects_stay()
+        here = Here(self.first.contacts, self.first.q)
+        segments: list[Segment] = []
         for number, item in enumerate(self.scenario.goal):
-            goal = Goal.of(item)
-            nodes = self._reach(goal, number, contacts, q, met, last)
-            segments.append((goal, nodes))
-            self.tree.path += [node.index for node in nodes]
-            last = nodes[-1]
-            contacts, q, met = last.contacts, last.q, last.met
+            segments += self._item(number, item, here)
+            last = segments[-1].nodes[-1]
+            here = Here(last.contacts, segments[-1].q, last.met, last)
+            self.tree.path += [node.index for segment in segments for node in segment.nodes][len(self.tree.path) :]
         self.prover.limit = sys.maxsize
-        paths = refine(self.prover, [nodes for _, nodes in segments])
-        segments = [(goal, nodes) for (goal, _), nodes in zip(segments, paths, strict=True)]
-        self.tree.calls = self.prover.calls
-        stances = finish(self.scenario, self.linker, self.prover, self.first, segments)
+        stances = finish(self.prover, self.ending, self.first, self._refined(segments))
         self._require(stances)
+        self.tree.calls = self.prover.calls
         return Plan(self.scenario, stances, self.tree)
+
+    def _objects_stay(self) -> None:
+        """Refuse a goal for objects that are not there already: no search moves them."""
+        poses = {thing.name: thing.pose for thing in self.environment.objects}
+        for number, item in enumerate(self.scenario.goal):
+            measures = (
+                measure(GoalItem(objects=item.objects), self.robot, (), self.first.q, poses) if item.objects else ()
+            )
+            if missing := unmet(measures):
+                raise PlanningFailed(
+                    f"goal{self._where(number)}: {missing}; the planner moves the robot and no objects. Write the "
+                    "sequence that moves them under `stances:` (items with `objects:`), or leave `objects` out"
+                )
+
+    def _refined(self, segments: list[Segment]) -> list[Segment]:
+        """Return the segments with better postures, as long as their swings stay free."""
+        paths = refine(self.prover, [segment.nodes for segment in segments])
+        free = all(not barred_swings(self.prover, path) for path in paths)
+        return (
+            [replace(segment, nodes=path) for segment, path in zip(segments, paths, strict=True)] if free else segments
+        )
 
     def _require(self, stances: Sequence[PlannedStance]) -> None:
         """Refuse a plan in whose final forces a required patch carries nothing."""
@@ -113,63 +150,142 @@ class _Planning:
             names = " or ".join(sorted(self.require[i]))
             raise PlanningFailed(f"a way was found, but {names} carries no more than {CARRIES:g} N in any stance")
 
-    def _reach(self, goal: Goal, number: int, contacts, q, met, last: Node | None) -> list[Node]:
-        if number + 1 < len(self.scenario.goal):
-            met_here: tuple[frozenset[str], ...] = ()
-        else:
-            met_here = self.require
-        self._goal_is_free(goal)
+    def _where(self, number: int) -> str:
+        count = len(self.scenario.goal)
+        return f" {number + 1} of {count}" if count > 1 else ""
+
+    # -- one item -------------------------------------------------------------------------------------------------
+
+    def _item(self, number: int, item: GoalItem, here: Here) -> list[Segment]:
+        """Return the way to an item: by its own contacts, or by those that are found for it first."""
+        if item.contacts and item.base is None:
+            self._goal_is_free(item)
+            return self._toward(Goal.of(item), number, here)
+        found = self.targets.chosen(item, here.contacts, here.q)
+        self.tree.calls = self.prover.calls
+        if not found:
+            what = " and ".join(name for name in ("base", "posture", "com") if getattr(item, name) is not None)
+            raise PlanningFailed(
+                f"goal{self._where(number)}: no contacts are found on which the robot meets {what}; at the nearest, "
+                f"{self.targets.nearest}"
+            )
+        goals = [target.goal for target in found]
+        if item.base is None and item.com is None:  # on the same supports, wherever that is easiest
+            goals.insert(0, Goal.by(item, found[0].end.result.contacts, placed=False))
+        failure: PlanningFailed | None = None
+        for goal in goals:
+            try:
+                return self._toward(goal, number, here)
+            except PlanningFailed as failed:
+                failure = failure or failed
+                if self.prover.calls >= self.settings.max_calls:
+                    break
+        assert failure is not None
+        raise failure
+
+    def _toward(self, goal: Goal, number: int, here: Here) -> list[Segment]:
+        """Return the way to the contacts of a goal and, where its posture wants other places, from there to these."""
+        last = number + 1 == len(self.scenario.goal)
+        item = goal.item
+        require = self.require if last else ()
+
+        def accept(node: Node) -> str:
+            # a posture is seen to afterwards: the search does not know where it wants the contacts
+            if item.posture is not None or not self.ending.asks(item):
+                return ""
+            return self.ending.find(item, node.contacts, node.q).missing
+
+        nodes = self._reach(goal, number, here, require, accept)
+        node = nodes[-1]
+        end = self.ending.find(item, node.contacts, node.q)
+        if end.found or not self.ending.asks(item):
+            return [Segment(goal, nodes, end)]
+        failure = PlanningFailed(f"goal{self._where(number)}: its contacts are reached, but {end.missing}")
+        there = Here(node.contacts, node.q, node.met, node)
+        for target in self.targets.placed(item, goal, node.contacts, node.q):
+            try:
+                more = self._reach(target.goal, number, there, require, lambda node: self._ends(item, node))
+            except PlanningFailed as failed:
+                failure = failed
+                continue
+            last_node = more[-1]
+            return [
+                Segment(goal, nodes),
+                Segment(target.goal, more, self.ending.find(item, last_node.contacts, last_node.q)),
+            ]
+        raise failure
+
+    def _ends(self, item: GoalItem, node: Node) -> str:
+        return self.ending.find(item, node.contacts, node.q).missing
+
+    def _reach(
+        self, goal: Goal, number: int, here: Here, require: Requirements, accept: Callable[[Node], str]
+    ) -> list[Node]:
+        """Return the nodes from a stance to the contacts of a goal."""
         search: StanceSearch | None = None
         best: Node | None = None
         passes = self._passes()
-        direct = direct_path(self.robot, self.environment, contacts, q, goal, self.offsets, self.settings)
-        known = {passes[0][0]: self._sample(goal, direct, contacts, passes[0][0])}
-        self._check(goal, contacts, known[passes[0][0]])
-        guide, hindrance = self._around(direct, contacts, q, goal)
+        direct = direct_path(self.robot, self.environment, here.contacts, here.q, goal, self.offsets, self.settings)
+        known = {passes[0][0]: self._sample(goal, direct, here.contacts, passes[0][0])}
+        self._check(goal, here.contacts, known[passes[0][0]])
+        if not goal.chosen and (reason := self.targets.impossible(goal.item, here.q)):
+            raise PlanningFailed(f"goal{self._where(number)}: {reason}")
+        guide, hindrance = self._around(direct, here.contacts, here.q, goal)
         if guide is not direct:
             known = {}
+        barred: Barred | None = None
         for grid, effort in passes if hindrance is None else passes[:2]:
-            sampled = known.pop(grid, None) or self._sample(goal, guide, contacts, grid)
+            sampled = known.pop(grid, None) or self._sample(goal, guide, here.contacts, grid)
             potential = self._potential(goal, guide, sampled)
-            space = SearchSpace(self.prover, self.limbs, self.modes, guide, self.offsets, sampled, potential, met_here)
-            search = StanceSearch(
-                space, self.tree, self.progress,
-                lambda node: ending(self.scenario, self.linker, goal, node.contacts, node.q),
-            )  # fmt: skip
-            run = partial(self._run, search, effort, contacts, q, met, last)
-            path = run()
+            space = SearchSpace(
+                self.prover, self.limbs, self._modes(goal), guide, self.offsets, sampled, potential, require
+            )
+            search = StanceSearch(space, self.tree, self.progress, accept)
+            path, barred = self._free(search, effort, here, barred)
             if path is not None:
-                return self._freed(search, path, run)
+                return path
             if search.closest is not None and (best is None or search.closest.h < best.h):
                 best = search.closest
             if self.prover.calls >= self.settings.max_calls:
                 break
         self.tree.calls = self.prover.calls
-        count = len(self.scenario.goal)
-        where = f" (goal {number + 1} of {count})" if count > 1 else ""
+        where = f" (goal{self._where(number)})" if self._where(number) else ""
+        if barred is not None:
+            failure = PlanningFailed(barred_way(barred, where))
+            failure.best = barred.path
+            raise failure
         raise PlanningFailed(explained(self.robot, self.tree, best, hindrance, where))
 
-    def _run(self, search: StanceSearch, effort: Pass, contacts, q, met, last: Node | None) -> list[Node] | None:
+    def _free(
+        self, search: StanceSearch, effort: Pass, here: Here, least: Barred | None
+    ) -> tuple[list[Node] | None, Barred | None]:
+        """Return a path whose swings nothing bars, or None and the path of those found that misses least.
+
+        What was found barred is known when the search is run again; what was proven is not proven again.
+        """
+        seen: set[tuple] = set()
+        while self.prover.calls < self.settings.max_calls:
+            path = self._run(search, effort, here)
+            if path is None:
+                break
+            swings = barred_swings(self.prover, path)
+            if not swings:
+                return path, None
+            now = Barred(path, swings)
+            if least is None or now.rank < least.rank:
+                least = now
+            keys = tuple(swing.key for swing, _ in swings)
+            if keys in seen:  # found again: the search knows no other
+                break
+            seen.add(keys)
+        return None, least
+
+    def _run(self, search: StanceSearch, effort: Pass, here: Here) -> list[Node] | None:
         """Return a path from a stance to the goal, or None where the budget is spent before."""
-        root = search.start(contacts, q, met, last)
+        root = search.start(here.contacts, here.q, here.met, here.last)
         left = max(self.settings.max_calls - self.prover.calls, 0)
         found = search.run(root, replace(effort, calls=min(effort.calls, left)), self.settings.max_nodes)
         return None if found is None else shorten(search, found.path())
-
-    def _freed(self, search: StanceSearch, path: list[Node], run: Callable[[], list[Node] | None]) -> list[Node]:
-        """Return a path whose swings nothing bars, or the one of those found in which most are free.
-
-        What was found barred is known when the search is ``run`` again; what was proven is not proven again.
-        """
-        best, least = path, search.barred(path)
-        while least and self.prover.calls < self.settings.max_calls:
-            other = run()
-            if other is None:
-                break
-            barred = search.barred(other)
-            if barred < least:
-                best, least = other, barred
-        return best
 
     def _passes(self) -> list[tuple[float, Pass]]:
         step = self.settings.step
@@ -211,14 +327,14 @@ class _Planning:
 
     def _potential(self, goal: Goal, guide: GuidePath, sampled: dict[str, Candidates]) -> Potential:
         target = {patch: self._target(sampled[patch], guide) for patch in goal.specs}
-        return Potential(goal, self.limbs, target, STRIDE)
+        return Potential(goal, self.limbs, target, STRIDE, 0.0 if goal.chosen else FREE_LIMB)
 
     def _target(self, sampled: Candidates, guide: GuidePath) -> float:
         s = sampled.s[sampled.goal]
         return float(s[np.argmin(np.abs(s - guide.length))])
 
-    def _goal_is_free(self, goal: Goal) -> None:
-        for patch, spec in goal.specs.items():
+    def _goal_is_free(self, item: GoalItem) -> None:
+        for spec in item.contacts:
             try:
                 contact = make_contact(self.robot, self.environment, spec)
             except InputError:
@@ -226,17 +342,18 @@ class _Planning:
             hit = self.prover.blocked(contact)
             if hit is not None:
                 raise PlanningFailed(
-                    f"goal: at its place on {spec.surface}, {patch} is {hit[1]:.3f} m inside: {hit[0]} overlap; "
+                    f"goal: at its place on {spec.surface}, {spec.patch} is {hit[1]:.3f} m inside: {hit[0]} overlap; "
                     "move the goal or the obstacle"
                 )
 
-    def _modes(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+    def _modes(self, goal: Goal) -> dict[str, tuple[tuple[str, ...], ...]]:
         """Return the sets of patches with which each limb may touch.
 
         One at a time; two edges of different links, which only together bear a moment; and those of start and goal.
         """
         modes: dict[str, tuple[tuple[str, ...], ...]] = {}
-        stances = [set(self.first.patches)] + [{s.patch for s in item.contacts} for item in self.scenario.goal]
+        stances = [set(self.first.patches), set(goal.specs)]
+        stances += [{spec.patch for spec in item.contacts} for item in self.scenario.goal]
         for limb in self.limbs.values():
             found: list[tuple[str, ...]] = [(patch,) for patch in limb.patches]
             edges = [patch for patch in limb.patches if len(self.robot.patches[patch].polygon) == 2]

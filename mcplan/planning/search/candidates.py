@@ -12,8 +12,8 @@ import numpy as np
 
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
+from mcplan.planning.goal.goal import Goal
 from mcplan.planning.guide.along_guide import places_along, turns_on
-from mcplan.planning.guide.goal import Goal
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.freedom import AROUND, GRIP, Freedom
 from mcplan.scene.contact import Contact

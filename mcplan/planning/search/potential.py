@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.planning.guide.goal import Goal
+from mcplan.planning.goal.goal import Goal
 from mcplan.planning.posture.limbs import Limb
 
 
@@ -25,6 +25,9 @@ class Standing(NamedTuple):
     hit: bool
     line: bool = False
 
+
+FREE_LIMB = 0.5
+"""Moves that a limb which touches nothing is from where it may help."""
 
 TIE = 0.2
 """1/m: price of a place beside the guide where nothing else tells places apart."""
@@ -47,7 +50,7 @@ class Potential:
     limbs: dict[str, Limb]
     target: dict[str, float]
     stride: float
-    free_limb: float = 0.5
+    free_limb: float = FREE_LIMB
 
     def __call__(self, touching: Mapping[str, Standing], missing: float = 0.0) -> float:
         """Return h.

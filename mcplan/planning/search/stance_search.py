@@ -7,7 +7,7 @@ only touch. Every candidate is queued by the potential of its contacts alone and
     lift        all contacts in place, those of the limb carry nothing
     place       the new contacts in place, carrying nothing; its posture becomes the node's
     swing       a few postures between, before the node itself is expanded
-    way         postures all along the swings of a path that was found, see `barred`
+    way         postures all along the swings of a path that was found, see `search.barred`
 
     f = moves + w h          greedy: h alone
 """
@@ -15,15 +15,15 @@ only touch. Every candidate is queued by the potential of its contacts alone and
 import heapq
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from mcplan.planning.posture.prover import OutOfCalls
 from mcplan.planning.posture.swing import Swing
 from mcplan.planning.posture.violation import Violation
+from mcplan.planning.search.barred import SHUFFLE
 from mcplan.planning.search.moves import MoveMaker
-from mcplan.planning.search.node import Move, Node, Step, swing_to
+from mcplan.planning.search.node import Move, Node, Step
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.space import SearchSpace
 from mcplan.planning.search.tree import SearchTree
@@ -34,9 +34,6 @@ CELL, TURN = 0.05, 0.1
 
 GAP = 0.012
 """m: soles beside each other on one support keep this distance."""
-
-SHUFFLE = 0.05
-"""m: a patch that moves less on its support needs no swing."""
 
 CARRIES = 5.0
 """N: a patch that the scenario requires carries more than this in some stance."""
@@ -288,11 +285,6 @@ class StanceSearch:
         h = self.space.potential(standing, self._missing(met, standing))
         index = self.tree.node(parent.index, str(move), contacts, q, parent.g + 1.0, h)
         return Node(contacts, standing, q, parent, move, tuple(steps), parent.g + 1.0, h, move.limb, met, index)
-
-    def barred(self, path: Sequence[Node]) -> int:
-        """Return how many swings of a path are barred somewhere on their way."""
-        swings = [swing_to(parent, node) for parent, node in pairwise(path)]
-        return sum(bool(self.space.prover.barred(swing)) for swing in swings if swing and swing.length >= SHUFFLE)
 
 
 def requirements_met(require: Sequence[frozenset[str]], wrenches: Mapping[str, np.ndarray]) -> frozenset[int]:

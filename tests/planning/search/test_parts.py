@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from mcplan.planning.guide.goal import Goal
+from mcplan.planning.goal.goal import Goal
 from mcplan.planning.guide.path import TURN, GuidePath
 from mcplan.planning.posture.limbs import base_yaw, limbs_of, nominal_offsets
 from mcplan.planning.posture.mirror import Mirror

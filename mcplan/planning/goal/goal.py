@@ -1,55 +1,57 @@
 """One item of the goal as the search sees it: which contacts, whether others may remain, and where they are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from mcplan.model.robot import Robot
+from mcplan.planning.goal.measure import EXACT, deviation
 from mcplan.scene.contact import Contact
 from mcplan.scene.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
 
-EXACT = 1e-6
-"""m, rad: a coordinate that the goal gives is met within this."""
-
 
 @dataclass(frozen=True, eq=False)
 class Goal:
-    """A goal item.
+    """A goal item, and the contacts by which it is to be reached.
 
     Attributes
     ----------
     item : what the file says.
-    specs : its contacts by patch.
+    specs : the contacts that the search goes for, by patch: the item's own, or those that the planner chose.
+    chosen : whether the planner chose them, or their places; then no other limb is drawn to supports.
     """
 
     item: GoalItem
     specs: dict[str, ContactSpec]
+    chosen: bool = False
 
     @classmethod
     def of(cls, item: GoalItem) -> "Goal":
-        """Return the goal of an item."""
+        """Return the goal of an item by the contacts that it lists."""
         return cls(item, {spec.patch: spec for spec in item.contacts})
+
+    @classmethod
+    def by(cls, item: GoalItem, contacts: Sequence[Contact], placed: bool = True) -> "Goal":
+        """Return the goal of an item by contacts that the planner chose.
+
+        Parameters
+        ----------
+        placed : whether their places count too; else their supports alone do, and the coordinates that the item gives.
+        """
+        listed = {spec.patch: spec for spec in item.contacts}
+        specs = {}
+        for contact in contacts:
+            data = (
+                contact.to_data() if placed else {"patch": contact.patch, "surface": contact.support, **contact.options}
+            )
+            own = None if placed else listed.get(contact.patch)
+            specs[contact.patch] = own or ContactSpec.model_validate(data)
+        return cls(item, specs, True)
 
     def hit(self, contact: Contact) -> bool:
         """Whether a contact is one that the goal asks for."""
         spec = self.specs.get(contact.patch)
-        return spec is not None and self.meets(spec, contact.support, contact.coordinates)
-
-    @staticmethod
-    def meets(spec: ContactSpec, support: str, coordinates: dict) -> bool:
-        """Whether a place meets what a spec gives."""
-        if spec.surface != support:
-            return False
-        for name, value in spec.given.items():
-            if name not in coordinates:
-                continue
-            difference = float(coordinates[name]) - float(value)
-            if name in ("yaw", "angle"):
-                difference = (difference + np.pi) % (2 * np.pi) - np.pi
-            if abs(difference) > EXACT:
-                return False
-        return True
+        return spec is not None and deviation(spec, contact.support, contact.coordinates) <= EXACT
 
     def reached(self, contacts: tuple[Contact, ...]) -> bool:
         """Whether a stance has all the contacts of the goal, and no others where it says so."""

@@ -66,7 +66,7 @@ def plan(arguments: Namespace) -> int:
         write_tree(result.tree, scenario, tree_path(path))
     print(result.summary())
     print(f"plan: {path}")
-    return 0
+    return 0 if _proven(result) else 1
 
 
 def verify(arguments: Namespace) -> int:
@@ -278,6 +278,17 @@ def _plan(scenario: "Scenario", arguments: Namespace) -> "Plan":
         raise said from failure
 
 
+def _proven(plan: "Plan") -> bool:
+    """Whether a plan's certificate holds, its goal included; what does not hold is printed."""
+    from mcplan.sim.verify import verify as certify
+
+    report = certify(plan)
+    broken = report.failures or [str(item) for item in plan.goals if not item.met]
+    for failure in broken:
+        print(f"plan: {failure}", file=sys.stderr)
+    return not broken
+
+
 def _execute(plan: "Plan", arguments: Namespace) -> int:
     """Simulate, verify, write, and say how it went."""
     from mcplan.progress import ProgressBar
@@ -304,7 +315,8 @@ def _execute(plan: "Plan", arguments: Namespace) -> int:
         print(stopped, file=sys.stderr)
     if getattr(arguments, "open", False):
         webbrowser.open((directory / "replay.html").resolve().as_uri())
-    return 0 if report.success and not stopped else 1
+    proven = _proven(plan)
+    return 0 if proven and report.success and not stopped else 1
 
 
 def _say(report: "Report", directory: Path) -> None:

@@ -1,5 +1,6 @@
 """What a robot or a scenario holds, as text for a person and as JSON for a program."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.model.robot_file import bundled_robots, is_robot_file, load_robot
 from mcplan.planning import is_plan_file, read_plan
-from mcplan.scene import Scenario, StanceItem, bundled_scenarios, load_scenario
+from mcplan.scene import GoalItem, Scenario, StanceItem, bundled_scenarios, load_scenario
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,7 @@ def describe_scenario(scenario: Scenario) -> Description:
     }
     lines += [f"{kind}: {', '.join(item.name for item in items)}" for kind, items in groups.items() if items]
     lines.append("start: " + ", ".join(f"{c.patch} on {c.support}" for c in scenario.start.contacts))
+    lines += [f"goal {number}: {_goal_text(item)}" for number, item in enumerate(scenario.goal)]
     if scenario.stances:
         lines.append("stances:")
         lines += [f"  {number:2d}  {_stance_text(item)}" for number, item in enumerate(scenario.stances)]
@@ -123,9 +125,28 @@ def describe_scenario(scenario: Scenario) -> Description:
         "file": str(scenario.path),
         **{kind: [item.name for item in items] for kind, items in groups.items()},
         "start": [{"patch": c.patch, "support": c.support} for c in scenario.start.contacts],
+        "goal": [_goal_text(item) for item in scenario.goal],
         "stances": [_stance_text(item) for item in scenario.stances],
     }
     return Description(tuple(lines), values)
+
+
+def _goal_text(item: GoalItem) -> str:
+    parts = [f"{contact.patch} on {contact.surface}" for contact in item.contacts]
+    parts += ["nothing else"] if item.only else []
+    if item.base is not None:
+        turned = "" if item.base.rpy is None else f", rpy {_numbers(item.base.rpy)}"
+        parts.append(f"base at {_numbers(item.base.xyz)} within {item.base.tolerance:g} m{turned}")
+    if item.posture is not None:
+        parts.append(f"posture {item.posture.name or 'of its own'} within {item.posture_tolerance:g}")
+    if item.com is not None:
+        parts.append(f"centre of mass at {_numbers(item.com)}")
+    parts += [f"{name} at {_numbers(pose.xyz)}" for name, pose in item.objects.items()]
+    return "; ".join(parts)
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values)
 
 
 def _stance_text(item: StanceItem) -> str:

@@ -67,10 +67,13 @@ class JobFailed(McplanError):  # noqa: N818 - reads as the sentence that it is
 class PlanningFailed(JobFailed):
     """No posture or no sequence of stances was found; the message names what stopped it and by how much.
 
-    ``tree`` holds the record of the search (a ``mcplan.planning.search.tree.SearchTree``), None when none was made.
+    ``tree`` holds the record of the search (a ``mcplan.planning.search.tree.SearchTree``), None when none was made;
+    ``best`` the path that was found where only its swings are not free (a list of
+    ``mcplan.planning.search.node.Node``), else None.
     """
 
     tree: Any = None
+    best: Any = None
 
 
 class SolverFailed(JobFailed):

@@ -1,10 +1,12 @@
 """The plan: a sequence of stances, each with the posture that links it to the one before, and the forces there."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mcplan.planning.goal.reached import ItemReached, items_reached
 from mcplan.scene.contact import Contact, contact_of
 
 if TYPE_CHECKING:
@@ -67,8 +69,21 @@ class Plan:
     tree: "SearchTree | None" = field(default=None, compare=False)
     notices: tuple[str, ...] = ()
 
+    @cached_property
+    def goals(self) -> tuple[ItemReached, ...]:
+        """Which stance meets which item of the goal, and how far: measured on the stances."""
+        return items_reached(self.scenario, self.stances)
+
+    @property
+    def goal_reached(self) -> bool:
+        """Whether every item of the goal is met, in their order, the last one at the end.
+
+        `mcplan.verify` proves the plan, this included.
+        """
+        return all(item.met for item in self.goals)
+
     def summary(self) -> str:
-        """Return one line per stance: what changes, and the margins of the posture that leads there."""
+        """Return one line per stance: what changes, and the margins of the posture that leads there; then the goal."""
         lines = []
         for k, stance in enumerate(self.stances):
             what = stance.change if stance.moved is None else f"{stance.change} {stance.moved}"
@@ -78,4 +93,4 @@ class Plan:
                 f"torque {torque:.0%}" if torque is not None else "",
             ]
             lines.append(f"{k:3d}  {what:24s} {', '.join(m for m in margins if m):24s} on {', '.join(stance.patches)}")
-        return "\n".join(lines)
+        return "\n".join([*lines, *(str(item) for item in self.goals)])

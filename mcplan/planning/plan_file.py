@@ -1,7 +1,8 @@
 """The plan file: the scenario's document with ``stances`` complete, so that it can be read, edited and simulated again.
 
-Every contact stands with its place on the support (which counts) and its pose in the world (for the reader). Floats are
-written with the digits that give the same double back, so that reading and writing a plan changes nothing.
+Every contact stands with its place on the support (which counts) and its pose in the world (for the reader). So does,
+under ``plan``, how far each item of the goal is met: it is measured anew when the file is read. Floats are written with
+the digits that give the same double back, so that reading and writing a plan changes nothing.
 """
 
 import os
@@ -33,12 +34,15 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
     directory : where the file will be; paths in it are relative to there.
     """
     data = scenario_data(plan.scenario, directory)
-    said = {key: value for key, value in (data.pop("plan", None) or {}).items() if key != "notices"}
+    said = {key: value for key, value in (data.pop("plan", None) or {}).items() if key not in ("notices", "goal")}
     if data.get("stances") and not data.get("goal") and not is_plan(plan.scenario.document):
         # what was asked for: the planned stances take the place of the hand-written ones
         said["sequence"] = data["stances"]
     if plan.notices:
         said["notices"] = list(plan.notices)
+    if plan.goals:
+        said["goal"] = [item.to_data() for item in plan.goals]
+    data.pop("stances", None)  # both stand at the end, in one order, however often a plan is written
     stances = {"stances": [_stance_data(stance) for stance in plan.stances]}
     return data | ({"plan": said} if said else {}) | stances
 

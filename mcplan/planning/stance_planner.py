@@ -4,22 +4,27 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from mcplan.errors import InputError, PlanningFailed
-from mcplan.planning.guide.goal import Goal
+from mcplan.planning.goal.ending import OF_THE_POSTURE, End, Ending
+from mcplan.planning.goal.goal import Goal
+from mcplan.planning.goal.measure import measure, stands_on, unmet
+from mcplan.planning.goal.target import Targets
 from mcplan.planning.guide.guide_search import Guide, direct_path, way_around
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.linking import Linker
 from mcplan.planning.plan import Plan, PlannedStance
-from mcplan.planning.posture.limbs import limbs_of, nominal_offsets
+from mcplan.planning.posture.limbs import level_rotation, limbs_of, nominal_offsets
 from mcplan.planning.posture.prover import Prover
+from mcplan.planning.search.barred import Barred, barred_swings
 from mcplan.planning.search.candidates import Candidates, candidates
-from mcplan.planning.search.failure import explained
-from mcplan.planning.search.finish import ending, finish
+from mcplan.planning.search.failure import barred_way, explained
+from mcplan.planning.search.finish import Segment, finish
 from mcplan.planning.search.node import Node
-from mcplan.planning.search.potential import Potential
+from mcplan.planning.search.potential import FREE_LIMB, Potential
 from mcplan.planning.search.reachability import slippery, unreachable
 from mcplan.planning.search.refine import refine
 from mcplan.planning.search.reroll import Reroll
@@ -27,8 +32,10 @@ from mcplan.planning.search.shorten import shorten
 from mcplan.planning.search.space import SearchSpace
 from mcplan.planning.search.stance_search import CARRIES, Pass, StanceSearch, requirements_met
 from mcplan.planning.search.tree import SearchTree
+from mcplan.scene.contact import Contact
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
+from mcplan.scene.schema import GoalItem
 
 STRIDE = 0.6
 """m: progress of one move of a foot."""
@@ -55,6 +62,19 @@ def find(scenario: Scenario, seed: int = 0, progress: Progress | None = None) ->
     except PlanningFailed as failure:
         failure.tree = tree
         raise
+
+
+Offsets = dict[str, np.ndarray]
+Requirements = tuple[frozenset[str], ...]
+
+
+class Here(NamedTuple):
+    """Where the robot is between two items: contacts, posture (nq,), requirements met so far, and the node."""
+
+    contacts: tuple[Contact, ...]
+    q: np.ndarray
+    met: frozenset[int] = frozenset()
+    last: Node | None = None
 
 
 class _Planning:
@@ -85,27 +105,44 @@ class _Planning:
         self.patches = tuple(name for name in self.robot.patches if name in names)
         self.limbs = limbs_of(self.robot, self.first.q, self.patches)
         self.offsets = nominal_offsets(self.robot, self.first.q, contacts, self.limbs)
-        self.modes = self._modes()
+        self.ending = Ending(self.prover, self.first.q)
+        self.targets = Targets(self.ending, self.patches, self.first.contacts)
         self.require = tuple(frozenset([group] if isinstance(group, str) else group) for group in self.settings.require)
 
     def plan(self) -> Plan:
         """Return the plan."""
-        contacts, q, met, last = self.first.contacts, self.first.q, frozenset[int](), None
-        segments: list[tuple[Goal, list[Node]]] = []
+        self._objects_stay()
+        here = Here(self.first.contacts, self.first.q)
+        segments: list[Segment] = []
         for number, item in enumerate(self.scenario.goal):
-            goal = Goal.of(item)
-            nodes = self._reach(goal, number, contacts, q, met, last)
-            segments.append((goal, nodes))
-            self.tree.path += [node.index for node in nodes]
-            last = nodes[-1]
-            contacts, q, met = last.contacts, last.q, last.met
+            segments += self._item(number, item, here)
+            last = segments[-1].nodes[-1]
+            here = Here(last.contacts, segments[-1].q, last.met, last)
+            self.tree.path += [node.index for segment in segments for node in segment.nodes][len(self.tree.path) :]
         self.prover.limit = sys.maxsize
-        paths = refine(self.prover, [nodes for _, nodes in segments])
-        segments = [(goal, nodes) for (goal, _), nodes in zip(segments, paths, strict=True)]
-        self.tree.calls = self.prover.calls
-        stances = finish(self.scenario, self.linker, self.prover, self.first, segments)
+        stances = finish(self.prover, self.ending, self.first, self._refined(segments))
         self._require(stances)
+        self.tree.calls = self.prover.calls
         return Plan(self.scenario, stances, self.tree, self.linker.notices)
+
+    def _objects_stay(self) -> None:
+        """Refuse a goal for objects that are not there already: no search moves them."""
+        poses = {thing.name: thing.pose for thing in self.environment.objects}
+        for number, item in enumerate(self.scenario.goal):
+            measures = measure(item, self.robot, (), self.first.q, poses)
+            if missing := unmet([one for one in measures if one.field == "objects"]):
+                raise PlanningFailed(
+                    f"goal{self._where(number)}: {missing}; the planner moves the robot and no objects. Write the "
+                    "sequence that moves them under `stances:` (items with `objects:`), or leave `objects` out"
+                )
+
+    def _refined(self, segments: list[Segment]) -> list[Segment]:
+        """Return the segments with better postures, as long as their swings stay free."""
+        paths = refine(self.prover, [segment.nodes for segment in segments])
+        free = all(not barred_swings(self.prover, path) for path in paths)
+        if not free:
+            return segments
+        return [replace(segment, nodes=path) for segment, path in zip(segments, paths, strict=True)]
 
     def _require(self, stances: Sequence[PlannedStance]) -> None:
         """Refuse a plan in whose final forces a required patch carries nothing."""
@@ -114,63 +151,165 @@ class _Planning:
             names = " or ".join(sorted(self.require[i]))
             raise PlanningFailed(f"a way was found, but {names} carries no more than {CARRIES:g} N in any stance")
 
-    def _reach(self, goal: Goal, number: int, contacts, q, met, last: Node | None) -> list[Node]:
-        if number + 1 < len(self.scenario.goal):
-            met_here: tuple[frozenset[str], ...] = ()
-        else:
-            met_here = self.require
-        self._goal_is_free(goal)
+    def _where(self, number: int) -> str:
+        count = len(self.scenario.goal)
+        return f" {number + 1} of {count}" if count > 1 else ""
+
+    # -- one item -------------------------------------------------------------------------------------------------
+
+    def _item(self, number: int, item: GoalItem, here: Here) -> list[Segment]:
+        """Return the way to an item: by its own contacts, or by those that are found for it first."""
+        if item.contacts and item.base is None:
+            self._goal_is_free(item)
+            return self._toward(Goal.of(item), number, here)
+        if item.posture is not None and (left := stands_on(item, self.robot) - set(self.patches)):
+            raise PlanningFailed(
+                f"goal{self._where(number)}: the posture {item.posture.name} stands on {', '.join(sorted(left))}, "
+                "which planner.patches does not list; add them there"
+            )
+        found = self.targets.chosen(item, here.contacts, here.q)
+        self.tree.calls = self.prover.calls
+        if not found:
+            what = " and ".join(name for name in OF_THE_POSTURE if getattr(item, name) is not None)
+            raise PlanningFailed(
+                f"goal{self._where(number)}: no contacts are found on which the robot meets {what}; at the nearest, "
+                f"{self.targets.nearest}. What would have to change: the goal, its tolerance, or supports within reach"
+            )
+        goals = [target.goal for target in found]
+        if item.base is None and item.com is None:  # on the same supports, wherever that is easiest
+            result = found[0].end.result
+            rough = Goal.roughly(item, self.robot, result.contacts, self.robot.com(result.q))
+            goals.insert(0, rough)
+        failure: PlanningFailed | None = None
+        for goal in goals:
+            try:
+                return self._toward(goal, number, here, None if goal is goals[-1] else 1)
+            except PlanningFailed as failed:
+                failure = failure or failed
+                if self.prover.calls >= self.settings.max_calls:
+                    break
+        assert failure is not None
+        raise failure
+
+    def _toward(self, goal: Goal, number: int, here: Here, passes: int | None = None) -> list[Segment]:
+        """Return the way to the contacts of a goal, in places where its posture meets the item.
+
+        Parameters
+        ----------
+        passes : of the portfolio, at most; None: all.
+        """
+        item = goal.item
+        require = self.require if number + 1 == len(self.scenario.goal) else ()
+        try:
+            nodes = self._reach(goal, number, here, require, partial(self._missing, item), passes)
+        except PlanningFailed:
+            if not goal.posed or passes is not None or self.prover.calls >= self.settings.max_calls:
+                raise
+            return self._rearranged(goal, number, here, require)
+        return [Segment(goal, nodes, self._end(item, nodes[-1]))]
+
+    def _rearranged(self, goal: Goal, number: int, here: Here, require: Requirements) -> list[Segment]:
+        """Return the way to the supports of a goal where that is easiest, and from there to places for its posture."""
+        nodes = self._reach(goal, number, here, (), lambda node: "")
+        node = nodes[-1]
+        there = Here(node.contacts, node.q, node.met, node)
+        failure: PlanningFailed | None = None
+        for target in self.targets.placed(goal.item, goal, node.contacts, node.q):
+            try:
+                more = self._reach(target.goal, number, there, require, partial(self._missing, goal.item))
+            except PlanningFailed as failed:
+                failure = failure or failed
+                continue
+            return [Segment(goal, nodes), Segment(target.goal, more, self._end(goal.item, more[-1]))]
+        raise failure or PlanningFailed(
+            f"goal{self._where(number)}: its contacts are reached, but {self.targets.nearest or 'not its posture'}"
+        )
+
+    def _end(self, item: GoalItem, node: Node) -> End:
+        return self.ending.find(item, node.contacts, node.q)
+
+    def _missing(self, item: GoalItem, node: Node) -> str:
+        """Say why the item is not met on the contacts of a node; empty if it is."""
+        return self._end(item, node).missing if self.ending.asks(item) else ""
+
+    def _reach(
+        self,
+        goal: Goal,
+        number: int,
+        here: Here,
+        require: Requirements,
+        accept: Callable[[Node], str],
+        count: int | None = None,
+    ) -> list[Node]:
+        """Return the nodes from a stance to the contacts of a goal, in ``count`` passes at most."""
         search: StanceSearch | None = None
         best: Node | None = None
-        passes = self._passes()
-        direct = direct_path(self.robot, self.environment, contacts, q, goal, self.offsets, self.settings)
-        known = {passes[0][0]: self._sample(goal, direct, contacts, passes[0][0])}
-        self._check(goal, contacts, known[passes[0][0]])
-        guide, hindrance = self._around(direct, contacts, q, goal)
+        passes = self._passes()[:count]
+        offsets = self._offsets(goal)
+        direct = direct_path(self.robot, self.environment, here.contacts, here.q, goal, offsets, self.settings)
+        known = {passes[0][0]: self._sample(goal, direct, offsets, here.contacts, passes[0][0])}
+        self._check(goal, here.contacts, known[passes[0][0]])
+        if not goal.chosen and (reason := self.targets.impossible(goal.item, here.q)):
+            raise PlanningFailed(f"goal{self._where(number)}: {reason}")
+        guide, hindrance = self._around(direct, here.contacts, here.q, goal)
         if guide is not direct:
             known = {}
+        barred: Barred | None = None
         for grid, effort in passes if hindrance is None else passes[:2]:
-            sampled = known.pop(grid, None) or self._sample(goal, guide, contacts, grid)
+            sampled = known.pop(grid, None) or self._sample(goal, guide, offsets, here.contacts, grid)
             potential = self._potential(goal, guide, sampled)
-            space = SearchSpace(self.prover, self.limbs, self.modes, guide, self.offsets, sampled, potential, met_here)
-            search = StanceSearch(
-                space, self.tree, self.progress,
-                lambda node: ending(self.scenario, self.linker, goal, node.contacts, node.q), self.reroll,
-            )  # fmt: skip
-            run = partial(self._run, search, effort, contacts, q, met, last)
-            path = run()
+            space = SearchSpace(self.prover, self.limbs, self._modes(goal), guide, offsets, sampled, potential, require)
+            search = StanceSearch(space, self.tree, self.progress, accept, self.reroll)
+            path, barred = self._free(search, effort, here, barred)
             if path is not None:
-                return self._freed(search, path, run)
+                return path
             if search.closest is not None and (best is None or search.closest.h < best.h):
                 best = search.closest
             if self.prover.calls >= self.settings.max_calls:
                 break
         self.tree.calls = self.prover.calls
-        count = len(self.scenario.goal)
-        where = f" (goal {number + 1} of {count})" if count > 1 else ""
+        where = f" (goal{self._where(number)})" if self._where(number) else ""
+        if barred is not None:
+            failure = PlanningFailed(barred_way(barred, where))
+            failure.best = barred.path
+            raise failure
         raise PlanningFailed(explained(self.robot, self.tree, best, hindrance, where))
 
-    def _run(self, search: StanceSearch, effort: Pass, contacts, q, met, last: Node | None) -> list[Node] | None:
+    def _free(
+        self, search: StanceSearch, effort: Pass, here: Here, least: Barred | None
+    ) -> tuple[list[Node] | None, Barred | None]:
+        """Return a path whose swings nothing bars, or None and the path of those found that misses least.
+
+        What was found barred is known when the search is run again; what was proven is not proven again.
+        """
+        seen: set[tuple] = set()
+        while self.prover.calls < self.settings.max_calls:
+            found = self._run(search, effort, here)
+            if found is None:
+                break
+            new = False
+            # joined moves swing farther; what is barred once is looked at closely when they are joined again
+            for make in (shorten, shorten, lambda _, path: path):
+                path = make(search, found)
+                swings = barred_swings(self.prover, path)
+                if not swings:
+                    return path, None
+                now = Barred(path, swings)
+                if least is None or now.rank < least.rank:
+                    least = now
+                keys = tuple(swing.key for swing, _ in swings)
+                new |= keys not in seen
+                seen.add(keys)
+            if not new:  # found again: the search knows no other
+                break
+        return None, least
+
+    def _run(self, search: StanceSearch, effort: Pass, here: Here) -> list[Node] | None:
         """Return a path from a stance to the goal, or None where the budget is spent before."""
-        root = search.start(contacts, q, met, last)
+        root = search.start(here.contacts, here.q, here.met, here.last)
         left = max(self.settings.max_calls - self.prover.calls, 0)
         found = search.run(root, replace(effort, calls=min(effort.calls, left)), self.settings.max_nodes)
-        return None if found is None else shorten(search, found.path())
-
-    def _freed(self, search: StanceSearch, path: list[Node], run: Callable[[], list[Node] | None]) -> list[Node]:
-        """Return a path whose swings nothing bars, or the one of those found in which most are free.
-
-        What was found barred is known when the search is ``run`` again; what was proven is not proven again.
-        """
-        best, least = path, search.barred(path)
-        while least and self.prover.calls < self.settings.max_calls:
-            other = run()
-            if other is None:
-                break
-            barred = search.barred(other)
-            if barred < least:
-                best, least = other, barred
-        return best
+        return None if found is None else found.path()
 
     def _passes(self) -> list[tuple[float, Pass]]:
         step = self.settings.step
@@ -188,13 +327,13 @@ class _Planning:
             direct, self.robot, self.environment, self.prover, contacts, q, goal, self.limbs, self.offsets
         )
 
-    def _sample(self, goal: Goal, guide: GuidePath, contacts, grid: float) -> dict[str, Candidates]:
+    def _sample(self, goal: Goal, guide: GuidePath, offsets: Offsets, contacts, grid: float) -> dict[str, Candidates]:
         sampled = {}
         known = (*self.first.contacts, *contacts)
         for patch in self.patches:
             X = self.robot.frame_pose(self.first.q, patch)
             sampled[patch] = candidates(
-                self.robot, self.environment, patch, guide, self.offsets[patch], goal, known,
+                self.robot, self.environment, patch, guide, offsets[patch], goal, known,
                 grid, (X[:3, :3], X[:3, 3]), self._loose(patch), self.reroll.shift(),
             )  # fmt: skip
         for patch, spec in goal.specs.items():
@@ -212,14 +351,25 @@ class _Planning:
 
     def _potential(self, goal: Goal, guide: GuidePath, sampled: dict[str, Candidates]) -> Potential:
         target = {patch: self._target(sampled[patch], guide) for patch in goal.specs}
-        return Potential(goal, self.limbs, target, STRIDE)
+        return Potential(goal, self.limbs, target, STRIDE, 0.0 if goal.chosen else FREE_LIMB, goal.posed)
 
     def _target(self, sampled: Candidates, guide: GuidePath) -> float:
         s = sampled.s[sampled.goal]
         return float(s[np.argmin(np.abs(s - guide.length))])
 
-    def _goal_is_free(self, goal: Goal) -> None:
-        for patch, spec in goal.specs.items():
+    def _offsets(self, goal: Goal) -> Offsets:
+        """Return the nominal places of patches in the base's heading frame: those of a posture that the goal wants."""
+        if not goal.posed or goal.item.posture is None or goal.item.posture.name is None:
+            return self.offsets
+        q = self.robot.posture(goal.item.posture.name)
+        turn, offsets = level_rotation(q), dict(self.offsets)
+        for patch in goal.specs:
+            place = turn.T @ (self.robot.frame_pose(q, patch)[:3, 3] - q[:3])
+            offsets[patch] = np.append(place[:2], offsets[patch][2])
+        return offsets
+
+    def _goal_is_free(self, item: GoalItem) -> None:
+        for spec in item.contacts:
             try:
                 contact = make_contact(self.robot, self.environment, spec)
             except InputError:
@@ -227,17 +377,18 @@ class _Planning:
             hit = self.prover.blocked(contact)
             if hit is not None:
                 raise PlanningFailed(
-                    f"goal: at its place on {spec.surface}, {patch} is {hit[1]:.3f} m inside: {hit[0]} overlap; "
+                    f"goal: at its place on {spec.surface}, {spec.patch} is {hit[1]:.3f} m inside: {hit[0]} overlap; "
                     "move the goal or the obstacle"
                 )
 
-    def _modes(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+    def _modes(self, goal: Goal) -> dict[str, tuple[tuple[str, ...], ...]]:
         """Return the sets of patches with which each limb may touch.
 
         One at a time; two edges of different links, which only together bear a moment; and those of start and goal.
         """
         modes: dict[str, tuple[tuple[str, ...], ...]] = {}
-        stances = [set(self.first.patches)] + [{s.patch for s in item.contacts} for item in self.scenario.goal]
+        stances = [set(self.first.patches), set(goal.stance)]
+        stances += [{spec.patch for spec in item.contacts} for item in self.scenario.goal]
         for limb in self.limbs.values():
             found: list[tuple[str, ...]] = [(patch,) for patch in limb.patches]
             edges = [patch for patch in limb.patches if len(self.robot.patches[patch].polygon) == 2]

@@ -144,10 +144,20 @@ class PostureSpec(Spec):
         Joints that the posture does not name are those of ``q``.
         """
         result = np.array(q, float)
+        asked = self.asked(robot)
+        result[7:] = np.where(np.isnan(asked), result[7:], asked)
+        return result
+
+    def asked(self, robot: "Robot") -> np.ndarray:
+        """Return the joints (n,) of this posture; nan for those that it says nothing about.
+
+        A name says all of them; ``joints`` alone say only themselves.
+        """
+        result = np.full(robot.n, np.nan)
         if self.name is not None:
-            result[7:] = robot.posture(self.name)[7:]
+            result[:] = robot.posture(self.name)[7:]
         for joint, value in self.joints.items():
-            result[7 + list(robot.joint_names).index(joint)] = value
+            result[list(robot.joint_names).index(joint)] = value
         return result
 
 
@@ -185,7 +195,7 @@ class BaseGoalSpec(Spec):
 
 
 class GoalItem(Spec):
-    """One goal; everything given must hold."""
+    """One goal; everything given must hold. Without contacts it leaves them to the planner."""
 
     contacts: tuple[ContactSpec, ...] = ()
     base: BaseGoalSpec | None = None
@@ -197,6 +207,20 @@ class GoalItem(Spec):
     """How far the centre of mass may be from ``com``, m."""
     objects: dict[str, PoseSpec] = Field(default_factory=dict)
     only: bool = False
+    """No other contacts than those listed."""
+
+    @model_validator(mode="after")
+    def _understood(self) -> "GoalItem":
+        if not (self.contacts or self.base or self.posture or self.com or self.objects):
+            raise ValueError("asks for nothing; give one or more of contacts, base, posture, com, objects")
+        if self.only and not self.contacts:
+            raise ValueError("only: true says that nothing but the listed contacts may touch, and none are listed")
+        if self.posture is not None and self.posture.name is None and not self.posture.joints:
+            raise ValueError("posture: names neither a posture nor a joint")
+        for tolerance, of in (("posture_tolerance", "posture"), ("com_tolerance", "com")):
+            if tolerance in self.model_fields_set and getattr(self, of) is None:
+                raise ValueError(f"{tolerance} without {of}")
+        return self
 
 
 def _as_items(value: GoalItem | tuple[GoalItem, ...]) -> tuple[GoalItem, ...]:

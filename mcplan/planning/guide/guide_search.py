@@ -7,7 +7,7 @@ import numpy as np
 
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
-from mcplan.planning.guide.goal import Goal
+from mcplan.planning.goal.goal import Goal
 from mcplan.planning.guide.passage import LEVEL, Hindrance, Passage, Place
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.guide.route import find_route

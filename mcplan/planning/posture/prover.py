@@ -79,7 +79,7 @@ class Prover:
         mirror = Mirror.of(robot)
         for name in robot.postures:
             q = robot.posture(name)
-            ground = _ground_patches(robot, q)
+            ground = ground_patches(robot, q)
             self.references.append((ground, q, False))
             if mirror is not None and (twin := frozenset(mirror.patch[patch] for patch in ground)) != ground:
                 self.references.append((twin, mirror.posture(q), False))
@@ -275,7 +275,7 @@ def _near(result: PostureResult) -> bool:
     return result.stage == "balance" and all(v.kind == "reach" and v.amount < PASSING for v in result.violations)
 
 
-def _ground_patches(robot: Robot, q: np.ndarray) -> frozenset[str]:
+def ground_patches(robot: Robot, q: np.ndarray) -> frozenset[str]:
     """Return the patches that a posture stands on: those that face down at its lowest level; soles before toes."""
     level: dict[str, float] = {}
     for name, patch in robot.patches.items():

@@ -6,6 +6,7 @@ from typing import Any
 
 from mcplan.model.robot import Robot
 from mcplan.planning.guide.passage import Hindrance
+from mcplan.planning.search.barred import Barred
 from mcplan.planning.search.node import Node
 from mcplan.planning.search.tree import SearchTree
 
@@ -41,6 +42,24 @@ def explained(robot: Robot, tree: SearchTree, closest: Node | None, hindrance: H
     lines += tree.summary()[:LINES]
     change = remedy(tree, hindrance)
     return "\n  ".join([*lines, f"what would have to change: {change}"] if change else lines)
+
+
+def barred_way(barred: Barred, where: str) -> str:
+    """Return what bars the best path that was found.
+
+    Parameters
+    ----------
+    where : which goal of how many, or nothing.
+    """
+    moves = len(barred.path) - 1
+    lines = [f"a way of {moves} moves was found{where}, but none within the budget whose swings are all free"]
+    for swing, violations in barred.swings:
+        origin = "the air" if swing.before is None else swing.before.support
+        reasons = "; ".join(str(violation) for violation in violations)
+        lines.append(f"barred: {swing.after.patch} from {origin} to {swing.after.support}: {reasons}")
+    worst = max((violations[0] for _, violations in barred.swings), key=lambda violation: violation.amount)
+    lines.append(f"what would have to change: {worst.amount:.3f} m more room between {worst.thing}, or a larger budget")
+    return "\n  ".join(lines)
 
 
 def missing(robot: Robot, rejection: Mapping[str, Any]) -> str:

@@ -1,16 +1,17 @@
 """From nodes to stances: forces and margins of every step, and the posture that the goal asks for at its end."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
-from mcplan.planning.guide.goal import Goal
-from mcplan.planning.linking import Change, Linker
+from mcplan.planning.goal.ending import End, Ending
+from mcplan.planning.goal.goal import Goal
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.posture.prover import Prover
 from mcplan.planning.search.node import Node
 from mcplan.scene.contact import Contact
-from mcplan.scene.scenario import Scenario
 from mcplan.statics.equilibrium import Equilibrium, balance
 from mcplan.statics.margins import margins
 
@@ -21,9 +22,28 @@ ROUNDING = 5e-7
 """N: forces may be this far outside their cones."""
 
 
-def finish(
-    scenario: Scenario, linker: Linker, prover: Prover, first: PlannedStance, segments: list[tuple[Goal, list[Node]]]
-) -> tuple[PlannedStance, ...]:
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """A part of the way: the moves to a goal, and the posture at its end.
+
+    Attributes
+    ----------
+    goal : where it leads.
+    nodes : the first is where it begins.
+    end : of the item; None where the way goes on to other places on the same supports.
+    """
+
+    goal: Goal
+    nodes: list[Node]
+    end: End | None = None
+
+    @property
+    def q(self) -> np.ndarray:
+        """Posture (nq,) with which it ends."""
+        return self.end.result.q if self.end is not None and self.end.found else self.nodes[-1].q
+
+
+def finish(prover: Prover, ending: Ending, first: PlannedStance, segments: list[Segment]) -> tuple[PlannedStance, ...]:
     """Return the stances of a plan.
 
     Raises
@@ -32,8 +52,8 @@ def finish(
         When the end that the goal asks for (posture, centre of mass, base) does not exist on its contacts.
     """
     stances = [first]
-    for goal, nodes in segments:
-        for node in nodes[1:]:
+    for segment in segments:
+        for node in segment.nodes[1:]:
             for step in node.steps:
                 contacts = _ordered(stances[-1].contacts, step.contacts)
                 stances.append(
@@ -41,7 +61,8 @@ def finish(
                         prover, step.change, step.moved, contacts, step.in_place, step.loaded, step.q, step.touching
                     )
                 )
-        stances.append(_end(scenario, linker, prover, goal, stances[-1]))
+        if segment.end is not None:
+            stances.append(_end(prover, ending, segment, stances[-1]))
     return tuple(stances)
 
 
@@ -105,30 +126,15 @@ def _outside(bearing: list[Contact], held: Equilibrium) -> float:
     return worst
 
 
-def _end(scenario: Scenario, linker: Linker, prover: Prover, goal: Goal, before: PlannedStance) -> PlannedStance:
-    """Return the shift that ends a goal: all contacts loaded, near the posture that the goal names."""
-    robot, item, contacts = scenario.robot, goal.item, before.contacts
-    joints = None if item.posture is None else item.posture.apply(robot, linker.reference)[7:]
-    if item.com is not None:
-        contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
-        return linker.link(Change.shift(contacts), before.q, (), joints, np.array(item.com))
-    guide = prover.guide(contacts, before.q)
-    if joints is not None:
-        guide = guide.copy()
-        guide[7:] = joints
-    result = prover.generator.generate(contacts, None, guide, [before.q])
+def _end(prover: Prover, ending: Ending, segment: Segment, before: PlannedStance) -> PlannedStance:
+    """Return the shift that ends an item: all contacts loaded, and what the item asks of the posture met."""
+    contacts, item = before.contacts, segment.goal.item
+    end = ending.find(item, contacts, before.q)
+    assert segment.end is not None
+    if not end.found and segment.end.found:
+        end = segment.end  # found from the posture before refinement
+    if not end.found and ending.asks(item):
+        raise PlanningFailed(f"the contacts of the goal are reached, but {end.missing}")
     # the posture in which the last contact touched rests on all of them too
-    q = result.q if result.found else before.q
+    q = end.result.q if end.found else before.q
     return _stance(prover, "shift", None, contacts, contacts, tuple(c.patch for c in contacts), q, contacts)
-
-
-def ending(scenario: Scenario, linker: Linker, goal: Goal, contacts: tuple[Contact, ...], q: np.ndarray) -> str:
-    """Say why the centre of mass that a goal asks for is not possible on these contacts; empty if it is."""
-    if goal.item.com is None:
-        return ""
-    joints = None if goal.item.posture is None else goal.item.posture.apply(scenario.robot, linker.reference)[7:]
-    try:
-        linker.link(Change.shift(contacts), q, (), joints, np.array(goal.item.com))
-    except PlanningFailed as failure:
-        return str(failure)
-    return ""

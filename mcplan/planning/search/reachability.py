@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from mcplan.model.robot import Robot
-from mcplan.planning.guide.goal import Goal
+from mcplan.planning.goal.goal import Goal
 from mcplan.planning.posture.limbs import Limb
 from mcplan.planning.search.candidates import Candidates
 from mcplan.scene.contact import Contact

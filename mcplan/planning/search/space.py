@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcplan.model.robot import Robot
-from mcplan.planning.guide.goal import Goal
+from mcplan.planning.goal.goal import Goal
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.limbs import Limb
 from mcplan.planning.posture.prover import Prover

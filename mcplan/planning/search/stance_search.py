@@ -7,7 +7,7 @@ only touch. Every candidate is queued by the potential of its contacts alone and
     lift        all contacts in place, those of the limb carry nothing
     place       the new contacts in place, carrying nothing; its posture becomes the node's
     swing       a few postures between, before the node itself is expanded
-    way         postures all along the swings of a path that was found, see `barred`
+    way         postures all along the swings of a path that was found, see `search.barred`
 
     f = moves + w h          greedy: h alone
 
@@ -15,17 +15,18 @@ A seed other than 0 raises each h by a little noise as it is queued, see `reroll
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from mcplan.planning.posture.prover import OutOfCalls
 from mcplan.planning.posture.swing import Swing
 from mcplan.planning.posture.violation import Violation
+from mcplan.planning.search.barred import SHUFFLE
 from mcplan.planning.search.moves import MoveMaker
-from mcplan.planning.search.node import Move, Node, Step, swing_to
+from mcplan.planning.search.node import Move, Node, Step
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.space import SearchSpace
@@ -38,14 +39,14 @@ CELL, TURN = 0.05, 0.1
 GAP = 0.012
 """m: soles beside each other on one support keep this distance."""
 
-SHUFFLE = 0.05
-"""m: a patch that moves less on its support needs no swing."""
-
 CARRIES = 5.0
 """N: a patch that the scenario requires carries more than this in some stance."""
 
 BEHIND = 3.0
-"""What a candidate costs that lies beyond one that was out of reach."""
+"""What a candidate costs that lies beyond one that was out of reach, or whose like was barred often."""
+
+OFTEN = 3
+"""Swings from one support to another that are barred before others are looked at first."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ class StanceSearch:
         self.space, self.tree, self.progress, self.accept = space, tree, progress, accept
         self.maker = MoveMaker(space)
         self.closest: Node | None = None
+        self._barred: Counter[tuple[str, str | None, str]] = Counter()
 
     def start(self, contacts: tuple[Contact, ...], q: np.ndarray, met: frozenset[int], last: Node | None) -> Node:
         """Return the root of a search."""
@@ -115,7 +117,7 @@ class StanceSearch:
                 else:
                     if self._key(parent, move) in closed:
                         continue
-                    if not late and self._beyond_failure(parent, move):
+                    if not late and (self._beyond_failure(parent, move) or self._often_barred(parent, move)):
                         count += 1
                         f = self._f(effort, parent.g + 1.0, self._h(parent, move)) + BEHIND
                         heapq.heappush(queue, (f, count, parent, move, True))
@@ -194,6 +196,15 @@ class StanceSearch:
                 return True
         return False
 
+    def _often_barred(self, node: Node, move: Move) -> bool:
+        """Whether swings of this patch from its support to that one were barred again and again."""
+        if not move.added or move.rolling:
+            return False
+        patch, i = move.added[0]
+        before = node.touching.get(patch)
+        after = str(self.space.candidates[patch].specs[i]["surface"])
+        return self._barred[patch, None if before is None else before.support, after] >= OFTEN
+
     def _away(self, node: Node, move: Move) -> tuple[np.ndarray, float]:
         """Return direction and distance of a place from the nominal one at the mean progress of the others."""
         patch, i = move.added[0]
@@ -262,6 +273,8 @@ class StanceSearch:
             swing = Swing(common, parent.touching.get(added[0].patch), tuple(added), q, placed.q)
             if swing.length >= SHUFFLE and (swung := prover.swing(swing)):
                 tree.reject(parent.index, str(move), "swing", swung, added)
+                if swung[0].kind == "passage" and np.isinf(swing.length):  # on one support there are many ways
+                    self._barred[swing.kind] += 1
                 return None
             q = placed.q
             wrenches = _larger(wrenches, placed.wrenches)
@@ -294,11 +307,6 @@ class StanceSearch:
         h = self.space.potential(standing, self._missing(met, standing))
         index = self.tree.node(parent.index, str(move), contacts, q, parent.g + 1.0, h)
         return Node(contacts, standing, q, parent, move, tuple(steps), parent.g + 1.0, h, move.limb, met, index)
-
-    def barred(self, path: Sequence[Node]) -> int:
-        """Return how many swings of a path are barred somewhere on their way."""
-        swings = [swing_to(parent, node) for parent, node in pairwise(path)]
-        return sum(bool(self.space.prover.barred(swing)) for swing in swings if swing and swing.length >= SHUFFLE)
 
 
 def requirements_met(require: Sequence[frozenset[str]], wrenches: Mapping[str, np.ndarray]) -> frozenset[int]:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.planning.guide.goal import Goal
+from mcplan.planning.goal.goal import Goal
 from mcplan.planning.guide.path import TURN, GuidePath
 from mcplan.planning.posture.limbs import base_yaw, limbs_of, nominal_offsets
 from mcplan.planning.posture.mirror import Mirror

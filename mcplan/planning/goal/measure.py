@@ -1,0 +1,146 @@
+"""Whether an item of the goal is met by contacts and a posture, and how far: the one place that says so.
+
+contacts   the patch touches the support that is asked for; the largest deviation of a coordinate that is given
+only       how many other contacts there are
+base       |p - xyz|, and with rpy the angle of  R_goal' R
+posture    the largest  |q_j - posture_j|  over the joints that the posture says; of one that is named,
+               where the item lists no contacts, also the patches that it stands on
+com        |c - com|, in x and y alone where no height is given
+objects    |p - xyz|, and the angle of  R_goal' R
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.model.robot import Robot
+from mcplan.planning.posture.prover import ground_patches
+from mcplan.scene.contact import Contact
+from mcplan.scene.schema import GoalItem
+from mcplan.scene.spec import ContactSpec
+
+EXACT = 1e-6
+"""m, rad: a coordinate that the goal gives is met within this."""
+
+OBJECT, OBJECT_TURN = 1e-3, 2e-3
+"""m, rad: an object is where the goal wants it within this: plans place objects exactly."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How far one thing that an item asks is met.
+
+    Attributes
+    ----------
+    field : key of the item.
+    thing : the patch, the joint that is farthest off, the object; empty where the field is about one thing only.
+    amount : how far it is from what is asked, in ``unit``; inf where there is nothing to compare (no such contact).
+    allowed : what it may be.
+    unit : ``m`` | ``rad`` | ``m, rad`` | ``contacts``.
+    """
+
+    field: str
+    thing: str
+    amount: float
+    allowed: float
+    unit: str
+
+    @property
+    def met(self) -> bool:
+        """Whether the amount is within what is allowed."""
+        return self.amount <= self.allowed
+
+    @property
+    def shortfall(self) -> float:
+        """The amount as a multiple of what is allowed; what cannot be compared counts as far off."""
+        return min(self.amount / max(self.allowed, EXACT), 1e9)
+
+    def __str__(self) -> str:
+        what = f"{self.field} {self.thing}".strip()
+        if self.field == "contacts" and self.met:
+            return f"{self.thing} in place"
+        if not np.isfinite(self.amount):
+            return f"{what} is not there"
+        if self.unit == "contacts":
+            return f"{self.amount:.0f} other contacts" if self.amount else "no other contacts"
+        return f"{what} off by {self.amount:.2g} {self.unit} ({self.allowed:.2g} allowed)"
+
+
+def measure(
+    item: GoalItem, robot: Robot, contacts: Sequence[Contact], q: np.ndarray, objects: Mapping[str, np.ndarray]
+) -> tuple[Measure, ...]:
+    """Return how far each field of an item is met.
+
+    Parameters
+    ----------
+    contacts : of the stance.
+    q : (nq,) its posture.
+    objects : position and quaternion w x y z (7,) of the objects, by name.
+    """
+    found = [Measure("contacts", spec.patch, _off_contact(spec, contacts), EXACT, "m, rad") for spec in item.contacts]
+    if item.only:
+        listed = {spec.patch for spec in item.contacts}
+        others = sum(contact.patch not in listed for contact in contacts)
+        found.append(Measure("only", "", float(others), 0.0, "contacts"))
+    if item.base is not None:
+        off = float(np.linalg.norm(q[:3] - item.base.xyz))
+        found.append(Measure("base", "", off, item.base.tolerance, "m"))
+        if item.base.rpy is not None and item.base.angle_tolerance is not None:
+            turn = Rotation.from_euler("xyz", item.base.rpy).inv() * Rotation.from_quat(q[[4, 5, 6, 3]])
+            found.append(Measure("base", "turn", float(turn.magnitude()), item.base.angle_tolerance, "rad"))
+    if item.posture is not None:
+        off_joints = np.nan_to_num(np.abs(q[7:] - item.posture.asked(robot)), nan=0.0)
+        worst = int(np.argmax(off_joints))
+        found.append(
+            Measure("posture", robot.joint_names[worst], float(off_joints[worst]), item.posture_tolerance, "rad")
+        )
+        lifted = stands_on(item, robot) - {contact.patch for contact in contacts}
+        found += [Measure("posture", patch, np.inf, 0.0, "m") for patch in sorted(lifted)]
+    if item.com is not None:
+        com = np.array(item.com)
+        off = float(np.linalg.norm(robot.com(q)[: len(com)] - com))
+        found.append(Measure("com", "", off, item.com_tolerance, "m"))
+    for name, pose in item.objects.items():
+        now = objects.get(name)
+        off = np.inf if now is None else float(np.linalg.norm(now[:3] - pose.p))
+        found.append(Measure("objects", name, off, OBJECT, "m"))
+        if now is not None:
+            turn = Rotation.from_matrix(pose.R).inv() * Rotation.from_quat(now[[4, 5, 6, 3]])
+            found.append(Measure("objects", f"{name} turn", float(turn.magnitude()), OBJECT_TURN, "rad"))
+    return tuple(found)
+
+
+def stands_on(item: GoalItem, robot: Robot) -> frozenset[str]:
+    """Return the patches in contact that the named posture of an item without contacts means: those it stands on."""
+    if item.contacts or item.posture is None or item.posture.name is None:
+        return frozenset()
+    return ground_patches(robot, robot.posture(item.posture.name))
+
+
+def unmet(measures: Sequence[Measure]) -> str:
+    """Return what is not met, in words; empty when all is."""
+    return "; ".join(str(one) for one in measures if not one.met)
+
+
+def deviation(spec: ContactSpec, support: str, coordinates: Mapping[str, object]) -> float:
+    """Return the largest deviation (m, rad) of a place from what a spec gives; inf on another support."""
+    if spec.surface != support:
+        return np.inf
+    worst = 0.0
+    for name, value in spec.given.items():
+        if name not in coordinates:
+            continue
+        difference = float(coordinates[name]) - float(value)  # type: ignore[arg-type]
+        if name in ("yaw", "angle"):
+            difference = (difference + np.pi) % (2 * np.pi) - np.pi
+        worst = max(worst, abs(difference))
+    return worst
+
+
+def _off_contact(spec: ContactSpec, contacts: Sequence[Contact]) -> float:
+    for contact in contacts:
+        if contact.patch == spec.patch:
+            return deviation(spec, contact.support, contact.coordinates)
+    return np.inf

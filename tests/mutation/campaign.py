@@ -18,8 +18,8 @@ from typing import Any
 from tests.mutation.catalogue import Fault, check, load
 from tests.mutation.copies import Copy, digest
 
-COLD = 900.0
-"""Time for the tests of a file in the clean tree, where kernels may have to be compiled (s)."""
+COLD, UNCOMPILED = 900.0, 300.0
+"""Time for the tests of a file in the clean tree, where kernels may have to be compiled, and where they are not (s)."""
 
 UNNOTICED = ("survived", "not judged")
 
@@ -84,7 +84,7 @@ class Worker:
         """Return how long tests take in the clean tree (s), which fail, and why they cannot be asked at all."""
         if (test, compiled) not in self._clean:
             begun = time.monotonic()
-            code, text = self._copy.pytest(shlex.split(test), compiled, COLD, keep=True)
+            code, text = self._copy.pytest(shlex.split(test), compiled, COLD if compiled else UNCOMPILED, keep=True)
             wrong = {0: "", 1: "", None: "no end", 5: "no test"}.get(code, "pytest fails")
             found = time.monotonic() - begun, _failed(text) if code == 1 else [], wrong
             print(f"  clean{'' if compiled else ', uncompiled'}: {test}: {found[0]:.0f} s {wrong} {' '.join(found[1])}")
@@ -180,7 +180,9 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.table:
         run(faults, results, options.workers, options.timeout)
     print(table(faults, results))
-    return any((results.find(fault) or {"outcome": "not run"})["outcome"] in (*UNNOTICED, "not run") for fault in faults)
+    return any(
+        (results.find(fault) or {"outcome": "not run"})["outcome"] in (*UNNOTICED, "not run") for fault in faults
+    )
 
 
 if __name__ == "__main__":

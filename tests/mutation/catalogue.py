@@ -117,5 +117,6 @@ def load(lists: Path = LISTS) -> list[Fault]:
 
 def check(faults: list[Fault], root: Path = ROOT) -> list[str]:
     """Return what is wrong with the list: faults that no longer apply, ids that two of them share."""
-    twice = [f"{name}: there are {count} of this id" for name, count in Counter(f.id for f in faults).items() if count > 1]
+    ids = Counter(fault.id for fault in faults)
+    twice = [f"{name}: there are {count} of this id" for name, count in ids.items() if count > 1]
     return twice + [f"{fault.id}: {problem}" for fault in faults for problem in fault.problems(root)]

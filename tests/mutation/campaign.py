@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.mutation.catalogue import Fault, check, load
 from tests.mutation.copies import Copy, digest
@@ -24,6 +24,14 @@ COLD, UNCOMPILED = 900.0, 300.0
 UNNOTICED = ("survived", "not judged")
 
 
+class Clean(NamedTuple):
+    """How tests end in the clean tree: how long they take (s), which fail, and why they cannot be asked at all."""
+
+    seconds: float
+    failing: list[str]
+    wrong: str
+
+
 class Results:
     """Outcomes in a file, a line each; those of the same tree and the same fault need not be found again."""
 
@@ -31,20 +39,28 @@ class Results:
         self._path, self._tree, self._lock = path, tree, Lock()
         lines = path.read_text().splitlines() if path.exists() else []
         rows = [row for row in map(json.loads, lines) if row["tree"] == tree]
-        self.rows = {(row["id"], row["fault"]): row for row in rows}
+        self.rows = {(row["id"], row["fault"]): row for row in rows if "id" in row}
+        self.clean = {(row["clean"], row["compiled"]): Clean(*row["found"]) for row in rows if "clean" in row}
 
     def find(self, fault: Fault) -> dict[str, Any] | None:
         """Return the outcome of a fault, if it is known."""
         return self.rows.get((fault.id, fault.digest))
 
-    def add(self, fault: Fault, **outcome: Any) -> dict[str, Any]:
+    def add(self, fault: Fault, outcome: dict[str, Any]) -> dict[str, Any]:
         """Keep an outcome."""
         row = {"tree": self._tree, "id": fault.id, "fault": fault.digest, **outcome}
-        with self._lock:
-            self.rows[fault.id, fault.digest] = row
-            with self._path.open("a") as file:
-                file.write(json.dumps(row) + "\n")
+        self.rows[fault.id, fault.digest] = row
+        self._write(row)
         return row
+
+    def add_clean(self, test: str, compiled: bool, found: Clean) -> None:
+        """Keep how tests end in the clean tree."""
+        self.clean[test, compiled] = found
+        self._write({"tree": self._tree, "clean": test, "compiled": compiled, "found": found})
+
+    def _write(self, row: dict[str, Any]) -> None:
+        with self._lock, self._path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
 
 
 class Worker:
@@ -54,42 +70,50 @@ class Worker:
     ----------
     number : of the copy.
     timeout : for the tests of a file (s); three times as long as in the clean tree if that is more.
+    results : where it is written how tests end in the clean tree.
     """
 
-    def __init__(self, number: int, timeout: float):
-        self._copy, self._timeout = Copy(number), timeout
-        self._clean: dict[tuple[str, bool], tuple[float, list[str], str]] = {}
+    def __init__(self, number: int, timeout: float, results: Results):
+        self._copy, self._timeout, self._results = Copy(number), timeout, results
+        self._known = set(results.clean) if self._copy.warm else set()
 
     def judge(self, fault: Fault) -> dict[str, Any]:
         """Return the outcome of a fault: caught by which test, or that none noticed it."""
-        begun, asked, notes = time.monotonic(), 0, []
+        begun, notes, outcome = time.monotonic(), [], {"outcome": "not judged"}
+        groups: list[list[str]] = []  # of tests for one process: each one that selects by words needs its own
         for test in fault.tests:
-            took, failing, wrong = self._baseline(test, fault.compiled)
-            if wrong:
-                notes.append(f"{test}: {wrong} in the clean tree")
+            clean = self._clean(test, fault.compiled)
+            if clean.wrong:
+                notes.append(f"{test}: {clean.wrong}")
                 continue
-            if failing:
-                notes.append(f"{test}: left out, since they fail in the clean tree: {', '.join(failing)}")
-            asked += 1
-            arguments = [*shlex.split(test), "-x", *(f"--deselect={name}" for name in failing)]
+            if clean.failing:
+                notes.append(f"{test}: left out, since they fail: {', '.join(clean.failing)}")
+            together = groups and " -" not in groups[-1][-1] + test
+            groups[-1].append(test) if together else groups.append([test])
+        for group in groups:
+            known = [self._clean(test, fault.compiled) for test in group]
+            arguments = [argument for test in group for argument in shlex.split(test)]
+            arguments += [f"--deselect={name}" for clean in known for name in clean.failing]
+            time_allowed = sum(max(self._timeout, 3 * clean.seconds) for clean in known)
             with self._copy.fault(fault):
-                code, text = self._copy.pytest(arguments, fault.compiled, max(self._timeout, 3 * took), keep=False)
-            if code != 0 and not (failing and code == 5):
-                found = {"outcome": _outcome(code), "by": (_failed(text) or [test])[0]}
-                return found | {"seconds": round(time.monotonic() - begun, 1), "notes": notes}
-        outcome = "survived" if asked else "not judged"
-        return {"outcome": outcome, "seconds": round(time.monotonic() - begun, 1), "notes": notes}
+                code, text = self._copy.pytest([*arguments, "-x"], fault.compiled, time_allowed, keep=False)
+            outcome = {"outcome": "survived"}
+            if code not in (0, 5):
+                outcome = {"outcome": _outcome(code), "by": (_failed(text) or group)[0]}
+                break
+        return outcome | {"seconds": round(time.monotonic() - begun, 1), "notes": notes}
 
-    def _baseline(self, test: str, compiled: bool) -> tuple[float, list[str], str]:
-        """Return how long tests take in the clean tree (s), which fail, and why they cannot be asked at all."""
-        if (test, compiled) not in self._clean:
+    def _clean(self, test: str, compiled: bool) -> Clean:
+        """Return how tests end in the clean tree; what a new copy lacks, kernels among it, is compiled on the way."""
+        if (test, compiled) not in self._known:
             begun = time.monotonic()
             code, text = self._copy.pytest(shlex.split(test), compiled, COLD if compiled else UNCOMPILED, keep=True)
             wrong = {0: "", 1: "", None: "no end", 5: "no test"}.get(code, "pytest fails")
-            found = time.monotonic() - begun, _failed(text) if code == 1 else [], wrong
-            print(f"  clean{'' if compiled else ', uncompiled'}: {test}: {found[0]:.0f} s {wrong} {' '.join(found[1])}")
-            self._clean[test, compiled] = found
-        return self._clean[test, compiled]
+            found = Clean(round(time.monotonic() - begun, 1), _failed(text) if code == 1 else [], wrong)
+            print(f"  clean{'' if compiled else ', uncompiled'}: {test}: {found.seconds} s {wrong}", *found.failing)
+            self._results.add_clean(test, compiled, found)
+            self._known.add((test, compiled))
+        return self._results.clean[test, compiled]
 
 
 def _outcome(code: int | None) -> str:
@@ -112,13 +136,13 @@ def run(faults: list[Fault], results: Results, workers: int, timeout: float) -> 
     print(f"{len(faults)} faults, {queue.qsize()} of them to be judged", flush=True)
 
     def work(number: int) -> None:
-        worker = Worker(number, timeout)
+        worker = Worker(number, timeout, results)
         while True:
             try:
                 fault = queue.get_nowait()
             except Empty:
                 return
-            row = results.add(fault, **worker.judge(fault))
+            row = results.add(fault, worker.judge(fault))
             print(f"{fault.id}: {row['outcome']} {row.get('by', '')} ({row['seconds']} s)", flush=True)
 
     threads = [Thread(target=work, args=(k,), daemon=True) for k in range(min(workers, queue.qsize()))]

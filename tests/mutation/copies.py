@@ -42,11 +42,16 @@ class Copy:
     Parameters
     ----------
     number : of the worker.
+
+    Attributes
+    ----------
+    root : of the copy.
+    warm : whether it was there before, with kernels that its tests have had compiled.
     """
 
     def __init__(self, number: int):
         self.root = Path(tempfile.gettempdir()) / f"mcplan-mutation-{os.getuid()}" / f"worker{number}"
-        names = tracked()
+        self.warm, names = self.root.is_dir(), tracked()
         for path in [p for p in self.root.rglob("*") if p.is_file() and p.suffix != ".pyc"]:
             if str(path.relative_to(self.root)) not in names:
                 path.unlink()

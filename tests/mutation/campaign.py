@@ -193,9 +193,10 @@ def main(arguments: list[str] | None = None) -> int:
     faults = [fault for fault in faults if not order or {fault.area, fault.id} & set(order)]
     faults.sort(key=lambda fault: order.get(fault.id, order.get(fault.area, 0)))
     wrong = check(faults)
-    if wrong or options.check:
+    if options.check:
         print("\n".join(wrong) or f"all {len(faults)} faults apply")
         return bool(wrong)
+    faults = [fault for fault in faults if not any(fault.problems())]
     results = Results(options.out, digest())
     if options.survivors:
         faults = [fault for fault in faults if (results.find(fault) or {}).get("outcome") in UNNOTICED]
@@ -204,7 +205,9 @@ def main(arguments: list[str] | None = None) -> int:
     if not options.table:
         run(faults, results, options.workers, options.timeout)
     print(table(faults, results))
-    return any(
+    if wrong:
+        print("does not apply:", *wrong, sep="\n  ")
+    return bool(wrong) or any(
         (results.find(fault) or {"outcome": "not run"})["outcome"] in (*UNNOTICED, "not run") for fault in faults
     )
 

@@ -4,6 +4,7 @@ Numba finds compiled kernels by the path of their source, its size and its time.
 run to the next, files keep their times, and what the checkout has compiled is handed on.
 """
 
+import atexit
 import hashlib
 import os
 import shutil
@@ -11,13 +12,23 @@ import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.mutation.catalogue import CORE, ROOT, Fault
 
 OWN = "tests/mutation/"
 """The list of faults itself is no part of what is judged."""
+
+RUNNING: set[subprocess.Popen] = set()
+"""Tests that have to end with the campaign, with all that they have started."""
+
+
+@atexit.register
+def _end() -> None:
+    for process in tuple(RUNNING):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def tracked(root: Path = ROOT) -> list[str]:
@@ -97,15 +108,15 @@ class Copy:
             errors="replace",
             start_new_session=True,
         )
+        RUNNING.add(process)
         try:
             text, _ = process.communicate(timeout=timeout)
+            return process.returncode, text
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return None, process.communicate()[0]
-        except BaseException:  # also what interrupts the campaign ends the tests
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-        return process.returncode, text
+        finally:
+            RUNNING.discard(process)
 
     def _hand_on_kernels(self) -> None:
         """Copy the kernels that the checkout has compiled to where Numba looks for those of the copy."""

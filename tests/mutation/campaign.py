@@ -10,6 +10,7 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Lock, Thread
@@ -179,6 +180,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation.campaign", description=__doc__)
     parser.add_argument("--only", action="append", default=[], help="an area or the id of a fault; may be repeated")
     parser.add_argument("--survivors", action="store_true", help="judge only what nobody noticed, once more")
+    parser.add_argument("--also", nargs="+", default=[], help="tests to ask beside those that the list names")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("results.jsonl"), help="where outcomes are kept and taken up")
     parser.add_argument("--timeout", type=float, default=120.0, help="for the tests of a file (s)")
@@ -203,7 +205,8 @@ def main(arguments: list[str] | None = None) -> int:
         for fault in faults:
             del results.rows[fault.id, fault.digest]
     if not options.table:
-        run(faults, results, options.workers, options.timeout)
+        asked = [replace(fault, tests=(*fault.tests, *options.also)) for fault in faults]
+        run(asked, results, options.workers, options.timeout)
     print(table(faults, results))
     if wrong:
         print("does not apply:", *wrong, sep="\n  ")

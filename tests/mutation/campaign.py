@@ -81,21 +81,11 @@ class Worker:
     def judge(self, fault: Fault) -> dict[str, Any]:
         """Return the outcome of a fault: caught by which test, or that none noticed it."""
         begun, notes, outcome = time.monotonic(), [], {"outcome": "not judged"}
-        groups: list[list[str]] = []  # of tests for one process: each one that selects by words needs its own
-        for test in fault.tests:
-            clean = self._clean(test, fault.compiled)
-            if clean.wrong:
-                notes.append(f"{test}: {clean.wrong}")
+        tests = list(fault.tests)
+        while tests:
+            group, arguments, time_allowed = self._group(tests, fault.compiled, notes)
+            if not group:
                 continue
-            if clean.failing:
-                notes.append(f"{test}: left out, since they fail: {', '.join(clean.failing)}")
-            together = groups and " -" not in groups[-1][-1] + test
-            groups[-1].append(test) if together else groups.append([test])
-        for group in groups:
-            known = [self._clean(test, fault.compiled) for test in group]
-            arguments = [argument for test in group for argument in shlex.split(test)]
-            arguments += [f"--deselect={name}" for clean in known for name in clean.failing]
-            time_allowed = sum(max(self._timeout, 3 * clean.seconds) for clean in known)
             with self._copy.fault(fault):
                 code, text = self._copy.pytest([*arguments, "-x"], fault.compiled, time_allowed, keep=False)
             outcome = {"outcome": "survived"}
@@ -103,6 +93,29 @@ class Worker:
                 outcome = {"outcome": _outcome(code), "by": (_failed(text) or group)[0]}
                 break
         return outcome | {"seconds": round(time.monotonic() - begun, 1), "notes": notes}
+
+    def _group(self, tests: list[str], compiled: bool, notes: list[str]) -> tuple[list[str], list[str], float]:
+        """Take tests for one process off a list: these, the arguments of pytest, and the time that they may take.
+
+        What selects by words needs a process of its own, and what is new to the clean tree is not asked beforehand.
+        """
+        group: list[str] = []
+        arguments: list[str] = []
+        left_out: list[str] = []
+        allowed = 0.0
+        while tests and (not group or ((tests[0], compiled) in self._known and " -" not in group[0] + tests[0])):
+            test = tests.pop(0)
+            clean = self._clean(test, compiled)
+            if clean.wrong:
+                notes.append(f"{test}: {clean.wrong}")
+                continue
+            if clean.failing:
+                notes.append(f"{test}: left out, since they fail: {', '.join(clean.failing)}")
+            group.append(test)
+            arguments += shlex.split(test)
+            left_out += [f"--deselect={name}" for name in clean.failing]
+            allowed += max(self._timeout, 3 * clean.seconds)
+        return group, arguments + left_out, allowed
 
     def _clean(self, test: str, compiled: bool) -> Clean:
         """Return how tests end in the clean tree; what a new copy lacks, kernels among it, is compiled on the way."""

@@ -22,6 +22,8 @@ from tests.mutation.copies import Copy, digest
 COLD, UNCOMPILED = 900.0, 300.0
 """Time for the tests of a file in the clean tree, where kernels may have to be compiled, and where they are not (s)."""
 
+OUT = Path(__file__).parent / "results.jsonl"
+
 UNNOTICED = ("survived", "not judged")
 
 
@@ -195,7 +197,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--survivors", action="store_true", help="judge only what nobody noticed, once more")
     parser.add_argument("--also", nargs="+", default=[], help="tests to ask beside those that the list names")
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("results.jsonl"), help="where outcomes are kept and taken up")
+    parser.add_argument("--out", type=Path, default=OUT, help="where outcomes are kept and taken up")
     parser.add_argument("--timeout", type=float, default=120.0, help="for the tests of a file (s)")
     parser.add_argument("--check", action="store_true", help="only list the faults that do not apply to this tree")
     parser.add_argument("--table", action="store_true", help="only print what is known of this tree")

@@ -32,10 +32,13 @@ def _end() -> None:
 
 
 def tracked(root: Path = ROOT) -> list[str]:
-    """Return the files of the checkout that are under version control, and new ones that it does not ignore."""
-    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(command, cwd=root, capture_output=True, check=True, text=True).stdout.split("\0")
-    return sorted(name for name in set(names) if name and (root / name).is_file() and not name.startswith(OWN))
+    """Return the files of the checkout that are under version control, and new ones of program and tests."""
+    command = ["git", "ls-files", "-z", "--exclude-standard"]
+    names = set()
+    for further in (["--cached"], ["--others", "mcplan", "tests"]):
+        text = subprocess.run([*command, *further], cwd=root, capture_output=True, check=True, text=True).stdout
+        names.update(text.split("\0"))
+    return sorted(name for name in names if name and (root / name).is_file() and not name.startswith(OWN))
 
 
 def digest(root: Path = ROOT) -> str:

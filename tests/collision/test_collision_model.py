@@ -2,14 +2,17 @@
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
+from scipy.spatial.transform import Rotation
 
 from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.model import CollisionModel
 from mcplan.collision.pairs import always_touching, candidate_pairs, link_solids
 from mcplan.core.tree import PARENT
 from mcplan.errors import InputError
-from mcplan.model.geometry import Box, Sphere
+from mcplan.model.geometry import Box, MeshShape, Sphere
 from mcplan.model.robot_file import load_robot
+from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Obstacle, SceneObject, Surface
 
 EYE = np.eye(3)
@@ -242,3 +245,80 @@ def test_mistakes_are_named(robot, model):
         model.smallest(q, contacts=[("LLEG_LINK5", "flor")])
     with pytest.raises(InputError, match="box"):
         model.distances(q, objects={"box": (EYE, np.zeros(3))})
+
+
+def resting(patch, support, rows=6):
+    """As much of a contact as the model asks for."""
+    return Contact(
+        patch, support, "surface", EYE, np.zeros(3), np.zeros((4, 3)), EYE, 0.7, np.inf, np.inf, np.eye(6)[:rows]
+    )
+
+
+def test_contacts_fix_what_cannot_move_by_them(robot, model):
+    """A link that is held is fixed to all that stands around, and to other links that are held."""
+    both = [resting("left_sole", "floor"), resting("right_sole", "floor")]
+    fixed = {frozenset(model.pairs[p][:2]) for p in model.fixed_by(both)}
+    for foot in ("LLEG_LINK5", "RLEG_LINK5"):
+        for thing in ("floor", "wedge", "rail", "ball", "crate"):
+            assert frozenset((foot, thing)) in fixed
+    assert frozenset(("LLEG_LINK5", "RLEG_LINK5")) in fixed
+    feet = {"LLEG_LINK5", "RLEG_LINK5"}
+    assert all(pair & feet and not (pair & set(robot.link_names)) - feet for pair in fixed)
+    one = {frozenset(model.pairs[p][:2]) for p in model.fixed_by(both[:1])}
+    assert frozenset(("LLEG_LINK5", "RLEG_LINK5")) not in one
+    assert frozenset(("LLEG_LINK5", "rail")) in one
+    assert model.fixed_by([resting("left_sole", "floor", rows=5)]) == set()
+
+
+def test_room_is_the_distance_to_what_is_allowed(robot, model):
+    q = robot.posture("half_sitting")
+    found = model.distances(q, 0.5, [resting("left_sole", "floor")])
+    touching = np.array([pair.in_contact for pair in found.pairs])
+    assert touching.any()
+    assert not touching.all()
+    assert found.room[touching] == pytest.approx(found.distance[touching] + ALLOWED_PENETRATION)
+    assert found.room[~touching] == pytest.approx(found.distance[~touching])
+
+
+WELDED = """<robot name="welded">
+  <link name="base"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="turn" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+    <origin xyz="0.1 0.2 0.3" rpy="0.4 0.1 0.2"/><limit lower="-1" upper="1" velocity="1" effort="1"/></joint>
+  <link name="arm"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="weld" type="fixed"><parent link="arm"/><child link="tool"/>
+    <origin xyz="0.3 0 0.1" rpy="0.5 -0.3 0.9"/></joint>
+  <link name="tool"><collision><origin xyz="0.2 0.05 -0.1" rpy="0.7 0 0.2"/>
+    <geometry><box size="0.1 0.2 0.3"/></geometry></collision></link>
+</robot>"""
+
+
+def test_a_shape_on_a_link_that_is_welded_to_another_is_where_its_link_has_it(tmp_path):
+    (tmp_path / "welded.urdf").write_text(WELDED)
+    robot = load_robot(tmp_path / "welded.urdf")
+    q = robot.random_configuration(1)
+    tool, (geometry,) = robot.frame_pose(q, "tool"), robot.geometry["tool"]
+    centre = tool[:3, :3] @ geometry.p + tool[:3, 3]
+    turn = tool[:3, :3] @ geometry.R
+    for axis, half in ((0, 0.05), (1, 0.1), (2, 0.15)):
+        ball = Obstacle("ball", Sphere(0.02), EYE, centre + (half + 0.07) * turn[:, axis])
+        (found,) = CollisionModel(robot, Environment(obstacles=(ball,))).distances(q, 0.2)
+        assert found.distance == pytest.approx(0.05, abs=1e-9)
+        assert found.normal == pytest.approx(-turn[:, axis], abs=1e-6)
+
+
+def test_an_object_is_as_far_away_as_one_that_began_where_it_was_moved(robot):
+    """Also where its shape does not lie around its frame."""
+    corners = np.array([[0.1, 0, 0], [0.5, 0, 0], [0.1, 0.3, 0], [0.1, 0, 0.4], [0.5, 0.3, 0.4]])
+    shape = MeshShape(corners, ConvexHull(corners).simplices)
+    turn = Rotation.from_rotvec([0.3, -0.8, 0.5]).as_matrix()
+    first = SceneObject("stone", shape, turn.T, np.array([1.0, 0.2, 0.6]), 5.0, 0.4)
+    environment, q = Environment(objects=(first,)), robot.posture("half_sitting")
+    p = np.array([0.4, -0.3, 0.9])
+    pose = np.concatenate([p, Rotation.from_matrix(turn).as_quat(scalar_first=True)])
+    moved = CollisionModel(robot, environment).distances(q, 1.0, objects={"stone": (turn, p)})
+    begun = CollisionModel(robot, environment.placed({"stone": pose})).distances(q, 1.0)
+    assert moved.pairs == begun.pairs
+    assert moved.distance == pytest.approx(begun.distance, abs=1e-7)
+    assert moved.point_b == pytest.approx(begun.point_b, abs=1e-4)

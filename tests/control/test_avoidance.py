@@ -7,15 +7,17 @@ import pytest
 from numba.core.runtime import _nrt_python, rtsys
 from scipy.spatial.transform import Rotation
 
+from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.model import CollisionModel
 from mcplan.control import avoidance as control_avoidance
-from mcplan.control.avoidance import RESPONSE, Avoidance
+from mcplan.control.avoidance import APART, HOVER, PASSING, PLANNED, RESPONSE, Avoidance
 from mcplan.control.motion import Motion
 from mcplan.core.avoidance import avoid
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
+from mcplan.planning.posture.transit import OPENING
 from mcplan.scene.environment import Bar, Environment, SceneObject, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
@@ -147,3 +149,61 @@ def test_a_tick_allocates_nothing_in_its_one_kernel(hrp2, monkeypatch):
     finally:
         _nrt_python.memsys_disable_stats()
     assert after.alloc == before.alloc
+
+
+def test_what_each_pair_is_to_keep_follows_from_what_its_contacts_do(hrp2):
+    """Held, fixed, left, waited for, come to, and all the rest: each has a distance of its own."""
+    q, settings = hrp2.posture("half_sitting"), ControlSettings(avoid_clearance=0.006)
+    ground = hrp2.frame_pose(q, "left_sole")[2, 3]
+    square = np.array([[2.0, 2.0], [-2.0, 2.0], [-2.0, -2.0], [2.0, -2.0]])
+    environment = Environment(surfaces=(Surface("floor", np.eye(3), np.array([0.0, 0.0, ground]), square),))
+    model = CollisionModel(hrp2, environment)
+
+    def sole(patch, **where):
+        X = hrp2.frame_pose(q, patch)
+        place = {"patch": patch, "surface": "floor", "x": X[0, 3], "y": X[1, 3], "yaw": 0.0} | where
+        return make_contact(hrp2, environment, place)
+
+    def goals(physics="qp", **tables):
+        chosen = settings.under(physics)
+        motion, terms = Motion(hrp2, environment, chosen, q), Terms(hrp2, list(hrp2.patches))
+        for patch in tables.pop("closed", ()):
+            motion.close(sole(patch), 0.0, 0.0)
+        for name, value in tables.items():
+            setattr(motion, name, value)
+        terms.update(q, np.zeros(hrp2.nv))
+        limit = Avoidance(hrp2, environment, chosen, 1e-3)
+        limit.update(terms, motion)
+        return limit._aims.goal
+
+    # a foot has two shapes: the lower one is meant
+    pairs, distance, _ = model.near(q, 0.3)
+    near = dict(zip(pairs.tolist(), distance.tolist(), strict=True))
+
+    def pair_of(*names):
+        return min((p for p in near if set(model.pairs[p][:2]) == set(names)), key=near.__getitem__)
+
+    left, right = pair_of("LLEG_LINK5", "floor"), pair_of("RLEG_LINK5", "floor")
+    feet = pair_of("LLEG_LINK5", "RLEG_LINK5")
+    standing = goals(closed=["left_sole", "right_sole"])
+    assert standing[left] == standing[right] == -np.inf
+    assert standing[feet] == -np.inf
+    far = [p for p in range(len(standing)) if near.get(p, 1.0) > 0.01 and standing[p] > -np.inf]
+    assert len(far) > 50
+    assert standing[far] == pytest.approx(np.full(len(far), 0.006))
+    free = goals(closed=["right_sole"])
+    # planned nearer than the clearance: as near as planned, but for a millimetre, and never to a touch
+    assert free[left] == pytest.approx(np.clip(near[left] - PLANNED, APART, 0.006))
+    assert free[feet] > 0.0
+    released = goals(closed=["right_sole"], released={"left_sole": sole("left_sole")})
+    assert released[left] == pytest.approx(PASSING - ALLOWED_PENETRATION)
+    waiting = goals(closed=["right_sole"], targets={"left_sole": sole("left_sole")}, waiting={"left_sole"})
+    assert waiting[left] == HOVER
+    # what feels for its support may go as deep as it searches
+    for physics, deeper in (("qp", 0.0), ("contact", settings.under("contact").touch_depth)):
+        sought = goals(physics, closed=["right_sole"], targets={"left_sole": sole("left_sole")}, sought={"left_sole"})
+        assert sought[left] == pytest.approx(-ALLOWED_PENETRATION - deeper)
+    for ahead in (0.0, 0.004, 0.5):
+        coming = goals(closed=["right_sole"], targets={"left_sole": sole("left_sole", x=0.008 + ahead)})
+        way = np.linalg.norm(sole("left_sole", x=0.008 + ahead).p - hrp2.frame_pose(q, "left_sole")[:3, 3])
+        assert coming[left] == pytest.approx(min(0.006, PASSING - ALLOWED_PENETRATION + OPENING * way))

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import mujoco
 import numpy as np
@@ -13,6 +14,7 @@ from mcplan.errors import InputError
 from mcplan.export import export_run
 from mcplan.planning import plan
 from mcplan.scene import load_scenario
+from mcplan.sim.mujoco.export import _place
 from mcplan.sim.simulate import simulate
 
 
@@ -85,6 +87,42 @@ def test_mujoco_loads_the_scene_and_its_keyframes_put_every_patch_where_the_run_
         mujoco.mj_subtreeVel(model, data)
         assert model.body_subtreemass[0] * data.subtree_linvel[0] == pytest.approx(momentum[:3], abs=1e-4)
         assert data.subtree_com[0] == pytest.approx(run.com[k], abs=1e-5)
+
+
+def test_a_keyframe_turns_as_the_run_does_however_it_stands(run, tmp_path):
+    """MuJoCo's base spins in body axes: the angular momentum says whether it was told so."""
+    rng, robot = np.random.default_rng(8), run.robot
+    q, v = run.q.copy(), rng.normal(size=run.v.shape)
+    q[:] = [robot.random_configuration(k % 5) for k in range(len(q))]
+    tumbling = replace(run, q=q, v=v)
+    (path,) = export_run(tumbling, "mujoco", tmp_path / "tumbling.xml", rate=1.0)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    for key, k in enumerate(tumbling.every(1.0)[:4]):
+        mujoco.mj_resetDataKeyframe(model, data, key)
+        mujoco.mj_forward(model, data)
+        mujoco.mj_subtreeVel(model, data)
+        momentum = robot.centroidal_momentum_matrix(q[k]) @ v[k]
+        assert model.body_subtreemass[0] * data.subtree_linvel[0] == pytest.approx(momentum[:3], abs=2e-3)
+        assert data.subtree_angmom[0] == pytest.approx(momentum[3:], abs=2e-3)
+
+
+def test_an_object_is_placed_with_its_spin_in_body_axes():
+    model = mujoco.MjModel.from_xml_string(
+        "<mujoco><worldbody><body><freejoint name='box'/><geom type='box' size='0.1 0.2 0.3'/></body></worldbody>"
+        "</mujoco>"
+    )
+    data = mujoco.MjData(model)
+    rng = np.random.default_rng(9)
+    quat, v = rng.normal(size=4), rng.normal(size=6)
+    q = np.concatenate([[0.3, -0.2, 1.0], quat / np.linalg.norm(quat)])
+    _place(model.joint("box"), data, q, v)
+    mujoco.mj_forward(model, data)
+    found = np.empty(6)
+    mujoco.mj_objectVelocity(model, data, mujoco.mjtObj.mjOBJ_XBODY, 1, found, 0)  # world axes: angular, linear
+    assert found == pytest.approx(np.concatenate([v[3:], v[:3]]))
+    assert data.xpos[1] == pytest.approx(q[:3])
+    assert data.xquat[1] * np.sign(data.xquat[1] @ q[3:]) == pytest.approx(q[3:])
 
 
 def test_mcap_reads_back_with_its_schemas(run, tmp_path):

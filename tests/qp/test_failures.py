@@ -1,13 +1,16 @@
 import numpy as np
 import pytest
 
-from mcplan.qp import ContactConstraint, QPSettings, WholeBodyQP
+from mcplan.qp import ContactConstraint, PostureTask, QPSettings, WholeBodyQP
 from mcplan.qp import whole_body as module
+from mcplan.qp.hold import _into_cone
 from tests.qp.conftest import contact_at, random_state, standing_tasks
+
+SOLES = ("left_sole", "right_sole")
 
 
 def soles(state):
-    return [ContactConstraint(contact_at(state.robot, patch, state.q)) for patch in ("left_sole", "right_sole")]
+    return [ContactConstraint(contact_at(state.robot, patch, state.q)) for patch in SOLES]
 
 
 def solve(state, contacts, extra=None, tau_ext=None, **settings):
@@ -81,6 +84,27 @@ def test_the_hold_damps_and_obeys_the_equation_of_motion(standing, monkeypatch):
         assert np.all(c.friction * f[:, 2] - np.hypot(f[:, 0], f[:, 1]) > -1e-9)
 
 
+def test_forces_of_the_hold_are_brought_back_into_what_contacts_bear(standing):
+    """Within the limits they stay; beyond, a pull vanishes, friction is cut to the cone, the whole to the limit."""
+    sole = ContactConstraint(contact_at(standing.robot, "left_sole", standing.q), max_force=100.0)
+    within = np.tile([3.0, -4.0, 20.0], 4)
+    np.testing.assert_allclose(_into_cone(sole, within), within)
+    wild = np.concatenate([[30.0, -40.0, 20.0], [1.0, 0.0, -5.0], [0.0, 0.0, 200.0], [0.0, 7.0, 10.0]])
+    f = _into_cone(sole, wild).reshape(4, 3)
+    assert f[:, 2].sum() == pytest.approx(100.0)
+    np.testing.assert_allclose(f[1], 0.0)
+    np.testing.assert_allclose(f[0], 0.7 * 20.0 * np.array([0.6, -0.8, 1 / 0.7]) * 100.0 / 230.0)
+    assert np.all(np.hypot(f[:, 0], f[:, 1]) <= 0.7 * f[:, 2] + 1e-9)
+    grip = ContactConstraint(contact_at(standing.robot, "left_grip", standing.q, "grasp", max_force=50, max_moment=4))
+    for wrench, share in (
+        ([30.0, 0, 40, 0, 4, 0], 1.0),
+        ([60.0, 0, 80, 0, 4, 0], 0.5),
+        ([30.0, 0, 40, 0, 0, 16], 0.25),
+        ([60.0, 0, 80, 0, 0, 16], 0.25),
+    ):
+        np.testing.assert_allclose(_into_cone(grip, np.array(wrench)), share * np.array(wrench))
+
+
 def test_optimal_with_a_bad_residual_is_a_failure(standing, monkeypatch):
     """A solver that says optimal at a point that is none: the check does not take its word."""
     save = module.WholeBodyQP._point
@@ -141,3 +165,30 @@ def test_only_the_first_failure_of_an_episode_is_explained(standing):
         if k:
             explained.append(bool(s.conflicts))
     assert explained == [True, False, False, True]
+
+
+def test_the_slack_form_lets_go_where_it_costs_least(standing):
+    """Feet that may carry 200 N each: 1e4 a² for sinking at a in both contacts, s² for s newtons too many in each."""
+    contacts = [ContactConstraint(contact_at(standing.robot, p, standing.q), max_force=200.0) for p in SOLES]
+    tasks = [PostureTask(standing.q[7:], weight=1e6)]  # the robot is one rigid body
+    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(explain="never"), lambda qp: ([], [qp.vd[6:] == 0]))
+    qp.update(standing.terms, contacts, tasks)
+    s = qp.solve()
+    assert s.status == 1
+    mass = standing.robot.mass
+    missing = 9.81 * mass - 400.0
+    sinking = 0.5 * mass * missing / (2e4 + 0.5 * mass**2)
+    excess = 0.5 * (missing - mass * sinking)
+    forces = [s.wrenches[p][2] - 200.0 for p in SOLES]
+    assert forces == pytest.approx([excess, excess], rel=0.03)
+    accelerations = [(standing.terms.frame(p).J @ s.vd + standing.terms.frame(p).bias)[2] for p in SOLES]
+    assert accelerations == pytest.approx([-sinking, -sinking], rel=0.05)
+
+
+def test_the_hold_carries_a_robot_at_rest(standing, monkeypatch):
+    for attempt in ("_attempt", "_attempt_fast"):
+        monkeypatch.setattr(WholeBodyQP, attempt, lambda *_, **__: ("refused", None))
+    _, s = solve(standing, soles(standing), explain="never")
+    assert s.status == 2
+    assert sum(s.wrenches[p][2] for p in SOLES) == pytest.approx(9.81 * standing.robot.mass, rel=1e-3)
+    np.testing.assert_allclose(s.vd, 0.0, atol=1e-2)

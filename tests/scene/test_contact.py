@@ -213,3 +213,18 @@ def test_stances(robot, environment):
     assert stance.without("sole").patches == ("tip",)
     with pytest.raises(KeyError):
         stance.without("grip")
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_a_sole_on_a_bar_may_come_as_near_to_each_end_as_its_own_edge_allows(robot, environment, flip):
+    """The sole is wider to one side of its frame: 75 mm against 56; flipped, that side is at the other end."""
+    bar = environment.support("rung")
+    first, last = (0.075, 0.056) if not flip else (0.056, 0.075)
+    spec = {"patch": "sole", "surface": "rung", "offset": 0.0, "flip": flip}
+    for along, edge in ((first, -1.0), (bar.length - last, 1.0)):
+        inside = make_contact(robot, environment, spec | {"along": along})
+        ends = (inside.world_points - bar.ends[0]) @ bar.direction
+        assert ends.min() > -1e-9
+        assert ends.max() < bar.length + 1e-9
+        with pytest.raises(InputError, match="beyond the end"):
+            make_contact(robot, environment, spec | {"along": along + 0.003 * edge})

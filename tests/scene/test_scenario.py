@@ -274,3 +274,15 @@ def test_a_typo_in_every_key_of_a_bundled_file_is_named(tmp_path):
         problems = check_file(write(tmp_path, text))
         assert any(p.line == line and f"did you mean `{key}`?" in p.message for p in problems), key
     assert document.problems == ()
+
+
+@pytest.mark.parametrize(("off", "wrong"), [(0.0005, False), (0.002, True), (-0.002, True)])
+def test_a_pose_beside_coordinates_must_agree_with_them(tmp_path, off, wrong):
+    goal = (
+        "start: {base: {xyz: [0, 0, 0.65]}, contacts: [{patch: left_sole, surface: floor, x: 0, y: 0.1, yaw: 0}]}\n"
+        "goal: {contacts: [{patch: left_sole, surface: floor, x: 0.3, y: 0.1, yaw: 0, "
+        f"pose: {{xyz: [{0.3 + off}, 0.1, 0], quat_wxyz: [0, 1, 0, 0]}}}}]}}\n"
+    )
+    problems = check_file(write(tmp_path, HEAD + goal))
+    assert [problem.key for problem in problems] == (["goal.contacts[0].pose"] if wrong else [])
+    assert all("is 2 mm away from the coordinates" in problem.message for problem in problems)

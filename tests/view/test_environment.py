@@ -1,10 +1,21 @@
-"""The camera looks past the environment."""
+"""What stands around the robot is drawn where it is, and the camera looks past it."""
 
 import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
 
+from mcplan.model.geometry import Box, MeshShape
+from mcplan.model.robot_file import load_robot
 from mcplan.scene import Environment, Surface
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Bar, Obstacle, SceneObject
+from mcplan.statics.support_region import support_region
 from mcplan.view.drawing import Drawing
-from mcplan.view.environment import set_stage
+from mcplan.view.environment import animate_objects, draw_environment, set_stage
+from mcplan.view.film import Film
+from mcplan.view.support import SHOWN, support_polygon
+from tests.statics.contacts import surface_contact
+from tests.view.tracks import Scene
 
 PATH = np.array([[0.0, 0.0, 0.8], [0.1, 0.0, 0.8]])
 
@@ -27,3 +38,135 @@ def test_a_wall_on_the_left_makes_it_look_from_the_right():
     set_stage(drawing, PATH, Environment(surfaces=(wall("left", along_x, [0.0, 0.6, 0.8]),)))
     target, eye = drawing.camera
     assert eye[1] < target[1]
+
+
+SINGLE = 2e-6  # pages hold single precision
+SIDES = {"left": 0.1, "right": -0.1}
+TURN = Rotation.from_rotvec([0.4, -0.7, 1.1]).as_matrix()
+
+
+def test_supports_obstacles_and_objects_stand_where_they_are():
+    polygon = np.array([[0.0, 0.0], [0.6, 0.0], [0.5, 0.4], [0.0, 0.3]])
+    ramp = Surface("ramp", TURN, np.array([1.0, 0.5, 0.2]), polygon, 0.07)
+    bar = Bar("rail", np.array([[0.0, 0.5, 0.8], [0.9, 0.9, 1.3]]), 0.02)
+    wedge = MeshShape(np.array([[0.0, 0, 0], [0.3, 0, 0], [0, 0.2, 0], [0, 0, 0.4]]), np.array([[0, 2, 1], [0, 1, 3]]))
+    stone = Obstacle("stone", wedge, TURN.T, np.array([0.1, -0.2, 0.3]))
+    crate = SceneObject("crate", Box((0.2, 0.3, 0.4)), TURN, np.array([2.0, 0.0, 0.5]), 5.0, 0.4)
+    drawing = Drawing(np.arange(3.0))
+    environment = Environment((ramp,), (bar,), (stone,), (crate,))
+    draw_environment(drawing, environment)
+    quat = Rotation.random(3, random_state=1).as_quat(scalar_first=True)
+    poses = np.column_stack([np.arange(9.0).reshape(3, 3), quat])[:, None]
+    animate_objects(drawing, environment, poses)
+    scene = Scene(drawing)
+    slab = (scene.vertices("environment/surfaces/ramp") - ramp.p) @ TURN
+    assert (slab[:, 2].min(), slab[:, 2].max()) == pytest.approx((-0.07, 0.0), abs=SINGLE)
+    for corner in polygon:
+        for z in (0.0, -0.07):
+            assert np.abs(slab - [*corner, z]).max(axis=1).min() < SINGLE
+    (cylinder,) = scene.object["environment/bars/rail"]["geometries"]
+    assert cylinder["height"] == pytest.approx(bar.length)
+    assert cylinder["radiusTop"] == cylinder["radiusBottom"] == pytest.approx(0.02)
+    X = scene.constant["environment/bars/rail"]
+    ends = np.array([[0, -0.5, 0], [0, 0.5, 0]]) * cylinder["height"] @ X[:3, :3].T + X[:3, 3]
+    assert ends == pytest.approx(bar.ends, abs=SINGLE)
+    drawn = scene.vertices("environment/obstacles/stone")
+    assert np.unique(np.round(drawn, 4), axis=0) == pytest.approx(
+        np.unique(np.round(stone.p + wedge.vertices @ stone.R.T, 4), axis=0), abs=1e-4
+    )
+    box = scene.object["environment/objects/crate/shape"]["geometries"][0]
+    assert (box["width"], box["height"], box["depth"]) == pytest.approx((0.2, 0.3, 0.4))
+    assert scene.constant["environment/objects/crate"][:3, :3] == pytest.approx(TURN, abs=SINGLE)
+    for k in range(3):
+        x, y, z, w = scene.value("environment/objects/crate", ".quaternion", k, None)
+        assert abs(np.dot([w, x, y, z], quat[k])) == pytest.approx(1.0, abs=1e-5)
+        assert scene.value("environment/objects/crate", ".position", k, None) == pytest.approx(poses[k, 0, :3])
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """Three frames of HRP-2: on one foot, then on both, then in the air."""
+    robot = load_robot("hrp2")
+    q = np.array([robot.random_configuration(k) for k in range(3)])
+    down = np.diag([1.0, -1.0, -1.0])
+    feet = [
+        Contact(
+            f"{side}_sole", "floor", "surface", down, np.array([0.0, y, 0.1]),
+            robot.patches[f"{side}_sole"].points, np.eye(3), 0.7, np.inf, np.inf, np.eye(6),
+        )
+        for side, y in SIDES.items()
+    ]  # fmt: skip
+    film = Film(
+        robot=robot, environment=Environment(), times=np.arange(3.0), q=q, com=np.array([robot.com(one) for one in q]),
+        ground=np.array([0.1, 0.2, 0.3]),
+        touching={"left_sole": np.array([True, True, False]), "right_sole": np.array([False, True, False])},
+        moved={"right_sole": np.array([False, True, False])},
+        carrying=[(feet[0],), tuple(feet), ()],
+    )  # fmt: skip
+    return robot, film, Scene(film.draw())
+
+
+def test_links_are_drawn_with_their_geometry_where_they_are(shown):
+    robot, film, scene = shown
+    for link in ("BODY", "LLEG_LINK3", "RARM_LINK4"):
+        geometry = next(g for g in robot.geometry[link] if g.role != "collision")
+        X = scene.constant[f"robot/{link}/shape0"]
+        solid = np.eye(3) if isinstance(geometry.shape, MeshShape) else None
+        if solid is not None:
+            assert X[:3, :3] == pytest.approx(geometry.R, abs=SINGLE)
+        assert X[:3, 3] == pytest.approx(geometry.p, abs=SINGLE)
+        for k, q in enumerate(film.q):
+            expected = robot.frame_pose(q, link)
+            x, y, z, w = scene.value(f"robot/{link}", ".quaternion", k, None)
+            assert Rotation.from_quat([x, y, z, w]).as_matrix() == pytest.approx(expected[:3, :3], abs=1e-5)
+            assert scene.value(f"robot/{link}", ".position", k, None) == pytest.approx(expected[:3, 3], abs=1e-5)
+
+
+def test_patches_in_contact_show_in_the_colour_of_what_they_do(shown):
+    robot, _, scene = shown
+    for patch, plain, moved in (("left_sole", [1, 1, 0], [0, 0, 0]), ("right_sole", [0, 0, 0], [0, 1, 0])):
+        node = f"robot/{robot.patches[patch].link}"
+        assert [int(scene.value(f"{node}/patch {patch}", ".visible", k, None)) for k in range(3)] == plain
+        assert [int(scene.value(f"{node}/moved {patch}", ".visible", k, None)) for k in range(3)] == moved
+        X = scene.constant[f"{node}/patch {patch}"]
+        assert X[:3, 3] == pytest.approx(robot.patches[patch].p, abs=SINGLE)
+        assert X[:3, :3] == pytest.approx(robot.patches[patch].R, abs=SINGLE)
+
+
+def test_a_line_hangs_from_the_centre_of_mass_to_the_ground(shown):
+    _, film, scene = shown
+    for k, (com, ground) in enumerate(zip(film.com, film.ground, strict=True)):
+        assert scene.value("com/ball", ".position", k, None) == pytest.approx(com, abs=SINGLE)
+        bottom, top = scene.ends("com/line", k)
+        assert top == pytest.approx(com, abs=2e-5)
+        assert bottom == pytest.approx([*com[:2], ground + 0.006], abs=2e-5)
+
+
+def test_the_support_region_lies_on_the_ground_while_its_contacts_carry(shown):
+    robot, _, scene = shown
+    one, both = scene.vertices("support/1"), scene.vertices("support/2")
+    assert [int(scene.value("support/1", ".visible", k, None)) for k in range(3)] == [1, 0, 0]
+    assert [int(scene.value("support/2", ".visible", k, None)) for k in range(3)] == [0, 1, 0]
+    assert one[:, 2].min() == pytest.approx(0.102, abs=1e-5)
+    assert both[:, 2].min() == pytest.approx(0.202, abs=1e-5)
+    feet = {side: robot.patches[f"{side}_sole"].points[:, :2] * [1, -1] + [0, y] for side, y in SIDES.items()}
+    for found, corners in ((one, feet["left"]), (both, np.vstack(list(feet.values())))):
+        assert found[:, :2].min(axis=0) == pytest.approx(corners.min(axis=0), abs=2e-3)
+        assert found[:, :2].max(axis=0) == pytest.approx(corners.max(axis=0), abs=2e-3)
+
+
+def test_a_region_without_bounds_is_drawn_a_quarter_of_a_metre_around_its_contacts():
+    walls = [
+        surface_contact("left", [0.1, 0.3, 0.8], [0.0, -1.0, 0.0], half=(0.1, 0.1), friction=0.8),
+        surface_contact("right", [-0.2, -0.3, 0.8], [0.0, 1.0, 0.0], half=(0.1, 0.1), friction=0.8),
+    ]
+    assert not support_region(walls, 55.0).bounded
+    corners = support_polygon(walls, 55.0)
+    # as far as the region reaches, and no farther
+    region = support_region(walls, 55.0).vertices
+    low = np.maximum(np.array([-0.2, -0.3]) - SHOWN, region.min(axis=0))
+    high = np.minimum(np.array([0.1, 0.3]) + SHOWN, region.max(axis=0))
+    assert corners.min(axis=0) == pytest.approx(low)
+    assert corners.max(axis=0) == pytest.approx(high)
+    assert np.all(np.ptp(region, axis=0) > 0.0)
+    assert np.any(np.ptp(region, axis=0) > np.ptp(corners, axis=0))

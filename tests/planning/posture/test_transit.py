@@ -9,8 +9,19 @@ import pytest
 from mcplan.collision.model import CollisionModel
 from mcplan.control.limb_path import LimbPath
 from mcplan.control.posture import PostureTrajectory
+from mcplan.core.posture_rows import PLACE_ROWS, POSE_ROWS
 from mcplan.model.geometry import Box
-from mcplan.planning.posture.transit import ENOUGH, Led, TransitFinder
+from mcplan.planning.posture.transit import (
+    ENOUGH,
+    OPENING,
+    ROOM,
+    TURNING,
+    WANTED,
+    WANTED_OF_SELF,
+    Led,
+    TransitFinder,
+    _filtered,
+)
 from mcplan.scene.environment import Obstacle
 from tests.planning.posture.obstacle_step import step_past
 
@@ -106,3 +117,54 @@ def test_what_is_close_at_both_ends_parts_in_between_unless_the_way_is_to_be_mod
     transit = TransitFinder(robot, beside).find(np.repeat(q0[None], KNOTS + 1, axis=0), held, modest=modest)
     moved = np.abs(robot.difference(q0, transit.q[KNOTS // 2])).max()
     assert (moved < 1e-6) == modest
+
+
+def test_the_filter_leaves_lines_alone_and_damps_what_jumps_from_knot_to_knot():
+    line = np.outer(np.arange(12.0), [0.3, -1.0]) + np.array([2.0, 5.0])
+    assert _filtered(line) == pytest.approx(line)
+    zigzag = np.array([[(-1.0) ** k] for k in range(31)])
+    assert np.abs(_filtered(zigzag)[8:-8]).max() < 1e-3
+
+
+@pytest.fixture(scope="module")
+def finder(scene):
+    return TransitFinder(scene[0], scene[1])
+
+
+def test_pairs_may_be_as_close_as_at_the_near_end_and_part_within_a_fifth_of_the_way(finder):
+    """What is wanted, less near an end at which it is closer; a pair that touches on purpose opens with its patch."""
+    count = len(finder.collisions.pairs)
+    ends = np.full(count, 0.001), np.full(count, 0.015)
+    own = int(np.flatnonzero(finder._own)[0])
+    other = int(np.flatnonzero(~finder._own)[0])
+    for share, begin, end in ((0.0, 0.0, 1.0), (0.1, 0.5, 1.0), (0.5, 1.0, 1.0), (0.95, 1.0, 0.25), (1.0, 1.0, 0.0)):
+        need = finder._need(share, ends, [], {})
+        room = min(0.001 + WANTED * begin, 0.015 + WANTED * end)
+        assert min(share / ROOM, 1.0) == pytest.approx(begin)
+        assert min((1.0 - share) / ROOM, 1.0) == pytest.approx(end)
+        assert need[other] == pytest.approx(min(WANTED, room))
+        assert need[own] == pytest.approx(min(WANTED_OF_SELF, room))
+    far = np.full(count, np.inf), np.full(count, np.inf)
+    need = finder._need(0.5, far, [([other], "left_sole")], {"left_sole": (0.01, 0.3)})
+    assert need[other] == pytest.approx(min(WANTED, OPENING * 0.01))
+    assert need[own] == pytest.approx(WANTED_OF_SELF)
+    # a patch that is not led is given the time instead
+    need = finder._need(0.1, far, [([other], "left_sole")], {})
+    assert need[other] == pytest.approx(0.5 * WANTED)
+
+
+def test_a_led_patch_keeps_its_turn_near_the_ends_only(finder, scene):
+    turns = np.diag([1.0, -1.0, -1.0]), np.diag([-1.0, 1.0, -1.0])
+    x = np.array([0.0, 0.5 * TURNING, 0.2, 0.4 - 0.5 * TURNING, 0.4])
+    led = Led("left_sole", np.column_stack([x, np.zeros((5, 2))]), turns)
+    assert led.away(1) == pytest.approx((0.5 * TURNING, 0.4 - 0.5 * TURNING))
+    for k, R in ((0, turns[0]), (1, turns[0]), (3, turns[1]), (4, turns[1])):
+        rows = finder._led_rows(led, k)
+        assert rows.mode == POSE_ROWS
+        assert rows.frame[12:21] == pytest.approx(R.ravel())
+        assert rows.frame[21:] == pytest.approx(led.places[k])
+        assert len(rows.select) == 6
+    middle = finder._led_rows(led, 2)
+    assert middle.mode == PLACE_ROWS
+    assert middle.frame[21:] == pytest.approx(led.places[2])
+    assert middle.select == pytest.approx(np.eye(6)[:3])

@@ -1,3 +1,6 @@
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -102,3 +105,12 @@ def test_mirrored_postures_have_mirrored_patches(scene):
     for patch, image in mirror.patch.items():
         there = robot.frame_pose(twin, image)[:3, 3]
         assert np.allclose(there, robot.frame_pose(q, patch)[:3, 3] * [1, -1, 1], atol=1e-6)
+
+
+def test_only_an_edge_in_the_plane_of_a_sole_takes_its_place(scene):
+    sole = scene.contact("left_sole", x=0.2, y=0.1, yaw=0.3)
+    toe, normal = scene.ROBOT.patches["left_toe"], scene.ROBOT.patches["left_sole"].R[:, 2]
+    for lift, rolls in ((0.005, True), (0.015, False), (-0.015, False)):
+        moved = scene.ROBOT.patches | {"left_toe": replace(toe, p=toe.p + lift * normal)}
+        robot = SimpleNamespace(patches=moved, name="hrp2")
+        assert (roll(robot, scene.ENVIRONMENT, sole, "left_toe") is not None) == rolls

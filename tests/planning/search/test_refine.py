@@ -1,7 +1,11 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from mcplan.planning import plan, stance_planner
+from mcplan.planning.posture.result import Effort, PostureResult
+from mcplan.planning.search.refine import NATURAL, _better, _Knot
 from mcplan.planning.search.stance_search import CARRIES, requirements_met
 from mcplan.scene.load import load_scenario
 
@@ -45,3 +49,45 @@ def test_a_plan_loads_what_it_is_required_to():
     assert (
         max(np.linalg.norm(s.wrenches["right_hand"][:3]) for s in planned.stances if "right_hand" in s.wrenches) > 5.0
     )
+
+
+def refined(reachable, insets, last=False):
+    """Return the posture that a knot at 5 between 0 and 4 gets, whose generators find 11, 12; and their guides."""
+    guides = []
+
+    def generator(q, inset):
+        def generate(contacts, loaded, guide, starts):
+            guides.append(float(guide[0]))
+            margins = {"com_inset": inset}
+            return PostureResult(np.array([q]), contacts, (), {}, {}, np.zeros(0), margins, (), "done", Effort())
+
+        return SimpleNamespace(generate=generate)
+
+    prover = SimpleNamespace(
+        robot=SimpleNamespace(difference=lambda a, b: b - a, integrate=lambda q, v, s: q + s * v),
+        continuity=SimpleNamespace(reaches=lambda held, a, b: (float(a[0]), float(b[0])) in reachable),
+        guide=lambda contacts, q: np.array([20.0]), calls=0,
+    )  # fmt: skip
+    before, knot, after = (_Knot((), (), np.array([q]), np.array([q])) for q in (0.0, 5.0, 4.0))
+    made = [generator(q, inset) for q, inset in zip((11.0, 12.0), insets, strict=True)]
+    found = _better(prover, made, knot, before, knot if last else after)
+    assert prover.calls == len(guides)
+    return float(found[0]), guides
+
+
+ALL = {(0.0, 11.0), (11.0, 4.0), (0.0, 12.0), (12.0, 4.0)}
+
+
+def test_a_posture_is_sought_between_its_neighbours_drawn_to_its_reference():
+    found, guides = refined(ALL, (0.05, 0.05))
+    assert found == 11.0
+    assert guides == [pytest.approx(2.0 + NATURAL * (20.0 - 2.0))]
+
+
+def test_a_posture_that_a_neighbour_does_not_reach_or_that_is_not_steady_is_not_taken():
+    for missing in ((0.0, 11.0), (11.0, 4.0)):
+        assert refined(ALL - {missing}, (0.05, 0.05))[0] == 12.0
+    assert refined(ALL, (0.0, 0.05))[0] == 12.0
+    assert refined(set(), (0.05, 0.05))[0] == 5.0  # then it stays as it was
+    # the last one has no neighbour behind it
+    assert refined({(0.0, 11.0)}, (0.05, 0.05), last=True)[0] == 11.0

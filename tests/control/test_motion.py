@@ -1,0 +1,253 @@
+"""References and loads that phases command: limits that rise and sink, speeds within bounds, ends that are met."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from mcplan.control.controller import ARM, WholeBodyController
+from mcplan.control.criteria import Measurement, criterion_of
+from mcplan.control.motion import Motion
+from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Slide, Stand, Unload, height_over
+from mcplan.control.posture import PostureTrajectory
+from mcplan.errors import SimulationFailed
+from mcplan.model.robot_file import load_robot
+from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.place import make_contact
+from mcplan.scene.settings import ControlSettings
+
+SQUARE = np.array([[-2.0, -2], [2, -2], [2, 2], [-2, 2]])
+FLOOR = Environment((Surface("floor", np.eye(3), np.zeros(3), SQUARE),))
+SETTINGS = ControlSettings(unload_time=0.4, load_time=0.6)
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("hrp2")
+
+
+def sole(robot, patch, y, **options):
+    return make_contact(robot, FLOOR, {"patch": patch, "surface": "floor", "x": 0.01, "y": y, "yaw": 0.0, **options})
+
+
+@pytest.fixture
+def standing(robot):
+    motion = Motion(robot, FLOOR, SETTINGS, robot.posture("half_sitting"))
+    for patch, y in (("right_sole", -0.095), ("left_sole", 0.095)):
+        motion.close(sole(robot, patch, y), 0.0, 0.0)
+    return motion
+
+
+# -- loads ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_new_contact_may_carry_rises_smoothly_from_what_it_carries(robot, standing):
+    standing.contacts.clear()
+    standing.limbs["left_sole"] = standing.targets["left_sole"] = None
+    standing.sought.add("left_sole")
+    standing.close(sole(robot, "left_sole", 0.095, max_force=300.0), 2.0, 0.5, 20.0)
+    limit = standing.contacts["left_sole"].limit
+    assert [limit.value(t) for t in (1.0, 2.0, 2.25, 2.5, 9.0)] == pytest.approx([20, 20, 160, 300, 300])
+    assert np.all(np.diff([limit.value(t) for t in np.linspace(2.0, 2.5, 50)]) > 0.0)
+    assert not standing.limbs
+    assert not standing.targets
+    assert not standing.sought
+
+
+def test_a_contact_may_carry_a_part_of_its_limit_and_no_more_than_twice_the_weight(robot):
+    motion = Motion(robot, FLOOR, ControlSettings(force_fraction=0.9), robot.posture("half_sitting"))
+    motion.close(sole(robot, "left_sole", 0.095, max_force=300.0), 0.0, 0.0)
+    motion.close(sole(robot, "right_sole", -0.095), 0.0, 0.0)
+    assert motion.contacts["left_sole"].full == pytest.approx(270.0)
+    assert motion.contacts["right_sole"].full == pytest.approx(2 * robot.mass * 9.81)
+    assert list(motion.contacts) == [name for name in robot.patches if name in motion.contacts]
+
+
+def now(**values):
+    """The present state as phases ask for it."""
+    return SimpleNamespace(**{name: (lambda *_, value=value: value) for name, value in values.items()})
+
+
+def test_a_contact_that_is_unloaded_sinks_from_its_load_to_nothing_then_opens(robot, standing):
+    phase = Unload(1, "left_sole")
+    assert phase.enter(standing, 3.0, now(load=250.0)) == SETTINGS.unload_time
+    limit = standing.contacts["left_sole"].limit
+    assert [limit.value(t) for t in (3.0, 3.2, 3.4, 5.0)] == pytest.approx([250, 125, 0, 0])
+    pose = (np.diag([1.0, -1.0, -1.0]), np.array([0.01, 0.095, 0.0]))
+    phase.leave(standing, 3.5, now(pose=pose))
+    assert list(standing.contacts) == ["right_sole"]
+    assert standing.released["left_sole"].patch == "left_sole"
+    held = standing.limbs["left_sole"].sample(4.0)
+    assert held.p == pytest.approx(pose[1])
+    assert held.velocity == pytest.approx(np.zeros(6))
+
+
+def test_a_patch_closes_where_it_touched_only_where_contacts_give(robot, standing):
+    contact = sole(robot, "left_sole", 0.095)
+    pose = (contact.R, contact.p + 0.004 * np.eye(3)[2])
+    approach = Approach(1, contact)
+    approach.leave(standing, 1.0, now(pose=pose, normal_force=30.0))
+    assert standing.contacts["left_sole"].place is None
+    assert standing.contacts["left_sole"].limit.value(1.0) == 0.0
+    felt = Motion(robot, FLOOR, SETTINGS.under("contact"), robot.posture("half_sitting"))
+    approach.leave(felt, 1.0, now(pose=pose, normal_force=30.0))
+    assert felt.contacts["left_sole"].place[1] == pytest.approx(pose[1])
+    limit = felt.contacts["left_sole"].limit
+    assert [limit.value(t) for t in (1.0, 1.0 + SETTINGS.load_time)] == pytest.approx(
+        [30.0, felt.contacts["left_sole"].full]
+    )
+    most = felt.settings.touch_depth + 0.01
+    for off, fails in ((most - 1e-3, False), (most + 1e-3, True)):
+        far = now(pose=(contact.R, contact.p - [0.0, 0.0, off]), normal_force=30.0)
+        if fails:
+            with pytest.raises(SimulationFailed, match="approach left_sole of stance 1 at t = 2 s: no contact"):
+                approach.leave(felt, 2.0, far)
+        else:
+            approach.leave(felt, 2.0, far)
+
+
+def replace_setting(**values):
+    return SETTINGS.model_copy(update=values)
+
+
+# -- speeds ---------------------------------------------------------------------------------------------------------
+
+
+def shifted(robot, dx=0.0, dz=0.0, turn=0.0, **joints):
+    q = robot.posture("half_sitting").copy()
+    q[:3] += [dx, 0.0, dz]
+    q[3:7] = (Rotation.from_euler("z", turn) * Rotation.from_quat(q[[4, 5, 6, 3]])).as_quat(scalar_first=True)
+    for name, value in joints.items():
+        q[7 + robot.joint_names.index(name)] += value
+    return q
+
+
+@pytest.mark.parametrize(
+    ("goal", "options", "speed"),
+    [
+        ({"dz": -0.05}, {"com_speed": 0.03}, lambda v: np.linalg.norm(v[:3])),
+        ({"turn": 0.3}, {"trunk_speed": 0.1}, lambda v: np.linalg.norm(v[3:6])),
+        ({"RARM_JOINT3": 0.6}, {"joint_speed": 0.2}, lambda v: np.abs(v[6:]).max()),
+    ],
+)
+def test_the_slowest_bound_sets_the_time_of_a_shift_and_is_reached(robot, standing, goal, options, speed):
+    standing.settings = ControlSettings(**options)
+    standing._ways.settings = standing.settings
+    q = shifted(robot, **goal)
+    duration = standing.body_duration(0.0, q)
+    posture = PostureTrajectory(robot.posture("half_sitting"), q, duration)
+    most = max(speed(posture.sample(t).v) for t in np.linspace(0, duration, 801))
+    assert most == pytest.approx(next(iter(options.values())), rel=1e-3)
+
+
+@pytest.mark.parametrize("height", [0.0, 0.4])
+def test_a_shift_keeps_the_centre_of_pressure_within_a_part_of_its_room(robot, height):
+    raised = Environment((Surface("floor", np.eye(3), np.array([0.0, 0.0, height]), SQUARE),))
+    begin, q = shifted(robot, dz=height), shifted(robot, dx=0.04, dz=height)
+    standing = Motion(robot, raised, SETTINGS, begin)
+    for patch, y in (("right_sole", -0.095), ("left_sole", 0.095)):
+        spec = {"patch": patch, "surface": "floor", "x": 0.01, "y": y, "yaw": 0.0}
+        standing.close(make_contact(robot, raised, spec), 0.0, 0.0)
+    quick = {"shortest_shift": 0.01, "com_speed": 9.0, "joint_speed": 9.0, "trunk_speed": 9.0}
+    standing.settings = replace_setting(**quick)
+    duration = standing.body_duration(0.0, q)
+    com, target = robot.com(begin), robot.com(q)
+    acceleration = 10 / np.sqrt(3) * np.linalg.norm(target - com) / duration**2  # the largest of minimum jerk
+    rooms = [standing._ways.finder.room([c.contact for c in standing.contacts.values()], p) for p in (com, target)]
+    allowed = min(0.6 * min(rooms), SETTINGS.pressure_room)
+    assert acceleration * (com[2] - height) / 9.81 == pytest.approx(allowed, rel=0.01)
+    standing.settings = replace_setting(**quick, pressure_room=0.25 * allowed)
+    assert standing.body_duration(0.0, q) == pytest.approx(2.0 * duration, rel=1e-6)
+
+
+# -- ends of phases -------------------------------------------------------------------------------------------------
+
+S = ControlSettings(patience=3.0)
+AT_REST = {"error": {"com": 0.0, "box": 0.0, "foot": 0.0}, "speed": {"com": 0.0, "joints": 0.0, "foot": 0.0}}
+
+
+def ended(phase, settings, elapsed, duration=1.0, **measured):
+    """Return what ends a phase whose references take ``duration`` s."""
+    seen = {kind: AT_REST.get(kind, {}) | measured.get(kind, {}) for kind in ("error", "speed", "force")}
+    return criterion_of(phase.until(settings), duration).met(Measurement(elapsed, **seen))
+
+
+FOOT = SimpleNamespace(patch="foot", kind="surface")
+ENDS = {
+    "shift": (Shift(0, None), {"error": {"com": S.com_error}, "speed": {"com": S.com_rest_speed}}),
+    "slide": (
+        Slide(0, None, (), {"box": None}, None),
+        {"error": {"com": S.com_error, "box": S.slide_error}, "speed": {"com": S.com_rest_speed}},
+    ),
+    "unload": (Unload(0, "foot"), {"force": {"foot": S.release_force}}),
+    "approach": (Approach(0, FOOT), {"error": {"foot": S.touch_error}, "speed": {"foot": S.touch_speed}}),
+    "settle": (
+        Settle(0),
+        {"error": {"com": S.com_error}, "speed": {"com": S.com_rest_speed, "joints": S.joint_rest_speed}},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_a_phase_ends_when_all_that_it_waits_for_is_there_and_else_by_its_patience(name):
+    phase, bounds = ENDS[name]
+    at = {kind: {thing: 0.999 * bound for thing, bound in of.items()} for kind, of in bounds.items()}
+    assert ended(phase, S, 1.0, **at).startswith("time and ")
+    assert ended(phase, S, 0.99, **at) == ""
+    for kind, of in bounds.items():
+        for thing, bound in of.items():
+            off = at | {kind: at[kind] | {thing: 1.01 * bound}}
+            assert ended(phase, S, 1.0, **off) == ""
+            assert ended(phase, S, 3.99, **off) == ""
+            assert ended(phase, S, 4.0, **off) == "timeout"
+
+
+@pytest.mark.parametrize("phase", [Load(0, "foot"), Retract(0, "foot"), Lift(0, FOOT, None)])
+def test_phases_that_only_take_time_end_with_it(phase):
+    assert ended(phase, S, 0.99) == ""
+    assert ended(phase, S, 1.0) == "time"
+
+
+def test_the_first_phase_takes_its_own_time():
+    settings = ControlSettings(start_time=0.7)
+    assert ended(Stand(0), settings, 0.69, duration=0.0) == ""
+    assert ended(Stand(0), settings, 0.7, duration=0.0) == "time"
+
+
+def test_where_touch_is_felt_a_force_that_lasts_ends_the_approach_and_the_place_does_not():
+    settings = ControlSettings().under("contact")
+    criterion = criterion_of(Approach(0, FOOT).until(settings), 1.0)
+    force = {"foot": settings.touch_force}
+    assert criterion.met(Measurement(1.5, force={"foot": settings.touch_force - 0.1}, **AT_REST)) == ""
+    assert criterion.met(Measurement(1.6, force=force)) == ""
+    assert criterion.met(Measurement(1.6 + settings.touch_time, force=force)) == "force foot"
+
+
+# -- what is measured -----------------------------------------------------------------------------------------------
+
+
+def test_a_patch_is_over_its_place_up_to_a_centimetre_beside_it():
+    contact = SimpleNamespace(p=np.array([1.0, 2.0, 0.5]), normal=np.array([0.0, 0.6, 0.8]))
+    along = np.array([0.0, 0.8, -0.6])
+    for height in (0.03, -0.03):
+        assert height_over(contact, contact.p + height * contact.normal + 0.009 * along) == pytest.approx(0.03)
+    assert height_over(contact, contact.p + 0.011 * along) == np.inf
+
+
+def test_errors_and_speeds_of_a_patch_count_its_turn_with_an_arm():
+    made = WholeBodyController.__new__(WholeBodyController)
+    turn = Rotation.from_rotvec([0.0, 0.3, 0.0]).as_matrix()
+    frame = SimpleNamespace(R=np.eye(3), p=np.zeros(3), velocity=np.array([0.3, 0.0, 0.4, 0.0, 2.0, 0.0]))
+    reference = SimpleNamespace(R=turn, p=np.array([0.0, 0.05, 0.0]), value=np.array([0.0, 0.0, 0.3]))
+    path = SimpleNamespace(sample=lambda t: reference)
+    made.terms = SimpleNamespace(
+        frame=lambda name: frame, com=np.zeros(3), com_velocity=np.array([0.0, 0.2, 0.0]),
+        v=np.r_[np.full(6, 9.0), 0.1, -0.7, 5.0],
+    )  # fmt: skip
+    made.motion, made._t, made._nv = SimpleNamespace(com=path, limbs={"hand": path}, slides={}), 0.0, 8
+    assert made._error("com") == pytest.approx(0.3)
+    assert made._error("hand") == pytest.approx(np.hypot(0.05, ARM * 0.3))
+    assert made._speed("com") == pytest.approx(0.2)
+    assert made._speed("joints") == pytest.approx(0.7)
+    assert made._speed("hand") == pytest.approx(np.hypot(0.5, ARM * 2.0))

@@ -1,0 +1,238 @@
+"""What the controller hands to its program: references, gains and contacts, as motion and settings say."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from mcplan.control.handled import HandledObjects
+from mcplan.control.limb_path import LimbPath
+from mcplan.control.motion import Motion
+from mcplan.control.posture import PostureTrajectory
+from mcplan.control.quintic import Quintic
+from mcplan.control.task_set import LOOSE, TaskSet
+from mcplan.model.geometry import Box
+from mcplan.model.robot_file import load_robot
+from mcplan.scene.environment import Bar, Environment, SceneObject, Surface
+from mcplan.scene.place import make_contact
+from mcplan.scene.settings import ControlSettings
+
+SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
+TILT = Rotation.from_rotvec([0.0, 0.3, 0.0]).as_matrix()
+SIDE = np.array([[0.0, 0, -1], [0, 1, 0], [1, 0, 0]])
+FACE = Surface("face", SIDE, np.array([0.8, 0, 0.4]), 0.1 * SQUARE, owner="box")
+BOX = SceneObject("box", Box((0.4, 0.4, 0.8)), np.eye(3), np.array([1.0, 0.0, 0.4]), 10.0, 0.4, (FACE,))
+SCENE = Environment(
+    (Surface("floor", np.eye(3), np.zeros(3), SQUARE), Surface("ramp", TILT, np.zeros(3), SQUARE)),
+    (Bar("bar", np.array([[0.4, -0.5, 1.0], [0.4, 0.5, 1.0]]), 0.02),), (), (BOX,),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("hrp2")
+
+
+def contact_on(robot, patch, surface, **spec):
+    return make_contact(robot, SCENE, {"patch": patch, "surface": surface, **spec})
+
+
+def tasks_of(robot, settings, contacts=()):
+    q = robot.posture("half_sitting")
+    stances = (SimpleNamespace(contacts=tuple(contacts)),)
+    plan = SimpleNamespace(stances=stances, scenario=SimpleNamespace(robot=robot, environment=SCENE))
+    return TaskSet(robot, SCENE, settings, 1e-3, q, HandledObjects(plan, settings))
+
+
+def test_tasks_follow_the_references_of_the_time(robot):
+    q, rng = robot.posture("half_sitting"), np.random.default_rng(0)
+    settings, end = ControlSettings(limb_weight=300.0), q.copy()
+    end[7:] += 0.1 * rng.normal(size=robot.n)
+    end[3:7] = Rotation.from_euler("z", 0.4).as_quat(scalar_first=True)
+    limb = LimbPath((np.eye(3), np.zeros(3)), (TILT, np.ones(3)), np.zeros(3), np.zeros(3), tightness=(0.0, 1.0))
+    motion = SimpleNamespace(
+        com=Quintic(rng.normal(size=3), rng.normal(size=3), 2.0), posture=PostureTrajectory(q, end, 2.0),
+        limbs={"left_hand": limb},
+    )  # fmt: skip
+    tasks = tasks_of(robot, settings)
+    for t in (0.5, 1.3):
+        tasks._follow(t, motion)
+        com, posture, hand = motion.com.sample(t), motion.posture.sample(t), limb.sample(t)
+        assert np.array([tasks.com.position, tasks.com.velocity, tasks.com.acceleration]) == pytest.approx(
+            np.array(com)
+        )
+        assert tasks.posture.position == pytest.approx(posture.q[7:])
+        assert tasks.posture.velocity == pytest.approx(posture.v[6:])
+        assert tasks.posture.acceleration == pytest.approx(posture.vd[6:])
+        turn = Rotation.from_quat(posture.q[[4, 5, 6, 3]]).as_matrix()
+        assert pytest.approx(turn) == tasks.trunk.R
+        assert tasks.trunk.velocity[3:] == pytest.approx(posture.v[3:6])
+        assert tasks.trunk.acceleration[3:] == pytest.approx(posture.vd[3:6])
+        task = tasks.limbs["left_hand"]
+        assert pytest.approx(hand.R) == task.R
+        assert task.p == pytest.approx(hand.p)
+        assert task.velocity == pytest.approx(hand.velocity)
+        assert task.acceleration == pytest.approx(hand.acceleration)
+        # in the air the orientation hardly counts, in contact as much as the position
+        assert task.weight == pytest.approx([300.0] * 3 + [300.0 * LOOSE ** (1 - hand.tightness)] * 3)
+
+
+def test_gains_of_a_state_hold_as_long_as_it_and_damping_is_critical(robot):
+    settings = ControlSettings(com_weight=100.0, com_kp=50.0, trunk_kp=90.0, posture_weight=0.1, limb_kp=200.0)
+    tasks = tasks_of(robot, settings)
+    plain = tasks.posture.weight.copy()
+    motion = Motion(robot, SCENE, settings, robot.posture("half_sitting"))
+    motion.limbs["left_hand"] = motion._hold((np.eye(3), np.zeros(3)), 0.0)
+    tasks._follow(0.0, motion)
+    tasks._set({"com_weight": 7.0, "com_kp": 16.0, "trunk_weight": 3.0, "posture_weight": 0.3, "limb_kp": 25.0})
+    assert tasks.com.weight == pytest.approx(np.full(3, 7.0))
+    assert (tasks.com.kp[0], tasks.com.kd[0]) == pytest.approx((16.0, 8.0))
+    assert tasks.trunk.weight[0] == 3.0
+    assert tasks.posture.weight == pytest.approx(3.0 * plain)
+    assert (tasks.limbs["left_hand"].kp[0], tasks.limbs["left_hand"].kd[0]) == pytest.approx((25.0, 10.0))
+    tasks._set({"angular_momentum_weight": 0.7, "angular_momentum_damping": 2.0})
+    assert tasks.com.weight[0] == 100.0
+    assert tasks.com.kp[0] == 50.0
+    assert tasks.posture.weight == pytest.approx(plain)
+    assert (tasks.momentum.weight[0], tasks.momentum.kd[0]) == (0.7, 2.0)
+
+
+def test_joints_that_move_much_count_in_proportion_in_the_posture(robot):
+    inertia = np.diag(robot.mass_matrix(robot.posture("half_sitting")))[6:]
+    tasks = tasks_of(robot, ControlSettings(posture_weight=0.5, posture_inertia=0.3))
+    assert tasks.posture.weight == pytest.approx(0.5 * np.maximum(1.0, inertia / 0.3))
+    assert np.ptp(tasks.posture.weight) > 0.0
+
+
+# -- contacts -------------------------------------------------------------------------------------------------------
+
+
+def closed(robot, contact, settings, **changes):
+    motion = Motion(robot, SCENE, settings, robot.posture("half_sitting"))
+    motion.close(contact, 1.0, 0.4, 30.0)
+    motion.contacts[contact.patch] = replace(motion.contacts[contact.patch], **changes)
+    return motion.contacts[contact.patch]
+
+
+def test_a_contact_is_stiff_along_its_support_and_as_set_along_its_normal(robot):
+    settings = ControlSettings(contact_kp=80.0, contact_normal_kp=10.0, contact_kd=7.0)
+    tasks = tasks_of(robot, settings)
+    flat = tasks._constrain(closed(robot, contact_on(robot, "left_sole", "ramp", x=0.0, y=0.1, yaw=0.5), settings))
+    # about the patch's own x and y it tilts
+    assert flat.kp == pytest.approx([80.0, 80.0, 10.0, 10.0, 10.0, 80.0])
+    assert flat.kd == pytest.approx(np.full(6, 7.0))
+    edge = tasks._constrain(closed(robot, contact_on(robot, "left_toe", "floor", x=0.0, y=0.1, yaw=0.5), settings))
+    assert edge.kp[3:] == pytest.approx(np.full(3, 80.0))  # an edge is drawn flat from however it touched
+    on_box = contact_on(robot, "left_hand", "face", x=0.0, y=0.0, yaw=0.0)
+    moving = tasks_of(robot, settings, [on_box])._constrain(closed(robot, on_box, settings))
+    assert moving.kp == pytest.approx(np.full(6, 80.0))
+
+
+def test_of_friction_the_least_that_is_known_counts_and_of_that_a_part(robot):
+    settings = ControlSettings(friction_fraction=0.9, friction_faces=6)
+    tasks = tasks_of(robot, settings)
+    contact = contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.0, friction=0.6)
+    assert tasks._constrain(closed(robot, contact, settings)).friction == pytest.approx(0.54)
+    assert tasks._constrain(closed(robot, contact, settings, friction=0.3)).friction == pytest.approx(0.27)
+    assert tasks._constrain(closed(robot, contact, settings, friction=0.8)).friction == pytest.approx(0.54)
+    assert tasks._constrain(closed(robot, contact, settings)).shape.faces == 6
+
+
+def test_a_contact_is_held_where_it_touched(robot):
+    settings = ControlSettings()
+    tasks = tasks_of(robot, settings)
+    contact = contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.0)
+    place = (contact.R @ Rotation.from_rotvec([0, 0, 0.02]).as_matrix(), contact.p + 0.003)
+    held = tasks._constrain(closed(robot, contact, settings, place=place))
+    assert pytest.approx(place[0]) == held.R
+    assert held.p == pytest.approx(place[1])
+    planned = tasks._constrain(closed(robot, contact, settings))
+    assert planned.p == pytest.approx(contact.p)
+
+
+def test_limits_of_force_and_moment_rise_together(robot):
+    settings = ControlSettings(force_fraction=0.8)
+    tasks = tasks_of(robot, settings)
+    grip = contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0)
+    loaded = closed(robot, grip, settings)
+    full = 0.8 * grip.max_force
+    for t, force in ((1.0, 30.0), (1.2, 0.5 * (30.0 + full)), (1.4, full)):
+        constraint = tasks._constraint(t, loaded, None)
+        assert constraint.max_force == pytest.approx(force)
+        assert constraint.max_moment == pytest.approx(0.8 * grip.max_moment * force / full)
+
+
+# -- objects --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def handled(robot):
+    hand = contact_on(robot, "left_hand", "face", x=0.0, y=0.0, yaw=0.0)
+    plan = SimpleNamespace(
+        stances=(SimpleNamespace(contacts=(hand,)),), scenario=SimpleNamespace(robot=robot, environment=SCENE)
+    )
+    return hand, HandledObjects(plan, ControlSettings())
+
+
+def test_states_and_accelerations_go_into_the_system_and_back(robot, handled):
+    _, objects = handled
+    assert bool(objects)
+    assert [thing.name for thing in objects.things] == ["box"]
+    q, v = robot.posture("half_sitting"), np.arange(float(robot.nv))
+    poses, speeds = np.arange(7.0)[None], np.arange(6.0)[None]
+    whole, moving = objects.state(q, v, poses, speeds)
+    assert whole == pytest.approx(np.concatenate([q, np.arange(7.0)]))
+    assert moving == pytest.approx(np.concatenate([v, np.arange(6.0)]))
+    assert objects.accelerations(moving) == pytest.approx(speeds)
+    assert objects.of_robot({"left_hand": 1, "box": 2}) == {"left_hand": 1}
+
+
+def frame(R, p):
+    return SimpleNamespace(R=np.array(R, float), p=np.array(p, float))
+
+
+def test_a_contact_on_an_object_goes_along_with_it_from_where_it_was_closed(handled):
+    hand, objects = handled
+    loaded = SimpleNamespace(contact=hand)
+    constraint = SimpleNamespace(R=hand.R, p=hand.p)
+    at_rest = SimpleNamespace(frame=lambda name: frame(np.eye(3), BOX.p))
+    objects.carry(constraint, loaded, at_rest)
+    assert constraint.p == pytest.approx(hand.p)
+    turn = Rotation.from_rotvec([0, 0, 0.7]).as_matrix()
+    moved = SimpleNamespace(frame=lambda name: frame(turn, [2.0, 1.0, 0.4]))
+    objects.carry(constraint, loaded, moved)
+    assert pytest.approx(turn @ hand.R) == constraint.R
+    assert constraint.p == pytest.approx([2.0, 1.0, 0.4] + turn @ (hand.p - BOX.p))
+
+
+def test_an_object_feels_its_support_and_the_opposite_of_what_the_robot_feels(handled):
+    hand, objects = handled
+    frames = {"box": frame(np.eye(3), BOX.p), "left_hand": frame(hand.R, hand.p)}
+    terms = SimpleNamespace(frame=lambda name: frames[name])
+    felt = {"box": np.tile([1.0, 2.0, 30.0], (4, 1)), "left_hand": np.tile([-5.0, 1.0, 0.5], (len(hand.points), 1))}
+    motion = SimpleNamespace(contacts={"left_hand": SimpleNamespace(contact=hand)})
+    loads = objects.forces(terms, motion, felt)["box"]
+    assert loads.force[:4] == pytest.approx(felt["box"])
+    assert loads.force[4:] == pytest.approx(-felt["left_hand"])
+    assert loads.normal[:4] == pytest.approx(np.tile([0.0, 0.0, 1.0], (4, 1)))
+    assert loads.normal[4:] == pytest.approx(np.tile(-hand.normal, (len(hand.points), 1)))
+    assert np.unique(np.round(loads.xyz[:4, 2], 9)) == pytest.approx([0.0])
+    assert loads.xyz[4:] == pytest.approx(hand.world_points)
+
+
+def test_an_object_that_slides_meets_friction_against_its_way(handled):
+    """The force of its support leans back: its normal axis is n - mu times the way."""
+    _, objects = handled
+    still = objects.supports(SimpleNamespace(slides={}))[0]
+    assert still.axes == pytest.approx(np.eye(3))
+    path = LimbPath(
+        (np.eye(3), BOX.p), (np.eye(3), BOX.p + np.array([0.3, -0.4, 0.0])), np.zeros(3), np.zeros(3), start_time=2.0
+    )
+    sliding = objects.supports(SimpleNamespace(slides={"box": path}))[0]
+    assert sliding.axes[:, 2] == pytest.approx(np.array([0, 0, 1.0]) - BOX.friction * np.array([0.6, -0.8, 0.0]))
+    # it keeps its height and does not tip, but may go along and turn
+    twists = np.eye(6)
+    assert sliding.selection @ twists[[0, 1, 5]].T == pytest.approx(np.zeros((3, 3)))
+    assert np.linalg.matrix_rank(sliding.selection @ twists[[2, 3, 4]].T) == 3

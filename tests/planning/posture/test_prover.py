@@ -1,0 +1,171 @@
+"""What the prover asks beyond a posture: steadiness, free links, swings that pass, and guides that fit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from mcplan.core.tree import MASS, PARENT, V
+from mcplan.model.geometry import Box
+from mcplan.planning.posture.clearance import GAP, LIFT, free_limbs
+from mcplan.planning.posture.effort import HEAVY, effort
+from mcplan.planning.posture.prover import STEADY, OutOfCalls, Prover, _near, _way_out, moved_onto, steady
+from mcplan.planning.posture.result import Effort, PostureResult
+from mcplan.planning.posture.swing import Swing
+from mcplan.planning.posture.violation import Violation
+from mcplan.scene.environment import Obstacle
+from tests.planning.posture.obstacle_step import step_past
+
+
+def result(stage="done", violations=(), **margins):
+    return PostureResult(np.zeros(7), (), (), {}, {}, np.zeros(0), margins, tuple(violations), stage, Effort())
+
+
+@pytest.fixture(scope="module")
+def prover(scene):
+    q = scene.ROBOT.posture("half_sitting")
+    return Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], 0.05)
+
+
+def test_a_posture_without_room_for_its_centre_of_mass_is_not_steady():
+    roomy, tight = result(com_inset=STEADY + 1e-4), result(com_inset=STEADY - 1e-3)
+    assert steady(roomy) is roomy
+    refused = steady(tight)
+    assert not refused.found
+    assert refused.stage == "balance"
+    (violation,) = refused.violations
+    assert (violation.kind, violation.thing) == ("equilibrium", "com")
+    assert violation.amount == pytest.approx(1e-3)
+    failed = result("reach", com_inset=0.0)
+    assert steady(failed) is failed
+    assert steady(result()).found  # contacts that offer no region of their own say nothing
+
+
+def test_only_a_small_miss_of_the_place_itself_passes():
+    assert _near(result("balance", [Violation("reach", "hand", 1.9e-3)]))
+    assert not _near(result("balance", [Violation("reach", "hand", 2.1e-3)]))
+    assert not _near(result("collision", [Violation("reach", "hand", 1e-4)]))
+    assert not _near(result("balance", [Violation("reach", "hand", 1e-4), Violation("equilibrium", "com", 1e-4)]))
+
+
+def test_a_swing_keeps_up_off_floors_away_from_walls_and_out_of_bars(scene):
+    floor = scene.contact("left_sole", x=0.2, y=0.1, yaw=0.0)
+    up = np.array([0.0, 0.0, 1.0])
+    assert _way_out(None, floor) == pytest.approx(up)
+    tilted = replace(floor, axes=Rotation.from_rotvec([0.0, 0.9, 0.0]).as_matrix())
+    assert _way_out(floor, tilted) == pytest.approx(up)  # upward enough: straight up
+    wall = replace(floor, axes=Rotation.from_rotvec([0.0, -np.pi / 2, 0.0]).as_matrix())
+    assert _way_out(wall, wall) == pytest.approx([-1.0, 0.0, 0.0])
+    opposite = replace(floor, axes=np.diag([1.0, -1.0, -1.0]))
+    assert _way_out(floor, opposite) == pytest.approx(up)  # no mean direction: up
+    grip = replace(floor, kind="grasp", R=Rotation.from_rotvec([np.pi - 0.6, 0, 0]).as_matrix())
+    assert _way_out(grip, grip) == pytest.approx(-grip.R[:, 2])
+
+
+def test_a_robot_is_moved_rigidly_onto_a_contact(scene):
+    robot, q = scene.ROBOT, scene.ROBOT.random_configuration(4)
+    contact = scene.contact("right_sole", x=0.3, y=-0.2, yaw=0.8)
+    moved = moved_onto(robot, q, contact)
+    X = robot.frame_pose(moved, "right_sole")
+    assert X[:3, :3] == pytest.approx(contact.R, abs=1e-12)
+    assert X[:3, 3] == pytest.approx(contact.p, abs=1e-12)
+    assert np.array_equal(moved[7:], q[7:])
+    assert np.linalg.norm(moved[3:7]) == pytest.approx(1.0)
+
+
+def test_a_place_is_blocked_by_what_the_link_would_be_in_and_by_how_much(scene):
+    robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
+    foot = scene.contact("left_sole", x=0.5, y=0.1, yaw=0.0)
+    X = robot.frame_pose(moved_onto(robot, q, foot), "left_sole")
+    clear = Prover(robot, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], 0.05)
+    assert clear.blocked(foot) is None
+    size = np.array([0.05, 0.05, 0.2])
+    front = 0.5 + max(robot.patches["left_sole"].polygon[:, 0])  # of the sole
+    for gap in (0.05, 0.01):
+        centre = np.array([front + gap + size[0] / 2, X[1, 3], 0.1])
+        post = Obstacle("post", Box(tuple(size)), np.eye(3), centre)
+        near = Prover(robot, replace(scene.ENVIRONMENT, obstacles=(post,)), q, ["left_sole"], 0.05)
+        free = near.collisions.distances(moved_onto(robot, q, foot), 0.2, [foot])
+        apart = min(
+            d for pair, d in zip(free.pairs, free.distance, strict=True) if pair.a == "LLEG_LINK5" and pair.b == "post"
+        )
+        assert near.blocked(foot) is None
+        hit = near.blocked(foot, float(apart) + 0.004)
+        assert hit[0] == "LLEG_LINK5 and post"
+        assert hit[1] == pytest.approx(0.004)
+        assert near.blocked(foot, float(apart) - 0.004) is None
+
+
+def test_a_wall_that_no_lift_clears_bars_a_swing_and_a_low_one_does_not():
+    robot, environment, right, before, after, q0, q1 = step_past((0.02, 0.3, 0.02), [0.2, 0.6, 2.0])
+    wall = Obstacle("wall", Box((0.02, 0.10, 1.2)), np.eye(3), np.array([0.18, 0.16, 0.6]))
+    for obstacles, free in ((environment.obstacles, True), ((wall,), False)):
+        prover = Prover(robot, replace(environment, obstacles=obstacles), q0, ["left_sole", "right_sole"], 0.05)
+        found = prover.swing(Swing((right,), before, (after,), q0, q1))
+        assert (found == ()) == free
+        if found:
+            assert found[0].kind == "collision"
+            assert "wall" in found[0].thing
+
+
+def test_the_budget_of_postures_is_kept(scene):
+    q = scene.ROBOT.posture("half_sitting")
+    prover = Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], 0.05)
+    prover.limit = 1
+    feet = scene.feet()
+    first = prover.prove(feet, (), q)
+    assert prover.prove(feet[::-1], (), q) is first  # the same stance costs nothing again
+    assert prover.calls == 1
+    with pytest.raises(OutOfCalls):
+        prover.prove(feet, ("left_sole",), q)
+
+
+def test_the_reference_whose_patches_fit_best_is_set_down_on_the_contacts(scene, prover):
+    feet = scene.feet(0.4)
+    guide = prover.guide(feet, scene.ROBOT.random_configuration(0))
+    for contact in feet:
+        X = scene.ROBOT.frame_pose(guide, contact.patch)
+        assert X[:3, 3] == pytest.approx(contact.p, abs=0.02)
+    other = scene.ROBOT.random_configuration(1)
+    assert prover.guide((), other) is other
+
+
+def test_the_way_between_patches_does_not_depend_on_the_heading_of_the_reference(scene):
+    robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting").copy()
+    turned = q.copy()
+    turned[3:7] = (Rotation.from_euler("z", 0.8) * Rotation.from_quat(q[[4, 5, 6, 3]])).as_quat(scalar_first=True)
+    ways = [
+        Prover(robot, scene.ENVIRONMENT, pose, ["left_sole", "right_sole"], 0.05).between("left_sole", "right_sole")
+        for pose in (q, turned)
+    ]
+    assert ways[0] == pytest.approx([0.0, -0.19, 0.0], abs=1e-6)
+    assert ways[1] == pytest.approx(ways[0], abs=1e-9)
+
+
+def test_moving_a_joint_costs_by_the_mass_beyond_it(scene):
+    robot, price = scene.ROBOT, effort(scene.ROBOT)
+    topology, mass = robot.tree.topology, robot.tree.inertia[:, MASS]
+    assert price[:6] == pytest.approx(np.ones(6))
+    for body in range(1, len(topology)):
+        beyond = 0.0
+        for other in range(1, len(topology)):
+            ancestor = other
+            while ancestor > body:
+                ancestor = int(topology[ancestor, PARENT])
+            beyond += mass[other] if ancestor == body else 0.0
+        assert price[topology[body, V]] == pytest.approx(1.0 + HEAVY * (beyond / robot.mass) ** 2)
+
+
+def test_a_lifted_foot_stays_above_the_floor_and_beside_the_other_one(scene):
+    left, right = scene.feet()
+    q = scene.ROBOT.posture("half_sitting")
+    (limb,) = free_limbs(scene.ROBOT, scene.ENVIRONMENT, q, [right], [left], posed=False)
+    assert limb.patch == "left_sole"
+    above, beside = limb.planes
+    assert above == pytest.approx([0.0, 0.0, 1.0, LIFT])
+    # n . p >= d where its own edge is as far from the other's edge as it was, at most GAP
+    edge = right.world_points[:, 1].max()
+    apart = left.world_points[:, 1].min() - edge
+    assert beside == pytest.approx([0.0, 1.0, 0.0, edge + min(apart, GAP)])
+    assert free_limbs(scene.ROBOT, scene.ENVIRONMENT, q, [left, right], [left], posed=False) == ()

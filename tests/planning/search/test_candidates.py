@@ -1,0 +1,243 @@
+"""Candidate places on surfaces and bars, and the moves that a search makes of them."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from mcplan.errors import InputError
+from mcplan.planning.guide.goal import Goal
+from mcplan.planning.guide.path import GuidePath
+from mcplan.planning.posture.freedom import GRIP
+from mcplan.planning.posture.limbs import Limb, base_yaw, limbs_of, nominal_offsets
+from mcplan.planning.search.candidates import _lines, _natural, _relative, candidates
+from mcplan.planning.search.moves import MoveMaker
+from mcplan.planning.search.potential import Standing
+from mcplan.scene.environment import Bar
+from mcplan.scene.place import make_contact
+from mcplan.scene.polygon import outside
+from mcplan.scene.schema import GoalItem
+from mcplan.scene.spec import ContactSpec
+
+STRAIGHT = GuidePath(np.array([[0.0, 0, 0.65], [1.2, 0, 0.65]]), np.zeros(2))
+
+
+@pytest.fixture(scope="module")
+def find(scene):
+    """Find the candidates of a patch among the supports of the scene and a rung across the way."""
+    robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
+    rung = Bar("rung", np.array([[0.6, -0.5, 0.9], [0.6, 0.45, 0.9]]), 0.02)
+    environment = replace(scene.ENVIRONMENT, bars=(rung,))
+    limbs = limbs_of(robot, q, ("left_sole", "right_sole", "left_grip", "right_grip"))
+    offsets = nominal_offsets(robot, q, scene.feet(0.0), limbs)
+
+    def found(patch, *specs, grid=0.1, loose=False, known=()):
+        X = robot.frame_pose(q, patch)
+        goal = Goal.of(GoalItem(contacts=specs))
+        near = (X[:3, :3], X[:3, 3])
+        return candidates(
+            robot, environment, patch, STRAIGHT, offsets[patch], goal, known, grid, near, loose
+        ), offsets[patch]  # fmt: skip
+
+    return environment, found
+
+
+@pytest.mark.parametrize("grid", [0.05, 0.1])
+def test_grasps_lie_along_all_of_a_bar_but_its_ends(find, grid):
+    environment, found = find
+    bar = environment.support("rung")
+    places, _ = found("left_grip", grid=grid)
+    on_bar = [k for k, spec in enumerate(places.specs) if spec["surface"] == "rung"]
+    along = np.unique([places.specs[k]["along"] for k in on_bar])
+    step = max(0.1, grid)
+    assert GRIP - 1e-9 <= along.min() <= GRIP + step / 2
+    assert bar.length - GRIP - step / 2 <= along.max() <= bar.length - GRIP + 1e-9
+    assert np.diff(along).max() <= step + 1e-9
+    for k in on_bar:
+        contact = places.contact(k)
+        assert contact.p == pytest.approx(places.place[k], abs=1e-9)
+        # across the way, a hand likes its y axis to the right
+        assert contact.R[1, 1] < 0.0
+
+
+def test_a_flat_patch_stays_on_a_bar_with_all_of_its_width(find):
+    environment, found = find
+    places, _ = found("left_sole")
+    alongs = np.unique([spec["along"] for spec in places.specs if spec["surface"] == "rung"])
+    half = np.abs(places.robot.patches["left_sole"].polygon[:, 1]).max()
+    length = environment.support("rung").length
+    assert half - 1e-4 <= alongs.min() <= half + 0.05
+    assert length - half - 0.05 <= alongs.max() <= length - half + 1e-4
+    # rounded to a tenth of a millimetre, all of them can be made
+    assert all(places.contact(k) is not None for k, spec in enumerate(places.specs) if spec["surface"] == "rung")
+
+
+def test_what_the_goal_gives_is_taken_exactly_and_the_rest_left_open(find):
+    _, found = find
+    spec = ContactSpec(patch="left_grip", surface="rung", along=0.3071, flip=True)
+    places, _ = found("left_grip", spec)
+    (hit,) = np.flatnonzero(places.goal)
+    assert places.specs[hit]["along"] == 0.3071
+    assert places.specs[hit]["flip"] is True
+    assert places.freedom[hit].names == ("angle",)
+    assert sum(s["surface"] == "rung" for s in places.specs) > 5  # others stay possible on the way there
+
+
+def test_candidates_keep_their_whole_cell_of_numbers_on_the_surface(find):
+    environment, found = find
+    for grid in (0.1, 0.05):
+        places, _ = found("left_sole", grid=grid)
+        for k in range(0, len(places.specs), 7):
+            support = environment.support(places.specs[k]["surface"])
+            if support.name == "rung":
+                continue
+            contact = places.contact(k)
+            assert contact is not None
+            local = (contact.world_points - support.p) @ support.R[:, :2]
+            assert outside(local, support.polygon) < 1e-4
+
+
+def test_the_lattice_goes_through_the_places_of_the_start_and_has_its_progress(find, scene):
+    _, found = find
+    left, _ = scene.feet(0.037)
+    places, offset = found("left_sole", known=[left])
+    floor = [k for k, spec in enumerate(places.specs) if spec["surface"] == "floor"]
+    xs = np.unique([places.specs[k]["x"] for k in floor])
+    assert np.abs(xs - 0.037).min() < 1e-6
+    inner = xs[1:-1]
+    assert np.allclose((inner - 0.037) / 0.1, np.rint((inner - 0.037) / 0.1), atol=1e-6)
+    for k in floor[::11]:
+        assert places.s[k] == pytest.approx(places.place[k][0] - offset[0])
+        assert places.progress(k) == places.s[k]
+
+
+def test_what_is_added_later_is_in_no_window_and_has_its_progress(find, scene):
+    _, found = find
+    places, _ = found("left_sole")
+    contact = scene.contact("left_sole", x=0.4, y=0.1, yaw=0.0)
+    i = places.add(contact, 0.4, 0.02, True)
+    assert places.contact(i) is contact
+    assert places.progress(i) == 0.4
+    assert np.isinf(places.s[i])
+    assert (places.aside[i], bool(places.goal[i]), places.freedom[i]) == (0.02, True, None)
+
+
+def test_a_place_where_the_patch_does_not_fit_is_no_contact(find):
+    environment, found = find
+    places, _ = found("left_sole")
+    k = next(k for k, spec in enumerate(places.specs) if spec["surface"] == "floor")
+    places.specs[k] = places.specs[k] | {"x": 1.99}
+    assert places.contact(k) is None
+    with pytest.raises(InputError):
+        make_contact(places.robot, environment, places.specs[k])
+
+
+def test_lines_are_even_through_their_anchor_and_include_the_borders():
+    A, b = np.array([[1.0, 0], [-1, 0], [0, 1], [0, -1]]), np.array([1.0, 0.43, 1, 1])
+    corners = np.array([-0.5, 1.2])
+    lines = _lines(corners, A, b, 0, 0.07, 0.2, None)
+    assert lines == pytest.approx([-0.43, -0.33, -0.13, 0.07, 0.27, 0.47, 0.67, 0.87, 1.0])
+    assert _lines(corners, A, b, 0, 0.07, 0.2, 0.3) == pytest.approx([0.3])
+    assert len(_lines(corners, A, np.array([-1.0, 0.43, 1, 1]), 0, 0.0, 0.2, None)) == 0
+
+
+def test_a_patch_keeps_its_heading_ahead_back_or_aside():
+    down = np.diag([1.0, -1.0, -1.0])
+
+    def at(yaw, R=down):
+        c, s = np.cos(yaw), np.sin(yaw)
+        return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]]) @ R, np.zeros(3)
+
+    for heading in (0.0, 2.8):
+        for aside, expected in ((0.2, 0.0), (2.9, np.pi), (1.5, np.pi / 2), (-1.3, -np.pi / 2)):
+            assert _relative(at(heading + aside), heading) == pytest.approx(expected)
+    tilted = down @ np.array([[1, 0, 0], [0, 0.8, -0.6], [0, 0.6, 0.8]])
+    assert _relative(at(1.5, tilted), 0.0) == 0.0  # in the air it hangs any way
+
+
+def test_hands_are_turned_as_limbs_like_it():
+    bar = Bar("bar", np.array([[0.3, -1, 1.0], [0.3, 1, 1.0]]), 0.02)
+    left, right = np.array([0.3, 0.2, 0.4]), np.array([0.3, -0.2, 0.4])
+    for offset in (left, right):
+        assert _natural(np.array([0.0, -1, 0]), STRAIGHT, bar, offset)
+        assert not _natural(np.array([0.0, 1, 0]), STRAIGHT, bar, offset)
+    for offset, y in ((left, -1.0), (right, 1.0)):  # along the way
+        assert _natural(np.array([y, 0, 0]), STRAIGHT, bar, offset)
+        assert not _natural(np.array([-y, 0, 0]), STRAIGHT, bar, offset)
+
+
+def test_the_heading_of_a_base_turns_with_it(scene):
+    q = scene.ROBOT.posture("half_sitting").copy()
+    for yaw in (-2.0, 0.5, 3.0):
+        for pitch in (0.0, 1.5):  # upright, and bent over so that its x axis points down
+            q[3:7] = Rotation.from_euler("ZY", [yaw, pitch]).as_quat(scalar_first=True)
+            assert base_yaw(q) == pytest.approx(yaw)
+
+
+# -- moves ----------------------------------------------------------------------------------------------------------
+
+
+def sampled(*places, patch="l", surface="floor"):
+    place = np.array(places, float).reshape(-1, 3)
+    return SimpleNamespace(
+        s=place[:, 0].copy(), place=place, specs=[{"patch": patch, "surface": surface}] * len(place),
+        goal=np.zeros(len(place), bool),
+    )  # fmt: skip
+
+
+def maker(left, hand=(), require=()):
+    limbs = {
+        "leg": Limb("leg", ("l",), np.array([0.0, 0.1, 0.0]), 0.7),
+        "other": Limb("other", ("r",), np.array([0.0, -0.1, 0.0]), 0.7),
+        "arm": Limb("arm", ("hand",), np.array([0.0, 0.2, 0.4]), 0.5),
+    }
+    space = SimpleNamespace(
+        limbs=limbs, modes={name: tuple((patch,) for patch in limb.patches) for name, limb in limbs.items()},
+        candidates={"l": sampled(*left), "r": sampled(), "hand": sampled(*hand, patch="hand")},
+        guide=GuidePath(np.array([[0.0, 0, 0.7], [5, 0, 0.7]]), np.zeros(2)), require=require,
+        robot=SimpleNamespace(patches={limb.patches[0]: SimpleNamespace(limb=limb.name) for limb in limbs.values()}),
+        prover=None,
+    )  # fmt: skip
+    made = MoveMaker(space)
+    made._rolls = lambda *_: []
+    return made
+
+
+def node(limb=None, met=frozenset(), **standing):
+    touching = {
+        patch: SimpleNamespace(patch=patch, support="floor", p=np.array([s, 0.0, 0.0])) for patch, s in standing.items()
+    }
+    return SimpleNamespace(
+        touching=touching, standing={patch: Standing(s, 0, False) for patch, s in standing.items()}, limb=limb, met=met
+    )
+
+
+def said(moves):
+    return sorted((move.limb, move.removed, move.added) for move in moves)
+
+
+def test_a_limb_goes_where_it_reaches_within_the_window_of_the_others():
+    # from the other foot at 1 m: in the window, beyond it, behind it, out of reach to the side, and where it stands
+    places = [(1.3, 0.1, 0), (1.5, 0.1, 0), (0.55, 0.1, 0), (1.2, 0.95, 0), (0.9, 0.0, 0)]
+    found = said(maker(places).moves(node(l=0.9, r=1.0), 0.4))
+    assert [move for move in found if move[0] == "leg"] == [("leg", ("l",), ()), ("leg", ("l",), (("l", 0),))]
+    assert ("other", ("r",), ()) in found
+
+
+def test_a_limb_does_not_move_twice_in_a_row_and_the_last_one_stays():
+    places = [(1.3, 0.1, 0)]
+    assert [m for m in maker(places).moves(node("leg", l=0.9, r=1.0), 0.4) if m.limb == "leg"] == []
+    assert [m for m in maker(places).moves(node(l=0.9), 0.4) if m.limb == "leg"] == []  # nothing else would carry
+
+
+def test_what_is_required_close_by_is_touched_before_limbs_move_on():
+    require = (frozenset(["hand"]),)
+    close, far = (maker([(1.3, 0.1, 0)], [(x, 0.3, 1.0)], require) for x in (1.2, 1.9))
+    assert {move.limb for move in close.moves(node(l=1.0, r=1.0), 0.4)} == {"arm"}
+    assert "leg" in {move.limb for move in far.moves(node(l=1.0, r=1.0), 0.4)}
+    done = close.moves(node(met=frozenset([0]), l=1.0, r=1.0), 0.4)
+    assert "leg" in {move.limb for move in done}
+    touching = close.moves(node(l=1.0, r=1.0, hand=1.0), 0.4)
+    assert "leg" in {move.limb for move in touching}

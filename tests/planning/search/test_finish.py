@@ -1,0 +1,116 @@
+"""The forces and margins of the stances of a plan, taken anew at the postures that a search found."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mcplan.errors import PlanningFailed
+from mcplan.planning.posture.prover import Prover
+from mcplan.planning.search import finish
+from mcplan.planning.search.finish import SHARES, _ordered, _outside, _stance, _where_it_is
+from mcplan.statics.equilibrium import balance, equilibrium_margin
+
+
+@pytest.fixture(scope="module")
+def prover(scene):
+    q = scene.ROBOT.posture("half_sitting")
+    return Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], 0.05)
+
+
+@pytest.fixture(scope="module")
+def lifted(scene, prover):
+    """Both feet in place, the left one without load."""
+    feet = scene.feet()
+    found = prover.prove(feet, ["left_sole"], scene.ROBOT.posture("half_sitting"))
+    assert found.found
+    return feet, found.q
+
+
+def test_the_stance_balances_at_its_posture_on_the_feet_that_carry(scene, prover, lifted):
+    robot, (feet, q) = scene.ROBOT, lifted
+    stance = _stance(prover, "remove", "left_sole", feet[1:], feet, ("right_sole",), q, feet)
+    assert not stance.wrenches["left_sole"].any()
+    rest = robot.nonlinear_effects(q, np.zeros(robot.nv))
+    rest[6:] -= stance.tau
+    for patch, wrench in stance.wrenches.items():
+        rest -= robot.frame_jacobian(q, patch).T @ wrench
+    assert np.abs(rest).max() < 1e-6
+    there = _where_it_is(robot, q, feet[1])
+    assert stance.margins["equilibrium"] == pytest.approx(
+        equilibrium_margin(robot.com(q), [there], robot.mass), rel=1e-6
+    )
+    near = prover.collisions.smallest(q, contacts=feet)
+    assert stance.margins["clearance"] == pytest.approx(near.distance)
+    assert (stance.change, stance.moved, [c.patch for c in stance.contacts]) == ("remove", "left_sole", ["right_sole"])
+
+
+def test_forces_take_the_least_share_of_friction_and_torques_that_will_do(prover, lifted, monkeypatch):
+    """Shares are tried from the least; where none gives forces within their cones, that which comes nearest."""
+    settings, (feet, q) = prover.generator.settings, lifted
+    asked, right, off = [], balance, []
+
+    def watched(robot, q, contacts, loaded, torque_share):
+        asked.append((contacts[1].friction / feet[1].friction, contacts[1].max_force, torque_share))
+        held = right(robot, q, contacts, loaded, torque_share)
+        outside = off[len(asked) - 1]
+        if outside is None:
+            return replace(held, feasible=False)
+        held.point_forces["right_sole"][0] = [0.0, 0.0, -outside]
+        return replace(held, tau=np.full(len(held.tau), outside))
+
+    monkeypatch.setattr(finish, "balance", watched)
+    strong = (feet[0], replace(feet[1], max_force=5000.0))
+    for given, tried, taken in (
+        ([0.0], 1, 0.0),
+        ([None, None, 0.0], 3, 0.0),
+        ([None, 3e-3, 2e-3, 1e-3, 4e-3, None], 6, 1e-3),
+    ):
+        asked.clear()
+        off[:] = given
+        stance = _stance(prover, "remove", "left_sole", strong[1:], strong, ("right_sole",), q, feet)
+        friction, force, torque = np.array(asked).T
+        assert friction == pytest.approx(settings.friction_share * np.array(SHARES[:tried]))
+        assert force == pytest.approx(5000.0 * friction)
+        assert torque == pytest.approx(settings.torque_share * np.array(SHARES[:tried]))
+        assert stance.tau == pytest.approx(np.full(len(stance.tau), taken))
+
+
+def test_a_posture_whose_forces_cannot_be_had_is_refused_with_its_change(scene, prover, lifted):
+    feet, q = lifted
+    with pytest.raises(PlanningFailed, match="remove right_sole: the forces of the posture"):
+        _stance(prover, "remove", "right_sole", feet[:1], feet, ("left_sole",), q, feet)
+    weak = replace(feet[1], max_force=0.9 * scene.ROBOT.mass * 9.81)
+    with pytest.raises(PlanningFailed):
+        _stance(prover, "remove", "left_sole", (weak,), (feet[0], weak), ("right_sole",), q, feet)
+
+
+def test_contacts_stay_in_their_order_and_new_ones_come_last():
+    before = tuple(SimpleNamespace(patch=patch) for patch in ("b", "a", "c"))
+    after = tuple(SimpleNamespace(patch=patch) for patch in ("a", "b", "d", "c"))
+    assert [contact.patch for contact in _ordered(before, after)] == ["b", "a", "c", "d"]
+    assert [contact.patch for contact in _ordered(before, after[:2])] == ["b", "a"]
+
+
+def test_how_far_forces_are_outside_their_cones_is_told_of_the_worst_point(scene):
+    left, right = (replace(contact, friction=0.5) for contact in scene.feet())
+    forces = {"left_sole": np.tile([0.0, 0.0, 10.0], (4, 1)), "right_sole": np.tile([0.0, 0.0, 10.0], (4, 1))}
+    held = SimpleNamespace(point_forces=forces)
+    assert _outside([left, right], held) == 0.0
+    forces["right_sole"][2] = [3.0, 4.0, 9.0]
+    assert _outside([left, right], held) == pytest.approx(5.0 - 0.5 * 9.0)
+    forces["left_sole"][1] = [0.0, 0.0, -2.0]
+    assert _outside([left, right], held) == pytest.approx(2.0)
+    grip = replace(right, kind="grasp")
+    assert _outside([grip], held) == 0.0
+
+
+def test_a_contact_is_where_its_patch_is(scene):
+    robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
+    foot = scene.feet()[0]
+    there = _where_it_is(robot, q, foot)
+    X = robot.frame_pose(q, "left_sole")
+    assert there.p == pytest.approx(X[:3, 3])
+    assert pytest.approx(X[:3, :3]) == there.R
+    assert there.axes == pytest.approx(foot.axes)

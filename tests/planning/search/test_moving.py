@@ -1,0 +1,179 @@
+"""What the search asks of the prover for a move, and the steps that it makes of the answers."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mcplan.planning.posture.result import Effort, PostureResult
+from mcplan.planning.posture.violation import Violation
+from mcplan.planning.search.node import Move, Node, swing_to
+from mcplan.planning.search.potential import Standing
+from mcplan.planning.search.shorten import _proven
+from mcplan.planning.search.stance_search import SHUFFLE, StanceSearch
+from mcplan.planning.search.tree import SearchTree
+
+REQUIRE = (frozenset(["hand"]), frozenset(["left"]))
+
+
+def posture(q, stage="done", contacts=(), wrenches=None, violations=()):
+    return PostureResult(
+        np.array([float(q)]), tuple(contacts), (), wrenches or {}, {}, np.zeros(0), {}, violations, stage, Effort()
+    )
+
+
+class Asked:
+    """A prover that writes down what it is asked, and answers as it is told."""
+
+    def __init__(self, scene):
+        self.scene, self.asked, self.swings = scene, [], []
+        self.answers, self.hits, self.barred_swings = {}, None, ()
+        self.generator = SimpleNamespace(settings=SimpleNamespace(clearance=0.003))
+        self.calls = 0
+
+    def prove(self, contacts, unloaded, q, free=None, held=None):
+        said = sorted(contact.patch for contact in contacts), sorted(unloaded), float(q[0])
+        self.asked.append((*said, None if held is None else sorted(c.patch for c in held)))
+        return self.answers.get(len(self.asked)) or posture(
+            len(self.asked), contacts=contacts, wrenches={c.patch: np.full(6, 20.0) for c in contacts[:1]}
+        )
+
+    def blocked(self, contact, clearance=0.0):
+        self.clearance = clearance
+        return self.hits
+
+    def swing(self, swing):
+        self.swings.append(swing)
+        return self.barred_swings
+
+    barred = swing
+
+
+@pytest.fixture
+def search(scene):
+    prover = Asked(scene)
+    places = [scene.contact("left_sole", x=x, y=0.095, yaw=0.0) for x in (0.3, 0.03)]
+    sampled = SimpleNamespace(
+        contact=lambda i: places[i] if i < 2 else None, freedom=[None] * 3, goal=np.array([False, True, False]),
+        place=np.array([c.p for c in (*places, places[0])]),
+    )  # fmt: skip
+    goal = SimpleNamespace(specs={}, hit=lambda contact: False, reached=lambda contacts: False)
+    space = SimpleNamespace(
+        prover=prover, candidates={"left_sole": sampled}, require=REQUIRE, goal=goal, robot=scene.ROBOT,
+        stand=lambda contact: Standing(float(contact.p[0]), 0.0, False), potential=lambda standing, missing: 0.5,
+        limbs={"left": SimpleNamespace(patches=("left_sole",))},
+        guide=SimpleNamespace(at=lambda s: (np.array([s, 0.0, 0.65]), 0.0)), offsets={"left_sole": np.zeros(3)},
+    )  # fmt: skip
+    return StanceSearch(space, SearchTree()), prover
+
+
+def start(scene):
+    contacts = tuple(sorted(scene.feet(0.0), key=lambda contact: contact.patch))
+    standing = {contact.patch: Standing(0.0, 0.0, False) for contact in contacts}
+    return Node(contacts, standing, np.array([0.0]), None, None, (), 3.0, 2.0, "right", frozenset(), 0)
+
+
+STEP = Move("left", ("left_sole",), (("left_sole", 0),))
+
+
+def names(contacts):
+    return sorted(contact.patch for contact in contacts)
+
+
+def test_a_step_lifts_with_all_in_place_and_puts_down_on_what_stays(search, scene):
+    made, prover = search
+    parent = start(scene)
+    node = made.prove(parent, STEP)
+    # first all contacts, the one that leaves without load; then the new one in place without load, the others held
+    assert prover.asked == [
+        (["left_sole", "right_sole"], ["left_sole"], 0.0, ["left_sole", "right_sole"]),
+        (["left_sole", "right_sole"], ["left_sole"], 1.0, ["right_sole"]),
+    ]
+    assert prover.clearance == prover.generator.settings.clearance
+    lift, place = node.steps
+    assert (lift.change, lift.moved, place.change, place.moved) == ("remove", "left_sole", "add", "left_sole")
+    assert names(lift.contacts) == ["right_sole"]
+    assert names(lift.in_place) == names(lift.touching) == ["left_sole", "right_sole"]
+    assert lift.in_place[0].p[0] == 0.0
+    assert names(place.contacts) == names(place.in_place) == ["left_sole", "right_sole"]
+    assert place.contacts[0].p[0] == pytest.approx(0.3)
+    assert lift.loaded == place.loaded == ("right_sole",)
+    assert (float(lift.q[0]), float(place.q[0]), float(node.q[0])) == (1.0, 2.0, 2.0)
+    assert (node.g, node.limb, node.parent) == (4.0, "left", parent)
+    swing = swing_to(parent, node)
+    (proven,) = prover.swings
+    for found in (swing, proven):
+        assert names(found.common) == ["right_sole"]
+        assert found.before.p[0] == 0.0
+        assert found.after.p[0] == pytest.approx(0.3)
+        assert (float(found.q0[0]), float(found.q1[0])) == (1.0, 2.0)
+
+
+def test_each_reason_for_a_refusal_is_in_the_record(search, scene):
+    made, prover = search
+    parent = start(scene)
+    far = (Violation("reach", "left_sole", 0.2),)
+    prover.answers = {1: posture(1, "balance", violations=far)}
+    assert made.prove(parent, STEP) is None
+    assert made.tree.rejected[-1]["stage"] == "lift, balance"
+    assert parent.stuck == {("left_sole",)}
+    prover.answers = {2: posture(1, "balance", violations=far)}
+    assert made.prove(parent, STEP) is None  # once is enough: it is counted, not told again
+    assert len(made.tree.rejected) == 1
+    assert made.tree.skipped["its limb could not be lifted"] == 1
+    prover.answers = {4: posture(2, "reach", violations=far)}
+    assert made.prove(parent, STEP) is None
+    assert made.tree.rejected[-1]["stage"] == "place, reach"
+    ((direction, distance),) = parent.failed["left"]
+    assert distance == pytest.approx(np.linalg.norm([0.3, 0.095, -0.65]))
+    assert direction @ [0.3, 0.095, -0.65] == pytest.approx(distance)
+    prover.hits = ("LLEG_LINK5 and post", 0.02)
+    assert made.prove(parent, STEP) is None
+    assert made.tree.rejected[-1]["kind"] == "collision"
+    assert made.tree.rejected[-1]["amount"] == 0.02
+    prover.hits, prover.barred_swings = None, far
+    assert made.prove(parent, STEP) is None
+    assert made.tree.rejected[-1]["stage"] == "swing"
+    assert made.prove(parent, Move("left", ("left_sole",), (("left_sole", 2),))) is None
+    assert made.tree.skipped["the patch does not fit on its support"] == 1
+
+
+def test_the_place_of_the_goal_needs_no_clearance_and_a_shuffle_no_swing(search, scene):
+    made, prover = search
+    prover.barred_swings = (Violation("passage", "a and b", 0.1),)
+    node = made.prove(start(scene), Move("left", ("left_sole",), (("left_sole", 1),)))
+    assert node is not None
+    assert prover.clearance == 0.0
+    assert prover.swings == []
+    assert np.linalg.norm(node.touching["left_sole"].p - start(scene).touching["left_sole"].p) < SHUFFLE
+    assert made.barred([start(scene), node]) == 0
+    assert prover.swings == []
+
+
+def test_what_a_patch_carried_at_either_end_of_a_move_counts(search, scene):
+    made, prover = search
+    made.space.require = (frozenset(["left_sole"]), frozenset(["right_sole"]), frozenset(["hand"]))
+    heavy, light = np.full(6, 20.0), np.full(6, 0.1)
+    for first, second in ((heavy, light), (light, heavy)):
+        prover.asked.clear()
+        left = made.space.candidates["left_sole"].contact(0)
+        contacts = (*start(scene).contacts[1:], left)
+        prover.answers = {
+            1: posture(1, wrenches={"right_sole": first}),
+            2: posture(2, contacts=contacts, wrenches={"right_sole": second}),
+        }
+        assert made.prove(start(scene), STEP).met == {1}
+
+
+def test_a_shortened_path_moves_no_limb_twice_in_a_row(search, scene):
+    made, prover = search
+    made.space.goal.reached = lambda contacts: True
+    made.space.require = ()
+    made.accept = None
+    path = _proven(made, start(scene), [STEP])
+    assert [node.limb for node in path] == ["right", "left"]
+    prover.asked.clear()
+    assert _proven(made, start(scene), [STEP, STEP]) is None
+    assert len(prover.asked) == 2  # the second was not even asked for
+    made.space.goal.reached = lambda contacts: False
+    assert _proven(made, start(scene), [STEP]) is None

@@ -1,0 +1,168 @@
+"""Charts and plots show the numbers that they are given, in the units of their labels, with their limits."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mcplan.model.robot_file import load_robot
+from mcplan.sim.records import PhaseRecord
+from mcplan.sim.run import HOLD, SLACK
+from mcplan.view.charts import Curve, curve_chart, heat_chart
+from mcplan.view.phase_bands import band_colours
+from mcplan.view.plots.clock import plot_clock
+from mcplan.view.plots.com import plot_com
+from mcplan.view.plots.forces import friction_used, plot_forces
+from mcplan.view.plots.tasks import _aims, _distance
+from mcplan.view.plots.torques import plot_torques, plot_velocities
+from tests.sim.waving_box import waving_run
+
+
+@pytest.fixture(scope="module")
+def run():
+    run = waving_run(samples=80, touch=50)
+    phases = [PhaseRecord(name="wave", stance=1, ended_by="time"), PhaseRecord(name="touch tip", stance=1)]
+    live = SimpleNamespace(scenario=SimpleNamespace(name="box", robot=load_robot("hrp2")))
+    t = run.t + 3.0  # the clock of a run need not begin at zero
+    return replace(run, t=t, record=run.record.model_copy(update={"phases": phases}), live_plan=live)
+
+
+def lines(axes):
+    return {line.get_label(): np.array(line.get_xydata()) for line in axes.get_lines()}
+
+
+def test_bands_stand_behind_every_axes_for_the_time_of_their_phase(run):
+    colours = band_colours(["wave", "touch tip"])
+    for axes in plot_com(run).axes:
+        spans = [(p.get_x(), p.get_x() + p.get_width()) for p in axes.patches]
+        assert spans == [(0.0, pytest.approx(0.05)), (pytest.approx(0.05), pytest.approx(0.079))]
+        from matplotlib.colors import to_hex
+
+        assert [to_hex(p.get_facecolor()) for p in axes.patches] == [colours["wave"], colours["touch tip"]]
+        assert axes.get_xlim() == (0.0, pytest.approx(0.079))
+
+
+def test_the_centre_of_mass_is_drawn_over_time_from_zero_with_its_speed(run):
+    position, height, speed = plot_com(run).axes
+    drawn = lines(position) | lines(height)
+    for axis, name in enumerate("xyz"):
+        assert drawn[name][:, 0] == pytest.approx(run.t - 3.0)
+        assert drawn[name][:, 1] == pytest.approx(run.com[:, axis])
+    (curve,) = lines(speed).values()
+    steps = np.linalg.norm(np.diff(run.com, axis=0), axis=1) / run.dt
+    assert curve[1:-1, 1].max() == pytest.approx(steps.max(), rel=0.02)
+
+
+def test_friction_used_is_that_of_the_worst_point_that_carries(run):
+    assert run.point_force.max() > 1.0
+    for column in range(2):
+        used = friction_used(run, column)
+        for k in range(0, len(run), 7):
+            ratios = []
+            for i in range(run.point_start[k], run.point_start[k + 1]):
+                fn = float(run.point_force[i] @ run.point_normal[i])
+                if run.point_patch[i] == column and fn > 1.0:
+                    along = run.point_force[i] - fn * run.point_normal[i]
+                    ratios.append(float(np.linalg.norm(along)) / (0.7 * fn))
+            assert np.isnan(used[k]) if not ratios else used[k] == pytest.approx(max(ratios))
+
+
+def test_forces_are_drawn_where_there_is_contact_and_the_limit_is_at_one(run):
+    force, friction = plot_forces(run).axes
+    size = np.linalg.norm(run.wrench[:, 1, :3], axis=1)
+    tip = lines(force)["tip"][:, 1]
+    assert np.isnan(tip[:50]).all()
+    assert tip[50:] == pytest.approx(size[50:])
+    dashed = [line for line in friction.get_lines() if line.get_linestyle() == "--"]
+    assert [float(line.get_ydata()[0]) for line in dashed] == [1.0]
+
+
+def test_shares_of_limits_have_signs_and_joints_without_limit_have_none(run):
+    largest, chosen = plot_velocities(run).axes
+    drawn = {label.split(" ")[0]: xy[:, 1] for label, xy in lines(chosen).items()}
+    assert drawn["shoulder"] == pytest.approx(run.v[:, 6] / 3.0)
+    assert drawn["elbow"] == pytest.approx(np.zeros(len(run)))  # null: no limit
+    _, torques = plot_torques(run).axes
+    drawn = {label: xy[:, 1] for label, xy in lines(torques).items()}
+    assert drawn["shoulder (60 N m)"] == pytest.approx(run.tau[:, 0] / 60.0)
+    dashed = [line for line in largest.get_lines() if line.get_linestyle() == "--"]
+    assert [float(line.get_ydata()[0]) for line in dashed] == [1.0]
+
+
+def test_clock_times_are_microseconds_and_the_step_is_a_line(run):
+    times = np.linspace(1e-4, 3e-4, len(run))
+    status = run.qp_status.copy()
+    status[[3, 9]] = SLACK, HOLD
+    (axes,) = plot_clock(replace(run, timing={"program": times}, qp_status=status)).axes
+    drawn = lines(axes)
+    program = next(xy for label, xy in drawn.items() if label.startswith("program\nmedian 200 µs"))
+    assert program[:, 1] == pytest.approx(1e6 * times)
+    assert drawn["step of 1 ms"][0, 1] == pytest.approx(1000.0)
+    assert drawn["2 programs not solved"][:, 0] == pytest.approx([0.003, 0.009])
+    assert axes.get_yscale() == "log"
+
+
+def test_a_phase_without_stance_leads_where_the_one_before_does(run):
+    phases = [PhaseRecord(name="a", stance=1), PhaseRecord(name="b")]
+    other = replace(run, record=run.record.model_copy(update={"phases": phases}))
+    assert _aims(other).tolist() == [1] * len(run)
+
+
+def test_distances_leave_out_what_a_contact_leaves_free():
+    """A patch 3 mm along its free direction and 4 mm off it is 4 mm from its place; in the air the next one counts."""
+    R = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
+    contact = SimpleNamespace(R=R, p=np.array([1.0, 2.0, 3.0]), selection=np.delete(np.eye(6), 0, axis=0))
+    X = np.eye(4)
+    X[:3, 3] = contact.p + R @ [0.003, 0.004, 0.0]
+    stances = [
+        SimpleNamespace(patches=(), contact=lambda patch: None),
+        SimpleNamespace(patches=("hand",), contact=lambda patch: contact),
+    ]
+    run = SimpleNamespace(
+        plan=SimpleNamespace(stances=stances), patches=["hand"], active=np.array([[True], [False]]),
+        stance_of=lambda k, patch: 1, robot=SimpleNamespace(frame_pose=lambda q, patch: X), q=np.zeros((2, 7)),
+    )  # fmt: skip
+    assert _distance(run, 0, "hand", 0) == pytest.approx(0.004)
+    assert _distance(run, 1, "hand", 0) == pytest.approx(0.004)
+    run.plan.stances = stances[:1]
+    assert np.isnan(_distance(run, 1, "hand", 0))
+
+
+def test_curves_have_their_values_and_the_ends_of_their_intervals():
+    value, low, high = np.array([0.5, 0.2, 0.9]), np.array([0.4, 0.1, 0.6]), np.array([0.7, 0.5, 1.0])
+    figure = curve_chart([Curve("a", [3.0, 1.0, 2.0], value, low, high)], "x", "y", "t", rate=True)
+    (axes,) = figure.axes
+    assert lines(axes)["a"] == pytest.approx(np.array([[1, 0.2], [2, 0.9], [3, 0.5]]))
+    band = axes.collections[0].get_paths()[0].vertices
+    for x, bottom, top in ((1.0, 0.1, 0.5), (2.0, 0.6, 1.0), (3.0, 0.4, 0.7)):
+        here = band[np.isclose(band[:, 0], x), 1]
+        assert (here.min(), here.max()) == pytest.approx((bottom, top))
+    assert axes.yaxis.get_major_formatter()(0.25, 0) == "25 %"
+    assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_title()) == ("x", "y", "t")
+
+
+def test_texts_along_x_stand_at_their_ticks_and_share_them():
+    one = Curve("a", ["walk", "crawl"], np.array([1.0, 2.0]), np.array([0.5, 1.0]), np.array([1.5, 4.0]))
+    two = Curve("b", ["crawl"], np.array([5.0]), np.array([5.0]), np.array([5.0]))
+    (axes,) = curve_chart([one, two], "x", "y", "t").axes
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["walk", "crawl"]
+    a, b = axes.containers
+    assert np.round(a[0].get_xydata()[:, 0]).tolist() == [0, 1]
+    assert np.round(b[0].get_xydata()[:, 0]).tolist() == [1]
+    bars = a[2][0].get_segments()
+    assert [segment[:, 1].tolist() for segment in bars] == [[0.5, 1.5], [1.0, 4.0]]
+
+
+def test_a_heat_map_has_each_value_in_its_row_and_column():
+    values = np.array([[0.1, 0.2, np.nan], [0.4, 0.5, 0.6]])
+    axes = heat_chart(values, ["a", "b", "c"], ["low", "high"], "x", "y", "v", "t", rate=True).axes[0]
+    (image,) = axes.images
+    assert np.ma.filled(image.get_array(), np.nan) == pytest.approx(values, nan_ok=True)
+    assert image.origin == "lower"
+    assert image.get_clim() == (0.0, 1.0)
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["low", "high"]
+    written = {text.get_position(): text.get_text() for text in axes.texts}
+    assert written[2, 1] == "60 %"
+    assert written[0, 0] == "10 %"
+    assert (2, 0) not in written

@@ -25,7 +25,7 @@ from mcplan.planning.posture.attempt import Attempt, Wanted, outside, where_it_i
 from mcplan.planning.posture.contact_region import ContactRegions, Support, contact_key
 from mcplan.planning.posture.freedom import ContactRows, Freedom, contact_rows, settle
 from mcplan.planning.posture.missed import missed_rows
-from mcplan.planning.posture.relief import torque_excess
+from mcplan.planning.posture.relief import relief_rows, torque_excess
 from mcplan.planning.posture.result import Clock, PostureResult
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.task import BaseTarget, PostureSearch, Search, prices
@@ -58,9 +58,6 @@ PUSH = 0.02
 
 NAMED = 3
 """Pairs that are named where bodies cannot be kept apart."""
-
-RELIEF, ROOM = 0.15, 0.01
-"""Part of a torque limit: the most that the worst joint is relieved by in one step, and what is aimed at beyond."""
 
 SEE = 0.04
 """m: pairs nearer than this take part in resolving a collision."""
@@ -262,8 +259,11 @@ class PostureGenerator:
             attempt.stage, attempt.violations = "done", ()
 
     def _relieved(self, attempt: Attempt, task: Task, wanted: Wanted, clock: Clock) -> Attempt:
-        """Return a posture near one that holds but for a torque, in which that holds too; or the attempt itself."""
-        here = attempt
+        """Return a posture near one that holds but for a torque, in which that holds too; or the attempt itself.
+
+        All linearisations so far are kept: two joints would pass the load to and fro.
+        """
+        here, planes = attempt, []
         for _ in range(self.settings.torque_rounds):
             if here.violations and here.violations[0].kind != "torque":
                 break
@@ -275,8 +275,8 @@ class PostureGenerator:
             clock.lap("forces")
             if found is None:
                 break
-            excess, gradient = found
-            linear = np.append(-gradient, min(excess + ROOM, RELIEF))[None]
+            planes.append((here.q, *found))
+            linear = relief_rows(self.robot, here.q, planes)
             if self.collisions is not None:
                 touching = wanted.touching(here.contacts)
                 near = self.collisions.constraint_rows(here.q, SEE, touching, self.settings.clearance)

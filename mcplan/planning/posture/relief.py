@@ -4,7 +4,10 @@
                                                   |h(q) - J(q)' f| <= (share + s) limit,  joint by joint
 
 At the optimum (f, s) with multipliers y of the rows, the derivative of ``excess`` is that of the rows, weighted with y
-and with f held still (the envelope theorem). It is taken by differences: the rows are cheap to make.
+and with f held still (the envelope theorem). It is taken by differences: the rows are cheap to make. The linearisations
+at several postures bound the excess from below where it is convex, and are made rows of the posture search together.
+
+Source: Kelley, The cutting-plane method for solving convex programs, J. SIAM 8(4), 1960.
 """
 
 from collections.abc import Sequence
@@ -23,6 +26,21 @@ SIZE = 1e-3
 
 STEP = 1e-6
 """m, rad: of the differences, whose error is of the same order."""
+
+RELIEF, ROOM = 0.15, 0.01
+"""Part of a torque limit: the most that an excess is to fall in one step, and how far below zero it is to go."""
+
+Plane = tuple[np.ndarray, float, np.ndarray]
+"""A posture (nq,), its excess, and the derivative (nv,) of that."""
+
+
+def relief_rows(robot: Robot, q: np.ndarray, planes: Sequence[Plane]) -> np.ndarray:
+    """Return rows (k, nv + 1) ``[L, l]`` with which ``L step >= l`` from q (nq,) makes linearised excesses vanish."""
+    rows = []
+    for at, excess, gradient in planes:
+        here = excess + float(gradient @ robot.difference(at, q))
+        rows.append(np.append(-gradient, min(here + ROOM, RELIEF)))
+    return np.array(rows)
 
 
 def torque_excess(

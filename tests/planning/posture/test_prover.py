@@ -6,20 +6,22 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from mcplan.core.posture_rows import COVECTOR, HIGH, KIND, LOW, OF_POINT
 from mcplan.core.tree import MASS, PARENT, V
 from mcplan.model.geometry import Box
-from mcplan.planning.posture.clearance import GAP, LIFT, free_limbs
-from mcplan.planning.posture.effort import HEAVY, effort
+from mcplan.planning.posture.airborne import GAP, LIFT, airborne
 from mcplan.planning.posture.prover import STEADY, OutOfCalls, Prover, _near, _way_out, moved_onto, steady
 from mcplan.planning.posture.result import Effort, PostureResult
+from mcplan.planning.posture.settings import Weights
 from mcplan.planning.posture.swing import Swing
+from mcplan.planning.posture.task import HEAVY, prices
 from mcplan.planning.posture.violation import Violation
 from mcplan.scene.environment import Obstacle
 from tests.planning.posture.obstacle_step import step_past
 
 
 def result(stage="done", violations=(), **margins):
-    return PostureResult(np.zeros(7), (), (), {}, {}, np.zeros(0), margins, tuple(violations), stage, Effort())
+    return PostureResult(np.zeros(7), (), (), None, margins, tuple(violations), stage, Effort())
 
 
 @pytest.fixture(scope="module")
@@ -144,9 +146,9 @@ def test_the_way_between_patches_does_not_depend_on_the_heading_of_the_reference
 
 
 def test_moving_a_joint_costs_by_the_mass_beyond_it(scene):
-    robot, price = scene.ROBOT, effort(scene.ROBOT)
+    robot, price = scene.ROBOT, prices(scene.ROBOT, Weights(3.0, 7.0, 2.0))
     topology, mass = robot.tree.topology, robot.tree.inertia[:, MASS]
-    assert price[:6] == pytest.approx(np.ones(6))
+    assert price[:6] == pytest.approx([3.0] * 3 + [7.0] * 3)
     for body in range(1, len(topology)):
         beyond = 0.0
         for other in range(1, len(topology)):
@@ -154,18 +156,27 @@ def test_moving_a_joint_costs_by_the_mass_beyond_it(scene):
             while ancestor > body:
                 ancestor = int(topology[ancestor, PARENT])
             beyond += mass[other] if ancestor == body else 0.0
-        assert price[topology[body, V]] == pytest.approx(1.0 + HEAVY * (beyond / robot.mass) ** 2)
+        assert price[topology[body, V]] == pytest.approx(2.0 + 2.0 * HEAVY * (beyond / robot.mass) ** 2)
 
 
 def test_a_lifted_foot_stays_above_the_floor_and_beside_the_other_one(scene):
     left, right = scene.feet()
     q = scene.ROBOT.posture("half_sitting")
-    (limb,) = free_limbs(scene.ROBOT, scene.ENVIRONMENT, q, [right], [left], posed=False)
-    assert limb.patch == "left_sole"
-    above, beside = limb.planes
-    assert above == pytest.approx([0.0, 0.0, 1.0, LIFT])
-    # n . p >= d where its own edge is as far from the other's edge as it was, at most GAP
+    ((patch, rows),) = airborne(scene.ROBOT, scene.ENVIRONMENT, q, [right], [left]).items()
+    assert patch == "left_sole"
+    assert rows.body == scene.ROBOT.frame(patch)[0]
+    assert (rows.cell[:, KIND] == OF_POINT).all()
+    assert (rows.cell[:, HIGH] >= 100.0).all()
+    # n . x >= d for each corner x, n in the world and x in the patch's axes
+    points = scene.ROBOT.patches[patch].points
+    above, beside = rows.cell[: len(points)], rows.cell[len(points) :]
+    for cell in (above, beside):
+        assert cell[:, COVECTOR + 3 : LOW] == pytest.approx(points)
+    assert above[0, COVECTOR : COVECTOR + 3] == pytest.approx([0.0, 0.0, 1.0])
+    assert above[:, LOW] == pytest.approx(LIFT)
+    # its own edge stays as far from the other's edge as it was, at most GAP
     edge = right.world_points[:, 1].max()
     apart = left.world_points[:, 1].min() - edge
-    assert beside == pytest.approx([0.0, 1.0, 0.0, edge + min(apart, GAP)])
-    assert free_limbs(scene.ROBOT, scene.ENVIRONMENT, q, [left, right], [left], posed=False) == ()
+    assert beside[0, COVECTOR : COVECTOR + 3] == pytest.approx([0.0, 1.0, 0.0])
+    assert beside[:, LOW] == pytest.approx(edge + min(apart, GAP))
+    assert airborne(scene.ROBOT, scene.ENVIRONMENT, q, [left, right], [left]) == {}

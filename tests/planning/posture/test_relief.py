@@ -73,6 +73,21 @@ def test_a_posture_that_holds_but_for_a_torque_gives_way(scene, collisions, less
     assert np.abs(robot.difference(rigid.q, moved.q)).max() < 0.5
 
 
+def test_two_joints_do_not_pass_the_load_to_and_fro(scene, collisions):
+    """On a long step the ankle needs most; where it is relieved alone the knee does, and again the ankle."""
+    feet = (scene.contact("left_sole", x=0.0, y=0.095, yaw=0.0), scene.contact("right_sole", x=0.35, y=-0.095, yaw=0.0))
+    guide, found = scene.ROBOT.posture("half_sitting"), []
+    for share, rounds in ((0.9, 0), (0.33, 0), (0.33, 5)):
+        settings = PostureSettings(torque_share=share, torque_rounds=rounds)
+        generator = PostureGenerator(scene.ROBOT, scene.ENVIRONMENT, settings, collisions)
+        found.append(generator.generate(feet, ["left_sole"], guide))
+    free, rigid, moved = found
+    assert free.margins["torque"] > 0.43
+    assert [v.kind for v in rigid.violations] == ["torque"]
+    assert moved.found, moved.reason
+    assert moved.margins["torque"] <= 0.33 + 1e-6
+
+
 def test_what_no_posture_nearby_holds_is_told_as_it_was(scene, collisions):
     rigid, moved = (stand(scene, collisions, 0.05, rounds) for rounds in (0, 5))
     assert not moved.found

@@ -12,14 +12,14 @@ from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.shorten import _proven
 from mcplan.planning.search.stance_search import SHUFFLE, StanceSearch
 from mcplan.planning.search.tree import SearchTree
+from mcplan.statics.equilibrium import Equilibrium
 
 REQUIRE = (frozenset(["hand"]), frozenset(["left"]))
 
 
 def posture(q, stage="done", contacts=(), wrenches=None, violations=()):
-    return PostureResult(
-        np.array([float(q)]), tuple(contacts), (), wrenches or {}, {}, np.zeros(0), {}, violations, stage, Effort()
-    )
+    forces = Equilibrium(True, True, wrenches or {}, {}, np.zeros(0), 0.0)
+    return PostureResult(np.array([float(q)]), tuple(contacts), (), forces, {}, violations, stage, Effort())
 
 
 class Asked:

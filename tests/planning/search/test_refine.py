@@ -59,7 +59,7 @@ def refined(reachable, insets, last=False):
         def generate(contacts, loaded, guide, starts):
             guides.append(float(guide[0]))
             margins = {"com_inset": inset}
-            return PostureResult(np.array([q]), contacts, (), {}, {}, np.zeros(0), margins, (), "done", Effort())
+            return PostureResult(np.array([q]), contacts, (), None, margins, (), "done", Effort())
 
         return SimpleNamespace(generate=generate)
 

@@ -164,6 +164,11 @@ FORGERIES = {
     "goal gone, hash put right": (
         lambda r: with_document(asking(r, {"base": {"xyz": [9, 9, 9]}}), without_goal, ("scenario",)),
         "record: plan is of the scenario"),
+    "sequence gone, hash put right": (
+        lambda r: with_document(r, without_goal, ("scenario",)), "record: plan is of the scenario"),
+    "sequence cut, hash put right": (
+        lambda r: with_document(r, lambda d: d | {"stances": d["stances"][:1]}, ("scenario",)),
+        "record: plan is of the scenario"),
     "scenario gone": (lambda r: with_document(r, lambda _: {}, ("scenario",)), "record: scenario"),
     "plan gone": (lambda r: with_document(r, lambda _: {}, ("plan",)), "record: plan"),
     "plan edited": (lambda r: with_document(r, moved_stance, ("plan",), rehash=False), "record: plan"),
@@ -403,6 +408,29 @@ def test_stairs_that_end_after_three_stances_are_not_climbed():
     report = mc.verify(mc.simulate(cut, physics="qp"))
     assert {check.name for check in report.checks if not check.passed} == {"goal: contacts"}
     assert report.goals[0]["reached"] is False
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"goal": "home"}, {"goal": [1]}, {"goal": {"contacts": 3}}, {"goal": {"objects": {"crate": 1}}}, {"stances": 3},
+        {"stances": [3]}, {"goal": {"posture": 3}}, {"start": 3}, {"start": {"contacts": [1]}}, {"simulation": 3},
+        {"simulation": {"pushes": [{"link": "nobody", "force": [1, 0, 0], "start": 0, "duration": 1}]}},
+        {"simulation": {"pushes": 3}}, {"control": [1]}, {"control": {"rate": "fast"}}, {"environment": 3},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("physics", ["qp", "contact"])
+def test_documents_of_any_kind_give_a_report_and_no_success(run, part, physics):
+    forged = with_record(with_document(run, lambda document: document | part, ("scenario",)), physics=physics)
+    assert "record: plan is of the scenario" in broken(forged)
+    both = with_record(with_document(run, lambda document: document | part), physics=physics)
+    broken(replace(both, record=both.record.model_copy(update={"world": WorldRecord(
+        surfaces={"floor": PlaceRecord(R=np.eye(3).tolist(), p=[0, 0, 0.01])})})))  # fmt: skip
+
+
+def test_a_robot_file_that_is_none_is_named(run):
+    for name in ("robot.urdf", "robot.yaml"):
+        assert "record: robot" in broken(robot(run, files=run.record.robot.files | {name: "<nothing"}))
 
 
 def test_the_evidence_is_that_of_the_file(run):

@@ -105,6 +105,12 @@ def heavier(run):
     return LinkRecord(name="box", mass=box.mass + 1.0, com=box.com, inertia=box.inertia)
 
 
+def without_tip(run):
+    first, last = run.record.plan.stances
+    stances = [first, last.model_copy(update={"contacts": last.contacts[:1]})]
+    return with_record(run, plan=run.record.plan.model_copy(update={"stances": stances}))
+
+
 def stray(run):
     """The finger pushes on something that nobody planned."""
     return tampered(run, point_patch=put(tip(run), -1))
@@ -182,6 +188,7 @@ FORGERIES = {
     "floor that is elsewhere": (
         lambda r: world(r, surfaces={"floor": PlaceRecord(R=np.eye(3).tolist(), p=[0, 0, 0.01])}), "world"),
     # contacts
+    "contact that is in no stance": (without_tip, "contacts are planned"),
     "finger off its place": (
         lambda r: with_contact(r, 1, TIP, p=list(np.add(r.record.plan.stances[1].contacts[1].p, [0, 2e-3, 0]))),
         "contact place"),

@@ -41,8 +41,9 @@ def solver_checks(evidence: Evidence) -> Iterator[Check]:
 def steps_per_tick(evidence: Evidence) -> int:
     """Return how many steps a tick of the controller lasts, by the scenario."""
     rate = evidence.section("control").get("rate")
-    known = isinstance(rate, int | float) and rate > 0.0
-    return max(1, round(1.0 / (rate * evidence.run.dt))) if known else 1
+    if not isinstance(rate, int | float) or not rate > 0.0:
+        return 1
+    return max(1, round(1.0 / (rate * evidence.run.dt)))
 
 
 def _share(evidence: Evidence, name: str, ticks: np.ndarray, due: np.ndarray, bound: float) -> Check:

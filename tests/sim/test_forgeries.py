@@ -189,6 +189,7 @@ FORGERIES = {
         lambda r: world(r, surfaces={"floor": PlaceRecord(R=np.eye(3).tolist(), p=[0, 0, 0.01])}), "world"),
     # contacts
     "contact that is in no stance": (without_tip, "contacts are planned"),
+    "contact more than the last stance has": (without_tip, "last stance"),
     "finger off its place": (
         lambda r: with_contact(r, 1, TIP, p=list(np.add(r.record.plan.stances[1].contacts[1].p, [0, 2e-3, 0]))),
         "contact place"),

@@ -125,6 +125,7 @@ FORGERIES = {
     "forces less": (
         lambda r: tampered(r, wrench=scale(0.99), point_force=scale(0.99)), "equation of motion"),
     "acceleration": (lambda r: tampered(r, vd=add((50, 7), 1e-3)), "equation of motion"),
+    "acceleration that moves nothing": (lambda r: tampered(r, vd=add((50, 7), -1e-3)), "integration identity"),
     "half of the contacts from outside": (lambda r: moved_into_tau_ext(r, 0.5), "external forces"),
     "the same in contact physics": (
         lambda r: in_physics(moved_into_tau_ext(r, 0.5), "contact"), "external forces"),
@@ -337,6 +338,11 @@ def pushed_by_something(run, force, count):
     return tampered(less, active=put((slice(COUNT - count, COUNT), TIP), False))
 
 
+def tip_late(run):
+    """The points of the finger in the last five samples."""
+    return tip(run) & (run.point_sample() >= COUNT - 5)
+
+
 PHYSICAL = {
     "a contact 9 mm off": (lambda r: shifted(r, [9e-3, 0, 0]), "contact place", False),
     "a contact 11 mm off": (lambda r: shifted(r, [0, -11e-3, 0]), "contact place", True),
@@ -365,6 +371,9 @@ PHYSICAL = {
     "a normal 0.09 mrad off": (lambda r: tampered(r, point_normal=add((3, 0), 0.9e-4)), "contact normals", False),
     "a normal 0.11 mrad off": (lambda r: tampered(r, point_normal=add((3, 1), -1.1e-4)), "contact normals", True),
     "a brush of 4.9 N": (lambda r: pushed_by_something(r, 4.9, 30), "unplanned contact", False),
+    "a brush of 4.9 N with a peak": (
+        lambda r: tampered(pushed_by_something(r, 4.9, 30), point_force=put(tip_late(r), [0, 0, 5.1])),
+        "unplanned contact", False),
     "5.1 N for 19 ms": (lambda r: pushed_by_something(r, -5.1, 19), "unplanned contact", False),
     "5.1 N for 21 ms": (lambda r: pushed_by_something(r, 5.1, 21), "unplanned contact", True),
     "slack in one tick of 24": (

@@ -414,6 +414,8 @@ def test_between_ticks_nothing_is_asked_of_the_program(run):
     right = tampered(slow, qp_status=put(slice(1, None, 2), NO_QP))
     assert broken(right) == set()
     assert broken(tampered(right, qp_status=put(slice(0, 10, 2), NO_QP))) == {"ticks without a solution"}
+    for judged, caught in ((run, False), (right, True)):  # a tick that lasts two steps gives up twice as much
+        assert ("slack" in broken(tampered(judged, qp_status=put(4, SLACK), qp_slack=put(4, 30.0)))) == caught
 
 
 def test_stairs_that_end_after_three_stances_are_not_climbed():

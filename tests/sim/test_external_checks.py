@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mcplan.planning import plan as make_plan
 from mcplan.scene import load_scenario
@@ -140,6 +141,11 @@ def test_only_ground_that_nobody_stands_on_is_elsewhere_and_by_no_more_than_is_s
     ):
         surfaces = {**world.surfaces, name: PlaceRecord(R=np.eye(3).tolist(), p=p)}
         assert "world" in wrong(with_record(run, world=world.model_copy(update={"surfaces": surfaces})))
+    for axis in (0, 1):
+        for angle, expected in ((0.029, set()), (-0.029, set()), (0.031, {"world"}), (-0.031, {"world"})):
+            R = Rotation.from_rotvec(angle * np.eye(3)[axis]).as_matrix()
+            surfaces = {"mat": PlaceRecord(R=R.tolist(), p=[3, 0, 0])}
+            assert wrong(with_record(run, world=world.model_copy(update={"surfaces": surfaces}))) == expected
     turned = np.array([[np.cos(0.01), -np.sin(0.01), 0], [np.sin(0.01), np.cos(0.01), 0], [0, 0, 1.0]])
     surfaces = {"mat": PlaceRecord(R=turned.tolist(), p=[3, 0, 0])}
     assert wrong(with_record(run, world=world.model_copy(update={"surfaces": surfaces}))) == {"world"}

@@ -401,6 +401,23 @@ def test_objects_have_more_room_where_they_slide(runs, sign):
         assert broken(in_physics(asked, "contact")) & {"goal: objects", "goal: objects, angle"} == wrong
 
 
+def test_what_acts_on_a_crate_does_not_act_on_the_robot(runs):
+    """A point of the crate in the last sample: no force from outside on the robot, and no contact of its own."""
+    run = in_physics(runs["crate"], "contact")
+    more = {
+        "point_link": len(run.record.links), "point_patch": -1, "point_xyz": [1.5, 1.0, 0.0],
+        "point_normal": [0, 0, 1.0], "point_force": [0, 0, 49.05],
+    }  # fmt: skip
+    arrays = {
+        name: np.concatenate([getattr(run, name), np.asarray([value], getattr(run, name).dtype)])
+        for name, value in more.items()
+    }
+    start = run.point_start.copy()
+    start[-1] += 1
+    standing = replace(run, point_start=start, **arrays)
+    assert not broken(standing) & {"external forces", "unplanned contact"}
+
+
 @pytest.mark.parametrize(("count", "caught"), [(2, False), (3, True)])
 def test_ticks_without_a_solution_count_beyond_their_share(run, count, caught):
     for status in (HOLD, NO_QP):

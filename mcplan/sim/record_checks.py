@@ -33,7 +33,7 @@ def record_checks(evidence: Evidence) -> Iterator[Check]:
     wrong = list(_robot_files(record.robot))
     between = list(_differences("", _asked(record.scenario.document), _asked(record.plan.document)))
     asked, kept = _sequence(record.scenario.document), _sequence(record.plan.document)
-    if kept is not None:  # plans of earlier versions keep none
+    if kept is not None and not record.scenario.document.get("goal"):  # plans of earlier versions keep none
         between += _differences("stances", asked, kept)
     stances: list[str] = []
     if record.plan.document:
@@ -81,7 +81,7 @@ def _sequence(document: Mapping[str, Any]) -> Any:
     """Return the hand-written sequence of a scenario, which a plan's document keeps beside its own stances."""
     stances = document.get("stances")
     if isinstance(stances, list) and not any(isinstance(item, Mapping) and "q" in item for item in stances):
-        return None if document.get("goal") else stances
+        return stances
     plan = document.get("plan")
     return plan.get("sequence") if isinstance(plan, Mapping) else None
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mcplan.errors import RunError
 from mcplan.sim.independent import Mechanism, deviation, rotation_of
 from mcplan.sim.records import ContactRecord
 from mcplan.sim.replica import rebuild_plan
@@ -13,6 +14,7 @@ from mcplan.sim.tolerances import BY_PHYSICS, PHYSICAL, Tolerances
 
 if TYPE_CHECKING:
     from mcplan.planning.plan import Plan
+    from mcplan.scene.environment import Surface
 
 NONE = -1
 """Index of no contact."""
@@ -48,7 +50,23 @@ class Evidence:
     @cached_property
     def plan(self) -> "Plan":
         """The plan as the record's document says it, with its scenario and robot; nothing in memory is trusted."""
-        return rebuild_plan(self.record)
+        try:
+            return rebuild_plan(self.record)
+        except (TypeError, ValueError, KeyError, AttributeError, OSError) as error:  # a document may hold anything
+            raise RunError(f"the plan in this run cannot be rebuilt: {type(error).__name__}: {error}") from error
+
+    @cached_property
+    def planned_surfaces(self) -> "dict[str, Surface]":
+        """Surfaces by name, where the plan has them; none when the plan cannot be rebuilt."""
+        try:
+            return {surface.name: surface for surface in self.plan.scenario.environment.surfaces}
+        except RunError:
+            return {}
+
+    def section(self, name: str) -> dict:
+        """Return a section of the scenario's document; empty where there is none that can be read."""
+        found = self.record.scenario.document.get(name)
+        return found if isinstance(found, dict) else {}
 
     def time(self, k: int) -> str:
         """Return the time of a sample as text."""
@@ -190,7 +208,9 @@ class Evidence:
         real = self.record.world.surfaces.get(contact.support)
         if real is None:
             return R, p, axes
-        planned = next(s for s in self.plan.scenario.environment.surfaces if s.name == contact.support)
+        planned = self.planned_surfaces.get(contact.support)
+        if planned is None:
+            return R, p, axes
         turn = np.array(real.R) @ planned.R.T
         return turn @ R, np.array(real.p) + turn @ (p - planned.p), turn @ axes
 

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from xml.etree import ElementTree
 
 import numpy as np
+from pydantic import ValidationError
 
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.certificate import Check
-from mcplan.sim.evidence import Evidence
+from mcplan.sim.evidence import NONE, Evidence
 from mcplan.sim.independent import rotation_vector
 from mcplan.sim.motion_checks import worst
 from mcplan.sim.records import LinkRecord
@@ -26,7 +27,12 @@ SAME = 1e-9
 
 def external_checks(evidence: Evidence) -> Iterator[Check]:
     """Yield the lines of the certificate that concern forces from outside, and a world that is not the believed one."""
-    settings = SimulationSettings.model_validate(evidence.record.scenario.document.get("simulation") or {})
+    try:
+        settings = SimulationSettings.model_validate(evidence.section("simulation"))
+    except ValidationError as error:
+        failure = f"the scenario's `simulation` cannot be read: {error.errors()[0]['msg']}"
+        yield Check("external forces", None, "", "explained", False, "", failure)
+        return
     if evidence.record.physics == "qp":
         yield _nothing(evidence)
     else:
@@ -83,9 +89,9 @@ def known_forces(evidence: Evidence, settings: SimulationSettings) -> np.ndarray
     for push in settings.pushes:
         now = np.flatnonzero((push.start <= run.t + 1e-9) & (run.t + 1e-9 < push.start + push.duration))
         patch = next((patch for patch in robot.patches if patch.name == push.link), None)
-        link = index[push.link] if patch is None else patch.link
+        link = index.get(push.link, NONE) if patch is None else patch.link
         point = np.array(push.point) if patch is None else np.array(patch.p) + np.array(patch.R) @ np.array(push.point)
-        if len(now):
+        if len(now) and link != NONE:
             R, p = evidence.mechanism.poses(run.q[now])
             add(link, now, R[:, link] @ point + p[:, link], np.broadcast_to(np.array(push.force), (len(now), 3)))
     force = np.zeros_like(run.tau_ext)
@@ -115,7 +121,10 @@ def joint_losses(evidence: Evidence, settings: SimulationSettings) -> tuple[np.n
 def _urdf_dynamics(text: str) -> dict[str, Mapping[str, str]]:
     if not text:
         return {}
-    joints = ElementTree.fromstring(text).iter("joint")
+    try:
+        joints = ElementTree.fromstring(text).iter("joint")
+    except ElementTree.ParseError:  # not the file whose hash is kept: another line says so
+        return {}
     return {str(joint.get("name")): found.attrib for joint in joints if (found := joint.find("dynamics")) is not None}
 
 
@@ -166,7 +175,7 @@ def _wrong_in_world(evidence: Evidence, settings: SimulationSettings) -> Iterato
             yield f"the friction of {name} is {factor:.6g} times that of the scenario, which allows {low:g} to {high:g}"
     standing = {contact.support for contact in evidence.record.plan.stances[0].contacts}
     for name, place in world.surfaces.items():
-        surface = next((s for s in evidence.plan.scenario.environment.surfaces if s.name == name), None)
+        surface = evidence.planned_surfaces.get(name)
         if surface is None or name in standing or exact:
             yield f"{name} is not where the scenario has it, although it has to be"
             continue

@@ -94,7 +94,12 @@ class Judge:
 
     def checks(self, document: Mapping[str, Any]) -> Iterator[Check]:
         """Yield the lines of the certificate for the goal of a scenario's document."""
-        items = goal_items(document)
+        try:
+            items = goal_items(document)
+        except (TypeError, ValueError, KeyError, AttributeError) as error:
+            failure = f"the goal cannot be read: {type(error).__name__}: {error}"
+            yield Check("goal", None, "", "met", False, "", failure)
+            return
         start = 0
         for i, (title, item) in enumerate(items):
             fields = list(self._fields(item))
@@ -116,9 +121,10 @@ class Judge:
 
     def start(self, document: Mapping[str, Any]) -> Iterator[Check]:
         """Yield the lines for the contacts of the scenario's start, at the first state; none where it gives none."""
-        contacts = (document.get("start") or {}).get("contacts")
+        start = document.get("start")
+        contacts = start.get("contacts") if isinstance(start, Mapping) else None
         if contacts:
-            for field in self._contacts({"contacts": contacts, "only": True}):
+            for field in self._fields({"contacts": contacts, "only": True}):
                 yield self._line("start", field, 0, False)
 
     def _line(self, title: str, field: Field, at: int, last: bool) -> Check:

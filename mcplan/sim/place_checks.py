@@ -23,6 +23,11 @@ def place_checks(evidence: Evidence) -> Iterator[Check]:
 def _slip(evidence: Evidence) -> Iterator[Check]:
     """Drift of every contact, from where it began and from its planned place, in the directions that it constrains."""
     run, tolerances = evidence.run, evidence.tolerances
+    loose = [(run.patches[column], first) for column, first, _, contact in evidence.intervals if contact == NONE]
+    wrong = "; ".join(
+        f"{patch} is in contact from {evidence.time(k)} on, but has no planned contact" for patch, k in loose
+    )
+    yield Check("contacts are planned", float(len(loose)), "that are not", "== 0", not loose, "", wrong)
     for name, planned in (("slip", False), ("contact place", True)):
         biggest: dict[str, tuple[float, str]] = {"m": (0.0, ""), "deg": (0.0, "")}
         failures: dict[str, list[str]] = {"m": [], "deg": []}
@@ -30,10 +35,7 @@ def _slip(evidence: Evidence) -> Iterator[Check]:
             rows, patch = slice(first, end), run.patches[column]
             if planned:
                 if contact == NONE:
-                    failures["m"].append(
-                        f"{patch} is in contact from {evidence.time(first)} on, but has no planned contact"
-                    )
-                    continue
+                    continue  # a line of its own says so
                 distance, angle = evidence.planned_error(column, rows, contact)
             else:
                 distance, angle = evidence.drift(column, rows, contact)

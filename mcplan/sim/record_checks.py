@@ -32,6 +32,9 @@ def record_checks(evidence: Evidence) -> Iterator[Check]:
         yield _line(f"record: {name}", list(_document(name, part)))
     wrong = list(_robot_files(record.robot))
     between = list(_differences("", _asked(record.scenario.document), _asked(record.plan.document)))
+    asked, kept = _sequence(record.scenario.document), _sequence(record.plan.document)
+    if kept is not None and not record.scenario.document.get("goal"):  # plans of earlier versions keep none
+        between += _differences("stances", asked, kept)
     stances: list[str] = []
     if record.plan.document:
         try:
@@ -72,6 +75,15 @@ def _robot_files(robot: RobotRecord) -> Iterator[str]:
 def _asked(document: Mapping[str, Any]) -> Any:
     """Return what a document asks for: without what was found, and without names of files."""
     return _without_files({key: value for key, value in document.items() if key not in FOUND})
+
+
+def _sequence(document: Mapping[str, Any]) -> Any:
+    """Return the hand-written sequence of a scenario, which a plan's document keeps beside its own stances."""
+    stances = document.get("stances")
+    if isinstance(stances, list) and not any(isinstance(item, Mapping) and "q" in item for item in stances):
+        return stances
+    plan = document.get("plan")
+    return plan.get("sequence") if isinstance(plan, Mapping) else None
 
 
 def _without_files(value: Any) -> Any:

@@ -40,8 +40,10 @@ def solver_checks(evidence: Evidence) -> Iterator[Check]:
 
 def steps_per_tick(evidence: Evidence) -> int:
     """Return how many steps a tick of the controller lasts, by the scenario."""
-    rate = (evidence.record.scenario.document.get("control") or {}).get("rate")
-    return 1 if not rate else max(1, round(1.0 / (float(rate) * evidence.run.dt)))
+    rate = evidence.section("control").get("rate")
+    if not isinstance(rate, int | float) or not rate > 0.0:
+        return 1
+    return max(1, round(1.0 / (rate * evidence.run.dt)))
 
 
 def _share(evidence: Evidence, name: str, ticks: np.ndarray, due: np.ndarray, bound: float) -> Check:

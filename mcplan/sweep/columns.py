@@ -34,7 +34,7 @@ COLUMNS: dict[str, Column] = {
     "planned": Column("flag", "a plan was found"),
     "certified": Column("flag", "every stance of the plan, recomputed by another path"),
     "finished": Column("flag", "the simulation came to the end of the plan"),
-    "goal_reached": Column("flag", "the last contacts are where the goal has them"),
+    "goal_reached": Column("flag", "each item of the goal is met, the last one at the end"),
     "upright": Column("flag", "the robot did not fall"),
     "stage": Column("text", "where it ended: plan, plan certificate, simulation, certificate, case; empty on success"),
     "cause": Column("text", "what broke, in a few words that many cases share; empty on success"),

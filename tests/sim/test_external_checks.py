@@ -1,14 +1,17 @@
 """What acts from outside is what the scenario says: pushes, payloads, friction of joints, limits, and nothing else."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mcplan.planning import plan as make_plan
 from mcplan.scene import load_scenario
+from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.evidence import Evidence
-from mcplan.sim.external_checks import external_checks
+from mcplan.sim.external_checks import external_checks, joint_losses
 from mcplan.sim.records import PlaceRecord
 from mcplan.sim.simulate import Simulation
 from tests.sim.forging import add, broken, put, scale, tampered, with_document, with_record
@@ -138,6 +141,11 @@ def test_only_ground_that_nobody_stands_on_is_elsewhere_and_by_no_more_than_is_s
     ):
         surfaces = {**world.surfaces, name: PlaceRecord(R=np.eye(3).tolist(), p=p)}
         assert "world" in wrong(with_record(run, world=world.model_copy(update={"surfaces": surfaces})))
+    for axis in (0, 1):
+        for angle, expected in ((0.029, set()), (-0.029, set()), (0.031, {"world"}), (-0.031, {"world"})):
+            R = Rotation.from_rotvec(angle * np.eye(3)[axis]).as_matrix()
+            surfaces = {"mat": PlaceRecord(R=R.tolist(), p=[3, 0, 0])}
+            assert wrong(with_record(run, world=world.model_copy(update={"surfaces": surfaces}))) == expected
     turned = np.array([[np.cos(0.01), -np.sin(0.01), 0], [np.sin(0.01), np.cos(0.01), 0], [0, 0, 1.0]])
     surfaces = {"mat": PlaceRecord(R=turned.tolist(), p=[3, 0, 0])}
     assert wrong(with_record(run, world=world.model_copy(update={"surfaces": surfaces}))) == {"world"}
@@ -153,6 +161,29 @@ def test_half_of_every_contact_force_called_a_force_from_outside(either):
     forged = tampered(run, wrench=scale(0.5), point_force=lambda f: np.multiply(f, 0.5, out=f, where=planned[:, None]))
     forged = replace(forged, tau_ext=run.tau_ext + half - full)
     assert broken(forged) - broken(run) == {"external forces"}
+
+
+def test_what_motors_at_their_limit_do_not_give_is_explained(run):
+    limit = run.record.robot.limit("torque")[3]
+    for sign in (-1.0, 1.0):
+        beyond = tampered(run, tau=put((100, 3), sign * (limit + 5.0)), tau_ext=add((100, 9), -sign * 5.0))
+        assert wrong(beyond) == set()
+        assert wrong(tampered(beyond, tau_ext=add((100, 9), sign * 5.0))) == {"external forces"}
+
+
+def test_losses_of_the_joints_are_those_of_the_urdf_and_of_the_scenario(run):
+    robot = run.record.robot
+    joint = robot.coordinates[3]
+    text = robot.files["robot.urdf"]
+    begin = text.index(f'name="{joint}"')
+    end = text.index("</joint>", begin)
+    files = robot.files | {"robot.urdf": text[:end] + '<dynamics damping="0.7" friction="0.3"/>' + text[end:]}
+    evidence = SimpleNamespace(record=SimpleNamespace(robot=robot.model_copy(update={"files": files})))
+    friction, damping = joint_losses(evidence, SimulationSettings(joint_friction=0.01, joint_damping=0.5))
+    bare, slow = joint_losses(Evidence(run), SimulationSettings())
+    assert friction[3] - bare[3] == pytest.approx(0.3 + 0.01 * robot.limit("torque")[3])
+    assert damping[3] - slow[3] == pytest.approx(0.7 + 0.5)
+    assert damping[4] - slow[4] == pytest.approx(0.5)
 
 
 def test_joints_at_their_limits_are_pushed_away_from_them(run):

@@ -105,6 +105,12 @@ def heavier(run):
     return LinkRecord(name="box", mass=box.mass + 1.0, com=box.com, inertia=box.inertia)
 
 
+def without_tip(run):
+    first, last = run.record.plan.stances
+    stances = [first, last.model_copy(update={"contacts": last.contacts[:1]})]
+    return with_record(run, plan=run.record.plan.model_copy(update={"stances": stances}))
+
+
 def stray(run):
     """The finger pushes on something that nobody planned."""
     return tampered(run, point_patch=put(tip(run), -1))
@@ -119,6 +125,7 @@ FORGERIES = {
     "forces less": (
         lambda r: tampered(r, wrench=scale(0.99), point_force=scale(0.99)), "equation of motion"),
     "acceleration": (lambda r: tampered(r, vd=add((50, 7), 1e-3)), "equation of motion"),
+    "acceleration that moves nothing": (lambda r: tampered(r, vd=add((50, 7), -1e-3)), "integration identity"),
     "half of the contacts from outside": (lambda r: moved_into_tau_ext(r, 0.5), "external forces"),
     "the same in contact physics": (
         lambda r: in_physics(moved_into_tau_ext(r, 0.5), "contact"), "external forces"),
@@ -164,6 +171,11 @@ FORGERIES = {
     "goal gone, hash put right": (
         lambda r: with_document(asking(r, {"base": {"xyz": [9, 9, 9]}}), without_goal, ("scenario",)),
         "record: plan is of the scenario"),
+    "sequence gone, hash put right": (
+        lambda r: with_document(r, without_goal, ("scenario",)), "record: plan is of the scenario"),
+    "sequence cut, hash put right": (
+        lambda r: with_document(r, lambda d: d | {"stances": d["stances"][:1]}, ("scenario",)),
+        "record: plan is of the scenario"),
     "scenario gone": (lambda r: with_document(r, lambda _: {}, ("scenario",)), "record: scenario"),
     "plan gone": (lambda r: with_document(r, lambda _: {}, ("plan",)), "record: plan"),
     "plan edited": (lambda r: with_document(r, moved_stance, ("plan",), rehash=False), "record: plan"),
@@ -177,6 +189,8 @@ FORGERIES = {
     "floor that is elsewhere": (
         lambda r: world(r, surfaces={"floor": PlaceRecord(R=np.eye(3).tolist(), p=[0, 0, 0.01])}), "world"),
     # contacts
+    "contact that is in no stance": (without_tip, "contacts are planned"),
+    "contact more than the last stance has": (without_tip, "last stance"),
     "finger off its place": (
         lambda r: with_contact(r, 1, TIP, p=list(np.add(r.record.plan.stances[1].contacts[1].p, [0, 2e-3, 0]))),
         "contact place"),
@@ -324,6 +338,11 @@ def pushed_by_something(run, force, count):
     return tampered(less, active=put((slice(COUNT - count, COUNT), TIP), False))
 
 
+def tip_late(run):
+    """The points of the finger in the last five samples."""
+    return tip(run) & (run.point_sample() >= COUNT - 5)
+
+
 PHYSICAL = {
     "a contact 9 mm off": (lambda r: shifted(r, [9e-3, 0, 0]), "contact place", False),
     "a contact 11 mm off": (lambda r: shifted(r, [0, -11e-3, 0]), "contact place", True),
@@ -352,6 +371,9 @@ PHYSICAL = {
     "a normal 0.09 mrad off": (lambda r: tampered(r, point_normal=add((3, 0), 0.9e-4)), "contact normals", False),
     "a normal 0.11 mrad off": (lambda r: tampered(r, point_normal=add((3, 1), -1.1e-4)), "contact normals", True),
     "a brush of 4.9 N": (lambda r: pushed_by_something(r, 4.9, 30), "unplanned contact", False),
+    "a brush of 4.9 N with a peak": (
+        lambda r: tampered(pushed_by_something(r, 4.9, 30), point_force=put(tip_late(r), [0, 0, 5.1])),
+        "unplanned contact", False),
     "5.1 N for 19 ms": (lambda r: pushed_by_something(r, -5.1, 19), "unplanned contact", False),
     "5.1 N for 21 ms": (lambda r: pushed_by_something(r, 5.1, 21), "unplanned contact", True),
     "slack in one tick of 24": (
@@ -379,6 +401,23 @@ def test_objects_have_more_room_where_they_slide(runs, sign):
         assert broken(in_physics(asked, "contact")) & {"goal: objects", "goal: objects, angle"} == wrong
 
 
+def test_what_acts_on_a_crate_does_not_act_on_the_robot(runs):
+    """A point of the crate in the last sample: no force from outside on the robot, and no contact of its own."""
+    run = in_physics(runs["crate"], "contact")
+    more = {
+        "point_link": len(run.record.links), "point_patch": -1, "point_xyz": [1.5, 1.0, 0.0],
+        "point_normal": [0, 0, 1.0], "point_force": [0, 0, 49.05],
+    }  # fmt: skip
+    arrays = {
+        name: np.concatenate([getattr(run, name), np.asarray([value], getattr(run, name).dtype)])
+        for name, value in more.items()
+    }
+    start = run.point_start.copy()
+    start[-1] += 1
+    standing = replace(run, point_start=start, **arrays)
+    assert not broken(standing) & {"external forces", "unplanned contact"}
+
+
 @pytest.mark.parametrize(("count", "caught"), [(2, False), (3, True)])
 def test_ticks_without_a_solution_count_beyond_their_share(run, count, caught):
     for status in (HOLD, NO_QP):
@@ -392,6 +431,8 @@ def test_between_ticks_nothing_is_asked_of_the_program(run):
     right = tampered(slow, qp_status=put(slice(1, None, 2), NO_QP))
     assert broken(right) == set()
     assert broken(tampered(right, qp_status=put(slice(0, 10, 2), NO_QP))) == {"ticks without a solution"}
+    for judged, caught in ((run, False), (right, True)):  # a tick that lasts two steps gives up twice as much
+        assert ("slack" in broken(tampered(judged, qp_status=put(4, SLACK), qp_slack=put(4, 30.0)))) == caught
 
 
 def test_stairs_that_end_after_three_stances_are_not_climbed():
@@ -403,6 +444,29 @@ def test_stairs_that_end_after_three_stances_are_not_climbed():
     report = mc.verify(mc.simulate(cut, physics="qp"))
     assert {check.name for check in report.checks if not check.passed} == {"goal: contacts"}
     assert report.goals[0]["reached"] is False
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"goal": "home"}, {"goal": [1]}, {"goal": {"contacts": 3}}, {"goal": {"objects": {"crate": 1}}}, {"stances": 3},
+        {"stances": [3]}, {"goal": {"posture": 3}}, {"start": 3}, {"start": {"contacts": [1]}}, {"simulation": 3},
+        {"simulation": {"pushes": [{"link": "nobody", "force": [1, 0, 0], "start": 0, "duration": 1}]}},
+        {"simulation": {"pushes": 3}}, {"control": [1]}, {"control": {"rate": "fast"}}, {"environment": 3},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("physics", ["qp", "contact"])
+def test_documents_of_any_kind_give_a_report_and_no_success(run, part, physics):
+    forged = with_record(with_document(run, lambda document: document | part, ("scenario",)), physics=physics)
+    assert "record: plan is of the scenario" in broken(forged)
+    both = with_record(with_document(run, lambda document: document | part), physics=physics)
+    broken(replace(both, record=both.record.model_copy(update={"world": WorldRecord(
+        surfaces={"floor": PlaceRecord(R=np.eye(3).tolist(), p=[0, 0, 0.01])})})))  # fmt: skip
+
+
+def test_a_robot_file_that_is_none_is_named(run):
+    for name in ("robot.urdf", "robot.yaml"):
+        assert "record: robot" in broken(robot(run, files=run.record.robot.files | {name: "<nothing"}))
 
 
 def test_the_evidence_is_that_of_the_file(run):

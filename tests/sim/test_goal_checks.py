@@ -247,6 +247,40 @@ def test_a_patch_that_reaches_beyond_its_surface_is_off_it_unless_it_may():
         assert place_errors(over, patch, support, contact.R[None], (contact.p + 0.9 * way)[None])[0][0] > 0.05
 
 
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_directions_that_a_contact_frees_are_not_asked_for(sign):
+    contact, spec, patch, support = placed("sole")
+    slid = (contact.p + sign * 0.05 * contact.R[:, 0])[None]
+    assert place_errors(spec, patch, support, contact.R[None], slid)[0][0] == pytest.approx(0.05)
+    free = spec.model_copy(update={"slide": ("x",)})
+    assert place_errors(free, patch, support, contact.R[None], slid)[0][0] < 1e-9
+    aside = (contact.p + sign * 0.05 * contact.R[:, 1])[None]
+    assert place_errors(free, patch, support, contact.R[None], aside)[0][0] == pytest.approx(0.05)
+    turn = contact.R @ Rotation.from_rotvec([0, 0, sign * 0.1]).as_matrix()
+    hinged = spec.model_copy(update={"hinge": ("z",)})
+    assert place_errors(hinged, patch, support, turn[None], contact.p[None])[1][0] < 1e-9
+    contact, spec, patch, support = placed("grasp")
+    turn = contact.R @ Rotation.from_rotvec([0, sign * 0.1, 0]).as_matrix()
+    assert place_errors(spec, patch, support, turn[None], contact.p[None])[1][0] == pytest.approx(0.1)
+    hinged = spec.model_copy(update={"hinge": ("y",)})
+    assert place_errors(hinged, patch, support, turn[None], contact.p[None])[1][0] < 1e-9
+    along = (contact.p + sign * 0.05 * contact.R[:, 1])[None]
+    sliding = spec.model_copy(update={"slide": ("y",)})
+    assert place_errors(sliding, patch, support, contact.R[None], along)[0][0] < 1e-9
+
+
+@pytest.mark.parametrize("sign", [-1, 1])
+def test_a_sole_beside_its_bar_does_not_stand_on_it(sign):
+    """The bar crosses the patch within its polygon, which ends 0.1 m from its origin."""
+    contact, _, patch, support = placed("sole on a bar")
+    spec = ContactSpec(patch="patch", surface="rail")
+    for way, off in ((0.05, 0.0), (0.15 if sign < 0 else 0.07, None)):
+        moved = (contact.p - sign * way * contact.R[:, 0])[None]  # the bar is then at offset 0.04 + sign * way
+        beyond = max(0.0, abs(0.04 + sign * way) - 0.1)
+        found = place_errors(spec, patch, support, contact.R[None], moved)[0][0]
+        assert found == pytest.approx(beyond if off is None else off, abs=1e-9)
+
+
 def test_a_hand_beyond_the_end_of_its_bar_holds_nothing():
     contact, _, patch, support = placed("grasp")
     spec = ContactSpec(patch="patch", surface="rail")

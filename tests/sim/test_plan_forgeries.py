@@ -197,6 +197,16 @@ def test_what_is_within_its_bound_passes(plans, name):
     assert line not in broken(change(plans[kind]))
 
 
+def test_a_contact_that_is_let_go_is_in_its_place_until_then_and_carries_nothing(plan):
+    """The posture of a stance links it to the one before: the contacts of the larger one are in place."""
+    last = plan.stances[1]
+    gone = replace(last, contacts=last.contacts[:1], change="remove", moved="tip")
+    honest = replace(plan, stances=(*plan.stances, gone))
+    assert broken(honest) == {"item 2 of 2: contacts", "item 2 of 2: contacts, angle"}
+    assert "contact place" in broken(posture(honest, 2, 7, 1e-3))
+    assert "force on shared contacts only" in broken(wrench(honest, 2, "tip", [-1e-3, 0, 0, 0, 0, 0]))
+
+
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_goals_of_a_plan_have_tolerances_of_their_own(runs, sign):
     """Tighter than those of a run, where arithmetic decides; those of the scenario where it gives some."""

@@ -17,7 +17,8 @@ import numpy as np
 
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.manifold import integrate
-from mcplan.core.posture_rows import Frame, evaluate, fill_bounds, row_count
+from mcplan.core.posture_frame import Frame
+from mcplan.core.posture_rows import evaluate, fill_bounds, row_count
 from mcplan.core.quadratic_program import SOLVED, solve_qp
 
 FOUND, MISSED = range(2)

@@ -12,8 +12,8 @@ import numpy as np
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.freedom import contact_rows
 from mcplan.planning.posture.generator import PostureGenerator
-from mcplan.planning.posture.problem import Weights
 from mcplan.planning.posture.result import PostureResult
+from mcplan.planning.posture.settings import Weights
 from mcplan.planning.posture.task import PostureSearch
 from mcplan.planning.posture.violation import Violation
 from mcplan.scene.contact import Contact

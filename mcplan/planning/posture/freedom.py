@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mcplan.core.posture_rows import EDGE_ROWS, LINE_ROWS, PLACE_ROWS, POSE_ROWS
+from mcplan.core.posture_rows import ALONG, DIRECTION, EDGE_ROWS, LINE_ROWS, OF_POSE, OFFSET, PLACE_ROWS, POSE_ROWS
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
@@ -121,7 +121,8 @@ def _complement(selection: np.ndarray) -> np.ndarray:
     return np.linalg.svd(selection)[2][len(selection) :]
 
 
-def _row(linear: np.ndarray, angular: np.ndarray, low: float, high: float, kind: int = 0) -> np.ndarray:
+def cell_row(linear: np.ndarray, angular: np.ndarray, low: float, high: float, kind: int = OF_POSE) -> np.ndarray:
+    """Return a row (10,) of a cell, see `core.posture_rows`; infinite bounds are made large ones."""
     return np.concatenate([[0.0, kind], linear, angular, [max(low, -ALL), min(high, ALL)]])
 
 
@@ -135,17 +136,17 @@ def _cell(contact: Contact, surface: Surface, freedom: Freedom) -> tuple[list[np
         width = getattr(freedom, name)
         if width > 0.0:
             free.append(np.concatenate([R[axis], zero]))
-            rows.append(_row(R[axis], zero, -width, width))
+            rows.append(cell_row(R[axis], zero, -width, width))
     if freedom.yaw > 0.0 and contact.selection[:, 3:].any():
         free.append(np.eye(6)[5])
         # the patch's z axis points into the surface: yaw turns the other way
-        rows.append(_row(zero, np.array([0.0, 0.0, -1.0]), -min(freedom.yaw, 3.0), min(freedom.yaw, 3.0)))
+        rows.append(cell_row(zero, np.array([0.0, 0.0, -1.0]), -min(freedom.yaw, 3.0), min(freedom.yaw, 3.0)))
     if (freedom.x > 0.0 or freedom.y > 0.0) and not contact.options.get("overhang"):
         shape = contact.points[:, :2] @ R[:2, :2].T
         A, b = erode(surface.polygon, AROUND if contact.kind == "point" else shape)
         room = b - A @ np.array([place["x"], place["y"]])
         most = np.abs(A) @ np.minimum([freedom.x, freedom.y], ALL)
-        rows += [_row(a @ R[:2], zero, -ALL, max(r, 0.0)) for a, r, m in zip(A, room, most, strict=True) if r < m]
+        rows += [cell_row(a @ R[:2], zero, -ALL, max(r, 0.0)) for a, r, m in zip(A, room, most, strict=True) if r < m]
     return free, np.array(rows).reshape(-1, 10)
 
 
@@ -157,9 +158,9 @@ def _edge_cell(contact: Contact, surface: Surface, freedom: Freedom, u: np.ndarr
     rows = list(cell)
     for axis, name in enumerate("xy"):
         if getattr(freedom, name) == 0.0:
-            rows.append(_row(R[axis], zero, 0.0, 0.0))
+            rows.append(cell_row(R[axis], zero, 0.0, 0.0))
     turn = np.sin(min(freedom.yaw, 0.5 * np.pi))
-    rows.append(_row(np.cross([0.0, 0.0, 1.0], u), u, -turn, turn, 3))
+    rows.append(cell_row(np.cross([0.0, 0.0, 1.0], u), u, -turn, turn, DIRECTION))
     return np.array(rows)
 
 
@@ -172,10 +173,10 @@ def _bar_cell(contact: Contact, bar: Bar, freedom: Freedom) -> tuple[list[np.nda
         free.append(np.concatenate([y, zero]))
         along = float(contact.coordinates["along"])
         low, high = min(GRIP - along, 0.0), max(bar.length - GRIP - along, 0.0)
-        rows.append(_row(sense * y, zero, max(-freedom.along, low), min(freedom.along, high)))
+        rows.append(cell_row(sense * y, zero, max(-freedom.along, low), min(freedom.along, high)))
     if freedom.angle > 0.0 and contact.selection[:, 3:].any():
         free.append(np.concatenate([zero, y]))
-        rows.append(_row(zero, y, -min(freedom.angle, 3.0), min(freedom.angle, 3.0)))
+        rows.append(cell_row(zero, y, -min(freedom.angle, 3.0), min(freedom.angle, 3.0)))
     return free, np.array(rows).reshape(-1, 10)
 
 
@@ -187,8 +188,8 @@ def _line_cell(robot: Robot, contact: Contact, bar: Bar, freedom: Freedom) -> np
     offset, along = float(place["offset"]), float(place["along"])
     return np.array(
         [
-            _row(zero, zero, max(offset - freedom.offset, x.min()), min(offset + freedom.offset, x.max()), 1),
-            _row(zero, zero, max(along - freedom.along, min(half, along)),
-                 min(along + freedom.along, max(bar.length - half, along)), 2),
+            cell_row(zero, zero, max(offset - freedom.offset, x.min()), min(offset + freedom.offset, x.max()), OFFSET),
+            cell_row(zero, zero, max(along - freedom.along, min(half, along)),
+                 min(along + freedom.along, max(bar.length - half, along)), ALONG),
         ]
     )  # fmt: skip

@@ -3,32 +3,30 @@
 The stages go from cheap to dear, and the first failure ends an attempt:
 
     region      where the loaded contacts balance the robot, whatever its posture (kept by value)
-    reach       contacts in place within the joint limits
+    reach       contacts in place, the base where it is asked for, patches in the air clear, within the joint limits
     balance     the same with the centre of mass inside the region; contacts polished; free coordinates fixed
     collision   distances; only where something is too near, the search goes on with rows that push apart
     forces      least contact forces within friction and torque limits
 
-An attempt starts from each start and guide in turn, then from perturbed ones. Nothing but values is kept between calls:
-the same call gives the same answer, to the bit.
+An attempt starts from each start and guide in turn. Nothing but values is kept between calls: the same call gives the
+same answer, to the bit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass
 
 import numpy as np
 
+from mcplan.collision.model import CollisionModel
 from mcplan.core.posture_rows import Task
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
-from mcplan.planning.posture.caution import cautious
-from mcplan.planning.posture.clock import Clock
-from mcplan.planning.posture.contact_region import ContactRegions, Support, contact_key
-from mcplan.planning.posture.effort import effort
+from mcplan.planning.posture.contact_region import REGION_TOLERANCE, ContactRegions, Support, contact_key
 from mcplan.planning.posture.freedom import ContactRows, Freedom, contact_rows, settle
-from mcplan.planning.posture.result import STAGES, PostureResult
+from mcplan.planning.posture.missed import missed_rows
+from mcplan.planning.posture.result import STAGES, Clock, PostureResult
 from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.posture.task import PostureSearch, Search
+from mcplan.planning.posture.task import BaseTarget, PostureSearch, Search, prices
 from mcplan.planning.posture.violation import Violation
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -39,7 +37,10 @@ LOOSE = 1e-3
 """m, rad: tolerance of the reach stage, and of free contacts before they are fixed."""
 
 TOLERANCE = 1e-7
-"""m, rad: tolerance of a posture that is found."""
+"""m, rad: tolerance that a search works to."""
+
+ACCEPTED = 1e-6
+"""m, rad: the most that a posture that is found may miss: places rounded to a file's digits contradict each other."""
 
 CLOSE_ENOUGH = 0.02
 """m, rad: a step below this no longer improves the cost enough to matter."""
@@ -57,12 +58,23 @@ SEE = 0.04
 """m: pairs nearer than this take part in resolving a collision."""
 
 
-class Collisions(Protocol):
-    """What the generator asks of a collision model."""
+@dataclass(frozen=True, eq=False)
+class _Wanted:
+    """What one call asks for."""
 
-    def constraint_rows(self, q, margin: float, contacts=(), clearance: float = 0.0):
-        """Return ``distance`` (k,) above what is allowed, ``rows`` (k, nv) and ``pairs`` of all pairs within margin."""
-        ...
+    contacts: tuple[Contact, ...]
+    bearing: tuple[str, ...]
+    free: dict[str, Freedom]
+    passing: tuple[str, ...]
+    guide: np.ndarray
+    com: np.ndarray | None
+    hint: np.ndarray | None
+    further: dict[str, ContactRows]  # "base", and patches in the air
+
+    @property
+    def centre(self) -> np.ndarray:
+        """Rows (k, 4) of the centre of mass that is asked for."""
+        return np.zeros((0, 4)) if self.com is None else np.column_stack([np.eye(3)[: len(self.com)], self.com])
 
 
 @dataclass
@@ -76,8 +88,7 @@ class _Attempt:
     forces: Equilibrium | None = None
     support: Support | None = None
     clearance: float | None = None
-    contact_error: float = np.inf
-    passing: tuple[str, ...] = ()
+    error: float = np.inf
 
     @property
     def rank(self) -> tuple[int, float]:
@@ -100,15 +111,12 @@ class PostureGenerator:
         robot: Robot,
         environment: Environment,
         settings: PostureSettings | None = None,
-        collisions: Collisions | None = None,
+        collisions: CollisionModel | None = None,
     ):
         self.robot, self.environment = robot, environment
         self.settings = settings or PostureSettings()
         self.collisions = collisions
-        weights = self.settings.weights
-        W = weights.joints * effort(robot)
-        W[:3], W[3:6] = weights.base_position, weights.base_orientation
-        self._search = PostureSearch(robot, W, self.settings.joint_margin)
+        self._search = PostureSearch(robot, prices(robot, self.settings.weights), self.settings.joint_margin)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
         self._rows: dict[tuple, ContactRows] = {}
         self._bodies = {link: robot.frame(link)[0] for link in robot.link_names}
@@ -120,8 +128,11 @@ class PostureGenerator:
         guide: np.ndarray | Sequence[np.ndarray],
         starts: Sequence[np.ndarray] = (),
         free: Mapping[str, Freedom] | None = None,
-        seed: int = 0,
         passing: tuple[str, ...] = (),
+        com: np.ndarray | None = None,
+        base: BaseTarget | None = None,
+        hint: np.ndarray | None = None,
+        airborne: Mapping[str, ContactRows] | None = None,
     ) -> PostureResult:
         """Find a posture.
 
@@ -132,8 +143,12 @@ class PostureGenerator:
         guide : (nq,) the posture that is preferred, or several of them: the first is preferred, all are starts.
         starts : (nq,) each: further starts, tried before the guides (the posture of a neighbouring stance).
         free : {patch: Freedom}: coordinates that may be chosen.
-        seed : of the perturbed starts.
         passing : patches that are held in the air on their way: they touch nothing, and keep the clearance.
+        com : (2,) or (3,) centre of mass that the posture has (m); None leaves it to the balance.
+        base : where the base is; None leaves it to the guide.
+        hint : (2,) place to which the centre of mass is drawn (m), where ``com`` is None; by default the place nearest
+            to the guide's that lies comfortably inside the region.
+        airborne : {patch: rows} that patches in the air keep (`posture.airborne`).
         """
         clock = Clock()
         guides = [np.array(g, dtype=float) for g in ([guide] if np.ndim(guide) == 1 else guide)]
@@ -144,28 +159,20 @@ class PostureGenerator:
         for name in (*chosen, *free):
             if name not in names:
                 raise InputError(f"`{name}` is not among the contacts: {', '.join(names) or 'none'}")
-        com = self.robot.com(guides[0])
-        support = self._support(contacts, bearing, com)
+        further = {} if base is None else {"base": base.rows()}
+        target = None if com is None else np.array(com, dtype=float)
+        further |= airborne or {}
+        wanted = _Wanted(contacts, bearing, free, passing, guides[0], target, hint, further)
+        support = self._support(contacts, bearing, self.robot.com(guides[0]))
         clock.lap("region")
+        refused = support.violation or (None if set(free) & set(bearing) else _outside(support, target))
         best: _Attempt | None = None
-        if support.violation is not None:
-            best = _Attempt(guides[0], contacts, "region", (support.violation,), support=support)
+        if refused is not None:
+            best = _Attempt(guides[0], contacts, "region", (refused,), support=support)
         else:
-            given = [np.array(start, dtype=float) for start in starts] + guides
-            rng = np.random.default_rng(seed)
-            for k in range(len(given) + self.settings.restarts):
-                if k >= len(given):
-                    if (
-                        best is not None
-                        and best.stage == "reach"
-                        and best.violations[0].amount > self.settings.hopeless
-                    ):
-                        break
-                    start = self._perturbed(guides[k % len(guides)], rng)
-                else:
-                    start = given[k]
+            for start in (*starts, *guides):
                 clock.starts += 1
-                attempt = self._attempt(contacts, bearing, free, passing, support, guides[0], start, clock)
+                attempt = self._attempt(wanted, support, np.array(start, dtype=float), clock)
                 if best is None or attempt.rank > best.rank:
                     best = attempt
                 if best.stage == "done":
@@ -175,34 +182,23 @@ class PostureGenerator:
 
     # -- stages ---------------------------------------------------------------------------------------------------
 
-    def _attempt(
-        self,
-        contacts: tuple[Contact, ...],
-        bearing: tuple[str, ...],
-        free: dict[str, Freedom],
-        passing: tuple[str, ...],
-        support: Support,
-        guide: np.ndarray,
-        start: np.ndarray,
-        clock: Clock,
-    ) -> _Attempt:
-        steps = self.settings.steps
-        rows = [self._contact_rows(contact, free.get(contact.patch)) for contact in contacts]
+    def _attempt(self, wanted: _Wanted, support: Support, start: np.ndarray, clock: Clock) -> _Attempt:
+        steps, guide, contacts, free = self.settings.steps, wanted.guide, wanted.contacts, wanted.free
+        rows = self._all_rows(wanted, contacts, free)
         reach = self._run(self._search.task(rows, guide), start, steps, LOOSE, np.inf, clock)
         if not reach.found:
-            return _Attempt(reach.q, contacts, "reach", self._missed(reach, contacts, rows, guide))
+            return _Attempt(reach.q, contacts, "reach", self._missed(reach, wanted, rows, guide))
         q = reach.q
-        hint = np.append(support.hint(self.robot.com(guide)), self.settings.weights.com)
         if any(freedom.names for freedom in free.values()):
-            task = self._search.task(rows, guide, support.rows, hint)
+            task = self._balanced(wanted, rows, guide, support)
             loose = self._run(task, q, steps, TOLERANCE, CLOSE_ENOUGH, clock)
-            if not loose.found:
-                missed = self._missed(loose, contacts, rows, guide)
+            if loose.worst > ACCEPTED:
+                missed = self._missed(loose, wanted, rows, guide)
                 return _Attempt(loose.q, contacts, "balance", missed, support=support)
             q = loose.q
             if self.collisions is not None:
-                attempt = _Attempt(q, contacts, "collision", (), None, support, None, loose.worst, passing)
-                self._push_apart(attempt, task, free, clock)
+                attempt = _Attempt(q, contacts, "collision", (), None, support, None, loose.worst)
+                self._push_apart(attempt, task, wanted, free, clock)
                 if attempt.violations:
                     return attempt
                 q = attempt.q
@@ -211,37 +207,42 @@ class PostureGenerator:
             except InputError:
                 missed = tuple(Violation("reach", patch, LOOSE) for patch in free)
                 return _Attempt(q, contacts, "balance", missed, support=support)
-            if any(patch in bearing for patch in free):
-                support = self._support(contacts, bearing, self.robot.com(q))
-                if support.violation is not None:
-                    return _Attempt(q, contacts, "balance", (support.violation,), support=support)
-                hint[:2] = support.hint(self.robot.com(guide))
-            rows = [self._contact_rows(contact, None) for contact in contacts]
+            if any(patch in wanted.bearing for patch in free):
+                support = self._support(contacts, wanted.bearing, self.robot.com(q))
+                refused = support.violation or _outside(support, wanted.com)
+                if refused is not None:
+                    return _Attempt(q, contacts, "balance", (refused,), support=support)
+            rows = self._all_rows(wanted, contacts, {})
+            task = self._balanced(wanted, rows, guide, support)._replace(guide=q)
             guide = q
-        task = self._search.task(rows, guide, support.rows, hint)
+        else:
+            task = self._balanced(wanted, rows, guide, support)
         found = self._run(task, q, steps, TOLERANCE, CLOSE_ENOUGH, clock)
-        if not found.found:
-            missed = self._missed(found, contacts, rows, guide)
+        if found.worst > ACCEPTED:
+            missed = self._missed(found, wanted, rows, guide)
             return _Attempt(found.q, contacts, "balance", missed, support=support)
-        attempt = _Attempt(found.q, contacts, "collision", (), None, support, None, found.worst, passing)
+        attempt = _Attempt(found.q, contacts, "collision", (), None, support, None, found.worst)
         if self.collisions is not None:
-            self._push_apart(attempt, task, {}, clock)
+            self._push_apart(attempt, task, wanted, {}, clock)
             if attempt.violations:
                 return attempt
-        self._hold(attempt, bearing, clock)
+        self._hold(attempt, wanted.bearing, clock)
         return attempt
 
-    def _push_apart(self, attempt: _Attempt, task: Task, free: Mapping[str, Freedom], clock: Clock) -> None:
+    def _push_apart(
+        self, attempt: _Attempt, task: Task, wanted: _Wanted, free: Mapping[str, Freedom], clock: Clock
+    ) -> None:
         """Resolve collisions by rows of the distances, taken anew every few steps."""
         assert self.collisions is not None
         settings = self.settings
-        contacts = tuple(contact for contact in attempt.contacts if contact.patch not in attempt.passing)
+        contacts = tuple(contact for contact in attempt.contacts if contact.patch not in wanted.passing)
         given_links = self._fixed_links(contacts, free)
         for rounds in range(settings.collision_rounds + 1):
             near = self.collisions.constraint_rows(attempt.q, SEE, contacts, settings.clearance)
             clock.collision_checks += 1
             clock.lap("collision")
-            # no posture changes how near links are whose poses contacts fix: they need not touch, that is all
+            # contacts fix the poses of some links: no posture changes the distances between these, which need only not
+            # be negative
             given = np.array([self._given(pair, given_links) for pair in near.pairs], bool)
             touching = np.array([pair.in_contact for pair in near.pairs], bool)
             # the clearance is a wish of ours and may be rounded; how deep a contact may go, and nothing at all, may not
@@ -249,7 +250,7 @@ class PostureGenerator:
             worst = int(np.argmin(room)) if len(room) else -1
             least = float(room[worst]) if worst >= 0 else SEE
             attempt.clearance = float(near.distance.min(initial=SEE)) + settings.clearance
-            if least >= -ROUNDING and attempt.contact_error <= TOLERANCE:
+            if least >= -ROUNDING and attempt.error <= ACCEPTED:
                 attempt.violations = ()
                 return
             attempt.violations = (Violation("collision", str(near.pairs[worst]), max(-least, 0.0)),)
@@ -258,7 +259,7 @@ class PostureGenerator:
             if least >= -ROUNDING:
                 here = task._replace(guide=attempt.q, hint=np.zeros(3))
                 back = self._run(here, attempt.q, settings.steps, TOLERANCE, CLOSE_ENOUGH, clock)
-                attempt.q, attempt.contact_error = back.q, back.worst
+                attempt.q, attempt.error = back.q, back.worst
                 continue
             # a little more than asked for, so that the linearisation's error is paid for; from deep inside, bit by bit
             bound = np.minimum(SPARE - near.distance, PUSH)
@@ -267,12 +268,12 @@ class PostureGenerator:
             step = self._run(push, attempt.q, 8, TOLERANCE, CLOSE_ENOUGH, clock, trust=0.2)
             attempt.q = step.q
             fixed = len(step.missed) - len(linear)
-            attempt.contact_error = float(step.missed[:fixed].max(initial=0.0))
+            attempt.error = float(step.missed[:fixed].max(initial=0.0))
 
     def _hold(self, attempt: _Attempt, bearing: tuple[str, ...], clock: Clock) -> None:
         """Find the forces, or say what is wrong."""
         robot, settings = self.robot, self.settings
-        contacts = self._cautious(_turned(robot, attempt.q, contact) for contact in attempt.contacts)
+        contacts = self._cautious(_where_it_is(robot, attempt.q, contact) for contact in attempt.contacts)
         held = balance(robot, attempt.q, contacts, bearing, settings.torque_share)
         clock.lap("forces")
         attempt.forces, attempt.stage = held, "forces"
@@ -297,6 +298,21 @@ class PostureGenerator:
         clock.lap("kinematics")
         return answer
 
+    def _all_rows(
+        self, wanted: _Wanted, contacts: tuple[Contact, ...], free: Mapping[str, Freedom]
+    ) -> list[ContactRows]:
+        return [
+            *(self._contact_rows(contact, free.get(contact.patch)) for contact in contacts),
+            *wanted.further.values(),
+        ]
+
+    def _balanced(self, wanted: _Wanted, rows: list[ContactRows], guide: np.ndarray, support: Support) -> Task:
+        """Return the search for a posture whose centre of mass is where it is asked for, or inside its region."""
+        if wanted.com is not None:
+            return self._search.task(rows, guide, centre=wanted.centre)
+        place = support.hint(self.robot.com(guide)) if wanted.hint is None else wanted.hint
+        return self._search.task(rows, guide, support.rows, np.append(place, self.settings.weights.com))
+
     def _contact_rows(self, contact: Contact, freedom: Freedom | None) -> ContactRows:
         key = (contact_key(contact), tuple(contact.coordinates.items()), freedom)
         if key not in self._rows:
@@ -304,7 +320,7 @@ class PostureGenerator:
         return self._rows[key]
 
     def _cautious(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
-        return cautious(contacts, self.settings.friction_share)
+        return tuple(contact.spared(self.settings.friction_share) for contact in contacts)
 
     def _support(self, contacts: tuple[Contact, ...], bearing: tuple[str, ...], com: np.ndarray) -> Support:
         return self._regions.support(self._cautious(c for c in contacts if c.patch in bearing), com)
@@ -328,27 +344,12 @@ class PostureGenerator:
             settled.append(contact)
         return tuple(settled)
 
-    def _perturbed(self, guide: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        step = rng.normal(size=self.robot.nv) * self.settings.spread
-        step[:6] *= 0.25
-        return self.robot.integrate(guide, step, 1.0)
-
     def _missed(
-        self, search: Search, contacts: tuple[Contact, ...], rows: list[ContactRows], guide: np.ndarray
+        self, search: Search, wanted: _Wanted, rows: list[ContactRows], guide: np.ndarray
     ) -> tuple[Violation, ...]:
-        """Say which contacts are missed, whether the centre of mass is, and which joint limits are in the way."""
-        missed = search.missed
-        at = len(search.contact_of)
-        amounts = np.zeros(len(contacts))
-        np.maximum.at(amounts, search.contact_of, missed[:at])
-        for i, count in enumerate(len(r.cell) for r in rows):
-            amounts[i] = max(amounts[i], missed[at : at + count].max(initial=0.0))
-            at += count
-        found = [Violation("reach", c.patch, float(a)) for c, a in zip(contacts, amounts, strict=True) if a > TOLERANCE]
-        outside = float(missed[at:].max(initial=0.0))
-        if outside > TOLERANCE:
-            found.append(Violation("equilibrium", "com", outside))
-        found.sort(key=lambda violation: -violation.amount)
+        """Say what a search missed, and which joint limits are in the way."""
+        names = [contact.patch for contact in wanted.contacts]
+        found = missed_rows(search, rows, names, list(wanted.further), TOLERANCE)
         return tuple(found + self._binding(search, rows, guide))
 
     def _binding(self, search: Search, rows: list[ContactRows], guide: np.ndarray) -> list[Violation]:
@@ -369,8 +370,8 @@ class PostureGenerator:
         robot, q, held = self.robot, best.q, best.forces
         limits = robot.limits
         margins = {"position": float(np.minimum(q[7:] - limits.lower, limits.upper - q[7:]).min(initial=np.inf))}
-        if np.isfinite(best.contact_error):
-            margins["contact"] = best.contact_error
+        if np.isfinite(best.error):
+            margins["contact"] = best.error
         if best.support is not None and not best.support.region.empty:
             margins["com_inset"] = best.support.region.depth(robot.com(q))
         if best.clearance is not None:
@@ -393,8 +394,13 @@ class PostureGenerator:
         )
 
 
-def _turned(robot: Robot, q: np.ndarray, contact: Contact) -> Contact:
-    """Return the contact with the axes that it has at a posture."""
-    return (
-        replace(contact, axes=contact.axes_at(robot.frame_pose(q, contact.patch)[:3, :3])) if contact.rolls else contact
-    )
+def _where_it_is(robot: Robot, q: np.ndarray, contact: Contact) -> Contact:
+    """Return the contact at the pose that its patch has: it may have turned about free axes."""
+    X = robot.frame_pose(q, contact.patch)
+    return contact.at(X[:3, :3], X[:3, 3])
+
+
+def _outside(support: Support, com: np.ndarray | None) -> Violation | None:
+    """Say how far a centre of mass lies outside the region where contacts balance it; the region's accuracy is free."""
+    depth = np.inf if com is None else support.region.depth(com)
+    return Violation("equilibrium", "com", float(-depth)) if depth < -REGION_TOLERANCE else None

@@ -68,10 +68,10 @@ class Prover:
     ):
         self.robot, self.environment = robot, environment
         self.collisions = CollisionModel(robot, environment)
-        self.generator = PostureGenerator(robot, environment, PostureSettings(restarts=0), self.collisions)
+        self.generator = PostureGenerator(robot, environment, None, self.collisions)
         self.continuity = Continuity(robot, environment, self.generator)
         self._ways = Ways(robot, environment, self.collisions, clearance)
-        passing = PostureSettings(restarts=0, steps=15, collision_rounds=5)
+        passing = PostureSettings(steps=15, collision_rounds=5)
         self._passer = PostureGenerator(robot, environment, passing, self.collisions)
         self.references = [(frozenset(bearing), reference, True)]
         mirror = Mirror.of(robot)

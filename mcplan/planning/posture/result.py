@@ -1,6 +1,7 @@
 """What the posture generator answers: a posture with its forces, or what it misses."""
 
 from dataclasses import dataclass, field
+from time import perf_counter
 
 import numpy as np
 
@@ -30,6 +31,26 @@ class Effort:
     steps: int = 0
     soft_steps: int = 0
     collision_checks: int = 0
+
+
+class Clock:
+    """Counts what a call takes."""
+
+    def __init__(self) -> None:
+        self._start = self._last = perf_counter()
+        self._seconds: dict[str, float] = {}
+        self.starts = self.steps = self.soft_steps = self.collision_checks = 0
+
+    def lap(self, stage: str) -> None:
+        """Book the time since the last lap on a stage."""
+        now = perf_counter()
+        self._seconds[stage] = self._seconds.get(stage, 0.0) + now - self._last
+        self._last = now
+
+    def effort(self) -> Effort:
+        """Return the counts so far."""
+        self._seconds["total"] = perf_counter() - self._start
+        return Effort(self._seconds, self.starts, self.steps, self.soft_steps, self.collision_checks)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from mcplan.planning.posture.problem import Weights
-
 FRICTION_SHARE = 0.9
 """Part of the friction that a planned posture may use; its margins are still taken with all of it.
 
@@ -13,6 +11,19 @@ that robots do take: in a valley of 35 degrees with a friction of 0.6 one foot a
 
 TORQUE_SHARE = 0.9
 """Part of the torque limits that a planned posture may use."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Cost of the distance to the guide posture, per squared m or rad.
+
+    The base finds its own place between the contacts; the trunk stays upright; the centre of mass is drawn to ``com``.
+    """
+
+    base_position: float = 2.0
+    base_orientation: float = 5.0
+    joints: float = 1.0
+    com: float = 20.0
 
 
 @dataclass(frozen=True)
@@ -27,9 +38,6 @@ class PostureSettings:
     friction_share, torque_share : part of what contacts bear (friction, force, moment), and of the torque limits, that
         may be used.
     clearance : least distance between links, and to the environment (m).
-    restarts : starts from perturbed guides after the given ones have failed.
-    spread : standard deviation of a perturbed joint (rad) and, a quarter of it, of the base (m, rad).
-    hopeless : a contact that stays this far away (m, rad) after all given starts ends the call without restarts.
     steps : steps of the inverse kinematics per stage, at most.
     collision_rounds : times that distances are taken anew while a collision is resolved.
     weights : cost of the distance to the guide.
@@ -41,9 +49,6 @@ class PostureSettings:
     friction_share: float = FRICTION_SHARE
     torque_share: float = TORQUE_SHARE
     clearance: float = 0.003
-    restarts: int = 2
-    spread: float = 0.35
-    hopeless: float = 0.06
     steps: int = 30
     collision_rounds: int = 12
     weights: Weights = field(default_factory=Weights)

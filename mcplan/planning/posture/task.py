@@ -1,11 +1,12 @@
-"""The posture search as the kernels see it, and one call of it."""
+"""The posture search as the kernels see it, and one call of it; a target of the base as rows of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.core.posture_rows import Task, frame_scratch
+from mcplan.core.posture_frame import frame_scratch
+from mcplan.core.posture_rows import ANGLE, DISTANCE, OF_POSE, PLACE_ROWS, Task
 from mcplan.core.posture_search import (
     FOUND,
     REPORT,
@@ -17,9 +18,10 @@ from mcplan.core.posture_search import (
     search_posture,
 )
 from mcplan.core.quadratic_program import SLOTS
-from mcplan.core.tree import workspace
+from mcplan.core.tree import MASS, PARENT, V, workspace
 from mcplan.model.robot import Robot
-from mcplan.planning.posture.freedom import ContactRows
+from mcplan.planning.posture.freedom import ContactRows, cell_row
+from mcplan.planning.posture.settings import Weights
 
 TRUST = 0.4
 """m, rad: bound of one step in each coordinate."""
@@ -29,6 +31,66 @@ SHRINK = 0.15
 
 PENALTY = 1e4
 """Price of a squared violation while constraints conflict (the joints cost 1)."""
+
+HEAVY = 40.0
+"""Price of moving all of the mass by a joint, against moving none."""
+
+WITHIN = 1e-6
+"""m, rad: a base is sought this far inside its tolerances, which the accuracy of the search uses up."""
+
+
+@dataclass(frozen=True, eq=False)
+class BaseTarget:
+    """Where the base of a posture is to be.
+
+    Attributes
+    ----------
+    xyz : (3,) place of the base's origin in the world (m).
+    tolerance : its distance from there at most (m).
+    R : (3, 3) orientation, or None for any.
+    angle_tolerance : angle of the turn between the two at most (rad).
+    """
+
+    xyz: np.ndarray
+    tolerance: float
+    R: np.ndarray | None = None
+    angle_tolerance: float | None = None
+
+    def rows(self) -> ContactRows:
+        """Return the rows: the ball ``|p - xyz| <= tolerance`` and the cube around it, which leads into a small one.
+
+        The orientation has the same of its rotation vector. The row of the length is the last of each.
+        """
+        R = np.eye(3) if self.R is None else np.asarray(self.R, dtype=float)
+        cell = _ball(self.tolerance, 0, DISTANCE)
+        if self.R is not None:
+            if self.angle_tolerance is None:
+                raise ValueError("a target orientation of the base needs an angle_tolerance")
+            cell += _ball(self.angle_tolerance, 3, ANGLE)
+        frame = np.concatenate([np.eye(3).ravel(), np.zeros(3), R.ravel(), np.asarray(self.xyz, dtype=float)])
+        return ContactRows(PLACE_ROWS, 0, frame, np.zeros((0, 6)), np.array(cell))
+
+
+def _ball(radius: float, first: int, length: int) -> list[np.ndarray]:
+    """Return the rows of a ball of three coordinates, the first of them given, and of the cube around it."""
+    radius = max(radius - WITHIN, 0.0)
+    rows = [cell_row(axis[:3], axis[3:], -radius, radius, OF_POSE) for axis in np.eye(6)[first : first + 3]]
+    return [*rows, cell_row(np.zeros(3), np.zeros(3), -np.inf, radius, length)]
+
+
+def prices(robot: Robot, weights: Weights) -> np.ndarray:
+    """Return the price (nv,) of each coordinate's squared distance to a guide.
+
+    That of a joint grows with the mass beyond it, so that arms move before legs and trunk.
+    """
+    topology, mass = robot.tree.topology, robot.tree.inertia[:, MASS].copy()
+    price = np.full(robot.nv, weights.joints)
+    for body in range(len(topology) - 1, 0, -1):
+        share, index = mass[body] / robot.mass, topology[body, V]
+        price[index] = max(price[index], weights.joints * (1.0 + HEAVY * share**2))
+        mass[topology[body, PARENT]] += mass[body]
+    price[:3], price[3:6] = weights.base_position, weights.base_orientation
+    return price
 
 
 @dataclass(frozen=True)
@@ -41,7 +103,8 @@ class Search:
     found : whether all rows hold within the tolerance.
     worst : the largest violation (m, rad).
     missed : (rows,) violation of each row.
-    contact_of : (e,) contact that each of the first rows belongs to; then come cell, region and linear rows.
+    contact_of : (e,) contact that each of the first rows belongs to; then come those of the centre of mass.
+    first_cell : where the rows of the cells begin; then come region and linear rows.
     steps, soft_steps : see `Effort`.
     """
 
@@ -50,6 +113,7 @@ class Search:
     worst: float
     missed: np.ndarray
     contact_of: np.ndarray
+    first_cell: int
     steps: int
     soft_steps: int
 
@@ -101,12 +165,13 @@ class PostureSearch:
         hint: np.ndarray | None = None,
         linear: np.ndarray | None = None,
         linear_q: np.ndarray | None = None,
+        centre: np.ndarray | None = None,
     ) -> Task:
         """Return the arrays of a search.
 
         Parameters
         ----------
-        guide : (nq,); region : (k, 3); hint : (3,); linear : (l, nv + 1) about ``linear_q`` (nq,).
+        guide : (nq,); region : (k, 3); hint : (3,); linear : (l, nv + 1) about ``linear_q`` (nq,); centre : (e, 4).
         """
         counts = np.array([len(rows.select) for rows in contacts], dtype=np.int64)
         first = np.concatenate([[0], np.cumsum(counts)[:-1]]) if len(counts) else counts
@@ -123,6 +188,7 @@ class PostureSearch:
             np.array([rows.frame for rows in contacts]).reshape(-1, 24),
             np.vstack([np.zeros((0, 6)), *(rows.select for rows in contacts)]),
             cell,
+            np.zeros((0, 4)) if centre is None else centre,
             np.zeros((0, 3)) if region is None else region,
             self._nothing if linear is None else linear,
             guide if linear_q is None else linear_q,
@@ -136,7 +202,7 @@ class PostureSearch:
         self, task: Task, start: np.ndarray, steps: int, tolerance: float, step_tolerance: float, trust: float = TRUST
     ) -> Search:
         """Search from ``start`` (nq,); see `core.posture_search` for the tolerances."""
-        rows = len(task.select) + len(task.cell) + len(task.region) + len(task.linear)
+        rows = len(task.select) + len(task.centre) + len(task.cell) + len(task.region) + len(task.linear)
         if rows > len(self._scratch.value):
             self._scratch = self._allocate(2 * rows)
         s = self._scratch
@@ -152,6 +218,7 @@ class PostureSearch:
             float(report[WORST]),
             missed,
             np.repeat(np.arange(len(task.contact)), task.contact[:, 3]),
+            len(task.select) + len(task.centre),
             int(report[STEPS]),
             int(report[SOFT_STEPS]),
         )

@@ -15,10 +15,9 @@ from mcplan.collision.model import CollisionModel
 from mcplan.core.posture_rows import PLACE_ROWS, POSE_ROWS, Task
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.contact_region import ContactRegions, Support
-from mcplan.planning.posture.effort import effort
 from mcplan.planning.posture.freedom import ContactRows, contact_rows
 from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.posture.task import PostureSearch
+from mcplan.planning.posture.task import PostureSearch, prices
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 
@@ -131,13 +130,10 @@ class TransitFinder:
     ):
         self.robot, self.environment, self.settings = robot, environment, settings or PostureSettings()
         self.collisions = collisions or CollisionModel(robot, environment)
-        weights = self.settings.weights
-        W = weights.joints * effort(robot)
-        W[:3], W[3:6] = weights.base_position, weights.base_orientation
         self._own = np.array([pair.b in robot.link_names for pair in self.collisions.pairs], dtype=bool)
         self._wanted = np.where(self._own, WANTED_OF_SELF, WANTED)
         # the ends keep the planner's margin; half of it leaves the way between them some room
-        self._search = PostureSearch(robot, W, 0.5 * self.settings.joint_margin)
+        self._search = PostureSearch(robot, prices(robot, self.settings.weights), 0.5 * self.settings.joint_margin)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
 
     def find(

@@ -24,7 +24,9 @@ class Violation:
     torque       joint                      share of its limit that it needs, beyond the share allowed
     collision    ``link and link``          m: how far beyond the allowed distance they come
     com          ``com``                    m: how far the centre of mass stays from where it was asked for
-    clearance    patch                      m: how far a free patch comes too close to a surface
+    base         ``place`` or               m or rad: how far the base stays outside the tolerance
+                 ``orientation``
+    clearance    patch                      m: how far a lifted patch comes too close to what it left
     way          joint or ``the base``      rad or m: how far from the posture the way on held contacts ends
     passage      ``link and link``, patch   m: how far beyond the allowed distance they come on the way, at best
     ===========  =========================  ============================================================
@@ -44,7 +46,9 @@ class Violation:
             "torque": f"{self.thing} needs {self.amount:.0%} of its torque limit more than allowed",
             "collision": f"{self.thing} come {self.amount:.4f} m too close",
             "com": f"the centre of mass stays {self.amount:.4f} m away from its target",
-            "clearance": f"{self.thing} comes {self.amount:.4f} m too close to a surface",
+            "base": f"the base stays {self.amount:.4f} {'m' if self.thing == 'place' else 'rad'} outside the tolerance "
+            f"of its {self.thing}",
+            "clearance": f"{self.thing}, in the air, comes {self.amount:.4f} m too close to a surface or its neighbour",
             "passage": f"on the way there {self.thing} come {self.amount:.3f} m too close",
             "way": f"on the held contacts {self.thing} stays {self.amount:.2f} (rad, m) away from the posture",
         }

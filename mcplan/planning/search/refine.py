@@ -26,12 +26,8 @@ NATURAL = 0.3
 """How much of a guide is the reference posture; the rest is the midpoint of the neighbours."""
 
 WIDER = (
-    PostureSettings(
-        joint_margin=0.08, com_inset=0.035, comfort=0.06, torque_share=0.7, clearance=0.01, restarts=0, steps=20
-    ),
-    PostureSettings(
-        joint_margin=0.05, com_inset=0.028, comfort=0.05, torque_share=0.8, clearance=0.006, restarts=0, steps=20
-    ),
+    PostureSettings(joint_margin=0.08, com_inset=0.035, comfort=0.06, torque_share=0.7, clearance=0.01, steps=20),
+    PostureSettings(joint_margin=0.05, com_inset=0.028, comfort=0.05, torque_share=0.8, clearance=0.006, steps=20),
 )
 """What is asked of postures, the most comfortable first."""
 

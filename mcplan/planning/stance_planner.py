@@ -3,20 +3,21 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from mcplan.errors import InputError, PlanningFailed
-from mcplan.planning.goal.ending import Ending
+from mcplan.planning.goal.ending import End, Ending
 from mcplan.planning.goal.goal import Goal
-from mcplan.planning.goal.measure import measure, unmet
+from mcplan.planning.goal.measure import measure, stands_on, unmet
 from mcplan.planning.goal.target import Targets
 from mcplan.planning.guide.guide_search import Guide, direct_path, way_around
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.linking import Linker
 from mcplan.planning.plan import Plan, PlannedStance
-from mcplan.planning.posture.limbs import limbs_of, nominal_offsets
+from mcplan.planning.posture.limbs import level_rotation, limbs_of, nominal_offsets
 from mcplan.planning.posture.prover import Prover
 from mcplan.planning.search.barred import Barred, barred_swings
 from mcplan.planning.search.candidates import Candidates, candidates
@@ -62,6 +63,7 @@ def find(scenario: Scenario, seed: int = 0, progress: Progress | None = None) ->
         raise
 
 
+Offsets = dict[str, np.ndarray]
 Requirements = tuple[frozenset[str], ...]
 
 
@@ -161,6 +163,11 @@ class _Planning:
         if item.contacts and item.base is None:
             self._goal_is_free(item)
             return self._toward(Goal.of(item), number, here)
+        if item.posture is not None and (left := stands_on(item, self.robot) - set(self.patches)):
+            raise PlanningFailed(
+                f"goal{self._where(number)}: the posture {item.posture.name} stands on {', '.join(sorted(left))}, which "
+                "planner.patches does not list; add them there"
+            )
         found = self.targets.chosen(item, here.contacts, here.q)
         self.tree.calls = self.prover.calls
         if not found:
@@ -184,39 +191,40 @@ class _Planning:
         raise failure
 
     def _toward(self, goal: Goal, number: int, here: Here) -> list[Segment]:
-        """Return the way to the contacts of a goal and, where its posture wants other places, from there to these."""
-        last = number + 1 == len(self.scenario.goal)
+        """Return the way to the contacts of a goal, in places where its posture meets the item."""
         item = goal.item
-        require = self.require if last else ()
+        require = self.require if number + 1 == len(self.scenario.goal) else ()
+        try:
+            nodes = self._reach(goal, number, here, require, partial(self._missing, item))
+        except PlanningFailed:
+            if not goal.posed or self.prover.calls >= self.settings.max_calls:
+                raise
+            return self._rearranged(goal, number, here, require)
+        return [Segment(goal, nodes, self._end(item, nodes[-1]))]
 
-        def accept(node: Node) -> str:
-            # a posture is seen to afterwards: the search does not know where it wants the contacts
-            if item.posture is not None or not self.ending.asks(item):
-                return ""
-            return self.ending.find(item, node.contacts, node.q).missing
-
-        nodes = self._reach(goal, number, here, require, accept)
+    def _rearranged(self, goal: Goal, number: int, here: Here, require: Requirements) -> list[Segment]:
+        """Return the way to the supports of a goal where that is easiest, and from there to places for its posture."""
+        nodes = self._reach(goal, number, here, (), lambda node: "")
         node = nodes[-1]
-        end = self.ending.find(item, node.contacts, node.q)
-        if end.found or not self.ending.asks(item):
-            return [Segment(goal, nodes, end)]
-        failure = PlanningFailed(f"goal{self._where(number)}: its contacts are reached, but {end.missing}")
         there = Here(node.contacts, node.q, node.met, node)
-        for target in self.targets.placed(item, goal, node.contacts, node.q):
+        failure: PlanningFailed | None = None
+        for target in self.targets.placed(goal.item, goal, node.contacts, node.q):
             try:
-                more = self._reach(target.goal, number, there, require, lambda node: self._ends(item, node))
+                more = self._reach(target.goal, number, there, require, partial(self._missing, goal.item))
             except PlanningFailed as failed:
-                failure = failed
+                failure = failure or failed
                 continue
-            last_node = more[-1]
-            return [
-                Segment(goal, nodes),
-                Segment(target.goal, more, self.ending.find(item, last_node.contacts, last_node.q)),
-            ]
-        raise failure
+            return [Segment(goal, nodes), Segment(target.goal, more, self._end(goal.item, more[-1]))]
+        raise failure or PlanningFailed(
+            f"goal{self._where(number)}: its contacts are reached, but {self.targets.nearest or 'not its posture'}"
+        )
 
-    def _ends(self, item: GoalItem, node: Node) -> str:
-        return self.ending.find(item, node.contacts, node.q).missing
+    def _end(self, item: GoalItem, node: Node) -> End:
+        return self.ending.find(item, node.contacts, node.q)
+
+    def _missing(self, item: GoalItem, node: Node) -> str:
+        """Say why the item is not met on the contacts of a node; empty if it is."""
+        return self._end(item, node).missing if self.ending.asks(item) else ""
 
     def _reach(
         self, goal: Goal, number: int, here: Here, require: Requirements, accept: Callable[[Node], str]
@@ -225,8 +233,9 @@ class _Planning:
         search: StanceSearch | None = None
         best: Node | None = None
         passes = self._passes()
-        direct = direct_path(self.robot, self.environment, here.contacts, here.q, goal, self.offsets, self.settings)
-        known = {passes[0][0]: self._sample(goal, direct, here.contacts, passes[0][0])}
+        offsets = self._offsets(goal)
+        direct = direct_path(self.robot, self.environment, here.contacts, here.q, goal, offsets, self.settings)
+        known = {passes[0][0]: self._sample(goal, direct, offsets, here.contacts, passes[0][0])}
         self._check(goal, here.contacts, known[passes[0][0]])
         if not goal.chosen and (reason := self.targets.impossible(goal.item, here.q)):
             raise PlanningFailed(f"goal{self._where(number)}: {reason}")
@@ -235,11 +244,9 @@ class _Planning:
             known = {}
         barred: Barred | None = None
         for grid, effort in passes if hindrance is None else passes[:2]:
-            sampled = known.pop(grid, None) or self._sample(goal, guide, here.contacts, grid)
+            sampled = known.pop(grid, None) or self._sample(goal, guide, offsets, here.contacts, grid)
             potential = self._potential(goal, guide, sampled)
-            space = SearchSpace(
-                self.prover, self.limbs, self._modes(goal), guide, self.offsets, sampled, potential, require
-            )
+            space = SearchSpace(self.prover, self.limbs, self._modes(goal), guide, offsets, sampled, potential, require)
             search = StanceSearch(space, self.tree, self.progress, accept)
             path, barred = self._free(search, effort, here, barred)
             if path is not None:
@@ -303,13 +310,13 @@ class _Planning:
             direct, self.robot, self.environment, self.prover, contacts, q, goal, self.limbs, self.offsets
         )
 
-    def _sample(self, goal: Goal, guide: GuidePath, contacts, grid: float) -> dict[str, Candidates]:
+    def _sample(self, goal: Goal, guide: GuidePath, offsets: Offsets, contacts, grid: float) -> dict[str, Candidates]:
         sampled = {}
         known = (*self.first.contacts, *contacts)
         for patch in self.patches:
             X = self.robot.frame_pose(self.first.q, patch)
             sampled[patch] = candidates(
-                self.robot, self.environment, patch, guide, self.offsets[patch], goal, known,
+                self.robot, self.environment, patch, guide, offsets[patch], goal, known,
                 grid, (X[:3, :3], X[:3, 3]), self._loose(patch),
             )  # fmt: skip
         for patch, spec in goal.specs.items():
@@ -327,11 +334,22 @@ class _Planning:
 
     def _potential(self, goal: Goal, guide: GuidePath, sampled: dict[str, Candidates]) -> Potential:
         target = {patch: self._target(sampled[patch], guide) for patch in goal.specs}
-        return Potential(goal, self.limbs, target, STRIDE, 0.0 if goal.chosen else FREE_LIMB)
+        return Potential(goal, self.limbs, target, STRIDE, 0.0 if goal.chosen else FREE_LIMB, goal.posed)
 
     def _target(self, sampled: Candidates, guide: GuidePath) -> float:
         s = sampled.s[sampled.goal]
         return float(s[np.argmin(np.abs(s - guide.length))])
+
+    def _offsets(self, goal: Goal) -> Offsets:
+        """Return the nominal places of patches in the base's heading frame: those of a posture that the goal wants."""
+        if not goal.posed or goal.item.posture is None or goal.item.posture.name is None:
+            return self.offsets
+        q = self.robot.posture(goal.item.posture.name)
+        turn, offsets = level_rotation(q), dict(self.offsets)
+        for patch in goal.specs:
+            place = turn.T @ (self.robot.frame_pose(q, patch)[:3, 3] - q[:3])
+            offsets[patch] = np.append(place[:2], offsets[patch][2])
+        return offsets
 
     def _goal_is_free(self, item: GoalItem) -> None:
         for spec in item.contacts:

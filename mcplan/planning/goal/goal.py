@@ -48,6 +48,13 @@ class Goal:
             specs[contact.patch] = own or ContactSpec.model_validate(data)
         return cls(item, specs, True)
 
+    @property
+    def posed(self) -> bool:
+        """Whether a posture is asked for on contacts whose places are open: these have to fit together."""
+        return self.item.posture is not None and not all(
+            {"x", "y"} <= set(spec.given) or "along" in spec.given for spec in self.specs.values()
+        )
+
     def hit(self, contact: Contact) -> bool:
         """Whether a contact is one that the goal asks for."""
         spec = self.specs.get(contact.patch)

@@ -6,7 +6,7 @@ base       |p - xyz|, and with rpy the angle of  R_goal' R
 posture    the largest  |q_j - posture_j|  over the joints that the posture says; of one that is named,
                where the item lists no contacts, also the patches that it stands on
 com        |c - com|, in x and y alone where no height is given
-objects    |p - xyz|, and with an orientation the angle of  R_goal' R
+objects    |p - xyz|, and the angle of  R_goal' R
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +24,8 @@ from mcplan.scene.spec import ContactSpec
 EXACT = 1e-6
 """m, rad: a coordinate that the goal gives is met within this."""
 
-OBJECT, OBJECT_TURN = 5e-3, 0.01
-"""m, rad: an object is where the goal wants it within this."""
+OBJECT, OBJECT_TURN = 1e-3, 2e-3
+"""m, rad: an object is where the goal wants it within this: plans place objects exactly."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def measure(
         now = objects.get(name)
         off = np.inf if now is None else float(np.linalg.norm(now[:3] - pose.p))
         found.append(Measure("objects", name, off, OBJECT, "m"))
-        if now is not None and (pose.rpy is not None or pose.quat_wxyz is not None):
+        if now is not None:
             turn = Rotation.from_matrix(pose.R).inv() * Rotation.from_quat(now[[4, 5, 6, 3]])
             found.append(Measure("objects", f"{name} turn", float(turn.magnitude()), OBJECT_TURN, "rad"))
     return tuple(found)

@@ -2,6 +2,7 @@
 
     h  = sum over goal limbs: (|s_goal - s| + aside) / stride + 0.2 [not yet the goal contact] + [patches that change]
        + sum over other limbs: 0.5 if it touches nothing, else max(0, mean s of goal limbs - s) / stride + 0.2 aside
+       + sum over goal patches: |s - mean s| / stride, where a posture is asked for on them
        + 1 per requirement that is not met yet,  + 0.5 per contact that the goal forbids,  + 0.5 per limb on one edge
 
 In moves; known before any posture, which is what lets the search prove a stance only when its turn comes.
@@ -44,6 +45,7 @@ class Potential:
     target : progress of each goal patch (m).
     stride : progress of one move (m).
     free_limb : price of a limb that touches nothing, of those the goal says nothing about.
+    posed : whether nominal places are those of a posture that is asked for: contacts have to fit together.
     """
 
     goal: Goal
@@ -51,6 +53,7 @@ class Potential:
     target: dict[str, float]
     stride: float
     free_limb: float = FREE_LIMB
+    posed: bool = False
 
     def __call__(self, touching: Mapping[str, Standing], missing: float = 0.0) -> float:
         """Return h.
@@ -90,6 +93,8 @@ class Potential:
             elif len(own) == 1 and own[0].line:
                 h += 0.5
         front = float(np.mean(own_s)) if own_s else mean
+        if self.posed:
+            h += float(np.abs(np.array(own_s) - front).sum()) / self.stride
         for places in free:
             if self.goal.item.only:
                 h += 0.5 * bool(places)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.errors import InputError, PlanningFailed
-from mcplan.planning.goal.ending import End, Ending
+from mcplan.planning.goal.ending import OF_THE_POSTURE, End, Ending
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.goal.measure import measure, stands_on, unmet
 from mcplan.planning.goal.target import Targets
@@ -171,18 +171,20 @@ class _Planning:
         found = self.targets.chosen(item, here.contacts, here.q)
         self.tree.calls = self.prover.calls
         if not found:
-            what = " and ".join(name for name in ("base", "posture", "com") if getattr(item, name) is not None)
+            what = " and ".join(name for name in OF_THE_POSTURE if getattr(item, name) is not None)
             raise PlanningFailed(
                 f"goal{self._where(number)}: no contacts are found on which the robot meets {what}; at the nearest, "
-                f"{self.targets.nearest}"
+                f"{self.targets.nearest}. What would have to change: the goal, its tolerance, or supports within reach"
             )
         goals = [target.goal for target in found]
         if item.base is None and item.com is None:  # on the same supports, wherever that is easiest
-            goals.insert(0, Goal.by(item, found[0].end.result.contacts, placed=False))
+            result = found[0].end.result
+            rough = Goal.roughly(item, self.robot, result.contacts, self.robot.com(result.q))
+            goals.insert(0, rough)
         failure: PlanningFailed | None = None
         for goal in goals:
             try:
-                return self._toward(goal, number, here)
+                return self._toward(goal, number, here, None if goal is goals[-1] else 1)
             except PlanningFailed as failed:
                 failure = failure or failed
                 if self.prover.calls >= self.settings.max_calls:
@@ -190,14 +192,19 @@ class _Planning:
         assert failure is not None
         raise failure
 
-    def _toward(self, goal: Goal, number: int, here: Here) -> list[Segment]:
-        """Return the way to the contacts of a goal, in places where its posture meets the item."""
+    def _toward(self, goal: Goal, number: int, here: Here, passes: int | None = None) -> list[Segment]:
+        """Return the way to the contacts of a goal, in places where its posture meets the item.
+
+        Parameters
+        ----------
+        passes : of the portfolio, at most; None: all.
+        """
         item = goal.item
         require = self.require if number + 1 == len(self.scenario.goal) else ()
         try:
-            nodes = self._reach(goal, number, here, require, partial(self._missing, item))
+            nodes = self._reach(goal, number, here, require, partial(self._missing, item), passes)
         except PlanningFailed:
-            if not goal.posed or self.prover.calls >= self.settings.max_calls:
+            if not goal.posed or passes is not None or self.prover.calls >= self.settings.max_calls:
                 raise
             return self._rearranged(goal, number, here, require)
         return [Segment(goal, nodes, self._end(item, nodes[-1]))]
@@ -227,12 +234,18 @@ class _Planning:
         return self._end(item, node).missing if self.ending.asks(item) else ""
 
     def _reach(
-        self, goal: Goal, number: int, here: Here, require: Requirements, accept: Callable[[Node], str]
+        self,
+        goal: Goal,
+        number: int,
+        here: Here,
+        require: Requirements,
+        accept: Callable[[Node], str],
+        count: int | None = None,
     ) -> list[Node]:
-        """Return the nodes from a stance to the contacts of a goal."""
+        """Return the nodes from a stance to the contacts of a goal, in ``count`` passes at most."""
         search: StanceSearch | None = None
         best: Node | None = None
-        passes = self._passes()
+        passes = self._passes()[:count]
         offsets = self._offsets(goal)
         direct = direct_path(self.robot, self.environment, here.contacts, here.q, goal, offsets, self.settings)
         known = {passes[0][0]: self._sample(goal, direct, offsets, here.contacts, passes[0][0])}
@@ -370,7 +383,7 @@ class _Planning:
         One at a time; two edges of different links, which only together bear a moment; and those of start and goal.
         """
         modes: dict[str, tuple[tuple[str, ...], ...]] = {}
-        stances = [set(self.first.patches), set(goal.specs)]
+        stances = [set(self.first.patches), set(goal.stance)]
         stances += [{spec.patch for spec in item.contacts} for item in self.scenario.goal]
         for limb in self.limbs.values():
             found: list[tuple[str, ...]] = [(patch,) for patch in limb.patches]

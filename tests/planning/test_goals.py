@@ -29,7 +29,7 @@ robot: hrp2
 environment:
   surfaces:
     - {name: floor, size: [5, 4]}
-    - {name: shelf, pose: {xyz: [0.45, 0, 0.73]}, size: [0.3, 1.2], thickness: 0.03}
+    - {name: shelf, pose: {xyz: [1.5, 0, 0.73]}, size: [0.3, 1.2], thickness: 0.03}
 start:
   posture: half_sitting
   base: {xyz: [0, 0, 0.649]}
@@ -38,6 +38,7 @@ start:
     - {patch: right_sole, surface: floor, x: 0.01, y: -0.095, yaw: 0}
 planner: {patches: [left_sole, right_sole], max_calls: 600}
 """
+KNEES = "left_toe, right_toe, left_knee, right_knee, left_hand, right_hand"
 FEET = "contacts: [{patch: left_sole, surface: floor}, {patch: right_sole, surface: floor}]"
 EXACT = (
     "contacts: [{patch: left_sole, surface: floor, x: -0.3, y: 0.1, yaw: 0.1}, "
@@ -52,6 +53,7 @@ GOALS = {
     "base low": "{base: {xyz: [0, 0, 0.55], tolerance: 0.02}}",
     "posture": f"{{{RAISED}}}",
     "named posture": "{posture: squat}",
+    "posture on knees": "{posture: kneel}",
     "posture there": f"{{posture: half_sitting, base: {{xyz: [-0.3, 0, 0.649], tolerance: 0.04, {TURNED}}}}}",
     "com": "{com: [0.02, 0.03]}",
     "com low, on contacts": f"{{{FEET}, com: [0.02, 0.02, 0.7], com_tolerance: 0.002, only: true}}",
@@ -86,7 +88,8 @@ def planned(tmp_path_factory):
 
     def make(name):
         if name not in made:
-            made[name] = plan(load_scenario(scenario_file(tmp_path_factory.mktemp("goals"), GOALS[name])))
+            text = HRP2.replace("patches: [", f"patches: [{KNEES}, ") if "knees" in name else HRP2
+            made[name] = plan(load_scenario(scenario_file(tmp_path_factory.mktemp("goals"), GOALS[name], text)))
         return made[name]
 
     return make
@@ -185,7 +188,7 @@ REFUSED = {
         r"no posture has all its contacts in place: .*_sole stays 0\.\d+ .*; bring them closer",
     ),
     "too high": (
-        "{base: {xyz: [0.2, 0, 1.2], tolerance: 0.05}}",
+        "{base: {xyz: [0.2, 0, 2.0], tolerance: 0.05}}",
         r"no contacts are found .* base.*the base stays 0\.\d+ m",
     ),
     "beyond the floor": ("{base: {xyz: [-4.0, 0, 0.65]}}", r"no contacts are found .* base"),

@@ -27,6 +27,10 @@ SHARES = (0.5, 0.9)
 """Parts of the base's tolerances that the plan uses; the rest is for the motion."""
 
 
+OF_THE_POSTURE = ("base", "posture", "com")
+"""Fields of an item that the posture decides; the search sees to the others."""
+
+
 @dataclass(frozen=True)
 class End:
     """The posture at the end of an item, or the nearest miss.
@@ -119,8 +123,8 @@ class Ending:
     def _judged(self, item: GoalItem, result: PostureResult) -> End:
         if not result.found:
             return End(result, result.reason)
-        posture = item.model_copy(update={"contacts": (), "objects": {}, "only": False})
-        return End(result, unmet(measure(posture, self.prover.robot, result.contacts, result.q, {})))
+        measures = measure(item, self.prover.robot, result.contacts, result.q, {})
+        return End(result, unmet([one for one in measures if one.field in OF_THE_POSTURE]))
 
     def _reached(self, item, contacts, q: np.ndarray, end: End, share: float) -> End:
         """Return the end, or one like it that the way from ``q`` on the contacts leads to, or say there is none."""

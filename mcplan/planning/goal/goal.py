@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from mcplan.model.robot import Robot
 from mcplan.planning.goal.measure import EXACT, deviation
 from mcplan.scene.contact import Contact
@@ -19,11 +21,13 @@ class Goal:
     item : what the file says.
     specs : the contacts that the search goes for, by patch: the item's own, or those that the planner chose.
     chosen : whether the planner chose them, or their places; then no other limb is drawn to supports.
+    stance : patches of the whole stance that is meant, where the planner chose it.
     """
 
     item: GoalItem
     specs: dict[str, ContactSpec]
     chosen: bool = False
+    stance: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, item: GoalItem) -> "Goal":
@@ -31,22 +35,27 @@ class Goal:
         return cls(item, {spec.patch: spec for spec in item.contacts})
 
     @classmethod
-    def by(cls, item: GoalItem, contacts: Sequence[Contact], placed: bool = True) -> "Goal":
-        """Return the goal of an item by contacts that the planner chose.
+    def by(cls, item: GoalItem, contacts: Sequence[Contact]) -> "Goal":
+        """Return the goal of an item by contacts that the planner chose, in their places."""
+        specs = {contact.patch: ContactSpec.model_validate(contact.to_data()) for contact in contacts}
+        return cls(item, specs, True, frozenset(specs))
 
-        Parameters
-        ----------
-        placed : whether their places count too; else their supports alone do, and the coordinates that the item gives.
+    @classmethod
+    def roughly(cls, item: GoalItem, robot: Robot, contacts: Sequence[Contact], com: np.ndarray) -> "Goal":
+        """Return the goal of an item by the supports of such contacts, anywhere: one of each limb leads there.
+
+        It is the one nearest to below the centre of mass ``com`` (3,): of a leg that kneels the knee, and not the toe.
         """
-        listed = {spec.patch: spec for spec in item.contacts}
-        specs = {}
-        for contact in contacts:
-            data = (
-                contact.to_data() if placed else {"patch": contact.patch, "surface": contact.support, **contact.options}
+        leading: dict[str, Contact] = {}
+        for contact in sorted(contacts, key=lambda one: float(np.hypot(*(one.p - com)[:2]))):
+            leading.setdefault(robot.patches[contact.patch].limb, contact)
+        specs = {
+            contact.patch: ContactSpec.model_validate(
+                {"patch": contact.patch, "surface": contact.support, **contact.options}
             )
-            own = None if placed else listed.get(contact.patch)
-            specs[contact.patch] = own or ContactSpec.model_validate(data)
-        return cls(item, specs, True)
+            for contact in leading.values()
+        }
+        return cls(item, specs, True, frozenset(contact.patch for contact in contacts))
 
     @property
     def posed(self) -> bool:

@@ -59,6 +59,8 @@ class Measure:
 
     def __str__(self) -> str:
         what = f"{self.field} {self.thing}".strip()
+        if self.field == "contacts" and self.met:
+            return f"{self.thing} in place"
         if not np.isfinite(self.amount):
             return f"{what} is not there"
         if self.unit == "contacts":

@@ -6,15 +6,29 @@ fields; the last one by the last stance of the plan, where the motion ends.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from mcplan.planning.goal.measure import Measure, measure, unmet
+from mcplan.scene.contact import Contact
 from mcplan.scene.scenario import Scenario
 
-if TYPE_CHECKING:
-    from mcplan.planning.plan import PlannedStance
+
+class Stance(Protocol):
+    """What is measured of a stance of a plan."""
+
+    @property
+    def contacts(self) -> tuple[Contact, ...]:
+        """Those of the stance."""
+
+    @property
+    def q(self) -> np.ndarray:
+        """Posture (nq,)."""
+
+    @property
+    def objects(self) -> dict[str, np.ndarray]:
+        """Poses (7,) of objects that have been moved."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +79,7 @@ class ItemReached:
         }
 
 
-def items_reached(scenario: Scenario, stances: Sequence["PlannedStance"]) -> tuple[ItemReached, ...]:
+def items_reached(scenario: Scenario, stances: Sequence[Stance]) -> tuple[ItemReached, ...]:
     """Return for each item of the goal the stance that meets it and how far."""
     robot = scenario.robot
     at_start = {thing.name: thing.pose for thing in scenario.environment.objects}

@@ -13,6 +13,7 @@ only touch. Every candidate is queued by the potential of its contacts alone and
 """
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -39,7 +40,10 @@ CARRIES = 5.0
 """N: a patch that the scenario requires carries more than this in some stance."""
 
 BEHIND = 3.0
-"""What a candidate costs that lies beyond one that was out of reach."""
+"""What a candidate costs that lies beyond one that was out of reach, or whose like was barred often."""
+
+OFTEN = 3
+"""Swings from one support to another that are barred before others are looked at first."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ class StanceSearch:
         self.space, self.tree, self.progress, self.accept = space, tree, progress, accept
         self.maker = MoveMaker(space)
         self.closest: Node | None = None
+        self._barred: Counter[tuple[str, str | None, str]] = Counter()
 
     def start(self, contacts: tuple[Contact, ...], q: np.ndarray, met: frozenset[int], last: Node | None) -> Node:
         """Return the root of a search."""
@@ -106,7 +111,7 @@ class StanceSearch:
                 else:
                     if self._key(parent, move) in closed:
                         continue
-                    if not late and self._beyond_failure(parent, move):
+                    if not late and (self._beyond_failure(parent, move) or self._often_barred(parent, move)):
                         count += 1
                         f = self._f(effort, parent.g + 1.0, self._h(parent, move)) + BEHIND
                         heapq.heappush(queue, (f, count, parent, move, True))
@@ -185,6 +190,15 @@ class StanceSearch:
                 return True
         return False
 
+    def _often_barred(self, node: Node, move: Move) -> bool:
+        """Whether swings of this patch from its support to that one were barred again and again."""
+        if not move.added or move.rolling:
+            return False
+        patch, i = move.added[0]
+        before = node.touching.get(patch)
+        after = str(self.space.candidates[patch].specs[i]["surface"])
+        return self._barred[patch, None if before is None else before.support, after] >= OFTEN
+
     def _away(self, node: Node, move: Move) -> tuple[np.ndarray, float]:
         """Return direction and distance of a place from the nominal one at the mean progress of the others."""
         patch, i = move.added[0]
@@ -253,6 +267,8 @@ class StanceSearch:
             swing = Swing(common, parent.touching.get(added[0].patch), tuple(added), q, placed.q)
             if swing.length >= SHUFFLE and (swung := prover.swing(swing)):
                 tree.reject(parent.index, str(move), "swing", swung, added)
+                if swung[0].kind == "passage" and np.isinf(swing.length):  # on one support there are many ways
+                    self._barred[swing.kind] += 1
                 return None
             q = placed.q
             wrenches = _larger(wrenches, placed.wrenches)

@@ -3,7 +3,10 @@
 from itertools import pairwise
 
 import numpy as np
+import pytest
 
+from mcplan.cli import main
+from mcplan.errors import PlanningFailed
 from mcplan.planning import plan
 from mcplan.planning.posture.violation import Violation
 from mcplan.planning.posture.ways import Ways
@@ -35,10 +38,18 @@ def test_a_path_is_looked_for_whose_swings_are_free(monkeypatch):
     assert max(steps(other, "left_sole")) <= longest - 0.01
 
 
-def test_where_all_are_barred_the_path_that_was_found_is_kept(monkeypatch):
+def test_where_all_are_barred_there_is_no_plan_and_the_best_path_is_told(monkeypatch, tmp_path, capsys):
     bar(monkeypatch, 0.0)
-    planned = plan(load_scenario("walk", SHORT))
-    assert steps(planned, "left_sole")
+    told = r"a way of \d moves was found.*\n.*barred: (left|right)_sole from floor to floor: .*a and b come 0\.050 m"
+    with pytest.raises(PlanningFailed, match=told) as failure:
+        plan(load_scenario("walk", SHORT | {"planner.max_calls": 300}))
+    assert len(failure.value.best) > 1  # its nodes
+    assert failure.value.tree.nodes
+    options = ["--set", "parameters.distance=0.7", "--set", "planner.max_calls=300"]
+    assert main(["plan", "walk", *options, "-o", str(tmp_path / "plan.yaml")]) == 1
+    assert "barred: " in capsys.readouterr().err
+    assert not (tmp_path / "plan.yaml").exists()
+    assert (tmp_path / "plan.tree.json").exists()
 
 
 def test_free_paths_stay_as_they_are(monkeypatch):

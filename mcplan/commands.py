@@ -259,7 +259,10 @@ def _plan(scenario: "Scenario", arguments: Namespace) -> "Plan":
 
     print(f"planning {scenario.name} ...", file=sys.stderr)
     try:
-        return make_plan(scenario, seed=arguments.seed)
+        made = make_plan(scenario, seed=arguments.seed)
+        for notice in made.notices:
+            print(notice, file=sys.stderr)
+        return made
     except PlanningFailed as failure:
         said = PlanningFailed(f"{scenario.name}: no plan\n{failure}")
         said.tree = failure.tree

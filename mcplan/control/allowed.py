@@ -14,8 +14,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.path import Pose
-from mcplan.model.pose import cross_matrix
-from mcplan.planning.posture.contact_error import pose_logarithm
+from mcplan.model.pose import cross_matrix, pose_logarithm
 from mcplan.scene.contact import Contact
 
 ROUNDS, ENOUGH = 5, 1e-10

@@ -1,6 +1,7 @@
-"""Rotations as files write them, and cross products."""
+"""Rotations as files write them, logarithms of poses, and cross products."""
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 
 def rotation_from_rpy(rpy) -> np.ndarray:
@@ -55,6 +56,21 @@ def axis_rotation(axis: np.ndarray, angle: float) -> np.ndarray:
     x, y, z = axis
     K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K)
+
+
+def pose_logarithm(R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return the twist (6,), linear then angular, whose exponential is the pose ``(R, p)``.
+
+    Source: Lynch & Park, Modern Robotics (2017), §3.3.3.
+    """
+    w = Rotation.from_matrix(R).as_rotvec()
+    angle = float(np.linalg.norm(w))
+    W = cross_matrix(w)
+    if angle < 1e-4:
+        factor = 1.0 / 12.0 + angle**2 / 720.0
+    else:
+        factor = 1.0 / angle**2 - (1.0 + np.cos(angle)) / (2.0 * angle * np.sin(angle))
+    return np.concatenate([p - 0.5 * W @ p + factor * W @ W @ p, w])
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:

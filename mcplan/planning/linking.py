@@ -1,38 +1,42 @@
-"""The posture that links two stances: found by inverse kinematics, balanced within the torque limits, measured."""
+"""The posture that links two stances: found by the posture generator, its contact forces and margins with it."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
+from mcplan.collision.model import CollisionModel
 from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.posture.caution import cautious
-from mcplan.planning.posture.clearance import free_limbs
-from mcplan.planning.posture.inverse_kinematics import solve_posture
-from mcplan.planning.posture.problem import Posture, PostureProblem, Weights
+from mcplan.planning.posture.airborne import airborne
+from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.reference import comfortable_place, guide_posture
-from mcplan.planning.posture.settings import FRICTION_SHARE, TORQUE_SHARE
+from mcplan.planning.posture.result import PostureResult
+from mcplan.planning.posture.settings import FRICTION_SHARE, PostureSettings, Weights
+from mcplan.planning.posture.task import BaseTarget
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.statics.equilibrium import balance
 from mcplan.statics.margins import margins
-from mcplan.statics.support_region import SupportRegion, support_region
-
-COM_INSET = 0.02
-"""m: how far the centre of mass stays inside its support region, where there is room."""
-
-JOINT_MARGIN = 0.05
-"""rad or m: distance to the joint limits; the motion between two postures needs some of it."""
-
-REGION_TOLERANCE = 5e-4
-"""m: the region is found from inside, to this accuracy."""
 
 BASE_MOVE = 0.05
-"""m: the base pose of a start may be off by this much; beyond, the start contradicts itself."""
+"""m: the base of a start may be put off its place by this much; beyond, the start contradicts itself."""
 
-START_WEIGHTS = Weights(base_position=200.0, base_orientation=100.0)
-"""At the start the contacts outrank the base pose, which outranks the posture."""
+SAID = 0.01
+"""m, rad: a base or a joint of the start that is put off its place by more is said."""
+
+JOINT_MARGINS = (0.05, 0.02)
+"""rad or m: distances to the joint limits, tried in turn: a motion between two postures is glad of some room."""
+
+LINK = tuple(PostureSettings(joint_margin=margin, weights=Weights(com=100.0)) for margin in JOINT_MARGINS)
+"""Where the centre of mass is matters more than how like its guide a posture is."""
+
+START = tuple(
+    PostureSettings(joint_margin=margin, weights=Weights(base_position=200.0, base_orientation=100.0))
+    for margin in JOINT_MARGINS
+)
+"""At the start the pose of the base outranks the posture."""
 
 
 @dataclass(frozen=True)
@@ -84,45 +88,54 @@ class Linker:
 
     Parameters
     ----------
-    robot, environment : the scene.
+    robot, environment : the scene; `place` puts another environment in its place.
     reference : (nq,) the posture that others resemble; replaced by `start`.
+
+    Attributes
+    ----------
+    notices : what was changed of what was asked for, in words.
     """
 
     def __init__(self, robot: Robot, environment: Environment, reference: np.ndarray):
-        self.robot, self.environment = robot, environment
+        self.robot = robot
         self.reference = np.array(reference, dtype=float)
         self.bearing: tuple[str, ...] = ()
+        self.notices: tuple[str, ...] = ()
+        self.place(environment)
+
+    def place(self, environment: Environment) -> None:
+        """Find postures in this environment from now on: the same things, some of them at other places."""
+        self.environment = environment
+        self.collisions = CollisionModel(self.robot, environment)
+        self._linking = self._generators(LINK)
+
+    def _generators(self, settings: tuple[PostureSettings, ...]) -> list[PostureGenerator]:
+        return [PostureGenerator(self.robot, self.environment, option, self.collisions) for option in settings]
 
     def start(self, contacts: tuple[Contact, ...]) -> PlannedStance:
-        """Settle the reference posture on its contacts.
+        """Settle the reference posture on its contacts, bodies apart; what had to change is in ``notices``.
 
         Raises
         ------
         PlanningFailed
-            When no posture is found, or the base has to move over 5 cm.
+            When there is no such posture, with what is in its way, or when its base has to move over 5 cm.
         """
-        change = Change.start(contacts)
-        region = self._region(change)
-        problem = PostureProblem(
-            self.reference,
-            contacts,
-            region,
-            COM_INSET,
-            com_hint=comfortable_place(
-                region, cautious(change.loaded, FRICTION_SHARE), self.robot.com(self.reference), self.robot.mass
-            ),
-            joint_margin=JOINT_MARGIN,
-            weights=START_WEIGHTS,
-        )
-        posture = solve_posture(self.robot, problem)
-        moved = float(np.linalg.norm(posture.q[:3] - self.reference[:3]))
-        if posture.found and moved > BASE_MOVE:
-            raise PlanningFailed(
-                f"start: the base has to move {moved:.3f} m to put the contacts in place, {BASE_MOVE} m are allowed; "
-                "correct the base pose, the posture or the contacts"
-            )
-        planned = self._prove(change, posture)
+        change, wanted = Change.start(contacts), self.reference
+        generators, base = self._generators(START), BaseTarget(wanted[:3], BASE_MOVE)
+        hint = self._hint(generators[0], change, wanted)
+        result = _first(generators, lambda g: g.generate(contacts, None, wanted, base=base, hint=hint))
+        if not result.found:
+            elsewhere = generators[-1].generate(contacts, None, wanted, hint=hint)
+            if elsewhere.found:
+                moved = float(np.linalg.norm(elsewhere.q[:3] - wanted[:3]))
+                raise PlanningFailed(
+                    f"start: the base has to move {moved:.3f} m to put the contacts in place and keep bodies apart, "
+                    f"{BASE_MOVE} m are allowed; correct the base pose, the posture or the contacts"
+                )
+        planned = self._stance(change, result)
         self.reference, self.bearing = planned.q, planned.patches
+        said = _changed(self.robot, wanted, planned.q)
+        self.notices = (f"start: {said} to put its contacts in place and keep bodies apart",) if said else ()
         return planned
 
     def guide(self, contacts: tuple[Contact, ...], q: np.ndarray, joints: np.ndarray | None = None) -> np.ndarray:
@@ -162,54 +175,72 @@ class Linker:
             With the requirement that is missed, and by how much.
         """
         guide = self.guide(change.in_place, q, joints)
-        region = self._region(change)
-        if com is not None and region.depth(com) < 0.0:
+        hint = None if com is not None else self._hint(self._linking[0], change, guide)
+        clear = airborne(self.robot, self.environment, guide, change.in_place, lifted)
+        loaded = [contact.patch for contact in change.loaded]
+        result = _first(
+            self._linking,
+            lambda g: g.generate(change.in_place, loaded, guide, [q], com=com, hint=hint, airborne=clear),
+        )
+        if com is not None and result.stage == "region" and result.violations[0].kind == "equilibrium":
             raise PlanningFailed(
                 f"{change}: the centre of mass asked for, ({com[0]:.3f}, {com[1]:.3f}), lies "
-                f"{-region.depth(com):.3f} m outside the region where {_names(change.loaded)} balance it"
+                f"{result.violations[0].amount:.3f} m outside the region where {_names(change.loaded)} balance it"
             )
-        problem = PostureProblem(
-            guide,
-            change.in_place,
-            None if com is not None else region,
-            COM_INSET,
-            com=com,
-            com_hint=comfortable_place(
-                region, cautious(change.loaded, FRICTION_SHARE), self.robot.com(guide), self.robot.mass
-            ),
-            limbs=free_limbs(self.robot, self.environment, guide, change.in_place, lifted, joints is not None),
-            joint_margin=JOINT_MARGIN,
-            weights=Weights(com=100.0),
-        )
-        return self._prove(change, solve_posture(self.robot, problem, [q]))
+        return self._stance(change, result)
 
-    def _region(self, change: Change) -> SupportRegion:
-        region = support_region(cautious(change.loaded, FRICTION_SHARE), self.robot.mass, tolerance=REGION_TOLERANCE)
-        if region.empty:
-            raise PlanningFailed(
-                f"{change}: {_names(change.loaded)} cannot carry the robot wherever its centre of mass is"
-            )
-        return region
+    def _hint(self, generator: PostureGenerator, change: Change, guide: np.ndarray) -> np.ndarray | None:
+        """Return the place (2,) of the centre of mass where the loaded contacts bear the robot most easily."""
+        com, names = self.robot.com(guide), [contact.patch for contact in change.loaded]
+        support = generator.support(change.loaded, names, com)
+        if support.violation is not None:
+            return None
+        loaded = [contact.spared(FRICTION_SHARE) for contact in change.loaded]
+        return comfortable_place(support.region, loaded, com, self.robot.mass)
 
-    def _prove(self, change: Change, posture: Posture) -> PlannedStance:
-        """Return the posture with its forces and margins, or say what is wrong with it."""
-        if not posture.found:
-            raise PlanningFailed(f"{change}: " + "; ".join(str(violation) for violation in posture.violations))
-        robot, q = self.robot, posture.q
-        loaded = change.loaded
-        in_place = cautious(change.in_place, FRICTION_SHARE)
-        held = balance(robot, q, in_place, [contact.patch for contact in loaded], TORQUE_SHARE)
-        if not held.feasible:
-            raise PlanningFailed(f"{change}: no forces of {_names(loaded)} balance the posture that was found")
-        if not held.torque_feasible:
-            share = np.abs(held.tau) / robot.limits.torque
-            worst = int(np.argmax(share))
-            raise PlanningFailed(
-                f"{change}: joint {robot.joint_names[worst]} needs {share[worst]:.0%} of its torque limit, "
-                f"{TORQUE_SHARE:.0%} are allowed"
-            )
+    def _stance(self, change: Change, result: PostureResult) -> PlannedStance:
+        """Return the stance of a posture that was found, or say what is wrong with it."""
+        if not result.found or result.forces is None:
+            raise PlanningFailed(f"{change}: {result.reason}")
+        robot, q, held = self.robot, result.q, result.forces
+        loaded = [contact.at(*_pose(robot, q, contact.patch)) for contact in change.loaded]
         values = margins(robot, q, loaded, held)
+        near = self.collisions.smallest(q, contacts=change.in_place)
+        values["clearance"] = None if near is None else float(near.distance)
         return PlannedStance(change.contacts, change.name, change.moved, q, held.wrenches, held.tau, values)
+
+
+def _first(generators: Sequence[PostureGenerator], ask: Callable[[PostureGenerator], PostureResult]) -> PostureResult:
+    """Return the first posture that is found, else what the last generator misses."""
+    for generator in generators:
+        result = ask(generator)
+        if result.found or result.stage == "region":
+            break
+    return result
+
+
+def _pose(robot: Robot, q: np.ndarray, patch: str) -> tuple[np.ndarray, np.ndarray]:
+    X = robot.frame_pose(q, patch)
+    return X[:3, :3], X[:3, 3]
+
+
+def _changed(robot: Robot, wanted: np.ndarray, q: np.ndarray) -> str:
+    """Say how a posture differs from the one that was asked for; empty where it does so by little."""
+    said = []
+    moved = float(np.linalg.norm(q[:3] - wanted[:3]))
+    before, after = (Rotation.from_quat(posture[[4, 5, 6, 3]]) for posture in (wanted, q))
+    turned = float((after * before.inv()).magnitude())
+    if moved > SAID:
+        said.append(f"the base moved {moved:.3f} m")
+    if turned > SAID:
+        said.append(f"the base turned {turned:.3f} rad")
+    off = q[7:] - wanted[7:]
+    far = [int(j) for j in np.argsort(-np.abs(off)) if abs(off[j]) > SAID]
+    named = [f"{robot.joint_names[j]} by {off[j]:+.3f} rad" for j in far[:3]]
+    if named:
+        rest = f" and {len(far) - 3} more joints by less" if len(far) > 3 else ""
+        said.append("moved " + ", ".join(named) + rest)
+    return ", ".join(said)
 
 
 def _names(contacts: tuple[Contact, ...]) -> str:

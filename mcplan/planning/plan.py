@@ -59,11 +59,15 @@ class PlannedStance:
 
 @dataclass(frozen=True)
 class Plan:
-    """A scenario and the stances that lead through it; with the record of the search, where there was one."""
+    """A scenario and the stances that lead through it; with the record of the search, where there was one.
+
+    ``notices`` says, in words, where a plan differs from what was asked for: how its start was changed.
+    """
 
     scenario: "Scenario"
     stances: tuple[PlannedStance, ...]
     tree: "SearchTree | None" = field(default=None, compare=False)
+    notices: tuple[str, ...] = ()
 
     @cached_property
     def goals(self) -> tuple[ItemReached, ...]:

@@ -34,9 +34,13 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
     directory : where the file will be; paths in it are relative to there.
     """
     data = scenario_data(plan.scenario, directory)
+    said = {key: value for key, value in (data.pop("plan", None) or {}).items() if key not in ("notices", "goal")}
+    if plan.notices:
+        said["notices"] = list(plan.notices)
     if plan.goals:
-        data["plan"] = {"goal": [item.to_data() for item in plan.goals]}
-    return data | {"stances": [_stance_data(stance) for stance in plan.stances]}
+        said["goal"] = [item.to_data() for item in plan.goals]
+    stances = {"stances": [_stance_data(stance) for stance in plan.stances]}
+    return data | ({"plan": said} if said else {}) | stances
 
 
 def scenario_data(scenario: Scenario, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:
@@ -93,7 +97,10 @@ def read_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None 
             break
     if problems:
         raise ScenarioError(*problems)
-    return Plan(scenario, tuple(stances))
+    said = (scenario.document.data.get("plan") or {}).get("notices") or ()
+    if not isinstance(said, (list, tuple)) or not all(isinstance(notice, str) for notice in said):
+        raise ScenarioError(scenario.document.problem(("plan", "notices"), "expected a list of texts"))
+    return Plan(scenario, tuple(stances), notices=tuple(said))
 
 
 def _stance_data(stance: PlannedStance) -> dict[str, Any]:

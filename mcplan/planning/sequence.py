@@ -44,7 +44,8 @@ def complete(scenario: Scenario) -> Plan:
         before = stances[-1]
         moved = before.objects | {name: pose.array for name, pose in item.objects.items()}
         earlier = linker.environment
-        linker.environment = _item(scenario, k, scenario.environment.placed, moved)
+        if item.objects:
+            linker.place(_item(scenario, k, scenario.environment.placed, moved))
         change = _item(scenario, k, _change, linker, item, before, earlier)
         joints = None if item.posture is None else item.posture.apply(robot, linker.reference)[7:]
         com = None if item.com is None else np.array(item.com)
@@ -55,7 +56,7 @@ def complete(scenario: Scenario) -> Plan:
         elif change.name == "add" and change.moved is not None:
             limb = robot.patches[change.moved].limb
             left = {patch: contact for patch, contact in left.items() if robot.patches[patch].limb != limb}
-    return Plan(scenario, tuple(stances))
+    return Plan(scenario, tuple(stances), notices=linker.notices)
 
 
 def _item(scenario: Scenario, k: int, make: Callable[..., Result], *arguments: object) -> Result:

@@ -122,16 +122,14 @@ class _Planning:
         stances = finish(self.prover, self.ending, self.first, self._refined(segments))
         self._require(stances)
         self.tree.calls = self.prover.calls
-        return Plan(self.scenario, stances, self.tree)
+        return Plan(self.scenario, stances, self.tree, self.linker.notices)
 
     def _objects_stay(self) -> None:
         """Refuse a goal for objects that are not there already: no search moves them."""
         poses = {thing.name: thing.pose for thing in self.environment.objects}
         for number, item in enumerate(self.scenario.goal):
-            measures = (
-                measure(GoalItem(objects=item.objects), self.robot, (), self.first.q, poses) if item.objects else ()
-            )
-            if missing := unmet(measures):
+            measures = measure(item, self.robot, (), self.first.q, poses)
+            if missing := unmet([one for one in measures if one.field == "objects"]):
                 raise PlanningFailed(
                     f"goal{self._where(number)}: {missing}; the planner moves the robot and no objects. Write the "
                     "sequence that moves them under `stances:` (items with `objects:`), or leave `objects` out"
@@ -141,9 +139,9 @@ class _Planning:
         """Return the segments with better postures, as long as their swings stay free."""
         paths = refine(self.prover, [segment.nodes for segment in segments])
         free = all(not barred_swings(self.prover, path) for path in paths)
-        return (
-            [replace(segment, nodes=path) for segment, path in zip(segments, paths, strict=True)] if free else segments
-        )
+        if not free:
+            return segments
+        return [replace(segment, nodes=path) for segment, path in zip(segments, paths, strict=True)]
 
     def _require(self, stances: Sequence[PlannedStance]) -> None:
         """Refuse a plan in whose final forces a required patch carries nothing."""
@@ -165,8 +163,8 @@ class _Planning:
             return self._toward(Goal.of(item), number, here)
         if item.posture is not None and (left := stands_on(item, self.robot) - set(self.patches)):
             raise PlanningFailed(
-                f"goal{self._where(number)}: the posture {item.posture.name} stands on {', '.join(sorted(left))}, which "
-                "planner.patches does not list; add them there"
+                f"goal{self._where(number)}: the posture {item.posture.name} stands on {', '.join(sorted(left))}, "
+                "which planner.patches does not list; add them there"
             )
         found = self.targets.chosen(item, here.contacts, here.q)
         self.tree.calls = self.prover.calls

@@ -11,12 +11,16 @@ import numpy as np
 from scipy.spatial.transform import Rotation, Slerp
 
 from mcplan.planning import Plan, PlannedStance
-from mcplan.planning.posture.inverse_kinematics import solve_posture
-from mcplan.planning.posture.problem import PostureProblem
+from mcplan.planning.posture.freedom import contact_rows
+from mcplan.planning.posture.settings import Weights
+from mcplan.planning.posture.task import PostureSearch, prices
 from mcplan.scene import Contact
 
 LIFT = 0.08
 """m: height of the arc of a patch that moves over."""
+
+STEPS, TOLERANCE = 20, 1e-4
+"""Steps of the search for each posture; how far it may miss its contacts (m, rad): nobody sees more."""
 
 
 def in_place(before: PlannedStance | None, stance: PlannedStance) -> tuple[Contact, ...]:
@@ -28,7 +32,7 @@ def in_place(before: PlannedStance | None, stance: PlannedStance) -> tuple[Conta
 
 def passage(plan: Plan, number: int, shares: np.ndarray) -> np.ndarray:
     """Return the postures (k, nq) between stance ``number`` and the next, at ``shares`` (k,) of the way in (0, 1)."""
-    robot, stances = plan.scenario.robot, plan.stances
+    robot, environment, stances = plan.scenario.robot, plan.scenario.environment, plan.stances
     here, there = stances[number], stances[number + 1]
     before = in_place(stances[number - 1] if number else None, here)
     after = {contact.patch: contact for contact in in_place(here, there)}
@@ -39,13 +43,15 @@ def passage(plan: Plan, number: int, shares: np.ndarray) -> np.ndarray:
             kept.append(contact)
         elif other is not None:
             moving.append((contact, other))
+    search = PostureSearch(robot, prices(robot, Weights()), 0.0)
     step = robot.difference(here.q, there.q)
     postures = []
     for share in shares:
         q = robot.integrate(here.q, step, float(share))
         contacts = (*kept, *(_on_the_way(a, b, float(share)) for a, b in moving))
-        found = solve_posture(robot, PostureProblem(q, contacts, joint_margin=0.0)) if contacts else None
-        postures.append(found.q if found is not None and found.found else q)
+        rows = [contact_rows(robot, environment, contact, None) for contact in contacts]
+        found = search.run(search.task(rows, q), q, STEPS, TOLERANCE, np.inf)
+        postures.append(found.q if found.found else q)
     return np.array(postures)
 
 

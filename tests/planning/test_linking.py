@@ -1,11 +1,20 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from mcplan.collision.model import CollisionModel
 from mcplan.errors import PlanningFailed
+from mcplan.model.geometry import Box
 from mcplan.planning.linking import Change, Linker
+from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.reference import comfortable_place, guide_posture
 from mcplan.planning.posture.settings import FRICTION_SHARE, TORQUE_SHARE
+from mcplan.scene.environment import Environment, Obstacle
+from mcplan.scene.place import make_contact
 from mcplan.statics.support_region import support_region
+from tests.contact_error import contact_error
+from tests.planning.scene import plane
 
 
 @pytest.fixture
@@ -40,10 +49,109 @@ def test_forces_and_torques_satisfy_the_equation_of_motion_at_rest(scene, linker
     assert "left_sole" not in lifted.patches
 
 
-def test_the_start_may_move_the_base_by_five_centimetres_only(scene, linker):
-    assert np.linalg.norm(linker.start(scene.feet(0.03)).q[:3] - scene.ROBOT.posture("half_sitting")[:3]) < 0.05
-    with pytest.raises(PlanningFailed, match=r"the base has to move 0\.\d+ m"):
-        linker.start(scene.feet(0.20))
+def posts(*boxes):
+    """The floor alone, and boxes: (centre, size) each."""
+    obstacles = (Obstacle(f"post{k}", Box(size), np.eye(3), np.array(p)) for k, (p, size) in enumerate(boxes))
+    return Environment(surfaces=(plane("floor", [0, 0, 0], [4, 2]),), obstacles=tuple(obstacles))
+
+
+def least(robot, environment, stance):
+    """Smallest distance of a posture's bodies (m), and of which."""
+    near = CollisionModel(robot, environment).smallest(stance.q, contacts=stance.contacts)
+    return near.distance, near.pair
+
+
+def test_a_start_that_fits_is_left_alone_and_nothing_is_said(scene, linker):
+    robot, wanted = scene.ROBOT, scene.ROBOT.posture("half_sitting")
+    assert np.abs(robot.difference(wanted, linker.start(scene.feet()).q)).max() < 0.01
+    assert linker.notices == ()
+
+
+def test_the_start_may_move_the_base_by_five_centimetres_and_says_so(scene, linker):
+    wanted = scene.ROBOT.posture("half_sitting")[:3]
+    moved = np.linalg.norm(linker.start(scene.feet(0.20)).q[:3] - wanted)
+    assert moved == pytest.approx(0.05, abs=2e-6)
+    assert moved <= 0.05
+    assert "the base moved 0.050 m" in linker.notices[0]
+
+
+def test_a_start_whose_base_had_to_move_farther_is_refused_with_the_distance(scene):
+    robot, wanted = scene.ROBOT, scene.ROBOT.posture("half_sitting").copy()
+    wanted[1] += 0.2
+    soft = replace(scene.ENVIRONMENT, surfaces=tuple(replace(s, friction=0.25) for s in scene.ENVIRONMENT.surfaces))
+    left = make_contact(robot, soft, {"patch": "left_sole", "surface": "floor", "x": 0.01, "y": -0.3, "yaw": 0.0})
+    right = make_contact(robot, soft, {"patch": "right_sole", "surface": "floor", "x": 0.01, "y": -0.5, "yaw": 0.0})
+    with pytest.raises(PlanningFailed, match=r"base has to move 0\.[3-9]\d* m.* 0\.05 m are allowed"):
+        Linker(robot, soft, wanted).start((left, right))
+
+
+def test_bodies_that_overlap_at_the_start_are_put_apart_and_it_is_said_which_joints_moved(scene):
+    robot, wanted = scene.ROBOT, scene.ROBOT.posture("half_sitting").copy()
+    wanted[7 + robot.joint_names.index("LARM_JOINT1")] = -0.05
+    near = CollisionModel(robot, scene.ENVIRONMENT).smallest(wanted, contacts=scene.feet())
+    assert near.pair[:2] == ("LLEG_LINK2", "LARM_LINK5")
+    assert near.distance < -0.01
+    linker = Linker(robot, scene.ENVIRONMENT, wanted)
+    started = linker.start(scene.feet())
+    assert started.margins["clearance"] > 0.0025
+    assert least(robot, scene.ENVIRONMENT, started)[0] == pytest.approx(started.margins["clearance"])
+    assert "LARM_JOINT1 by +0.0" in linker.notices[0]
+
+
+def test_a_shank_that_is_in_a_platform_is_drawn_out_of_it(scene):
+    robot, wanted = scene.ROBOT, scene.ROBOT.posture("half_sitting")
+
+    def beside(front):
+        return posts(([front + 0.2, 0.0, 0.3], (0.4, 1.0, 0.05)))
+
+    def deep(front):
+        near = CollisionModel(robot, beside(front)).smallest(wanted, contacts=scene.feet())
+        return near.distance if near.pair[1] == "post0" else 0.1
+
+    front = min(np.arange(0.0, 0.3, 0.002), key=lambda x: abs(deep(x) + 0.012))
+    assert deep(front) == pytest.approx(-0.012, abs=0.002)
+    linker = Linker(robot, beside(front), wanted)
+    assert least(robot, beside(front), linker.start(scene.feet()))[0] > 0.0025
+    assert "LEG_JOINT3" in linker.notices[0]
+
+
+def test_a_start_that_nothing_frees_is_refused_with_the_bodies_and_the_amount(scene):
+    robot = scene.ROBOT
+    environment = posts(([0.03, 0.1, 0.05], (0.1, 0.1, 0.1)))
+    with pytest.raises(PlanningFailed, match=r"start: LLEG_LINK5 and post0 come 0\.07\d* m too close"):
+        Linker(robot, environment, robot.posture("half_sitting")).start(scene.feet())
+
+
+def test_contacts_that_contradict_each_other_by_less_than_a_micrometre_are_a_start(scene, linker):
+    robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
+    stood = Linker(robot, scene.ENVIRONMENT, q).start(scene.feet())
+    X = robot.frame_pose(stood.q, "left_toe")
+    place = make_contact(robot, scene.ENVIRONMENT, {"patch": "left_toe", "surface": "floor"}, (X[:3, :3], X[:3, 3]))
+    for off, fits in ((3e-7, True), (1e-4, False)):
+        x = float(place.coordinates["x"]) + off
+        toe = make_contact(robot, scene.ENVIRONMENT, place.to_data() | {"x": x})
+        linker = Linker(robot, scene.ENVIRONMENT, q)
+        if fits:
+            started = linker.start((*scene.feet(), toe))
+            assert balanced(robot, started) < 1e-6
+            assert 1e-7 < max(np.abs(contact_error(robot, started.q, c)).max() for c in started.contacts) < 1e-6
+        else:
+            with pytest.raises(PlanningFailed, match=r"left_(toe|sole) stays"):
+                linker.start((*scene.feet(), toe))
+
+
+def test_a_shift_of_the_centre_of_mass_beside_a_wall_keeps_clear_of_it_or_is_refused(scene):
+    robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
+    environment = posts(([0.28, 0.0, 1.0], (0.1, 2.0, 2.0)))
+    linker = Linker(robot, environment, q)
+    start, com = linker.start(scene.feet()), np.array([0.05, 0.0])
+    blind = PostureGenerator(robot, environment).generate(start.contacts, None, start.q, com=com)
+    assert CollisionModel(robot, environment).smallest(blind.q, contacts=start.contacts).distance < -0.005
+    shifted = linker.link(Change.shift(start.contacts), start.q, com=com)
+    assert np.allclose(robot.com(shifted.q)[:2], com, atol=1e-6)
+    assert least(robot, environment, shifted)[0] > 0.0025
+    with pytest.raises(PlanningFailed, match=r"shift: .*LINK\d and post0 come 0\.\d+ m too close"):
+        linker.link(Change.shift(start.contacts), start.q, com=np.array([0.07, 0.0, 0.78]))
 
 
 def test_a_centre_of_mass_that_nothing_balances_is_refused(scene, linker):

@@ -1,12 +1,14 @@
 import numpy as np
 import pytest
 
+from mcplan.collision.model import CollisionModel
 from mcplan.document import dump_document
 from mcplan.errors import PlanningFailed, ScenarioError
 from mcplan.planning import is_plan_file, plan, plan_document, read_plan, write_plan
-from mcplan.planning.posture.contact_error import contact_error
 from mcplan.scene import load_scenario
+from tests.contact_error import contact_error
 
+STAND = [{"contacts": [{"patch": "left_sole", "surface": "floor"}, {"patch": "right_sole", "surface": "floor"}]}]
 SCENARIOS = ("sway", "single_support", "step", "table_hand", "handstand")
 
 
@@ -27,10 +29,11 @@ def test_bundled_sequences_become_plans_whose_every_stance_holds(plans, name):
     robot, stances = plans[name].scenario.robot, plans[name].stances
     for k, stance in enumerate(stances):
         for contact in in_place(stances, k):
-            assert np.abs(contact_error(robot, stance.q, contact)[0]).max() < 1e-6
+            assert np.abs(contact_error(robot, stance.q, contact)).max() < 1e-6
         assert stance.margins["position"] >= 0.03 - 1e-9
         assert stance.margins["torque"] <= 0.9 + 1e-6
         assert stance.margins["equilibrium"] > 10.0
+        assert stance.margins["clearance"] > 0.0
         shared = set(stance.patches) & set(stances[k - 1].patches) if k else set(stance.patches)
         for patch, wrench in stance.wrenches.items():
             assert patch in shared or not wrench.any()
@@ -56,6 +59,34 @@ def test_a_plan_file_keeps_every_bit(plans, name, tmp_path):
             assert np.array_equal(a.R, b.R)
             assert np.array_equal(a.p, b.p)
             assert a.coordinates == b.coordinates
+
+
+def test_what_was_changed_of_the_start_is_kept_in_the_plan_file_until_it_is_planned_anew(tmp_path):
+    raised = {"start.posture": {"name": "half_sitting", "joints": {"LARM_JOINT1": -0.05}}}
+    made = plan(load_scenario("sway", overrides=raised))
+    (notice,) = made.notices
+    assert notice.startswith("start: moved LARM_JOINT1 by +0.0")
+    write_plan(made, tmp_path / "plan.yaml")
+    assert read_plan(tmp_path / "plan.yaml").notices == (notice,)
+    quiet = plan(load_scenario(tmp_path / "plan.yaml", overrides={"start.posture": "half_sitting", "stances": STAND}))
+    assert quiet.notices == ()
+    assert "plan" not in plan_document(quiet)
+
+
+def test_a_plan_whose_notices_are_no_texts_is_refused(plans, tmp_path):
+    data = plan_document(plans["sway"], tmp_path) | {"plan": {"notices": [3]}}
+    (tmp_path / "plan.yaml").write_text(dump_document(data))
+    with pytest.raises(ScenarioError, match=r"plan.yaml:\d+: plan.notices"):
+        read_plan(tmp_path / "plan.yaml")
+
+
+@pytest.mark.parametrize("variant", [0, 1, 4])
+def test_arms_that_push_keep_off_the_chest(variant):
+    made = plan(load_scenario("push", variant=variant))
+    robot, scene = made.scenario.robot, made.scenario.environment
+    for k, stance in enumerate(made.stances):
+        model = CollisionModel(robot, scene.placed(stance.objects))
+        assert model.smallest(stance.q, contacts=in_place(made.stances, k)).distance > 0.0025
 
 
 def test_the_same_scenario_gives_the_same_plan_to_the_byte(plans):
@@ -95,7 +126,7 @@ def test_hands_and_knees_bent_so_far_that_the_search_comes_to_no_rest_still_end_
     robot, stances = made.scenario.robot, made.stances
     for k, stance in enumerate(stances):
         for contact in in_place(stances, k):
-            assert np.abs(contact_error(robot, stance.q, contact)[0]).max() <= 1e-7
+            assert np.abs(contact_error(robot, stance.q, contact)).max() <= 1e-7
 
 
 def test_a_step_too_long_names_the_item_the_foot_and_the_distance():

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.planning.posture.contact_error import contact_error
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.scene.environment import Environment
+from tests.contact_error import contact_error
 
 spec = importlib.util.spec_from_file_location("planning_stances", Path(__file__).with_name("stances.py"))
 stances = importlib.util.module_from_spec(spec)
@@ -41,7 +41,7 @@ def test_known_stances_are_found(group):
             missed.append((case.name, result.reason))
             continue
         for contact in result.contacts:
-            assert np.abs(contact_error(robot, result.q, contact)[0]).max() < 1e-6
+            assert np.abs(contact_error(robot, result.q, contact)).max() < 1e-6
         nearest = collisions.smallest(result.q, contacts=result.contacts)
         assert nearest is None or nearest.pair.in_contact or nearest.distance > 0.0
         assert (np.abs(result.tau) <= 0.9 * robot.limits.torque + 1e-6).all()

@@ -13,7 +13,7 @@ same answer, to the bit.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,16 +21,18 @@ from mcplan.collision.model import CollisionModel
 from mcplan.core.posture_rows import Task
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
-from mcplan.planning.posture.contact_region import REGION_TOLERANCE, ContactRegions, Support, contact_key
+from mcplan.planning.posture.attempt import Attempt, Wanted, outside, where_it_is
+from mcplan.planning.posture.contact_region import ContactRegions, Support, contact_key
 from mcplan.planning.posture.freedom import ContactRows, Freedom, contact_rows, settle
 from mcplan.planning.posture.missed import missed_rows
-from mcplan.planning.posture.result import STAGES, Clock, PostureResult
+from mcplan.planning.posture.relief import torque_excess
+from mcplan.planning.posture.result import Clock, PostureResult
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.task import BaseTarget, PostureSearch, Search, prices
 from mcplan.planning.posture.violation import Violation
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-from mcplan.statics.equilibrium import Equilibrium, balance
+from mcplan.statics.equilibrium import balance
 from mcplan.statics.margins import friction_margin
 
 LOOSE = 1e-3
@@ -54,46 +56,14 @@ ROUNDING = 1e-4
 PUSH = 0.02
 """m: the most that a pair is pushed apart before its distance is taken anew."""
 
+NAMED = 3
+"""Pairs that are named where bodies cannot be kept apart."""
+
+RELIEF, ROOM = 0.15, 0.01
+"""Part of a torque limit: the most that the worst joint is relieved by in one step, and what is aimed at beyond."""
+
 SEE = 0.04
 """m: pairs nearer than this take part in resolving a collision."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Wanted:
-    """What one call asks for."""
-
-    contacts: tuple[Contact, ...]
-    bearing: tuple[str, ...]
-    free: dict[str, Freedom]
-    passing: tuple[str, ...]
-    guide: np.ndarray
-    com: np.ndarray | None
-    hint: np.ndarray | None
-    further: dict[str, ContactRows]  # "base", and patches in the air
-
-    @property
-    def centre(self) -> np.ndarray:
-        """Rows (k, 4) of the centre of mass that is asked for."""
-        return np.zeros((0, 4)) if self.com is None else np.column_stack([np.eye(3)[: len(self.com)], self.com])
-
-
-@dataclass
-class _Attempt:
-    """The best that one start led to."""
-
-    q: np.ndarray
-    contacts: tuple[Contact, ...]
-    stage: str
-    violations: tuple[Violation, ...]
-    forces: Equilibrium | None = None
-    support: Support | None = None
-    clearance: float | None = None
-    error: float = np.inf
-
-    @property
-    def rank(self) -> tuple[int, float]:
-        amount = self.violations[0].amount if self.violations else 0.0
-        return STAGES.index(self.stage), -amount
 
 
 class PostureGenerator:
@@ -162,13 +132,13 @@ class PostureGenerator:
         further = {} if base is None else {"base": base.rows()}
         target = None if com is None else np.array(com, dtype=float)
         further |= airborne or {}
-        wanted = _Wanted(contacts, bearing, free, passing, guides[0], target, hint, further)
-        support = self._support(contacts, bearing, self.robot.com(guides[0]))
+        wanted = Wanted(contacts, bearing, free, passing, guides[0], target, hint, further)
+        support = self.support(contacts, bearing, self.robot.com(guides[0]))
         clock.lap("region")
-        refused = support.violation or (None if set(free) & set(bearing) else _outside(support, target))
-        best: _Attempt | None = None
+        refused = support.violation or (None if set(free) & set(bearing) else outside(support, target))
+        best: Attempt | None = None
         if refused is not None:
-            best = _Attempt(guides[0], contacts, "region", (refused,), support=support)
+            best = Attempt(guides[0], contacts, "region", (refused,), support=support)
         else:
             for start in (*starts, *guides):
                 clock.starts += 1
@@ -182,36 +152,37 @@ class PostureGenerator:
 
     # -- stages ---------------------------------------------------------------------------------------------------
 
-    def _attempt(self, wanted: _Wanted, support: Support, start: np.ndarray, clock: Clock) -> _Attempt:
+    def _attempt(self, wanted: Wanted, support: Support, start: np.ndarray, clock: Clock) -> Attempt:
         steps, guide, contacts, free = self.settings.steps, wanted.guide, wanted.contacts, wanted.free
         rows = self._all_rows(wanted, contacts, free)
-        reach = self._run(self._search.task(rows, guide), start, steps, LOOSE, np.inf, clock)
+        # a centre of mass that is asked for draws the posture from the first step on
+        pull = None if wanted.com is None else np.append(wanted.com[:2], self.settings.weights.com)
+        reach = self._run(self._search.task(rows, guide, hint=pull), start, steps, LOOSE, np.inf, clock)
         if not reach.found:
-            return _Attempt(reach.q, contacts, "reach", self._missed(reach, wanted, rows, guide))
+            return Attempt(reach.q, contacts, "reach", self._missed(reach, wanted, rows, guide))
         q = reach.q
         if any(freedom.names for freedom in free.values()):
             task = self._balanced(wanted, rows, guide, support)
             loose = self._run(task, q, steps, TOLERANCE, CLOSE_ENOUGH, clock)
             if loose.worst > ACCEPTED:
                 missed = self._missed(loose, wanted, rows, guide)
-                return _Attempt(loose.q, contacts, "balance", missed, support=support)
+                return Attempt(loose.q, contacts, "balance", missed, support=support)
             q = loose.q
-            if self.collisions is not None:
-                attempt = _Attempt(q, contacts, "collision", (), None, support, None, loose.worst)
-                self._push_apart(attempt, task, wanted, free, clock)
-                if attempt.violations:
-                    return attempt
-                q = attempt.q
+            attempt = Attempt(q, contacts, "collision", (), None, support, None, loose.worst)
+            self._push_apart(attempt, task, wanted, free, clock)
+            if attempt.violations:
+                return attempt
+            q = attempt.q
             try:
                 contacts = self._settle(contacts, free, q)
             except InputError:
                 missed = tuple(Violation("reach", patch, LOOSE) for patch in free)
-                return _Attempt(q, contacts, "balance", missed, support=support)
+                return Attempt(q, contacts, "balance", missed, support=support)
             if any(patch in wanted.bearing for patch in free):
-                support = self._support(contacts, wanted.bearing, self.robot.com(q))
-                refused = support.violation or _outside(support, wanted.com)
+                support = self.support(contacts, wanted.bearing, self.robot.com(q))
+                refused = support.violation or outside(support, wanted.com)
                 if refused is not None:
-                    return _Attempt(q, contacts, "balance", (refused,), support=support)
+                    return Attempt(q, contacts, "balance", (refused,), support=support)
             rows = self._all_rows(wanted, contacts, {})
             task = self._balanced(wanted, rows, guide, support)._replace(guide=q)
             guide = q
@@ -220,22 +191,21 @@ class PostureGenerator:
         found = self._run(task, q, steps, TOLERANCE, CLOSE_ENOUGH, clock)
         if found.worst > ACCEPTED:
             missed = self._missed(found, wanted, rows, guide)
-            return _Attempt(found.q, contacts, "balance", missed, support=support)
-        attempt = _Attempt(found.q, contacts, "collision", (), None, support, None, found.worst)
-        if self.collisions is not None:
-            self._push_apart(attempt, task, wanted, {}, clock)
-            if attempt.violations:
-                return attempt
-        self._hold(attempt, wanted.bearing, clock)
-        return attempt
+            return Attempt(found.q, contacts, "balance", missed, support=support)
+        attempt = Attempt(found.q, contacts, "collision", (), None, support, None, found.worst)
+        self._push_apart(attempt, task, wanted, {}, clock)
+        if not attempt.violations:
+            self._hold(attempt, wanted.bearing, clock)
+        return self._relieved(attempt, task, wanted, clock)
 
     def _push_apart(
-        self, attempt: _Attempt, task: Task, wanted: _Wanted, free: Mapping[str, Freedom], clock: Clock
+        self, attempt: Attempt, task: Task, wanted: Wanted, free: Mapping[str, Freedom], clock: Clock
     ) -> None:
         """Resolve collisions by rows of the distances, taken anew every few steps."""
-        assert self.collisions is not None
+        if self.collisions is None:
+            return
         settings = self.settings
-        contacts = tuple(contact for contact in attempt.contacts if contact.patch not in wanted.passing)
+        contacts = wanted.touching(attempt.contacts)
         given_links = self._fixed_links(contacts, free)
         for rounds in range(settings.collision_rounds + 1):
             near = self.collisions.constraint_rows(attempt.q, SEE, contacts, settings.clearance)
@@ -253,8 +223,10 @@ class PostureGenerator:
             if least >= -ROUNDING and attempt.error <= ACCEPTED:
                 attempt.violations = ()
                 return
-            attempt.violations = (Violation("collision", str(near.pairs[worst]), max(-least, 0.0)),)
-            if rounds == settings.collision_rounds or (worst >= 0 and given[worst]):
+            close = [p for p in np.argsort(room)[:NAMED] if room[p] < -ROUNDING]
+            if close:
+                attempt.violations = tuple(Violation("collision", str(near.pairs[p]), -float(room[p])) for p in close)
+            if rounds == settings.collision_rounds or (close and given[worst]):
                 return
             if least >= -ROUNDING:
                 here = task._replace(guide=attempt.q, hint=np.zeros(3))
@@ -270,10 +242,10 @@ class PostureGenerator:
             fixed = len(step.missed) - len(linear)
             attempt.error = float(step.missed[:fixed].max(initial=0.0))
 
-    def _hold(self, attempt: _Attempt, bearing: tuple[str, ...], clock: Clock) -> None:
+    def _hold(self, attempt: Attempt, bearing: tuple[str, ...], clock: Clock) -> None:
         """Find the forces, or say what is wrong."""
         robot, settings = self.robot, self.settings
-        contacts = self._cautious(_where_it_is(robot, attempt.q, contact) for contact in attempt.contacts)
+        contacts = self._cautious(where_it_is(robot, attempt.q, contact) for contact in attempt.contacts)
         held = balance(robot, attempt.q, contacts, bearing, settings.torque_share)
         clock.lap("forces")
         attempt.forces, attempt.stage = held, "forces"
@@ -287,7 +259,39 @@ class PostureGenerator:
                 Violation("torque", robot.joint_names[worst], float(share[worst] - settings.torque_share)),
             )
         else:
-            attempt.stage = "done"
+            attempt.stage, attempt.violations = "done", ()
+
+    def _relieved(self, attempt: Attempt, task: Task, wanted: Wanted, clock: Clock) -> Attempt:
+        """Return a posture near one that holds but for a torque, in which that holds too; or the attempt itself."""
+        here = attempt
+        for _ in range(self.settings.torque_rounds):
+            if here.violations and here.violations[0].kind != "torque":
+                break
+            if here.stage == "done":
+                return here
+            contacts = [where_it_is(self.robot, here.q, contact) for contact in here.contacts]
+            bearing = self._cautious(contact for contact in contacts if contact.patch in wanted.bearing)
+            found = torque_excess(self.robot, here.q, bearing, self.settings.torque_share)
+            clock.lap("forces")
+            if found is None:
+                break
+            excess, gradient = found
+            linear = np.append(-gradient, min(excess + ROOM, RELIEF))[None]
+            if self.collisions is not None:
+                touching = wanted.touching(here.contacts)
+                near = self.collisions.constraint_rows(here.q, SEE, touching, self.settings.clearance)
+                linear = np.vstack([linear, np.column_stack([near.rows, np.minimum(-near.distance, 0.0)])])
+            ease = task._replace(guide=here.q, hint=np.zeros(3), linear=np.ascontiguousarray(linear), linear_q=here.q)
+            step = self._run(ease, here.q, 8, TOLERANCE, CLOSE_ENOUGH, clock, trust=0.2)
+            there = task._replace(guide=step.q, hint=np.zeros(3))
+            back = self._run(there, step.q, self.settings.steps, TOLERANCE, CLOSE_ENOUGH, clock)
+            here = replace(attempt, q=back.q, error=back.worst)
+            if back.worst > ACCEPTED:
+                break
+            self._push_apart(here, there, wanted, {}, clock)
+            if not here.violations or here.violations[0].kind == "torque":
+                self._hold(here, wanted.bearing, clock)
+        return here if here.stage == "done" else attempt
 
     # -- parts ----------------------------------------------------------------------------------------------------
 
@@ -299,14 +303,14 @@ class PostureGenerator:
         return answer
 
     def _all_rows(
-        self, wanted: _Wanted, contacts: tuple[Contact, ...], free: Mapping[str, Freedom]
+        self, wanted: Wanted, contacts: tuple[Contact, ...], free: Mapping[str, Freedom]
     ) -> list[ContactRows]:
         return [
             *(self._contact_rows(contact, free.get(contact.patch)) for contact in contacts),
             *wanted.further.values(),
         ]
 
-    def _balanced(self, wanted: _Wanted, rows: list[ContactRows], guide: np.ndarray, support: Support) -> Task:
+    def _balanced(self, wanted: Wanted, rows: list[ContactRows], guide: np.ndarray, support: Support) -> Task:
         """Return the search for a posture whose centre of mass is where it is asked for, or inside its region."""
         if wanted.com is not None:
             return self._search.task(rows, guide, centre=wanted.centre)
@@ -322,7 +326,8 @@ class PostureGenerator:
     def _cautious(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
         return tuple(contact.spared(self.settings.friction_share) for contact in contacts)
 
-    def _support(self, contacts: tuple[Contact, ...], bearing: tuple[str, ...], com: np.ndarray) -> Support:
+    def support(self, contacts: Sequence[Contact], bearing: Sequence[str], com: np.ndarray) -> Support:
+        """Return where the bearing ones of some contacts balance the robot; ``com`` (3,) as for `ContactRegions`."""
         return self._regions.support(self._cautious(c for c in contacts if c.patch in bearing), com)
 
     def _fixed_links(self, contacts: Iterable[Contact], free: Mapping[str, Freedom]) -> set[str]:
@@ -345,7 +350,7 @@ class PostureGenerator:
         return tuple(settled)
 
     def _missed(
-        self, search: Search, wanted: _Wanted, rows: list[ContactRows], guide: np.ndarray
+        self, search: Search, wanted: Wanted, rows: list[ContactRows], guide: np.ndarray
     ) -> tuple[Violation, ...]:
         """Say what a search missed, and which joint limits are in the way."""
         names = [contact.patch for contact in wanted.contacts]
@@ -366,7 +371,7 @@ class PostureGenerator:
         over = [Violation("joint limit", names[j], float(excess[j])) for j in np.flatnonzero(bound & (excess > 1e-4))]
         return sorted(over, key=lambda violation: -violation.amount)
 
-    def _result(self, best: _Attempt, bearing: tuple[str, ...], clock: Clock) -> PostureResult:
+    def _result(self, best: Attempt, bearing: tuple[str, ...], clock: Clock) -> PostureResult:
         robot, q, held = self.robot, best.q, best.forces
         limits = robot.limits
         margins = {"position": float(np.minimum(q[7:] - limits.lower, limits.upper - q[7:]).min(initial=np.inf))}
@@ -384,23 +389,9 @@ class PostureGenerator:
             q,
             best.contacts,
             bearing,
-            {} if held is None else held.wrenches,
-            {} if held is None else held.point_forces,
-            np.zeros(0) if held is None else held.tau,
+            held,
             margins,
             best.violations,
             best.stage,
             clock.effort(),
         )
-
-
-def _where_it_is(robot: Robot, q: np.ndarray, contact: Contact) -> Contact:
-    """Return the contact at the pose that its patch has: it may have turned about free axes."""
-    X = robot.frame_pose(q, contact.patch)
-    return contact.at(X[:3, :3], X[:3, 3])
-
-
-def _outside(support: Support, com: np.ndarray | None) -> Violation | None:
-    """Say how far a centre of mass lies outside the region where contacts balance it; the region's accuracy is free."""
-    depth = np.inf if com is None else support.region.depth(com)
-    return Violation("equilibrium", "com", float(-depth)) if depth < -REGION_TOLERANCE else None

@@ -7,6 +7,7 @@ import numpy as np
 
 from mcplan.planning.posture.violation import Violation
 from mcplan.scene.contact import Contact, contact_of
+from mcplan.statics.equilibrium import Equilibrium
 
 STAGES = ("region", "reach", "balance", "collision", "forces", "done")
 """How far a call came, in this order; ``done``: the posture is found."""
@@ -62,10 +63,7 @@ class PostureResult:
     q : (nq,) the posture; when not found, that of the best attempt.
     contacts : all contacts in the order given; free coordinates are resolved (rounded, so that a file holds them).
     loaded : names of the patches that carry load.
-    wrenches : {patch: (6,)} at the patch origins in world axes (N, N m), of every contact; zero for one without load.
-        Empty when the call did not come to the forces.
-    point_forces : {patch: (k, 3)} forces at the contact points in world axes (N), of loaded contacts.
-    tau : (n,) joint torques that hold the posture (N m); empty like ``wrenches``.
+    forces : the equilibrium there; None when the call did not come to the forces.
     margins : ``contact`` largest error of a contact in place (m, rad), ``com_inset`` distance of the centre of mass to
         the edge of its region (m), ``position`` smallest distance to a joint limit (rad or m), ``friction`` (N),
         ``friction_ratio``, ``torque`` (largest share of a limit), ``clearance`` (m); those that were reached.
@@ -78,9 +76,7 @@ class PostureResult:
     q: np.ndarray
     contacts: tuple[Contact, ...]
     loaded: tuple[str, ...]
-    wrenches: dict[str, np.ndarray]
-    point_forces: dict[str, np.ndarray]
-    tau: np.ndarray
+    forces: Equilibrium | None
     margins: dict[str, float]
     violations: tuple[Violation, ...]
     stage: str
@@ -90,6 +86,21 @@ class PostureResult:
     def found(self) -> bool:
         """Whether every requirement holds."""
         return self.stage == "done"
+
+    @property
+    def wrenches(self) -> dict[str, np.ndarray]:
+        """{patch: (6,)} at the patch origins in world axes (N, N m), of every contact; zero for one without load."""
+        return {} if self.forces is None else self.forces.wrenches
+
+    @property
+    def point_forces(self) -> dict[str, np.ndarray]:
+        """{patch: (k, 3)} forces at the contact points in world axes (N), of loaded contacts."""
+        return {} if self.forces is None else self.forces.point_forces
+
+    @property
+    def tau(self) -> np.ndarray:
+        """Joint torques (n,) that hold the posture (N m)."""
+        return np.zeros(0) if self.forces is None else self.forces.tau
 
     @property
     def reason(self) -> str:

@@ -40,6 +40,7 @@ class PostureSettings:
     clearance : least distance between links, and to the environment (m).
     steps : steps of the inverse kinematics per stage, at most.
     collision_rounds : times that distances are taken anew while a collision is resolved.
+    torque_rounds : steps towards a posture nearby that needs less torque, where one holds but for that.
     weights : cost of the distance to the guide.
     """
 
@@ -51,4 +52,5 @@ class PostureSettings:
     clearance: float = 0.003
     steps: int = 30
     collision_rounds: int = 12
+    torque_rounds: int = 5
     weights: Weights = field(default_factory=Weights)

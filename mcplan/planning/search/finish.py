@@ -9,7 +9,6 @@ from mcplan.model.robot import Robot
 from mcplan.planning.goal.ending import End, Ending
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.posture.caution import cautious
 from mcplan.planning.posture.prover import Prover
 from mcplan.planning.search.node import Node
 from mcplan.scene.contact import Contact
@@ -91,7 +90,11 @@ def _stance(
     least, best = np.inf, None
     for share in SHARES:
         held = balance(
-            robot, q, cautious(in_place, share * settings.friction_share), list(loaded), share * settings.torque_share
+            robot,
+            q,
+            [contact.spared(share * settings.friction_share) for contact in in_place],
+            list(loaded),
+            share * settings.torque_share,
         )
         if held.feasible and held.torque_feasible:
             outside = _outside(bearing, held)

@@ -5,12 +5,12 @@ import pytest
 
 from mcplan.collision.model import CollisionModel
 from mcplan.model.geometry import Box
-from mcplan.planning.posture.contact_error import contact_error
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.scene.environment import Bar, Obstacle
 from mcplan.scene.place import make_contact
 from mcplan.statics.support_region import support_region
+from tests.contact_error import contact_error
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def check(robot, generator, result):
     assert result.found, result.reason
     settings = generator.settings
     for contact in result.contacts:
-        assert np.abs(contact_error(robot, result.q, contact)[0]).max() < 1e-6
+        assert np.abs(contact_error(robot, result.q, contact)).max() < 1e-6
     assert result.margins["contact"] < 1e-6
     assert result.margins["position"] >= settings.joint_margin - 1e-9
     assert unbalanced(robot, result) < 1e-6

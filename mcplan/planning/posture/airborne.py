@@ -1,11 +1,15 @@
-"""Where limbs in the air must not go: a lifted patch stays above the surfaces below it and beside its neighbours."""
+"""Where limbs in the air must not go: a lifted patch stays above the surfaces below it and beside its neighbours.
+
+The model of collisions keeps bodies apart by millimetres; a patch in the air keeps more, so that it has room to swing.
+"""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from mcplan.core.posture_rows import OF_POINT, PLACE_ROWS
 from mcplan.model.robot import Robot
-from mcplan.planning.posture.problem import FreeLimb
+from mcplan.planning.posture.freedom import ContactRows, cell_row
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
 
@@ -19,44 +23,45 @@ REACH = 0.10
 """m: a surface counts when the patch is over it or this near to its border."""
 
 
-def free_limbs(
-    robot: Robot,
-    environment: Environment,
-    guide: np.ndarray,
-    in_place: Iterable[Contact],
-    lifted: Sequence[Contact],
-    posed: bool,
-) -> tuple[FreeLimb, ...]:
-    """Return the patches that were in contact and whose limbs now hang in the air.
+def airborne(
+    robot: Robot, environment: Environment, guide: np.ndarray, in_place: Iterable[Contact], lifted: Sequence[Contact]
+) -> dict[str, ContactRows]:
+    """Return the rows that patches which were in contact, and whose limbs now hang in the air, are to keep.
 
     Parameters
     ----------
     guide : (nq,) the posture that will be preferred: it says which surfaces are below.
     in_place : contacts of the posture; their limbs are not free.
     lifted : the last contact of each patch that was lifted.
-    posed : the item names a posture; otherwise a lifted patch keeps the orientation that it had in contact.
+
+    Returns
+    -------
+    rows : {patch: rows}, ``n . x >= d`` for each point x of the patch and each plane.
     """
     in_place = tuple(in_place)
     busy = {robot.patches[contact.patch].limb for contact in in_place}
-    limbs = []
+    found = {}
     for contact in lifted:
-        if robot.patches[contact.patch].limb in busy or contact.kind == "grasp":
+        patch = robot.patches[contact.patch]
+        if patch.limb in busy or contact.kind == "grasp":
             continue
-        X = robot.frame_pose(guide, contact.patch)
+        place = robot.frame_pose(guide, contact.patch)[:3, 3]
         planes = [
-            np.append(surface.normal, surface.normal @ surface.p + LIFT)
+            (surface.normal, float(surface.normal @ surface.p) + LIFT)
             for surface in environment.surfaces
-            if _below(surface, X[:3, 3])
+            if _below(surface, place)
         ]
         planes += [_beside(contact, other) for other in in_place if other.support == contact.support]
-        if not planes:
-            continue
-        limbs.append(FreeLimb(contact.patch, np.array(planes), None if posed else contact.R))
-    return tuple(limbs)
+        if planes:
+            body, offset = robot.frame(contact.patch)
+            frame = np.concatenate([offset, np.eye(3).ravel(), np.zeros(3)])
+            cell = np.array([cell_row(n, x, d, np.inf, OF_POINT) for n, d in planes for x in patch.points])
+            found[contact.patch] = ContactRows(PLACE_ROWS, body, frame, np.zeros((0, 6)), cell)
+    return found
 
 
-def _beside(lifted: Contact, other: Contact) -> np.ndarray:
-    """Return the plane (4,) that kept two patches on one support apart best, for the lifted one to stay on its side."""
+def _beside(lifted: Contact, other: Contact) -> tuple[np.ndarray, float]:
+    """Return the plane (n, d) that kept two patches on one support apart best, for the lifted one to stay beyond it."""
     best = (-np.inf, np.zeros(3), 0.0)
     for axis in (other.R[:, 0], other.R[:, 1], lifted.R[:, 0], lifted.R[:, 1]):
         for n in (axis, -axis):
@@ -64,7 +69,7 @@ def _beside(lifted: Contact, other: Contact) -> np.ndarray:
             distance = float((lifted.world_points @ n).min()) - edge
             if distance > best[0]:
                 best = (distance, n, edge + min(distance, GAP))
-    return np.append(best[1], best[2])
+    return best[1], best[2]
 
 
 def _below(surface: Surface, place: np.ndarray) -> bool:

@@ -283,19 +283,24 @@ class _Planning:
         """
         seen: set[tuple] = set()
         while self.prover.calls < self.settings.max_calls:
-            path = self._run(search, effort, here)
-            if path is None:
+            found = self._run(search, effort, here)
+            if found is None:
                 break
-            swings = barred_swings(self.prover, path)
-            if not swings:
-                return path, None
-            now = Barred(path, swings)
-            if least is None or now.rank < least.rank:
-                least = now
-            keys = tuple(swing.key for swing, _ in swings)
-            if keys in seen:  # found again: the search knows no other
+            new = False
+            # joined moves swing farther; what is barred once is looked at closely when they are joined again
+            for make in (shorten, shorten, lambda _, path: path):
+                path = make(search, found)
+                swings = barred_swings(self.prover, path)
+                if not swings:
+                    return path, None
+                now = Barred(path, swings)
+                if least is None or now.rank < least.rank:
+                    least = now
+                keys = tuple(swing.key for swing, _ in swings)
+                new |= keys not in seen
+                seen.add(keys)
+            if not new:  # found again: the search knows no other
                 break
-            seen.add(keys)
         return None, least
 
     def _run(self, search: StanceSearch, effort: Pass, here: Here) -> list[Node] | None:
@@ -303,7 +308,7 @@ class _Planning:
         root = search.start(here.contacts, here.q, here.met, here.last)
         left = max(self.settings.max_calls - self.prover.calls, 0)
         found = search.run(root, replace(effort, calls=min(effort.calls, left)), self.settings.max_nodes)
-        return None if found is None else shorten(search, found.path())
+        return None if found is None else found.path()
 
     def _passes(self) -> list[tuple[float, Pass]]:
         step = self.settings.step

@@ -9,14 +9,14 @@ from tests.contact_error import contact_error
 
 WITH_GOAL = [
     "crawl", "handstand", "kneel", "ladder", "ladder_vertical", "lean", "push", "rubble", "stairs", "stairs_rail",
-    "step_over", "table", "tilted_step", "walk", "wedge",
+    "step_over", "table", "tilted_step", "turn", "walk", "wedge",
 ]  # fmt: skip
 """Scenarios with a goal."""
 
 WRITTEN = {"handstand", "push"}
 """Those whose sequence is written by hand; the planner is to find the others'."""
 
-FOOT_STARTS = {"kneel", "ladder", "ladder_vertical", "lean", "push", "stairs", "step_over", "tilted_step", "walk"}
+FOOT_STARTS = {"kneel", "ladder", "ladder_vertical", "lean", "push", "stairs", "step_over", "tilted_step", "turn", "walk"}
 """These begin as `stairs_rail` does."""
 
 

@@ -103,17 +103,14 @@ def _levels(robot: Robot, environment: Environment, q: np.ndarray, ground: Seque
     if not len(places):
         yield q
         return
-    found: list[float] = []
-    for surface in environment.surfaces:
-        drop = _drop(surface, places)
-        found += [float(value) for value in drop if np.isfinite(value)]
+    drops = np.concatenate([np.zeros(0), *(_drop(surface, places) for surface in environment.surfaces)])
     heights: list[float] = []
-    for drop in sorted(found, key=abs):
+    for drop in sorted(map(float, drops[np.isfinite(drops)]), key=abs):
         if all(abs(drop - other) > 0.02 for other in heights):
             heights.append(drop)
-    for drop in heights:
+    for height in heights:
         placed = q.copy()
-        placed[2] -= drop
+        placed[2] -= height
         yield placed
 
 

@@ -94,7 +94,7 @@ class Targets:
         self.nearest, self._rank = "", (-1, 0.0)
         found: list[Target] = []
         tried = set[tuple]()
-        if not item.contacts and stands_on(item, self.robot) <= {contact.patch for contact in contacts}:
+        if not item.contacts and self._rests_on(item, q) <= {contact.patch for contact in contacts}:
             end = self.ending.find(item, contacts, q)
             self._note(end)
             if end.found:
@@ -183,6 +183,16 @@ class Targets:
             if end.found or (end.result.stage in ("region", "balance", "forces") and not item.only):
                 return ""
         return f"on its contacts, {end.missing}"
+
+    def _rests_on(self, item: GoalItem, q: np.ndarray) -> set[str]:
+        """Return the patches that an item's posture rests on: those it stands on, and what rests where it is put."""
+        found = set(stands_on(item, self.robot))
+        if item.posture is not None and item.base is not None:
+            reference = next(self._references(item, (), q))
+            for hint in hints(item, self.robot, self.environment, reference.q, reference.ground, q):
+                there = resting(self.robot, self.environment, hint, self.patches, POSED, ground=reference.ground)
+                return found | {contact.patch for contact in there or ()}
+        return found
 
     def _disturbed(self, guide: np.ndarray) -> list[np.ndarray]:
         rng = np.random.default_rng(0)

@@ -20,7 +20,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.place_bar import bar_rotation
-from mcplan.scene.place_surface import surface_rotation
+from mcplan.scene.place_surface import TOLERANCE, surface_rotation
 from mcplan.scene.polygon import erode
 from mcplan.scene.spec import ContactSpec
 
@@ -144,6 +144,8 @@ def _on_surface(robot, patch, surface: Surface, kind, guide, offset, fixed, know
     _, heading = guide.at(guide.length if fixed is not None else float(s[0]))
     point = AROUND if fixed is None or not fixed.given else np.zeros((1, 2))
     polygon = robot.patches[patch].polygon if kind == "surface" else point
+    if fixed is not None and fixed.overhang:  # its origin is on the surface, whatever reaches beyond
+        polygon = np.zeros((1, 2))
     if not steep and (fixed is None or not fixed.given) and turns_on(guide, surface, offset):
         aside = _relative(near, guide.yaw[0])
         slack = grid / 2 if loose else 0.0
@@ -165,7 +167,8 @@ def _on_surface(robot, patch, surface: Surface, kind, guide, offset, fixed, know
             for i in (0, 1)
         ]
         x, y = (axis.ravel() for axis in np.meshgrid(*lines, indexing="ij"))
-        inside = np.all(A @ np.array([x, y]) <= b[:, None] + 1e-9, axis=0)
+        given_place = fixed is not None and fixed.x is not None and fixed.y is not None
+        inside = np.all(A @ np.array([x, y]) <= b[:, None] + (TOLERANCE if given_place else 1e-9), axis=0)
         for u, v in zip(x[inside], y[inside], strict=True):
             exact = fixed is not None
             free_x = loose and not (exact and fixed.x is not None)

@@ -39,6 +39,7 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
         said["notices"] = list(plan.notices)
     if plan.goals:
         said["goal"] = [item.to_data() for item in plan.goals]
+    data.pop("stances", None)  # both stand at the end, in one order, however often a plan is written
     stances = {"stances": [_stance_data(stance) for stance in plan.stances]}
     return data | ({"plan": said} if said else {}) | stances
 

@@ -189,7 +189,7 @@ REFUSED = {
     ),
     "too high": (
         "{base: {xyz: [0.2, 0, 2.0], tolerance: 0.05}}",
-        r"no contacts are found .* base.*the base stays 0\.\d+ m",
+        r"no contacts are found .* base.*the base stays \d\.\d+ m",
     ),
     "beyond the floor": ("{base: {xyz: [-4.0, 0, 0.65]}}", r"no contacts are found .* base"),
     "upside down": (
@@ -200,7 +200,7 @@ REFUSED = {
         f"{{{EXACT}, com: [0.4, 0.0], only: true}}",
         r"centre of mass stays 0\.[3-9]\d+ m outside its support region",
     ),
-    "posture on contacts": (f"{{{EXACT}, posture: kneel, only: true}}", r"posture .* off by .* allowed"),
+    "posture on contacts": (f"{{{EXACT}, posture: half_kneel, only: true}}", r"posture .* off by .* allowed"),
     "posture on other patches": (
         "{posture: kneel}",
         r"kneel stands on left_knee, left_toe, .* which planner.patches does not list",
@@ -219,7 +219,7 @@ def test_what_no_posture_holds_is_refused_at_once_with_what_is_missing(name, tmp
 
 
 def test_another_robot_is_told_what_is_missing(small_planned):
-    with pytest.raises(PlanningFailed, match=r"no contacts are found .* base.*the base stays 0\.\d+ m"):
+    with pytest.raises(PlanningFailed, match=r"no contacts are found .* base.*the base stays \d\.\d+ m"):
         small_planned("refused", "{base: {xyz: [0.2, 0, 2], tolerance: 0.05}}")
 
 

@@ -16,7 +16,9 @@ WITH_GOAL = [
 WRITTEN = {"handstand", "push"}
 """Those whose sequence is written by hand; the planner is to find the others'."""
 
-FOOT_STARTS = {"kneel", "ladder", "ladder_vertical", "lean", "push", "stairs", "step_over", "tilted_step", "turn", "walk"}
+FOOT_STARTS = {
+    "kneel", "ladder", "ladder_vertical", "lean", "push", "stairs", "step_over", "tilted_step", "turn", "walk",
+}  # fmt: skip
 """These begin as `stairs_rail` does."""
 
 

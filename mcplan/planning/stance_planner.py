@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -35,6 +36,9 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
 from mcplan.scene.schema import GoalItem
+
+SHORT = 1
+"""Passes of the portfolio that contacts found for an item may take before others are tried."""
 
 STRIDE = 0.6
 """m: progress of one move of a foot."""
@@ -182,7 +186,7 @@ class _Planning:
         failure: PlanningFailed | None = None
         for goal in goals:
             try:
-                return self._toward(goal, number, here, None if goal is goals[-1] else 1)
+                return self._toward(goal, number, here, None if goal is goals[-1] else SHORT)
             except PlanningFailed as failed:
                 failure = failure or failed
                 if self.prover.calls >= self.settings.max_calls:
@@ -201,28 +205,33 @@ class _Planning:
         require = self.require if number + 1 == len(self.scenario.goal) else ()
         try:
             nodes = self._reach(goal, number, here, require, partial(self._missing, item), passes)
-        except PlanningFailed:
-            if not goal.posed or passes is not None or self.prover.calls >= self.settings.max_calls:
+        except PlanningFailed as failed:
+            if not goal.posed or self.prover.calls >= self.settings.max_calls:
                 raise
-            return self._rearranged(goal, number, here, require)
+            try:
+                return self._rearranged(goal, number, here, require, passes)
+            except PlanningFailed:
+                raise failed from None
         return [Segment(goal, nodes, self._end(item, nodes[-1]))]
 
-    def _rearranged(self, goal: Goal, number: int, here: Here, require: Requirements) -> list[Segment]:
+    def _rearranged(
+        self, goal: Goal, number: int, here: Here, require: Requirements, passes: int | None
+    ) -> list[Segment]:
         """Return the way to the supports of a goal where that is easiest, and from there to places for its posture."""
-        nodes = self._reach(goal, number, here, (), lambda node: "")
+        nodes = self._reach(goal, number, here, (), lambda node: "", passes)
         node = nodes[-1]
         there = Here(node.contacts, node.q, node.met, node)
+        placed = (target.goal for target in self.targets.placed(goal.item, goal, node.contacts, node.q))
         failure: PlanningFailed | None = None
-        for target in self.targets.placed(goal.item, goal, node.contacts, node.q):
+        for place in chain([goal], placed):
             try:
-                more = self._reach(target.goal, number, there, require, partial(self._missing, goal.item))
+                more = self._reach(place, number, there, require, partial(self._missing, goal.item), passes)
             except PlanningFailed as failed:
                 failure = failure or failed
                 continue
-            return [Segment(goal, nodes), Segment(target.goal, more, self._end(goal.item, more[-1]))]
-        raise failure or PlanningFailed(
-            f"goal{self._where(number)}: its contacts are reached, but {self.targets.nearest or 'not its posture'}"
-        )
+            return [Segment(goal, nodes), Segment(place, more, self._end(goal.item, more[-1]))]
+        assert failure is not None
+        raise failure
 
     def _end(self, item: GoalItem, node: Node) -> End:
         return self.ending.find(item, node.contacts, node.q)

@@ -24,6 +24,7 @@ from mcplan.planning.search.barred import Barred, barred_swings
 from mcplan.planning.search.candidates import Candidates, candidates
 from mcplan.planning.search.failure import barred_way, explained
 from mcplan.planning.search.finish import Segment, finish
+from mcplan.planning.search.modes import modes_of
 from mcplan.planning.search.node import Node
 from mcplan.planning.search.potential import FREE_LIMB, Potential
 from mcplan.planning.search.reachability import slippery, unreachable
@@ -266,7 +267,8 @@ class _Planning:
         for grid, effort in passes if hindrance is None else passes[:2]:
             sampled = known.pop(grid, None) or self._sample(goal, guide, offsets, here.contacts, grid)
             potential = self._potential(goal, guide, sampled)
-            space = SearchSpace(self.prover, self.limbs, self._modes(goal), guide, offsets, sampled, potential, require)
+            modes = modes_of(self.robot, self.limbs, self._stances(goal))
+            space = SearchSpace(self.prover, self.limbs, modes, guide, offsets, sampled, potential, require)
             search = StanceSearch(space, self.tree, self.progress, accept)
             path, barred = self._free(search, effort, here, barred)
             if path is not None:
@@ -389,25 +391,10 @@ class _Planning:
                     "move the goal or the obstacle"
                 )
 
-    def _modes(self, goal: Goal) -> dict[str, tuple[tuple[str, ...], ...]]:
-        """Return the sets of patches with which each limb may touch.
-
-        One at a time; two edges of different links, which only together bear a moment; and those of start and goal.
-        """
-        modes: dict[str, tuple[tuple[str, ...], ...]] = {}
-        stances = [set(self.first.patches), set(goal.stance)]
-        stances += [{spec.patch for spec in item.contacts} for item in self.scenario.goal]
-        for limb in self.limbs.values():
-            found: list[tuple[str, ...]] = [(patch,) for patch in limb.patches]
-            edges = [patch for patch in limb.patches if len(self.robot.patches[patch].polygon) == 2]
-            links = {patch: self.robot.patches[patch].link for patch in edges}
-            found += [(a, b) for a in edges for b in edges if a < b and links[a] != links[b]]
-            for stance in stances:
-                together = tuple(patch for patch in limb.patches if patch in stance)
-                if len(together) > 1 and not any(set(together) == set(known) for known in found):
-                    found.append(together)
-            modes[limb.name] = tuple(found)
-        return modes
+    def _stances(self, goal: Goal) -> list[frozenset[str]]:
+        """Return the patches of stances that the scenario or the planner means to be taken."""
+        listed = [frozenset(spec.patch for spec in item.contacts) for item in self.scenario.goal]
+        return [frozenset(self.first.patches), goal.stance, *listed]
 
     def _loose(self, patch: str) -> bool:
         polygon = self.robot.patches[patch].polygon

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from mcplan.planning.search.barred import Barred, barred_swings
 from mcplan.planning.search.candidates import Candidates, candidates
 from mcplan.planning.search.failure import barred_way, explained
 from mcplan.planning.search.finish import Segment, finish
+from mcplan.planning.search.modes import modes_of
 from mcplan.planning.search.node import Node
 from mcplan.planning.search.potential import FREE_LIMB, Potential
 from mcplan.planning.search.reachability import slippery, unreachable
@@ -36,6 +38,9 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
 from mcplan.scene.schema import GoalItem
+
+SHORT = 1
+"""Passes of the portfolio that contacts found for an item may take before others are tried."""
 
 STRIDE = 0.6
 """m: progress of one move of a foot."""
@@ -183,7 +188,7 @@ class _Planning:
         failure: PlanningFailed | None = None
         for goal in goals:
             try:
-                return self._toward(goal, number, here, None if goal is goals[-1] else 1)
+                return self._toward(goal, number, here, None if goal is goals[-1] else SHORT)
             except PlanningFailed as failed:
                 failure = failure or failed
                 if self.prover.calls >= self.settings.max_calls:
@@ -202,28 +207,33 @@ class _Planning:
         require = self.require if number + 1 == len(self.scenario.goal) else ()
         try:
             nodes = self._reach(goal, number, here, require, partial(self._missing, item), passes)
-        except PlanningFailed:
-            if not goal.posed or passes is not None or self.prover.calls >= self.settings.max_calls:
+        except PlanningFailed as failed:
+            if not goal.posed or self.prover.calls >= self.settings.max_calls:
                 raise
-            return self._rearranged(goal, number, here, require)
+            try:
+                return self._rearranged(goal, number, here, require, passes)
+            except PlanningFailed:
+                raise failed from None
         return [Segment(goal, nodes, self._end(item, nodes[-1]))]
 
-    def _rearranged(self, goal: Goal, number: int, here: Here, require: Requirements) -> list[Segment]:
+    def _rearranged(
+        self, goal: Goal, number: int, here: Here, require: Requirements, passes: int | None
+    ) -> list[Segment]:
         """Return the way to the supports of a goal where that is easiest, and from there to places for its posture."""
-        nodes = self._reach(goal, number, here, (), lambda node: "")
+        nodes = self._reach(goal, number, here, (), lambda node: "", passes)
         node = nodes[-1]
         there = Here(node.contacts, node.q, node.met, node)
+        placed = (target.goal for target in self.targets.placed(goal.item, goal, node.contacts, node.q))
         failure: PlanningFailed | None = None
-        for target in self.targets.placed(goal.item, goal, node.contacts, node.q):
+        for place in chain([goal], placed):
             try:
-                more = self._reach(target.goal, number, there, require, partial(self._missing, goal.item))
+                more = self._reach(place, number, there, require, partial(self._missing, goal.item), passes)
             except PlanningFailed as failed:
                 failure = failure or failed
                 continue
-            return [Segment(goal, nodes), Segment(target.goal, more, self._end(goal.item, more[-1]))]
-        raise failure or PlanningFailed(
-            f"goal{self._where(number)}: its contacts are reached, but {self.targets.nearest or 'not its posture'}"
-        )
+            return [Segment(goal, nodes), Segment(place, more, self._end(goal.item, more[-1]))]
+        assert failure is not None
+        raise failure
 
     def _end(self, item: GoalItem, node: Node) -> End:
         return self.ending.find(item, node.contacts, node.q)
@@ -258,7 +268,8 @@ class _Planning:
         for grid, effort in passes if hindrance is None else passes[:2]:
             sampled = known.pop(grid, None) or self._sample(goal, guide, offsets, here.contacts, grid)
             potential = self._potential(goal, guide, sampled)
-            space = SearchSpace(self.prover, self.limbs, self._modes(goal), guide, offsets, sampled, potential, require)
+            modes = modes_of(self.robot, self.limbs, self._stances(goal))
+            space = SearchSpace(self.prover, self.limbs, modes, guide, offsets, sampled, potential, require)
             search = StanceSearch(space, self.tree, self.progress, accept, self.reroll)
             path, barred = self._free(search, effort, here, barred)
             if path is not None:
@@ -381,25 +392,10 @@ class _Planning:
                     "move the goal or the obstacle"
                 )
 
-    def _modes(self, goal: Goal) -> dict[str, tuple[tuple[str, ...], ...]]:
-        """Return the sets of patches with which each limb may touch.
-
-        One at a time; two edges of different links, which only together bear a moment; and those of start and goal.
-        """
-        modes: dict[str, tuple[tuple[str, ...], ...]] = {}
-        stances = [set(self.first.patches), set(goal.stance)]
-        stances += [{spec.patch for spec in item.contacts} for item in self.scenario.goal]
-        for limb in self.limbs.values():
-            found: list[tuple[str, ...]] = [(patch,) for patch in limb.patches]
-            edges = [patch for patch in limb.patches if len(self.robot.patches[patch].polygon) == 2]
-            links = {patch: self.robot.patches[patch].link for patch in edges}
-            found += [(a, b) for a in edges for b in edges if a < b and links[a] != links[b]]
-            for stance in stances:
-                together = tuple(patch for patch in limb.patches if patch in stance)
-                if len(together) > 1 and not any(set(together) == set(known) for known in found):
-                    found.append(together)
-            modes[limb.name] = tuple(found)
-        return modes
+    def _stances(self, goal: Goal) -> list[frozenset[str]]:
+        """Return the patches of stances that the scenario or the planner means to be taken."""
+        listed = [frozenset(spec.patch for spec in item.contacts) for item in self.scenario.goal]
+        return [frozenset(self.first.patches), goal.stance, *listed]
 
     def _loose(self, patch: str) -> bool:
         polygon = self.robot.patches[patch].polygon

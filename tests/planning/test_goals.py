@@ -38,7 +38,6 @@ start:
     - {patch: right_sole, surface: floor, x: 0.01, y: -0.095, yaw: 0}
 planner: {patches: [left_sole, right_sole], max_calls: 600}
 """
-KNEES = "left_toe, right_toe, left_knee, right_knee, left_hand, right_hand"
 FEET = "contacts: [{patch: left_sole, surface: floor}, {patch: right_sole, surface: floor}]"
 EXACT = (
     "contacts: [{patch: left_sole, surface: floor, x: -0.3, y: 0.1, yaw: 0.1}, "
@@ -53,7 +52,6 @@ GOALS = {
     "base low": "{base: {xyz: [0, 0, 0.55], tolerance: 0.02}}",
     "posture": f"{{{RAISED}}}",
     "named posture": "{posture: squat}",
-    "posture on knees": "{posture: kneel}",
     "posture there": f"{{posture: half_sitting, base: {{xyz: [-0.3, 0, 0.649], tolerance: 0.04, {TURNED}}}}}",
     "com": "{com: [0.02, 0.03]}",
     "com low, on contacts": f"{{{FEET}, com: [0.02, 0.02, 0.7], com_tolerance: 0.002, only: true}}",
@@ -88,8 +86,7 @@ def planned(tmp_path_factory):
 
     def make(name):
         if name not in made:
-            text = HRP2.replace("patches: [", f"patches: [{KNEES}, ") if "knees" in name else HRP2
-            made[name] = plan(load_scenario(scenario_file(tmp_path_factory.mktemp("goals"), GOALS[name], text)))
+            made[name] = plan(load_scenario(scenario_file(tmp_path_factory.mktemp("goals"), GOALS[name])))
         return made[name]
 
     return make

@@ -64,7 +64,7 @@ start:
 goal:
   - contacts: [{patch: left_grip, surface: rail}]
     base: {xyz: [1, 0, 0.6], tolerance: 0.1}
-  - {posture: half_sitting, only: true, objects: {crate: {xyz: [1.5, 0, 0.5]}}}
+  - {posture: half_sitting, posture_tolerance: 0.1, objects: {crate: {xyz: [1.5, 0, 0.5]}}}
 planner: {require: [left_hand, [right_hand, right_grip]]}
 control: {solver: OSQP}
 simulation: {dt: 2e-3}

@@ -12,7 +12,7 @@ import numpy as np
 
 import mcplan as mc
 from mcplan.model.terms import Terms
-from mcplan.qp import ComTask, ContactConstraint, LinkPoseTask, PostureTask, WholeBodyQP
+from mcplan.whole_body import ComTask, ContactConstraint, LinkPoseTask, PostureTask, WholeBodyQP
 
 DT, TICKS, FORCE = 1e-3, 2000, 20.0
 

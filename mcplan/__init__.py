@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 from mcplan.version import __version__
 
 if TYPE_CHECKING:
+    from mcplan.certificate.verify import verify
     from mcplan.model.robot_file import load_robot
     from mcplan.planning import plan
     from mcplan.scene.load import load_scenario
     from mcplan.sim.run_file import load_run
     from mcplan.sim.simulate import simulate
-    from mcplan.sim.verify import verify
     from mcplan.view.replay import save_html
 
 _HOME = {
@@ -28,7 +28,7 @@ _HOME = {
     "load_scenario": "mcplan.scene.load",
     "plan": "mcplan.planning",
     "simulate": "mcplan.sim.simulate",
-    "verify": "mcplan.sim.verify",
+    "verify": "mcplan.certificate.verify",
     "load_run": "mcplan.sim.run_file",
     "save_html": "mcplan.view.replay",
 }

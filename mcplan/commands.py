@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from mcplan.errors import InputError, PlanningFailed, SimulationFailed
 
 if TYPE_CHECKING:
+    from mcplan.certificate.verify import Report
     from mcplan.planning import Plan
     from mcplan.scene import Scenario
-    from mcplan.sim.verify import Report
 
 
 def run(arguments: Namespace) -> int:
@@ -71,7 +71,7 @@ def plan(arguments: Namespace) -> int:
 
 def verify(arguments: Namespace) -> int:
     """Recompute a run and print its certificate."""
-    from mcplan.sim.verify import verify as certify
+    from mcplan.certificate.verify import verify as certify
 
     if not arguments.engines:
         report = certify(arguments.run)
@@ -280,7 +280,7 @@ def _plan(scenario: "Scenario", arguments: Namespace) -> "Plan":
 
 def _proven(plan: "Plan") -> bool:
     """Whether a plan's certificate holds, its goal included; what does not hold is printed."""
-    from mcplan.sim.verify import verify as certify
+    from mcplan.certificate.verify import verify as certify
 
     report = certify(plan)
     broken = report.failures or [str(item) for item in plan.goals if not item.met]
@@ -291,11 +291,11 @@ def _proven(plan: "Plan") -> bool:
 
 def _execute(plan: "Plan", arguments: Namespace) -> int:
     """Simulate, verify, write, and say how it went."""
+    from mcplan.certificate.verify import verify as certify
     from mcplan.progress import ProgressBar
     from mcplan.run_directory import new_directory, write_results
     from mcplan.sim.simulate import simulate as execute
     from mcplan.sim.slowest_tick import slowest_tick
-    from mcplan.sim.verify import verify as certify
 
     directory = new_directory(plan.scenario.name, arguments.output, arguments.force)
     stopped: SimulationFailed | None = None

@@ -3,10 +3,10 @@
 import json
 from pathlib import Path
 
+from mcplan.certificate.verify import Report
 from mcplan.errors import InputError
 from mcplan.planning import Plan, write_plan
 from mcplan.sim.run import Run
-from mcplan.sim.verify import Report
 from mcplan.view.replay import replay_page
 from mcplan.whole_file import write_text
 

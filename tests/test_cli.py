@@ -152,7 +152,7 @@ def test_a_physics_that_would_hold_what_may_slide_is_refused_before_any_work(tmp
 
 def test_a_solver_that_is_not_installed_is_refused_before_any_work(monkeypatch, capsys):
     monkeypatch.setattr(commands, "_plan", lambda *arguments: pytest.fail("it is planned"))
-    monkeypatch.setattr("mcplan.qp.settings.find_spec", lambda name: None)
+    monkeypatch.setattr("mcplan.whole_body.settings.find_spec", lambda name: None)
     assert main(["run", "sway", "--set", "control.solver=PIQP"]) == 2
     assert "control.solver: solver PIQP is not installed: pip install piqp" in capsys.readouterr().err
 

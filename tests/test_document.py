@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pydantic
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mcplan.document import dump_document, read_document
 from mcplan.errors import InputError, ScenarioError

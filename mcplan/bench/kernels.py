@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcplan.bench.clock import microseconds
-from mcplan.core import batch
-from mcplan.core.frame import place_bodies
 from mcplan.core.jit import threads
-from mcplan.core.tree import workspace, workspaces
+from mcplan.core.rigid_body import batch
+from mcplan.core.rigid_body.frame import place_bodies
+from mcplan.core.rigid_body.tree import workspace, workspaces
 from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
 

@@ -11,8 +11,8 @@ from mcplan.bench.definition import Definition
 from mcplan.errors import SolverFailed
 from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
-from mcplan.qp import ComTask, ContactConstraint, PostureTask, QPSettings, Task, WholeBodyQP
 from mcplan.scene import Contact
+from mcplan.whole_body import ComTask, ContactConstraint, PostureTask, QPSettings, Task, WholeBodyQP
 
 Array = NDArray[np.float64]
 

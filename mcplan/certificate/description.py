@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 
 from mcplan.certificate.engines.contract import BASE, Engine, JointDescription, body_row
-from mcplan.sim.certificate import Check
+from mcplan.certificate.report import Check
 from mcplan.sim.records import RobotRecord
 
 AGREEMENT = 1e-9

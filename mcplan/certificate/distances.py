@@ -12,12 +12,12 @@ import numpy as np
 
 from mcplan.certificate.engines.contract import Engine, Unsupported
 from mcplan.certificate.engines.joints import Joints
+from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.independent import rotation_of
+from mcplan.certificate.motion_checks import worst
+from mcplan.certificate.report import Check
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import InputError
-from mcplan.sim.certificate import Check
-from mcplan.sim.evidence import Evidence
-from mcplan.sim.independent import rotation_of
-from mcplan.sim.motion_checks import worst
 from mcplan.sim.world import with_flaws
 
 NEAR, PERIOD = 0.05, 0.02

@@ -39,16 +39,16 @@ from mcplan.certificate.description import description_checks
 from mcplan.certificate.distances import distance_checks
 from mcplan.certificate.engines import engine_class
 from mcplan.certificate.engines.contract import STANDARD_GRAVITY, Engine
+from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.independent import Mechanism
+from mcplan.certificate.motion_checks import worst
 from mcplan.certificate.recompute import Motion, Recomputed
+from mcplan.certificate.report import Check, Report
+from mcplan.certificate.verify import first_samples, verify
 from mcplan.errors import InputError, RunError
-from mcplan.sim.certificate import Check, Report
-from mcplan.sim.evidence import Evidence
-from mcplan.sim.independent import Mechanism
-from mcplan.sim.motion_checks import worst
 from mcplan.sim.records import BodyRecord, LinkRecord, RobotRecord
 from mcplan.sim.run import Run
 from mcplan.sim.run_file import load_run
-from mcplan.sim.verify import first_samples, verify
 
 AGREEMENT = 1e-6
 """Largest relative difference between an engine and the certificate."""

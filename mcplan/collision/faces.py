@@ -10,7 +10,7 @@ import numpy as np
 
 from mcplan.collision.model import CollisionModel
 from mcplan.collision.shape import frozen
-from mcplan.core.corner_rows import Faces
+from mcplan.core.whole_body.corner_rows import Faces
 from mcplan.scene.environment import Surface
 
 

@@ -9,9 +9,9 @@ from mcplan.collision.distances import ALLOWED_PENETRATION, ConstraintRows, Dist
 from mcplan.collision.pairs import link_solids, new_scratch, self_pairs, standing_out
 from mcplan.collision.shape import Solid, bar_solid, frozen, pack, slab, solid
 from mcplan.core.check import SOUND, check
-from mcplan.core.distance import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
-from mcplan.core.distance_pairs import fill_distance_rows, fill_distances, find_smallest
-from mcplan.core.distance_shape import Shapes
+from mcplan.core.distance.many import fill_distance_rows, fill_distances, find_smallest
+from mcplan.core.distance.pair import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
+from mcplan.core.distance.shape import Shapes
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact

@@ -5,10 +5,10 @@ from functools import lru_cache
 import numpy as np
 
 from mcplan.collision.shape import Solid, frozen, pack, solid
-from mcplan.core.distance import PAIR_SIZE
-from mcplan.core.distance_pairs import Scratch, fill_distances
-from mcplan.core.distance_shape import scratch
-from mcplan.core.tree import PARENT, workspace
+from mcplan.core.distance.many import Scratch, fill_distances
+from mcplan.core.distance.pair import PAIR_SIZE
+from mcplan.core.distance.shape import scratch
+from mcplan.core.rigid_body.tree import PARENT, workspace
 from mcplan.model.geometry import Sphere
 from mcplan.model.robot import Robot
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from mcplan.core.distance_shape import BOX, CAPSULE, CYLINDER, HULL, PLANE, SPHERE, Shapes
+from mcplan.core.distance.shape import BOX, CAPSULE, CYLINDER, HULL, PLANE, SPHERE, Shapes
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
 from mcplan.scene.environment import Bar, Surface
@@ -22,7 +22,7 @@ class Solid:
 
     Parameters
     ----------
-    kind : of the core, see ``mcplan.core.distance_shape``.
+    kind : of the core, see ``mcplan.core.distance.shape``.
     half : (3,) half sizes of the core, m.
     radius : around the core, m.
     R, p : pose of the shape in its link or in the world.

@@ -11,21 +11,21 @@ from mcplan.collision.model import CollisionModel
 from mcplan.collision.pairs import new_scratch
 from mcplan.collision.shape import frozen
 from mcplan.control.motion import Motion
-from mcplan.control.path import Pose
-from mcplan.core import avoidance_bundle as keep
-from mcplan.core.avoidance import NOT_FINITE, avoid
-from mcplan.core.corner_rows import MOST
-from mcplan.core.distance import PAIR_SIZE
-from mcplan.core.distance_watch import new_watch
+from mcplan.core.distance.pair import PAIR_SIZE
+from mcplan.core.distance.watch import new_watch
+from mcplan.core.whole_body import avoidance_bundle as keep
+from mcplan.core.whole_body.avoidance import NOT_FINITE, avoid
+from mcplan.core.whole_body.corner_rows import MOST
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
+from mcplan.motion.path import Pose
 from mcplan.planning.posture.transit import OPENING
-from mcplan.qp.collision_avoidance import RETURN, STOPPING, row_names
-from mcplan.qp.same import same
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
+from mcplan.whole_body.collision_avoidance import RETURN, STOPPING, row_names
+from mcplan.whole_body.same import same
 
 PASSING = 0.75 * ALLOWED_PENETRATION
 """How much less a link may overlap a support that it passes than one that it rests on (m)."""

@@ -12,17 +12,17 @@ from mcplan.control.impedance import JointImpedance
 from mcplan.control.lift_watch import LiftWatch
 from mcplan.control.machine import Machine, phases_of
 from mcplan.control.motion import Motion
-from mcplan.control.path import Pose
 from mcplan.control.phases import height_over
 from mcplan.control.program import program_of
-from mcplan.control.rotation import rotation_vector
 from mcplan.control.slip import SlipWatch
 from mcplan.control.task_set import TaskSet
 from mcplan.errors import InputError
 from mcplan.model.system import SystemTerms
 from mcplan.model.terms import Terms
+from mcplan.motion.path import Pose
+from mcplan.motion.rotation import rotation_vector
 from mcplan.planning.plan import Plan
-from mcplan.qp.solution import Solution
+from mcplan.whole_body.solution import Solution
 
 ARM = 0.1
 """A radian at a patch counts as a displacement of so much (m)."""

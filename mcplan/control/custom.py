@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.control.limb_path import LimbPath
 from mcplan.control.loaded_contact import Ramp
 from mcplan.control.motion import Motion
-from mcplan.control.path import Pose
 from mcplan.control.phases import Now
-from mcplan.control.posture import PostureTrajectory
-from mcplan.control.quintic import Quintic
 from mcplan.errors import SimulationFailed
+from mcplan.motion.limb_path import LimbPath
+from mcplan.motion.path import Pose
+from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.quintic import Quintic
 from mcplan.scene.machine import Deed, Joints, LimbMove, Until
 from mcplan.scene.settings import ControlSettings
 

@@ -8,17 +8,17 @@ import numpy as np
 from mcplan.control.command import PointLoads
 from mcplan.control.loaded_contact import LoadedContact
 from mcplan.control.motion import Motion
-from mcplan.control.path import Pose
 from mcplan.errors import PlanningFailed
 from mcplan.model.shape_inertia import shape_inertia
 from mcplan.model.system import FreeBody, System, SystemTerms, relative_frame
+from mcplan.motion.path import Pose
 from mcplan.planning.plan import Plan
-from mcplan.qp.contact import ContactConstraint
-from mcplan.qp.tasks import LinkPoseTask
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import SceneObject
 from mcplan.scene.resting import resting_contact
 from mcplan.scene.settings import ControlSettings
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.tasks import LinkPoseTask
 
 
 class HandledObjects:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mcplan.core.impedance import add_impedance
+from mcplan.core.algebra.impedance import add_impedance
 
 REFERENCE_TORQUE = 150.0
 """N m; the gains are those of a joint with this torque limit, and grow with the limit."""

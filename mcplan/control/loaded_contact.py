@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.control.path import Pose
-from mcplan.control.quintic import minimum_jerk
+from mcplan.motion.path import Pose
+from mcplan.motion.quintic import minimum_jerk
 from mcplan.scene.contact import Contact
 
 

@@ -5,20 +5,20 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from mcplan.control.allowed import allowed_pose
-from mcplan.control.descent import Descent
-from mcplan.control.limb_path import LimbPath, Timing
 from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.notice import Notice
-from mcplan.control.patch_turn import PatchTurn
-from mcplan.control.path import Pose
-from mcplan.control.posture import PostureTrajectory
-from mcplan.control.posture_path import PosturePath
-from mcplan.control.quintic import Quintic
-from mcplan.control.spline import PostureSpline, Spline
 from mcplan.control.way import FAST, GOOD, Start, Way, WayFinder, height_above, joint_rates
-from mcplan.core.tree import GRAVITY
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.pose import rotation_from_quat
 from mcplan.model.robot import Robot
+from mcplan.motion.descent import Descent
+from mcplan.motion.limb_path import LimbPath, Timing
+from mcplan.motion.patch_turn import PatchTurn
+from mcplan.motion.path import Pose
+from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.posture_path import PosturePath
+from mcplan.motion.quintic import Quintic
+from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.posture.transit import TransitFinder
 from mcplan.planning.posture.ways import BARRED, HIGHER

@@ -7,8 +7,8 @@ import numpy as np
 
 from mcplan.control.allowed import allowed_pose
 from mcplan.control.motion import Motion
-from mcplan.control.path import Pose
 from mcplan.errors import SimulationFailed
+from mcplan.motion.path import Pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.machine import Until

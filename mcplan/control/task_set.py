@@ -13,19 +13,19 @@ from mcplan.control.counted import shrunk
 from mcplan.control.handled import HandledObjects
 from mcplan.control.loaded_contact import LoadedContact
 from mcplan.control.motion import Motion
-from mcplan.core.rotation import quaternion_to_matrix
+from mcplan.core.algebra.rotation import quaternion_to_matrix
 from mcplan.model.robot import Robot
 from mcplan.model.system import SystemTerms
 from mcplan.model.terms import Terms
-from mcplan.qp.contact import ContactConstraint
-from mcplan.qp.pool import ProblemPool
-from mcplan.qp.settings import QPSettings
-from mcplan.qp.solution import SOLVED, Solution
-from mcplan.qp.tasks import AngularMomentumTask, ComTask, LinkPoseTask, PostureTask
-from mcplan.qp.tasks.task import Task, damping
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.pool import ProblemPool
+from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.solution import SOLVED, Solution
+from mcplan.whole_body.tasks import AngularMomentumTask, ComTask, LinkPoseTask, PostureTask
+from mcplan.whole_body.tasks.task import Task, damping
 
 NONE: Mapping[str, float] = {}
 

@@ -7,13 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.control.counted import counted_on
-from mcplan.control.limb_path import LimbPath
-from mcplan.control.posture import PostureSample, PostureTrajectory
-from mcplan.control.posture_path import PosturePath
-from mcplan.control.quintic import Quintic, Sample, minimum_jerk
-from mcplan.control.spline import PostureSpline, Spline
-from mcplan.core.tree import GRAVITY
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot import Robot
+from mcplan.motion.limb_path import LimbPath
+from mcplan.motion.posture import PostureSample, PostureTrajectory
+from mcplan.motion.posture_path import PosturePath
+from mcplan.motion.quintic import Quintic, Sample, minimum_jerk
+from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.posture.transit import NOWHERE, Led, Transit, TransitFinder, Worst
 from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings

@@ -39,10 +39,10 @@ prange = numba.prange
 
 
 def _cache_directory() -> str:
-    """Return the directory for compiled kernels, named by the hash of ``core/*.py``."""
+    """Return the directory for compiled kernels, named by the hash of all files of ``core/``."""
     digest = hashlib.sha256(numba.__version__.encode())
-    for file in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(file.name.encode() + file.read_bytes())
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
+        digest.update(file.relative_to(Path(__file__).parent).as_posix().encode() + file.read_bytes())
     base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return str(Path(base) / "mcplan" / digest.hexdigest()[:16])
 
@@ -76,7 +76,8 @@ def is_cached(kernel) -> bool:
         return True
     function = kernel.py_func
     name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-*.nbi"
-    return any(Path(CACHE_DIRECTORY).glob(f"*/{name}"))
+    folder = Path(inspect.getfile(function)).parent.name
+    return any(Path(CACHE_DIRECTORY).glob(f"{folder}_*/{name}"))
 
 
 def jit(function):

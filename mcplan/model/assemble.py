@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mcplan.core.tree import FLOATING, PRISMATIC, REVOLUTE, Tree
+from mcplan.core.rigid_body.tree import FLOATING, PRISMATIC, REVOLUTE, Tree
 from mcplan.model.description import Inertia, Joint, UrdfModel
 from mcplan.model.pose import axis_rotation
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from mcplan.core.mass_matrix import mass_matrix
-from mcplan.core.tree import MASS, workspace
+from mcplan.core.rigid_body.mass_matrix import mass_matrix
+from mcplan.core.rigid_body.tree import MASS, workspace
 from mcplan.model.assemble import Assembly
 
 SINGULAR = 1e-13

@@ -8,16 +8,16 @@ from threading import local
 
 import numpy as np
 
-from mcplan.core import batch
 from mcplan.core.check import QUATERNION_TOLERANCE, SOUND, check
-from mcplan.core.com import com, com_jacobian
-from mcplan.core.forward_dynamics import forward_dynamics
-from mcplan.core.frame import frame_bias_acceleration, frame_jacobian, frame_pose
-from mcplan.core.inverse_dynamics import inverse_dynamics, nonlinear_effects
-from mcplan.core.manifold import difference, integrate
-from mcplan.core.mass_matrix import mass_matrix
-from mcplan.core.momentum import centroidal_momentum_matrix
-from mcplan.core.tree import MASS, Tree, workspace, workspaces
+from mcplan.core.rigid_body import batch
+from mcplan.core.rigid_body.com import com, com_jacobian
+from mcplan.core.rigid_body.forward_dynamics import forward_dynamics
+from mcplan.core.rigid_body.frame import frame_bias_acceleration, frame_jacobian, frame_pose
+from mcplan.core.rigid_body.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from mcplan.core.rigid_body.manifold import difference, integrate
+from mcplan.core.rigid_body.mass_matrix import mass_matrix
+from mcplan.core.rigid_body.momentum import centroidal_momentum_matrix
+from mcplan.core.rigid_body.tree import MASS, Tree, workspace, workspaces
 from mcplan.errors import InputError
 from mcplan.model.assemble import JointLimits
 from mcplan.model.description import UrdfModel

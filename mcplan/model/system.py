@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcplan.core.tree import GRAVITY
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.pose import cross, cross_matrix, rotation_from_quat
 from mcplan.model.robot import JointLimits, Robot
 from mcplan.model.terms import Terms

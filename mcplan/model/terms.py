@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcplan.core import terms as packed
-from mcplan.core.tree import Tree, workspace
+from mcplan.core.rigid_body import terms as packed
+from mcplan.core.rigid_body.tree import Tree, workspace
 from mcplan.errors import InputError
 
 

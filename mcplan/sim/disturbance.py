@@ -6,12 +6,12 @@ import numpy as np
 
 from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.model.robot import Robot
-from mcplan.qp.settings import solver_options
 from mcplan.scene.disturbance import Imperfections, Push
 from mcplan.scene.free_directions import unfelt_freedoms
 from mcplan.scene.scenario import Scenario
 from mcplan.scene.settings import SimulationSettings
 from mcplan.scene.spec import ContactSpec
+from mcplan.whole_body.settings import solver_options
 
 
 class Disturbance:

@@ -12,15 +12,15 @@ from contextlib import contextmanager
 import numpy as np
 
 from mcplan.core.jit import is_cached
-from mcplan.core.posture_search import search_posture
-from mcplan.core.qp_fill import fill
+from mcplan.core.posture.search import search_posture
+from mcplan.core.whole_body.fill import fill
 from mcplan.model.terms import Terms
 from mcplan.planning import Plan, PlannedStance
 from mcplan.planning.posture.freedom import contact_rows
 from mcplan.planning.posture.task import PostureSearch
-from mcplan.qp import ComTask, ContactConstraint, PostureTask, Task, WholeBodyQP
 from mcplan.scene import Scenario, load_scenario
 from mcplan.sim.simulate import Simulation
+from mcplan.whole_body import ComTask, ContactConstraint, PostureTask, Task, WholeBodyQP
 
 SCENARIO = "table_hand"
 """Its first step asks for every kernel of control: surfaces, obstacles, contacts that change."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mcplan.core.manifold import integrate
+from mcplan.core.rigid_body.manifold import integrate
 from mcplan.model.pose import quat_from_rotation
 from mcplan.model.robot import Robot
 from mcplan.scene.environment import SceneObject

@@ -14,7 +14,7 @@ forces of their own, which hold up its weight and what the robot does to it. So 
 that neither slides nor tips (S0, sec. 11: robot and object are one system).
 
 A grasp may pull: force and moment each lie in a polytope of 26 faces inscribed in the ball of ``max_force`` or
-``max_moment``. Pyramid and polytope are those of the controller; `mcplan.core.contact_rays` writes the rays, and those
+``max_moment``. Pyramid and polytope are those of the controller; `mcplan.core.statics.rays` writes the rays, and those
 of the exact cones and balls where a linear program asks for them.
 """
 
@@ -25,10 +25,10 @@ from functools import cache, cached_property
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from mcplan.core.contact_rays import BALL, CONE, Triples, inner_faces, wrench_map
-from mcplan.core.tree import GRAVITY
+from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.core.statics.rays import BALL, CONE, Triples, inner_faces, wrench_map
 from mcplan.model.pose import cross_matrix
-from mcplan.qp.polytope import ball_polytope, friction_pyramid
+from mcplan.optimize.polytope import ball_polytope, friction_pyramid
 from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.polygon import area
 

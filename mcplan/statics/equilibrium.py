@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.core.tree import GRAVITY
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot import Robot
-from mcplan.qp.dense import solve_dense
-from mcplan.qp.polytope import ball_polytope
+from mcplan.optimize.dense import solve_dense
+from mcplan.optimize.polytope import ball_polytope
 from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.static_program import StaticProgram

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mcplan.core.tree import GRAVITY
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import ContactForces, moments_about

@@ -3,15 +3,16 @@
     minimise  c' z   subject to   rows f + columns z = rhs,   equal f = equal_to,   0 <= z <= upper,   f admissible
 
 The forces are expanded in rays; for the exact cones, rays are added where the duals ask for them, so that at the end no
-ray of the true cone or ball would lower the cost (`mcplan.core.static_program`).
+ray of the true cone or ball would lower the cost (`mcplan.core.statics.program`).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.core import contact_rays, simplex, static_program
-from mcplan.core.static_program import StaticWork
+from mcplan.core.optimize import simplex
+from mcplan.core.statics import program as static_program, rays as contact_rays
+from mcplan.core.statics.program import StaticWork
 from mcplan.errors import SolverFailed
 from mcplan.statics.contact_forces import ContactForces, ball_rays
 

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.core import simplex
-from mcplan.core.support_polygon import support_polygon
-from mcplan.core.tree import GRAVITY
+from mcplan.core.algebra.support_polygon import support_polygon
+from mcplan.core.optimize import simplex
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import SolverFailed
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from mcplan.model.pose import cross_matrix
-from mcplan.qp.polytope import ball_polytope, friction_pyramid
+from mcplan.optimize.polytope import ball_polytope, friction_pyramid
 from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import UNBOUNDED_GRASP, ball_rays
 

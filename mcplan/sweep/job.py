@@ -9,19 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.certificate.report import Report
+from mcplan.certificate.verify import verify
 from mcplan.document import Document, dump_document
 from mcplan.document.build import Mark
 from mcplan.errors import InputError, JobFailed, SimulationFailed
 from mcplan.model.robot import Robot
-from mcplan.planning import Plan
-from mcplan.planning import plan as make_plan
+from mcplan.planning import Plan, plan as make_plan
 from mcplan.planning.plan_file import plan_document
 from mcplan.scene import Scenario, load_scenario
 from mcplan.scene.load import assemble
-from mcplan.sim.certificate import Report
 from mcplan.sim.run import Run
 from mcplan.sim.simulate import Simulation, simulate
-from mcplan.sim.verify import verify
 from mcplan.sweep.store import DONE, FAILED, Outcome
 from mcplan.sweep.task import Task
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mcplan.sim.independent import Mechanism, integrate
+from mcplan.certificate.independent import Mechanism, integrate
 from mcplan.sim.records import PhaseRecord, PlanRecord, RobotRecord, RunRecord, StanceRecord
 from mcplan.sim.run import Run
 

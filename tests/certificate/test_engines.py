@@ -11,12 +11,12 @@ from mcplan.certificate.description import description_checks
 from mcplan.certificate.distances import distance_checks
 from mcplan.certificate.engines import NAMES, engine_class
 from mcplan.certificate.engines.contract import moving_joints
+from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.reproduction import AGREEMENT, Reproduction, reproduce
 from mcplan.cli import main
 from mcplan.errors import InputError, RunError, SimulationFailed
 from mcplan.planning import Plan, plan
 from mcplan.scene import load_scenario
-from mcplan.sim.evidence import Evidence
 from mcplan.sim.records import LinkRecord, MeshRecord
 from mcplan.sim.simulate import simulate
 from tests.certificate.random_run import free_run, with_a_mimic

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.model import CollisionModel
 from mcplan.collision.pairs import always_touching, candidate_pairs, link_solids
-from mcplan.core.tree import PARENT
+from mcplan.core.rigid_body.tree import PARENT
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box, MeshShape, Sphere
 from mcplan.model.robot_file import load_robot

@@ -7,9 +7,9 @@ from scipy.spatial.transform import Rotation
 from mcplan.collision.faces import faces_of
 from mcplan.collision.model import CollisionModel
 from mcplan.collision.pairs import new_scratch
-from mcplan.core.corner_rows import MOST, add_corner_rows
-from mcplan.core.distance import PAIR_SIZE
-from mcplan.core.distance_pairs import place_shapes
+from mcplan.core.distance.many import place_shapes
+from mcplan.core.distance.pair import PAIR_SIZE
+from mcplan.core.whole_body.corner_rows import MOST, add_corner_rows
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 

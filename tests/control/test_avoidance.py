@@ -12,7 +12,7 @@ from mcplan.collision.model import CollisionModel
 from mcplan.control import avoidance as control_avoidance
 from mcplan.control.avoidance import APART, HOVER, PASSING, PLANNED, RESPONSE, Avoidance
 from mcplan.control.motion import Motion
-from mcplan.core.avoidance import avoid
+from mcplan.core.whole_body.avoidance import avoid
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot

@@ -7,11 +7,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.handled import HandledObjects
-from mcplan.control.limb_path import LimbPath
 from mcplan.control.motion import Motion
 from mcplan.control.task_set import TaskSet
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
+from mcplan.motion.limb_path import LimbPath
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings

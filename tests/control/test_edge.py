@@ -8,10 +8,10 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.handled import HandledObjects
 from mcplan.control.motion import Motion
-from mcplan.control.spline import PostureSpline
 from mcplan.control.task_set import TaskSet, levelled
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
+from mcplan.motion.spline import PostureSpline
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings

@@ -10,9 +10,9 @@ from mcplan.control.controller import ARM, WholeBodyController
 from mcplan.control.criteria import Measurement, criterion_of
 from mcplan.control.motion import Motion
 from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Slide, Stand, Unload, height_over
-from mcplan.control.posture import PostureTrajectory
 from mcplan.errors import SimulationFailed
 from mcplan.model.robot_file import load_robot
+from mcplan.motion.posture import PostureTrajectory
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings

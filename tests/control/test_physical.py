@@ -8,9 +8,9 @@ import pytest
 
 from mcplan.control.counted import shrunk
 from mcplan.control.criteria import ForceAbove, Measurement, Sustained
-from mcplan.control.descent import Descent
 from mcplan.control.impedance import JointImpedance
-from mcplan.control.limb_path import LimbPath
+from mcplan.motion.descent import Descent
+from mcplan.motion.limb_path import LimbPath
 from mcplan.scene import load_scenario
 from mcplan.scene.scenario import FULL_MASS
 from mcplan.scene.settings import PHYSICAL, ControlSettings

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import yaml
 
+from mcplan.certificate.verify import verify
 from mcplan.control.criteria import Measurement, criterion_of, labels_of
 from mcplan.control.listing import entries_of, listing, machine_of
 from mcplan.control.machine import Machine
@@ -16,7 +17,6 @@ from mcplan.planning import plan as make_plan
 from mcplan.scene import load_scenario
 from mcplan.scene.machine import Jump, Until
 from mcplan.sim.simulate import Simulation, simulate
-from mcplan.sim.verify import verify
 from mcplan.view.machine import arrows_of, machine_dot
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.control.limb_path import LimbPath
 from mcplan.control.motion import Motion
-from mcplan.control.posture_path import PosturePath
 from mcplan.model.robot_file import load_robot
+from mcplan.motion.limb_path import LimbPath
+from mcplan.motion.posture_path import PosturePath
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.limbs import joints_of
 from mcplan.scene.environment import Bar, Environment, Surface

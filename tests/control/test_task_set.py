@@ -8,13 +8,13 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.handled import HandledObjects
-from mcplan.control.limb_path import LimbPath
 from mcplan.control.motion import Motion
-from mcplan.control.posture import PostureTrajectory
-from mcplan.control.quintic import Quintic
 from mcplan.control.task_set import LOOSE, TaskSet
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
+from mcplan.motion.limb_path import LimbPath
+from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.quintic import Quintic
 from mcplan.scene.environment import Bar, Environment, SceneObject, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings

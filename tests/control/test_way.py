@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from mcplan.control.limb_path import LimbPath
-from mcplan.control.posture import PostureTrajectory
-from mcplan.control.quintic import Quintic
-from mcplan.control.spline import PostureSpline, Spline
 from mcplan.control.way import GOOD, KNOTS, Start, Way, WayFinder
-from mcplan.core.tree import GRAVITY
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot_file import load_robot
+from mcplan.motion.limb_path import LimbPath
+from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.quintic import Quintic
+from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.posture.transit import TransitFinder
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.place import make_contact

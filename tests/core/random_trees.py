@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from mcplan.core.tree import FLOATING, PRISMATIC, REVOLUTE, Tree
+from mcplan.core.rigid_body.tree import FLOATING, PRISMATIC, REVOLUTE, Tree
 
 KINDS = ("revolute", "continuous", "prismatic")
 

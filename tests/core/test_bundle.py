@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from mcplan.core import bundle as kernels
-from mcplan.core import contact_bundle
 from mcplan.core.bundle import bundle
-from mcplan.core.contact_bundle import close_fixed, close_moving, flat, open_fixed, open_moving
-from mcplan.core.contact_model import exchange, scratch, touch
+from mcplan.core.contact import bundle as contact_bundle
+from mcplan.core.contact.bundle import close_fixed, close_moving, flat, open_fixed, open_moving
+from mcplan.core.contact.model import exchange, scratch, touch
 from mcplan.core.jit import jit
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment

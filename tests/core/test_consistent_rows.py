@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mcplan.core.consistent_rows import DEPENDENT, make_consistent
+from mcplan.core.algebra.consistent_rows import DEPENDENT, make_consistent
 
 
 def consistent(A, b):

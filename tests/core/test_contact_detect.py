@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from mcplan.core.contact_detect import is_over
-from mcplan.core.contact_model import HALF, MIDDLE, SURFACE_SIZE, THICKNESS
+from mcplan.core.contact.detect import is_over
+from mcplan.core.contact.model import HALF, MIDDLE, SURFACE_SIZE, THICKNESS
 from tests.core.random_trees import random_rotation
 
 LOW, HIGH = np.array([-0.2, -0.3, -0.04]), np.array([0.8, -0.1, 0.0])

@@ -5,9 +5,9 @@ import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from mcplan.core import contact_geometry as geometry
-from mcplan.core.contact_law import cone_state, project, stiffness
-from mcplan.core.contact_model import BALLED, OPEN, SLIDE, STICK
+from mcplan.core.algebra import polygon as geometry
+from mcplan.core.contact.law import cone_state, project, stiffness
+from mcplan.core.contact.model import BALLED, OPEN, SLIDE, STICK
 
 CONED = BALLED + 1
 

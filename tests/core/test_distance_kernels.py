@@ -11,9 +11,9 @@ from numba.core.runtime import _nrt_python, rtsys
 
 from mcplan.collision.pairs import candidate_pairs, link_solids, new_scratch
 from mcplan.collision.shape import frozen, pack
-from mcplan.core.distance import DISTANCE, PAIR_SIZE
-from mcplan.core.distance_pairs import fill_distance_rows, fill_distances, find_smallest
-from mcplan.core.distance_watch import new_watch, watch_distances
+from mcplan.core.distance.many import fill_distance_rows, fill_distances, find_smallest
+from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE
+from mcplan.core.distance.watch import new_watch, watch_distances
 from mcplan.model.robot_file import load_robot
 
 KERNELS = {kernel.__name__: kernel for kernel in (fill_distances, find_smallest, fill_distance_rows, watch_distances)}

@@ -13,15 +13,15 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.runtime import _nrt_python, rtsys
 
 import mcplan.core
-from mcplan.core.com import com, com_jacobian
-from mcplan.core.forward_dynamics import forward_dynamics
-from mcplan.core.frame import frame_bias_acceleration, frame_jacobian, frame_motion, frame_pose
-from mcplan.core.inverse_dynamics import inverse_dynamics, nonlinear_effects
-from mcplan.core.manifold import difference, integrate
-from mcplan.core.mass_matrix import mass_matrix
-from mcplan.core.momentum import centroidal_momentum_bias, centroidal_momentum_matrix
-from mcplan.core.terms import FRAME_SIZE, SUMMARY_SIZE, fill_terms
-from mcplan.core.tree import workspace
+from mcplan.core.rigid_body.com import com, com_jacobian
+from mcplan.core.rigid_body.forward_dynamics import forward_dynamics
+from mcplan.core.rigid_body.frame import frame_bias_acceleration, frame_jacobian, frame_motion, frame_pose
+from mcplan.core.rigid_body.inverse_dynamics import inverse_dynamics, nonlinear_effects
+from mcplan.core.rigid_body.manifold import difference, integrate
+from mcplan.core.rigid_body.mass_matrix import mass_matrix
+from mcplan.core.rigid_body.momentum import centroidal_momentum_bias, centroidal_momentum_matrix
+from mcplan.core.rigid_body.terms import FRAME_SIZE, SUMMARY_SIZE, fill_terms
+from mcplan.core.rigid_body.tree import workspace
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
 from tests.core.random_trees import build_tree, random_bodies, random_state
@@ -150,8 +150,8 @@ def test_uncompiled_kernels_give_the_same_answers():
 def test_every_jitted_function_is_cached_under_the_hash_of_the_package():
     from mcplan.core.jit import CACHE_DIRECTORY
 
-    for info in pkgutil.iter_modules(mcplan.core.__path__):
-        module = importlib.import_module(f"mcplan.core.{info.name}")
+    for info in pkgutil.walk_packages(mcplan.core.__path__, "mcplan.core."):
+        module = importlib.import_module(info.name)
         for value in vars(module).values():
             if isinstance(value, Dispatcher):
                 assert value.stats.cache_path.startswith(CACHE_DIRECTORY)

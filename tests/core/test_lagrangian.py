@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from mcplan.core import lagrangian
-from mcplan.core.forward_dynamics import forward_dynamics
-from mcplan.core.inverse_dynamics import nonlinear_effects
-from mcplan.core.manifold import integrate
-from mcplan.core.mass_matrix import mass_matrix
-from mcplan.core.rotation import quaternion_to_matrix
-from mcplan.core.tree import GRAVITY, workspace
+from mcplan.core.algebra.rotation import quaternion_to_matrix
+from mcplan.core.rigid_body import lagrangian
+from mcplan.core.rigid_body.forward_dynamics import forward_dynamics
+from mcplan.core.rigid_body.inverse_dynamics import nonlinear_effects
+from mcplan.core.rigid_body.manifold import integrate
+from mcplan.core.rigid_body.mass_matrix import mass_matrix
+from mcplan.core.rigid_body.tree import GRAVITY, workspace
 from tests.core.random_trees import build_tree, random_bodies, random_state
 
 SEEDS = range(8)

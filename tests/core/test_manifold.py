@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.manifold import difference, integrate
+from mcplan.core.rigid_body.manifold import difference, integrate
 from tests.core.random_trees import random_state
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from mcplan.core.quadratic_program import CONFLICT, NOT_CONVEX, SLOTS, SOLVED, solve_qp
-from mcplan.qp.dense import solve_dense
+from mcplan.core.optimize.active_set import CONFLICT, NOT_CONVEX, SLOTS, SOLVED, solve_qp
+from mcplan.optimize.dense import solve_dense
 
 
 def solve(H, g, A, low, high, x_low, x_high, equal):

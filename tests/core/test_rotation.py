@@ -1,10 +1,9 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.rotation import (
+from mcplan.core.algebra.rotation import (
     matrix_to_quaternion,
     quaternion_exp,
     quaternion_log,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mcplan.core import simplex
+from mcplan.core.optimize import simplex
 
 
 class Tableau:

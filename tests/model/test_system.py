@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mcplan.core.tree import GRAVITY
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot_file import load_robot
 from mcplan.model.system import FreeBody, System, SystemTerms, relative_frame
 

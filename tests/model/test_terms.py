@@ -5,12 +5,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.core.frame import frame_bias_acceleration, frame_jacobian, frame_pose
-from mcplan.core.inverse_dynamics import nonlinear_effects
-from mcplan.core.manifold import integrate
-from mcplan.core.mass_matrix import mass_matrix
-from mcplan.core.momentum import centroidal_momentum_bias, centroidal_momentum_matrix
-from mcplan.core.tree import workspace
+from mcplan.core.rigid_body.frame import frame_bias_acceleration, frame_jacobian, frame_pose
+from mcplan.core.rigid_body.inverse_dynamics import nonlinear_effects
+from mcplan.core.rigid_body.manifold import integrate
+from mcplan.core.rigid_body.mass_matrix import mass_matrix
+from mcplan.core.rigid_body.momentum import centroidal_momentum_bias, centroidal_momentum_matrix
+from mcplan.core.rigid_body.tree import workspace
 from mcplan.errors import InputError
 from mcplan.model.terms import Terms
 from tests.core.random_trees import build_tree, random_bodies, random_rotation, random_state

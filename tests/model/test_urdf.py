@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yourdfpy
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from mcplan.errors import RobotError
 from mcplan.model.description import RobotWarning

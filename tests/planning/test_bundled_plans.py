@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from mcplan.certificate.verify import verify
 from mcplan.planning import plan
 from mcplan.scene import bundled_scenarios, load_scenario
-from mcplan.sim.verify import verify
 
 ELSEWHERE = {
     "planning/search/test_stance_search.py": {"walk", "stairs"},

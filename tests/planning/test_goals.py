@@ -1,7 +1,7 @@
 """Every field of a goal item is reached, or refused with the reason; what is reached is read from the plan alone.
 
-The readings take the robot's description by another path (`mcplan.sim.independent`) and numpy: no word of the planner's
-own about its goals is believed.
+The readings take the robot's description by another path (`mcplan.certificate.independent`) and numpy: no word
+of the planner's own about its goals is believed.
 """
 
 import importlib.util
@@ -13,14 +13,14 @@ import pytest
 import yaml
 from scipy.spatial.transform import Rotation
 
+from mcplan.certificate.independent import Mechanism
+from mcplan.certificate.verify import verify
 from mcplan.cli import main
 from mcplan.errors import PlanningFailed, ScenarioError
 from mcplan.planning import plan, read_plan, write_plan
 from mcplan.planning.goal.measure import measure
 from mcplan.scene.load import load_scenario
-from mcplan.sim.independent import Mechanism
 from mcplan.sim.robot_record import record_robot
-from mcplan.sim.verify import verify
 
 HRP2 = """
 mcplan: 1

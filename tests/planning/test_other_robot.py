@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from mcplan.certificate.verify import verify
 from mcplan.planning import plan, write_plan
 from mcplan.scene.load import load_scenario
-from mcplan.sim.verify import verify
 
 
 @pytest.fixture(scope="module")

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mcplan.certificate.independent import Mechanism
+from mcplan.certificate.verify import verify
 from mcplan.errors import ScenarioError
 from mcplan.planning import plan as make_plan
 from mcplan.scene import load_scenario
 from mcplan.scene.disturbance import Imperfections, Payload, Push
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.disturbance import Disturbance, push_force
-from mcplan.sim.independent import Mechanism
 from mcplan.sim.robot_record import record_robot
 from mcplan.sim.simulate import Simulation, simulate
-from mcplan.sim.verify import verify
 from mcplan.sim.world import World, draw_world, with_inertias
 
 STILL = {

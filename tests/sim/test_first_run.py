@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 
 from mcplan.core import jit
-from mcplan.core.posture_search import search_posture
-from mcplan.core.qp_fill import fill
+from mcplan.core.posture.search import search_posture
+from mcplan.core.whole_body.fill import fill
 from mcplan.sim import first_run
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from mcplan.certificate.object_checks import _balance
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
@@ -16,7 +17,6 @@ from mcplan.scene.settings import SimulationSettings
 from mcplan.sim import simulate as simulation
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.mujoco.shapes import recede, slab
-from mcplan.sim.object_checks import _balance
 from mcplan.sim.physics import Action
 from mcplan.sim.records import BodyRecord
 from mcplan.sim.tolerances import EXACT

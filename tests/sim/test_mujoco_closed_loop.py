@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from mcplan.certificate.verify import verify
 from mcplan.planning.sequence import complete
 from mcplan.scene.load import load_scenario
 from mcplan.sim.simulate import Simulation
-from mcplan.sim.verify import verify
 
 
 def planned_up_to(name, added):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mcplan.certificate.verify import verify
 from mcplan.collision.pairs import always_touching, standing_out
 from mcplan.model.robot_file import load_robot
 from mcplan.planning import plan
@@ -11,7 +12,6 @@ from mcplan.scene.environment import Environment
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.physics import Action
 from mcplan.sim.simulate import simulate
-from mcplan.sim.verify import verify
 from tests.sim.other_robots import humanoid, quadruped
 
 FEET = ("fl", "fr", "hl", "hr")

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.verify import verify
 from mcplan.errors import ScenarioError
 from mcplan.planning import Plan, plan, read_plan, write_plan
 from mcplan.scene import check_file, load_scenario
-from mcplan.sim.evidence import Evidence
 from mcplan.sim.simulate import simulate
-from mcplan.sim.verify import verify
 
 
 @pytest.fixture(scope="module")

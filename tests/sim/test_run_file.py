@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mcplan.certificate.verify import verify
 from mcplan.errors import RunError
 from mcplan.sim.run_file import load_run, load_timing
-from mcplan.sim.verify import verify
 from tests.sim.waving_box import waving_run
 
 

@@ -5,17 +5,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mcplan.certificate.independent import Mechanism
+from mcplan.certificate.verify import verify
 from mcplan.control.notice import Notice
 from mcplan.errors import RunError
 from mcplan.model.robot_file import load_robot
 from mcplan.scene import Environment, Surface
 from mcplan.scene.contact import Contact
-from mcplan.sim.independent import Mechanism
 from mcplan.sim.recorder import PointForces, RunRecorder
 from mcplan.sim.replica import rebuild_plan, rebuild_robot
 from mcplan.sim.robot_record import record_robot
 from mcplan.sim.run_file import load_run
-from mcplan.sim.verify import verify
 
 
 @pytest.fixture(scope="module")

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import yaml
 
+from mcplan.certificate.independent import Mechanism, integrate
 from mcplan.model.robot_file import load_robot
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.plan_file import plan_document
 from mcplan.scene.load import load_scenario
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
-from mcplan.sim.independent import Mechanism, integrate
 from mcplan.sim.records import PhaseRecord, RunRecord
 from mcplan.sim.robot_record import record_document, record_plan, record_robot
 from mcplan.sim.run import Run

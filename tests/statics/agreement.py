@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 
-from mcplan.qp.polytope import ball_polytope
+from mcplan.optimize.polytope import ball_polytope
 from mcplan.statics.equilibrium import equilibrium_margin
 from mcplan.statics.support_region import REACH, support_region
 from tests.statics.contacts import any_contact

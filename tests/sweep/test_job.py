@@ -2,11 +2,11 @@
 
 import pytest
 
+from mcplan.certificate.verify import verify
 from mcplan.errors import InputError
 from mcplan.planning import plan as make_plan
 from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
-from mcplan.sim.verify import verify
 from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.job import run_case

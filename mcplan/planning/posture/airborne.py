@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from mcplan.core.posture_rows import OF_POINT, PLACE_ROWS
+from mcplan.core.posture.rows import OF_POINT, PLACE_ROWS
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.freedom import ContactRows, cell_row
 from mcplan.scene.contact import Contact

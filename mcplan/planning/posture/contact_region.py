@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mcplan.core.tree import GRAVITY
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.planning.posture.violation import Violation
 from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import nearest

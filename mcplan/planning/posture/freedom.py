@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mcplan.core.posture_rows import ALONG, DIRECTION, EDGE_ROWS, LINE_ROWS, OF_POSE, OFFSET, PLACE_ROWS, POSE_ROWS
+from mcplan.core.posture.rows import ALONG, DIRECTION, EDGE_ROWS, LINE_ROWS, OF_POSE, OFFSET, PLACE_ROWS, POSE_ROWS
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.posture_rows import Task
+from mcplan.core.posture.rows import Task
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.attempt import Attempt, Wanted, outside, where_it_is

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.tree import PARENT, Q
+from mcplan.core.rigid_body.tree import PARENT, Q
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 

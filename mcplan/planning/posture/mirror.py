@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.core.tree import V
+from mcplan.core.rigid_body.tree import V
 from mcplan.model.robot import Robot
 
 TOLERANCE = 5e-3

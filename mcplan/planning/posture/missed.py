@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from mcplan.core.posture_rows import ANGLE, DISTANCE, KIND, OF_POINT
+from mcplan.core.posture.rows import ANGLE, DISTANCE, KIND, OF_POINT
 from mcplan.planning.posture.freedom import ContactRows
 from mcplan.planning.posture.task import Search
 from mcplan.planning.posture.violation import Violation

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.tree import GRAVITY
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot import Robot
-from mcplan.qp.dense import solve_dense
+from mcplan.optimize.dense import solve_dense
 from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.support_region import SupportRegion

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mcplan.core.tree import GRAVITY
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot import Robot
-from mcplan.qp.dense import solve_dense
+from mcplan.optimize.dense import solve_dense
 from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.torque_rows import TorqueRows

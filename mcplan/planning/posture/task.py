@@ -5,20 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.core.posture_frame import frame_scratch
-from mcplan.core.posture_rows import ANGLE, DISTANCE, OF_POSE, PLACE_ROWS, Task
-from mcplan.core.posture_search import (
-    FOUND,
-    REPORT,
-    RULES,
-    SOFT_STEPS,
-    STEPS,
-    WORST,
-    Scratch,
-    search_posture,
-)
-from mcplan.core.quadratic_program import SLOTS
-from mcplan.core.tree import MASS, PARENT, V, workspace
+from mcplan.core.optimize.active_set import SLOTS
+from mcplan.core.posture.frame import frame_scratch
+from mcplan.core.posture.rows import ANGLE, DISTANCE, OF_POSE, PLACE_ROWS, Task
+from mcplan.core.posture.search import FOUND, REPORT, RULES, SOFT_STEPS, STEPS, WORST, Scratch, search_posture
+from mcplan.core.rigid_body.tree import MASS, PARENT, V, workspace
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.freedom import ContactRows, cell_row
 from mcplan.planning.posture.settings import Weights

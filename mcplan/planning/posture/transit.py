@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.posture_rows import PLACE_ROWS, POSE_ROWS, Task
+from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS, Task
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.contact_region import ContactRegions, Support
 from mcplan.planning.posture.freedom import ContactRows, contact_rows

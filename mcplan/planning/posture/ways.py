@@ -7,7 +7,7 @@ them may be free on another side of it.
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.minimum_jerk import minimum_jerk
+from mcplan.core.algebra.minimum_jerk import minimum_jerk
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.swing import Swing
 from mcplan.planning.posture.transit import Led, Transit, TransitFinder

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from mcplan.core.contact_model import BALL, RIM
+from mcplan.core.contact.model import BALL, RIM
 from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
 
 Bump = tuple[int, np.ndarray, float, np.ndarray]

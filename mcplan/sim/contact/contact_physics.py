@@ -5,18 +5,9 @@ from functools import cache
 
 import numpy as np
 
-from mcplan.core.contact_bundle import close_fixed, close_moving
-from mcplan.core.contact_model import (
-    ANCHOR,
-    BOUND,
-    FREE,
-    HELD,
-    SPACE,
-    exchange,
-    scratch,
-    touch,
-)
-from mcplan.core.contact_step import contact_step
+from mcplan.core.contact.bundle import close_fixed, close_moving
+from mcplan.core.contact.model import ANCHOR, BOUND, FREE, HELD, SPACE, exchange, scratch, touch
+from mcplan.core.contact.step import contact_step
 from mcplan.errors import SimulationFailed
 from mcplan.model.pose import cross, quat_from_rotation, rotation_from_quat
 from mcplan.model.robot import Robot

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mcplan.core.contact_model import (
+from mcplan.core.contact.model import (
     BOUNCE_SPEED,
     COMPLIANCE,
     DAMP,

@@ -7,9 +7,9 @@ import numpy as np
 
 from mcplan.collision.pairs import link_solids, new_scratch, self_pairs
 from mcplan.collision.shape import bar_solid, frozen, pack, slab, solid
-from mcplan.core.distance import PAIR_SIZE
-from mcplan.core.distance_pairs import fill_distances
-from mcplan.core.distance_shape import Shapes
+from mcplan.core.distance.many import fill_distances
+from mcplan.core.distance.pair import PAIR_SIZE
+from mcplan.core.distance.shape import Shapes
 from mcplan.model.robot import Robot
 from mcplan.model.shape_inertia import shape_inertia
 from mcplan.scene.environment import Environment

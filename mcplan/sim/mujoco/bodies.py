@@ -7,7 +7,7 @@ import mujoco
 import numpy as np
 
 from mcplan.collision.pairs import always_touching
-from mcplan.core.tree import AXIS, COM, INERTIA, MASS, ORIGIN, PARENT, PRISMATIC, ROTATION, TYPE, V
+from mcplan.core.rigid_body.tree import AXIS, COM, INERTIA, MASS, ORIGIN, PARENT, PRISMATIC, ROTATION, TYPE, V
 from mcplan.errors import InputError
 from mcplan.model.geometry import Sphere
 from mcplan.model.patch import Patch

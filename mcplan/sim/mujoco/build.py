@@ -6,7 +6,7 @@ from typing import Any
 import mujoco
 import numpy as np
 
-from mcplan.core.tree import GRAVITY
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
 from mcplan.model.geometry import Capsule
 from mcplan.model.robot import Robot

@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from mcplan.certificate.verify import verify
 from mcplan.collision.model import CollisionModel
 from mcplan.model.geometry import Box
 from mcplan.planning import plan, write_plan
@@ -14,7 +15,6 @@ from mcplan.planning.guide.route import find_route
 from mcplan.planning.posture.limbs import limbs_of, nominal_offsets
 from mcplan.scene.environment import Environment, Obstacle
 from mcplan.scene.load import load_scenario
-from mcplan.sim.verify import verify
 
 HEADER = """
 mcplan: 1

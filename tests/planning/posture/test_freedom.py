@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.posture_rows import LINE_ROWS, PLACE_ROWS, POSE_ROWS
+from mcplan.core.posture.rows import LINE_ROWS, PLACE_ROWS, POSE_ROWS
 from mcplan.errors import InputError
 from mcplan.planning.posture.freedom import GRIP, Freedom, contact_rows, settle
 from mcplan.scene.environment import Bar, Environment, Surface

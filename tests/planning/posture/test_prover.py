@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.posture_rows import COVECTOR, HIGH, KIND, LOW, OF_POINT
-from mcplan.core.tree import MASS, PARENT, V
+from mcplan.core.posture.rows import COVECTOR, HIGH, KIND, LOW, OF_POINT
+from mcplan.core.rigid_body.tree import MASS, PARENT, V
 from mcplan.model.geometry import Box
 from mcplan.planning.posture.airborne import GAP, LIFT, airborne
 from mcplan.planning.posture.prover import STEADY, OutOfCalls, Prover, _near, _way_out, moved_onto, steady

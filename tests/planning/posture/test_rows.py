@@ -5,8 +5,8 @@ import pytest
 from scipy.linalg import logm
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.posture_frame import frame_scratch
-from mcplan.core.posture_rows import (
+from mcplan.core.posture.frame import frame_scratch
+from mcplan.core.posture.rows import (
     ALONG,
     ANGLE,
     DIRECTION,
@@ -22,7 +22,7 @@ from mcplan.core.posture_rows import (
     fill_bounds,
     row_count,
 )
-from mcplan.core.tree import workspace
+from mcplan.core.rigid_body.tree import workspace
 from mcplan.planning.posture.freedom import ContactRows, cell_row
 from mcplan.planning.posture.task import BaseTarget, PostureSearch
 

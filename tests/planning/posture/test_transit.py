@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.control.limb_path import LimbPath
-from mcplan.control.posture import PostureTrajectory
-from mcplan.core.posture_rows import PLACE_ROWS, POSE_ROWS
+from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
+from mcplan.motion.limb_path import LimbPath
+from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.transit import (
     ENOUGH,

@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from mcplan.planning.guide.goal import Goal
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
-from mcplan.planning.guide.goal import Goal
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.freedom import GRIP
 from mcplan.planning.posture.limbs import Limb, base_yaw, limbs_of, nominal_offsets

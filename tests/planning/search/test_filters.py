@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from mcplan.planning.guide.goal import Goal
 from scipy.spatial.transform import Rotation
 
-from mcplan.planning.guide.goal import Goal
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.continuity import kept
 from mcplan.planning.posture.limbs import Limb

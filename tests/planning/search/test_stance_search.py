@@ -3,10 +3,10 @@ from itertools import pairwise
 
 import pytest
 
+from mcplan.certificate.verify import verify
 from mcplan.errors import PlanningFailed
 from mcplan.planning import plan, write_plan
 from mcplan.scene.load import load_scenario
-from mcplan.sim.verify import verify
 
 
 @pytest.fixture(scope="module", params=["walk", "stairs"])

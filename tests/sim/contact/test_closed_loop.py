@@ -2,10 +2,10 @@
 
 import pytest
 
+from mcplan.certificate.verify import verify
 from mcplan.planning.sequence import complete
 from mcplan.scene.load import load_scenario
 from mcplan.sim.simulate import Simulation, simulate
-from mcplan.sim.verify import verify
 from tests.sim.contact.standing import drift, four_contacts
 
 

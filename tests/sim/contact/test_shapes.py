@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.contact_model import SPACE
+from mcplan.core.contact.model import SPACE
 from mcplan.errors import SimulationFailed
 from mcplan.model.geometry import Box, Capsule, Sphere
 from mcplan.model.robot_file import load_robot

@@ -1,0 +1,391 @@
+"""Checks of clearance, of a run and of a plan: links keep apart from each other and from what they do not rest on.
+
+The distances are those of `mcplan.certificate.separation`, the poses those of `mcplan.certificate.independent`: neither
+planner nor controller knows them. A run is looked at every 20 ms, and in between wherever its links move so far from
+sample to sample that distances before and after leave room for an overlap::
+
+    d(t) >= (d_k + d_k+1 - s) / 2,     s = sum over the samples of |dp| + r |dR|_F / sqrt(2) of both solids
+
+with the radius r of the link about its origin: no point of a link moves farther from one sample to the next.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from mcplan.certificate.evidence import NONE, Evidence
+from mcplan.certificate.independent import CHUNK, Mechanism, rotation_of
+from mcplan.certificate.report import Check
+from mcplan.certificate.separation import GAP, Placed, signed_distances
+from mcplan.certificate.solids import WORLD, Solids, gather
+from mcplan.errors import RunError
+from mcplan.planning.plan import Plan
+from mcplan.scene.environment import Environment
+from mcplan.sim.robot_record import record_robot
+from mcplan.sim.tolerances import PLAN_CLEARANCE, SINKS
+from mcplan.sim.world import with_flaws
+
+PERIOD = 0.020
+"""Time between the samples that are looked at (s); so long a patch that has just let go is where it was."""
+
+BLOCK = 512
+"""Samples that are looked at together."""
+
+Touches = frozenset[tuple[str, str]]
+"""Links and supports, by name, that may touch."""
+
+
+class Overlap(NamedTuple):
+    """A pair that overlaps: by how much at most (m), at which sample, and from which on."""
+
+    depth: float
+    worst: int
+    first: int
+
+
+class Watch:
+    """Least distance, and overlaps beyond the tolerance, of all that is shown to it.
+
+    Parameters
+    ----------
+    solids : and the pairs of them that could meet.
+    tolerance : overlap that is none, m.
+
+    Attributes
+    ----------
+    least, at : smallest distance of a pair that may not touch (m), and its pair and sample.
+    overlaps : by pair.
+    """
+
+    def __init__(self, solids: Solids, tolerance: float):
+        self.solids, self.tolerance = solids, tolerance
+        self.least, self.at = np.inf, (NONE, NONE)
+        self.overlaps: dict[int, Overlap] = {}
+        i, j = solids.pairs.T if len(solids.pairs) else np.zeros((2, 0), int)
+        self._bounds = [solid.bounds for solid in solids.solids]
+        self._radius = np.array([radius for _, radius in self._bounds])
+        self._sum = self._radius[i] + self._radius[j]
+        self._facets, self._rods = _facets(solids), _rods(solids)
+        self._rooms: dict[Touches, np.ndarray] = {}
+        body = solids.bodies[solids.owner[i]]
+        self._of_support = [(int(b), solids.names[k]) for b, k in zip(body, j.tolist(), strict=True)]
+
+    def name(self, pair: int) -> str:
+        """Return a pair as text."""
+        i, j = self.solids.pairs[pair]
+        return f"{self.solids.names[i]} and {self.solids.names[j]}"
+
+    def room(self, touches: Touches, links: Mapping[str, int]) -> np.ndarray:
+        """Return by how much each pair may overlap (P,): a link and all it is rigid with may sink into its support."""
+        if touches not in self._rooms:
+            allowed = {
+                (int(self.solids.bodies[links[link]]), self.solids.supports.get(name, name)) for link, name in touches
+            }
+            may = np.array([key in allowed for key in self._of_support], bool)
+            own = self.solids.owner[self.solids.pairs[:, 1]]
+            may &= (own == WORLD) | (own >= len(self.solids.bodies))
+            self._rooms[touches] = np.where(may, SINKS, 0.0)
+        return self._rooms[touches]
+
+    def look(
+        self, R: np.ndarray, p: np.ndarray, room: np.ndarray, slack: np.ndarray, samples: np.ndarray
+    ) -> np.ndarray:
+        """Look at all pairs; return lower bounds of their distances (K, P).
+
+        Parameters
+        ----------
+        R, p : (K, owners + 1, 3, 3), (K, owners + 1, 3) poses; the last is that of the world.
+        room : (K, P) how much each pair may overlap, m.
+        slack : (K, P) what a distance has to be proven to be beyond that, m.
+        samples : (K,) their numbers.
+        """
+        lower = self._coarse(R, p)
+        open_ = lower < slack - room
+        strict = room == 0.0
+        if strict.any():
+            # first the nearest: once the least distance is known, most of the others need not be
+            near = np.where(strict, lower, np.inf).ravel()
+            first = np.argpartition(near, min(200, near.size - 1))[:200]
+            first = first[near[first] < self.least]
+            self._fine(R, p, room, first, np.full(len(first), np.inf), lower, samples)
+            open_ |= strict & (lower < self.least)
+            open_[np.unravel_index(first, open_.shape)] = False
+        rest = np.flatnonzero(open_)
+        enough = (slack - room).ravel()[rest]
+        enough = np.where(strict.ravel()[rest], np.maximum(enough, self.least), enough)
+        self._fine(R, p, room, rest, enough, lower, samples)
+        return lower
+
+    def look_at(self, R: np.ndarray, p: np.ndarray, room: np.ndarray, pair: np.ndarray, samples: np.ndarray) -> None:
+        """Look at some pairs: (M, owners + 1, ..) poses, (M,) how much each may overlap, (M,) pairs and samples."""
+        lower = np.full(len(pair), -np.inf)
+        enough = np.where(room == 0.0, np.maximum(self.least, 0.0), -room)
+        self._judge(R, p, np.arange(len(pair)), pair, room, enough, lower, samples)
+
+    def _coarse(self, R: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Lower bounds of distances (K, P) from balls around the solids, and from the facets of what stands fast."""
+        owner, (i, j) = self.solids.owner, self.solids.pairs.T
+        middles = np.stack(
+            [R[:, who] @ middle + p[:, who] for who, (middle, _) in zip(owner, self._bounds, strict=True)], axis=1
+        )
+        lower = np.linalg.norm(middles[:, i] - middles[:, j], axis=2) - self._sum
+        for other, facets in self._facets.items():
+            mine = np.flatnonzero(j == other)
+            height = (middles[:, i[mine]] @ facets[:, :3].T + facets[:, 3]).max(axis=2)
+            lower[:, mine] = np.maximum(lower[:, mine], height - self._radius[i[mine]])
+        for other, (start, way, radius) in self._rods.items():
+            mine = np.flatnonzero(j == other)
+            arm = middles[:, i[mine]] - start
+            share = np.clip(arm @ way / (way @ way), 0.0, 1.0)
+            far = np.linalg.norm(arm - share[..., None] * way, axis=2) - radius
+            lower[:, mine] = np.maximum(lower[:, mine], far - self._radius[i[mine]])
+        return np.asarray(lower)
+
+    def _fine(
+        self,
+        R: np.ndarray,
+        p: np.ndarray,
+        room: np.ndarray,
+        items: np.ndarray,
+        enough: np.ndarray,
+        lower: np.ndarray,
+        samples: np.ndarray,
+    ) -> None:
+        """Improve bounds of some of (K, P) pairs, flat indices ``items``."""
+        if len(items):
+            k, pair = np.unravel_index(items, lower.shape)
+            flat = lower.ravel()[items]
+            self._judge(R, p, k, pair, room.ravel()[items], enough, flat, samples[k])
+            lower[k, pair] = flat
+
+    def _judge(
+        self,
+        R: np.ndarray,
+        p: np.ndarray,
+        k: np.ndarray,
+        pair: np.ndarray,
+        room: np.ndarray,
+        enough: np.ndarray,
+        lower: np.ndarray,
+        samples: np.ndarray,
+    ) -> None:
+        which = self.solids.pairs[pair].T
+        owner = self.solids.owner[which]
+        a, b = (Placed(self.solids.solids, w, R[k, o], p[k, o]) for w, o in zip(which, owner, strict=True))
+        found = signed_distances(a, b, enough)
+        lower[:] = np.maximum(lower, found.lower)
+        beyond = found.lower < -room - self.tolerance
+        counts = (room == 0.0) | beyond
+        value = np.where(counts, found.upper, np.inf)
+        if len(value) and value.min() < self.least:
+            best = int(np.argmin(value))
+            self.least, self.at = float(value[best]), (int(pair[best]), int(samples[best]))
+        for m in np.flatnonzero(beyond).tolist():
+            was = self.overlaps.get(int(pair[m]))
+            here, depth = int(samples[m]), -float(found.upper[m])
+            if was is None:
+                self.overlaps[int(pair[m])] = Overlap(depth, here, here)
+            else:
+                deeper = depth > was.depth
+                self.overlaps[int(pair[m])] = Overlap(
+                    max(depth, was.depth), here if deeper else was.worst, min(here, was.first)
+                )
+
+
+def clearance_checks(evidence: Evidence) -> Iterator[Check]:
+    """Yield the line of the certificate that concerns clearance.
+
+    A link may sink 2 mm into the support of its own patch, in the phases that lead to or from a
+    stance with that contact; every other pair has to stay apart.
+    """
+    run = evidence.run
+    try:
+        scenario = evidence.plan.scenario
+    except RunError as error:
+        yield Check("clearance", None, "m", ">= 0", False, "", f"clearance cannot be judged: {error}")
+        return
+    environment = with_flaws(scenario.environment, run.record.world)
+    solids = gather(scenario.robot, evidence.record.robot, environment)
+    if not len(solids.pairs):
+        yield Check("clearance", None, "m", "", True)
+        return
+    watch = Watch(solids, evidence.tolerances.overlap)
+    links = {link.name: i for i, link in enumerate(evidence.record.robot.links)}
+    step = max(1, round(PERIOD / run.dt))
+    looked = np.array(sorted({*range(0, len(run), step), len(run) - 1}))
+    between = _travel(evidence, solids, looked)
+    allowed = _Allowed(evidence)
+    lower = np.empty((len(looked), len(solids.pairs)))
+    room = np.empty_like(lower)
+    for start in range(0, len(looked), BLOCK):
+        rows = slice(start, start + BLOCK)
+        k = looked[rows]
+        room[rows] = [watch.room(allowed(int(sample)), links) for sample in k]
+        slack = np.zeros((len(k), len(solids.pairs)))
+        before, after = np.maximum(np.arange(len(looked))[rows] - 1, 0), np.arange(len(looked))[rows]
+        if len(between):
+            slack = np.maximum(between[before], between[np.minimum(after, len(between) - 1)]) / 2
+        lower[rows] = watch.look(*_poses(evidence, k), room[rows], slack, k)
+    if len(between):
+        short = lower[:-1] + lower[1:] + room[:-1] + room[1:] < between - 2 * GAP
+        _look_between(evidence, watch, looked, np.argwhere(short), allowed, links)
+    yield _line(watch, evidence.time, evidence.tolerances.overlap, "at")
+
+
+def stance_clearance(plan: Plan) -> Check:
+    """Return the line of the certificate of a plan that concerns clearance, in the postures of its stances.
+
+    A link may sink 2 mm into the support of its own patch where its stance, or the one before, has that contact.
+    """
+    robot, record = plan.scenario.robot, record_robot(plan.scenario.robot)
+    solids = gather(robot, record, plan.scenario.environment)
+    if not len(solids.pairs):
+        return Check("clearance", None, "m", "", True)
+    watch = Watch(solids, PLAN_CLEARANCE)
+    links = {link.name: i for i, link in enumerate(record.links)}
+    patches = {patch.name: record.links[patch.link].name for patch in record.patches}
+    q = np.array([stance.q for stance in plan.stances])
+    R, p = Mechanism(record).poses(q)
+    objects = [_object_poses(plan.scenario.environment, stance.objects) for stance in plan.stances]
+    R, p = _with_world(R, p, np.array([o[0] for o in objects]), np.array([o[1] for o in objects]))
+    room = np.array(
+        [
+            watch.room(
+                frozenset(
+                    (patches[c.patch], c.support) for near in plan.stances[max(k - 1, 0) : k + 1] for c in near.contacts
+                ),
+                links,
+            )
+            for k in range(len(plan.stances))
+        ]
+    )
+    watch.look(R, p, room, np.zeros_like(room), np.arange(len(plan.stances)))
+    return _line(watch, lambda k: f"stance {k}", PLAN_CLEARANCE, "in")
+
+
+def _line(watch: Watch, when: Callable[[int], str], tolerance: float, word: str) -> Check:
+    failure = "; ".join(
+        f"{watch.name(pair)} overlap by {found.depth:.4g} m {word} {when(found.worst)}"
+        + (f" (from {when(found.first)} on)" if found.first != found.worst else "")
+        for pair, found in sorted(watch.overlaps.items(), key=lambda item: -item[1].depth)
+    )
+    if np.isinf(watch.least):
+        return Check("clearance", None, "m", "", True)
+    pair, k = watch.at
+    where = f"{watch.name(pair)} {word} {when(k)}"
+    return Check("clearance", watch.least, "m", f">= -{tolerance:g}", not failure, where, failure)
+
+
+class _Allowed:
+    """Links and supports that may touch at a sample: those that touch or just let go, and those of the stances."""
+
+    def __init__(self, evidence: Evidence):
+        self._evidence = evidence
+        record = evidence.record
+        self._links = {patch.name: record.robot.links[patch.link].name for patch in record.robot.patches}
+        self._just = round(PERIOD / evidence.run.dt)
+        self._known: dict[tuple, Touches] = {}
+
+    def __call__(self, k: int) -> Touches:
+        evidence, record = self._evidence, self._evidence.record
+        stance = record.phases[evidence.run.phase[k]].stance
+        touched = frozenset(np.unique(evidence.target[max(k - self._just, 0) : k + 1]).tolist()) - {NONE}
+        if (touched, stance) not in self._known:
+            contacts = [evidence.contacts[c] for c in touched]
+            if stance is not None:
+                for near in record.plan.stances[max(stance - 1, 0) : stance + 1]:
+                    contacts += near.contacts
+            self._known[touched, stance] = frozenset((self._links[c.patch], c.support) for c in contacts)
+        return self._known[touched, stance]
+
+
+def _look_between(
+    evidence: Evidence,
+    watch: Watch,
+    looked: np.ndarray,
+    short: np.ndarray,
+    allowed: _Allowed,
+    links: Mapping[str, int],
+) -> None:
+    """Look at the samples between two that leave room for an overlap; ``short`` holds intervals and pairs (M, 2)."""
+    items = [(sample, pair) for interval, pair in short for sample in range(looked[interval] + 1, looked[interval + 1])]
+    for start in range(0, len(items), CHUNK):
+        samples, pairs = np.array(items[start : start + CHUNK]).T
+        k, back = np.unique(samples, return_inverse=True)
+        R, p = _poses(evidence, k)
+        room = np.array([watch.room(allowed(int(sample)), links) for sample in k])[back, pairs]
+        watch.look_at(R[back], p[back], room, pairs, samples)
+
+
+def _travel(evidence: Evidence, solids: Solids, looked: np.ndarray) -> np.ndarray:
+    """Return how far the solids of each pair move towards each other at most between looked-at samples, (K-1, P) m.
+
+    Of two links, as the base sees it: what moves the whole robot moves them together.
+    """
+    run = evidence.run
+    owners = len(solids.bodies) + len(evidence.record.objects) + 1
+    reach = np.zeros(owners)
+    for who, solid in zip(solids.owner, solids.solids, strict=True):
+        if who != WORLD:
+            reach[who] = max(reach[who], solid.reach)
+    way = np.zeros((2, len(run), owners))
+    for start in range(0, len(run) - 1, CHUNK):
+        R, p = _poses(evidence, np.arange(start, min(start + CHUNK + 1, len(run))))
+        back = R[:, :1].transpose(0, 1, 3, 2)
+        seen = back @ R, (back @ (p - p[:, :1])[..., None])[..., 0]
+        for frame, (turned, moved) in enumerate(((R, p), seen)):
+            turn = np.linalg.norm(np.diff(turned, axis=0), axis=(2, 3)) / np.sqrt(2.0)
+            way[frame, start + 1 : start + len(R)] = np.linalg.norm(np.diff(moved, axis=0), axis=2) + reach * turn
+    total = np.diff(np.cumsum(way, axis=1)[:, looked], axis=1)[:, :, solids.owner]
+    i, j = solids.pairs.T
+    world, base = total[..., i] + total[..., j]
+    own = (solids.owner[j] >= 0) & (solids.owner[j] < len(solids.bodies))
+    return np.asarray(np.where(own, np.minimum(world, base), world))
+
+
+def _poses(evidence: Evidence, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the poses of all owners at samples, the world last: (K, owners + 1, 3, 3), (K, owners + 1, 3)."""
+    run = evidence.run
+    R, p = evidence.mechanism.poses(run.q[k])
+    if run.object_q is None:
+        return _with_world(R, p, np.zeros((len(k), 0, 3, 3)), np.zeros((len(k), 0, 3)))
+    things = run.object_q[k]
+    turned = rotation_of(things[..., 3:].reshape(-1, 4).T).transpose(2, 0, 1).reshape(len(k), -1, 3, 3)
+    return _with_world(R, p, turned, things[..., :3])
+
+
+def _with_world(
+    R: np.ndarray, p: np.ndarray, R_objects: np.ndarray, p_objects: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    world = np.broadcast_to(np.eye(3), (len(R), 1, 3, 3)), np.zeros((len(R), 1, 3))
+    return np.concatenate([R, R_objects, world[0]], axis=1), np.concatenate([p, p_objects, world[1]], axis=1)
+
+
+def _object_poses(environment: Environment, moved: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return rotations (O, 3, 3) and places (O, 3) of the objects, some of which have been moved."""
+    things = environment.placed(dict(moved)).objects
+    R = np.array([thing.R for thing in things]).reshape(-1, 3, 3)
+    return R, np.array([thing.p for thing in things]).reshape(-1, 3)
+
+
+def _facets(solids: Solids) -> dict[int, np.ndarray]:
+    """Return the facets (F, 4) ``n x + d`` of the solids that stand fast and have corners only, by index."""
+    found = {}
+    for s, (solid, who) in enumerate(zip(solids.solids, solids.owner, strict=True)):
+        if who == WORLD and not solid.disc and not solid.ball:
+            try:
+                found[s] = ConvexHull(solid.corners).equations
+            except QhullError:
+                continue
+    return found
+
+
+def _rods(solids: Solids) -> dict[int, tuple[np.ndarray, np.ndarray, float]]:
+    """Return beginning and way (3,) and radius of the rods that stand fast, by index; each is in such a capsule."""
+    return {
+        s: (solid.corners[0], solid.corners[1] - solid.corners[0], solid.disc + solid.ball)
+        for s, (solid, who) in enumerate(zip(solids.solids, solids.owner, strict=True))
+        if who == WORLD and len(solid.corners) == 2
+    }

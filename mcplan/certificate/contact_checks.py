@@ -1,0 +1,269 @@
+"""Checks of contact forces: within their cones and limits, at points of their patches, and only in contact."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mcplan.certificate.evidence import NONE, Evidence
+from mcplan.certificate.motion_checks import worst
+from mcplan.certificate.report import Check
+from mcplan.sim.tolerances import LOADED
+
+PARALLEL, MOST_SKEW = 1e-4, 0.1
+"""rad: how far normals of parallel faces may be off each other where collision finders make them (they take single
+precision's root for parallel), and of any faces that meet in a contact that holds: 6 degrees, twice what a patch may be
+turned out of its place."""
+
+
+def force_checks(evidence: Evidence) -> Iterator[Check]:
+    """Yield the lines of the certificate that concern contact forces."""
+    yield from _friction(evidence)
+    yield _unilateral(evidence)
+    yield from _patch_limits(evidence)
+    yield _points_against_wrenches(evidence)
+    yield from _points_against_patches(evidence)
+    yield _only_where_active(evidence)
+    yield _unplanned(evidence)
+
+
+def _friction(evidence: Evidence) -> Iterator[Check]:
+    """``|ft| <= mu fn`` on the exact cone about the contact's normal, at planned points that carry more than 1 N."""
+    fn, ft = evidence.point_split
+    target = evidence.point_target
+    judged = (target != NONE) & (fn > LOADED)
+    mu = np.where(judged, evidence.frictions[target] if len(evidence.frictions) else np.nan, np.nan)
+    judged &= np.isfinite(mu) & ~(evidence.grasps[target] if len(evidence.grasps) else False)
+    if not judged.any():
+        yield Check("friction margin", None, "N", "", True)
+        yield Check("friction ratio", None, "", "", True)
+        return
+    margin = np.where(judged, mu * fn - ft, np.inf)
+    allowed = mu * fn
+    ratio = np.where(judged, ft / np.where(judged & (allowed > 0), allowed, np.finfo(float).tiny), -np.inf)
+    (i,) = worst(-margin)
+    passed = bool(margin[i] >= -evidence.tolerances.force)
+    count = int(np.count_nonzero(margin < -evidence.tolerances.force))
+    failure = "" if passed else (
+        f"friction at {evidence.point_name(i)}: tangential force {ft[i]:.6g} N, cone allows {mu[i] * fn[i]:.6g} N: "
+        f"beyond it by {-margin[i]:.3g} ({count} points)"
+    )  # fmt: skip
+    yield Check("friction margin", float(margin[i]), "N", ">= 0", passed, evidence.point_name(i), failure)
+    (j,) = worst(ratio)
+    yield Check("friction ratio", float(ratio[j]), "of the cone", "", True, evidence.point_name(j))
+
+
+def _unilateral(evidence: Evidence) -> Check:
+    """``fn >= 0`` at every point that is not a grasp."""
+    fn, _ = evidence.point_split
+    target = evidence.point_target
+    pulling = np.where((target != NONE) & (evidence.grasps[target] if len(evidence.grasps) else False), np.inf, fn)
+    if not np.isfinite(pulling).any():
+        return Check("unilateral", None, "N", "", True)
+    (i,) = worst(-pulling)
+    passed = bool(pulling[i] >= -evidence.tolerances.force)
+    failure = "" if passed else f"the support pulls at {evidence.point_name(i)} with {-pulling[i]:.6g} N"
+    return Check("unilateral", float(pulling[i]), "N", ">= 0", passed, evidence.point_name(i), failure)
+
+
+def _patch_limits(evidence: Evidence) -> Iterator[Check]:
+    """Largest force and moment of a contact: normal force of a surface, whole force and moment of a grasp."""
+    run, tolerance = evidence.run, evidence.tolerances.force
+    used: dict[str, tuple[float, str, str]] = {}
+
+    def judge(kind: str, values: np.ndarray, limit: float | None, rows: np.ndarray, patch: str, unit: str) -> None:
+        if limit is None or not len(rows):
+            return
+        (i,) = worst(values)
+        excess, place = float(values[i] - limit), f"{patch} at {evidence.time(int(rows[i]))}"
+        text = f"{kind} of {place} is {values[i]:.6g} {unit}, limit {limit:g}: beyond it by {excess:.3g}"
+        ratio = float(values[i] / limit) if limit > 0 else np.inf
+        if kind not in used or used[kind][0] < ratio or (excess > tolerance and not used[kind][2]):
+            used[kind] = (ratio, place, text if not excess <= tolerance else "")
+
+    for column, patch in enumerate(run.patches):
+        for c, contact in enumerate(evidence.contacts):
+            rows = np.flatnonzero(evidence.target[:, column] == c)
+            w = _averaged(run.wrench[:, column], round(evidence.tolerances.impact / run.dt))[rows]
+            if contact.kind == "grasp":
+                judge("grasp force", np.linalg.norm(w[:, :3], axis=1), contact.max_force, rows, patch, "N")
+                judge("grasp moment", np.linalg.norm(w[:, 3:], axis=1), contact.max_moment, rows, patch, "N m")
+                judge("free direction", _unconstrained(evidence, c, patch, rows), tolerance, rows, patch, "N m")
+            else:
+                judge(
+                    "normal force",
+                    np.sum(w[:, :3] * evidence.normal(c, rows), axis=1),
+                    contact.max_force,
+                    rows,
+                    patch,
+                    "N",
+                )
+    for kind, (ratio, place, failure) in used.items():
+        if kind == "free direction" and not failure:
+            continue
+        yield Check(kind, ratio, "of the limit", "<= 1", not failure, place, failure)
+
+
+def _averaged(w: np.ndarray, steps: int) -> np.ndarray:
+    """Mean of a wrench (N, 6) over each sample and those before it, ``steps`` in all."""
+    if steps <= 1:
+        return w
+    total = np.cumsum(np.concatenate([np.zeros((steps, w.shape[1])), w]), axis=0)
+    return (total[steps:] - total[:-steps]) / steps
+
+
+def _unconstrained(evidence: Evidence, c: int, patch: str, rows: np.ndarray) -> np.ndarray:
+    """Part of a wrench along directions that the contact leaves free (the hinge of a grasp), in patch axes."""
+    R, w = evidence.motion.R[patch][rows], evidence.run.wrench[rows, evidence.run.patches.index(patch)]
+    local = np.concatenate([np.einsum("kji,kj->ki", R, w[:, :3]), np.einsum("kji,kj->ki", R, w[:, 3:])], axis=1)
+    return np.linalg.norm(local - local @ evidence.selections[c], axis=1)
+
+
+def _points_against_wrenches(evidence: Evidence) -> Check:
+    """Judge that point forces add up to the wrench; of a grasp, whose moment has no points, to its force."""
+    run, tolerance = evidence.run, evidence.tolerances.force
+    name, P = "points add up to wrenches", len(run.patches)
+    mine = np.flatnonzero(run.point_patch >= 0)
+    if not P:
+        return Check(name, None, "N, N m", "", True)
+    sample, patch = evidence.point_sample[mine], run.point_patch[mine]
+    origins = np.stack([evidence.motion.p[p] for p in run.patches], axis=1)
+    force = run.point_force[mine]
+    parts = np.concatenate([force, np.cross(run.point_xyz[mine] - origins[sample, patch], force)], axis=1)
+    flat, size = sample * P + patch, len(run) * P
+    total = np.stack([np.bincount(flat, parts[:, i], minlength=size) for i in range(6)], axis=1).reshape(len(run), P, 6)
+    off = np.abs(total - run.wrench)
+    if evidence.contacts:
+        off[..., 3:][(evidence.target != NONE) & evidence.grasps[evidence.target]] = 0.0
+    k, column, i = worst(off)
+    value, where = float(off[k, column, i]), f"{run.patches[column]} at {evidence.time(k)}"
+    passed = value <= tolerance
+    failure = "" if passed else (
+        f"point forces of {where} differ from its wrench by {value:.6g} {'N' if i < 3 else 'N m'} "
+        f"({np.count_nonzero((off > tolerance).any(axis=(1, 2)))} samples)"
+    )  # fmt: skip
+    return Check(name, value, "N, N m", f"<= {tolerance:g}", passed, where, failure)
+
+
+def _points_against_patches(evidence: Evidence) -> Iterator[Check]:
+    """Contact points lie in their patch, on its link, with the normal of the support."""
+    run, bound = evidence.run, evidence.tolerances.point
+    name, target = "contact points on their patch", evidence.point_target
+    planned = np.flatnonzero(target != NONE)
+    if not len(planned):
+        yield Check(name, None, "m", "", True)
+        return
+    off = np.zeros(len(target))
+    for column, patch in enumerate(run.patches):
+        for c, contact in enumerate(evidence.contacts):
+            i = planned[(run.point_patch[planned] == column) & (target[planned] == c)]
+            if not len(i):
+                continue
+            k = evidence.point_sample[i]
+            arm = run.point_xyz[i] - evidence.motion.p[patch][k]
+            local = np.einsum("kji,kj->ki", evidence.motion.R[patch][k], arm)
+            points = np.array(contact.points)
+            off[i] = np.linalg.norm(local[:, None] - points, axis=2).min(axis=1)
+            if contact.rolls:
+                # where it lands on a bar, and rolls to, is judged with its place: it may touch anywhere on its plane
+                points = _polygon(evidence, patch)
+            if evidence.record.physics != "qp" and len(points) > 1:
+                off[i] = np.minimum(off[i], _outside(local, points) if len(points) > 2 else _off_line(local, points))
+    (i,) = worst(off)
+    value, where = float(off[i]), evidence.point_name(i)
+    failure = "" if value <= bound else f"{where} is {value:.3g} m away from where its patch touches"
+    yield Check(name, value, "m", f"<= {bound:g}", not failure, where, failure)
+    links = np.array([p.link for n in run.patches for p in evidence.record.robot.patches if p.name == n])
+    wrong = planned[run.point_link[planned] != links[run.point_patch[planned]]]
+    failure = f"{evidence.point_name(int(wrong[0]))} is recorded on another link than its patch" if len(wrong) else ""
+    yield Check("contact points on their link", float(len(wrong)), "points", "== 0", not failure, "", failure)
+    normals = np.linalg.norm(run.point_normal[planned] - evidence.support_normal[planned], axis=1)
+    share = normals / _skew_allowed(evidence)[planned]
+    (s,) = worst(share)
+    value, where = float(share[s]), evidence.point_name(int(planned[s]))
+    failure = "" if value <= 1.0 else f"the normal at {where} is not that of its support ({normals[s]:.3g} rad off)"
+    yield Check("contact normals", value, "of what faces so turned can have", "<= 1", not failure, where, failure)
+
+
+def _skew_allowed(evidence: Evidence) -> np.ndarray:
+    """How far each point's normal may be off that of its support, (K,) rad.
+
+    Faces that are turned by ``a`` meet with the normal of one of them, or with that of two edges that cross: off by no
+    more than ``a / sin(b)`` where ``b`` is the angle between the edges, and 45 degrees or more between rectangles. The
+    edge of a patch may meet a bar anywhere on its round.
+    """
+    if evidence.record.physics == "qp":
+        return np.full(len(evidence.point_tilt), evidence.tolerances.normal)
+    allowed = np.minimum(np.sqrt(2.0) * evidence.point_tilt + PARALLEL, MOST_SKEW)
+    rolls, target = np.array([contact.rolls for contact in evidence.contacts], bool), evidence.point_target
+    allowed[target != NONE] = np.where(rolls[target[target != NONE]], MOST_SKEW, allowed[target != NONE])
+    return allowed
+
+
+def _polygon(evidence: Evidence, patch: str) -> np.ndarray:
+    """Corners (k, 3) of a patch, in its axes."""
+    (polygon,) = (p.polygon for p in evidence.record.robot.patches if p.name == patch)
+    return np.array([[*corner[:2], 0.0] for corner in polygon])
+
+
+def _outside(local: np.ndarray, polygon: np.ndarray) -> np.ndarray:
+    """How far points are outside a convex polygon or off its plane (z = 0), patch axes, m."""
+    a, b = polygon[:, :2], np.roll(polygon[:, :2], -1, axis=0)
+    edge = b - a
+    area = np.sum(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])
+    normal = np.sign(area) * np.stack([edge[:, 1], -edge[:, 0]], axis=1)
+    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), np.finfo(float).tiny)
+    beyond = np.einsum("kei,ei->ke", local[:, None, :2] - a, normal).max(axis=1)
+    return np.hypot(np.maximum(beyond, 0), local[:, 2])
+
+
+def _off_line(local: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """How far points are from the line between two others, patch axes, m."""
+    way = ends[1] - ends[0]
+    share = np.clip((local - ends[0]) @ way / (way @ way), 0.0, 1.0)
+    return np.linalg.norm(local - ends[0] - share[:, None] * way, axis=1)
+
+
+def _only_where_active(evidence: Evidence) -> Check:
+    """Judge that a patch that is not in contact carries nothing."""
+    run, tolerance = evidence.run, evidence.tolerances.force
+    name = "force only in contact"
+    if not run.patches:
+        return Check(name, None, "N, N m", "", True)
+    size = np.where(run.active[..., None], 0.0, np.abs(run.wrench)).max(axis=2)
+    loose = (run.point_patch >= 0) & ~run.active[evidence.point_sample, np.maximum(run.point_patch, 0)]
+    at = (evidence.point_sample[loose], run.point_patch[loose])
+    np.maximum.at(size, at, np.abs(run.point_force[loose]).max(axis=1) if loose.any() else np.zeros(0))
+    k, column = worst(size)
+    value, where = float(size[k, column]), f"{run.patches[column]} at {evidence.time(k)}"
+    passed = value <= tolerance
+    failure = "" if passed else f"{where} carries {value:.6g} N (N m) although it is not in contact"
+    return Check(name, value, "N, N m", f"<= {tolerance:g}", passed, where if value else "", failure)
+
+
+def _unplanned(evidence: Evidence) -> Check:
+    """No contact that nobody planned carries more than a little for more than a moment."""
+    run, tolerances = evidence.run, evidence.tolerances
+    name, bound = "unplanned contact", f"<= {tolerances.stray_time:g}"
+    stray = run.point_patch < 0
+    if not stray.any():
+        return Check(name, 0.0, "s", bound, True)
+    links = len(evidence.record.links) + len(evidence.record.objects)
+    robot = stray & (run.point_link < len(evidence.record.links))
+    flat = evidence.point_sample[robot] * links + run.point_link[robot]
+    force = np.linalg.norm(run.point_force[robot], axis=1)
+    load = np.bincount(flat, force, minlength=len(run) * links).reshape(len(run), links)
+    longest, end, link = 0, 0, 0
+    for i in np.flatnonzero((load > tolerances.stray_force).any(axis=0)):
+        on = np.concatenate([[False], load[:, i] > tolerances.stray_force, [False]])
+        edges = np.flatnonzero(on[1:] != on[:-1])
+        spans = edges[1::2] - edges[::2]
+        if spans.max() > longest:
+            longest, end, link = int(spans.max()), int(edges[1::2][np.argmax(spans)]), int(i)
+    value = longest * run.dt
+    if not longest:
+        return Check(name, 0.0, "s", bound, True)
+    where = f"{evidence.record.links[link]} from {evidence.time(end - longest)}"
+    passed = value <= tolerances.stray_time
+    peak = float(load[end - longest : end, link].max())
+    failure = "" if passed else f"unplanned contact of {where} for {value:.3g} s with up to {peak:.4g} N"
+    return Check(name, value, "s", bound, passed, where, failure)

@@ -1,0 +1,245 @@
+"""What a verification recomputes once and judges many times."""
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mcplan.certificate.independent import Mechanism, deviation, rotation_of
+from mcplan.errors import RunError
+from mcplan.sim.records import ContactRecord
+from mcplan.sim.replica import rebuild_plan
+from mcplan.sim.run import Run
+from mcplan.sim.tolerances import BY_PHYSICS, PHYSICAL, Tolerances
+
+if TYPE_CHECKING:
+    from mcplan.planning.plan import Plan
+    from mcplan.scene.environment import Surface
+
+NONE = -1
+"""Index of no contact."""
+
+
+class Evidence:
+    """A run, seen again through the independent dynamics.
+
+    Parameters
+    ----------
+    run : all numbers finite.
+    tolerances : by default those of the run's physics.
+    """
+
+    def __init__(self, run: Run, tolerances: Tolerances | None = None):
+        self.run, self.record = run, run.record
+        self.tolerances = tolerances or BY_PHYSICS.get(run.record.physics, PHYSICAL)
+        links = [self.record.world.links.get(link.name, link) for link in self.record.robot.links]
+        self.mechanism = Mechanism(self.record.robot.model_copy(update={"links": links}))
+        self.motion = self.mechanism.motion(run.q, run.v, run.vd, run.wrench, run.patches)
+        self.contacts: list[ContactRecord] = []
+        for stance in run.record.plan.stances:
+            self.contacts += [contact for contact in stance.contacts if contact not in self.contacts]
+        self.places = [self._place(contact) for contact in self.contacts]
+        self.selections = [_projector(contact) for contact in self.contacts]
+        self.normals = np.array([axes[:, 2] for _, _, axes in self.places]).reshape(-1, 3)
+        self.grasps = np.array([contact.kind == "grasp" for contact in self.contacts], bool)
+        factor = self.record.world.friction
+        self.frictions = np.array(
+            [np.nan if c.friction is None else c.friction * factor.get(c.support, 1.0) for c in self.contacts]
+        )
+
+    @cached_property
+    def plan(self) -> "Plan":
+        """The plan as the record's document says it, with its scenario and robot; nothing in memory is trusted."""
+        try:
+            return rebuild_plan(self.record)
+        except (TypeError, ValueError, KeyError, AttributeError, OSError) as error:  # a document may hold anything
+            raise RunError(f"the plan in this run cannot be rebuilt: {type(error).__name__}: {error}") from error
+
+    @cached_property
+    def planned_surfaces(self) -> "dict[str, Surface]":
+        """Surfaces by name, where the plan has them; none when the plan cannot be rebuilt."""
+        try:
+            return {surface.name: surface for surface in self.plan.scenario.environment.surfaces}
+        except RunError:
+            return {}
+
+    def section(self, name: str) -> dict:
+        """Return a section of the scenario's document; empty where there is none that can be read."""
+        found = self.record.scenario.document.get(name)
+        return found if isinstance(found, dict) else {}
+
+    def time(self, k: int) -> str:
+        """Return the time of a sample as text."""
+        return f"t = {self.run.t[k]:.3f} s"
+
+    def coordinate(self, i: int) -> str:
+        """Return the name of a row of v."""
+        base = ("base x", "base y", "base z", "base rotation x", "base rotation y", "base rotation z")
+        return base[i] if i < 6 else self.record.joints[i - 6]
+
+    @cached_property
+    def intervals(self) -> list[tuple[int, int, int, int]]:
+        """Every time that a patch is in contact: (patch, first sample, sample after the last, planned contact)."""
+        found = []
+        for column, patch in enumerate(self.run.patches):
+            on = np.concatenate([[False], self.run.active[:, column], [False]])
+            edges = np.flatnonzero(on[1:] != on[:-1])
+            for first, end in zip(edges[::2], edges[1::2], strict=True):
+                found.append((column, int(first), int(end), self._planned(patch, int(first), int(end))))
+        return found
+
+    @cached_property
+    def target(self) -> np.ndarray:
+        """Planned contact of each patch at each sample, (N, P) index into ``contacts``, or NONE."""
+        target = np.full(self.run.active.shape, NONE)
+        for column, first, end, contact in self.intervals:
+            target[first:end, column] = contact
+        return target
+
+    def error(
+        self, column: int, rows: slice, R: np.ndarray, p: np.ndarray, contact: int, at: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Distance (m) and angle (rad) of a patch from a pose (R, p), in the directions that the contact constrains.
+
+        Of a contact on an object, relative to the object: (R, p) goes along with it from its pose ``at`` (7,).
+        """
+        name = self.run.patches[column]
+        R_now, p_now = self.motion.R[name][rows], self.motion.p[name][rows]
+        if at is not None and (q := self.carrier(contact)) is not None:
+            back = rotation_of(at[3:, None])[..., 0] @ rotation_of(q[rows, 3:].T).transpose(2, 1, 0)
+            R_now, p_now = back @ R_now, at[:3] + np.einsum("kij,kj->ki", back, p_now - q[rows, :3])
+        selection = np.eye(6) if contact == NONE else np.array(self.contacts[contact].selection)
+        e = deviation(R.T @ R_now, (p_now - p) @ R, selection)
+        return np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1)
+
+    def planned_error(self, column: int, rows: slice, contact: int) -> tuple[np.ndarray, np.ndarray]:
+        """Distance (m) and angle (rad) of a patch from a planned contact."""
+        pose = self.contacts[contact].carrier_pose
+        return self.error(column, rows, *self.places[contact][:2], contact, None if pose is None else np.array(pose))
+
+    def drift(self, column: int, rows: slice, contact: int) -> tuple[np.ndarray, np.ndarray]:
+        """Distance (m) and angle (rad) of a patch from where it is at the first of the samples."""
+        name, q = self.run.patches[column], self.carrier(contact)
+        at = None if q is None else q[rows.start]
+        R, p = self.motion.R[name][rows.start], self.motion.p[name][rows.start]
+        return self.error(column, rows, R, p, contact, at)
+
+    def carrier(self, contact: int) -> np.ndarray | None:
+        """Poses (N, 7) of the object that a planned contact is on, or None."""
+        name = None if contact == NONE else self.contacts[contact].carrier
+        if name is None or self.run.object_q is None:
+            return None
+        return self.run.object_q[:, self.record.objects.index(name)]
+
+    @cached_property
+    def point_sample(self) -> np.ndarray:
+        """Sample of every contact point, (K,)."""
+        return self.run.point_sample()
+
+    @cached_property
+    def point_target(self) -> np.ndarray:
+        """Planned contact of every contact point, (K,) index into ``contacts``, or NONE."""
+        if not self.run.patches:
+            return np.full(len(self.run.point_patch), NONE)
+        patch = self.run.point_patch
+        return np.where(patch >= 0, self.target[self.point_sample, np.maximum(patch, 0)], NONE)
+
+    @cached_property
+    def point_split(self) -> tuple[np.ndarray, np.ndarray]:
+        """Normal and tangential part of every point's force, (K,), (K,) N.
+
+        The cone stands on the normal that the point was recorded with, as far as ``point_tilt`` admits it: faces that
+        are not quite parallel meet with the normal of one of them, or of an edge that crosses an edge. In ``qp`` a
+        contact is where it was planned, and so is its normal.
+        """
+        run = self.run
+        normal = self.support_normal if self.record.physics == "qp" else run.point_normal
+        fn = np.sum(run.point_force * normal, axis=1)
+        return fn, np.linalg.norm(run.point_force - fn[:, None] * normal, axis=1)
+
+    @cached_property
+    def support_normal(self) -> np.ndarray:
+        """Normal of the support of every planned point, (K, 3); of other points the recorded one.
+
+        On an object it turns with the object; in ``qp``, whose cones stand where they were planned, it does not.
+        """
+        target, normal = self.point_target, self.run.point_normal.copy()
+        for c, contact in enumerate(self.contacts):
+            mine = target == c
+            normal[mine] = self.normal(c, self.point_sample[mine])
+            q = self.carrier(c)
+            if contact.carrier_pose is not None and q is not None and self.record.physics != "qp":
+                planned = rotation_of(np.array(contact.carrier_pose)[3:, None])[..., 0]
+                turned = rotation_of(q[self.point_sample[mine], 3:].T)
+                normal[mine] = np.einsum("ijk,j->ki", turned, planned.T @ self.normals[c])
+        return normal
+
+    @cached_property
+    def point_tilt(self) -> np.ndarray:
+        """By how much the patch of every planned point is turned out of its support, (K,) rad; 0 elsewhere."""
+        tilt, target = np.zeros(len(self.point_target)), self.point_target
+        for column, patch in enumerate(self.run.patches):
+            mine = (target != NONE) & (self.run.point_patch == column)
+            out = self.motion.R[patch][self.point_sample[mine], :, 2]
+            tilt[mine] = np.linalg.norm(out + self.support_normal[mine], axis=1)
+        return tilt
+
+    def normal(self, contact: int, rows: np.ndarray) -> np.ndarray:
+        """Return the normal (k, 3) of a planned contact at samples; that of a patch which rolls turns with it."""
+        planned = self.contacts[contact]
+        if not planned.rolls:
+            return np.broadcast_to(self.normals[contact], (len(rows), 3))
+        in_patch = self.places[contact][0].T @ self.normals[contact]
+        return self.motion.R[planned.patch][rows] @ in_patch
+
+    def point_name(self, i: int) -> str:
+        """Return a contact point as text: which one, and when."""
+        k, patch = int(self.point_sample[i]), int(self.run.point_patch[i])
+        if patch < 0:
+            names = [*self.record.links, *self.record.objects]
+            return f"{names[self.run.point_link[i]]} at {self.time(k)}"
+        first = int(self.run.point_start[k])
+        number = int(np.count_nonzero(self.run.point_patch[first:i] == patch))
+        return f"point {number} of {self.run.patches[patch]} at {self.time(k)}"
+
+    def _place(self, contact: ContactRecord) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Pose R, p and axes of a planned contact on the surface as the physics had it."""
+        R, p, axes = (np.array(value) for value in (contact.R, contact.p, contact.axes))
+        real = self.record.world.surfaces.get(contact.support)
+        if real is None:
+            return R, p, axes
+        planned = self.planned_surfaces.get(contact.support)
+        if planned is None:
+            return R, p, axes
+        turn = np.array(real.R) @ planned.R.T
+        return turn @ R, np.array(real.p) + turn @ (p - planned.p), turn @ axes
+
+    def _planned(self, patch: str, first: int, end: int) -> int:
+        """Planned contact that a patch made when it touched: of the stances around that time, the nearest place.
+
+        A patch that is being lifted may touch once more the place that it comes from.
+        """
+        stances = self.record.plan.stances
+        near = [self.record.phases[i].stance for i in np.unique(self.run.phase[first:end])]
+        known = [i for i in near if i is not None]
+        chosen = list(stances)
+        if known and None not in near:
+            before = max(min(known) - 1, 0)
+            left = [s for s in stances[:before] if s.contact(patch)]
+            chosen = [*left[-1:], *stances[before : max(known) + 2]]
+        options = [s.contact(patch) for s in chosen if s.contact(patch)] or [s.contact(patch) for s in stances]
+        best, nearest = NONE, np.inf
+        for contact in options:
+            if contact is None:
+                continue
+            index, column = self.contacts.index(contact), self.run.patches.index(patch)
+            distance, angle = self.planned_error(column, slice(first, first + 1), index)
+            if best == NONE or distance[0] + 0.1 * angle[0] < nearest:
+                best, nearest = index, float(distance[0] + 0.1 * angle[0])
+        return best
+
+
+def _projector(contact: ContactRecord) -> np.ndarray:
+    """``S' S``: onto the constrained directions, patch axes."""
+    S = np.array(contact.selection).reshape(-1, 6)
+    return S.T @ S

@@ -1,0 +1,208 @@
+"""Checks of what acts from outside: nothing but what the scenario says, sample by sample.
+
+    tau_ext = sum J' f + S' (s + r + l - d (v_j + dt vd_j))
+
+with the forces ``f`` of pushes and of recorded contacts that nobody planned, what motors at their limit do not give
+``s``, friction of the joints ``|r| <= c``, and forces of joints at their limits ``l``, which point away from there.
+Damping ``d`` and friction ``c`` are those of the URDF and of ``simulation``. Masses, friction and places that differ
+from the plan are held against ``simulation.payloads`` and ``simulation.imperfections``.
+"""
+
+from collections.abc import Iterator, Mapping
+from xml.etree import ElementTree
+
+import numpy as np
+from pydantic import ValidationError
+
+from mcplan.certificate.evidence import NONE, Evidence
+from mcplan.certificate.independent import rotation_vector
+from mcplan.certificate.motion_checks import worst
+from mcplan.certificate.report import Check
+from mcplan.scene.settings import SimulationSettings
+from mcplan.sim.records import LinkRecord
+
+SAME = 1e-9
+"""Relative: numbers that were computed twice by different sums."""
+
+
+def external_checks(evidence: Evidence) -> Iterator[Check]:
+    """Yield the lines of the certificate that concern forces from outside, and a world that is not the believed one."""
+    try:
+        settings = SimulationSettings.model_validate(evidence.section("simulation"))
+    except ValidationError as error:
+        failure = f"the scenario's `simulation` cannot be read: {error.errors()[0]['msg']}"
+        yield Check("external forces", None, "", "explained", False, "", failure)
+        return
+    if evidence.record.physics == "qp":
+        yield _nothing(evidence)
+    else:
+        yield _explained(evidence, settings)
+    yield _world(evidence, settings)
+
+
+def _nothing(evidence: Evidence) -> Check:
+    """In ``qp`` nothing but torques and contacts acts."""
+    size = np.abs(evidence.run.tau_ext)
+    k, i = worst(size)
+    value, where = float(size[k, i]), f"{evidence.coordinate(i)}, {evidence.time(k)}" if size.any() else ""
+    failure = f"a force from outside that the scenario does not have: {value:.6g} on {where}" if value else ""
+    return Check("external forces", value, "N, N m", "== 0", not value, where, failure)
+
+
+def _explained(evidence: Evidence, settings: SimulationSettings) -> Check:
+    run, bound = evidence.run, evidence.tolerances.external
+    known = known_forces(evidence, settings)
+    rest = run.tau_ext - known
+    friction, damping = joint_losses(evidence, settings)
+    limit = evidence.record.robot.limit("torque")
+    if settings.torque_limits and evidence.record.physics == "contact":
+        rest[:, 6:] -= np.clip(run.tau, -limit, limit) - run.tau
+    rest[:, 6:] += damping * (run.v[:, 6:] + run.dt * run.vd[:, 6:])
+    low, high = np.zeros_like(rest), np.zeros_like(rest)
+    low[:, 6:], high[:, 6:] = -friction, friction
+    at_lower, at_upper = _at_limits(evidence)
+    high[:, 6:][at_lower], low[:, 6:][at_upper] = np.inf, -np.inf
+    excess = np.maximum(low - rest, rest - high) - SAME * np.abs(known)
+    k, i = worst(excess)
+    value, where = max(float(excess[k, i]), 0.0), f"{evidence.coordinate(i)}, {evidence.time(k)}"
+    failure = "" if value <= bound else (
+        f"a force from outside that the scenario does not have: {value:.6g} {'N' if i < 3 else 'N m'} on {where} "
+        f"({np.count_nonzero((excess > bound).any(axis=1))} of {len(run)} samples)"
+    )  # fmt: skip
+    return Check("external forces", value, "N, N m unexplained", f"<= {bound:g}", not failure, where, failure)
+
+
+def known_forces(evidence: Evidence, settings: SimulationSettings) -> np.ndarray:
+    """Return the generalised forces (N, 6+n) of the scenario's pushes and of recorded contacts that nobody planned."""
+    run, robot = evidence.run, evidence.record.robot
+    loads: dict[int, np.ndarray] = {}
+
+    def add(link: int, rows: np.ndarray, point: np.ndarray, force: np.ndarray) -> None:
+        load = loads.setdefault(link, np.zeros((len(run), 6)))
+        np.add.at(load, rows, np.concatenate([force, np.cross(point, force)], axis=1))
+
+    stray = (run.point_patch < 0) & (run.point_link < len(robot.links))
+    for link in np.unique(run.point_link[stray]).tolist():
+        mine = stray & (run.point_link == link)
+        add(link, evidence.point_sample[mine], run.point_xyz[mine], run.point_force[mine])
+    index = {link.name: i for i, link in enumerate(robot.links)}
+    for push in settings.pushes:
+        now = np.flatnonzero((push.start <= run.t + 1e-9) & (run.t + 1e-9 < push.start + push.duration))
+        patch = next((patch for patch in robot.patches if patch.name == push.link), None)
+        link = index.get(push.link, NONE) if patch is None else patch.link
+        point = np.array(push.point) if patch is None else np.array(patch.p) + np.array(patch.R) @ np.array(push.point)
+        if len(now) and link != NONE:
+            R, p = evidence.mechanism.poses(run.q[now])
+            add(link, now, R[:, link] @ point + p[:, link], np.broadcast_to(np.array(push.force), (len(now), 3)))
+    force = np.zeros_like(run.tau_ext)
+    some = np.zeros(len(run), bool)
+    for load in loads.values():
+        some |= np.abs(load).max(axis=1) > 0
+    loaded = np.flatnonzero(some)
+    if len(loaded):
+        force[loaded] = evidence.mechanism.generalized(run.q[loaded], {i: load[loaded] for i, load in loads.items()})
+    return force
+
+
+def joint_losses(evidence: Evidence, settings: SimulationSettings) -> tuple[np.ndarray, np.ndarray]:
+    """Return Coulomb friction (n,) N m and damping (n,) N m s/rad of the joints, those of the URDF included."""
+    robot = evidence.record.robot
+    limit = robot.limit("torque")
+    friction = settings.joint_friction * np.where(np.isfinite(limit), limit, 0.0)
+    damping = np.full(len(limit), settings.joint_damping)
+    for name, dynamics in _urdf_dynamics(robot.files.get("robot.urdf", "")).items():
+        if name in robot.coordinates:
+            i = robot.coordinates.index(name)
+            friction[i] += float(dynamics.get("friction") or 0.0)
+            damping[i] += float(dynamics.get("damping") or 0.0)
+    return friction, damping
+
+
+def _urdf_dynamics(text: str) -> dict[str, Mapping[str, str]]:
+    if not text:
+        return {}
+    try:
+        joints = ElementTree.fromstring(text).iter("joint")
+    except ElementTree.ParseError:  # not the file whose hash is kept: another line says so
+        return {}
+    return {str(joint.get("name")): found.attrib for joint in joints if (found := joint.find("dynamics")) is not None}
+
+
+def _at_limits(evidence: Evidence) -> tuple[np.ndarray, np.ndarray]:
+    """Whether joints are at their lower and at their upper limits at the beginning or at the end of a step, (N, n)."""
+    run, robot = evidence.run, evidence.record.robot
+    near = evidence.tolerances.position
+    here = run.q[:, 7:]
+    after = here + run.dt * (run.v[:, 6:] + run.dt * run.vd[:, 6:])
+    lower, upper = robot.limit("lower") + near, robot.limit("upper") - near
+    return (here <= lower) | (after <= lower), (here >= upper) | (after >= upper)
+
+
+def _world(evidence: Evidence, settings: SimulationSettings) -> Check:
+    """Judge what the physics had that the plan does not know of: it has to be what the scenario asks for."""
+    wrong = list(_wrong_in_world(evidence, settings))
+    failure = "; ".join(wrong)
+    return Check("world", float(len(wrong)), "differences", "== 0", not wrong, "", failure)
+
+
+def _wrong_in_world(evidence: Evidence, settings: SimulationSettings) -> Iterator[str]:
+    world, robot, flaws = evidence.record.world, evidence.record.robot, settings.imperfections
+    exact = evidence.record.physics == "qp"
+    low, high = (1.0, 1.0) if exact else (flaws.mass_scale * (1 + s * flaws.mass_error) for s in (-1, 1))
+    for link in robot.links:
+        payloads = [] if exact else [load for load in settings.payloads if load.link == link.name]
+        had = world.links.get(link.name, link)
+        added = sum(load.mass for load in payloads)
+        if not link.mass:
+            factor = 1.0 if abs(had.mass - added) <= SAME * max(added, 1.0) else np.inf
+            inside = factor == 1.0
+        else:
+            factor = (had.mass - added) / link.mass
+            inside = low * (1 - SAME) - SAME <= factor <= high * (1 + SAME) + SAME
+        if not inside:
+            expected = f"{low * link.mass + added:.6g}" + (f" to {high * link.mass + added:.6g}" if high > low else "")
+            yield f"{link.name} has {had.mass:.6g} kg, the scenario says {expected}"
+            continue
+        com, inertia = _lumped(link, factor, [(load.mass, np.array(load.com)) for load in payloads])
+        off = max(np.abs(com - had.com).max(), np.abs(inertia - np.array(had.inertia)).max())
+        if not off <= SAME * max(1.0, np.abs(inertia).max()):
+            yield f"{link.name} has another centre of mass or inertia than the scenario says (off by {off:.3g})"
+    low, high = (1.0, 1.0) if exact else (flaws.friction_scale * (1 + s * flaws.friction_error) for s in (-1, 1))
+    names = [c.support for c in evidence.contacts]
+    for name in sorted({*world.friction, *names}):
+        factor = world.friction.get(name, 1.0)
+        if not low * (1 - SAME) <= factor <= high * (1 + SAME):
+            yield f"the friction of {name} is {factor:.6g} times that of the scenario, which allows {low:g} to {high:g}"
+    standing = {contact.support for contact in evidence.record.plan.stances[0].contacts}
+    for name, place in world.surfaces.items():
+        surface = evidence.planned_surfaces.get(name)
+        if surface is None or name in standing or exact:
+            yield f"{name} is not where the scenario has it, although it has to be"
+            continue
+        turn = np.array(place.R) @ surface.R.T
+        middle = surface.R[:, :2] @ (surface.polygon.min(axis=0) + surface.polygon.max(axis=0)) / 2
+        moved = np.array(place.p) + turn @ middle - surface.p - middle
+        tilt = surface.R.T @ rotation_vector(turn[None])[0]
+        if not (
+            abs(moved @ surface.normal) <= flaws.ground_height + SAME
+            and np.linalg.norm(moved - (moved @ surface.normal) * surface.normal) <= SAME
+            and np.abs(tilt[:2]).max() <= flaws.ground_tilt + SAME
+            and abs(tilt[2]) <= SAME
+        ):
+            yield f"{name} is farther from its place in the scenario than its imperfections allow"
+
+
+def _lumped(link: LinkRecord, factor: float, points: list[tuple[float, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return centre of mass (3,) and inertia about it (3, 3) of a link times a factor with point masses on it."""
+    own_part = (factor * link.mass, np.array(link.com), factor * np.array(link.inertia))
+    parts: list[tuple[float, np.ndarray, np.ndarray]] = [own_part]
+    parts += [(mass, com, np.zeros((3, 3))) for mass, com in points]
+    total = sum(mass for mass, _, _ in parts)
+    if total == 0.0:
+        return np.array(link.com), np.array(link.inertia)
+    com = sum((mass * c for mass, c, _ in parts), np.zeros(3)) / total
+    inertia = np.zeros((3, 3))
+    for mass, c, own in parts:
+        r = c - com
+        inertia += own + mass * ((r @ r) * np.eye(3) - np.outer(r, r))
+    return com, inertia

@@ -1,0 +1,155 @@
+"""Checks of the motion: equation of motion, integration, centre of mass, joint limits."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.independent import integrate
+from mcplan.certificate.report import Check
+
+
+def worst(values: np.ndarray) -> tuple[int, ...]:
+    """Return the index of the largest entry; what is not a number counts as larger than all."""
+    values = np.where(np.isnan(values), np.inf, values)
+    return tuple(int(i) for i in np.unravel_index(np.argmax(values), values.shape))
+
+
+def motion_checks(evidence: Evidence) -> Iterator[Check]:
+    """Yield the lines of the certificate that concern the motion."""
+    yield _steps(evidence)
+    yield _integration(evidence)
+    yield _equation_of_motion(evidence)
+    yield _com(evidence)
+    yield from _limits(evidence)
+
+
+def _steps(evidence: Evidence) -> Check:
+    run, bound = evidence.run, evidence.tolerances.integration
+    off = np.abs(np.diff(run.t) - run.dt) if len(run) > 1 else np.zeros(1)
+    (k,) = worst(off)
+    passed = bool(off[k] <= bound)
+    failure = "" if passed else f"time steps by {off[k] + run.dt:.6g} s after {evidence.time(k)}, dt is {run.dt:g}"
+    return Check("time step", float(off[k]), "s", f"<= {bound:g}", passed, "" if passed else evidence.time(k), failure)
+
+
+def _integration(evidence: Evidence) -> Check:
+    """``v+ = v + dt vd`` and ``q+ = integrate(q, v+, dt)``; a quaternion and its negative are the same."""
+    run, bound = evidence.run, evidence.tolerances.integration
+    name, unit = "integration identity", "m, rad, m/s, rad/s"
+    quat = run.q[:, 3:7]
+    norm = np.abs(np.linalg.norm(quat, axis=1) - 1)
+    residual = np.zeros((len(run), 2, run.v.shape[1]))
+    residual[:, 0, 3:6] = norm[:, None]
+    if len(run) > 1:
+        residual[1:, 1] = np.abs(run.v[1:] - run.v[:-1] - run.dt * run.vd[:-1])
+        expected = integrate(run.q[:-1], run.v[1:], run.dt)
+        sign = np.where(np.sum(expected[:, 3:7] * quat[1:], axis=1) < 0, -1.0, 1.0)[:, None]
+        turn = 2 * np.linalg.norm(sign * expected[:, 3:7] - quat[1:], axis=1)
+        place = np.abs(expected - run.q[1:])
+        found = np.concatenate([place[:, :3], np.repeat(turn[:, None], 3, axis=1), place[:, 7:]], axis=1)
+        residual[1:, 0] = np.maximum(residual[1:, 0], found)
+    k, kind, i = worst(residual)
+    value = float(residual[k, kind, i])
+    where = f"{evidence.coordinate(i)}, {evidence.time(k)}"
+    if value <= bound:
+        return Check(name, value, unit, f"<= {bound:g}", True, where)
+    first = int(np.flatnonzero(~(residual.max(axis=(1, 2)) <= bound))[0])
+    what = "velocity" if kind else "position"
+    failure = (
+        f"the trajectory does not follow from the samples before it: {what} of {evidence.coordinate(i)} at "
+        f"{evidence.time(k)} (sample {k}) is off by {value:.3g}; first at {evidence.time(first)} (sample {first})"
+    )
+    return Check(name, value, unit, f"<= {bound:g}", False, where, failure)
+
+
+def _equation_of_motion(evidence: Evidence) -> Check:
+    run, bound = evidence.run, evidence.tolerances.eom
+    residual = equation_residual(evidence)
+    k, i = worst(np.abs(residual))
+    value = float(abs(residual[k, i]))
+    passed = not value > bound
+    where = f"{evidence.coordinate(i)}, {evidence.time(k)}"
+    failure = ""
+    if not passed:
+        count = int(np.count_nonzero(np.abs(residual).max(axis=1) > bound))
+        failure = (
+            f"equation of motion off by {value:.6g} {'N' if i < 3 else 'N m'} at {where}"
+            f" ({count} of {len(run)} samples){_explain(evidence, k, residual[k])}"
+        )
+    return Check(
+        "equation of motion", value, "N, N m", f"<= {bound:g}" if np.isfinite(bound) else "", passed, where, failure
+    )
+
+
+def equation_residual(evidence: Evidence) -> np.ndarray:
+    """``M vd + h - S' tau - sum J' w - tau_ext``, (N, 6+n)."""
+    residual = evidence.motion.force - evidence.run.tau_ext
+    residual[:, 6:] -= evidence.run.tau
+    return residual
+
+
+def _explain(evidence: Evidence, k: int, r: np.ndarray) -> str:
+    """Find the one joint torque or contact wrench whose error would explain the residual of a sample."""
+    size, alone = np.linalg.norm(r), int(np.argmax(np.abs(r)))
+    if alone >= 6 and np.linalg.norm(np.delete(r, alone)) <= 1e-6 * size:
+        return f": as if the torque of {evidence.coordinate(alone)} should be {r[alone]:+.6g} N m from what it is"
+    patches = evidence.run.patches
+    unit, rest = np.eye(6), np.zeros((6, len(patches), 6))
+    q = np.repeat(evidence.run.q[k : k + 1], 6, axis=0)
+    bare = evidence.mechanism.motion(q).force
+    best, explanation = 1e-3 * float(size), ""
+    for column, patch in enumerate(patches):
+        wrench = rest.copy()
+        wrench[:, column] = unit
+        J = bare - evidence.mechanism.motion(q, wrench=wrench, patches=patches).force
+        w = np.linalg.lstsq(J.T, r, rcond=None)[0]
+        left = float(np.linalg.norm(J.T @ w - r))
+        if left < best:
+            force = ", ".join(f"{x:.4g}" for x in w[:3])
+            best, explanation = left, f": as if the force on {patch} lacked [{force}] N"
+    return explanation
+
+
+def _com(evidence: Evidence) -> Check:
+    run, bound = evidence.run, evidence.tolerances.com
+    off = np.linalg.norm(evidence.motion.com - run.com, axis=1)
+    (k,) = worst(off)
+    passed = bool(off[k] <= bound)
+    failure = "" if passed else f"recorded centre of mass is off by {off[k]:.3g} m at {evidence.time(k)}"
+    return Check("centre of mass", float(off[k]), "m", f"<= {bound:g}", passed, evidence.time(k), failure)
+
+
+def _limits(evidence: Evidence) -> Iterator[Check]:
+    run, robot, tolerances = evidence.run, evidence.record.robot, evidence.tolerances
+    for name, values, limit, tolerance, unit in (
+        ("torque", run.tau, robot.limit("torque"), tolerances.torque, "N m"),
+        ("velocity", run.v[:, 6:], robot.limit("velocity"), tolerances.velocity, "rad/s"),
+    ):
+        if not np.isfinite(limit).any():
+            yield Check(name, None, "", "", True)
+            continue
+        excess = np.abs(values) - limit
+        ratio = np.abs(values) / np.where(limit > 0, limit, np.finfo(float).tiny)
+        k, i = worst(ratio)
+        a, b = worst(excess)
+        passed = bool(excess[a, b] <= tolerance)
+        failure = "" if passed else (
+            f"{name} of {run.record.joints[b]} is {values[a, b]:.6g} {unit} at {evidence.time(a)}, limit {limit[b]:g}: "
+            f"beyond it by {excess[a, b]:.3g} ({np.count_nonzero((excess > tolerance).any(axis=1))} samples)"
+        )  # fmt: skip
+        where = f"{run.record.joints[i]}, {evidence.time(k)}"
+        yield Check(name, float(ratio[k, i]), "of the limit", "<= 1", passed, where, failure)
+    lower, upper, joints = robot.limit("lower"), robot.limit("upper"), run.q[:, 7:]
+    margin = np.minimum(joints - lower, upper - joints)
+    if not np.isfinite(margin).any():
+        yield Check("position", None, "", "", True)
+        return
+    k, i = worst(-margin)
+    passed = bool(margin[k, i] >= -tolerances.position)
+    where = f"{run.record.joints[i]}, {evidence.time(k)}"
+    failure = "" if passed else (
+        f"joint {run.record.joints[i]} = {joints[k, i]:.6g} rad at {evidence.time(k)}, outside "
+        f"[{lower[i]:g}, {upper[i]:g}] by {-margin[k, i]:.3g}"
+    )  # fmt: skip
+    yield Check("position", float(margin[k, i]), "rad from the limit", ">= 0", passed, where, failure)

@@ -1,0 +1,170 @@
+"""Checks of free objects.
+
+In a run they move by Newton and Euler under the recorded forces, and friction opposes their sliding. In a plan, what
+they lie on holds up their weight and what the robot does to them.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.independent import STANDARD_GRAVITY, integrate, rotation_of
+from mcplan.certificate.motion_checks import worst
+from mcplan.certificate.plan_checks import friction_edges, missing_wrench
+from mcplan.certificate.report import Check
+from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.sim.records import BodyRecord
+from mcplan.sim.tolerances import PLAN_FORCE
+
+SLIDING = 5e-3
+"""m/s: an object that is faster slides."""
+
+EDGE = 0.99
+"""Part of the largest friction that opposes an object that slides."""
+
+
+def object_checks(evidence: Evidence) -> Iterator[Check]:
+    """Yield the lines of the certificate that concern objects; none when there are no objects."""
+    run, bodies = evidence.run, {body.name: body for body in evidence.record.plan.bodies}
+    if run.object_q is None or run.object_v is None or len(run) < 2:
+        return
+    known = [(i, bodies[name]) for i, name in enumerate(evidence.record.objects) if name in bodies]
+    yield _integration(evidence, run.object_q, run.object_v)
+    yield _balance(evidence, known, run.object_q, run.object_v)
+    if evidence.record.physics == "qp":
+        yield _friction(evidence, known, run.object_v)
+
+
+def stance_objects(plan: Plan) -> Iterator[Check]:
+    """Yield the line of the certificate of a plan that concerns objects; none when no contact is on one."""
+    worst_found, where, wrong = None, "", []
+    for k, stance in enumerate(plan.stances):
+        for name in sorted({c.carrier.name for c in stance.contacts if c.carrier is not None}):
+            missing = _unsupported(stance, name)
+            if worst_found is None or not missing <= worst_found:
+                worst_found, where = missing, f"{name}, stance {k}"
+            if not missing <= PLAN_FORCE:
+                wrong.append(f"stance {k}: {name} would slide or tip: {missing:.4g} beyond what holds it")
+    if worst_found is not None:
+        unit, bound = "N, N m beyond its support", f"<= {PLAN_FORCE:g}"
+        yield Check("objects: held", worst_found, unit, bound, not wrong, where, "; ".join(wrong))
+
+
+def _unsupported(stance: PlannedStance, name: str) -> float:
+    """Return how far weight and contacts of an object are from what the ground below it can hold (N, N m)."""
+    on = [c for c in stance.contacts if c.carrier is not None and c.carrier.name == name]
+    carrier = on[0].carrier
+    assert carrier is not None
+    asked = np.concatenate([-carrier.mass * STANDARD_GRAVITY, np.zeros(3)])
+    for contact in on:
+        w = stance.wrenches.get(contact.patch, np.zeros(6))
+        asked += np.concatenate([w[:3], w[3:] + np.cross(contact.p - carrier.com, w[:3])])
+    edges = friction_edges(carrier.rest.axes, carrier.rest.friction)
+    return missing_wrench(carrier.rest.world_points - carrier.com, edges, asked)
+
+
+def _integration(evidence: Evidence, q: np.ndarray, v: np.ndarray) -> Check:
+    """``q+ = integrate(q, v+, dt)`` for every object."""
+    run, bound = evidence.run, evidence.tolerances.integration
+    off = np.zeros((len(run) - 1, q.shape[1]))
+    for i in range(q.shape[1]):
+        expected = integrate(q[:-1, i], v[1:, i], run.dt)
+        same = np.sum(expected[:, 3:] * q[1:, i, 3:], axis=1) >= 0.0
+        expected[:, 3:] *= np.where(same, 1.0, -1.0)[:, None]
+        off[:, i] = np.abs(expected - q[1:, i]).max(axis=1)
+    k, i = worst(off)
+    value, where = float(off[k, i]), f"{evidence.record.objects[i]}, {evidence.time(k + 1)}"
+    failure = "" if value <= bound else f"the pose of {where} does not follow from its velocity: off by {value:.3g}"
+    return Check("objects: integration", value, "m, -", f"<= {bound:g}", not failure, where, failure)
+
+
+def _balance(evidence: Evidence, known: list[tuple[int, BodyRecord]], q: np.ndarray, v: np.ndarray) -> Check:
+    """``m (a_c - g) = sum f`` and ``I alpha + w x I w + r x m (a_c - g) = sum n``, about the frame of every object.
+
+    What nothing touches in any sample, and the program does not know, has to stay where it is. Where in the step from
+    ``w`` to ``w + d`` an integrator takes the gyroscopic moment ``g(w) = w x I w`` is its own choice: the moments may
+    differ from those at the beginning of the step by ``|g(w + d) - g(w)| + |g(d)|``, of first and of second order.
+    """
+    run, bound = evidence.run, evidence.tolerances.eom
+    off = np.zeros((len(run) - 1, max(len(known), 1)))
+    for column, (i, body) in enumerate(known):
+        force, moment, touched = _loads(evidence, i, q[:, i, :3])
+        if not touched and evidence.record.physics == "qp":
+            off[:, column] = np.abs(v[1:, i]).max(axis=1)
+            continue
+        R, w = rotation_of(q[:-1, i, 3:].T).transpose(2, 0, 1), v[:-1, i, 3:]
+        a, alpha = np.split((v[1:, i] - v[:-1, i]) / run.dt, 2, axis=1)
+        r = R @ np.array(body.com)
+        push = body.mass * (a + np.cross(alpha, r) + np.cross(w, np.cross(w, r)) - STANDARD_GRAVITY)
+        inertia = R @ np.array(body.inertia) @ R.transpose(0, 2, 1)
+        change = run.dt * alpha
+        gyroscopic = _gyroscopic(inertia, w)
+        slack = _size(_gyroscopic(inertia, w + change) - gyroscopic) + _size(_gyroscopic(inertia, change))
+        spin = np.einsum("kij,kj->ki", inertia, alpha) + gyroscopic + np.cross(r, push) - moment[:-1]
+        off[:, column] = np.maximum(np.abs(push - force[:-1]).max(axis=1), _size(spin) - slack)
+    k, column = worst(off)
+    value, where = float(off[k, column]), f"{known[column][1].name}, {evidence.time(k)}" if known else ""
+    failure = "" if value <= bound else (
+        f"equation of motion of {where} off by {value:.6g} N (N m) "
+        f"({np.count_nonzero((off > bound).any(axis=1))} of {len(run)} samples)"
+    )  # fmt: skip
+    return Check("objects: equation of motion", value, "N, N m", f"<= {bound:g}", not failure, where, failure)
+
+
+def _gyroscopic(inertia: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Return ``w x I w`` (N, 3)."""
+    return np.cross(w, np.einsum("kij,kj->ki", inertia, w))
+
+
+def _size(vectors: np.ndarray) -> np.ndarray:
+    """Return the lengths of vectors (N, 3)."""
+    return np.asarray(np.linalg.norm(vectors, axis=1))
+
+
+def _loads(evidence: Evidence, i: int, origin: np.ndarray) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Return force and moment about its frame's origin (N, 3) of all that touches an object, and whether any does."""
+    run, count = evidence.run, len(evidence.run)
+    mine = np.flatnonzero(run.point_link == len(evidence.record.links) + i)
+    sample, f = evidence.point_sample[mine], run.point_force[mine]
+    n = np.cross(run.point_xyz[mine] - origin[sample], f)
+    total = [np.stack([np.bincount(sample, x[:, c], minlength=count) for c in range(3)], axis=1) for x in (f, n)]
+    return total[0], total[1], bool(len(mine))
+
+
+def _friction(evidence: Evidence, known: list[tuple[int, BodyRecord]], v: np.ndarray) -> Check:
+    """Judge that supports push within the cone, and at its edge against the motion while the object slides.
+
+    The support's part is what remains of the object's forces without the opposites of those that it exerts on the
+    robot.
+    """
+    bound, name = evidence.tolerances.force, "objects: friction"
+    largest, where, failure = 0.0, "", ""
+    for i, body in known:
+        if body.up is None:
+            continue
+        up = np.array(body.up)
+        total = _loads(evidence, i, np.zeros((len(evidence.run), 3)))[0] + _on_robot(evidence, body.name)
+        normal = total @ up
+        tangential = total - normal[:, None] * up
+        along = v[:, i, :3] - (v[:, i, :3] @ up)[:, None] * up
+        speed = np.linalg.norm(along, axis=1)
+        limit = body.friction * normal
+        beyond = np.linalg.norm(tangential, axis=1) - limit * (2.0 - EDGE)
+        opposing = -np.einsum("ki,ki->k", tangential, along) / np.maximum(speed, SLIDING)
+        lacking = np.where(speed > SLIDING, EDGE * limit - opposing, -np.inf)
+        for values, text in ((beyond, "is beyond its cone"), (lacking, "falls short of what slides against it")):
+            (k,) = worst(values)
+            if values[k] > bound and not failure:
+                failure = f"friction on {body.name} {text} by {values[k]:.4g} N at {evidence.time(k)}"
+            if values[k] > largest:
+                largest, where = float(values[k]), f"{body.name}, {evidence.time(k)}"
+    return Check(name, largest, "N off", f"<= {bound:g}", not failure, where, failure)
+
+
+def _on_robot(evidence: Evidence, name: str) -> np.ndarray:
+    """Return the force (N, 3) of an object on the patches that are on it."""
+    run, target = evidence.run, evidence.point_target
+    mine = np.array([contact.carrier == name for contact in evidence.contacts] + [False])[target]
+    sample, f = evidence.point_sample[mine], run.point_force[mine]
+    return np.stack([np.bincount(sample, f[:, c], minlength=len(run)) for c in range(3)], axis=1)

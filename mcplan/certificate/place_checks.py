@@ -1,0 +1,135 @@
+"""Checks of places: contacts stay where they are, the plan is carried out, its goals are met, nobody falls."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mcplan.certificate.evidence import NONE, Evidence
+from mcplan.certificate.goal_checks import SOMETHING, Allowed, Judge, States, postures
+from mcplan.certificate.motion_checks import worst
+from mcplan.certificate.report import Check
+from mcplan.errors import RunError
+from mcplan.sim.world import with_flaws
+
+
+def place_checks(evidence: Evidence) -> Iterator[Check]:
+    """Yield the lines of the certificate that concern places."""
+    yield from _slip(evidence)
+    yield from _carried_out(evidence)
+    yield from _goals(evidence)
+    yield _fall(evidence)
+
+
+def _slip(evidence: Evidence) -> Iterator[Check]:
+    """Drift of every contact, from where it began and from its planned place, in the directions that it constrains."""
+    run, tolerances = evidence.run, evidence.tolerances
+    loose = [(run.patches[column], first) for column, first, _, contact in evidence.intervals if contact == NONE]
+    wrong = "; ".join(
+        f"{patch} is in contact from {evidence.time(k)} on, but has no planned contact" for patch, k in loose
+    )
+    yield Check("contacts are planned", float(len(loose)), "that are not", "== 0", not loose, "", wrong)
+    for name, planned in (("slip", False), ("contact place", True)):
+        biggest: dict[str, tuple[float, str]] = {"m": (0.0, ""), "deg": (0.0, "")}
+        failures: dict[str, list[str]] = {"m": [], "deg": []}
+        for column, first, end, contact in evidence.intervals:
+            rows, patch = slice(first, end), run.patches[column]
+            if planned:
+                if contact == NONE:
+                    continue  # a line of its own says so
+                distance, angle = evidence.planned_error(column, rows, contact)
+            else:
+                distance, angle = evidence.drift(column, rows, contact)
+            for unit, values, bound in (
+                ("m", distance, tolerances.slip),
+                ("deg", np.rad2deg(angle), np.rad2deg(tolerances.turn)),
+            ):
+                (i,) = worst(values)
+                value, where = float(values[i]), f"{patch} at {evidence.time(first + i)}"
+                if not value <= biggest[unit][0]:
+                    biggest[unit] = (value, where)
+                if not value <= bound:
+                    begin = first + int(np.flatnonzero(~(values <= bound))[0])
+                    origin = "its planned place" if planned else f"where it touched at {evidence.time(first)}"
+                    failures[unit].append(
+                        f"{patch} is {value:.4g} {unit} away from {origin} at {evidence.time(first + i)}, "
+                        f"allowed {bound:g} (beyond it from {evidence.time(begin)} on)"
+                    )
+        for unit, suffix, bound in (("m", "", tolerances.slip), ("deg", ", angle", np.rad2deg(tolerances.turn))):
+            value, where = biggest[unit]
+            wrong = "; ".join(failures[unit])
+            yield Check(name + suffix, value, unit, f"<= {bound:.3g}", not wrong, where, wrong)
+
+
+def _carried_out(evidence: Evidence) -> Iterator[Check]:
+    """Judge that the plan was carried out: not stopped, and its last stance holds at the end, contacts in place."""
+    run, tolerances, last = evidence.run, evidence.tolerances, len(evidence.run) - 1
+    stopped = evidence.record.stopped
+    failure = f"the simulation had to stop: {stopped}" if stopped else ""
+    yield Check("carried out", float(bool(stopped)), "stops", "== 0", not stopped, "", failure)
+    loose, off, turned = [], [(0.0, "")], [(0.0, "")]
+    wanted = evidence.record.plan.stances[-1].contacts
+    for contact in wanted:
+        column = run.patches.index(contact.patch)
+        distance, angle = evidence.planned_error(column, slice(last, last + 1), evidence.contacts.index(contact))
+        if not run.active[last, column]:
+            loose.append(f"{contact.patch} is not in contact with {contact.support} at the end")
+        text = f"{contact.patch} on {contact.support}"
+        off.append((float(distance[0]), text))
+        turned.append((float(np.rad2deg(angle[0])), text))
+    more = [p for c, p in enumerate(run.patches) if run.active[last, c] and p not in {w.patch for w in wanted}]
+    loose += [f"{patch} is in contact at the end, which the last stance has not" for patch in more]
+    yield Check("last stance", float(len(loose)), "differences", "== 0", not loose, "", "; ".join(loose))
+    for suffix, unit, found, bound in (
+        ("", "m", off, tolerances.goal),
+        (", angle", "deg", turned, float(np.rad2deg(tolerances.goal_turn))),
+    ):
+        value, where = max(found, key=lambda item: np.inf if np.isnan(item[0]) else item[0])
+        allowed = f"allowed {bound:.4g} {unit}"
+        wrong = [
+            f"{text} ends {amount:.4g} {unit} away from its place" for amount, text in found if not amount <= bound
+        ]
+        failure = f"{'; '.join(wrong)}, {allowed}" if wrong else ""
+        yield Check(f"last stance, place{suffix}", value, unit, f"<= {bound:.4g}", not failure, where, failure)
+
+
+def _goals(evidence: Evidence) -> Iterator[Check]:
+    """Yield the lines of the scenario's goal."""
+    run, tolerances = evidence.run, evidence.tolerances
+    document = evidence.record.scenario.document
+    if not document or not evidence.record.plan.document:
+        return
+    try:
+        scenario = evidence.plan.scenario
+    except RunError as error:
+        yield Check("goal", None, "", "met", False, "", f"the goal cannot be judged: {error}")
+        return
+    supports = {patch: np.where(run.active[:, column], SOMETHING, "") for column, patch in enumerate(run.patches)}
+    poses = run.object_q if run.object_q is not None else np.zeros((len(run), 0, 7))
+    states = States(
+        run.q, evidence.motion.com, evidence.motion.R, evidence.motion.p, supports,
+        {name: poses[:, i] for i, name in enumerate(evidence.record.objects)}, evidence.time,
+    )  # fmt: skip
+    allowed = Allowed(
+        tolerances.goal, tolerances.goal_turn, tolerances.com_goal, tolerances.object, tolerances.object_turn
+    )
+    environment = with_flaws(scenario.environment, evidence.record.world)
+    judge = Judge(evidence.record.robot, environment, states, allowed, postures(scenario.robot))
+    yield from judge.start(document)
+    yield from judge.checks(document)
+
+
+def _fall(evidence: Evidence) -> Check:
+    """Judge that the centre of mass stays above the lowest planned one, less an allowance."""
+    allowed = evidence.tolerances.fall
+    planned = evidence.mechanism.motion(np.array([s.q for s in evidence.record.plan.stances])).com[:, 2]
+    sunk = planned.min() - evidence.motion.com[:, 2]
+    (k,) = worst(sunk)
+    passed = bool(sunk[k] <= allowed)
+    failure = ""
+    if not passed:
+        first = int(np.flatnonzero(~(sunk <= allowed))[0])
+        failure = (
+            f"fell: the centre of mass is {sunk[k]:.3g} m below the lowest planned one at {evidence.time(k)}, "
+            f"beyond {allowed:g} m from {evidence.time(first)} on"
+        )
+    return Check("fall", max(float(sunk[k]), 0.0), "m", f"<= {allowed:g}", passed, evidence.time(k), failure)

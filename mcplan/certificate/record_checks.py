@@ -1,0 +1,114 @@
+"""Checks of the record: scenario, plan and robot in a run are those whose hashes it holds, and agree with each other.
+
+What follows is judged by them; a run whose record contradicts itself proves nothing.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.report import Check
+from mcplan.errors import RunError
+from mcplan.sim.records import DocumentRecord, RobotRecord
+from mcplan.sim.robot_record import digest, record_plan, record_robot
+
+SAME = 1e-9
+"""Numbers of the plan that was rebuilt from its document, in their own unit: coordinates become poses by other sums."""
+
+FOUND = ("stances", "plan", "robot")
+"""Keys in which a plan's document and its scenario's may differ: what was found, and the path of the robot's file."""
+
+OF_ROBOT = ("links", "joints", "coordinates", "lower", "upper", "velocity", "torque", "armature", "patches")
+"""Parts of a robot's record that its files say again."""
+
+
+def record_checks(evidence: Evidence) -> Iterator[Check]:
+    """Yield the lines of the certificate that concern the record."""
+    record = evidence.record
+    for name, part in (("scenario", record.scenario), ("plan", record.plan)):
+        yield _line(f"record: {name}", list(_document(name, part)))
+    wrong = list(_robot_files(record.robot))
+    between = list(_differences("", _asked(record.scenario.document), _asked(record.plan.document)))
+    asked, kept = _sequence(record.scenario.document), _sequence(record.plan.document)
+    if kept is not None and not record.scenario.document.get("goal"):  # plans of earlier versions keep none
+        between += _differences("stances", asked, kept)
+    stances: list[str] = []
+    if record.plan.document:
+        try:
+            plan = evidence.plan
+        except RunError as error:
+            stances.append(str(error))
+        else:
+            again = record_robot(plan.scenario.robot)
+            wrong += _differences("robot", *(_part(robot, OF_ROBOT) for robot in (record.robot, again)))
+            mine, other = record.plan, record_plan(plan)
+            stances += _differences("plan", *(_part(each, ("stances", "bodies")) for each in (mine, other)))
+    yield _line("record: robot", wrong)
+    yield _line("record: plan is of the scenario", [f"scenario and plan differ: {text}" for text in between])
+    yield _line("record: stances are the plan's", stances)
+
+
+def _line(name: str, wrong: list[str]) -> Check:
+    more = f" (and {len(wrong) - 3} more)" if len(wrong) > 3 else ""
+    failure = f"{name}: " + "; ".join(wrong[:3]) + more if wrong else ""
+    return Check(name, float(len(wrong)), "differences", "== 0", not wrong, "", failure)
+
+
+def _document(name: str, part: DocumentRecord) -> Iterator[str]:
+    if not part.document:
+        yield f"there is no {name} to judge by"
+    elif digest(part.document) != part.digest:
+        yield f"the {name} is not the one whose hash is kept"
+
+
+def _robot_files(robot: RobotRecord) -> Iterator[str]:
+    text = "".join(robot.files.get(name, "") for name in ("robot.urdf", "robot.yaml"))
+    if not text:
+        yield "there are no files of the robot to judge by"
+    elif hashlib.sha256(text.encode()).hexdigest() != robot.digest:
+        yield "the robot's files are not those whose hash is kept"
+
+
+def _asked(document: Mapping[str, Any]) -> Any:
+    """Return what a document asks for: without what was found, and without names of files."""
+    return _without_files({key: value for key, value in document.items() if key not in FOUND})
+
+
+def _sequence(document: Mapping[str, Any]) -> Any:
+    """Return the hand-written sequence of a scenario, which a plan's document keeps beside its own stances."""
+    stances = document.get("stances")
+    if isinstance(stances, list) and not any(isinstance(item, Mapping) and "q" in item for item in stances):
+        return stances
+    plan = document.get("plan")
+    return plan.get("sequence") if isinstance(plan, Mapping) else None
+
+
+def _without_files(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_files(item) for key, item in value.items() if key != "file"}
+    return [_without_files(item) for item in value] if isinstance(value, list) else value
+
+
+def _part(record: Any, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: value for name, value in record.model_dump(mode="json").items() if name in names}
+
+
+def _differences(where: str, one: Any, other: Any) -> Iterator[str]:
+    """Yield where two values differ, as ``a.b[0] is 1, expected 2``."""
+    numbers = isinstance(one, int | float) and isinstance(other, int | float) and not isinstance(one, bool)
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        for key in sorted({*one, *other}):
+            yield from _differences(f"{where}.{key}" if where else key, one.get(key), other.get(key))
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        for i, (a, b) in enumerate(zip(one, other, strict=True)):
+            yield from _differences(f"{where}[{i}]", a, b)
+    elif not (abs(one - other) <= SAME * max(1.0, abs(other)) if numbers else one == other):
+        yield f"{where} is {_short(one)}, expected {_short(other)}"
+
+
+def _short(value: Any) -> str:
+    text = f"{value:.9g}" if isinstance(value, float) and np.isfinite(value) else str(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,128 @@
+"""Verification: everything that a run claims is computed again, by another path, and judged.
+
+Only the file is needed: the robot, the scenario and the plan are in it. The controller and its kernels are not used.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mcplan.certificate.clearance_checks import clearance_checks, stance_clearance
+from mcplan.certificate.contact_checks import force_checks
+from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.external_checks import external_checks
+from mcplan.certificate.motion_checks import motion_checks
+from mcplan.certificate.object_checks import object_checks, stance_objects
+from mcplan.certificate.place_checks import place_checks
+from mcplan.certificate.plan_checks import judge_plan
+from mcplan.certificate.record_checks import record_checks
+from mcplan.certificate.report import Check, Report
+from mcplan.certificate.solver_checks import solver_checks
+from mcplan.certificate.stance_checks import stance_checks
+from mcplan.sim.robot_record import record_plan, record_robot
+from mcplan.sim.run import HOLD, SLACK, Run
+from mcplan.sim.run_file import load_run
+from mcplan.sim.tolerances import Tolerances
+
+
+def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
+    """Verify a run, or a plan stance by stance.
+
+    Parameters
+    ----------
+    run : Run or Plan; or the path of ``run.npz``, of its directory, or of a plan file (``.yaml``).
+    tolerances : allowed deviations; by default those of the run's physics.
+
+    Raises
+    ------
+    RunError, ScenarioError
+        The file cannot be read.
+    """
+    if isinstance(run, str | Path):
+        if Path(run).suffix.lower() in (".yaml", ".yml"):
+            from mcplan.planning.plan_file import read_plan  # only a plan file needs the planner's imports
+
+            run = read_plan(run)
+        else:
+            run = load_run(run)
+    if not isinstance(run, Run):
+        title = f"plan {run.scenario.name}, {len(run.stances)} stances"
+        robot = record_robot(run.scenario.robot)
+        further = [*stance_checks(run, robot), stance_clearance(run), *stance_objects(run)]
+        report = judge_plan(robot, record_plan(run), title, further)
+        return replace(report, values=report.values | {"goal_reached": goal_reached(report.checks)})
+    with np.errstate(all="ignore"):  # a tampered run may hold any number; what is not a number fails its check
+        return _judge(run, tolerances)
+
+
+def _judge(run: Run, tolerances: Tolerances | None) -> Report:
+    count, finite = _finite(run)
+    checks = [finite]
+    if count:
+        evidence = Evidence(run if count == len(run) else first_samples(run, count), tolerances)
+        checks += [*record_checks(evidence), *motion_checks(evidence), *external_checks(evidence)]
+        checks += [*force_checks(evidence), *place_checks(evidence)]
+        checks += [*clearance_checks(evidence), *object_checks(evidence), *solver_checks(evidence)]
+    found = {check.name: check for check in checks}
+
+    def value(name: str) -> Any:
+        return found[name].value if name in found else None
+
+    values = {
+        "goal_reached": goal_reached(checks) and finite.passed if count else False,
+        "fell": not found["fall"].passed if count else None,
+        "eom_residual": value("equation of motion"),
+        "integration_residual": value("integration identity"),
+        "friction_margin": value("friction margin"),
+        "friction_ratio": value("friction ratio"),
+        "torque_ratio": value("torque"),
+        "velocity_ratio": value("velocity"),
+        "position_margin": value("position"),
+        "slip": value("slip"),
+        "clearance": value("clearance"),
+        "solver_failures": int(np.count_nonzero((run.qp_status == SLACK) | (run.qp_status == HOLD))),
+    }
+    name = run.record.scenario.document.get("name") or run.record.robot.name
+    title = f"{name}, {run.record.physics}, {len(run)} samples, {run.t[-1] - run.t[0] + run.dt:.3f} s"
+    values = {key: _json_number(item) for key, item in values.items()}
+    return Report(title, tuple(checks), values, tuple(notice.model_dump() for notice in run.record.notices))
+
+
+def first_samples(run: Run, count: int) -> Run:
+    """Return the run up to a sample."""
+    points = int(run.point_start[count])
+    arrays = {}
+    for name, array in run.arrays().items():
+        end = count + 1 if name == "point_start" else points if name.startswith("point_") else count
+        arrays[name] = array[:end]
+    return replace(run, **arrays)  # type: ignore[arg-type]
+
+
+def _finite(run: Run) -> tuple[int, Check]:
+    """How many samples from the first on can be judged: all numbers finite, the base's quaternion not zero."""
+    count, failure = len(run), ""
+    sample = run.point_sample()
+    for name, array in run.arrays().items():
+        bad = ~np.isfinite(array.reshape(len(array), int(np.prod(array.shape[1:])))).all(axis=1)
+        if name == "q":
+            bad |= ~(np.abs(np.linalg.norm(array[:, 3:7], axis=1) - 1) < 0.5)
+        if bad.any():
+            i = int(np.flatnonzero(bad)[0])
+            k = int(sample[i]) if name.startswith("point_") else i
+            if k < count:
+                count, failure = k, f"{name} is not a number at t = {run.t[k]:.3f} s (sample {k})"
+    return count, Check("all numbers finite", None, "", "yes", not failure, "", failure)
+
+
+def goal_reached(checks: Iterable[Check]) -> bool:
+    """Whether all lines that concern the goal passed: its items, and that the plan was carried out to its end."""
+    names = ("goal", "item ", "last stance", "carried out")
+    return all(check.passed for check in checks if check.name.startswith(names))
+
+
+def _json_number(value: Any) -> Any:
+    """Turn what JSON cannot say into null."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value

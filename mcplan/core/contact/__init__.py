@@ -1,0 +1,1 @@
+"""Kernels of the contact physics: detection, law, solver, step."""

@@ -1,0 +1,129 @@
+"""All that a step of the contact physics reads and writes, as the two bundles that cross to the kernel."""
+
+import numpy as np
+
+from mcplan.core.bundle import Bundle, axes1, axes2, axes3, bundle, flat
+from mcplan.core.contact.model import Exchange, Scene, Scratch, Touch
+from mcplan.core.distance.shape import Shapes
+from mcplan.core.jit import jit_inline
+from mcplan.core.rigid_body.tree import Tree
+
+
+def close_fixed(tree: Tree, scene: Scene, law: np.ndarray) -> Bundle:
+    """Return the bundle of what no step changes: mechanism, scene, and law of the contacts (LAW_SIZE,)."""
+    return bundle([*tree, *flat(scene), law])[0]
+
+
+def close_moving(told: Exchange, scratch: Scratch, touch: Touch) -> tuple[Bundle, Exchange, Touch]:
+    """Return the bundle of what steps change, and what the caller reads and writes of it, as it is there."""
+    packed, views = bundle([*told, *scratch, *touch])
+    return packed, Exchange(*views[: len(told)]), Touch(*views[-len(touch) :])
+
+
+@jit_inline
+def open_fixed(packed):
+    """Return mechanism, scene and law out of their bundle."""
+    real, whole, layout = packed
+    tree = Tree(
+        axes2(whole, layout, 0),  # topology
+        axes2(real, layout, 1),  # joint
+        axes2(real, layout, 2),  # inertia
+        axes1(real, layout, 3),  # armature
+    )
+    return tree, open_scene(Bundle(real, whole, layout[4:])), axes1(real, layout, 25)
+
+
+@jit_inline
+def open_moving(packed):
+    """Return exchange, scratch space and table of contacts out of their bundle."""
+    real, whole, layout = packed
+    told = Exchange(
+        axes2(real, layout, 0),  # grasp
+        axes1(real, layout, 1),  # tau
+        axes1(real, layout, 2),  # force
+        axes2(real, layout, 3),  # object_q
+        axes2(real, layout, 4),  # object_v
+        axes2(real, layout, 5),  # wrench
+        axes1(real, layout, 6),  # tau_ext
+        axes1(whole, layout, 7),  # counts
+        axes2(real, layout, 8),  # work
+    )
+    return told, open_scratch(Bundle(real, whole, layout[9:])), open_touch(Bundle(real, whole, layout[29:]))
+
+
+@jit_inline
+def open_scene(packed):
+    """Return the scene that a bundle begins with."""
+    real, whole, layout = packed
+    return Scene(
+        axes2(whole, layout, 0),  # surface_index
+        axes2(real, layout, 1),  # surface
+        axes2(real, layout, 2),  # bar
+        axes2(real, layout, 3),  # friction
+        axes2(whole, layout, 4),  # patch_index
+        axes2(real, layout, 5),  # patch
+        axes2(real, layout, 6),  # corners
+        axes2(whole, layout, 7),  # bump_index
+        axes2(real, layout, 8),  # bump
+        axes2(whole, layout, 9),  # body_index
+        axes2(real, layout, 10),  # body
+        axes2(whole, layout, 11),  # chain
+        axes2(real, layout, 12),  # joint
+        axes1(whole, layout, 13),  # parent
+        Shapes(
+            axes2(whole, layout, 14), axes2(real, layout, 15), axes2(real, layout, 16), axes2(real, layout, 17)
+        ),  # shapes
+        axes1(whole, layout, 18),  # shape_link
+        axes2(whole, layout, 19),  # pair
+        axes1(real, layout, 20),  # pair_friction
+    )
+
+
+@jit_inline
+def open_scratch(packed):
+    """Return the scratch space that a bundle begins with."""
+    real, whole, layout = packed
+    return Scratch(
+        axes2(real, layout, 0),  # M
+        axes2(real, layout, 1),  # H
+        axes2(real, layout, 2),  # vector
+        axes2(real, layout, 3),  # robot_M
+        axes1(whole, layout, 4),  # dense
+        axes2(real, layout, 5),  # pose
+        axes2(real, layout, 6),  # surface
+        axes2(real, layout, 7),  # frame
+        axes3(real, layout, 8),  # clip
+        axes1(real, layout, 9),  # speed
+        axes2(real, layout, 10),  # G
+        axes2(real, layout, 11),  # shape
+        axes2(real, layout, 12),  # distance
+        axes1(real, layout, 13),  # nearest
+        axes1(real, layout, 14),  # apart
+        axes1(real, layout, 15),  # way
+        axes1(real, layout, 16),  # quiet
+        axes2(real, layout, 17),  # clear
+        axes1(real, layout, 18),  # left_q
+        axes2(real, layout, 19),  # left_object_q
+    )
+
+
+@jit_inline
+def open_touch(packed):
+    """Return the table of contacts that a bundle begins with."""
+    real, whole, layout = packed
+    return Touch(
+        axes2(whole, layout, 0),  # index
+        axes2(real, layout, 1),  # value
+        axes2(whole, layout, 2),  # where
+        axes3(real, layout, 3),  # J
+        axes2(real, layout, 4),  # aim
+        axes2(real, layout, 5),  # impulse
+        axes2(real, layout, 6),  # speed
+        axes2(real, layout, 7),  # climb
+        axes1(real, layout, 8),  # shift
+        axes2(whole, layout, 9),  # memory_index
+        axes2(real, layout, 10),  # memory
+        axes2(whole, layout, 11),  # report_index
+        axes2(real, layout, 12),  # report
+        axes1(whole, layout, 13),  # lost
+    )

@@ -1,0 +1,310 @@
+"""What touches what: patches and bumps against surfaces and bars.
+
+A patch that faces a surface touches where both polygons overlap, at the corners of the overlap. A bump (corner, ball
+or rim of a link's shape) touches the top of a slab, or, if it has a radius, also its edges and sides. A flat patch on a
+bar touches along a line, at the line's ends. Contacts are found a little before they close, so that nothing passes a
+surface within a step.
+"""
+
+import math
+
+from mcplan.core.algebra.polygon import across, clip_polygon, inside, inward, nearest_on_border, outward
+from mcplan.core.contact.model import (
+    AXES,
+    BAR_END,
+    BAR_FRICTION,
+    BAR_RADIUS,
+    BODY_A,
+    BODY_B,
+    BUMP_AXIS,
+    BUMP_CENTRE,
+    BUMP_FRICTION,
+    BUMP_KIND,
+    BUMP_LINK,
+    BUMP_RADIUS,
+    CONE,
+    COUNT,
+    ERROR,
+    FIRST,
+    FRICTION,
+    HALF,
+    KEY,
+    KIND,
+    LINK,
+    MIDDLE,
+    OTHER,
+    OWNER,
+    OWNER_LINK,
+    PATCH,
+    PATCH_BODY,
+    PATCH_COUNT,
+    PATCH_FIRST,
+    PATCH_HOLDS,
+    PATCH_LINK,
+    POINT,
+    RIM,
+    SPACE,
+    SURFACE_FRICTION,
+    THICKNESS,
+    TURNING,
+)
+from mcplan.core.jit import jit
+
+DEEPEST = 0.02
+"""A point further below a surface than this (m), or than the slab is thick, is beside it rather than in it; a face
+without thickness has a body behind it, so that there this depth counts alone."""
+
+FACING = -0.7
+"""Largest cosine between the normals of patch and surface at which their polygons are intersected."""
+
+
+@jit
+def add_contact(touch, count, a, b, patch, link, other, key, x, y, z, gap, friction):
+    """Write a contact at (x, y, z) without its axes; returns the new count, the old one when the table is full.
+
+    What finds no room is counted: without it the step is wrong.
+    """
+    if count >= SPACE:
+        touch.lost[0] += 1
+        return count
+    index, value = touch.index, touch.value
+    index[count, KIND] = CONE
+    index[count, TURNING] = 0
+    index[count, BODY_A] = a
+    index[count, BODY_B] = b
+    index[count, PATCH] = patch
+    index[count, LINK] = link
+    index[count, OTHER] = other
+    index[count, KEY] = key
+    value[count, POINT] = x
+    value[count, POINT + 1] = y
+    value[count, POINT + 2] = z
+    value[count, ERROR] = 0.0
+    value[count, ERROR + 1] = 0.0
+    value[count, ERROR + 2] = gap
+    value[count, FRICTION] = friction
+    return count + 1
+
+
+@jit
+def set_axes(touch, c, x, y, z):
+    """Write the axes of a contact with the normal (x, y, z)."""
+    u, v, w = across(x, y, z)
+    value = touch.value
+    value[c, AXES] = u
+    value[c, AXES + 1] = v
+    value[c, AXES + 2] = w
+    value[c, AXES + 3] = y * w - z * v
+    value[c, AXES + 4] = z * u - x * w
+    value[c, AXES + 5] = x * v - y * u
+    value[c, AXES + 6] = x
+    value[c, AXES + 7] = y
+    value[c, AXES + 8] = z
+
+
+@jit
+def depth(scene, s):
+    """How far below a surface a point is still in it (m)."""
+    thickness = scene.surface[s, THICKNESS]
+    return min(DEEPEST, thickness) if thickness > 0.0 else DEEPEST
+
+
+@jit
+def is_over(scene, surface, s, x, y, z, radius, margin):
+    """Whether a ball comes near the box around a slab."""
+    px, py, height = inward(surface, s, x, y, z)
+    reach = radius + margin
+    if height > reach or height < -radius - scene.surface[s, THICKNESS]:
+        return False
+    dx = max(abs(px - scene.surface[s, MIDDLE]) - scene.surface[s, HALF], 0.0)
+    dy = max(abs(py - scene.surface[s, MIDDLE + 1]) - scene.surface[s, HALF + 1], 0.0)
+    dz = max(height, -height - scene.surface[s, THICKNESS], 0.0)
+    return dx * dx + dy * dy + dz * dz <= reach * reach
+
+
+@jit
+def is_near_bar(scene, b, x, y, z, reach):
+    """Whether a point is within reach of the hull of a bar."""
+    bar = scene.bar
+    dx, dy, dz = bar[b, BAR_END] - bar[b, 0], bar[b, BAR_END + 1] - bar[b, 1], bar[b, BAR_END + 2] - bar[b, 2]
+    u, v, w = x - bar[b, 0], y - bar[b, 1], z - bar[b, 2]
+    s = min(max((u * dx + v * dy + w * dz) / (dx * dx + dy * dy + dz * dz), 0.0), 1.0)
+    u, v, w = u - s * dx, v - s * dy, w - s * dz
+    return u * u + v * v + w * w <= (reach + bar[b, BAR_RADIUS]) ** 2
+
+
+@jit
+def patch_on_surface(scene, surface, s, frame, p, margin, clip, touch, count):
+    """Add the contacts of patch p with surface s; ``surface`` and ``frame`` hold their poses in the world."""
+    first, size = scene.surface_index[s, FIRST], scene.surface_index[s, COUNT]
+    corner, corners = scene.patch_index[p, PATCH_FIRST], scene.patch_index[p, PATCH_COUNT]
+    lowest = -depth(scene, s)
+    every, low = True, math.inf
+    for k in range(corners):
+        x, y, z = outward(frame, p, scene.corners[corner + k, 0], scene.corners[corner + k, 1], 0.0)
+        x, y, z = inward(surface, s, x, y, z)
+        clip[0, k, 0] = x
+        clip[0, k, 1] = y
+        clip[0, k, 2] = z
+        low = min(low, z)
+        every = every and inside(scene.corners, first, size, x, y)
+    if low > margin:
+        return count
+    facing = (
+        frame[p, 2] * surface[s, 2] + frame[p, 5] * surface[s, 5] + frame[p, 8] * surface[s, 8]
+    ) <= FACING  # fmt: skip
+    if not every and corners > 1 and facing:
+        corners = clip_polygon(scene.corners, first, size, clip, corners)
+    for k in range(corners):
+        x, y, gap = clip[0, k, 0], clip[0, k, 1], clip[0, k, 2]
+        if (
+            gap > margin
+            or gap < lowest
+            or not (every or (facing and corners > 1) or inside(scene.corners, first, size, x, y))
+        ):
+            continue
+        x, y, z = outward(surface, s, x, y, 0.0)
+        before = count
+        count = add_contact(
+            touch, count, scene.patch_index[p, PATCH_BODY], scene.surface_index[s, OWNER], p,
+            scene.patch_index[p, PATCH_LINK], scene.surface_index[s, OWNER_LINK], (p << 24) + (s << 8) + k, x, y, z,
+            gap, scene.friction[p, s],
+        )  # fmt: skip
+        if count > before:
+            set_axes(touch, before, surface[s, 2], surface[s, 5], surface[s, 8])
+    return count
+
+
+@jit
+def patch_on_bar(scene, b, frame, p, margin, touch, count):
+    """Add the contacts of a flat patch with a bar: the ends of the line in which the bar lies on it."""
+    if scene.patch_index[p, PATCH_HOLDS] or scene.patch_index[p, PATCH_COUNT] < 3:
+        return count
+    bar, radius = scene.bar, scene.bar[b, BAR_RADIUS]
+    ax, ay, az = inward(frame, p, bar[b, 0], bar[b, 1], bar[b, 2])
+    ex, ey, ez = inward(frame, p, bar[b, BAR_END], bar[b, BAR_END + 1], bar[b, BAR_END + 2])
+    dx, dy, dz = ex - ax, ey - ay, ez - az
+    if dx * dx + dy * dy < 0.5 * (dx * dx + dy * dy + dz * dz):
+        return count
+    low, high = 0.0, 1.0
+    corner, corners = scene.patch_index[p, PATCH_FIRST], scene.patch_index[p, PATCH_COUNT]
+    for k in range(corners):
+        i = corner + k
+        j = corner + (k + 1 if k + 1 < corners else 0)
+        x, y = scene.corners[i, 0], scene.corners[i, 1]
+        u, v = scene.corners[j, 0] - x, scene.corners[j, 1] - y
+        start, slope = u * (ay - y) - v * (ax - x), u * dy - v * dx
+        if slope == 0.0:
+            if start < 0.0:
+                return count
+        elif slope > 0.0:
+            low = max(low, -start / slope)
+        else:
+            high = min(high, -start / slope)
+    if low >= high:
+        return count
+    for k in range(2):
+        s = low if k == 0 else high
+        gap = az + s * dz - radius
+        if gap > margin or gap < -radius:
+            continue
+        x, y, z = outward(frame, p, ax + s * dx, ay + s * dy, 0.0)
+        before = count
+        count = add_contact(
+            touch, count, scene.patch_index[p, PATCH_BODY], -1, p, scene.patch_index[p, PATCH_LINK], -1,
+            (p << 24) + (1 << 23) + (b << 8) + k, x, y, z, gap, scene.friction[p, len(scene.surface) + b],
+        )  # fmt: skip
+        if count > before:
+            set_axes(touch, before, -frame[p, 2], -frame[p, 5], -frame[p, 8])
+    return count
+
+
+@jit
+def bump_on_surface(scene, surface, s, pose, body, i, margin, touch, count):
+    """Add the contact of bump i of a body with surface s."""
+    bump, radius = scene.bump, scene.bump[i, BUMP_RADIUS]
+    nx, ny, nz = surface[s, 2], surface[s, 5], surface[s, 8]
+    x, y, z = outward(pose, body, bump[i, BUMP_CENTRE], bump[i, BUMP_CENTRE + 1], bump[i, BUMP_CENTRE + 2])
+    if scene.bump_index[i, BUMP_KIND] == RIM:
+        # the lowest point of the circle, if it has one
+        ax, ay, az = outward(pose, body, bump[i, BUMP_AXIS], bump[i, BUMP_AXIS + 1], bump[i, BUMP_AXIS + 2])
+        ax, ay, az = ax - pose[body, 9], ay - pose[body, 10], az - pose[body, 11]
+        along = nx * ax + ny * ay + nz * az
+        u, v, w = along * ax - nx, along * ay - ny, along * az - nz
+        size = math.sqrt(u * u + v * v + w * w)
+        if size < 1e-6:
+            return count
+        scale = radius / size
+        x, y, z = x + scale * u, y + scale * v, z + scale * w
+        radius = 0.0
+    px, py, height = inward(surface, s, x, y, z)
+    first, size = scene.surface_index[s, FIRST], scene.surface_index[s, COUNT]
+    thickness = scene.surface[s, THICKNESS]
+    if inside(scene.corners, first, size, px, py):
+        gap = height - radius
+        if gap > margin or height < -depth(scene, s):
+            return count
+        qx, qy, q = px, py, 0.0
+        if height < 0.0:
+            ex, ey = nearest_on_border(scene.corners, first, size, px, py)
+            far = math.hypot(ex - px, ey - py)
+            if 0.0 < far < -height:  # it came in from the side
+                u, v = (ex - px) / far, (ey - py) / far
+                nx, ny, nz = (
+                    surface[s, 0] * u + surface[s, 1] * v,
+                    surface[s, 3] * u + surface[s, 4] * v,
+                    surface[s, 6] * u + surface[s, 7] * v,
+                )
+                gap, qx, qy, q = -far - radius, ex, ey, height
+    else:
+        if radius == 0.0:
+            return count
+        qx, qy = nearest_on_border(scene.corners, first, size, px, py)
+        q = min(max(height, -thickness), 0.0)
+        u, v, w = px - qx, py - qy, height - q
+        far = math.sqrt(u * u + v * v + w * w)
+        gap = far - radius
+        if gap > margin:
+            return count
+        u, v, w = u / far, v / far, w / far
+        nx = surface[s, 0] * u + surface[s, 1] * v + surface[s, 2] * w
+        ny = surface[s, 3] * u + surface[s, 4] * v + surface[s, 5] * w
+        nz = surface[s, 6] * u + surface[s, 7] * v + surface[s, 8] * w
+    x, y, z = outward(surface, s, qx, qy, q)
+    before = count
+    count = add_contact(
+        touch, count, body, scene.surface_index[s, OWNER], -1, scene.bump_index[i, BUMP_LINK],
+        scene.surface_index[s, OWNER_LINK], (1 << 40) + (i << 24) + (s << 8), x, y, z, gap,
+        min(scene.surface[s, SURFACE_FRICTION], bump[i, BUMP_FRICTION]),
+    )  # fmt: skip
+    if count > before:
+        set_axes(touch, before, nx, ny, nz)
+    return count
+
+
+@jit
+def bump_on_bar(scene, b, pose, body, i, margin, touch, count):
+    """Add the contact of a ball or corner with a bar."""
+    if scene.bump_index[i, BUMP_KIND] == RIM:
+        return count
+    bump, bar = scene.bump, scene.bar
+    x, y, z = outward(pose, body, bump[i, BUMP_CENTRE], bump[i, BUMP_CENTRE + 1], bump[i, BUMP_CENTRE + 2])
+    dx, dy, dz = bar[b, BAR_END] - bar[b, 0], bar[b, BAR_END + 1] - bar[b, 1], bar[b, BAR_END + 2] - bar[b, 2]
+    s = ((x - bar[b, 0]) * dx + (y - bar[b, 1]) * dy + (z - bar[b, 2]) * dz) / (dx * dx + dy * dy + dz * dz)
+    s = min(max(s, 0.0), 1.0)
+    qx, qy, qz = bar[b, 0] + s * dx, bar[b, 1] + s * dy, bar[b, 2] + s * dz
+    u, v, w = x - qx, y - qy, z - qz
+    far = math.sqrt(u * u + v * v + w * w)
+    gap = far - bar[b, BAR_RADIUS] - bump[i, BUMP_RADIUS]
+    if gap > margin or far == 0.0:
+        return count
+    u, v, w = u / far, v / far, w / far
+    r = bar[b, BAR_RADIUS]
+    before = count
+    count = add_contact(
+        touch, count, body, -1, -1, scene.bump_index[i, BUMP_LINK], -1, (1 << 40) + (i << 24) + (1 << 23) + (b << 8),
+        qx + r * u, qy + r * v, qz + r * w, gap, min(bar[b, BAR_FRICTION], bump[i, BUMP_FRICTION]),
+    )  # fmt: skip
+    if count > before:
+        set_axes(touch, before, u, v, w)
+    return count

@@ -1,0 +1,128 @@
+"""Contacts that no patch and no corner finds: crossing edges, and links, objects and obstacles that meet.
+
+Two convex shapes touch where they are nearest or, overlapping, deepest: one contact per pair.
+"""
+
+import math
+
+from mcplan.core.algebra.polygon import compose
+from mcplan.core.contact.detect import add_contact, set_axes
+from mcplan.core.contact.model import BODY_A, BODY_B, BODY_OF_A, BODY_OF_B, PAIR_A, PAIR_B, SHAPE_FIRST, SHAPE_STOP
+from mcplan.core.distance.pair import DISTANCE, NORMAL, POINT_B, pair_distance
+from mcplan.core.distance.shape import BALL, BODY
+from mcplan.core.jit import jit
+
+LOOK = 0.05
+"""How far beyond a contact the distance of a pair is still worth knowing (m)."""
+
+
+@jit
+def place_shape(scene, pose, i, shape):
+    """Write the pose of a shape in the world; those of the world stay where they are."""
+    body = scene.shapes.index[i, BODY]
+    if body >= 0:
+        compose(pose, body, scene.shapes.offset, i, shape, i)
+
+
+@jit
+def add_meeting(scene, near, a, b, key, friction, touch, count):
+    """Add the contact of shape a on shape b at their nearest points; returns the new count."""
+    before, bodies, link = count, scene.shapes.index, scene.shape_link
+    count = add_contact(
+        touch, count, bodies[a, BODY], bodies[b, BODY], -1, link[a], link[b], key, near[POINT_B], near[POINT_B + 1],
+        near[POINT_B + 2], near[DISTANCE], friction,
+    )  # fmt: skip
+    if count > before:
+        set_axes(touch, before, near[NORMAL], near[NORMAL + 1], near[NORMAL + 2])
+    return count
+
+
+@jit
+def meet_support(scene, scratch, body, b, friction, margin, touch, count):
+    """Add the contacts of a body's shapes with shape b of the world, a slab or a bar; returns the new count."""
+    shape, near, clear, gone = scratch.shape, scratch.nearest, scratch.clear, scratch.way[body]
+    column = b - len(scene.shape_link) + clear.shape[1]
+    for a in range(scene.body_index[body, SHAPE_FIRST], scene.body_index[body, SHAPE_STOP]):
+        if clear[a, column] - gone > margin:
+            continue
+        place_shape(scene, scratch.pose, a, shape)
+        distance = margin + LOOK
+        if pair_distance(scene.shapes, a, b, shape, margin + LOOK, scratch.distance, near):
+            distance = near[DISTANCE]
+            if distance <= margin:
+                count = add_meeting(scene, near, a, b, (1 << 42) + (a << 16) + b, friction, touch, count)
+        clear[a, column] = distance + gone
+    return count
+
+
+@jit
+def touching(touch, count, a, b):
+    """Whether bodies a and b touch already."""
+    for c in range(count):
+        i, j = touch.index[c, BODY_A], touch.index[c, BODY_B]
+        if (i == a and j == b) or (i == b and j == a):
+            return True
+    return False
+
+
+@jit
+def follow_ways(q, object_q, dt, scratch):
+    """Add up how far bodies have gone; forget distances if the state is not the one that the last step left."""
+    for i in range(len(scratch.way)):
+        scratch.way[i] += dt * scratch.speed[i]
+    same = True
+    for k in range(len(q)):
+        same = same and q[k] == scratch.left_q[k]
+    for o in range(len(object_q)):
+        for k in range(7):
+            same = same and object_q[o, k] == scratch.left_object_q[o, k]
+    if not same:
+        scratch.apart[:] = -math.inf
+        scratch.clear[:, :] = -math.inf
+        scratch.quiet[0] = -math.inf
+
+
+@jit
+def meet_pairs(scene, scratch, dt, touch, count):
+    """Add the contacts of the pairs of shapes that may meet; returns the new count.
+
+    A pair is looked at again only when its shapes may have come near since: nothing moves further in a step than its
+    speed says. What is stored of a pair is its distance plus the ways that both bodies had gone by then.
+    """
+    speed, way, quiet, apart = scratch.speed, scratch.way, scratch.quiet, scratch.apart
+    fastest = 0.0
+    for i in range(len(speed)):
+        fastest = max(fastest, speed[i])
+    quiet[0] -= 2.0 * dt * fastest
+    if quiet[0] > 1e-3 + 4.0 * dt * fastest:
+        return count
+    quiet[0] = math.inf
+    found = count
+    for k in range(len(scene.pair)):
+        i, j = scene.pair[k, BODY_OF_A], scene.pair[k, BODY_OF_B]
+        margin = 1e-3 + 2.0 * dt * (speed[i] + (speed[j] if j >= 0 else 0.0))
+        gone = way[i] + (way[j] if j >= 0 else 0.0)
+        if apart[k] - gone <= margin:
+            distance, count = look_at_pair(scene, scratch, k, i, j, margin, found, touch, count)
+            apart[k] = distance + gone
+        quiet[0] = min(quiet[0], apart[k] - gone)
+    return count
+
+
+@jit
+def look_at_pair(scene, scratch, k, i, j, margin, found, touch, count):
+    """Add the contact of a pair if it has one; returns a lower bound of its distance, and the new count."""
+    shape, size, near = scratch.shape, scene.shapes.size, scratch.nearest
+    a, b = scene.pair[k, PAIR_A], scene.pair[k, PAIR_B]
+    place_shape(scene, scratch.pose, a, shape)
+    place_shape(scene, scratch.pose, b, shape)
+    x, y, z = shape[a, 9] - shape[b, 9], shape[a, 10] - shape[b, 10], shape[a, 11] - shape[b, 11]
+    distance = math.sqrt(x * x + y * y + z * z) - size[a, BALL] - size[b, BALL]
+    if distance > margin + LOOK:
+        return distance, count
+    if not pair_distance(scene.shapes, a, b, shape, margin + LOOK, scratch.distance, near):
+        return margin + LOOK, count
+    distance = near[DISTANCE]
+    if distance <= margin and not (j >= 0 and touching(touch, found, i, j)):
+        count = add_meeting(scene, near, a, b, (1 << 44) + k, scene.pair_friction[k], touch, count)
+    return distance, count

@@ -1,0 +1,249 @@
+"""Depth of two overlapping cores: the expanding polytope algorithm on ``A - B`` (van den Bergen 2001).
+
+A polytope inside ``A - B`` grows by the support in the direction of its face nearest to the origin. A face's distance
+is signed, so the polytope need not hold the origin at first: a face that has the origin outside is simply the nearest.
+Each support's height is an upper bound of the depth in that direction, the nearest face's distance a lower bound of
+all; the best direction seen is the answer, so that it is a direction that separates even if the search is cut short.
+"""
+
+import math
+
+from mcplan.core.distance.nearest_simplex import triangle_weights, weighted_square
+from mcplan.core.distance.shape import FACES, HORIZON, POLYTOPE, difference_support
+from mcplan.core.jit import jit_algebra, jit_inline
+
+MAX_VERTICES = FACES - POLYTOPE
+MAX_FACES = HORIZON - FACES
+MAX_EDGES = 128
+TOLERANCE = 1e-9
+"""Gap between the bounds at which the search ends (m)."""
+
+GOLDEN_ANGLE = 2.399963229728653
+"""Between successive directions of a search around one direction, so that they cover the circle evenly (rad)."""
+
+VISIBLE = 1e-12
+"""Height above a face from which a point sees it (m)."""
+
+
+@jit_inline
+def write_face(work, row, i, j, k):
+    """Write a face with corners i, j, k of the polytope: columns corners 0..2, outward normal 3..5, signed distance 6.
+
+    A face without area gets an infinite distance and no normal: nothing sees it.
+    """
+    p, q, r = POLYTOPE + i, POLYTOPE + j, POLYTOPE + k
+    ax, ay, az = work[p, 0], work[p, 1], work[p, 2]
+    ux, uy, uz = work[q, 0] - ax, work[q, 1] - ay, work[q, 2] - az
+    vx, vy, vz = work[r, 0] - ax, work[r, 1] - ay, work[r, 2] - az
+    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    length = math.sqrt(nx * nx + ny * ny + nz * nz)
+    sides = math.sqrt((ux * ux + uy * uy + uz * uz) * (vx * vx + vy * vy + vz * vz))
+    work[row, 0] = i
+    work[row, 1] = j
+    work[row, 2] = k
+    if length > 1e-10 * sides and length > 0.0:
+        work[row, 3] = nx / length
+        work[row, 4] = ny / length
+        work[row, 5] = nz / length
+        work[row, 6] = (nx * ax + ny * ay + nz * az) / length
+    else:
+        work[row, 3] = work[row, 4] = work[row, 5] = 0.0
+        work[row, 6] = math.inf
+
+
+@jit_algebra
+def first_tetrahedron(shapes, a, b, work):
+    """Write four corners that span a volume and their four faces; returns False when ``A - B`` is flat."""
+    # the two ends along the widest of three axes
+    widest, axis = -1.0, 0
+    for k in range(3):
+        x, y, z = (1.0 if k == 0 else 0.0), (1.0 if k == 1 else 0.0), (1.0 if k == 2 else 0.0)
+        difference_support(shapes, a, b, work, POLYTOPE, x, y, z)
+        difference_support(shapes, a, b, work, POLYTOPE + 1, -x, -y, -z)
+        width = work[POLYTOPE, k] - work[POLYTOPE + 1, k]
+        if width > widest:
+            widest, axis = width, k
+    x, y, z = (1.0 if axis == 0 else 0.0), (1.0 if axis == 1 else 0.0), (1.0 if axis == 2 else 0.0)
+    difference_support(shapes, a, b, work, POLYTOPE, x, y, z)
+    difference_support(shapes, a, b, work, POLYTOPE + 1, -x, -y, -z)
+    p = POLYTOPE
+    ux, uy, uz = work[p + 1, 0] - work[p, 0], work[p + 1, 1] - work[p, 1], work[p + 1, 2] - work[p, 2]
+    # across the line, on the side that goes further: three directions a third of a turn apart cannot all be short
+    ex, ey, ez = (0.0, 1.0, 0.0) if axis == 0 else ((0.0, 0.0, 1.0) if axis == 1 else (1.0, 0.0, 0.0))
+    fx, fy, fz = uy * ez - uz * ey, uz * ex - ux * ez, ux * ey - uy * ex
+    gx, gy, gz = uy * fz - uz * fy, uz * fx - ux * fz, ux * fy - uy * fx
+    scale = math.sqrt((fx * fx + fy * fy + fz * fz) / (gx * gx + gy * gy + gz * gz))
+    furthest, best_x, best_y, best_z = -1.0, 0.0, 0.0, 0.0
+    for k in range(3):
+        s = (0.0, 0.8660254037844386, -0.8660254037844386)[k] * scale
+        c = 1.0 if k == 0 else -0.5
+        x, y, z = c * fx + s * gx, c * fy + s * gy, c * fz + s * gz
+        difference_support(shapes, a, b, work, p + 2, x, y, z)
+        vx, vy, vz = work[p + 2, 0] - work[p, 0], work[p + 2, 1] - work[p, 1], work[p + 2, 2] - work[p, 2]
+        nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+        area = nx * nx + ny * ny + nz * nz
+        if area > furthest:
+            furthest, best_x, best_y, best_z = area, x, y, z
+    difference_support(shapes, a, b, work, p + 2, best_x, best_y, best_z)
+    vx, vy, vz = work[p + 2, 0] - work[p, 0], work[p + 2, 1] - work[p, 1], work[p + 2, 2] - work[p, 2]
+    nx, ny, nz = uy * vz - uz * vy, uz * vx - ux * vz, ux * vy - uy * vx
+    difference_support(shapes, a, b, work, p + 3, nx, ny, nz)
+    up = nx * (work[p + 3, 0] - work[p, 0]) + ny * (work[p + 3, 1] - work[p, 1]) + nz * (work[p + 3, 2] - work[p, 2])
+    difference_support(shapes, a, b, work, p + 4, -nx, -ny, -nz)
+    down = nx * (work[p + 4, 0] - work[p, 0]) + ny * (work[p + 4, 1] - work[p, 1]) + nz * (work[p + 4, 2] - work[p, 2])
+    if up >= -down:
+        write_face(work, FACES, 0, 2, 1)
+        write_face(work, FACES + 1, 0, 1, 3)
+        write_face(work, FACES + 2, 1, 2, 3)
+        write_face(work, FACES + 3, 2, 0, 3)
+    else:
+        for c in range(6):
+            work[p + 3, c] = work[p + 4, c]
+        write_face(work, FACES, 0, 1, 2)
+        write_face(work, FACES + 1, 1, 0, 3)
+        write_face(work, FACES + 2, 2, 1, 3)
+        write_face(work, FACES + 3, 0, 2, 3)
+    return max(up, -down) > 0.0
+
+
+@jit_algebra
+def expand(work, faces, vertex):
+    """Replace the faces that a vertex sees by those to the rim of what it sees; returns the new number of faces.
+
+    Minus one means that there is no room left, or nothing was seen.
+    """
+    x, y, z = work[POLYTOPE + vertex, 0], work[POLYTOPE + vertex, 1], work[POLYTOPE + vertex, 2]
+    edges, kept = 0, 0
+    for f in range(FACES, FACES + faces):
+        height = work[f, 3] * x + work[f, 4] * y + work[f, 5] * z - work[f, 6]
+        if height > VISIBLE:
+            for side in range(3):
+                i, j = work[f, side], work[f, (side + 1) % 3]
+                found = -1
+                for e in range(edges):  # an edge between two seen faces comes up once each way
+                    if work[HORIZON + e, 0] == j and work[HORIZON + e, 1] == i:
+                        found = e
+                        break
+                if found >= 0:
+                    edges -= 1
+                    work[HORIZON + found, 0] = work[HORIZON + edges, 0]
+                    work[HORIZON + found, 1] = work[HORIZON + edges, 1]
+                elif edges < MAX_EDGES:
+                    work[HORIZON + edges, 0] = i
+                    work[HORIZON + edges, 1] = j
+                    edges += 1
+                else:
+                    return -1
+        else:
+            if FACES + kept < f:
+                for c in range(7):
+                    work[FACES + kept, c] = work[f, c]
+            kept += 1
+    if edges == 0 or kept + edges > MAX_FACES:
+        return -1
+    for e in range(edges):
+        write_face(work, FACES + kept + e, int(work[HORIZON + e, 0]), int(work[HORIZON + e, 1]), vertex)
+    return kept + edges
+
+
+@jit_algebra
+def write_deepest_point(work, faces, low, out):
+    """Write A's point at the foot of the perpendicular from the origin to the nearest side of ``A - B``.
+
+    A flat side is several triangles, all equally near: the one that holds the foot counts.
+    """
+    least = math.inf
+    for f in range(FACES, FACES + faces):
+        along = -(work[f, 3] * out[1] + work[f, 4] * out[2] + work[f, 5] * out[3])
+        if work[f, 6] <= low + 10.0 * TOLERANCE and along > 1.0 - 1e-6:
+            p, q, r = POLYTOPE + int(work[f, 0]), POLYTOPE + int(work[f, 1]), POLYTOPE + int(work[f, 2])
+            s, t, u = triangle_weights(work, p, q, r)
+            square = weighted_square(work, p, q, r, s, t, u)
+            if square < least:
+                least = square
+                for c in range(3):
+                    out[4 + c] = s * work[p, 3 + c] + t * work[q, 3 + c] + u * work[r, 3 + c]
+
+
+@jit_algebra
+def turn_best(shapes, a, b, work, out):
+    """Turn the best direction so far for as long as that lowers the height of ``A - B`` along it.
+
+    For what the polytope has no room for: round shapes that are nearly as deep in one direction as in many others.
+    """
+    step, failed = 0.03, 0
+    row = POLYTOPE
+    for k in range(800):
+        nx, ny, nz = -out[1], -out[2], -out[3]
+        if abs(nx) < 0.7:
+            ux, uy, uz = 0.0, nz, -ny
+        else:
+            ux, uy, uz = -nz, 0.0, nx
+        scale = step / math.sqrt(ux * ux + uy * uy + uz * uz)
+        ux, uy, uz = scale * ux, scale * uy, scale * uz
+        vx, vy, vz = ny * uz - nz * uy, nz * ux - nx * uz, nx * uy - ny * ux
+        c, s = math.cos(GOLDEN_ANGLE * k), math.sin(GOLDEN_ANGLE * k)
+        x, y, z = nx + c * ux + s * vx, ny + c * uy + s * vy, nz + c * uz + s * vz
+        scale = 1.0 / math.sqrt(x * x + y * y + z * z)
+        x, y, z = scale * x, scale * y, scale * z
+        difference_support(shapes, a, b, work, row, x, y, z)
+        height = x * work[row, 0] + y * work[row, 1] + z * work[row, 2]
+        if height < -out[0]:
+            out[0] = -height
+            out[1] = -x
+            out[2] = -y
+            out[3] = -z
+            for i in range(3):
+                out[4 + i] = work[row, 3 + i]
+            step, failed = 1.5 * step, 0
+        else:
+            failed += 1
+            if failed == 10:
+                step, failed = 0.5 * step, 0
+                if step < 1e-7:
+                    return
+
+
+@jit_algebra
+def penetrate(shapes, a, b, work, out):
+    """Write minus the depth of two cores, the unit normal from b to a and A's deepest point to ``out[:7]``, b's frame.
+
+    ``depth = min over unit n of the height of A - B along n``; moving a by ``depth`` along the normal parts the cores.
+    """
+    out[0] = -math.inf
+    if not first_tetrahedron(shapes, a, b, work):
+        out[0] = 0.0
+        out[1] = out[2] = 0.0
+        out[3] = 1.0
+        for c in range(3):
+            out[4 + c] = work[POLYTOPE, 3 + c]
+        return
+    faces, vertices = 4, 4
+    best = math.inf
+    while True:
+        nearest = FACES
+        for f in range(FACES + 1, FACES + faces):
+            if work[f, 6] < work[nearest, 6]:
+                nearest = f
+        if vertices >= MAX_VERTICES or work[nearest, 6] == math.inf:
+            break
+        nx, ny, nz, low = work[nearest, 3], work[nearest, 4], work[nearest, 5], work[nearest, 6]
+        new = POLYTOPE + vertices
+        difference_support(shapes, a, b, work, new, nx, ny, nz)
+        height = nx * work[new, 0] + ny * work[new, 1] + nz * work[new, 2]
+        if height < best:
+            best = height
+            out[0] = -height
+            out[1] = -nx
+            out[2] = -ny
+            out[3] = -nz
+            for c in range(3):
+                out[4 + c] = work[new, 3 + c]
+        if best - low <= TOLERANCE:
+            write_deepest_point(work, faces, low, out)
+            return
+        faces = expand(work, faces, vertices)
+        vertices += 1
+        if faces < 0:
+            break
+    turn_best(shapes, a, b, work, out)

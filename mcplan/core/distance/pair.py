@@ -1,0 +1,76 @@
+"""Signed distance of two convex shapes, with witness points and normal: the cheapest way for each pair of kinds."""
+
+from mcplan.core.distance.closed_form import (
+    core_to_plane,
+    point_to_box,
+    point_to_cylinder,
+    point_to_segment,
+    segment_to_segment,
+)
+from mcplan.core.distance.epa import penetrate
+from mcplan.core.distance.gjk import BEYOND, TOUCHING, separate
+from mcplan.core.distance.shape import BOX, CAPSULE, CYLINDER, KIND, PLANE, RADIUS, SPHERE, relate
+from mcplan.core.jit import jit_algebra
+
+DISTANCE, NORMAL, POINT_A, POINT_B, PAIR_SIZE = 0, 1, 4, 7, 10
+"""Columns of a pair's result: signed distance (m), unit normal from b to a (3), nearest (or deepest) point of a (3) and
+of b (3), so that ``distance = normal' (point_a - point_b)``."""
+
+
+@jit_algebra
+def pair_distance(shapes, a, b, pose, margin, work, out):
+    """Write the signed distance of shapes a and b with its normal and points to ``out``.
+
+    The distance is the largest of ``n' (x - y)`` over unit n at its least over x in A, y in B: apart, the usual
+    distance; overlapping, minus the shortest way that parts them.
+
+    Parameters
+    ----------
+    shapes : packed shapes
+    pose : (S, 12) rotation and position of every shape in common axes
+    margin : (m) what exceeds it is not computed
+    work : scratch
+    out : (10,) columns DISTANCE .. POINT_B, in the axes of ``pose``
+
+    Returns
+    -------
+    Whether the distance is at most the margin; only then is ``out`` complete.
+    """
+    swap = shapes.index[a, KIND] > shapes.index[b, KIND]
+    if swap:
+        a, b = b, a
+    first, second = shapes.index[a, KIND], shapes.index[b, KIND]
+    ra, rb = shapes.size[a, RADIUS], shapes.size[b, RADIUS]
+    relate(pose, a, b, work)
+    if second == PLANE:
+        core_to_plane(shapes, a, work, out)
+    elif second == CAPSULE and first == CAPSULE:
+        segment_to_segment(shapes, a, b, work, out)
+    elif first == SPHERE and second <= CAPSULE:
+        point_to_segment(shapes, b, work, out)
+    elif first == SPHERE and second == BOX:
+        point_to_box(shapes, b, work, out)
+    elif first == SPHERE and second == CYLINDER:
+        point_to_cylinder(shapes, b, work, out)
+    else:
+        found = separate(shapes, a, b, margin + ra + rb, work, out)
+        if found == BEYOND:
+            return False
+        if found == TOUCHING:
+            penetrate(shapes, a, b, work, out)
+    core = out[DISTANCE]
+    distance = core - ra - rb
+    if not distance <= margin:
+        return False
+    u, v, w = out[NORMAL], out[NORMAL + 1], out[NORMAL + 2]
+    x, y, z = out[POINT_A] - ra * u, out[POINT_A + 1] - ra * v, out[POINT_A + 2] - ra * w
+    out[DISTANCE] = distance
+    mine, other = (POINT_B, POINT_A) if swap else (POINT_A, POINT_B)
+    for r in range(3):
+        i, j, k = pose[b, 3 * r], pose[b, 3 * r + 1], pose[b, 3 * r + 2]
+        normal = i * u + j * v + k * w
+        point = i * x + j * y + k * z + pose[b, 9 + r]
+        out[NORMAL + r] = -normal if swap else normal
+        out[mine + r] = point
+        out[other + r] = point - distance * normal
+    return True

@@ -1,0 +1,207 @@
+"""Distances of many pairs from one configuration to the next: what cannot have come near is not looked at again.
+
+With r_i the largest distance at which any point that joint i moves can be from its axis, no point of body i moves in
+the base's frame, between two configurations, by more than::
+
+    s_i = s_parent + r_i |q_i - q_i'|      (r_i = 1 for a joint that slides),   s_0 = 0
+
+and in the world by no more than ``s_i + s``. From the rotations R' to R by the angle t, ``|R - R'|_2 = 2 sin(t/2)``,
+which the distance of their unit quaternions h' and h exceeds half of::
+
+    s = |p - p'| + 2 r_0 |h - h'|
+
+So two links come nearer to each other by no more than ``s_a + s_b``, and a link to what is around by ``s_a + s``,
+however fast, far or often they have moved.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from mcplan.core.distance.many import bound_pairs, place_shape, place_shapes
+from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE, pair_distance
+from mcplan.core.distance.shape import BALL, BODY
+from mcplan.core.jit import jit, jit_algebra
+from mcplan.core.rigid_body.body import place_base, place_body
+from mcplan.core.rigid_body.tree import MULTIPLIER, OFFSET, ORIGIN, PARENT, REVOLUTE, TYPE, Q
+
+SLACK = 0.04
+"""m: once two shapes may have come nearer by this, all pairs are looked at again. Less means to do that more often,
+more to watch more pairs."""
+
+ROUNDING = 1e-6
+"""m: far more than distances are wrong by."""
+
+
+class Watch(NamedTuple):
+    """What is known since all pairs were looked at."""
+
+    q: np.ndarray  # (nq,) where the robot was
+    around: np.ndarray  # (S, 12) where shapes were that stand in the world
+    reach: np.ndarray  # (bodies,) m, r
+    moved: np.ndarray  # (bodies,) m, s
+    size: np.ndarray  # (1,) int64, how many pairs are watched; -1 as long as nothing is known
+    pairs: np.ndarray  # (P,) int64, which, in order: all within the margin and SLACK
+    spare: np.ndarray  # (P,) m, how much nearer each must have come to be within the margin
+    needed: np.ndarray  # (bodies,) int64 scratch
+    value: np.ndarray  # (10,) scratch
+
+
+def new_watch(nq: int, bodies: int, shapes: int, pairs: int) -> Watch:
+    """Return a watch of which nothing is known yet."""
+
+    def whole(size: int) -> np.ndarray:
+        return np.zeros(size, np.int64)
+
+    return Watch(
+        np.zeros(nq), np.zeros((shapes, 12)), np.zeros(bodies), np.zeros(bodies), whole(1) - 1, whole(pairs),
+        np.zeros(pairs), whole(bodies), np.zeros(PAIR_SIZE),
+    )  # fmt: skip
+
+
+@jit_algebra
+def measure_reach(tree, shapes, q, reach):
+    """Write r, as long as no joint slides by more than SLACK."""
+    reach[:] = 0.0
+    for i in range(len(shapes.index)):
+        body = shapes.index[i, BODY]
+        if body >= 0:
+            x, y, z = shapes.offset[i, 9], shapes.offset[i, 10], shapes.offset[i, 11]
+            reach[body] = max(reach[body], math.sqrt(x * x + y * y + z * z) + shapes.size[i, BALL])
+    for i in range(len(reach) - 1, 0, -1):
+        parent = tree.topology[i, PARENT]
+        x, y, z = tree.joint[i, ORIGIN], tree.joint[i, ORIGIN + 1], tree.joint[i, ORIGIN + 2]
+        away = math.sqrt(x * x + y * y + z * z)
+        if tree.topology[i, TYPE] != REVOLUTE:
+            position = tree.joint[i, MULTIPLIER] * q[tree.topology[i, Q]] + tree.joint[i, OFFSET]
+            away += abs(position) + SLACK
+        reach[parent] = max(reach[parent], away + reach[i])
+
+
+@jit_algebra
+def base_way(watch, q):
+    """Return s."""
+    old = watch.q
+    x, y, z = q[0] - old[0], q[1] - old[1], q[2] - old[2]
+    along, new_square, old_square = 0.0, 0.0, 0.0
+    for c in range(3, 7):
+        along += q[c] * old[c]
+        new_square += q[c] * q[c]
+        old_square += old[c] * old[c]
+    square = 2.0 - 2.0 * along / math.sqrt(new_square * old_square)
+    return math.sqrt(x * x + y * y + z * z) + 2.0 * watch.reach[0] * math.sqrt(max(square, 0.0))
+
+
+@jit_algebra
+def follow(tree, watch, q):
+    """Write s_i; return the largest."""
+    moved, most = watch.moved, 0.0
+    moved[0] = 0.0
+    for i in range(1, len(moved)):
+        k = tree.topology[i, Q]
+        step = abs(tree.joint[i, MULTIPLIER] * (q[k] - watch.q[k]))
+        if tree.topology[i, TYPE] == REVOLUTE:
+            step *= watch.reach[i]
+        moved[i] = moved[tree.topology[i, PARENT]] + step
+        most = max(most, moved[i])
+    return most
+
+
+@jit_algebra
+def world_way(shapes, watch, i):
+    """Return how far points of a shape that stands in the world may have moved."""
+    turn, way = 0.0, 0.0
+    for c in range(9):
+        turn += (shapes.offset[i, c] - watch.around[i, c]) ** 2
+    for c in range(9, 12):
+        way += (shapes.offset[i, c] - watch.around[i, c]) ** 2
+    # |R - R'|_2 = |R - R'|_F / sqrt 2; a half-space that has not turned is not infinitely far from where it was
+    return math.sqrt(way) + (shapes.size[i, BALL] * math.sqrt(0.5 * turn) if turn > 0.0 else 0.0)
+
+
+@jit
+def look_around(tree, shapes, pairs, margin, q, scratch, watch):
+    """Look at all pairs, and choose those to watch."""
+    place_shapes(tree, shapes, q, scratch)
+    bound_pairs(shapes, pairs, scratch.pose, scratch.bounds)
+    wide, count = margin + SLACK + ROUNDING, 0
+    for p in range(len(pairs)):
+        if scratch.bounds[p] <= wide and pair_distance(
+            shapes, pairs[p, 0], pairs[p, 1], scratch.pose, wide, scratch.pair, watch.value
+        ):
+            watch.pairs[count] = p
+            watch.spare[count] = watch.value[DISTANCE] - margin - ROUNDING
+            count += 1
+    watch.size[0] = count
+    for k in range(len(q)):
+        watch.q[k] = q[k]
+    for i in range(len(watch.around)):
+        for c in range(12):
+            watch.around[i, c] = shapes.offset[i, c]
+    measure_reach(tree, shapes, q, watch.reach)
+
+
+@jit_algebra
+def place_pairs(tree, shapes, pairs, chosen, count, q, needed, scratch):
+    """Place the shapes of the first ``count`` chosen pairs, and of the bodies only those that carry them."""
+    work = scratch.bodies
+    needed[:] = 0
+    for k in range(count):
+        for side in range(2):
+            i = shapes.index[pairs[chosen[k], side], BODY]
+            while i > 0 and needed[i] == 0:
+                needed[i] = 1
+                i = tree.topology[i, PARENT]
+    place_base(q, work)
+    for i in range(1, len(needed)):
+        if needed[i] == 1:
+            place_body(tree, q, work, i)
+    for k in range(count):
+        for side in range(2):
+            place_shape(shapes, q, work, pairs[chosen[k], side], scratch.pose)
+
+
+@jit
+def watch_distances(tree, shapes, pairs, margin, wanted, q, scratch, watch, found, values):
+    """Find pairs as ``fill_distances`` does with one margin for all: the same ones with the same values.
+
+    Only their shapes are placed, and the bodies that carry them.
+
+    Parameters
+    ----------
+    margin : m, the same as in the call before
+    wanted : (P,) int64, 0 leaves a pair out
+    found : (P,) int64 out: the pairs found, in order
+    values : (P, 10) out: as in ``fill_distances``
+
+    Returns
+    -------
+    How many were found.
+    """
+    most, base, world = follow(tree, watch, q), base_way(watch, q), 0.0
+    for i in range(len(shapes.index)):
+        if shapes.index[i, BODY] < 0:
+            world = max(world, world_way(shapes, watch, i))
+    if watch.size[0] < 0 or 2.0 * most > SLACK or not most + base + world <= SLACK:
+        look_around(tree, shapes, pairs, margin, q, scratch, watch)
+        base, world = 0.0, 0.0
+        watch.moved[:] = 0.0
+    near = 0
+    for k in range(watch.size[0]):
+        p = watch.pairs[k]
+        if wanted[p] == 0:
+            continue
+        a, b = shapes.index[pairs[p, 0], BODY], shapes.index[pairs[p, 1], BODY]
+        way = (watch.moved[a] if a >= 0 else base + world) + (watch.moved[b] if b >= 0 else base + world)
+        if way >= watch.spare[k]:
+            found[near] = p
+            near += 1
+    place_pairs(tree, shapes, pairs, found, near, q, watch.needed, scratch)
+    count = 0
+    for k in range(near):
+        p = found[k]
+        if pair_distance(shapes, pairs[p, 0], pairs[p, 1], scratch.pose, margin, scratch.pair, values[count]):
+            found[count] = p
+            count += 1
+    return count

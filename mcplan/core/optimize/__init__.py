@@ -1,0 +1,1 @@
+"""Kernels of linear and quadratic programs."""

@@ -1,0 +1,256 @@
+"""The condensed QP with the rows that were active last held at their bounds: mostly its solution one tick later.
+
+With ``G_a z = b_a`` for the held rows and ``y`` their multipliers,
+
+    [H G_a'; G_a 0] [z; y] = [-g; b_a],   H = U'U,  Y = U^-T G_a',  v = U^-T g,  S = Y'Y = R'R,  w = R^-T (b_a + Y'v),
+
+so that ``R y = -w`` and ``U z = -(v + Y y)``: one factor of ``K = [H G_a' g; . 0 -b_a]`` in place, which becomes
+``[U Y v; . R w]``. This ``z`` minimises the QP if no multiplier has the wrong sign and ``z`` keeps all other rows.
+"""
+
+import math
+
+from mcplan.core.jit import jit, jit_algebra
+from mcplan.core.optimize import layout as lay
+from mcplan.core.optimize.condense import condense_cost, gather, row_limits, substitute
+from mcplan.core.optimize.layout import part, section
+from mcplan.core.optimize.least_distance import RELATIVE_PIVOT
+from mcplan.core.optimize.recover import ACTIVE, FIXED, LOWER, check, largest_residual, recover
+
+PRIMAL_TOLERANCE = 1e-10
+"""How far a row of unit length in ``u = U z + v`` may be outside its bounds. A row ``G_i`` has the length
+``|G_i U^-1| >= |G_i| / sqrt(trace H)`` there, by which its tolerance is known without its transformation."""
+
+DEPENDENT = 1e-10
+"""Smallest pivot of ``S``, relative to its diagonal: below it the held rows count as dependent."""
+
+
+@jit
+def hold(program, work, theta, sense, multiplier):
+    """Solve at ``theta`` with the active rows of ``sense`` held; return the largest residual, infinite if not solved.
+
+    ``sense`` (rows,) int32 as condense_check.finish leaves it; ``multiplier`` (rows,) is overwritten.
+    """
+    sizes = section(program, lay.SIZES)
+    kept, rows = sizes[lay.KEPT], sizes[lay.ROWS]
+    count = 0
+    for i in range(rows):
+        count += sense[i] & ACTIVE
+    if count > kept:
+        return math.inf
+    gather(program, work, theta)
+    substitute(program, work)
+    row_limits(program, work)
+    first, height = kept + -kept % 4, kept + -kept % 4 + count + -count % 4
+    width = height + 4
+    K = part(program, work, lay.HELD)[: height * width].reshape((height, width))
+    solution = part(program, work, lay.HELD_SOLUTION)
+    condense_cost(program, work, K)
+    trace = 0.0
+    for k in range(kept):
+        trace += K[k, k]
+    if not _hold_rows(program, work, K, first, sense) or factor_held(K, first):
+        return math.inf
+    _solve(K, solution)
+    z, count = part(program, work, lay.Z), 0
+    for k in range(kept):
+        z[k] = solution[k]
+    for i in range(rows):
+        multiplier[i] = 0.0
+        if sense[i] & ACTIVE:
+            multiplier[i] = solution[first + count]
+            count += 1
+            away = -multiplier[i] if sense[i] & LOWER else multiplier[i]
+            if sense[i] & FIXED == 0 and not away >= 0.0:
+                return math.inf
+    recover(program, work, multiplier)
+    if not _keeps_others(program, work, sense, PRIMAL_TOLERANCE / math.sqrt(trace)):
+        return math.inf
+    check(program, work)
+    return largest_residual(program, work)
+
+
+@jit
+def _hold_rows(program, work, K, first, sense):
+    """Write ``G_a'``, ``g`` and ``-b_a`` into ``K``; tell whether all rows can be held: ``l <= u`` and finite ``b_a``.
+
+    A padded row and column stand for an unknown that is zero.
+    """
+    sizes = section(program, lay.SIZES)
+    kept, given, rows = sizes[lay.KEPT], sizes[lay.GIVEN], sizes[lay.ROWS]
+    values, g = part(program, work, lay.VALUES), part(program, work, lay.G)
+    pointer = section(program, lay.ROW_POINTER)
+    position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
+    support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
+    T = part(program, work, lay.T).reshape((given, kept))
+    t = part(program, work, lay.T0)
+    lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
+    height, last = K.shape[0], K.shape[0]
+    for i in range(height):
+        row = K[i, max(kept, i - i % 4) :]
+        for j in range(row.size):
+            row[j] = 0.0
+        if i < kept:
+            K[i, last] = g[i]
+        else:
+            K[i, i] = 1.0 if i < first else -1.0
+    column = first
+    for i in range(rows):
+        if not lower[i] <= upper[i]:
+            return False
+        if sense[i] & ACTIVE == 0:
+            continue
+        bound = lower[i] if sense[i] & LOWER else upper[i]
+        if not abs(bound) < lay.BIG:
+            return False
+        for k in range(pointer[i], pointer[i + 1]):
+            a = values[position[k]] if position[k] >= 0 else 1.0
+            r = reference[k]
+            if r >= 0:
+                K[r, column] += a
+            else:
+                e = -r - 1
+                bound -= a * t[e]
+                for c in range(support_pointer[e], support_pointer[e + 1]):
+                    K[support[c], column] += a * T[e, support[c]]
+        K[column, column] = 0.0
+        K[column, last] = -bound
+        column += 1
+    return True
+
+
+@jit_algebra
+def factor_held(K, first):
+    """Factor ``K`` in place, four rows at a time; return 1 on a failed pivot, else 0.
+
+    Rows below ``first`` are those of ``H``; of the rest the elimination leaves ``-S``, which is turned round.
+    """
+    for i in range(0, K.shape[0], 4):
+        if i < first:
+            s0, s1, s2, s3 = K[i, i], K[i + 1, i + 1], K[i + 2, i + 2], K[i + 3, i + 3]
+            _subtract(K, i, 0, i)
+            tolerance = RELATIVE_PIVOT
+        else:
+            _subtract(K, i, 0, first)
+            for r in range(i, i + 4):
+                row = K[r, i:]
+                for j in range(row.size):
+                    row[j] = -row[j]
+            s0, s1, s2, s3 = K[i, i], K[i + 1, i + 1], K[i + 2, i + 2], K[i + 3, i + 3]
+            _subtract(K, i, first, i)
+            tolerance = DEPENDENT
+        # the 4 x 4 block on the diagonal, then all columns by its factor
+        d0 = K[i, i]
+        r0 = 1.0 / math.sqrt(d0)
+        u01, u02, u03 = K[i, i + 1] * r0, K[i, i + 2] * r0, K[i, i + 3] * r0
+        d1 = K[i + 1, i + 1] - u01 * u01
+        r1 = 1.0 / math.sqrt(d1)
+        u12, u13 = (K[i + 1, i + 2] - u01 * u02) * r1, (K[i + 1, i + 3] - u01 * u03) * r1
+        d2 = K[i + 2, i + 2] - (u02 * u02 + u12 * u12)
+        r2 = 1.0 / math.sqrt(d2)
+        u23 = (K[i + 2, i + 3] - (u02 * u03 + u12 * u13)) * r2
+        d3 = K[i + 3, i + 3] - (u03 * u03 + u13 * u13 + u23 * u23)
+        r3 = 1.0 / math.sqrt(d3)
+        if not (d0 > tolerance * s0 and d1 > tolerance * s1 and d2 > tolerance * s2 and d3 > tolerance * s3):
+            return 1
+        q0, q1, q2, q3 = K[i, i:], K[i + 1, i:], K[i + 2, i:], K[i + 3, i:]
+        for j in range(q0.size):
+            a = q0[j] * r0
+            b = (q1[j] - u01 * a) * r1
+            c = (q2[j] - (u02 * a + u12 * b)) * r2
+            q3[j] = (q3[j] - (u03 * a + u13 * b + u23 * c)) * r3
+            q0[j], q1[j], q2[j] = a, b, c
+    return 0
+
+
+@jit_algebra
+def _subtract(K, i, start, end):
+    """Subtract from rows i to i + 3 what the rows from ``start`` to ``end`` eliminate: ``K_ij -= sum_k K_ki K_kj``.
+
+    The rows are views of their own because only then are the loops vectorised.
+    """
+    q0, q1, q2, q3 = K[i, i:], K[i + 1, i:], K[i + 2, i:], K[i + 3, i:]
+    for k in range(start, end, 4):
+        p0, p1, p2, p3 = K[k, i:], K[k + 1, i:], K[k + 2, i:], K[k + 3, i:]
+        a0, a1, a2, a3 = p0[0], p0[1], p0[2], p0[3]
+        b0, b1, b2, b3 = p1[0], p1[1], p1[2], p1[3]
+        c0, c1, c2, c3 = p2[0], p2[1], p2[2], p2[3]
+        d0, d1, d2, d3 = p3[0], p3[1], p3[2], p3[3]
+        if a0 == a1 == a2 == a3 == b0 == b1 == b2 == b3 == c0 == c1 == c2 == c3 == d0 == d1 == d2 == d3 == 0.0:
+            continue
+        for j in range(q0.size):
+            a, b, c, d = p0[j], p1[j], p2[j], p3[j]
+            q0[j] = q0[j] - a0 * a - b0 * b - c0 * c - d0 * d
+            q1[j] = q1[j] - a1 * a - b1 * b - c1 * c - d1 * d
+            q2[j] = q2[j] - a2 * a - b2 * b - c2 * c - d2 * d
+            q3[j] = q3[j] - a3 * a - b3 * b - c3 * c - d3 * d
+
+
+@jit_algebra
+def _solve(K, solution):
+    """Compute ``[z; y]`` from the factor: ``R y = -w``, then ``U z = -(v + Y y)``."""
+    height = K.shape[0]
+    for i in range(height - 4, -1, -4):  # four rows at a time, whose sums do not wait for one another
+        q0, q1, q2, q3 = K[i, i:], K[i + 1, i:], K[i + 2, i:], K[i + 3, i:]
+        below = solution[i:height]
+        s0, s1, s2, s3 = q0[height - i], q1[height - i], q2[height - i], q3[height - i]
+        for j in range(4, below.size):
+            value = below[j]
+            s0 += q0[j] * value
+            s1 += q1[j] * value
+            s2 += q2[j] * value
+            s3 += q3[j] * value
+        x3 = -s3 / q3[3]
+        x2 = -(s2 + q2[3] * x3) / q2[2]
+        x1 = -(s1 + (q1[2] * x2 + q1[3] * x3)) / q1[1]
+        x0 = -(s0 + (q0[1] * x1 + q0[2] * x2 + q0[3] * x3)) / q0[0]
+        below[0], below[1], below[2], below[3] = x0, x1, x2, x3
+
+
+@jit
+def _keeps_others(program, work, sense, tolerance):
+    """Tell whether ``x`` keeps the rows that are not held, to ``tolerance |G_i|``; that length is rarely needed."""
+    values, x, z = part(program, work, lay.VALUES), part(program, work, lay.X), part(program, work, lay.Z)
+    pointer, variable = section(program, lay.ROW_POINTER), section(program, lay.GIVEN_VARIABLE)
+    position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
+    lower, upper = part(program, work, lay.ROW_LOWER), part(program, work, lay.ROW_UPPER)
+    for i in range(sense.size):
+        if sense[i] & ACTIVE:
+            continue
+        total = 0.0
+        for k in range(pointer[i], pointer[i + 1]):
+            a = values[position[k]] if position[k] >= 0 else 1.0
+            r = reference[k]
+            total += a * (z[r] if r >= 0 else x[variable[-r - 1]])
+        if lower[i] <= total <= upper[i]:
+            continue
+        excess = max(lower[i] - total, total - upper[i])
+        if not excess <= tolerance * _length(program, work, i):
+            return False
+    return True
+
+
+@jit
+def _length(program, work, i):
+    """Return ``|G_i|``."""
+    sizes = section(program, lay.SIZES)
+    T = part(program, work, lay.T).reshape((sizes[lay.GIVEN], sizes[lay.KEPT]))
+    values, y = part(program, work, lay.VALUES), part(program, work, lay.SCRATCH)
+    pointer = section(program, lay.ROW_POINTER)
+    position, reference = section(program, lay.ROW_POSITION), section(program, lay.ROW_REFERENCE)
+    support_pointer, support = section(program, lay.SUPPORT_POINTER), section(program, lay.SUPPORT)
+    for k in range(y.size):
+        y[k] = 0.0
+    for k in range(pointer[i], pointer[i + 1]):
+        a = values[position[k]] if position[k] >= 0 else 1.0
+        r = reference[k]
+        if r >= 0:
+            y[r] += a
+        else:
+            e = -r - 1
+            for c in range(support_pointer[e], support_pointer[e + 1]):
+                y[support[c]] += a * T[e, support[c]]
+    square = 0.0
+    for k in range(y.size):
+        square += y[k] * y[k]
+    return math.sqrt(square)

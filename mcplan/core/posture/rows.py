@@ -1,0 +1,333 @@
+"""The constraints of a posture as rows: their values at a configuration and their derivatives along the manifold.
+
+    contact     S log(X_t^-1 X(q)) = 0                         POSE: directions S of the patch against the target X_t
+                S R_t' (p - p_t) = 0                           PLACE: the position alone counts
+                d . x = d . z = 0,  z . (e - p) = radius       LINE: a bar through e along d below the patch plane
+                z_t . (p - p_t) = 0,  z_t . R u = 0            EDGE: an edge along u anywhere on its surface
+    cell        low <= a . [R_t' (p - p_t); log(R_t' R)] <= high,   or of a line  x . (e - p),  d . (p - e),
+                or of an edge  m . R_t' R u,   or  |p - p_t|,  |log(R_t' R)|,   or of a point  n . (p + R x)
+    centre      a . c = d                                      centre of mass
+    region      A c_xy <= b
+    linear      L (q - q_0) >= l                               distances, torques: linearised by the caller
+
+``X = (R, p)`` is the patch frame with axes x, y, z, ``c`` the centre of mass; see `core.posture_frame`.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from mcplan.core.jit import jit, jit_algebra
+from mcplan.core.posture.frame import (
+    cross_row,
+    fill_right_jacobian,
+    pose_logarithm,
+    read_frame,
+    to_world,
+    turn_covector,
+    write_row,
+)
+from mcplan.core.rigid_body.com import com, com_jacobian
+from mcplan.core.rigid_body.frame import fill_frame_jacobian
+from mcplan.core.rigid_body.manifold import difference
+
+POSE_ROWS, PLACE_ROWS, LINE_ROWS, EDGE_ROWS = range(4)
+"""How the rows of a contact are made."""
+
+BODY, MODE, FIRST, COUNT = range(4)
+"""Columns of ``Task.contact``: body, mode, first row of ``Task.select``, rows there."""
+
+TARGET, LINE_POINT, LINE_AXIS, LINE_RADIUS = 12, 12, 15, 18
+"""Columns of ``Task.frame``: the patch in the body (12), then the target rotation (9, row-major) and position (3), or
+of a line a point, the unit axis and the radius."""
+
+OWNER, KIND, COVECTOR, LOW, HIGH = 0, 1, 2, 8, 9
+"""Columns of ``Task.cell``: contact, kind, covector (6), bounds."""
+
+OF_POSE, OFFSET, ALONG, DIRECTION, DISTANCE, ANGLE, OF_POINT = range(7)
+"""Kinds of a cell row: a covector (linear, angular) of the pose against its target; place across and along a bar; m and
+u of an edge's direction; distance and angle from the target, whatever their direction; n in world and x in patch axes
+of a point."""
+
+
+class Task(NamedTuple):
+    """A posture to find. All arrays are read-only and C-contiguous."""
+
+    contact: np.ndarray  # (c, 4) int64, columns BODY .. COUNT
+    frame: np.ndarray  # (c, 24)
+    select: np.ndarray  # (e, 6) orthonormal rows in patch axes; of a line three without meaning, of an edge z, u
+    cell: np.ndarray  # (k, 10), columns OWNER .. HIGH
+    centre: np.ndarray  # (e, 4) a, d
+    region: np.ndarray  # (r, 3) a_x, a_y, b
+    linear: np.ndarray  # (l, nv + 1) L, l
+    linear_q: np.ndarray  # (nq,) q_0
+    guide: np.ndarray  # (nq,) the posture that is preferred
+    weight: np.ndarray  # (nv,) price of the squared distance to it
+    limit: np.ndarray  # (2, n) joint limits, less the margin
+    hint: np.ndarray  # (3,) place of the centre of mass that is preferred, and its price
+
+
+@jit
+def row_count(task):
+    """Return the number of rows and how many of them, at the front, are equalities."""
+    equal = len(task.select) + len(task.centre)
+    return equal + len(task.cell) + len(task.region) + len(task.linear), equal
+
+
+@jit
+def fill_bounds(task, low, high):
+    """Write the bounds of all rows."""
+    i = 0
+    for _ in range(len(task.select)):
+        low[i] = 0.0
+        high[i] = 0.0
+        i += 1
+    for k in range(len(task.centre)):
+        low[i] = task.centre[k, 3]
+        high[i] = task.centre[k, 3]
+        i += 1
+    for k in range(len(task.cell)):
+        low[i] = task.cell[k, LOW]
+        high[i] = task.cell[k, HIGH]
+        i += 1
+    for k in range(len(task.region)):
+        low[i] = -math.inf
+        high[i] = task.region[k, 2]
+        i += 1
+    for k in range(len(task.linear)):
+        low[i] = task.linear[k, task.linear.shape[1] - 1]
+        high[i] = math.inf
+        i += 1
+
+
+@jit_algebra
+def _direction(s, target, m, u, derivative):
+    """Return ``m . R_t' R u`` and write its covector ``R u x R_t m``."""
+    x = s.R[0, 0] * u[0] + s.R[0, 1] * u[1] + s.R[0, 2] * u[2]
+    y = s.R[1, 0] * u[0] + s.R[1, 1] * u[1] + s.R[1, 2] * u[2]
+    z = s.R[2, 0] * u[0] + s.R[2, 1] * u[1] + s.R[2, 2] * u[2]
+    a = target[0] * m[0] + target[1] * m[1] + target[2] * m[2]
+    b = target[3] * m[0] + target[4] * m[1] + target[5] * m[2]
+    c = target[6] * m[0] + target[7] * m[1] + target[8] * m[2]
+    if derivative:
+        s.row[0] = 0.0
+        s.row[1] = 0.0
+        s.row[2] = 0.0
+        s.row[3] = y * c - z * b
+        s.row[4] = z * a - x * c
+        s.row[5] = x * b - y * a
+    return x * a + y * b + z * c
+
+
+@jit_algebra
+def _length_row(s, target, at, ax, ay, az, derivative, value, J):
+    """Row of ``|p - p_t|``, from its components in the target's axes; where it is 0 its derivative is written as 0."""
+    length = math.sqrt(ax * ax + ay * ay + az * az)
+    value[at] = length
+    if derivative:
+        scale = 1.0 / length if length > 0.0 else 0.0
+        to_world(target[:9].reshape((3, 3)), scale * ax, scale * ay, scale * az, 0.0, 0.0, 0.0, s.row)
+        write_row(s, J, at)
+
+
+@jit_algebra
+def _point_row(s, cell, at, derivative, value, J):
+    """Row of ``n . (p + R x)``, whose covector is ``n, R x cross n``."""
+    n, x = cell[COVECTOR : COVECTOR + 3], cell[COVECTOR + 3 : COVECTOR + 6]
+    for a in range(3):
+        s.row[a] = s.R[a, 0] * x[0] + s.R[a, 1] * x[1] + s.R[a, 2] * x[2]
+    rx, ry, rz = s.row[0], s.row[1], s.row[2]
+    value[at] = n[0] * (s.p[0] + rx) + n[1] * (s.p[1] + ry) + n[2] * (s.p[2] + rz)
+    if derivative:
+        s.row[0], s.row[1], s.row[2] = n[0], n[1], n[2]
+        s.row[3] = ry * n[2] - rz * n[1]
+        s.row[4] = rz * n[0] - rx * n[2]
+        s.row[5] = rx * n[1] - ry * n[0]
+        write_row(s, J, at)
+
+
+@jit_algebra
+def _edge_rows(task, at, target, az, derivative, s, value, J):
+    """Rows of an edge that may lie anywhere on its surface: its origin is on it, and its direction lies in it."""
+    up, u = task.select[at, :3], task.select[at + 1, 3:]
+    value[at] = az
+    value[at + 1] = _direction(s, target, up, u, derivative)
+    if derivative:
+        write_row(s, J, at + 1)
+        for a in range(3):
+            s.row[a] = target[3 * a + 2]
+            s.row[3 + a] = 0.0
+        write_row(s, J, at)
+
+
+@jit_algebra
+def _line_rows(task, i, at, derivative, s, value, J):
+    """Rows of a line contact: the bar is parallel to patch y, ``radius`` beyond the patch plane."""
+    t = task.frame[i]
+    dx, dy, dz = t[LINE_AXIS], t[LINE_AXIS + 1], t[LINE_AXIS + 2]
+    ex, ey, ez = t[LINE_POINT] - s.p[0], t[LINE_POINT + 1] - s.p[1], t[LINE_POINT + 2] - s.p[2]
+    value[at] = dx * s.R[0, 0] + dy * s.R[1, 0] + dz * s.R[2, 0]
+    value[at + 1] = dx * s.R[0, 2] + dy * s.R[1, 2] + dz * s.R[2, 2]
+    value[at + 2] = ex * s.R[0, 2] + ey * s.R[1, 2] + ez * s.R[2, 2] - t[LINE_RADIUS]
+    if derivative:
+        cross_row(s, 0, dx, dy, dz)
+        write_row(s, J, at)
+        cross_row(s, 2, dx, dy, dz)
+        write_row(s, J, at + 1)
+        cross_row(s, 2, ex, ey, ez)
+        for a in range(3):
+            s.row[a] = -s.R[a, 2]
+        write_row(s, J, at + 2)
+
+
+@jit_algebra
+def _cell_row(task, k, at, derivative, ax, ay, az, s, value, J):
+    """One bound on where in its cell the patch is; ``(ax, ay, az)`` is its position in the target's axes."""
+    cell, t = task.cell[k], task.frame[int(task.cell[k, OWNER])]
+    kind = cell[KIND]
+    if kind == OF_POSE:
+        c = COVECTOR
+        value[at] = (
+            cell[c] * ax
+            + cell[c + 1] * ay
+            + cell[c + 2] * az
+            + cell[c + 3] * s.xi[3]
+            + cell[c + 4] * s.xi[4]
+            + cell[c + 5] * s.xi[5]
+        )
+        if derivative:
+            R = t[TARGET : TARGET + 9].reshape((3, 3))
+            to_world(R, cell[c], cell[c + 1], cell[c + 2], 0.0, 0.0, 0.0, s.row)
+            turn_covector(s, cell[c + 3], cell[c + 4], cell[c + 5])
+            write_row(s, J, at)
+        return
+    if kind == DIRECTION:
+        c = COVECTOR
+        value[at] = _direction(s, t[TARGET:], cell[c : c + 3], cell[c + 3 : c + 6], derivative)
+        if derivative:
+            write_row(s, J, at)
+        return
+    if kind == DISTANCE:
+        _length_row(s, t[TARGET:], at, ax, ay, az, derivative, value, J)
+        return
+    if kind == ANGLE:
+        angle = math.sqrt(s.xi[3] * s.xi[3] + s.xi[4] * s.xi[4] + s.xi[5] * s.xi[5])
+        value[at] = angle
+        if derivative:
+            scale = 1.0 / angle if angle > 0.0 else 0.0
+            # the logarithm is the axis of its own derivative: J_r w = w
+            to_world(s.R, 0.0, 0.0, 0.0, scale * s.xi[3], scale * s.xi[4], scale * s.xi[5], s.row)
+            write_row(s, J, at)
+        return
+    if kind == OF_POINT:
+        _point_row(s, cell, at, derivative, value, J)
+        return
+    dx, dy, dz = t[LINE_AXIS], t[LINE_AXIS + 1], t[LINE_AXIS + 2]
+    ex, ey, ez = t[LINE_POINT] - s.p[0], t[LINE_POINT + 1] - s.p[1], t[LINE_POINT + 2] - s.p[2]
+    if kind == OFFSET:
+        value[at] = ex * s.R[0, 0] + ey * s.R[1, 0] + ez * s.R[2, 0]
+        if derivative:
+            cross_row(s, 0, ex, ey, ez)
+            for a in range(3):
+                s.row[a] = -s.R[a, 0]
+            write_row(s, J, at)
+    else:
+        value[at] = -(ex * dx + ey * dy + ez * dz)
+        if derivative:
+            s.row[0], s.row[1], s.row[2] = dx, dy, dz
+            s.row[3], s.row[4], s.row[5] = 0.0, 0.0, 0.0
+            write_row(s, J, at)
+
+
+@jit_algebra
+def evaluate(tree, task, q, derivative, work, s, value, J, c, J_c, away):
+    """Write the values of all rows at q and, if asked, their derivatives.
+
+    Parameters
+    ----------
+    derivative : bool; otherwise ``J`` and ``J_c`` are left alone.
+    s : Frame scratch.
+    value, J : (rows,), (rows, nv) out.
+    c, J_c : (3,), (3, nv) out, centre of mass.
+    away : (nv,) out, ``q - guide``.
+    """
+    nv = len(away)
+    if derivative:
+        com_jacobian(tree, q, work, c, J_c)
+    else:
+        com(tree, q, work, c)
+    cells = len(task.select) + len(task.centre)
+    k = 0
+    for i in range(len(task.contact)):
+        mode, first, count = task.contact[i, MODE], task.contact[i, FIRST], task.contact[i, COUNT]
+        body = task.contact[i, BODY]
+        x, y, z = read_frame(body, task.frame[i, :12], q, work, s)
+        if derivative:
+            fill_frame_jacobian(tree, work, body, x, y, z, s.J)
+        ax, ay, az = 0.0, 0.0, 0.0
+        if mode == LINE_ROWS:
+            _line_rows(task, i, first, derivative, s, value, J)
+        else:
+            target = task.frame[i, TARGET:]
+            ax, ay, az = pose_logarithm(target, s)
+            if mode == EDGE_ROWS:
+                _edge_rows(task, first, target, az, derivative, s, value, J)
+                count = 0
+            elif mode == PLACE_ROWS:
+                s.xi[0], s.xi[1], s.xi[2] = ax, ay, az
+            elif derivative:
+                fill_right_jacobian(s)
+            for r in range(first, first + count):
+                S = task.select[r]
+                total = 0.0
+                for a in range(6):
+                    total += S[a] * s.xi[a]
+                value[r] = total
+                if derivative and mode == POSE_ROWS:
+                    for a in range(6):
+                        total = 0.0
+                        for b in range(6):
+                            total += S[b] * s.K[b, a]
+                        s.ad[0, a] = total
+                    m = s.ad[0]
+                    to_world(s.R, m[0], m[1], m[2], m[3], m[4], m[5], s.row)
+                    write_row(s, J, r)
+                elif derivative:
+                    R = target[:9].reshape((3, 3))
+                    to_world(R, S[0], S[1], S[2], 0.0, 0.0, 0.0, s.row)
+                    write_row(s, J, r)
+        while k < len(task.cell) and task.cell[k, OWNER] == i:
+            _cell_row(task, k, cells + k, derivative, ax, ay, az, s, value, J)
+            k += 1
+    at = len(task.select)
+    for r in range(len(task.centre)):
+        total = 0.0
+        for a in range(3):
+            total += task.centre[r, a] * c[a]
+        value[at + r] = total
+        if derivative:
+            for j in range(nv):
+                total = 0.0
+                for a in range(3):
+                    total += task.centre[r, a] * J_c[a, j]
+                J[at + r, j] = total
+    at = cells + len(task.cell)
+    for r in range(len(task.region)):
+        a, b = task.region[r, 0], task.region[r, 1]
+        value[at + r] = a * c[0] + b * c[1]
+        if derivative:
+            for j in range(nv):
+                J[at + r, j] = a * J_c[0, j] + b * J_c[1, j]
+    at += len(task.region)
+    if len(task.linear):
+        difference(task.linear_q, q, away)
+        for r in range(len(task.linear)):
+            total = 0.0
+            for j in range(nv):
+                total += task.linear[r, j] * away[j]
+            value[at + r] = total
+            if derivative:
+                for j in range(nv):
+                    J[at + r, j] = task.linear[r, j]
+    difference(task.guide, q, away)

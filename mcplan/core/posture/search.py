@@ -1,0 +1,252 @@
+"""The posture nearest a guide that satisfies its rows: sequential quadratic programming in one compiled loop.
+
+    minimise   1/2 |q - guide|^2_W + w/2 |c_xy - hint|^2   subject to   low <= rows(q) <= high,   joint limits
+
+Each step solves the program with the rows linearised and hard, the Hessian being ``W + w J_c' J_c``. Where the rows
+contradict each other the violated ones become a penalty instead, ``rho/2 |J step - error|^2``, while those that hold
+stay hard: such a step always exists. The step is scaled as a whole.
+
+Once the steps are short, or when they do not become so, the cost has had its say, and the rest is settled: the shortest
+steps onto the rows (Newton's method for an underdetermined system), which also bear rows that repeat each other.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from mcplan.core.jit import jit, jit_algebra
+from mcplan.core.optimize.active_set import SOLVED, solve_qp
+from mcplan.core.posture.frame import Frame
+from mcplan.core.posture.rows import evaluate, fill_bounds, row_count
+from mcplan.core.rigid_body.manifold import integrate
+
+FOUND, MISSED = range(2)
+"""Status: all rows hold within the tolerance; they do not."""
+
+MAX_STEPS, TRUST, TOLERANCE, STEP_TOLERANCE, SHRINK, PENALTY, RULES = range(7)
+"""Entries of ``rule``: steps at most; bound of a step in each coordinate (m, rad); largest violation of a posture that
+counts as found; a step below which the cost no longer matters; least relative gain of three steps together when rows
+conflict; price of a squared violation then."""
+
+STEPS, WORST, COST, SOFT_STEPS, LAST_STEP, REPORT = range(6)
+"""Entries of ``report``: steps taken, largest violation, cost, steps with violated rows as penalties, size of the last
+step."""
+
+ERROR_LIMIT = 0.3
+"""m, rad: a row's error is reduced by at most this much in one step."""
+
+FUNNEL = 2e-3
+"""m, rad: while the sum of all violations stays below, steps are judged by nothing else."""
+
+SETTLED_PRICE = 1e4
+"""Factor of the penalty when only the rows are left to be settled."""
+
+NEAR = 2e-2
+"""m, rad: sum of all violations from which on a search that does not come to rest is settled on its rows."""
+
+
+class Scratch(NamedTuple):
+    """Work space for at most ``rows`` rows."""
+
+    work: np.ndarray
+    frame: Frame
+    value: np.ndarray  # (rows,)
+    low: np.ndarray  # (rows,)
+    high: np.ndarray  # (rows,)
+    J: np.ndarray  # (rows, nv)
+    c: np.ndarray  # (3,)
+    J_c: np.ndarray  # (3, nv)
+    away: np.ndarray  # (nv,)
+    H: np.ndarray  # (nv, nv)
+    matrices: np.ndarray  # (2, nv, nv): T and R of the quadratic program
+    program: np.ndarray  # (2, rows): bounds of the rows in a step
+    point: np.ndarray  # (4, nv): gradient, step, its bounds
+    dual: np.ndarray  # (rows + nv,)
+    vectors: np.ndarray  # (7, rows + nv + 1)
+    places: np.ndarray  # (2, nv + 1) int64
+    trial: np.ndarray  # (nq,)
+
+
+@jit_algebra
+def _violation(value, low, high, m):
+    """Return the sum and the largest of the violations."""
+    total, worst = 0.0, 0.0
+    for i in range(m):
+        amount = max(low[i] - value[i], value[i] - high[i])
+        if amount > 0.0:
+            total += amount
+            worst = max(worst, amount)
+    return total, worst
+
+
+@jit_algebra
+def _cost(task, away, c):
+    total = 0.0
+    for k in range(len(away)):
+        total += task.weight[k] * away[k] * away[k]
+    x, y = c[0] - task.hint[0], c[1] - task.hint[1]
+    return 0.5 * (total + task.hint[2] * (x * x + y * y))
+
+
+@jit_algebra
+def _quadratic(task, s, settling):
+    """Write the Hessian (lower triangle) and the gradient of the cost; of the shortest step alone when ``settling``."""
+    nv = len(s.away)
+    w, x, y = task.hint[2], s.c[0] - task.hint[0], s.c[1] - task.hint[1]
+    for i in range(nv):
+        a, b = w * s.J_c[0, i], w * s.J_c[1, i]
+        s.point[0, i] = task.weight[i] * s.away[i] + a * x + b * y
+        for j in range(i + 1):
+            s.H[i, j] = a * s.J_c[0, j] + b * s.J_c[1, j]
+        s.H[i, i] += task.weight[i]
+        if settling:
+            s.point[0, i] = 0.0
+
+
+@jit_algebra
+def _penalise(s, m, equal, rho):
+    """Move violated rows and all equalities from the constraints into the cost."""
+    nv = len(s.away)
+    for i in range(m):
+        below, above = s.program[0, i], s.program[1, i]
+        error = below if below > 0.0 else (above if above < 0.0 else 0.0)
+        if i >= equal and error == 0.0:
+            continue
+        row = s.J[i]
+        for a in range(nv):
+            factor = rho * row[a]
+            if factor != 0.0:
+                s.point[0, a] -= factor * error
+                for b in range(a + 1):
+                    s.H[a, b] += factor * row[b]
+        if i >= equal and above < 0.0:
+            s.program[1, i] = math.inf
+        elif i >= equal:
+            s.program[0, i] = -math.inf
+
+
+@jit
+def search_posture(tree, task, rule, q, s, report):
+    """Move q (nq,) to a posture that satisfies the rows; return FOUND or MISSED.
+
+    Parameters
+    ----------
+    rule : (RULES,), see above.
+    s : Scratch; all of it is overwritten.
+    report : (REPORT,) out. ``s.value, s.low, s.high`` hold the rows at the q that is returned.
+    """
+    m, equal = row_count(task)
+    nv, n = len(s.away), len(s.away) - 6
+    lower, upper = task.limit[0], task.limit[1]
+    fill_bounds(task, s.low, s.high)
+    for j in range(n):
+        q[7 + j] = min(max(q[7 + j], lower[j]), upper[j])
+    evaluate(tree, task, q, True, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
+    total, worst = _violation(s.value, s.low, s.high, m)
+    cost = _cost(task, s.away, s.c)
+    gradient, step, step_low, step_high = s.point[0], s.point[1], s.point[2], s.point[3]
+    price = 20.0
+    soft_steps = 0
+    before_soft = math.inf
+    tolerance, step_tolerance = rule[TOLERANCE], rule[STEP_TOLERANCE]
+    size = math.inf
+    steps = 0
+    settling = False
+    stuck = False  # rows that nearly repeat others stay behind when they are hard
+    status = MISSED
+    if worst <= tolerance and step_tolerance == math.inf:
+        status = FOUND
+    while status == MISSED and steps < rule[MAX_STEPS]:
+        steps += 1
+        trust = rule[TRUST]
+        for j in range(nv):
+            step_low[j], step_high[j] = -trust, trust
+        for j in range(n):
+            step_low[6 + j] = max(-trust, min(lower[j] - q[7 + j], 0.0))
+            step_high[6 + j] = min(trust, max(upper[j] - q[7 + j], 0.0))
+        for i in range(m):
+            s.program[0, i] = min(s.low[i] - s.value[i], ERROR_LIMIT)
+            s.program[1, i] = max(s.high[i] - s.value[i], -ERROR_LIMIT)
+        for i in range(equal):
+            s.program[0, i] = max(s.program[0, i], -ERROR_LIMIT)
+        _quadratic(task, s, settling)
+        soft = stuck
+        stuck = False
+        if not soft:
+            answer = solve_qp(
+                nv, m, equal, s.H, gradient, s.J, s.program[0], s.program[1], step_low, step_high,
+                step, s.dual, s.matrices[0], s.matrices[1], s.vectors, s.places,
+            )  # fmt: skip
+            soft = answer != SOLVED
+        if soft:
+            soft_steps += 1
+            _quadratic(task, s, settling)
+            _penalise(s, m, equal, rule[PENALTY] * (SETTLED_PRICE if settling else 1.0))
+            # the equalities come first and are in the cost now: the rows after them are left
+            answer = solve_qp(
+                nv, m - equal, 0, s.H, gradient, s.J[equal:], s.program[0, equal:], s.program[1, equal:],
+                step_low, step_high, step, s.dual, s.matrices[0], s.matrices[1], s.vectors, s.places,
+            )  # fmt: skip
+            if answer != SOLVED:
+                break
+        else:
+            for i in range(m):
+                price = max(price, min(2.0 * abs(s.dual[i]), 1e4))
+        scale = 1.0
+        accepted = False
+        merit = cost + price * total
+        new_total, new_worst, new_cost = total, worst, cost
+        while scale > 0.02:
+            integrate(q, step, scale, s.trial)
+            for j in range(n):
+                s.trial[7 + j] = min(max(s.trial[7 + j], lower[j]), upper[j])
+            evaluate(tree, task, s.trial, False, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
+            new_total, new_worst = _violation(s.value, s.low, s.high, m)
+            new_cost = _cost(task, s.away, s.c)
+            if soft or settling:
+                accepted = new_total < total
+            else:
+                accepted = (
+                    new_cost + price * new_total < merit
+                    or new_total < 0.3 * total
+                    or (total < FUNNEL and new_total < FUNNEL)
+                )
+            if accepted:
+                break
+            scale *= 0.5
+        if settling and not soft and new_total > 0.5 * total:
+            stuck = True
+        if not accepted and stuck and not soft:
+            evaluate(tree, task, q, True, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
+            continue
+        if not accepted:
+            break
+        for k in range(len(q)):
+            q[k] = s.trial[k]
+        size = 0.0
+        for j in range(nv):
+            size = max(size, scale * abs(step[j]))
+        total, worst, cost = new_total, new_worst, new_cost
+        if worst <= tolerance and (settling or (not soft and size <= step_tolerance)):
+            status = FOUND
+            break
+        if total < NEAR and (size <= step_tolerance or soft or 2 * steps >= rule[MAX_STEPS]):
+            settling = True
+        if soft and soft_steps % 3 == 0:
+            if total > (1.0 - rule[SHRINK]) * before_soft:
+                break
+            before_soft = total
+        evaluate(tree, task, q, True, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
+    if status == MISSED:
+        evaluate(tree, task, q, True, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
+        total, worst = _violation(s.value, s.low, s.high, m)
+        cost = _cost(task, s.away, s.c)
+        if worst <= tolerance:
+            status = FOUND
+    report[STEPS] = steps
+    report[WORST] = worst
+    report[COST] = cost
+    report[SOFT_STEPS] = soft_steps
+    report[LAST_STEP] = size
+    return status

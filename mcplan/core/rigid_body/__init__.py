@@ -1,0 +1,1 @@
+"""Kernels of rigid-body kinematics and dynamics over a tree."""

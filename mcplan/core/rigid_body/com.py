@@ -1,0 +1,69 @@
+"""Centre of mass and its Jacobian, from composite masses (S4, CoM coordinates)."""
+
+from mcplan.core.jit import jit_algebra
+from mcplan.core.rigid_body.body import place_base, place_body
+from mcplan.core.rigid_body.tree import COM, DEGREE, MASS, PARENT, POSE, SCREW, SPATIAL, V
+
+
+@jit_algebra
+def composite_masses(tree, q, work):
+    """Fill pose and screw of every body, and mass and first moment of everything that hangs on it."""
+    place_base(q, work)
+    body = tree.inertia
+    for i in range(len(tree.topology)):
+        if i > 0:
+            place_body(tree, q, work, i)
+        m, x, y, z = body[i, MASS], body[i, COM], body[i, COM + 1], body[i, COM + 2]
+        work[i, SPATIAL] = m
+        for r in range(3):
+            work[i, SPATIAL + 1 + r] = m * (
+                work[i, POSE + 9 + r]
+                + work[i, POSE + 3 * r] * x
+                + work[i, POSE + 3 * r + 1] * y
+                + work[i, POSE + 3 * r + 2] * z
+            )
+    for i in range(len(tree.topology) - 1, 0, -1):
+        parent = tree.topology[i, PARENT]
+        for k in range(4):
+            work[parent, SPATIAL + k] += work[i, SPATIAL + k]
+
+
+@jit_algebra
+def com(tree, q, work, c):
+    """Centre of mass c (3,) in the world, m."""
+    composite_masses(tree, q, work)
+    for k in range(3):
+        c[k] = q[k] + work[0, SPATIAL + 1 + k] / work[0, SPATIAL]
+
+
+@jit_algebra
+def com_jacobian(tree, q, work, c, J):
+    """Centre of mass and ``dc/dt = J v``: column k is ``(m_k s_lin + s_ang x m_k c_k) / m`` over what hangs on joint k.
+
+    Parameters
+    ----------
+    c : (3,) out, m
+    J : (3, nv) out
+    """
+    composite_masses(tree, q, work)
+    scale = 1.0 / work[0, SPATIAL]
+    J[:, :] = 0.0
+    for i in range(1, len(tree.topology)):
+        d, column = tree.topology[i, DEGREE], tree.topology[i, V]
+        m, x, y, z = work[i, SPATIAL], work[i, SPATIAL + 1], work[i, SPATIAL + 2], work[i, SPATIAL + 3]
+        wx, wy, wz = work[d, SCREW + 3], work[d, SCREW + 4], work[d, SCREW + 5]
+        J[0, column] += scale * (m * work[d, SCREW] + wy * z - wz * y)
+        J[1, column] += scale * (m * work[d, SCREW + 1] + wz * x - wx * z)
+        J[2, column] += scale * (m * work[d, SCREW + 2] + wx * y - wy * x)
+    x, y, z = scale * work[0, SPATIAL + 1], scale * work[0, SPATIAL + 2], scale * work[0, SPATIAL + 3]
+    for k in range(3):
+        J[k, k] = 1.0
+    J[0, 4] = z
+    J[0, 5] = -y
+    J[1, 3] = -z
+    J[1, 5] = x
+    J[2, 3] = y
+    J[2, 4] = -x
+    c[0] = q[0] + x
+    c[1] = q[1] + y
+    c[2] = q[2] + z

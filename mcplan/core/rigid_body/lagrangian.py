@@ -1,0 +1,269 @@
+"""Lagrangian dynamics in the base coordinates of S0 (Bouyarmane and Kheddar 2012): the reference form.
+
+    M(q) qddot + N(q, qdot) qdot = M(q) [g; 0; 0] + [0; 0; u] + sum J' f + S'S q lambda          (eq. 32)
+
+``q = (x0, theta0, joints)`` with any chart theta0 of d numbers: a chart enters only through ``J_omega`` (3, d), which
+maps its rate to the angular velocity in world axes, and the rate of ``J_omega``. The unit quaternion (w, x, y, z) makes
+S0's q the q of everything else here. The link to the mixed velocity is ``v = E qdot``, ``vd = E qddot + Edot qdot``,
+and ``E'`` for generalized forces.
+
+In the quaternion chart M is singular along theta0, so qddot is unique only with the unit constraint, and the multiplier
+is zero for all physical forces. Everything is written for comparison, not for speed.
+"""
+
+from mcplan.core.algebra.cholesky import cholesky, cholesky_solve
+from mcplan.core.jit import jit_algebra
+from mcplan.core.rigid_body.body import move_base, move_body, place_base, place_body, weigh_body
+from mcplan.core.rigid_body.tree import DEGREE, MASS, PARENT, SCREW, SPATIAL, VELOCITY, V
+
+
+@jit_algebra
+def angular_map(R, dR, J):
+    """``J = R3 R2' dR1 + R1 R3' dR2 + R2 R1' dR3``: from the rate of any chart to angular velocity (eq. 10).
+
+    Parameters
+    ----------
+    R : (3, 3) rotation; dR : (3, 3, d) its derivatives by the chart's numbers
+    J : (3, d) out, world axes
+    """
+    for k in range(dR.shape[2]):
+        for i in range(3):
+            value = 0.0
+            for j in range(3):
+                value += R[i, 2] * R[j, 1] * dR[j, 0, k]
+                value += R[i, 0] * R[j, 2] * dR[j, 1, k]
+                value += R[i, 1] * R[j, 0] * dR[j, 2, k]
+            J[i, k] = value
+
+
+@jit_algebra
+def quaternion_map(theta, J):
+    """``J = 2 [-e, a 1 + [e x]]`` for ``theta = (a, e)``: eq. 10 for the unit quaternion, world axes.
+
+    It is linear in theta: its rate is the same function of the rate of theta. Along theta itself it is zero, which
+    eq. 10 with eq. 11 is not off the tangent space: eq. 11 equals a rotation only on the unit sphere.
+    """
+    a, x, y, z = 2.0 * theta[0], 2.0 * theta[1], 2.0 * theta[2], 2.0 * theta[3]
+    J[0, 0], J[0, 1], J[0, 2], J[0, 3] = -x, a, -z, y
+    J[1, 0], J[1, 1], J[1, 2], J[1, 3] = -y, z, a, -x
+    J[2, 0], J[2, 1], J[2, 2], J[2, 3] = -z, -y, x, a
+
+
+@jit_algebra
+def velocity_map(q, E):
+    """Write E (nv, nq) of ``v = E qdot`` for the unit quaternion."""
+    E[:, :] = 0.0
+    for k in range(3):
+        E[k, k] = 1.0
+    for k in range(6, len(E)):
+        E[k, k + 1] = 1.0
+    quaternion_map(q[3:7], E[3:6, 3:7])
+
+
+@jit_algebra
+def velocity_map_rate(qdot, Edot):
+    """Write the rate of E (nv, nq), for ``vd = E qddot + Edot qdot``."""
+    Edot[:, :] = 0.0
+    quaternion_map(qdot[3:7], Edot[3:6, 3:7])
+
+
+@jit_algebra
+def cross_columns(x, y, z, J, k, rows, first, column):
+    """Subtract ``(x, y, z) x J[:, k]`` from three rows of a column."""
+    rows[first, column] -= y * J[2, k] - z * J[1, k]
+    rows[first + 1, column] -= z * J[0, k] - x * J[2, k]
+    rows[first + 2, column] -= x * J[1, k] - y * J[0, k]
+
+
+@jit_algebra
+def body_jacobians(tree, work, body, J, Jdot, rows):
+    """Write the Jacobians of a body's centre of mass and their rates (eq. 14, 17, world axes).
+
+    Parameters
+    ----------
+    J, Jdot : (3, d) the chart's map to angular velocity and its rate
+    rows : (12, 3 + d + n) out: ``J_t``, ``J_r``, rate of ``J_t``, rate of ``J_r``
+    """
+    d = J.shape[1]
+    m = work[body, SPATIAL]
+    scale = 1.0 / m if m > 0.0 else 0.0  # without mass the body has no share, wherever its centre is
+    x, y, z = scale * work[body, SPATIAL + 1], scale * work[body, SPATIAL + 2], scale * work[body, SPATIAL + 3]
+    wx, wy, wz = work[body, VELOCITY + 3], work[body, VELOCITY + 4], work[body, VELOCITY + 5]
+    vx = work[body, VELOCITY] + wy * z - wz * y
+    vy = work[body, VELOCITY + 1] + wz * x - wx * z
+    vz = work[body, VELOCITY + 2] + wx * y - wy * x
+    rows[:, :] = 0.0
+    for k in range(3):
+        rows[k, k] = 1.0
+    for k in range(d):
+        cross_columns(x, y, z, J, k, rows, 0, 3 + k)
+        cross_columns(x, y, z, Jdot, k, rows, 6, 3 + k)
+        ux, uy, uz = vx - work[0, VELOCITY], vy - work[0, VELOCITY + 1], vz - work[0, VELOCITY + 2]
+        cross_columns(ux, uy, uz, J, k, rows, 6, 3 + k)
+        for r in range(3):
+            rows[3 + r, 3 + k] = J[r, k]
+            rows[9 + r, 3 + k] = Jdot[r, k]
+    i = body
+    while i > 0:
+        s, column = tree.topology[i, DEGREE], tree.topology[i, V] - 3 + d
+        lx, ly, lz = work[s, SCREW], work[s, SCREW + 1], work[s, SCREW + 2]
+        ax, ay, az = work[s, SCREW + 3], work[s, SCREW + 4], work[s, SCREW + 5]
+        px, py, pz = work[i, VELOCITY], work[i, VELOCITY + 1], work[i, VELOCITY + 2]
+        wx, wy, wz = work[i, VELOCITY + 3], work[i, VELOCITY + 4], work[i, VELOCITY + 5]
+        # Rate of the screw: V_i x s_i.
+        bx, by, bz = wy * az - wz * ay, wz * ax - wx * az, wx * ay - wy * ax
+        rows[0, column] += lx + ay * z - az * y
+        rows[1, column] += ly + az * x - ax * z
+        rows[2, column] += lz + ax * y - ay * x
+        rows[3, column] += ax
+        rows[4, column] += ay
+        rows[5, column] += az
+        rows[6, column] += wy * lz - wz * ly + py * az - pz * ay + by * z - bz * y + ay * vz - az * vy
+        rows[7, column] += wz * lx - wx * lz + pz * ax - px * az + bz * x - bx * z + az * vx - ax * vz
+        rows[8, column] += wx * ly - wy * lx + px * ay - py * ax + bx * y - by * x + ax * vy - ay * vx
+        rows[9, column] += bx
+        rows[10, column] += by
+        rows[11, column] += bz
+        i = tree.topology[i, PARENT]
+
+
+@jit_algebra
+def lagrangian_matrices(tree, q, v, J, Jdot, work, rows, M, N):
+    """Matrices of eq. 25 and 26, body by body from Jacobians about the centres of mass.
+
+    ``M = sum J_t' m J_t + J_r' I J_r``
+    ``N = sum J_t' m Jdot_t + J_r' I Jdot_r - J_r' [I w x] J_r``      (rotational terms in body axes)
+
+    In world axes ``Jdot_r`` of the body is ``R' (Jdot_r - [w x] J_r)``. The armature is added to M.
+
+    Parameters
+    ----------
+    q : (7 + n,), v : (6 + n,) the state, with the quaternion and the mixed velocity whatever the chart
+    J, Jdot : (3, d) the chart's map to the angular velocity, world axes, and its rate
+    work : workspace; rows : (12, 3 + d + n) scratch
+    M, N : (3 + d + n, 3 + d + n) out
+    """
+    size, nv = len(M), len(v)
+    M[:, :] = 0.0
+    N[:, :] = 0.0
+    place_base(q, work)
+    weigh_body(tree, work, 0)
+    move_base(v, v, 0.0, 0.0, work)
+    for i in range(len(tree.topology)):
+        if i > 0:
+            place_body(tree, q, work, i)
+            weigh_body(tree, work, i)
+            move_body(tree, v, v, 0.0, work, i)
+        body_jacobians(tree, work, i, J, Jdot, rows)
+        m = tree.inertia[i, MASS]
+        share = 1.0 / m if m > 0.0 else 0.0
+        hx, hy, hz = work[i, SPATIAL + 1], work[i, SPATIAL + 2], work[i, SPATIAL + 3]
+        xx = work[i, SPATIAL + 4] - share * (hy * hy + hz * hz)
+        yy = work[i, SPATIAL + 5] - share * (hx * hx + hz * hz)
+        zz = work[i, SPATIAL + 6] - share * (hx * hx + hy * hy)
+        xy = work[i, SPATIAL + 7] + share * hx * hy
+        xz = work[i, SPATIAL + 8] + share * hx * hz
+        yz = work[i, SPATIAL + 9] + share * hy * hz
+        wx, wy, wz = work[i, VELOCITY + 3], work[i, VELOCITY + 4], work[i, VELOCITY + 5]
+        lx, ly, lz = xx * wx + xy * wy + xz * wz, xy * wx + yy * wy + yz * wz, xz * wx + yz * wy + zz * wz
+        for k in range(size):
+            ax, ay, az = rows[3, k], rows[4, k], rows[5, k]
+            bx = rows[9, k] - (wy * az - wz * ay)
+            by = rows[10, k] - (wz * ax - wx * az)
+            bz = rows[11, k] - (wx * ay - wy * ax)
+            ix, iy, iz = xx * ax + xy * ay + xz * az, xy * ax + yy * ay + yz * az, xz * ax + yz * ay + zz * az
+            nx = xx * bx + xy * by + xz * bz - (ly * az - lz * ay)
+            ny = xy * bx + yy * by + yz * bz - (lz * ax - lx * az)
+            nz = xz * bx + yz * by + zz * bz - (lx * ay - ly * ax)
+            for j in range(size):
+                M[j, k] += rows[3, j] * ix + rows[4, j] * iy + rows[5, j] * iz
+                M[j, k] += m * (rows[0, j] * rows[0, k] + rows[1, j] * rows[1, k] + rows[2, j] * rows[2, k])
+                N[j, k] += rows[3, j] * nx + rows[4, j] * ny + rows[5, j] * nz
+                N[j, k] += m * (rows[0, j] * rows[6, k] + rows[1, j] * rows[7, k] + rows[2, j] * rows[8, k])
+    for k in range(6, nv):
+        M[k + size - nv, k + size - nv] += tree.armature[k]
+
+
+@jit_algebra
+def constraint(q):
+    """``C = theta0' theta0 - 1`` of the unit quaternion (eq. 28)."""
+    return q[3] * q[3] + q[4] * q[4] + q[5] * q[5] + q[6] * q[6] - 1.0
+
+
+@jit_algebra
+def constraint_acceleration(q, qdot, qddot):
+    """``theta0' theta0'' + theta0_dot' theta0_dot``, zero on every motion (eq. 30)."""
+    value = 0.0
+    for k in range(3, 7):
+        value += q[k] * qddot[k] + qdot[k] * qdot[k]
+    return value
+
+
+@jit_algebra
+def multiplier(q, residual):
+    """``lambda = q' (M qddot + N qdot - forces)`` (eq. 33), from the residual (nq,) of eq. 24."""
+    value = 0.0
+    for k in range(len(q)):
+        value += q[k] * residual[k]
+    return value
+
+
+@jit_algebra
+def multiplier_tangent(q, residual):
+    """``lambda = q' S'S (M qddot + N qdot - forces)``: eq. 33 without the errors of rows far from theta0."""
+    return q[3] * residual[3] + q[4] * residual[4] + q[5] * residual[5] + q[6] * residual[6]
+
+
+@jit_algebra
+def projector(q, A):
+    """Write ``A = 1 - S'S q q'`` (nq, nq), which removes the multiplier from eq. 32 (eq. 34); oblique, of norm |q|."""
+    for i in range(len(q)):
+        for j in range(len(q)):
+            A[i, j] = 1.0 if i == j else 0.0
+    for i in range(3, 7):
+        for j in range(len(q)):
+            A[i, j] -= q[i] * q[j]
+
+
+@jit_algebra
+def projector_tangent(q, A):
+    """Write ``A = 1 - S'S q q' S'S`` (nq, nq): removes the multiplier too; orthogonal, of norm 1 wherever q is."""
+    for i in range(len(q)):
+        for j in range(len(q)):
+            A[i, j] = 1.0 if i == j else 0.0
+    for i in range(3, 7):
+        for j in range(3, 7):
+            A[i, j] -= q[i] * q[j]
+
+
+@jit_algebra
+def lagrangian_acceleration(q, qdot, M, N, force, factor, qddot):
+    """Acceleration qddot (nq,) of eq. 32 with eq. 30, in the unit quaternion.
+
+    The orthogonal projector P removes the multiplier, and adding the constraint along theta0, where M is zero, gives a
+    definite system: ``(M + S'S q q' S'S) qddot = P (force - N qdot) - S'S q (theta0_dot' theta0_dot)``.
+
+    Parameters
+    ----------
+    q, qdot : (nq,) state with a unit quaternion and ``theta0' theta0_dot = 0``
+    M, N : (nq, nq) of eq. 25 and 26
+    force : (nq,) all generalized forces, gravity included
+    factor : (nq, nq) scratch
+    qddot : (nq,) out
+    """
+    n = len(q)
+    for i in range(n):
+        value = force[i]
+        for j in range(n):
+            value -= N[i, j] * qdot[j]
+            factor[i, j] = M[i, j]
+        qddot[i] = value
+    along = multiplier_tangent(q, qddot)
+    for k in range(3, 7):
+        along += qdot[k] * qdot[k]
+    for i in range(3, 7):
+        qddot[i] -= along * q[i]
+        for j in range(3, 7):
+            factor[i, j] += q[i] * q[j]
+    cholesky(factor, n)
+    cholesky_solve(factor, n, qddot)

@@ -1,0 +1,93 @@
+"""Every term that a whole-body controller needs at one state, in one pass over the tree."""
+
+from mcplan.core.jit import jit_algebra
+from mcplan.core.rigid_body.body import along
+from mcplan.core.rigid_body.frame import fill_frame_jacobian, fill_frame_motion, frame_arm
+from mcplan.core.rigid_body.inverse_dynamics import newton_euler
+from mcplan.core.rigid_body.mass_matrix import fill_mass_matrix
+from mcplan.core.rigid_body.momentum import fill_momentum_matrix
+from mcplan.core.rigid_body.tree import DEGREE, FORCE, GRAVITY, PARENT, POSE, SCREW, SPATIAL, V
+
+COM_NOW, COM_VELOCITY, COM_BIAS, MOMENTUM, MOMENTUM_BIAS, SUMMARY_SIZE = 0, 3, 6, 9, 15, 21
+"""Places in the summary: CoM, its velocity, ``Jdot v`` of it, momentum (6), ``Adot v`` (6)."""
+
+FRAME_R, FRAME_P, FRAME_VELOCITY, FRAME_BIAS, FRAME_SIZE = 0, 9, 12, 18, 24
+"""Columns of the frames' values: rotation (9, row-major), position, velocity (6), classical bias acceleration (6)."""
+
+
+@jit_algebra
+def fill_terms(tree, q, v, body, offset, work, M, h, A, summary, J, frames):
+    """Fill all outputs from the state.
+
+    Gravity enters after the sums, as the weight of what hangs on each joint, so that one pass of Newton-Euler without
+    gravity gives h as well as the bias accelerations of frames and momentum.
+
+    Parameters
+    ----------
+    q : (nq,), v : (nv,)
+    body : (frames,) int64, offset : (frames, 12) the frames: body and pose in it
+    work : workspace
+    M : (nv, nv) out; h : (nv,) out
+    A : (9, nv) out: momentum matrix (6), Jacobian of the centre of mass (3)
+    summary : (21,) out, see ``COM_NOW`` ..
+    J : (frames, 6, nv) out; frames : (frames, 24) out, see ``FRAME_R`` ..
+    """
+    newton_euler(tree, q, v, v, 0.0, 0.0, work)
+    nv = len(v)
+    h[:] = 0.0
+    for i in range(len(tree.topology) - 1, 0, -1):
+        parent, d = tree.topology[i, PARENT], tree.topology[i, DEGREE]
+        for k in range(6):
+            work[parent, FORCE + k] += work[i, FORCE + k]
+        for k in range(10):
+            work[parent, SPATIAL + k] += work[i, SPATIAL + k]
+        weight = (
+            work[i, SPATIAL] * work[d, SCREW + 2]
+            + work[i, SPATIAL + 2] * work[d, SCREW + 3]
+            - work[i, SPATIAL + 1] * work[d, SCREW + 4]
+        )
+        h[tree.topology[i, V]] += along(work, d, FORCE, i) + GRAVITY * weight
+    for k in range(6):
+        h[k] = work[0, FORCE + k]
+    m, x, y, z = work[0, SPATIAL], work[0, SPATIAL + 1], work[0, SPATIAL + 2], work[0, SPATIAL + 3]
+    h[2] += GRAVITY * m
+    h[3] += GRAVITY * y
+    h[4] -= GRAVITY * x
+    fill_mass_matrix(tree, work, M)
+    fill_momentum_matrix(tree, work, A)
+    scale = 1.0 / m
+    for row in range(3):
+        for k in range(nv):
+            A[6 + row, k] = scale * A[row, k]
+    x, y, z = scale * x, scale * y, scale * z
+    summary[0] = q[0] + x
+    summary[1] = q[1] + y
+    summary[2] = q[2] + z
+    for row in range(6):
+        value = 0.0
+        for k in range(nv):
+            value += A[row, k] * v[k]
+        summary[MOMENTUM + row] = value
+        summary[MOMENTUM_BIAS + row] = work[0, FORCE + row]
+    fx, fy, fz = work[0, FORCE], work[0, FORCE + 1], work[0, FORCE + 2]
+    summary[MOMENTUM_BIAS + 3] -= y * fz - z * fy
+    summary[MOMENTUM_BIAS + 4] -= z * fx - x * fz
+    summary[MOMENTUM_BIAS + 5] -= x * fy - y * fx
+    for row in range(3):
+        summary[COM_VELOCITY + row] = scale * summary[MOMENTUM + row]
+        summary[COM_BIAS + row] = scale * summary[MOMENTUM_BIAS + row]
+    for f in range(len(body)):
+        b = body[f]
+        x, y, z = frame_arm(work, b, offset[f])
+        fill_frame_jacobian(tree, work, b, x, y, z, J[f])
+        fill_frame_motion(work, b, x, y, z, frames[f, FRAME_VELOCITY:FRAME_BIAS], frames[f, FRAME_BIAS:FRAME_SIZE])
+        for i in range(3):
+            for j in range(3):
+                frames[f, 3 * i + j] = (
+                    work[b, POSE + 3 * i] * offset[f, j]
+                    + work[b, POSE + 3 * i + 1] * offset[f, 3 + j]
+                    + work[b, POSE + 3 * i + 2] * offset[f, 6 + j]
+                )
+        frames[f, FRAME_P] = q[0] + x
+        frames[f, FRAME_P + 1] = q[1] + y
+        frames[f, FRAME_P + 2] = q[2] + z

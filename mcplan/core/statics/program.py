@@ -1,0 +1,135 @@
+"""Linear programs over contact forces, with inscribed pyramids or, by column generation, with the exact cones.
+
+    minimise  c' z   subject to   rows f + columns z = rhs,   0 <= z <= upper,   f = sum x_i ray_i,   caps,   x >= 0
+
+The variables are the slacks of the caps, ``z``, and the multiples ``x`` of rays. With the row prices ``y`` a triple of
+unknowns is worth ``rows' y`` per unit; the best ray of its true cone or ball enters if it is worth more than what its
+cap costs. When no such ray is left, the optimum is the exact one; in phase 1, no forces of the true cones exist.
+
+Source: Dantzig & Wolfe (1960), applied to the cones of one contact point each.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mcplan.core.jit import jit, jit_allocating
+from mcplan.core.optimize import simplex
+from mcplan.core.optimize.simplex import Program
+from mcplan.core.statics.rays import Triples, best_ray
+
+GAIN_TOLERANCE = 1e-8
+ROUNDS = 80
+
+
+class StaticWork(NamedTuple):
+    """A program over forces.
+
+    Parameters
+    ----------
+    program : rows ``[rows; caps]``.
+    triples : what bounds the unknown forces.
+    rows : (m, 3 k): what the unknowns do in the program's first m rows.
+    owner, ray : (capacity,), (capacity, 3): of each variable that is the multiple of a ray.
+    first : (2,): index of the first variable ``z``, and of the first ray.
+    y : (rows + caps,): scratch.
+    """
+
+    program: Program
+    triples: Triples
+    rows: np.ndarray
+    owner: np.ndarray
+    ray: np.ndarray
+    first: np.ndarray
+    y: np.ndarray
+
+
+@jit
+def write_ray(work, j):
+    """Write the column of ray ``j`` into ``A``."""
+    A, rows, triples, k = work.program.A, work.rows, work.triples, work.owner[j]
+    m = len(rows)
+    for i in range(m):
+        A[i, j] = 0.0
+        for r in range(3):
+            A[i, j] += rows[i, 3 * k + r] * work.ray[j, r]
+    for i in range(m, len(A)):
+        A[i, j] = triples.share[k] if triples.cap[k] == i - m else 0.0
+
+
+@jit
+def start(work, slack):
+    """Write the columns of the first rays and find a feasible point with them."""
+    for j in range(work.first[1], work.program.count[0]):
+        write_ray(work, j)
+    return simplex.start(work.program, slack)
+
+
+@jit_allocating
+def add_rays(work, artificial):
+    """Append the rays that would lower the cost; return how many. ``artificial``: 1 in phase 1, else 0."""
+    program, triples, rows, y = work.program, work.triples, work.rows, work.y
+    if program.count[0] + len(triples.kind) > program.A.shape[1]:
+        drop_rays(work)
+    simplex.duals(program, y, artificial)
+    worth = np.empty(3)
+    found, m = 0, len(rows)
+    for k in range(len(triples.kind)):
+        worth[:] = 0.0
+        for i in range(m):
+            for r in range(3):
+                worth[r] += rows[i, 3 * k + r] * y[i]
+        j = program.count[0] + found
+        best_ray(triples, k, worth, work.ray[j])
+        gain = worth[0] * work.ray[j, 0] + worth[1] * work.ray[j, 1] + worth[2] * work.ray[j, 2]
+        if triples.cap[k] >= 0:
+            gain += triples.share[k] * y[m + triples.cap[k]]
+        if gain > GAIN_TOLERANCE:
+            work.owner[j] = k
+            write_ray(work, j)
+            found += 1
+    simplex.append(program, found, artificial)
+    return found
+
+
+@jit_allocating
+def drop_rays(work):
+    """Forget all rays that are not in the basis, to make room."""
+    A, T, basis, count = work.program.A, work.program.T, work.program.basis, work.program.count
+    m = len(basis)
+    kept = work.first[1]
+    for j in range(work.first[1], count[0]):
+        for i in range(m):
+            if basis[i] == 1 + m + j:
+                A[:, kept] = A[:, j]
+                T[:, 1 + m + kept] = T[:, 1 + m + j]
+                work.owner[kept] = work.owner[j]
+                work.ray[kept] = work.ray[j]
+                basis[i] = 1 + m + kept
+                kept += 1
+                break
+    count[0] = kept
+
+
+@jit
+def find_exact(work):
+    """Go on from a start that was infeasible, with the rays of the true cones; return the status."""
+    for _ in range(ROUNDS):
+        if add_rays(work, 1.0) == 0:
+            break
+        status = simplex.seek(work.program)
+        if status != simplex.INFEASIBLE:
+            return status
+    return simplex.INFEASIBLE
+
+
+@jit
+def minimise(work, cost, exact):
+    """Minimise ``cost' x`` (capacity,), which is zero at the rays; return the status."""
+    status = simplex.minimise(work.program, cost)
+    if exact:
+        for _ in range(ROUNDS):
+            if status != simplex.OPTIMAL or add_rays(work, 0.0) == 0:
+                break
+            status = simplex.minimise(work.program, cost)
+    return status

@@ -1,0 +1,199 @@
+"""Which pairs of bodies are kept apart, what is asked of their distances, and the rows that say so."""
+
+import math
+
+from mcplan.core.algebra.joint_bounds import next_velocity
+from mcplan.core.check import SOUND, check
+from mcplan.core.distance.many import fill_distance_row
+from mcplan.core.distance.pair import DISTANCE, NORMAL, POINT_B, pair_distance
+from mcplan.core.distance.watch import place_pairs, watch_distances
+from mcplan.core.jit import jit
+from mcplan.core.rigid_body.manifold import integrate
+from mcplan.core.whole_body.avoidance_bundle import (
+    AHEAD,
+    BRAKING,
+    CEILING,
+    MARGIN,
+    REACH,
+    RECOVERY,
+    RISE,
+    open_around,
+    open_memory,
+)
+from mcplan.core.whole_body.corner_rows import add_corner_rows
+
+NEUTRAL = -1.0
+"""Right-hand side of a row without a pair: ``0 >= -1``."""
+
+CORNER = -1
+"""In ``Near.at``: the row is not that of a pair's nearest points."""
+
+NOT_FINITE = -1
+"""Instead of a number of rows: the configuration is not finite."""
+
+
+@jit
+def ask_clearance(p, distance, rise, tick, aims):
+    """Return what is asked of the distance of pair p, which is near.
+
+    It goes to its goal: at once where that is less, at most by ``rise`` where it is more, from the distance at which
+    the pair was first seen. ``tick`` grows by one from call to call.
+    """
+    before = aims.asked[p] if aims.seen[p] == tick - 1 else distance
+    aims.asked[p], aims.seen[p] = min(aims.goal[p], before + rise), tick
+    return aims.asked[p]
+
+
+@jit
+def add_object_rate(value, q, middle, row):
+    """Write what the velocity of an object at ``middle`` (3,) does to a distance: ``-n' (v + w x (x - p))``.
+
+    ``value`` (10,) has the normal n and the point x of the object, from the base origin; ``row`` is (6,).
+    """
+    x = value[POINT_B] + q[0] - middle[0]
+    y = value[POINT_B + 1] + q[1] - middle[1]
+    z = value[POINT_B + 2] + q[2] - middle[2]
+    nx, ny, nz = value[NORMAL], value[NORMAL + 1], value[NORMAL + 2]
+    row[0], row[1], row[2] = -nx, -ny, -nz
+    row[3], row[4], row[5] = -(y * nz - z * ny), -(z * nx - x * nz), -(x * ny - y * nx)
+
+
+@jit
+def fill_near(shapes, around, q, tick, found, aims, near, space):
+    """Fill the rows of those pairs found that have less room than REACH, but for ``bend``; return how many there are.
+
+    First come all corners of links that are low over a face and do not rest on it: they stand for their pairs.
+    """
+    tree, pairs, reach, total = around.tree, around.pairs, around.rule[REACH], 0
+    for i in range(found):
+        p, distance = space.found[i], space.values[i, DISTANCE]
+        room = distance - ask_clearance(p, distance, around.rule[RISE], tick, aims)
+        space.room[i] = room
+        if aims.flat[p] == 1 and room < reach:
+            corners = add_corner_rows(
+                tree, shapes, around.faces, pairs[p, 0], pairs[p, 1], q, space.scratch, distance, total,
+                near.room, near.rates, space.value, space.nearest,
+            )  # fmt: skip
+            for k in range(total, total + corners):
+                near.pair[k], near.at[k] = p, CORNER
+                near.room[k] = near.room[k] - distance + room
+            if corners > 0:
+                space.room[i] = math.inf
+            total += corners
+    for i in range(found):
+        if not space.room[i] < reach:
+            continue
+        p = space.found[i]
+        a, b = pairs[p, 0], pairs[p, 1]
+        near.pair[total], near.at[total], near.room[total] = p, i, space.room[i]
+        fill_distance_row(tree, shapes, a, b, space.scratch.bodies, space.values[i], near.rates[total])
+        column = aims.column[b]
+        if column >= 0:
+            add_object_rate(space.values[i], q, aims.middle[b], near.rates[total, column : column + 6])
+        total += 1
+    return total
+
+
+@jit
+def fill_bends(tree, shapes, pairs, q, v, T, near, count, needed, space):
+    """Fill the mean over the time T of what v alone adds to the second derivatives, with objects at rest.
+
+    ``d(q + T v) = d + T J v + T² / 2 bend``; zero for corners. The poses at q are lost.
+
+    Parameters
+    ----------
+    v : (nv,) of the robot
+    needed : (bodies,) int64 scratch
+    """
+    integrate(q, v, T, space.later)
+    place_pairs(tree, shapes, pairs, near.pair, count, space.later, needed, space.scratch)
+    for k in range(count):
+        near.bend[k] = 0.0
+        if near.at[k] == CORNER:
+            continue
+        a, b, scratch, value = pairs[near.pair[k], 0], pairs[near.pair[k], 1], space.scratch, space.value
+        pair_distance(shapes, a, b, scratch.pose, math.inf, scratch.pair, value)
+        rate = 0.0
+        for j in range(len(v)):
+            rate += near.rates[k, j] * v[j]
+        near.bend[k] = 2.0 * (value[DISTANCE] - space.values[near.at[k], DISTANCE] - T * rate) / T**2
+
+
+@jit
+def avoid(shapes, fixed, changing, q, v, tick):
+    """Fill ``Chosen`` of the memory for the state (q, v): the collision avoidance of one tick.
+
+    Parameters
+    ----------
+    shapes : objects where they are
+    fixed, changing : bundles of ``Around`` and ``Memory``
+    q, v : those of the robot first; v may go on with the velocities of objects
+    tick : number of this tick
+
+    Returns
+    -------
+    How many rows were near, more than there are slots perhaps; or NOT_FINITE.
+    """
+    around, memory = open_around(fixed), open_memory(changing)
+    tree, pairs, rule = around.tree, around.pairs, around.rule
+    watch, near, chosen, space = memory.watch, memory.near, memory.chosen, memory.space
+    q = q[: len(space.later)]
+    if check(q, False) != SOUND:
+        return NOT_FINITE
+    found = watch_distances(
+        tree, shapes, pairs, rule[MARGIN], memory.aims.wanted, q, space.scratch, watch, space.found, space.values
+    )
+    count = fill_near(shapes, around, q, tick, found, memory.aims, near, space)
+    if count > 0:
+        fill_bends(tree, shapes, pairs, q, v[: len(tree.armature)], rule[AHEAD], near, count, watch.needed, space)
+    for k in range(len(chosen.b)):
+        chosen.A[k, :] = 0.0
+        chosen.b[k] = NEUTRAL
+    return fill_avoidance_rows(
+        near.room[:count], near.rates[:count], near.bend[:count], v, 0.0, rule[REACH], rule[AHEAD], rule[BRAKING],
+        rule[CEILING], rule[RECOVERY], chosen.need, chosen.row, chosen.A, chosen.b,
+    )  # fmt: skip
+
+
+@jit
+def fill_avoidance_rows(distance, J, bias, v, safe, influence, dt, braking, ceiling, recovery, need, chosen, A, b):
+    """Fill ``A`` (m, nv) and ``b`` (m,) with the rows of the pairs that ask for most; return how many pairs were near.
+
+    A row says ``J vd >= -(v_max + J v) / dt - bias``, with ``v_max`` the largest speed of approach from which the pair
+    can still be stopped (``next_velocity``), and asks for no more than ``ceiling``. Rows without a pair are left as
+    they are.
+
+    Parameters
+    ----------
+    distance, bias : (k,) m, m/s².
+    J : (k, nv) gradients.
+    need, chosen : (m,) scratch: what the chosen pairs ask for, and which they are.
+    """
+    near, count = 0, 0
+    slots = len(b)
+    for i in range(len(distance)):
+        if distance[i] >= influence:
+            continue
+        near += 1
+        speed = 0.0
+        for j in range(len(v)):
+            speed += J[i, j] * v[j]
+        wanted = (-next_velocity(distance[i] - safe, braking, dt, recovery) - speed) / dt - bias[i]
+        # kept in order of what they ask for; of two that ask for the same, the first comes first
+        place = count
+        while place > 0 and need[place - 1] < wanted:
+            place -= 1
+        if place >= slots:
+            continue
+        last = min(count, slots - 1)
+        for k in range(last, place, -1):
+            need[k], chosen[k] = need[k - 1], chosen[k - 1]
+        need[place], chosen[place] = wanted, i
+        count = last + 1
+    for k in range(count):
+        i = chosen[k]
+        for j in range(len(v)):
+            A[k, j] = J[i, j]
+        asks = need[k] + bias[i]
+        b[k] = math.copysign(min(abs(asks), ceiling), asks) - bias[i]
+    return near

@@ -1,0 +1,185 @@
+"""The contacts of the whole-body program: rows that forbid accelerations, maps and bounds of the forces.
+
+For the contact at a patch with pose (R, p), Jacobian J, velocity V and the place (R*, p*) that it holds,
+``S R' (J vd + Jdot v) = S (kp e - kd R'V)`` with ``e = (R'(p* - p), R' log(R* R'))`` and ``S`` its selection. The
+wrench of its force unknowns f at the patch origin, in world axes, is ``G f``.
+"""
+
+from mcplan.core.algebra.rotation_error import rotation_error
+from mcplan.core.jit import jit, jit_algebra
+from mcplan.core.rigid_body.terms import FRAME_BIAS, FRAME_P, FRAME_R, FRAME_VELOCITY
+from mcplan.core.whole_body import layout as lay
+
+
+@jit
+def fill_contact(index, contacts, values, J, frames, previous, layout, constants, theta, G, scratch):
+    """Fill the parameters that belong to one contact, and its columns of ``G``.
+
+    Parameters
+    ----------
+    index, contacts : row and table of contacts
+    values : numbers of all tasks and contacts
+    J, frames : as ``core.terms`` fills them
+    previous : (2, forces) the last force unknowns, and the weight of their change
+    layout, constants, theta : see ``qp_layout``
+    G : (6, forces) out
+    scratch : (80,)
+    """
+    contact = contacts[index]
+    x = values[contact[lay.CONTACT_VALUES] :]
+    frame, Jf = frames[contact[lay.CONTACT_FRAME]], J[contact[lay.CONTACT_FRAME]]
+    first, count = contact[lay.FIRST_FORCE], unknowns(contact)
+    _wrench_map(contact, x, frame, G)
+    _force_map(Jf, G, first, count, layout, theta)
+    _motion_rows(contact, x, frame, Jf, layout, theta, scratch)
+    _release_rows(contact, x, frame, G, layout, theta)
+    for k in range(count):
+        price, f = _price(contact, x, k), first + k
+        theta[layout[lay.FORCE_WEIGHT] + f] = price * (constants[lay.FORCE_COST] + previous[1, f])
+        theta[layout[lay.FORCE_PULL] + f] = price * previous[1, f] * previous[0, f]
+    if layout[lay.WRENCH_MATRIX] >= 0:
+        other = frames[contact[lay.WRENCH_FRAME]]
+        _wrench_rows(index, len(contacts), frame, other, G, first, count, layout, constants, theta)
+    _force_bounds(contact, x, layout, constants, theta)
+
+
+@jit
+def unknowns(contact):
+    """Return the number of force unknowns of a contact."""
+    return contact[lay.ROWS] if contact[lay.IS_GRASP] else 3 * contact[lay.POINTS]
+
+
+@jit
+def _price(contact, x, k):
+    """Return the cost of a force unknown against that of a force: a grasp's moments count by what they are over L."""
+    if not contact[lay.IS_GRASP]:
+        return 1.0
+    s = lay.SELECTION + 6 * k
+    price = 0.0
+    for i in range(3):
+        price += x[s + i] ** 2 + (x[s + 3 + i] / x[lay.LEVER]) ** 2
+    return price
+
+
+@jit
+def _wrench_map(contact, x, frame, G):
+    """Columns of ``G``: of each point's force along each axis, or the selected directions of a grasp's wrench."""
+    first = contact[lay.FIRST_FORCE]
+    if contact[lay.IS_GRASP]:
+        for a in range(contact[lay.ROWS]):
+            s = lay.SELECTION + 6 * a
+            for i in range(3):
+                Ri = FRAME_R + 3 * i
+                G[i, first + a] = frame[Ri] * x[s] + frame[Ri + 1] * x[s + 1] + frame[Ri + 2] * x[s + 2]
+                G[3 + i, first + a] = frame[Ri] * x[s + 3] + frame[Ri + 1] * x[s + 4] + frame[Ri + 2] * x[s + 5]
+        return
+    points = lay.SELECTION + 6 * contact[lay.ROWS]
+    for k in range(contact[lay.POINTS]):
+        at = points + 3 * k
+        px = frame[FRAME_R] * x[at] + frame[FRAME_R + 1] * x[at + 1] + frame[FRAME_R + 2] * x[at + 2]
+        py = frame[FRAME_R + 3] * x[at] + frame[FRAME_R + 4] * x[at + 1] + frame[FRAME_R + 5] * x[at + 2]
+        pz = frame[FRAME_R + 6] * x[at] + frame[FRAME_R + 7] * x[at + 1] + frame[FRAME_R + 8] * x[at + 2]
+        for t in range(3):
+            fx, fy, fz = x[lay.AXES + t], x[lay.AXES + 3 + t], x[lay.AXES + 6 + t]
+            column = first + 3 * k + t
+            G[0, column], G[1, column], G[2, column] = fx, fy, fz
+            G[3, column] = py * fz - pz * fy
+            G[4, column] = pz * fx - px * fz
+            G[5, column] = px * fy - py * fx
+
+
+@jit_algebra
+def _force_map(J, G, first, count, layout, theta):
+    """Generalised forces ``J' G``."""
+    nv = layout[lay.NV]
+    for k in range(first, first + count):
+        g0, g1, g2, g3, g4, g5 = G[0, k], G[1, k], G[2, k], G[3, k], G[4, k], G[5, k]
+        at = layout[lay.FORCE_MAP] + nv * k
+        for j in range(nv):
+            theta[at + j] = (g0 * J[0, j] + g1 * J[1, j] + g2 * J[2, j]) + (g3 * J[3, j] + g4 * J[4, j] + g5 * J[5, j])
+
+
+@jit_algebra
+def _motion_rows(contact, x, frame, J, layout, theta, scratch):
+    """Rows ``S R' J`` and their right-hand sides."""
+    wanted, error = scratch[:6], scratch[6:9]
+    rotation_error(x[lay.PLACE_R : lay.PLACE_P], frame[FRAME_R:FRAME_P], scratch[9:22], error)
+    for c in range(3):
+        drift, turn, speed, spin = 0.0, 0.0, 0.0, 0.0
+        for i in range(3):
+            r = frame[FRAME_R + 3 * i + c]
+            drift += r * (x[lay.PLACE_P + i] - frame[FRAME_P + i])
+            turn += r * error[i]
+            speed += r * frame[FRAME_VELOCITY + i]
+            spin += r * frame[FRAME_VELOCITY + 3 + i]
+        wanted[c] = x[lay.KP + c] * drift - x[lay.KD + c] * speed
+        wanted[3 + c] = x[lay.KP + 3 + c] * turn - x[lay.KD + 3 + c] * spin
+    nv, total = layout[lay.NV], layout[lay.CONTACT_ROWS]
+    for a in range(contact[lay.ROWS]):
+        s = x[lay.SELECTION + 6 * a : lay.SELECTION + 6 * a + 6]
+        row = contact[lay.FIRST_ROW] + a
+        r = scratch[22:28]
+        b = 0.0
+        for i in range(3):
+            Ri = FRAME_R + 3 * i
+            r[i] = s[0] * frame[Ri] + s[1] * frame[Ri + 1] + s[2] * frame[Ri + 2]
+            r[3 + i] = s[3] * frame[Ri] + s[4] * frame[Ri + 1] + s[5] * frame[Ri + 2]
+        for c in range(6):
+            b += s[c] * wanted[c] - r[c] * frame[FRAME_BIAS + c]
+        theta[layout[lay.CONTACT_ACCELERATION] + row] = b
+        r0, r1, r2, r3, r4, r5 = r[0], r[1], r[2], r[3], r[4], r[5]
+        at = layout[lay.CONTACT_JACOBIAN] + row
+        for j in range(nv):
+            theta[at + total * j] = (r0 * J[0, j] + r1 * J[1, j] + r2 * J[2, j]) + (
+                r3 * J[3, j] + r4 * J[4, j] + r5 * J[5, j]
+            )
+
+
+@jit
+def _release_rows(contact, x, frame, G, layout, theta):
+    """Rows of force unknowns whose sum must vanish: the directions without force, of ``R' G``."""
+    first = contact[lay.FIRST_FORCE]
+    directions = lay.SELECTION + 6 * contact[lay.ROWS] + 3 * contact[lay.POINTS]
+    for a in range(contact[lay.RELEASED]):
+        d = x[directions + 6 * a : directions + 6 * a + 6]
+        for k in range(first, first + unknowns(contact)):
+            total = 0.0
+            for i in range(3):
+                Ri = FRAME_R + 3 * i
+                total += (d[0] * frame[Ri] + d[1] * frame[Ri + 1] + d[2] * frame[Ri + 2]) * G[i, k]
+                total += (d[3] * frame[Ri] + d[4] * frame[Ri + 1] + d[5] * frame[Ri + 2]) * G[3 + i, k]
+            theta[layout[lay.RELEASE] + contact[lay.FIRST_RELEASE] + a + layout[lay.RELEASE_ROWS] * k] = total
+
+
+@jit
+def _wrench_rows(index, contacts, own, other, G, first, count, layout, constants, theta):
+    """Weighted wrench at the origin and in the axes of another frame."""
+    x = own[FRAME_P] - other[FRAME_P]
+    y = own[FRAME_P + 1] - other[FRAME_P + 1]
+    z = own[FRAME_P + 2] - other[FRAME_P + 2]
+    for k in range(first, first + count):
+        fx, fy, fz = G[0, k], G[1, k], G[2, k]
+        mx, my, mz = G[3, k] + y * fz - z * fy, G[4, k] + z * fx - x * fz, G[5, k] + x * fy - y * fx
+        at = layout[lay.WRENCH_MATRIX] + 6 * index + 6 * contacts * k
+        for c in range(3):
+            R0, R1, R2 = other[FRAME_R + c], other[FRAME_R + 3 + c], other[FRAME_R + 6 + c]
+            theta[at + c] = constants[lay.WRENCH_ROOT + c] * (R0 * fx + R1 * fy + R2 * fz)
+            theta[at + 3 + c] = constants[lay.WRENCH_ROOT + 3 + c] * (R0 * mx + R1 * my + R2 * mz)
+
+
+@jit
+def _force_bounds(contact, x, layout, constants, theta):
+    """Friction and bounds of the normal force, or the radii of a grasp's balls."""
+    margin, large, cone = constants[lay.MARGIN], constants[lay.LARGE], contact[lay.CONE]
+    limit = min(x[lay.MAX_FORCE], x[lay.OWN_MAX_FORCE])
+    if contact[lay.IS_GRASP]:
+        theta[layout[lay.GRASP_FORCE] + cone] = min(max(limit - margin, 0.0), large)
+        theta[layout[lay.GRASP_MOMENT] + cone] = min(max(x[lay.MAX_MOMENT] - margin, 0.0), large)
+        return
+    friction = x[lay.MU]
+    for k in range(contact[lay.POINTS]):
+        theta[layout[lay.FRICTION] + contact[lay.FIRST_POINT] + k] = friction
+    # the friction rows' margin needs a little normal force at each point, also when a ramp has come to zero
+    high = max(limit - margin, 4.0 * contact[lay.POINTS] * margin / friction)
+    theta[layout[lay.NORMAL_MAX] + cone] = min(high, large)
+    theta[layout[lay.NORMAL_MIN] + cone] = min(x[lay.MIN_FORCE] + margin, high)

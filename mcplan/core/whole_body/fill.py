@@ -1,0 +1,106 @@
+"""All parameters of the whole-body program in one crossing, straight from the terms of the state."""
+
+from mcplan.core.algebra.consistent_rows import make_consistent
+from mcplan.core.algebra.joint_bounds import RECOVERY, viable_acceleration
+from mcplan.core.jit import jit, jit_algebra
+from mcplan.core.whole_body import layout as lay
+from mcplan.core.whole_body.contacts import fill_contact
+from mcplan.core.whole_body.tasks import fill_task
+
+FILLED, STATE_NOT_FINITE, NOT_FINITE = range(3)
+"""Status of ``fill``."""
+
+SCRATCH = 80
+"""Length of the scratch."""
+
+
+@jit
+def fill(
+    q, v, M, h, rows, summary, J, frames, given, layout, constants, tasks, contacts, values, previous, theta, G, basis
+):
+    """Fill ``theta``; return FILLED or which number is not finite.
+
+    Parameters
+    ----------
+    q, v, M, h, rows, summary, J, frames : as ``core.terms`` fills them
+    given : (3, nv) external generalised force, and the part of weight and pull of single accelerations that no kernel
+        fills
+    layout, constants, tasks, contacts : see ``qp_layout``; rows of ``tasks`` with the code -1 are filled by others
+    values : numbers of all tasks and contacts
+    previous : (2, forces) the last force unknowns, and the weight of their change
+    theta : (parameters,) out
+    G : (7, forces or 80) out: wrenches of the force unknowns in the first six rows; scratch, and the constant part of
+        the cost in its last entry
+    basis : (contact rows + 1, nv) scratch
+    """
+    nv = layout[lay.NV]
+    if not (_finite(q) and _finite(v)):
+        return STATE_NOT_FINITE
+    mass, bias = layout[lay.MASS], layout[lay.BIAS]
+    weight, pull = layout[lay.ACCELERATION_WEIGHT], layout[lay.ACCELERATION_PULL]
+    for j in range(nv):
+        for i in range(nv):
+            theta[mass + nv * j + i] = M[j, i]  # symmetric, so columns are rows
+        theta[bias + j] = h[j] - given[0, j]
+        theta[weight + j] = constants[lay.ACCELERATION_COST] + given[1, j]
+        theta[pull + j] = given[2, j]
+    scratch = G[6]
+    constant = 0.0
+    for k in range(len(tasks)):
+        constant += fill_task(tasks[k], values, q, v, rows, summary, J, frames, layout, theta, scratch)
+    for k in range(len(contacts)):
+        fill_contact(k, contacts, values, J, frames, previous, layout, constants, theta, G, scratch)
+    if len(contacts) > 1:
+        # contacts of one link, or along a chain with few joints, say things twice; drift would make them disagree
+        total = layout[lay.CONTACT_ROWS]
+        A = theta[layout[lay.CONTACT_JACOBIAN] :]
+        make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, basis, basis[total])
+    _fill_bounds(q, v, layout, constants, theta)
+    scratch[len(scratch) - 1] = constant
+    return FILLED if _sound(layout, values, theta) else NOT_FINITE
+
+
+@jit
+def _sound(layout, values, theta):
+    """Say whether all parameters are finite, and nothing that they came from is not a number.
+
+    A limit may be infinite, but a NaN in it would be lost in the minimum of two.
+    """
+    for k in range(len(values)):
+        if values[k] != values[k]:
+            return False
+    for k in range(lay.JOINTS - lay.SIZES):
+        first = layout[lay.MASS + k]
+        if first >= 0 and not _finite(theta[first : first + layout[lay.SIZES + k]]):
+            return False
+    return True
+
+
+@jit
+def _fill_bounds(q, v, layout, constants, theta):
+    """Bounds of the accelerations of the joints that have limits."""
+    bounded, limits = layout[lay.BOUNDED], layout[lay.LIMITS]
+    for k in range(bounded):
+        joint = layout[lay.JOINTS + k]
+        low, high = viable_acceleration(
+            q[7 + joint],
+            v[6 + joint],
+            constants[limits + 3 * k],
+            constants[limits + 3 * k + 1],
+            constants[limits + 3 * k + 2],
+            constants[lay.DT],
+            constants[lay.BRAKING],
+            constants[lay.CEILING],
+            RECOVERY,
+        )
+        theta[layout[lay.ACCELERATION_MIN] + k] = low
+        theta[layout[lay.ACCELERATION_MAX] + k] = high
+
+
+@jit_algebra
+def _finite(array):
+    """Say whether all entries are finite: zero times one that is not is no number."""
+    total = 0.0
+    for k in range(len(array)):
+        total += 0.0 * array[k]
+    return total == 0.0

@@ -1,0 +1,1 @@
+"""Curves in time: of vectors, rotations, postures and limbs."""

@@ -1,0 +1,51 @@
+"""The last of the way to a support whose place is not known to the millimetre: on along the normal until it is felt."""
+
+import numpy as np
+
+from mcplan.motion.limb_path import LimbPath
+from mcplan.motion.path import PoseSample
+from mcplan.motion.posture_path import PosturePath
+
+RAMP = 0.2
+"""Time in which the descent gets up to speed (s)."""
+
+
+class Descent:
+    """A path that ends above its support, and goes on down at a constant speed.
+
+        p(t) = p_path(t) - n d(t),   d = v s^2 / (2 T) for s < T, then v (s - T/2), s = t - end of the path
+
+    Parameters
+    ----------
+    path : the way to above the support.
+    normal : (3,) of the support.
+    speed : ``v``, m/s.
+    depth : where it stops if nothing is met (m below the end of the path).
+    """
+
+    def __init__(self, path: LimbPath | PosturePath, normal: np.ndarray, speed: float, depth: float):
+        self.path, self.normal, self.speed, self.depth = path, np.array(normal, float), speed, depth
+        self.end = path.end
+        self.start_time, self.swing_time, self.approach_time = path.start_time, path.swing_time, path.approach_time
+        self.end_time = path.end_time + depth / speed + RAMP / 2
+
+    @property
+    def duration(self) -> float:
+        """Time from start to end (s)."""
+        return self.end_time - self.start_time
+
+    def sample(self, t: float) -> PoseSample:
+        """Return the reference at time t."""
+        sample, s = self.path.sample(t), t - self.path.end_time
+        if s <= 0.0:
+            return sample
+        if t >= self.end_time:
+            d, v, a = self.depth, 0.0, 0.0
+        elif s < RAMP:
+            d, v, a = self.speed * s * s / (2 * RAMP), self.speed * s / RAMP, self.speed / RAMP
+        else:
+            d, v, a = self.speed * (s - RAMP / 2), self.speed, 0.0
+        velocity, acceleration = sample.velocity.copy(), sample.acceleration.copy()
+        velocity[:3] -= v * self.normal
+        acceleration[:3] -= a * self.normal
+        return PoseSample(sample.R, sample.p - d * self.normal, velocity, acceleration, sample.tightness)

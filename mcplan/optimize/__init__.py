@@ -1,0 +1,1 @@
+"""Dense programs, polytopes, and CVXPY problems compiled; nothing here knows a robot."""

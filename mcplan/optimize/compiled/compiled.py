@@ -1,0 +1,287 @@
+"""A CVXPY QP compiled for its structure: from parameter values to a checked solution in tens of microseconds."""
+
+from dataclasses import dataclass
+
+import cvxpy as cp
+import numpy as np
+from cvxpy import settings
+from cvxpy.reductions.solution import Solution
+
+from mcplan.core.optimize import (
+    held as condense_held,
+    layout as lay,
+    least_distance as condense_factor,
+    recover as condense_check,
+)
+from mcplan.optimize.compiled import fallback
+from mcplan.optimize.compiled.data_map import CannotCompile, DataMap, build_data_map, canonicalise
+from mcplan.optimize.compiled.elimination import eliminate
+from mcplan.optimize.compiled.least_distance import SOLVED, LeastDistance, native_available
+from mcplan.optimize.compiled.places import Places, find_places
+from mcplan.optimize.compiled.program import build_program
+
+TOLERANCE = 1e-8
+"""Largest relative residual at which a solution of the fast path is taken as it is."""
+
+ACCEPTED = 1e-6
+"""Largest relative residual of an accepted solution."""
+
+
+PROXIMAL_WEIGHT = 1e-6
+"""Weight of the proximal term, relative to the largest diagonal entry of a singular Hessian."""
+
+PROXIMAL_STEPS = 12
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """How well a solution satisfies the optimality conditions of the whole, uncondensed QP.
+
+    Parameters
+    ----------
+    equality, inequality, stationarity : largest over the rows, relative to 1 plus the magnitudes of the row's terms.
+    complementarity : sum of multiplier times slack, relative to 1 plus the magnitudes of the objective's terms.
+    """
+
+    equality: float
+    inequality: float
+    stationarity: float
+    complementarity: float
+
+    @property
+    def largest(self) -> float:
+        """The largest of the four; NaN if one is."""
+        return float(np.max([self.equality, self.inequality, self.stationarity, self.complementarity]))
+
+
+class CompiledProblem:
+    """The compiled form of one CVXPY problem; made by ``compile_problem``.
+
+    The flat parameter vector is the source of truth: fill ``parameter_view(parameter)`` in place or call ``set``;
+    ``load`` copies the values of the CVXPY parameters.
+
+    Attributes
+    ----------
+    problem : the CVXPY problem.
+    theta : (parameters + 1,) the flat parameter vector, matrices in Fortran order, the last entry 1.
+    status : CVXPY's status of the last ``solve``.
+    objective : the last solution's objective, as ``problem.value``.
+    x : (size,) the variables of CVXPY's cone form (a view that the next ``solve`` overwrites).
+    dual : multipliers of its rows, lower bounds and upper bounds (a view too).
+    condensed : the program and workspace: sizes of the dense QP.
+    fallbacks : how often the fast path was left.
+    warm : whether a solve first tries the rows that were active in the one before. It is then sooner done, and the last
+        bits of its answer depend on what was solved before.
+    """
+
+    def __init__(self, problem: cp.Problem):
+        self.problem = problem
+        data, self._chain, inverse = canonicalise(problem)
+        program = data[settings.PARAM_PROB]
+        self._program = program
+        self.data_map: DataMap = build_data_map(program, program.total_param_size + 1)
+        self._places: Places = find_places(problem, program, self._chain, inverse, self.data_map)
+        self.elimination = eliminate(self.data_map)
+        self.condensed = build_program(self.data_map, self.elimination)
+        self.theta = np.zeros(program.total_param_size + 1)
+        self.theta[-1] = 1.0
+        self.status: str | None = None
+        self.objective = np.nan
+        self.fallbacks = 0
+        self.warm = False
+        self._sign = -1.0 if isinstance(problem.objective, cp.Maximize) else 1.0
+        part = self.condensed.part
+        self.x, self.dual, self._residual = part(lay.X), part(lay.DUAL), part(lay.RESIDUAL)
+        self._z, self._multiplier = part(lay.Z), np.zeros(self.condensed.rows)
+        self._solver = self._make_solver()
+        if all(p.value is not None for p in problem.parameters()):
+            self.load()
+
+    def _make_solver(self) -> LeastDistance | None:
+        c = self.condensed
+        if not native_available() or c.kept == 0 or c.rows == 0:
+            return None
+        M = c.part(lay.M).reshape(c.rows, c.kept)
+        return LeastDistance(M, c.part(lay.LDP_LOWER), c.part(lay.LDP_UPPER), c.equality)
+
+    def parameter_view(self, parameter: cp.Parameter) -> np.ndarray:
+        """Return the parameter's entries of ``theta`` in its shape (Fortran order): writing to it sets the value."""
+        start = self._program.param_id_to_col.get(parameter.id)
+        if start is None:
+            raise CannotCompile(
+                f"parameter {parameter.name()} is not used in the problem, or CVXPY stores it in reduced form "
+                "(symmetric, diagonal, sparse); use set() or load()"
+            )
+        return self.theta[start : start + parameter.size].reshape(parameter.shape, order="F")
+
+    def set(self, parameter: cp.Parameter, value) -> None:
+        """Set one parameter: same shape, finite or infinite; a NaN is found by the residual check."""
+        if parameter.id in self._program.param_id_to_col:
+            self.parameter_view(parameter)[...] = value
+        else:
+            parameter.value = value
+            self.load()
+
+    def share(self) -> dict[str, np.ndarray]:
+        """Let the CVXPY parameters live in ``theta``; return name -> the array that both forms then read.
+
+        Writing to these arrays in place sets the value for ``solve`` here and for ``problem.solve()`` alike.
+        Parameters in reduced form are left out.
+        """
+        views = {}
+        for parameter in self.problem.parameters():
+            if parameter.id in self._program.param_id_to_col:
+                views[parameter.name()] = self.parameter_view(parameter)
+                parameter.save_value(views[parameter.name()])
+        return views
+
+    def load(self) -> None:
+        """Copy the values of all CVXPY parameters into ``theta``."""
+        for reduction in self._chain.reductions:
+            reduction.update_parameters(self.problem)
+        for parameter in self._program.parameters:
+            if parameter.value is None:
+                raise CannotCompile(f"parameter {parameter.name()} has no value")
+            start = self._program.param_id_to_col[parameter.id]
+            value = parameter.value
+            value = value.toarray() if hasattr(value, "toarray") else np.asarray(value)
+            self.theta[start : start + parameter.size] = value.flatten(order="F")
+
+    def solve(self, write: bool = True) -> str:
+        """Solve at the present ``theta``; return CVXPY's status.
+
+        Parameters
+        ----------
+        write : also set ``value`` of the CVXPY variables; multipliers and ``problem.value`` are set by ``write_back``.
+        """
+        c, solver = self.condensed, self._solver
+        status = settings.SOLVER_ERROR
+        if solver is not None:
+            if self.warm and self._hold(solver):
+                status = settings.OPTIMAL
+            elif condense_factor.prepare(c.program, c.work, self.theta) == 0:
+                status = settings.OPTIMAL if self._solve_regular(solver) else status
+            elif self._solve_singular(solver):
+                status = settings.OPTIMAL
+        if status != settings.OPTIMAL:
+            status = self._solve_dense()
+        self.status = status
+        if status == settings.OPTIMAL:
+            self.objective = self._sign * float(self._residual[condense_check.OBJECTIVE])
+            if write:
+                x = self.x.copy()
+                for variable, place in self._places.variables:
+                    variable.save_value(place(x))
+        else:
+            worst = {settings.INFEASIBLE: np.inf, settings.UNBOUNDED: -np.inf}.get(status, np.nan)
+            self.objective = self._sign * worst
+            if write:
+                for variable, _ in self._places.variables:
+                    variable.save_value(None)
+        return status
+
+    def _hold(self, solver: LeastDistance) -> bool:
+        """Solve with the rows that were active last held, which mostly are the ones of this solution."""
+        c = self.condensed
+        return condense_held.hold(c.program, c.work, self.theta, solver.sense, solver.multiplier) <= TOLERANCE
+
+    def _solve_regular(self, solver: LeastDistance) -> bool:
+        """Solve from the rows that were active last if wanted; if that does not succeed, from none."""
+        if self.warm and solver.solve() == SOLVED and self._finish(solver) <= TOLERANCE:
+            return True
+        solver.start_cold()
+        if solver.solve() == SOLVED and self._finish(solver) <= TOLERANCE:
+            return True
+        solver.start_cold()
+        return False
+
+    def _finish(self, solver: LeastDistance) -> float:
+        """Recover the solution from that of the least-distance problem; return its largest residual."""
+        c = self.condensed
+        return condense_check.finish(c.program, c.work, solver.u, solver.multiplier, solver.sense)
+
+    def _solve_singular(self, solver: LeastDistance) -> bool:
+        """Solve by proximal-point iterations; variables without a quadratic cost make the Hessian singular."""
+        c = self.condensed
+        if condense_factor.prepare_shifted(c.program, c.work, self.theta, PROXIMAL_WEIGHT) != 0:
+            return False
+        solver.start_cold()
+        for _ in range(PROXIMAL_STEPS):
+            if solver.solve() != SOLVED:
+                return False
+            if self._finish(solver) <= TOLERANCE:
+                return True
+            condense_factor.recentre(c.program, c.work)
+        return False
+
+    def _solve_dense(self) -> str:
+        """Solve off the fast path, and classify what has no solution."""
+        self.fallbacks += 1
+        c = self.condensed
+        condense_factor.condense(c.program, c.work, self.theta)
+        H, g, G, lower, upper = self.dense()
+        if not all(np.isfinite(array).all() for array in (H, g, G)) or np.isnan(lower).any() or np.isnan(upper).any():
+            return settings.SOLVER_ERROR
+        if not c.rows:
+            z, multiplier = np.linalg.lstsq(H, -g, rcond=1e-13)[0], np.zeros(0)
+            if self._accept(z, multiplier) <= ACCEPTED:
+                return settings.OPTIMAL
+            falls = fallback.is_unbounded(H, g, G, lower, upper, c.equality)
+            return settings.UNBOUNDED if falls else settings.SOLVER_ERROR
+        if not c.kept:
+            z, multiplier, flag = np.zeros(0), np.zeros(c.rows), SOLVED
+        else:
+            flag, z, multiplier = fallback.solve_dense(H, g, G, lower, upper, c.equality)
+        if flag > 0:
+            before = self._accept(z, multiplier)
+            if before <= TOLERANCE:
+                return settings.OPTIMAL
+            if c.kept:
+                after = self._accept(*fallback.polish(H, g, G, lower, upper, c.equality, z, multiplier))
+                if not after < before:
+                    after = self._accept(z, multiplier)
+                if after <= ACCEPTED:
+                    return settings.OPTIMAL
+        if not c.kept or not fallback.is_feasible(G, lower, upper, c.equality):
+            return settings.INFEASIBLE
+        if fallback.is_unbounded(H, g, G, lower, upper, c.equality):
+            return settings.UNBOUNDED
+        return settings.SOLVER_ERROR
+
+    def _accept(self, z, multiplier) -> float:
+        """Take a solution of the dense QP and return its largest residual on the whole QP."""
+        c = self.condensed
+        self._z[:] = z
+        condense_check.recover(c.program, c.work, np.ascontiguousarray(multiplier))
+        condense_check.check(c.program, c.work)
+        return self.residuals.largest
+
+    def dense(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return ``H, g, G, lower, upper`` of the condensed QP at ``theta``."""
+        c = self.condensed
+        condense_factor.condense(c.program, c.work, self.theta)
+        upper_triangle = np.triu(c.part(lay.H).reshape(c.kept, c.kept))
+        H = upper_triangle + np.triu(upper_triangle, 1).T
+        G = np.ascontiguousarray(c.part(lay.COLUMNS).reshape(c.kept, c.rows).T)
+        return H, c.part(lay.G).copy(), G, c.part(lay.ROW_LOWER).copy(), c.part(lay.ROW_UPPER).copy()
+
+    @property
+    def residuals(self) -> Residuals:
+        """Residuals of the last solution on the uncondensed QP."""
+        return Residuals(*self._residual[: condense_check.OBJECTIVE].tolist())
+
+    def value(self, variable: cp.Variable) -> np.ndarray:
+        """Return the last solution's value of a variable."""
+        return self._places.variable(variable)(self.x.copy())
+
+    def dual_value(self, constraint) -> np.ndarray:
+        """Return the last solution's multiplier of a constraint, with CVXPY's sign and shape."""
+        return self._places.constraint(constraint)(self.dual.copy())
+
+    def write_back(self) -> None:
+        """Set what ``problem.solve()`` sets: primal and dual variables, ``problem.status``, ``problem.value``."""
+        primal, dual = {}, {}
+        if self.status == settings.OPTIMAL:
+            primal = {variable.id: self.value(variable) for variable, _ in self._places.variables}
+            dual = {constraint.id: self.dual_value(constraint) for constraint, _ in self._places.constraints}
+        self.problem.unpack(Solution(self.status, self.objective, primal, dual, {}))

@@ -1,0 +1,221 @@
+"""The program of a compiled QP: its data map, substitutions and rows as the packed arrays of core.condense_layout."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcplan.core.optimize import layout as lay
+from mcplan.optimize.compiled.data_map import DataMap
+from mcplan.optimize.compiled.elimination import Elimination
+from mcplan.optimize.compiled.rows import Limit, Row, merge_rows
+
+WIDE_FRACTION = 0.4
+"""A given variable whose substitution fills at least this share of its row goes through the blocked update of H."""
+
+
+@dataclass(frozen=True)
+class Condensed:
+    """The packed program, a fresh workspace, and what the solver needs to know about the rows.
+
+    Parameters
+    ----------
+    program : (entries,) int64.
+    work : (entries,) float64.
+    equality : (rows,) bool: which of the two-sided rows are equalities.
+    kept, rows : size of the dense QP.
+    order : variables in the order of z.
+    """
+
+    program: np.ndarray
+    work: np.ndarray
+    equality: np.ndarray
+    kept: int
+    rows: int
+    order: np.ndarray
+
+    def part(self, which: int) -> np.ndarray:
+        """Return a view of one part of the workspace."""
+        start = self.program[lay.OFFSETS] + which
+        return self.work[self.program[start] : self.program[start + 1]]
+
+
+def build_program(data: DataMap, elimination: Elimination) -> Condensed:
+    """Lay out the program and a workspace for one structure."""
+    entries = data.row_entries
+    rows = [_equality(data, entries, r) for r in elimination.kept_rows] + merge_rows(data)
+    equality = np.arange(len(rows)) < len(elimination.kept_rows)
+    needs = _supports(elimination, entries)
+    order = _order(elimination, rows, needs)
+    reference = np.empty(data.size, np.int64)
+    reference[order] = np.arange(len(order))
+    reference[elimination.variables] = -np.arange(len(elimination.variables)) - 1
+    supports = [np.sort(reference[np.fromiter(s, np.int64, len(s))]) for s in needs]
+
+    first = [_first_column(row, reference, supports, len(order)) for row in rows]
+    by_first = np.argsort(first, kind="stable")
+    rows, equality = [rows[i] for i in by_first], equality[by_first]
+    prefix = np.searchsorted(np.array(first, dtype=float)[by_first], np.arange(len(order)), side="right")
+
+    sections: dict[int, np.ndarray] = {}
+    single, coefficients, constants = _gather(data, sections)
+    _substitutions(data, elimination, entries, reference, sections)
+    sections[lay.SUPPORT_POINTER], sections[lay.SUPPORT] = _csr(supports)
+    sections[lay.REFERENCE] = reference
+    _cost(data, reference, supports, len(order), sections)
+    factors = _rows(rows, reference, sections)
+    sections[lay.PREFIX] = prefix
+    sections[lay.A_POINTER], sections[lay.A_START], sections[lay.A_ROW] = _runs(data)
+    sections[lay.P_POINTER], sections[lay.P_ROWS] = data.P_indptr, data.P_indices
+    given = len(elimination.variables)
+    sections[lay.SIZES] = np.array([
+        data.size, len(order), given, len(rows), data.equalities, data.inequalities,
+        data.b, data.P, data.q, data.d, data.lower, data.upper,
+    ])  # fmt: skip
+    lengths = _part_lengths(data, len(order), given, len(rows), len(factors))
+    lengths[lay.SINGLE_COEFFICIENTS], lengths[lay.COEFFICIENTS] = len(single), len(coefficients)
+    sections[lay.OFFSETS] = np.concatenate([[0], np.cumsum(lengths)])
+    header = lay.SECTIONS + 1
+    starts = header + np.concatenate([[0], np.cumsum([len(sections[k]) for k in range(lay.SECTIONS)])])
+    program = np.concatenate([starts] + [sections[k] for k in range(lay.SECTIONS)]).astype(np.int64)
+    condensed = Condensed(program, np.zeros(sum(lengths)), equality, len(order), len(rows), order)
+    condensed.part(lay.SINGLE_COEFFICIENTS)[:] = single
+    condensed.part(lay.COEFFICIENTS)[:] = coefficients
+    condensed.part(lay.FACTORS)[:] = factors
+    condensed.part(lay.VALUES)[:] = constants
+    program.flags.writeable = False
+    return condensed
+
+
+def _part_lengths(data: DataMap, n: int, given: int, rows: int, factors: int) -> list[int]:
+    """Return the lengths of the parts of the workspace, in the order of core.condense_layout."""
+    held = n + min(rows, n) + 6  # each of the two is filled up to a multiple of four
+    length = dict.fromkeys(range(lay.PARTS), rows)
+    length |= {
+        lay.FACTORS: factors, lay.VALUES: data.S.shape[0], lay.T: given * n,
+        lay.T0: given, lay.H: n * n, lay.G: n, lay.SCRATCH: n, lay.COLUMNS: n * rows, lay.M: rows * n, lay.V: n,
+        lay.Z: n, lay.X: data.size, lay.DUAL: data.rows + 2 * data.size, lay.GRADIENT: 2 * data.size,
+        lay.ACTIVITY: 2 * data.rows, lay.RESIDUAL: 8, lay.PROXIMAL: n,
+        lay.HELD: held * (held + 4), lay.HELD_SOLUTION: held,
+    }  # fmt: skip
+    return [length[k] for k in range(lay.PARTS)]
+
+
+def _csr(lists) -> tuple[np.ndarray, np.ndarray]:
+    """Return pointer and concatenation of some integer lists."""
+    pointer = np.concatenate([[0], np.cumsum([len(items) for items in lists])]).astype(np.int64)
+    flat = [np.asarray(items, dtype=np.int64) for items in lists]
+    return pointer, np.concatenate(flat) if flat else np.zeros(0, np.int64)
+
+
+def _runs(data: DataMap) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cut the columns of ``A`` into runs; return the columns' first runs, the runs' first entries, and their rows."""
+    rows = data.A_indices
+    starts = np.ones(len(rows), bool)
+    starts[1:] = (np.diff(rows) != 1) | (rows[1:] == data.equalities)
+    starts[data.A_indptr[:-1][np.diff(data.A_indptr) > 0]] = True
+    first = np.flatnonzero(starts)
+    return np.searchsorted(first, data.A_indptr), np.append(first, len(rows)), rows[first]
+
+
+def _equality(data: DataMap, entries, row: int) -> Row:
+    """Return an equality that was not used for a substitution as a row whose two limits are the same number."""
+    limit = Limit(data.b + row, -1.0, row)
+    return Row(entries[row], [limit], [limit])
+
+
+def _supports(elimination: Elimination, entries) -> list[set[int]]:
+    """Return for each given variable the kept variables that it can depend on."""
+    index = {int(j): e for e, j in enumerate(elimination.variables)}
+    supports: list[set[int]] = []
+    for variable, row in zip(elimination.variables.tolist(), elimination.rows.tolist(), strict=True):
+        support: set[int] = set()
+        for _, j in entries[row]:
+            if j != variable:
+                support |= supports[index[j]] if j in index else {j}
+        supports.append(support)
+    return supports
+
+
+def _order(elimination: Elimination, rows: list[Row], supports: list[set[int]]) -> np.ndarray:
+    """Order the kept variables so that short rows start late, which shortens the triangular solves."""
+    index = {int(j): e for e, j in enumerate(elimination.variables)}
+    uses = dict.fromkeys(elimination.kept.tolist(), 0)
+    for row in rows:
+        columns: set[int] = set()
+        for _, j in row.entries:
+            columns |= supports[index[j]] if j in index else {j}
+        if len(columns) <= len(uses) // 4:
+            for j in columns:
+                uses[j] += 1
+    return np.array(sorted(uses, key=lambda j: (uses[j], j)), dtype=np.int64)
+
+
+def _first_column(row: Row, reference, supports, none: int) -> int:
+    """Return the first column of the condensed row that can be non-zero."""
+    firsts = [none]
+    for _, j in row.entries:
+        r = int(reference[j])
+        if r >= 0:
+            firsts.append(r)
+        elif len(supports[-r - 1]):
+            firsts.append(int(supports[-r - 1][0]))
+    return min(firsts)
+
+
+def _gather(data: DataMap, sections) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Split the data map: what depends on parameters is a program, what is constant is computed here."""
+    S, last = data.S, data.S.shape[1] - 1
+    counts, varying = np.diff(S.indptr), np.diff(S[:, :last].tocsr().indptr)
+    single, several = np.flatnonzero((varying == 1) & (counts == 1)), np.flatnonzero((varying > 0) & (counts > 1))
+    sections[lay.SINGLE_ROWS], sections[lay.SINGLE_COLUMNS] = single, S[single].indices
+    sections[lay.GATHER_ROWS] = several
+    sections[lay.GATHER_POINTER], sections[lay.GATHER_COLUMNS] = S[several].indptr, S[several].indices
+    constants = np.zeros(S.shape[0])
+    column = S[:, [last]].tocoo()
+    constants[column.row] = column.data
+    return S[single].data.copy(), S[several].data.copy(), constants
+
+
+def _substitutions(data: DataMap, elimination: Elimination, entries, reference, sections) -> None:
+    positions, references, kept = [], [], []
+    for variable, row in zip(elimination.variables.tolist(), elimination.rows.tolist(), strict=True):
+        others = sorted(((p, reference[j]) for p, j in entries[row] if j != variable), key=lambda other: other[1] < 0)
+        kept.append(sum(r >= 0 for _, r in others))
+        positions.append([p for p, _ in others])
+        references.append([r for _, r in others])
+    sections[lay.GIVEN_PIVOT] = elimination.pivots
+    sections[lay.GIVEN_RHS] = data.b + elimination.rows
+    sections[lay.GIVEN_POINTER], sections[lay.GIVEN_POSITION] = _csr(positions)
+    sections[lay.GIVEN_SPLIT] = sections[lay.GIVEN_POINTER][:-1] + np.array(kept, np.int64)
+    sections[lay.GIVEN_REFERENCE] = _csr(references)[1]
+    sections[lay.GIVEN_ROW], sections[lay.GIVEN_VARIABLE] = elimination.rows, elimination.variables
+
+
+def _cost(data: DataMap, reference, supports, kept: int, sections) -> None:
+    """Lay out the rows of P; wide diagonal ones apart."""
+    wide, wide_position, owners, positions, others = [], [], [], [], []
+    for i in range(data.size):
+        span = range(data.P_indptr[i], data.P_indptr[i + 1])  # column i, which is row i: P is symmetric
+        r = int(reference[i])
+        diagonal = len(span) == 1 and data.P_indices[span[0]] == i
+        if diagonal and r < 0 and len(supports[-r - 1]) >= WIDE_FRACTION * kept:
+            wide.append(-r - 1)
+            wide_position.append(data.P + span[0])
+        elif len(span):
+            owners.append(r)
+            positions.append([data.P + k for k in span])
+            others.append([reference[data.P_indices[k]] for k in span])
+    sections[lay.WIDE], sections[lay.WIDE_POSITION] = np.array(wide, np.int64), np.array(wide_position, np.int64)
+    sections[lay.COST_REFERENCE] = np.array(owners, np.int64)
+    sections[lay.COST_POINTER], sections[lay.COST_POSITION] = _csr(positions)
+    sections[lay.COST_OTHER] = _csr(others)[1]
+
+
+def _rows(rows: list[Row], reference, sections) -> np.ndarray:
+    """Lay out left-hand sides and limits; return the factors of the limits."""
+    sections[lay.ROW_POINTER], sections[lay.ROW_POSITION] = _csr([[p for p, _ in row.entries] for row in rows])
+    sections[lay.ROW_REFERENCE] = _csr([[reference[j] for _, j in row.entries] for row in rows])[1]
+    sides = [side for row in rows for side in (row.lower, row.upper)]
+    sections[lay.LIMIT_POINTER], sections[lay.LIMIT_POSITION] = _csr([[limit.position for limit in s] for s in sides])
+    sections[lay.LIMIT_DUAL] = _csr([[limit.dual for limit in s] for s in sides])[1]
+    return np.array([limit.factor for s in sides for limit in s], dtype=float)

@@ -1,0 +1,90 @@
+"""The test that every compilation undergoes: CVXPY's internals may move, and then a wrong answer must not come out."""
+
+import numpy as np
+
+from mcplan.core.optimize import layout as lay, least_distance as condense_factor
+from mcplan.optimize.compiled.compiled import CompiledProblem
+from mcplan.optimize.compiled.data_map import CannotCompile
+
+RELATIVE = 1e-9
+
+
+def self_test(compiled: CompiledProblem, seed: int = 0) -> None:
+    """Compare at random parameter values the gathered data with CVXPY's, and the condensed QP with the whole one.
+
+    Raises
+    ------
+    CannotCompile
+        If a number differs: the compiled form must not be used.
+    """
+    generator = np.random.default_rng(seed)
+    before = compiled.theta.copy()
+    try:
+        compiled.theta[:-1] = generator.standard_normal(compiled.theta.size - 1)
+        values = _compare_data(compiled)
+        _compare_condensed(compiled, values, generator)
+    finally:
+        compiled.theta[:] = before
+
+
+def _compare_data(compiled: CompiledProblem):
+    """Return CVXPY's (P, q, d, A, b, lower, upper) after comparing it with the gathered numbers."""
+    program, data = compiled._program, compiled.data_map
+    values = {p.id: compiled.parameter_view(p).copy() for p in program.parameters}
+    P, q, d, A, b = program.apply_parameters(id_to_param_value=values, quad_obj=True)
+    condense_factor.condense(compiled.condensed.program, compiled.condensed.work, compiled.theta)
+    numbers = compiled.condensed.part(lay.VALUES)
+    n = data.size
+    dense_A, dense_P = np.zeros((data.rows, n)), np.zeros((n, n))
+    for j in range(n):
+        for k in range(data.A_indptr[j], data.A_indptr[j + 1]):
+            dense_A[data.A_indices[k], j] = numbers[k]
+        for k in range(data.P_indptr[j], data.P_indptr[j + 1]):
+            dense_P[data.P_indices[k], j] = numbers[data.P + k]
+    P = P.toarray()
+    lower = np.full(n, -np.inf) if program.lower_bounds is None else program.lower_bounds
+    upper = np.full(n, np.inf) if program.upper_bounds is None else program.upper_bounds
+    for name, ours, theirs in (
+        ("A", dense_A, A.toarray()),
+        ("b", numbers[data.b : data.b + data.rows], b),
+        ("P", dense_P, 0.5 * (P + P.T)),
+        ("q", numbers[data.q : data.q + n], q),
+        ("d", numbers[data.d], d),
+        ("lower bounds", numbers[data.lower : data.lower + n], lower),
+        ("upper bounds", numbers[data.upper : data.upper + n], upper),
+    ):
+        _compare(name, ours, theirs)
+    return dense_P, q, float(np.squeeze(d)), dense_A, np.asarray(b)
+
+
+def _compare_condensed(compiled: CompiledProblem, values, generator) -> None:
+    """At a random z: cost and equalities of the whole QP against those of the condensed one."""
+    P, q, d, A, b = values
+    c, equalities = compiled.condensed, compiled.data_map.equalities
+    H, g, G, lower, _ = compiled.dense()
+    z, other = generator.standard_normal((2, c.kept))
+
+    def whole(point):
+        compiled._accept(point, np.zeros(c.rows))
+        x = compiled.x.copy()
+        return 0.5 * x @ P @ x + q @ x + d, A[:equalities] @ x + b[:equalities]
+
+    f0, r0 = whole(z)
+    f1, _ = whole(other)
+    scale = 1.0 + abs(f0) + abs(f1)
+    expected = (0.5 * z @ H @ z + g @ z) - (0.5 * other @ H @ other + g @ other)
+    _compare("condensed cost", (f0 - f1) / scale, expected / scale)
+    magnitude = np.abs(A[:equalities]) @ np.abs(compiled.x) + np.abs(b[:equalities]) + 1.0
+    given = np.setdiff1d(np.arange(equalities), compiled.elimination.kept_rows)
+    _compare("substituted equalities", (r0 / magnitude)[given], np.zeros(len(given)))
+    left = np.sort((G @ z - lower)[c.equality])
+    _compare("remaining equalities", left, np.sort(r0[compiled.elimination.kept_rows]))
+
+
+def _compare(name: str, ours, theirs) -> None:
+    ours, theirs = np.asarray(ours, dtype=float), np.asarray(theirs, dtype=float)
+    scale = 1.0 + np.max(np.abs(theirs[np.isfinite(theirs)]), initial=0.0)
+    if ours.shape != np.squeeze(theirs).shape and ours.shape != theirs.shape:
+        raise CannotCompile(f"self-test: {name} has shape {ours.shape}, CVXPY's has {theirs.shape}")
+    if not np.allclose(ours / scale, theirs / scale, rtol=0.0, atol=RELATIVE):
+        raise CannotCompile(f"self-test: {name} differs from CVXPY's; the installed CVXPY is not supported")

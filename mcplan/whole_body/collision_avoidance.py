@@ -1,0 +1,128 @@
+"""Pairs of bodies keep their distance: an inequality on the accelerations, with a fixed number of rows."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mcplan.core.whole_body.avoidance import NEUTRAL, fill_avoidance_rows
+from mcplan.errors import InputError
+from mcplan.model.terms import Terms
+
+Array = NDArray[np.float64]
+
+
+class Indexed(Protocol):
+    """Anything that gives a name by its index: a list, or names that are made when they are asked for."""
+
+    def __getitem__(self, i: int, /) -> str:
+        """Return the name."""
+
+
+STOPPING, RETURN = 3.0, 0.1
+"""Deceleration of a distance that can be counted on (m/s²), and time constant of the return of a pair that is nearer
+than it should be (s)."""
+
+
+class CollisionAvoidance:
+    """``d'' >= a(d, d')`` for the pairs that are near; ``d' = J v``, ``d'' = J vd + bias``, ``J = n' (J_a - J_b)``.
+
+    ``d`` is the distance of a pair and ``n`` the unit vector between its nearest points, from b to a. The lower bound
+    is that of a joint at a limit (``viable_acceleration``): the pair can always be stopped before ``safe`` with the
+    deceleration ``braking``, and then needs no more than that; nearer than ``safe`` it parts again. Written out, with
+    ``g = d - safe`` and ``b = braking``::
+
+        a = (-v_max(g) - d') / dt
+        v_max = -b dt + sqrt((b dt)² + 2 b g)   (g >= 0),   g / recovery   (g < 0)
+
+    Rows without a pair say ``0 >= -1``, so that the declared problem is the same whatever is near. Distances and
+    gradients come from whoever knows them, at each tick; from a collision model::
+
+        near = model.constraint_rows(q, influence, contacts)
+        avoidance.set_pairs(near.distance, near.rows, names=[str(pair) for pair in near.pairs])
+
+    Parameters
+    ----------
+    slots : number of rows: as many pairs as may be near at a time.
+    safe : m, distance that is kept.
+    influence : m, pairs farther apart than this get no row. It must leave room to stop: ``v² / (2 braking)``.
+    braking : m/s², deceleration of the distance that can be counted on.
+    ceiling : m/s², the most that a row asks for.
+    recovery : s, time constant of the return from nearer than ``safe``.
+    dt : s, control period.
+    """
+
+    frames: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        slots: int,
+        safe: float = 0.02,
+        influence: float = 0.3,
+        braking: float = STOPPING,
+        ceiling: float = 100.0,
+        recovery: float = RETURN,
+        dt: float = 1e-3,
+    ):
+        if slots < 1:
+            raise InputError(f"collision avoidance with {slots} rows, expected 1 or more")
+        if influence <= safe:
+            raise InputError(f"collision avoidance from {influence} m on, expected more than the distance kept, {safe}")
+        self.slots, self.safe, self.influence = slots, safe, influence
+        self.braking, self.ceiling, self.recovery, self.dt = braking, ceiling, recovery, dt
+        self.active = self.ignored = 0
+        self._distance, self._bias, self._J = np.zeros(0), np.zeros(0), np.zeros((0, 0))
+        self._pairs: Indexed | None = None
+        self._need, self._chosen = np.zeros(slots), np.zeros(slots, dtype=np.int64)
+
+    @property
+    def dimension(self) -> int:
+        """Number of rows."""
+        return self.slots
+
+    def set_pairs(
+        self, distance: ArrayLike, J: ArrayLike, bias: ArrayLike | None = None, names: Indexed | None = None
+    ) -> None:
+        """Give the pairs of this tick; those within ``influence`` count.
+
+        Parameters
+        ----------
+        distance : (k,) m, negative when the bodies penetrate.
+        J : (k, nv) gradients of the distances with respect to ``v``, or to its first entries, those of the robot.
+        bias : (k,) ``Jdot v``, m/s²; None: neglected.
+        names : (k) of the pairs, for explanations: anything that gives them by index.
+        """
+        d, J = np.asarray(distance, dtype=np.float64), np.asarray(J, dtype=np.float64)
+        if J.ndim != 2 or len(J) != len(d):
+            raise InputError(f"collision avoidance: {d.shape} distances and gradients of shape {J.shape} do not fit")
+        self._distance, self._J = np.ascontiguousarray(d), np.ascontiguousarray(J)
+        self._bias = np.zeros(len(d)) if bias is None else np.ascontiguousarray(bias, dtype=np.float64)
+        self._pairs = names
+
+    def rows(self, terms: Terms) -> tuple[Array, Array]:
+        """Return ``A`` and ``b`` of ``A vd >= b``; the pairs that ask for most, at their speeds, get the rows.
+
+        Notes
+        -----
+        ``active`` then says how many rows have a pair, ``ignored`` how many pairs found none, ``names`` which they are.
+        """
+        A, b = np.zeros((self.slots, len(terms.v))), np.full(self.slots, NEUTRAL)
+        v = terms.v[: self._J.shape[1]]
+        near = fill_avoidance_rows(
+            self._distance, self._J, self._bias, v, self.safe, self.influence, self.dt, self.braking,
+            self.ceiling, self.recovery, self._need, self._chosen, A, b,
+        )  # fmt: skip
+        self.active, self.ignored = min(near, self.slots), max(0, near - self.slots)
+        return A, b
+
+    @property
+    def names(self) -> list[str]:
+        """What each row keeps."""
+        chosen = self._chosen[: self.active].tolist()
+        return row_names([f"pair {i}" if self._pairs is None else self._pairs[i] for i in chosen], self.slots)
+
+
+def row_names(pairs: Sequence[object], slots: int) -> list[str]:
+    """Return what each of ``slots`` rows keeps, of which the first have pairs."""
+    return [f"distance of {pair}" for pair in pairs] + [f"distance, row {slot}" for slot in range(len(pairs), slots)]

@@ -1,0 +1,190 @@
+"""A contact as the whole-body program sees it: what it forbids to accelerate, and the forces that it can bear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mcplan.errors import InputError
+from mcplan.model.terms import Terms
+from mcplan.whole_body.packed import NumberSlot, Packed, Slot
+from mcplan.whole_body.rotation_error import rotation_error
+
+if TYPE_CHECKING:
+    from mcplan.scene.contact import Contact
+
+Array = NDArray[np.float64]
+
+SMALLEST_FRICTION = 1e-3
+"""Below, a point's force would have to exceed what the rows' inner margin leaves it."""
+
+
+@dataclass(frozen=True)
+class ContactShape:
+    """What two contacts must share to be solved by the same declared problem."""
+
+    grasp: bool
+    points: int  # contact points; 1 for a grasp
+    rows: int  # constrained directions
+    released: int  # directions in which the forces must vanish although the points could bear some
+    faces: int  # of the friction pyramid
+    pyramid: str  # inscribed or circumscribed
+    selection: tuple[float, ...]  # of a grasp: its wrench is selection' x unknowns
+
+    @property
+    def unknowns(self) -> int:
+        """Number of force unknowns."""
+        return self.rows if self.grasp else 3 * self.points
+
+    @property
+    def wrench_basis(self) -> Array:
+        """(6, rows) wrench in patch axes of each unknown of a grasp."""
+        return np.array(self.selection).reshape(self.rows, 6).T
+
+
+class ContactConstraint(Packed):
+    """Contact at a patch: ``S R' (J vd + Jdot v) = S (kp e - kd V)`` and forces within their cone.
+
+    ``S`` selects the constrained directions in patch axes, ``e = (R'(p* - p), R' log(R* R'))`` is the drift from the
+    place of the contact, ``V`` the patch's velocity in its axes. The unknowns of a ``surface`` or ``point`` contact are
+    the forces of its points along the contact's axes ``(t1, t2, n)``; those of a grasp its wrench in patch axes
+    along the rows of ``S``.
+
+    A direction that ``S`` leaves free carries no force: a foot with ``slide: [x]`` slides without friction along x (the
+    forces of its points cancel there; a rail, a roller), while the cone of each point holds across it; a grasp with
+    ``hinge: y`` bears no moment about y.
+
+    Parameters
+    ----------
+    contact : resolved contact of the scene.
+    kp, kd : feedback on the drift, 1/s² and 1/s: one number, or (6,) in patch axes (linear, angular; z is along the
+        normal).
+    min_force, max_force : bounds on the normal force of the whole contact, N. ``max_force`` comes on top of the
+        contact's own. For a grasp, ``max_force`` bounds the size of the force.
+    faces, pyramid : friction pyramid, see ``friction_pyramid``.
+    frame : frame of the terms whose motion is meant; by default the patch's. For a contact on a free object its motion
+        relative to the object.
+    slip : unit vector along which the patch is sliding, in the plane of the support, or None. Its points then exert
+        ``fn (n - mu slip)``, the edge of the cone that opposes the motion (up to ``SMALLEST_FRICTION``).
+
+    Attributes
+    ----------
+    R, p : place held; at first the contact's, may be changed, as may gains, bounds and ``friction``.
+    max_moment : largest size of a grasp's moment, N m.
+    lever : m; the program weighs a grasp's moment ``m`` as it does a force ``m / lever``: at first the contact's
+        largest moment over its largest force, so that both are used alike; 1 where one of them is unlimited.
+    """
+
+    kp, kd, R, p = Slot(), Slot(), Slot(), Slot()
+    min_force, max_force, max_moment, friction = NumberSlot(), NumberSlot(), NumberSlot(), NumberSlot()
+    own_max_force, lever = NumberSlot(), NumberSlot()
+    axes, selection, points, released = Slot(), Slot(), Slot(), Slot()
+
+    def __init__(
+        self,
+        contact: Contact,
+        kp: float | Array = 100.0,
+        kd: float | Array = 20.0,
+        min_force: float = 0.0,
+        max_force: float = np.inf,
+        faces: int = 8,
+        pyramid: str = "inscribed",
+        frame: str | None = None,
+        slip: Array | None = None,
+    ):
+        self.contact, self.patch, self.frame = contact, contact.patch, frame or contact.patch
+        grasp = contact.kind == "grasp"
+        if not grasp and contact.friction < SMALLEST_FRICTION:
+            raise InputError(
+                f"contact of {self.patch}: friction {contact.friction}, expected {SMALLEST_FRICTION} or more"
+            )
+        points = np.zeros((1, 3)) if grasp else np.asarray(contact.points, dtype=np.float64)
+        selection = np.asarray(contact.selection, dtype=np.float64)
+        exempt = grasp or slip is not None
+        released = np.zeros((0, 6)) if exempt else _directions_without_force(contact, points, selection)
+        # in the order of core.qp_layout
+        self.allocate(
+            kp=6, kd=6, R=(3, 3), p=3, min_force=(), max_force=(), own_max_force=(), max_moment=(), friction=(),
+            lever=(), axes=(3, 3), selection=selection.shape, points=points.shape, released=released.shape,
+        )  # fmt: skip
+        self.kp, self.kd, self.R, self.p = kp, kd, contact.R, contact.p
+        self.min_force, self.max_force, self.friction = min_force, max_force, contact.friction
+        self.own_max_force = np.inf if contact.max_force is None else contact.max_force
+        self.max_moment = np.inf if contact.max_moment is None else contact.max_moment
+        limited = 0.0 < self.own_max_force < np.inf and 0.0 < self.max_moment < np.inf
+        self.lever = self.max_moment / self.own_max_force if limited else 1.0
+        self.axes, self.selection, self.points, self.released = contact.axes, selection, points, released
+        if slip is not None:
+            self.axes[:, 2] -= contact.friction * slip
+            self.friction = SMALLEST_FRICTION
+        self.shape = ContactShape(
+            grasp,
+            len(points),
+            len(selection),
+            len(released),
+            faces,
+            pyramid,
+            tuple(selection.ravel().tolist()) if grasp else (),
+        )
+        self.place_in_order = (repr(self.shape), self.patch)
+
+    @property
+    def limit(self) -> float:
+        """Largest normal force (grasp: size of the force) allowed now, N."""
+        return min(self.max_force, self.own_max_force)
+
+    def wrench_map(self, terms: Terms) -> Array:
+        """Return ``G (6, unknowns)``: the wrench at the patch origin, world axes, is ``G f``."""
+        R = terms.frame(self.frame).R
+        if self.shape.grasp:
+            return _rotate(R, self.selection.T)
+        return _wrench_map(R, self.axes, self.points)
+
+    def force_map(self, terms: Terms) -> Array:
+        """Return (nv, unknowns): the generalised force is this times the unknowns."""
+        return terms.frame(self.frame).J.T @ self.wrench_map(terms)
+
+    def rows(self, terms: Terms) -> tuple[Array, Array]:
+        """Return ``A (m, nv)`` and ``b (m,)`` of ``A vd = b``."""
+        frame = terms.frame(self.frame)
+        SR = np.hstack([self.selection[:, :3] @ frame.R.T, self.selection[:, 3:] @ frame.R.T])
+        drift, speed = np.empty(6), np.empty(6)
+        Rt = frame.R.T
+        drift[:3] = Rt @ (self.p - frame.p)
+        drift[3:] = Rt @ rotation_error(self.R, frame.R)
+        speed[:3] = Rt @ frame.velocity[:3]
+        speed[3:] = Rt @ frame.velocity[3:]
+        return SR @ frame.J, self.selection @ (self.kp * drift - self.kd * speed) - SR @ frame.bias
+
+    def point_forces(self, terms: Terms, f: Array) -> Array:
+        """Return (k, 3) forces of the environment on the robot, world axes, N (grasp: its force at the origin)."""
+        if self.shape.grasp:
+            return (self.wrench_map(terms)[:3] @ f).reshape(1, 3)
+        return f.reshape(-1, 3) @ self.axes.T
+
+
+def _directions_without_force(contact: Contact, points: Array, selection: Array) -> Array:
+    """Return the free motions (rows, patch axes) on which the point forces could work: there they must not."""
+    free = np.linalg.svd(selection)[2][len(selection) :]
+    U, s, _ = np.linalg.svd(free @ _rotate(contact.R.T, _wrench_map(contact.R, contact.axes, points)), False)
+    return U[:, s > 1e-9].T @ free
+
+
+def _wrench_map(R: Array, t: Array, points: Array) -> Array:
+    """Return (6, 3k): wrench at the patch origin, world axes, of the forces of points along the axes ``t``."""
+    arms = points @ R.T
+    G = np.empty((6, len(points), 3))
+    G[:3] = t[:, None, :]
+    # cross product of each arm with each axis; np.cross costs ten times as much
+    G[3] = arms[:, 1:2] * t[2] - arms[:, 2:3] * t[1]
+    G[4] = arms[:, 2:3] * t[0] - arms[:, 0:1] * t[2]
+    G[5] = arms[:, 0:1] * t[1] - arms[:, 1:2] * t[0]
+    return G.reshape(6, -1)
+
+
+def _rotate(R: Array, columns: Array) -> Array:
+    """Turn both halves of 6-vectors."""
+    return np.vstack([R @ columns[:3], R @ columns[3:]])

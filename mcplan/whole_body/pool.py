@@ -1,0 +1,55 @@
+"""One declared problem per structure, built once."""
+
+from collections.abc import Sequence
+
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.declaration import Extra
+from mcplan.whole_body.limit import Limit
+from mcplan.whole_body.priorities import PrioritisedQP, levels_of, sizes_of
+from mcplan.whole_body.same import same
+from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.tasks.task import Task, priority_of
+from mcplan.whole_body.whole_body import HasLimits, WholeBodyQP, structure_of
+
+
+class ProblemPool:
+    """Hands out the problem for the present contacts and tasks.
+
+    Patches and frames that call for the same rows share a problem (the left foot alone and the right foot alone do),
+    unless the user adds terms, which may name a patch.
+
+    Parameters
+    ----------
+    robot, settings, extra : as of ``WholeBodyQP``.
+    """
+
+    def __init__(self, robot: HasLimits, settings: QPSettings | None = None, extra: Extra | None = None):
+        self.robot, self.settings, self.extra = robot, settings or QPSettings(), extra
+        self._problems: dict[tuple, WholeBodyQP | PrioritisedQP] = {}
+        self._last: tuple[tuple, WholeBodyQP | PrioritisedQP] | None = None
+
+    def __len__(self) -> int:
+        return len(self._problems)
+
+    def get(
+        self, contacts: Sequence[ContactConstraint], tasks: Sequence[Task], limits: Sequence[Limit] = ()
+    ) -> WholeBodyQP | PrioritisedQP:
+        """Return the problem, declared now if it is the first of its structure.
+
+        Tasks of different ``priority`` make it a ``PrioritisedQP``.
+        """
+        given = (*contacts, None, *tasks, None, *limits, *map(priority_of, tasks))
+        if self._last is not None and same(given, self._last[0]):
+            return self._last[1]
+        structure = structure_of(self.robot, contacts, tasks, self.settings, limits)
+        key: tuple = (structure.shapes, structure.row_counts)
+        several = len(levels_of(tasks)) > 1
+        if several:
+            key += sizes_of(tasks)
+        if self.extra is not None:
+            key += (frozenset(contact.patch for contact in contacts), tuple(task.key for task in tasks))
+        if key not in self._problems:
+            kind = PrioritisedQP if several else WholeBodyQP
+            self._problems[key] = kind(self.robot, contacts, tasks, self.settings, self.extra, limits)
+        self._last = given, self._problems[key]
+        return self._problems[key]

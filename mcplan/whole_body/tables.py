@@ -1,0 +1,184 @@
+"""The declared program as the kernels see it: places of its parameters, constants, tables of contacts and tasks."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from mcplan.core.whole_body import check as qp_answer, fill as qp_fill, layout as lay
+from mcplan.model.terms import Terms
+from mcplan.optimize.polytope import ball_polytope, friction_pyramid
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.declaration import UNBOUNDED, Declaration
+from mcplan.whole_body.packed import Array
+from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.tasks.task import KernelTask, Task
+
+EXTERNAL, WEIGHT, PULL = range(3)
+"""Rows of what is given to ``qp_fill.fill`` besides the terms."""
+
+
+class Sheet:
+    """What the kernels need to know of a structure.
+
+    Parameters
+    ----------
+    d : the declared program.
+    theta : its flat parameter vector; data : name -> view on it.
+    limits : (bounded, 3) lower and upper position, velocity of the joints whose acceleration is bounded.
+
+    Attributes
+    ----------
+    layout, constants : see ``core.qp_layout``.
+    faces : of each contact, where its pyramid begins in ``constants``.
+    """
+
+    def __init__(self, d: Declaration, theta: Array, data: Mapping[str, Array], limits: Array):
+        s, settings = d.structure, d.structure.settings
+        self.theta = theta
+        head = np.zeros(lay.WRENCH_ROOT + 6)
+        head[lay.ACCELERATION_COST], head[lay.FORCE_COST] = settings.acceleration_weight, settings.force_weight
+        head[lay.RATE_COST], head[lay.MARGIN], head[lay.LARGE] = (
+            settings.force_rate_weight,
+            settings.inner_margin,
+            UNBOUNDED,
+        )
+        head[lay.DT], head[lay.BRAKING], head[lay.CEILING] = settings.dt, settings.braking, settings.ceiling
+        if settings.wrench_weight is not None:
+            head[lay.WRENCH_ROOT :] = np.sqrt(settings.wrench_weight)
+        pyramids = [np.zeros(0) if c.grasp else friction_pyramid(c.faces, c.pyramid).ravel() for c in s.shapes]
+        parts = [head, np.array(s.torque), *pyramids, ball_polytope(3).ravel(), limits.ravel()]
+        starts = np.cumsum([0, *(len(part) for part in parts)]).tolist()
+        self.constants = np.concatenate(parts)
+        self.faces = starts[2 : 2 + len(pyramids)]
+        self.layout = np.zeros(lay.JOINTS + len(s.bounded), np.int64)
+        self.layout[lay.NV], self.layout[lay.FORCES] = s.nv, d.unknowns
+        for k, name in enumerate(lay.PARAMETERS):
+            found = data.get(name)
+            self.layout[lay.MASS + k] = -1 if found is None else _offset(theta, found)
+            self.layout[lay.SIZES + k] = 0 if found is None else found.size
+        self.layout[lay.CONTACT_ROWS] = sum(c.rows for c in s.shapes)
+        self.layout[lay.RELEASE_ROWS] = sum(c.released for c in s.shapes)
+        self.layout[lay.TASK_ROWS], self.layout[lay.LIMIT_ROWS] = s.task_rows, s.limit_rows
+        self.layout[lay.BOUNDED], self.layout[lay.ACTUATED] = len(s.bounded), s.n
+        self.layout[lay.TORQUE], self.layout[lay.BALL], self.layout[lay.LIMITS] = starts[1], starts[-3], starts[-2]
+        self.layout[lay.JOINTS :] = s.bounded
+        for array in (self.layout, self.constants):
+            array.flags.writeable = False
+
+
+class Binding:
+    """What the kernels need to know of the contacts and tasks that a program is filled from, as long as they stay.
+
+    Parameters
+    ----------
+    sheet : of the program.
+    terms : the terms that will be read.
+    contacts : in the order of the program; tasks : all of them.
+    settings : say which frames the cost of a wrench refers to.
+
+    Attributes
+    ----------
+    others : tasks without a kernel, with their rows in the task matrix.
+    vectors : of each contact, its slice of the forces at points; places : its slice of the force unknowns.
+    """
+
+    def __init__(
+        self,
+        sheet: Sheet,
+        terms: Terms,
+        contacts: Sequence[ContactConstraint],
+        tasks: Sequence[Task],
+        settings: QPSettings,
+    ):
+        self.sheet, self.terms, self.contacts, self.tasks = sheet, terms, contacts, tasks
+        self.others: list[tuple[Task, slice]] = []
+        self._parts: list[Array] = []
+        self._length = 0
+        self._task_table = self._make_task_table(tasks)
+        wrench_frame = {} if settings.wrench_weight is None else settings.wrench_frame
+        self._contact_table = self._make_contact_table(contacts, wrench_frame)
+        forces, vectors = int(sheet.layout[lay.FORCES]), sum(c.shape.points for c in contacts)
+        self.values = np.zeros(self._length)
+        self.given = np.zeros((3, sheet.layout[lay.NV]))
+        self.previous = np.zeros((2, forces))
+        self.G = np.zeros((7, max(forces, qp_fill.SCRATCH)))
+        ends = np.cumsum([0, *(c.shape.points for c in contacts)]).tolist()
+        self.vectors = [slice(a, b) for a, b in pairwise(ends)]
+        ends = np.cumsum([0, *(c.shape.unknowns for c in contacts)]).tolist()
+        self.places = [slice(a, b) for a, b in pairwise(ends)]
+        self.count = vectors
+        self.patches = tuple(c.patch for c in contacts)
+        rows = (lay.NV, lay.CONTACT_ROWS, lay.RELEASE_ROWS, lay.LIMIT_ROWS)
+        self.residual = np.zeros(qp_answer.RESIDUALS + max(int(sheet.layout[k]) for k in rows))
+        self._fill_arguments = (
+            *terms.arrays, self.given, sheet.layout, sheet.constants, self._task_table, self._contact_table,
+            self.values, self.previous, sheet.theta, self.G,
+            np.zeros((int(sheet.layout[lay.CONTACT_ROWS]) + 1, int(sheet.layout[lay.NV]))),
+        )  # fmt: skip
+        self.check_arguments = (
+            sheet.layout, sheet.constants, self._contact_table, self.values, sheet.theta, self.G,
+        )  # fmt: skip
+
+    def fill(self) -> int:
+        """Fill the parameters of the program; return the status of ``qp_fill.fill``."""
+        if self._parts:
+            np.concatenate(self._parts, out=self.values)
+        return qp_fill.fill(*self._fill_arguments)
+
+    @property
+    def constant(self) -> float:
+        """The part of the cost that the parameters do not hold."""
+        return self.G[6, -1].item()
+
+    def _append(self, owner: Any) -> int:
+        """Take in the numbers of a task or contact; return where they begin."""
+        start = self._length
+        self._parts.append(owner.values)
+        self._length += len(owner.values)
+        return start
+
+    def _make_task_table(self, tasks: Sequence[Task]) -> np.ndarray:
+        table, row = [], 0
+        for task in tasks:
+            rows = slice(row, row + (0 if task.diagonal else task.dimension))
+            row = rows.stop
+            if not isinstance(task, KernelTask):
+                self.others.append((task, rows))
+                continue
+            line = np.zeros(lay.TASK_COLUMNS, np.int64)
+            line[lay.CODE], line[lay.TASK_VALUES] = task.code, self._append(task)
+            line[lay.TASK_ROW], line[lay.TASK_COUNT] = rows.start, len(task.selected)
+            line[lay.TASK_FRAME] = self._frame(task.frames[0]) if task.frames else -1
+            line[lay.SELECTED : lay.SELECTED + len(task.selected)] = task.selected
+            table.append(line)
+        return np.array(table, np.int64).reshape(-1, lay.TASK_COLUMNS)
+
+    def _make_contact_table(self, contacts: Sequence[ContactConstraint], wrench_frame: Mapping[str, str]) -> np.ndarray:
+        table = np.zeros((len(contacts), lay.CONTACT_COLUMNS), np.int64)
+        force = row = release = point = vector = 0
+        kinds = [0, 0]
+        for line, contact, faces in zip(table, contacts, self.sheet.faces, strict=True):
+            shape = contact.shape
+            line[lay.CONTACT_FRAME], line[lay.CONTACT_VALUES] = self._frame(contact.frame), self._append(contact)
+            line[lay.IS_GRASP], line[lay.POINTS] = shape.grasp, shape.points
+            line[lay.ROWS], line[lay.RELEASED] = shape.rows, shape.released
+            line[lay.FIRST_FORCE], line[lay.FIRST_ROW], line[lay.FIRST_RELEASE] = force, row, release
+            line[lay.CONE], line[lay.FIRST_POINT] = kinds[shape.grasp], point
+            line[lay.FACES], line[lay.FIRST_FACE] = shape.faces, faces
+            line[lay.WRENCH_FRAME] = self._frame(wrench_frame.get(contact.patch, contact.frame))
+            line[lay.FIRST_VECTOR] = vector
+            kinds[shape.grasp] += 1
+            force, row, release = force + shape.unknowns, row + shape.rows, release + shape.released
+            vector, point = vector + shape.points, point + (0 if shape.grasp else shape.points)
+        return table
+
+    def _frame(self, name: str) -> int:
+        self.terms.frame(name)  # refuses an unknown one
+        return self.terms.frame_names.index(name)
+
+
+def _offset(theta: Array, part: Array) -> int:
+    """Return the index in ``theta`` of the first entry of a view on it."""
+    return (part.ctypes.data - theta.ctypes.data) // theta.itemsize

@@ -1,0 +1,66 @@
+"""The centre of mass follows a reference."""
+
+from collections.abc import Sequence
+
+from numpy.typing import ArrayLike
+
+from mcplan.core.whole_body import tasks as qp_tasks
+from mcplan.model.terms import Terms
+from mcplan.whole_body.packed import Slot
+from mcplan.whole_body.tasks.task import Array, KernelTask, damping
+
+
+class ComTask(KernelTask):
+    """``J_c vd = a* + kp (c* - c) + kd (v* - vc) - Jdot_c v``, on the chosen axes of the world.
+
+    Parameters
+    ----------
+    weight : cost weight, one number or one per chosen axis.
+    kp, kd : stiffness (1/s²) and damping (1/s; critical when None), one number or (3,).
+    axes : which of x, y, z (0, 1, 2).
+
+    Attributes
+    ----------
+    position, velocity, acceleration : (3,) reference and feed-forward, m, m/s, m/s². Change them at will.
+    """
+
+    code = qp_tasks.COM
+    diagonal = False
+    frames: tuple[str, ...] = ()
+    kp, kd, position, velocity, acceleration = Slot(), Slot(), Slot(), Slot(), Slot()
+
+    def __init__(
+        self,
+        weight: ArrayLike = 100.0,
+        kp: ArrayLike = 60.0,
+        kd: ArrayLike | None = None,
+        axes: Sequence[int] = (0, 1, 2),
+    ):
+        self.selected = tuple(int(axis) for axis in axes)
+        self.allocate(kp=3, kd=3, position=3, velocity=3, acceleration=3, weight=len(self.selected))
+        self.weight, self.kp, self.kd = weight, kp, damping(kp, kd)
+
+    @property
+    def dimension(self) -> int:
+        """Number of axes."""
+        return len(self.selected)
+
+    @property
+    def key(self) -> tuple:
+        """Structure."""
+        return ("com", self.dimension)
+
+    def error(self, terms: Terms) -> Array:
+        """Return ``c* - c`` on the chosen axes, m."""
+        return (self.position - terms.com)[list(self.selected)]
+
+    def rows(self, terms: Terms) -> tuple[Array, Array]:
+        """Return ``A`` and ``b``."""
+        wanted = (
+            self.acceleration
+            + self.kp * (self.position - terms.com)
+            + self.kd * (self.velocity - terms.com_velocity)
+            - terms.com_bias
+        )
+        axes = list(self.selected)
+        return terms.com_jacobian[axes], wanted[axes]

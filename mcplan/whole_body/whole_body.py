@@ -1,0 +1,401 @@
+"""The whole-body quadratic program of one tick: accelerations, torques and contact forces (S0 eq. 36-37).
+
+Declared once per structure, filled at each tick from the terms of the state, solved, checked. When there is no
+solution it is explained, then replaced by its slack form, then by a damped hold: every answer says which it is.
+"""
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import cvxpy as cp
+import numpy as np
+
+from mcplan.core.whole_body import fill as qp_fill
+from mcplan.errors import InputError, SimulationFailed
+from mcplan.model.terms import Terms
+from mcplan.qp_status import HOLD, SLACK, SOLVED
+from mcplan.whole_body.answer import Answer
+from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.declaration import Array, Declaration, Extra, Structure, check_convex
+from mcplan.whole_body.effort_terms import fill_efforts, row_counts, split_tasks
+from mcplan.whole_body.explain import Conflict, Explanation
+from mcplan.whole_body.fast_form import FastForm, fast_form, place_parameters
+from mcplan.whole_body.forms import BaseChart
+from mcplan.whole_body.hold import damped_hold
+from mcplan.whole_body.limit import Limit, fill_limits, limit_names
+from mcplan.whole_body.residuals import stationarity
+from mcplan.whole_body.same import same
+from mcplan.whole_body.settings import MIXED, QPSettings, solver_options
+from mcplan.whole_body.slack import SlackForm, slack_problem
+from mcplan.whole_body.solution import Solution
+from mcplan.whole_body.tables import EXTERNAL, PULL, WEIGHT, Binding, Sheet
+from mcplan.whole_body.tasks.task import Task, weights
+
+CALM = 100
+"""So many solutions in a row end an episode of failures; the next failure is explained again."""
+
+
+class Limits(Protocol):
+    """Limits of the joints, (n,) each, infinite where absent."""
+
+    @property
+    def lower(self) -> Array:
+        """Least positions."""
+
+    @property
+    def upper(self) -> Array:
+        """Largest positions."""
+
+    @property
+    def velocity(self) -> Array:
+        """Largest speeds."""
+
+    @property
+    def torque(self) -> Array:
+        """Largest torques."""
+
+
+class HasLimits(Protocol):
+    """What the program needs of a robot."""
+
+    @property
+    def nv(self) -> int:
+        """Size of a velocity."""
+
+    @property
+    def joint_names(self) -> Sequence[str]:
+        """Names of the joints."""
+
+    @property
+    def limits(self) -> Limits:
+        """Their limits."""
+
+
+def ordered(contacts: Sequence[ContactConstraint]) -> list[ContactConstraint]:
+    """Return the contacts in the order of the declared problem: by shape, then by patch."""
+    return sorted(contacts, key=lambda contact: contact.place_in_order)
+
+
+def structure_of(
+    robot: HasLimits,
+    contacts: Sequence[ContactConstraint],
+    tasks: Sequence[Task],
+    settings: QPSettings,
+    limits: Sequence[Limit] = (),
+) -> Structure:
+    """Return what the declared problem depends on: not which patches and frames, but how many rows of which kind."""
+    joint = robot.limits
+    torque = joint.torque - settings.torque_margin if settings.torque_limits else np.full_like(joint.torque, np.inf)
+    bounded = np.zeros(len(torque), dtype=bool)
+    if settings.velocity_limits:
+        bounded |= np.isfinite(joint.velocity)
+    if settings.position_limits:
+        bounded |= np.isfinite(joint.lower) | np.isfinite(joint.upper)
+    task_rows, force_rows, torque_task, limit_rows = row_counts(tasks, limits)
+    return Structure(
+        robot.nv,
+        tuple(contact.shape for contact in ordered(contacts)),
+        task_rows,
+        tuple(np.maximum(torque, 0.0)),
+        tuple(int(i) for i in np.flatnonzero(bounded)),
+        settings,
+        force_rows,
+        torque_task,
+        limit_rows,
+    )
+
+
+def joint_limits(robot: HasLimits, structure: Structure) -> Array:
+    """Return lower and upper position and velocity (bounded, 3) that the bounds of the accelerations keep."""
+    limits, settings = robot.limits, structure.settings
+    table = np.column_stack([limits.lower, limits.upper, settings.velocity_fraction * limits.velocity])
+    table[:, :2] += np.array([1.0, -1.0]) * settings.position_margin
+    if not settings.position_limits:
+        table[:, :2] = -np.inf, np.inf
+    if not settings.velocity_limits:
+        table[:, 2] = np.inf
+    return np.asarray(table[list(structure.bounded)], dtype=np.float64)
+
+
+class WholeBodyQP:
+    """``min sum_i w_i |A_i vd - b_i|^2`` over ``vd, tau, f``; the rows are those of ``Declaration``.
+
+    Parameters
+    ----------
+    robot, contacts, tasks, settings : fix the structure; of contacts and tasks no value is kept.
+    extra : called once with this object; returns terms of the cost and constraints in CVXPY, on ``vd``, ``tau``,
+        ``force`` or ``force_of(patch)`` and on parameters of the user's own.
+    limits : inequalities on the accelerations, such as ``CollisionAvoidance``; of them too only the sizes are kept.
+
+    Attributes
+    ----------
+    problem : the CVXPY problem.
+    parameters : name -> its Parameter; data : name -> the array that the Parameter holds, written in place.
+    vd, tau, force : the variables.
+    fast : the compiled form, None where CVXPY solves.
+    """
+
+    def __init__(
+        self,
+        robot: HasLimits,
+        contacts: Sequence[ContactConstraint],
+        tasks: Sequence[Task],
+        settings: QPSettings | None = None,
+        extra: Extra | None = None,
+        limits: Sequence[Limit] = (),
+    ):
+        self.robot, self.settings = robot, settings or QPSettings()
+        self.structure = structure_of(robot, contacts, tasks, self.settings, limits)
+        self.declaration = d = Declaration(self.structure)
+        self.vd, self.tau, self.force, self.parameters = d.vd, d.tau, d.force, d.parameters
+        self.contacts = ordered(contacts)
+        self._chart = BaseChart(d, robot) if self.settings.form != MIXED else None
+        self._rows = {rows.name: rows.constraint() for rows in d.rows}
+        if self._chart:
+            self._rows |= {rows.name: rows.constraint() for rows in self._chart.rows}
+        terms_added, constraints_added = extra(self) if extra else ((), ())
+        self._extra = list(constraints_added)
+        self._plain = not terms_added and not self._extra and not self._chart
+        self.cost = d.objective + sum(terms_added)
+        self.problem = cp.Problem(cp.Minimize(self.cost), [*self._rows.values(), *self._extra])
+        check_convex(self.problem)
+        self._options = solver_options(self.settings.solver)
+        self._limit = np.array(self.structure.torque)
+        self._slack: SlackForm | None = None
+        self._explanation: Explanation | None = None
+        self._failed_before, self._calm = False, CALM
+        compiled = self.settings.compiled and self.settings.solver == "DAQP" and not self._chart
+        self.fast = fast_form(self.problem, d) if compiled else None
+        self.data = self.fast.data if self.fast else {}
+        theta = self.fast.theta if self.fast else place_parameters(d, self.data)
+        self._sheet = Sheet(d, theta, self.data, joint_limits(robot, self.structure))
+        self._binding: Binding | None = None
+        self._bound: tuple = ()
+        self._efforts: list[Any] = []
+        self._limits: Sequence[Limit] = ()
+        self._last: tuple[Mapping[str, Array], Array] = ({}, np.zeros(0))
+        self._constant = 0.0
+        self._filled = False
+
+    def force_of(self, patch: str) -> cp.Expression:
+        """Return the force unknowns of a contact: (3k,) along its axes ``(t1, t2, n)`` point by point, or a wrench."""
+        for contact, place in zip(self.contacts, self.structure.slices(), strict=True):
+            if contact.patch == patch:
+                return self.force[place]
+        raise InputError(f"no contact of {patch!r}: {', '.join(c.patch for c in self.contacts) or 'none'}")
+
+    def update(
+        self,
+        terms: Terms,
+        contacts: Sequence[ContactConstraint],
+        tasks: Sequence[Task],
+        tau_ext: Array | None = None,
+        previous: Mapping[str, Array] | None = None,
+        limits: Sequence[Limit] = (),
+    ) -> None:
+        """Fill all parameters.
+
+        Parameters
+        ----------
+        terms : terms of the state, with the frames of the contacts and tasks.
+        contacts, tasks, limits : of the structure given at construction; their present gains, bounds and targets count.
+        tau_ext : (nv,) known external generalised force.
+        previous : patch -> force unknowns of the last solution (``Solution.unknowns``), for the force rate.
+
+        Raises
+        ------
+        InputError : another structure than the declared one.
+        SimulationFailed : a value that is not a number, by name.
+        """
+        self._filled = False
+        self._binding = b = self._bind(terms, contacts, tasks, limits)
+        b.given[EXTERNAL] = 0.0 if tau_ext is None else tau_ext
+        self._constant = self._fill_others(b, terms) if b.others else 0.0
+        if self._efforts:
+            self._constant += fill_efforts(self.data, b.places, self.contacts, terms, self._efforts)
+        self._limits = limits
+        if limits:
+            fill_limits(self.data, terms, limits)
+        if self.settings.force_rate_weight:
+            self._remember(b, previous or {})
+        if b.fill() != qp_fill.FILLED:
+            raise SimulationFailed(f"whole-body program: {self._culprit(terms, tasks)}")
+        if self._chart:
+            self._chart.fill(terms, tau_ext, self.data)
+        self._constant += b.constant
+        self._filled = True
+
+    def _bind(
+        self, terms: Terms, contacts: Sequence[ContactConstraint], tasks: Sequence[Task], limits: Sequence[Limit]
+    ) -> Binding:
+        """Return the tables of these contacts and tasks: those of the last tick, unless others are given."""
+        given = (terms, *contacts, None, *tasks, None, *limits)
+        if self._binding is not None and same(given, self._bound):
+            return self._binding
+        in_order, s = ordered(contacts), self.structure
+        shapes = tuple(contact.shape for contact in in_order)
+        if shapes != s.shapes or row_counts(tasks, limits) != s.row_counts:
+            raise InputError("contacts, tasks or limits have another structure than the declared problem; ask the pool")
+        motions, self._efforts = split_tasks(tasks)
+        self.contacts, self._bound = in_order, given
+        return Binding(self._sheet, terms, in_order, motions, self.settings)
+
+    def _fill_others(self, b: Binding, terms: Terms) -> float:
+        """Fill the rows of the tasks that have no kernel; return what the parameters do not hold of their cost."""
+        b.given[WEIGHT:] = constant = 0.0
+        for task, rows in b.others:
+            A, wanted = task.rows(terms)
+            w = weights(task)
+            if task.diagonal:
+                b.given[WEIGHT][A] += w
+                b.given[PULL][A] += w * wanted
+                constant += float(w @ (wanted * wanted))
+            else:
+                root = np.sqrt(w)
+                np.multiply(A, root[:, None], out=self.data["task_matrix"][rows])
+                np.multiply(wanted, root, out=self.data["task_target"][rows])
+        return constant
+
+    def _remember(self, b: Binding, previous: Mapping[str, Array]) -> None:
+        """Hand over the last forces of the contacts that had some."""
+        if previous is self._last[0]:
+            b.previous[0], b.previous[1] = self._last[1], self.settings.force_rate_weight
+            return
+        b.previous[:] = 0.0
+        for contact, place in zip(self.contacts, b.places, strict=True):
+            if contact.patch in previous:
+                b.previous[0, place] = previous[contact.patch]
+                b.previous[1, place] = self.settings.force_rate_weight
+
+    def _culprit(self, terms: Terms, tasks: Sequence[Task]) -> str:
+        """Name what is not a number: an entry of the state, or a parameter and the task or contact that it is from."""
+        for what, vector, base in (("q", terms.q, 7), ("v", terms.v, 6)):
+            for i in np.flatnonzero(~np.isfinite(vector)).tolist():
+                joint = i - base
+                names = self.robot.joint_names
+                name = "the base" if joint < 0 else names[joint] if joint < len(names) else "a free object"
+                return f"{what}[{i}] of {name} is {vector[i]}"
+        bad = [name for name, array in self.data.items() if not np.all(np.isfinite(array))]
+        wrong = f"{bad[0]} is not finite" if bad else "a limit is not a number"
+        for task in split_tasks(tasks)[0]:
+            if not all(np.all(np.isfinite(part)) for part in (*task.rows(terms), weights(task))):
+                return f"{wrong}: task {' '.join(str(part) for part in (task.key[0], *task.frames))}"
+        for contact in self.contacts:
+            numbers = (*contact.rows(terms), contact.wrench_map(terms))
+            if np.any(np.isnan(contact.values)) or not all(np.all(np.isfinite(part)) for part in numbers):
+                return f"{wrong}: contact of {contact.patch}"
+        return wrong
+
+    def solve(self) -> Solution:
+        """Solve the filled program; always returns an answer, whose ``status`` says of which kind."""
+        if not self._filled or self._binding is None:
+            raise InputError("the whole-body program is solved after its update")
+        start = time.perf_counter()
+        failure, answer = self._solve_declared(self._binding)
+        if answer is not None:
+            self._calm += 1
+            self._failed_before = self._failed_before and self._calm < CALM
+            return self._solution(SOLVED, answer, start)
+        conflicts = self._explain()
+        message = failure + ("; in the way: " + "; ".join(map(str, conflicts)) if conflicts else "")
+        self._failed_before, self._calm = True, 0
+        if self._slack is None:
+            soft = slack_problem(self.declaration, self.cost, self._extra)
+            self._slack = SlackForm(soft, self.fast is not None, self.settings.solver, self._options)
+        failure, answer = self._attempt(self._binding, self._slack, False, hard_only=True)
+        if answer is not None:
+            return self._solution(SLACK, answer, start, message, conflicts)
+        vd, tau, forces = damped_hold(self._binding.terms, self.data["h"], self.contacts, self._limit)
+        f = np.concatenate(forces) if forces else np.zeros(0)
+        self.vd.save_value(vd)
+        self.tau.save_value(tau)
+        if self.force is not None:
+            self.force.save_value(f)
+        answer = Answer(self._binding, vd, tau, f, float(self.cost.value))
+        return self._solution(HOLD, answer, start, f"{message}; slack form: {failure}", conflicts)
+
+    def write_back(self) -> None:
+        """Set what a compiled solve leaves out: multipliers of the constraints, ``problem.status`` and ``.value``."""
+        if self.fast:
+            self.fast.compiled.write_back()
+
+    def _solve_declared(self, b: Binding) -> tuple[str, Answer | None]:
+        """Solve the program as declared, compiled where it can be, by CVXPY where that does not succeed."""
+        if self.fast is not None:
+            failure, answer = self._attempt_fast(b, self.fast)
+            if answer is not None or (failure == cp.INFEASIBLE and self._failed_before):
+                return failure, answer
+        return self._attempt(b, self.problem, self._plain)
+
+    def _attempt_fast(self, b: Binding, fast: FastForm) -> tuple[str, Answer | None]:
+        status = fast.solve()
+        if status != cp.OPTIMAL:
+            return status, None
+        answer = Answer(b, *fast.point(), fast.compiled.objective)
+        residuals = fast.compiled.residuals
+        answer.stationarity = residuals.stationarity
+        if self._extra:
+            answer.inequality = max(answer.inequality, residuals.inequality, residuals.equality)
+        wrong = answer.is_wrong(self.settings.tolerance)
+        return (f"{status}, but {answer.residuals}", None) if wrong else ("", answer)
+
+    def _attempt(
+        self, b: Binding, form: cp.Problem | SlackForm, with_duals: bool, hard_only: bool = False
+    ) -> tuple[str, Answer | None]:
+        """Solve one form; return why it failed, or an answer that passed the check."""
+        try:
+            if isinstance(form, SlackForm):
+                status = form.solve()
+            else:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    form.solve(solver=self.settings.solver, **self._options)
+                status = form.status
+        except cp.SolverError as error:
+            return f"{self.settings.solver}: {error}", None
+        if status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
+            return str(status), None
+        vd, tau, f = self._point()
+        if not np.isfinite(vd.sum() + tau.sum() + f.sum()):
+            return "the solver's answer is not a number", None
+        objective = float(self.problem.value if form is self.problem else self.cost.value)
+        answer = Answer(b, vd, tau, f, objective)
+        if with_duals and not any(c.dual_value is None for c in self._rows.values()):
+            duals = {name: np.atleast_1d(constraint.dual_value) for name, constraint in self._rows.items()}
+            answer.stationarity = stationarity(self.declaration, self.data, vd, tau, f, duals)
+        answer.inequality = max([answer.inequality, *(float(np.max(c.violation())) for c in self._extra)])
+        wrong = answer.is_wrong(self.settings.tolerance, hard_only)
+        return (f"{status}, but {answer.residuals}", None) if wrong else ("", answer)
+
+    def _point(self) -> tuple[Array, Array, Array]:
+        f = np.zeros(0) if self.force is None else np.array(self.force.value)
+        return np.array(self.vd.value), np.array(self.tau.value), f
+
+    def _explain(self) -> tuple[Conflict, ...]:
+        how = self.settings.explain
+        if how == "never" or (how == "first" and self._failed_before):
+            return ()
+        if self._explanation is None:
+            self._explanation = Explanation(self.declaration, self._extra, self.robot.joint_names)
+        return self._explanation(self.contacts, limit_names(self._limits))
+
+    def _solution(
+        self, status: int, answer: Answer, start: float, message: str = "", conflicts: tuple[Conflict, ...] = ()
+    ) -> Solution:
+        forces, wrenches, unknowns = answer.by_patch()
+        self._last = unknowns, answer.f
+        return Solution(
+            status,
+            answer.vd,
+            answer.tau,
+            forces,
+            wrenches,
+            unknowns,
+            answer.residuals,
+            answer.objective + self._constant,
+            time.perf_counter() - start,
+            message,
+            conflicts,
+        )

@@ -1,0 +1,129 @@
+"""The certificate's clearance: what overlaps is named with its time and depth; what rests on its support may."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mcplan.certificate.clearance_checks import clearance_checks
+from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.verify import verify
+from mcplan.planning.sequence import complete
+from mcplan.scene.load import load_scenario
+from mcplan.sim.recorder import RunRecorder
+from tests.sim.waving_box import waving_run
+
+STEP = 0.02
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return complete(load_scenario("sway"))
+
+
+def run_of(plan, configurations, step=STEP):
+    """A run that merely stands in one configuration after the other."""
+    robot, stance = plan.scenario.robot, plan.stances[0]
+    recorder = RunRecorder(robot, plan, step)
+    still = np.zeros(robot.nv)
+    for k, q in enumerate(configurations):
+        patches = [contact.patch for contact in stance.contacts]
+        recorder.append(k * step, q, still, still, np.zeros(robot.n), None, {}, {}, patches, ("stand", 0), 3)
+    return recorder.finish()
+
+
+def check(plan, configurations, step=STEP):
+    (found,) = clearance_checks(Evidence(run_of(plan, configurations, step)))
+    return found
+
+
+def lowered(q, by):
+    q = q.copy()
+    q[2] -= by
+    return q
+
+
+def test_standing_is_clear(plan):
+    found = check(plan, [plan.stances[0].q] * 3)
+    assert found.passed
+    assert found.value > 0.005
+
+
+@pytest.mark.parametrize(("sunk", "passes"), [(0.0015, True), (0.003, False)])
+def test_soles_may_sink_two_millimetres(plan, sunk, passes):
+    q = plan.stances[0].q
+    found = check(plan, [q, q, lowered(q, sunk), q])
+    assert found.passed == passes
+    if not passes:
+        assert found.value == pytest.approx(-sunk, abs=1e-3)
+        assert "LLEG_LINK5 and floor" in found.failure
+        assert "t = 0.040 s" in found.failure
+
+
+def test_links_that_meet_are_named(plan):
+    robot, q = plan.scenario.robot, plan.stances[0].q.copy()
+    q[7 + robot.joint_names.index("LLEG_JOINT1")] -= 0.3
+    found = check(plan, [plan.stances[0].q, q])
+    assert not found.passed
+    assert "LLEG" in found.failure
+    assert "RLEG" in found.failure
+    assert "t = 0.020 s" in found.failure
+
+
+def test_the_report_holds_the_clearance(plan):
+    report = verify(run_of(plan, [lowered(plan.stances[0].q, 0.01)] * 2))
+    assert report.values["clearance"] == pytest.approx(-0.01, abs=1e-3)
+    assert any("overlap" in failure for failure in report.failures)
+
+
+def test_a_robot_without_shapes_has_no_clearance():
+    report = verify(waving_run(40, touch=30))
+    assert report.values["clearance"] is None
+    assert report.success
+
+
+def test_the_tolerance_is_twenty_micrometres(plan):
+    """Of the depth that links may sink into their supports; what arithmetic leaves breaks no run."""
+    q = plan.stances[0].q
+    off = -check(plan, [q, lowered(q, 0.01)]).value - 0.01  # the boxes of the feet end so far below the soles
+    assert abs(off) < 1e-3
+    assert check(plan, [q, lowered(q, 0.002 - off + 1e-5)]).passed
+    assert not check(plan, [q, lowered(q, 0.002 - off + 4e-5)]).passed
+
+
+def crossed(plan, by):
+    """HRP-2 with its left leg turned inward."""
+    q = plan.stances[0].q.copy()
+    q[7 + plan.scenario.robot.joint_names.index("LLEG_JOINT1")] -= by
+    return q
+
+
+@pytest.mark.parametrize("bad", [1, 7, 10, 19])
+def test_what_overlaps_only_between_the_samples_that_are_looked_at_is_found(plan, bad):
+    """Legs that meet in one sample of twenty-five, 20 ms from any that is looked at at first."""
+    fine = [crossed(plan, 0.3 if k == bad else 0.0) for k in range(25)]
+    found = check(plan, fine, step=0.001)
+    assert not found.passed
+    assert f"t = {0.001 * bad:.3f} s" in found.failure
+    assert check(plan, [crossed(plan, 0.0)] * 25, step=0.001).passed
+
+
+def test_a_fast_approach_is_looked_at_in_between_but_found_free(plan):
+    """How far things move decides where to look, not whether they touch."""
+    fine = [lowered(crossed(plan, 0.05 * np.sin(np.pi * k / 20)), -0.05) for k in range(21)]
+    found, still = check(plan, fine, step=0.001), check(plan, [plan.stances[0].q] * 2)
+    assert found.passed
+    assert 0.0 < found.value <= still.value + 1e-9
+
+
+def test_only_the_link_of_a_patch_may_sink_and_only_into_its_own_support(plan):
+    """With the contact taken away, the same depth is an overlap."""
+    q = lowered(plan.stances[0].q, 0.0015)
+    run = run_of(plan, [plan.stances[0].q, q])
+    stance = run.record.plan.stances[0]
+    bare = stance.model_copy(update={"contacts": stance.contacts[1:]})
+    record = run.record.model_copy(update={"plan": run.record.plan.model_copy(update={"stances": [bare]})})
+    (found,) = clearance_checks(Evidence(replace(run, record=record, active=run.active & [False, True])))
+    assert not found.passed
+    assert "LLEG_LINK5 and floor" in found.failure
+    assert "RLEG" not in found.failure

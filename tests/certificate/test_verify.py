@@ -1,0 +1,322 @@
+"""A run that is right passes; whatever is changed in it is found, and named with its place, time and amount."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mcplan.certificate.report import KEYS
+from mcplan.certificate.verify import verify
+from tests.sim.waving_box import waving_run
+
+SOLE, TIP = 0, 1
+
+
+@pytest.fixture(scope="module")
+def run():
+    return waving_run()
+
+
+def tampered(run, **edits):
+    """Copy of the run; each edit is a function that changes one array in place."""
+    arrays = {}
+    for name, edit in edits.items():
+        arrays[name] = getattr(run, name).copy()
+        edit(arrays[name])
+    return replace(run, **arrays)
+
+
+def with_plan(run, stance, **changes):
+    """Copy of the run whose plan has another contact of the sole in a stance."""
+    stances = list(run.record.plan.stances)
+    contacts = list(stances[stance].contacts)
+    contacts[0] = contacts[0].model_copy(update=changes)
+    stances[stance] = stances[stance].model_copy(update={"contacts": contacts})
+    plan = run.record.plan.model_copy(update={"stances": stances})
+    return replace(run, record=run.record.model_copy(update={"plan": plan}))
+
+
+def add(index, value):
+    def edit(array):
+        array[index] += value
+
+    return edit
+
+
+def put(index, value):
+    def edit(array):
+        array[index] = value
+
+    return edit
+
+
+EDITED = {"record: stances are the plan's"}
+"""Lines that are broken because a test edited a planned contact."""
+
+
+def broken(run):
+    return {check.name for check in verify(run).checks if not check.passed}
+
+
+def failures(run):
+    report = verify(run)
+    assert report.success == (not report.failures)
+    assert report.to_json()["failures"] == report.failures
+    return "\n".join(report.failures)
+
+
+def test_the_right_run_passes(run):
+    report = verify(run)
+    assert report.success, report.text()
+    assert report.values["eom_residual"] < 1e-10
+    assert report.values["integration_residual"] < 1e-12
+    assert report.values["goal_reached"]
+    assert report.values["fell"] is False
+    assert report.values["friction_ratio"] == pytest.approx(np.sqrt(2) / (0.7 * 5))
+    assert report.values["friction_margin"] == pytest.approx(0.7 * 5 - np.sqrt(2))
+
+
+def test_report_is_json_with_the_agreed_keys(run):
+    content = verify(run).to_json()
+    assert set(content) == {"success", "goals", "failures", "notices", *KEYS}
+    assert json.loads(json.dumps(content, allow_nan=False)) == content
+
+
+def test_text_has_a_line_per_check_and_says_what_is_broken(run):
+    text = verify(tampered(run, tau=put((100, 0), 75.0))).text()
+    assert "CERTIFICATE BROKEN" in text
+    assert "FAIL  torque" in text
+    assert "broken: torque of shoulder is 75" in text
+
+
+def test_from_the_file_alone(run, tmp_path):
+    run.save(tmp_path)
+    assert verify(tmp_path).to_json() == verify(run).to_json()
+
+
+def test_torque_beyond_its_limit(run):
+    text = failures(tampered(run, tau=put((100, 0), 75.0)))
+    assert "torque of shoulder is 75 N m at t = 0.100 s, limit 60: beyond it by 15" in text
+    assert "equation of motion off by" in text
+    assert "as if the torque of shoulder should be" in text
+
+
+def test_small_torque_error_breaks_the_equation_of_motion(run):
+    text = failures(tampered(run, tau=add((50, 1), 1e-5)))
+    assert "equation of motion off by 1e-05 N m at elbow, t = 0.050 s (1 of 600 samples)" in text
+    assert "as if the torque of elbow should be -1e-05 N m" in text
+
+
+def test_removed_wrench(run):
+    text = failures(tampered(run, wrench=put((slice(450, 460), TIP), 0.0)))
+    assert "equation of motion off by" in text
+    assert "as if the force on tip lacked [-5, 1, 1] N" in text
+    assert "point forces of tip at t = 0.450 s differ from its wrench by 5 N (10 samples)" in text
+
+
+def test_removed_wrench_and_points(run):
+    points = np.flatnonzero(run.point_sample() == 300)
+    text = failures(tampered(run, wrench=put((300, SOLE), 0.0), point_force=put(points, 0.0)))
+    assert "as if the force on sole lacked" in text
+    assert "differ" not in text
+
+
+def test_edited_trajectory_sample(run):
+    text = failures(tampered(run, q=add((200, 8), 1e-6)))
+    assert "position of elbow at t = 0.200 s (sample 200) is off by 1e-06" in text
+    text = failures(tampered(run, v=add((200, 6), 1e-6)))
+    assert "of shoulder at t = 0.200 s (sample 200) is off by 1e-06" in text
+
+
+def test_shifted_trajectory_moves_the_foot_from_its_place(run):
+    text = failures(
+        tampered(
+            run, q=add((slice(None), 1), 0.02), com=add((slice(None), 1), 0.02), point_xyz=add((slice(None), 1), 0.02)
+        )
+    )
+    assert "sole is 0.02 m away from its planned place at t = 0.000 s, allowed 0.001" in text
+    assert "sole on floor ends 0.02 m away from its place" in text
+    assert "equation of motion" not in text
+
+
+def test_sliding_foot(run):
+    slide = np.linspace(0, 0.005, len(run))
+    text = failures(tampered(run, q=lambda q: np.add(q[:, 0], slide, out=q[:, 0])))
+    assert "sole is 0.005 m away from where it touched at t = 0.000 s at t = 0.599 s" in text
+    assert "does not follow" in text
+    assert "recorded centre of mass is off by 0.005 m at t = 0.599 s" in text
+
+
+def test_moved_plan(run):
+    moved = run
+    for stance in range(2):
+        moved = with_plan(moved, stance, p=[0.15, -0.2, 0.0])
+    assert "sole is 0.05 m away from its planned place" in failures(moved)
+
+
+def test_last_contact_missed(run):
+    text = failures(tampered(run, active=put((slice(590, 600), TIP), False)))
+    assert "tip is not in contact with wall at the end" in text
+    assert "item 2 of 2: contacts is not reached" in text
+    assert "tip at t = 0.590 s carries 5 N (N m) although it is not in contact" in text
+
+
+def test_changed_contact_point(run):
+    i = int(run.point_start[120]) + 2
+    text = failures(tampered(run, point_xyz=add((i, 0), 0.03)))
+    assert "point 2 of sole at t = 0.120 s is 0.03 m away from where its patch touches" in text
+    assert "point forces of sole at t = 0.120 s differ from its wrench" in text
+
+
+def test_changed_contact_normal_and_link(run):
+    i = int(run.point_start[120]) + 1
+    assert "the normal at point 1 of sole at t = 0.120 s" in failures(tampered(run, point_normal=put(i, [0, 1.0, 0])))
+    assert "point 1 of sole at t = 0.120 s is recorded on another link" in failures(tampered(run, point_link=put(i, 2)))
+
+
+def test_friction_cone_and_pulling(run):
+    i = int(run.point_start[500]) + 4
+    text = failures(
+        tampered(run, point_force=put(i, [-5.0, 3.0, 4.0]), wrench=put((500, TIP, slice(0, 3)), [-5.0, 3.0, 4.0]))
+    )
+    assert (
+        "friction at point 0 of tip at t = 0.500 s: tangential force 5 N, cone allows 3.5 N: beyond it by 1.5" in text
+    )
+    text = failures(tampered(run, point_force=put(i, [2.0, 0, 0]), wrench=put((500, TIP, slice(0, 3)), [2.0, 0, 0])))
+    assert "the support pulls at point 0 of tip at t = 0.500 s with 2 N" in text
+
+
+def test_friction_just_inside_and_just_outside(run):
+    def at(excess):
+        force = [-5.0, 0.7 * 5 + excess, 0.0]
+        where = (slice(400, 600), TIP, slice(0, 3))
+        return {check.name: check.passed for check in verify(tampered(
+            run, wrench=put(where, force), point_force=put(run.point_patch == TIP, force))).checks}  # fmt: skip
+
+    assert at(1e-6)["friction margin"]
+    assert not at(1e-5)["friction margin"]
+
+
+def in_contact(run):
+    return replace(run, record=run.record.model_copy(update={"physics": "contact"}))
+
+
+def test_the_cone_stands_on_the_normal_that_two_faces_have(run):
+    """A force at the edge of a cone about a normal that is a little off that of the support, as crossing edges have."""
+    skew, tip, where = 5e-5, run.point_patch == TIP, (slice(400, 600), TIP, slice(3))
+    force = 5.0 * np.array([-1.0, skew, 0.0]) + 0.7 * 5.0 * np.array([skew, 1.0, 0.0])
+    off = in_contact(tampered(run, point_force=put(tip, force), wrench=put(where, force)))
+    assert "friction at point 0 of tip" in failures(off)
+    right = failures(tampered(off, point_normal=put(tip, [-1.0, skew, 0.0])))
+    assert "friction" not in right
+    assert "the normal" not in right
+
+
+@pytest.mark.parametrize("rolls", [False, True])
+def test_a_patch_that_rolls_touches_anywhere_on_its_plane(run, rolls):
+    """A sole that is planned to bear along its front edge bears at all corners."""
+    line = run.record.plan.stances[0].contacts[0].points[:2]
+    moved = in_contact(with_plan(with_plan(run, 0, points=line, rolls=rolls), 1, points=line, rolls=rolls))
+    assert ("away from where its patch touches" in failures(moved)) is not rolls
+
+
+def test_a_normal_that_flat_faces_cannot_have(run):
+    i = int(run.point_start[120]) + 1
+    text = failures(in_contact(tampered(run, point_normal=put(i, [0.01, 0.0, 1.0]))))
+    assert "the normal at point 1 of sole at t = 0.120 s is not that of its support (0.01 rad off)" in text
+
+
+def test_normal_force_beyond_the_contact_limit(run):
+    limited = with_plan(with_plan(run, 0, max_force=100.0), 1, max_force=100.0)
+    assert "normal force of sole at t = " in failures(limited)
+    assert "limit 100: beyond it by" in failures(limited)
+    assert broken(with_plan(with_plan(run, 0, max_force=900.0), 1, max_force=900.0)) == EDITED
+
+
+@pytest.mark.parametrize(("steps", "broken"), [(1, False), (20, True)])
+def test_an_impact_counts_by_its_mean_force_where_contacts_are_rigid(run, steps, broken):
+    """Twice the limit for one step is an impulse; for twenty it is a load."""
+    limited = with_plan(with_plan(run, 0, max_force=900.0), 1, max_force=900.0)
+    limited = replace(limited, record=limited.record.model_copy(update={"physics": "contact"}))
+    hit = tampered(limited, wrench=put((slice(300, 300 + steps), SOLE, 2), 1800.0))
+    assert ("normal force of sole" in failures(hit)) is broken
+
+
+def test_grasp_limits_and_freedom(run):
+    """The tip holds a bar: it may pull, and its limits are those of force and moment."""
+
+    def grasp(**limits):
+        stances = list(run.record.plan.stances)
+        tip = stances[1].contacts[1].model_copy(update={"kind": "grasp", "friction": None, **limits})
+        stances[1] = stances[1].model_copy(update={"contacts": [stances[1].contacts[0], tip]})
+        plan = run.record.plan.model_copy(update={"stances": stances})
+        return replace(run, record=run.record.model_copy(update={"plan": plan}))
+
+    assert broken(grasp(max_force=6.0, max_moment=1.0)) == EDITED
+    assert "grasp force of tip at t = 0.400 s is 5.19615 N, limit 5" in failures(grasp(max_force=5.0))
+    twisted = tampered(grasp(max_force=6.0, max_moment=1.0), wrench=put((slice(400, 600), TIP, 3), 1.5))
+    assert "grasp moment of tip at t = 0.400 s is 1.5 N m, limit 1: beyond it by 0.5" in failures(twisted)
+    assert "free direction of tip" in failures(twisted)
+
+
+def test_joint_velocity_and_position_limits(run):
+    text = failures(tampered(run, v=put((slice(None), 6), 3.5)))
+    assert "velocity of shoulder is 3.5 rad/s at t = 0.000 s, limit 3: beyond it by 0.5 (600 samples)" in text
+    text = failures(tampered(run, q=put((10, 7), -2.25)))
+    assert "joint shoulder = -2.25 rad at t = 0.010 s, outside [-2, 2] by 0.25" in text
+
+
+def test_force_from_outside(run):
+    assert "a force from outside that the scenario does not have: 3 on base x" in failures(
+        tampered(run, tau_ext=put((9, 0), 3.0))
+    )
+
+
+def test_unplanned_contact(run):
+    text = failures(tampered(run, point_patch=put(run.point_patch == TIP, -1)))
+    assert "unplanned contact of finger from t = 0.400 s for 0.2 s with up to 5.196 N" in text
+
+
+def test_fall(run):
+    text = failures(tampered(run, q=put((slice(550, 600), 2), -0.3)))
+    assert "fell: the centre of mass is 0.5" in text
+    assert verify(tampered(run, q=put((slice(550, 600), 2), -0.3))).values["fell"] is True
+
+
+@pytest.mark.parametrize("name", ["q", "v", "vd", "tau", "wrench", "com", "point_force", "t"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_what_is_not_a_number_is_named_and_the_rest_judged(run, name, value):
+    i = int(run.point_start[300]) if name.startswith("point") else 300
+    broken = tampered(run, **{name: put(i, value)})
+    report = verify(broken)
+    assert report.failures[0].startswith(f"{name} is not a number at t = ")
+    assert "(sample 300)" in report.failures[0]
+    assert not report.success
+    assert report.values["eom_residual"] < 1e-10
+    json.dumps(report.to_json(), allow_nan=False)
+
+
+def test_nothing_but_noise_still_gives_a_report(run):
+    """Any numbers at all: a report, never an exception, and never success."""
+    rng = np.random.default_rng(0)
+    names = ("q", "v", "vd", "tau", "wrench", "com", "point_xyz", "point_normal", "point_force")
+    for scale in (1.0, 1e8, 1e200):
+        report = verify(replace(run, **{name: scale * rng.normal(size=getattr(run, name).shape) for name in names}))
+        assert not report.success
+        json.dumps(report.to_json(), allow_nan=False)
+    nothing = verify(tampered(run, q=put(0, 0.0)))
+    assert nothing.failures
+    json.dumps(nothing.to_json(), allow_nan=False)
+
+
+def test_stopped_run_has_not_reached_its_goal(run):
+    stopped = replace(run, record=run.record.model_copy(update={"stopped": "not a number at t = 0.6 s"}))
+    assert "the simulation had to stop: not a number" in failures(stopped)
+    assert not verify(stopped).values["goal_reached"]
+
+
+def test_solver_failures_are_counted(run):
+    slack = verify(replace(tampered(run, qp_status=put(slice(5, 8), 1)), qp_slack=np.full(len(run), 0.04)))
+    assert slack.values["solver_failures"] == 3
+    assert slack.success

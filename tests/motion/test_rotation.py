@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from mcplan.core.algebra.minimum_jerk import turn
+from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.rotation import RotationTrajectory, rotation_vector
+
+
+def turn_rate(R_before, R_after, step):
+    return rotation_vector(R_after @ R_before.T) / step
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-6, 5e-3, 1.2e-2, 0.3, 2.0, 3.1])
+def test_angular_motion_of_the_exponential_is_that_of_its_rotation(size):
+    rng = np.random.default_rng(7)
+    axis = rng.normal(size=3)
+    phi, rate, bend = size * axis / np.linalg.norm(axis), *rng.normal(size=(2, 3))
+
+    def motion(t):
+        E, w, wd = np.empty((3, 3)), np.empty(3), np.empty(3)
+        turn(np.array([phi + t * rate + t * t / 2 * bend, rate + t * bend, bend]), np.eye(3), E, w, wd)
+        return E, w, wd
+
+    step = 1e-4  # truncation O(step²) of the central differences
+    E, w, wd = motion(0.0)
+    np.testing.assert_allclose(E, Rotation.from_rotvec(phi).as_matrix(), atol=1e-14)
+    np.testing.assert_allclose(turn_rate(motion(-step)[0], motion(step)[0], 2 * step), w, atol=1e-7)
+    np.testing.assert_allclose((motion(step)[1] - motion(-step)[1]) / (2 * step), wd, atol=1e-7)
+
+
+def test_a_turn_leaves_with_the_given_motion_and_ends_at_rest():
+    rng = np.random.default_rng(3)
+    R0, R1 = Rotation.random(2, rng).as_matrix()
+    w0, wd0 = rng.normal(size=(2, 3))
+    turn = RotationTrajectory(R0, R1, 1.5, w0, wd0, start_time=2.0)
+    for got, want in zip(turn.sample(2.0), (R0, w0, wd0), strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-12)
+    for got, want in zip(turn.sample(3.5 - 1e-9), (R1, 0 * w0, 0 * w0), strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-6)
+
+
+def test_from_rest_it_is_the_shortest_turn():
+    R1 = Rotation.from_rotvec([0.0, 0.0, 2.0]).as_matrix()
+    turn = RotationTrajectory(np.eye(3), R1, 1.0)
+    assert turn.angle == pytest.approx(2.0)
+    for t in np.linspace(0, 1, 9):
+        vector = rotation_vector(turn.sample(t).value)
+        np.testing.assert_allclose(vector[:2], 0.0, atol=1e-12)
+        assert -1e-12 <= vector[2] <= 2.0 + 1e-12
+
+
+def test_posture_velocities_move_the_posture():
+    rng = np.random.default_rng(11)
+    start, end = rng.normal(size=(2, 12))
+    start[3:7] /= np.linalg.norm(start[3:7])
+    end[3:7] /= np.linalg.norm(end[3:7])
+    trajectory = PostureTrajectory(start, end, 2.0, rng.normal(size=11), rng.normal(size=11), start_time=1.0)
+    step = 1e-5
+    for t in np.linspace(1.1, 2.9, 5):
+        before, here, after = (trajectory.sample(t + k * step) for k in (-1, 0, 1))
+        np.testing.assert_allclose((after.q[:3] - before.q[:3]) / (2 * step), here.v[:3], atol=1e-6)
+        np.testing.assert_allclose((after.q[7:] - before.q[7:]) / (2 * step), here.v[6:], atol=1e-6)
+        R0, R1 = (Rotation.from_quat(s.q[[4, 5, 6, 3]]).as_matrix() for s in (before, after))
+        np.testing.assert_allclose(turn_rate(R0, R1, 2 * step), here.v[3:6], atol=1e-6)
+        np.testing.assert_allclose((after.v - before.v) / (2 * step), here.vd, atol=1e-5)
+        assert np.linalg.norm(here.q[3:7]) == pytest.approx(1.0, abs=1e-14)
+    np.testing.assert_allclose(trajectory.sample(9.0).q, end, atol=1e-15)

@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+from mcplan.model.robot_file import load_robot
+from mcplan.motion.patch_turn import PatchTurn
+from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.spline import PostureSpline, Spline
+
+STEP = 1e-5
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("hrp2")
+
+
+@pytest.fixture(scope="module")
+def posture(robot):
+    rng = np.random.default_rng(3)
+    start = robot.posture("half_sitting")
+    end = robot.integrate(start, 0.3 * rng.uniform(-1, 1, robot.nv), 1.0)
+    straight, times = PostureTrajectory(start, end, 1.5, start_time=0.5), np.linspace(0.5, 2.0, 13)
+    knots = np.array([straight.sample(t).q for t in times])
+    for q in knots[1:-1]:
+        q[7:] += 0.05 * rng.normal(size=robot.n)
+    return PostureSpline(times, knots)
+
+
+def test_a_spline_passes_through_its_values_from_any_state_of_motion_to_rest():
+    rng = np.random.default_rng(1)
+    times, values = np.sort(rng.uniform(0, 3, 9)), rng.normal(size=(9, 4))
+    velocity, acceleration = rng.normal(size=(2, 4))
+    spline = Spline(times, values, velocity, acceleration)
+    np.testing.assert_allclose([spline.sample(t).value for t in times], values, atol=1e-9)
+    first, last = spline.sample(times[0] + 1e-9), spline.sample(times[-1] - 1e-9)
+    np.testing.assert_allclose((first.velocity, first.acceleration), (velocity, acceleration), atol=1e-4)
+    np.testing.assert_allclose(last.velocity, 0.0, atol=1e-4)
+    np.testing.assert_array_equal(spline.sample(times[-1] + 1.0).value, values[-1])
+
+
+def test_its_derivatives_are_continuous_across_the_pieces():
+    rng = np.random.default_rng(2)
+    spline = Spline(np.arange(8.0), rng.normal(size=(8, 3)))
+    for knot in range(1, 7):
+        before, after = spline.sample(knot - 1e-9), spline.sample(knot + 1e-9)
+        for x, y in zip(before, after, strict=True):
+            np.testing.assert_allclose(x, y, atol=1e-6)
+
+
+def test_a_posture_spline_keeps_its_knots_and_its_velocity_is_that_of_its_postures(robot, posture):
+    for t, q in zip(np.linspace(0.5, 2.0, 13), posture.knots, strict=True):
+        np.testing.assert_allclose(robot.difference(posture.sample(t).q, q), 0.0, atol=1e-9)
+    for t in np.linspace(0.6, 1.9, 7):
+        before, here, after = (posture.sample(t + k * STEP) for k in (-1, 0, 1))
+        np.testing.assert_allclose(robot.difference(before.q, after.q) / (2 * STEP), here.v, atol=1e-5)
+        np.testing.assert_allclose((after.v - before.v) / (2 * STEP), here.vd, atol=1e-3)
+
+
+def test_a_patch_turns_from_where_it_is_to_where_its_posture_has_it(robot, posture):
+    X0, X1 = (robot.frame_pose(q, "left_sole")[:3, :3] for q in (posture.start, posture.end))
+    tilted = robot.frame_pose(robot.integrate(posture.start, 0.02 * np.ones(robot.nv), 1.0), "left_sole")[:3, :3]
+    turn = PatchTurn(robot, "left_sole", posture, tilted)
+    assert np.linalg.norm(tilted - X0) > 0.01
+    np.testing.assert_allclose(turn.sample(0.5).value, tilted, atol=1e-12)
+    np.testing.assert_allclose(turn.sample(2.0).value, X1, atol=1e-12)
+    for t in np.linspace(0.6, 1.9, 7):
+        before, here, after = (turn.sample(t + k * STEP) for k in (-1, 0, 1))
+        spin = (after.value - before.value) / (2 * STEP) @ here.value.T
+        np.testing.assert_allclose([spin[2, 1], spin[0, 2], spin[1, 0]], here.velocity, atol=1e-6)
+        np.testing.assert_allclose((after.velocity - before.velocity) / (2 * STEP), here.acceleration, atol=1e-3)

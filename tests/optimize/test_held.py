@@ -1,0 +1,86 @@
+"""Holding the rows that were active last gives the QP's solution, or says that it does not."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from mcplan.core.optimize import held as condense_held
+from mcplan.optimize.compiled import compile_problem
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(3)
+
+
+@pytest.fixture
+def program(rng):
+    """A QP with an equality, a substitution, bounds and rows, some of them active; it is compiled."""
+    x, r = cp.Variable(7), cp.Variable(3)
+    A, b, q = cp.Parameter((3, 7)), cp.Parameter(3), cp.Parameter(7)
+    G, h = cp.Parameter((5, 7)), cp.Parameter(5)
+    A.value, b.value, q.value = rng.standard_normal((3, 7)), rng.standard_normal(3), 3.0 * rng.standard_normal(7)
+    G.value, h.value = rng.standard_normal((5, 7)), np.full(5, 0.2)
+    cost = cp.sum_squares(r) + 0.1 * cp.sum_squares(x) + q @ x
+    limits = [r == A @ x - b, A[0] @ x == 0.1, G @ x <= h, x <= 0.5, x >= -0.5]
+    return compile_problem(cp.Problem(cp.Minimize(cost), limits)), q
+
+
+def hold(compiled):
+    solver, c = compiled._solver, compiled.condensed
+    return condense_held.hold(c.program, c.work, compiled.theta, solver.sense, solver.multiplier)
+
+
+def test_the_active_rows_of_a_solution_give_it_again(program, rng):
+    compiled, q = program
+    for _ in range(20):
+        compiled.set(q, 3.0 * rng.standard_normal(7))
+        assert compiled.solve() == cp.OPTIMAL
+        x, dual = compiled.x.copy(), compiled.dual.copy()
+        compiled.x[:], compiled.dual[:] = np.nan, np.nan
+        assert hold(compiled) < 1e-12
+        np.testing.assert_allclose(compiled.x, x, atol=1e-11)
+        np.testing.assert_allclose(compiled.dual, dual, atol=1e-9)
+
+
+def test_other_active_rows_are_found_out(program, rng):
+    compiled, q = program
+    refused = 0
+    for _ in range(40):
+        compiled.warm = False
+        compiled.set(q, 3.0 * rng.standard_normal(7))
+        compiled.solve()
+        before = compiled._solver.sense.copy()
+        compiled.set(q, compiled.parameter_view(q) + rng.standard_normal(7))
+        held = hold(compiled)
+        compiled._solver.sense[:] = before
+        assert compiled.solve() == cp.OPTIMAL
+        changed = not np.array_equal(compiled._solver.sense, before)
+        assert (held == np.inf) == changed
+        refused += changed
+        x = compiled.x.copy()
+        compiled._solver.sense[:] = before
+        compiled.warm = True
+        assert compiled.solve() == cp.OPTIMAL
+        np.testing.assert_allclose(compiled.x, x, atol=1e-11)
+    assert 0 < refused < 40
+
+
+def test_dependent_rows_are_left_to_the_solver():
+    x = cp.Variable(3)
+    compiled = compile_problem(
+        cp.Problem(cp.Minimize(cp.sum_squares(x - 1)), [x[0] + x[1] <= 1, x[0] <= 0.5, x[1] <= 0.5])
+    )
+    assert compiled.solve() == cp.OPTIMAL
+    compiled._solver.sense[:] = 1
+    assert hold(compiled) == np.inf
+    compiled.warm = True
+    assert compiled.solve() == cp.OPTIMAL
+    np.testing.assert_allclose(x.value, [0.5, 0.5, 1.0], atol=1e-12)
+
+
+def test_a_nan_is_not_held(program):
+    compiled, q = program
+    compiled.solve()
+    compiled.set(q, np.nan)
+    assert not hold(compiled) < 1.0

@@ -11,6 +11,7 @@ Source: Bretl & Lall, Testing static equilibrium for legged robots, IEEE T-RO 24
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -71,6 +72,12 @@ class SupportRegion:
         weight = p[:, 0] * n[:, 1] - p[:, 1] * n[:, 0]
         return ((p + n) * weight[:, None]).sum(axis=0) / (6.0 * area)
 
+    def plot(self, axes: Any = None, **style: Any) -> Any:
+        """Draw the region from above into matplotlib axes, new ones by default, and return them."""
+        from mcplan.view.plots.region import plot_region  # upwards: what draws itself needs no second name
+
+        return plot_region(self, axes, **style)
+
     def depth(self, point: np.ndarray) -> float:
         """Return the distance (m) from the horizontal ``point`` to the nearest edge line; negative outside."""
         return -np.inf if self.empty else float((self.b - self.A @ np.asarray(point)[:2]).min())
@@ -108,6 +115,24 @@ def support_region(
     """
     forces = ContactForces(contacts, faces, mass * GRAVITY)
     return _region_over(forces, contacts, exact, tolerance)
+
+
+def region_at(
+    robot: Robot, q: np.ndarray, contacts: Sequence[Contact], torque_share: float | None = None, exact: bool = False
+) -> SupportRegion:
+    """Return where the centre of mass of a robot in a posture may be, its contacts where they are there.
+
+    Parameters
+    ----------
+    q : (nq,) posture; contacts that leave directions free have turned with it.
+    contacts : those that carry load.
+    torque_share : part of the torque limits that the joints may use (`torque_support_region`); None leaves them out.
+    exact : use the true friction cones instead of pyramids of 8 faces.
+    """
+    placed = [contact.at(X[:3, :3], X[:3, 3]) for contact in contacts for X in [robot.frame_pose(q, contact.patch)]]
+    if torque_share is None:
+        return support_region(placed, robot.mass, exact=exact)
+    return torque_support_region(robot, q, placed, torque_share, exact=exact)
 
 
 def has_support_region(contacts: Sequence[Contact], mass: float = 50.0, faces: int = 8) -> bool:

@@ -79,6 +79,8 @@ def test_forces_are_drawn_where_there_is_contact_and_the_limit_is_at_one(run):
 
 
 def test_shares_of_limits_have_signs_and_joints_without_limit_have_none(run):
+    without = run.record.robot.model_copy(update={"velocity": [3.0, None]})
+    run = replace(run, record=run.record.model_copy(update={"robot": without}))
     largest, chosen = plot_velocities(run).axes
     drawn = {label.split(" ")[0]: xy[:, 1] for label, xy in lines(chosen).items()}
     assert drawn["shoulder"] == pytest.approx(run.v[:, 6] / 3.0)

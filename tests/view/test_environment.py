@@ -8,7 +8,7 @@ from mcplan.model.geometry import Box, MeshShape
 from mcplan.model.robot_file import load_robot
 from mcplan.scene import Environment, Surface
 from mcplan.scene.contact import Contact
-from mcplan.scene.environment import Bar, Obstacle, SceneObject
+from mcplan.scene.environment import Bar, FreeObject, Obstacle
 from mcplan.statics.support_region import support_region
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import animate_objects, draw_environment, set_stage
@@ -51,7 +51,7 @@ def test_supports_obstacles_and_objects_stand_where_they_are():
     bar = Bar("rail", np.array([[0.0, 0.5, 0.8], [0.9, 0.9, 1.3]]), 0.02)
     wedge = MeshShape(np.array([[0.0, 0, 0], [0.3, 0, 0], [0, 0.2, 0], [0, 0, 0.4]]), np.array([[0, 2, 1], [0, 1, 3]]))
     stone = Obstacle("stone", wedge, TURN.T, np.array([0.1, -0.2, 0.3]))
-    crate = SceneObject("crate", Box((0.2, 0.3, 0.4)), TURN, np.array([2.0, 0.0, 0.5]), 5.0, 0.4)
+    crate = FreeObject("crate", Box((0.2, 0.3, 0.4)), TURN, np.array([2.0, 0.0, 0.5]), 5.0, 0.4)
     drawing = Drawing(np.arange(3.0))
     environment = Environment((ramp,), (bar,), (stone,), (crate,))
     draw_environment(drawing, environment)

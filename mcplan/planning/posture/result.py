@@ -54,7 +54,7 @@ class Clock:
         return Effort(self._seconds, self.starts, self.steps, self.soft_steps, self.collision_checks)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PostureResult:
     """A posture and its forces, or the nearest miss.
 
@@ -81,6 +81,16 @@ class PostureResult:
     violations: tuple[Violation, ...]
     stage: str
     effort: Effort
+
+    def __repr__(self) -> str:
+        return f"PostureResult({'found' if self.found else f'not found: {self.reason}'})"
+
+    def __str__(self) -> str:
+        units = {"position": "rad from a joint limit", "torque": "of the torque limit", "clearance": "m clearance"}
+        if not self.found:
+            return f"no posture on {', '.join(c.patch for c in self.contacts)}: {self.reason} (at {self.stage})"
+        values = ", ".join(f"{self.margins[name]:.3g} {text}" for name, text in units.items() if name in self.margins)
+        return f"posture on {', '.join(c.patch for c in self.contacts)}: {values}"
 
     @property
     def found(self) -> bool:

@@ -1,0 +1,123 @@
+"""Look at things from Python: inside a notebook where there is one, else in a browser."""
+
+import html
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mcplan.errors import InputError
+from mcplan.model.robot import Robot
+from mcplan.planning.plan import Plan
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
+from mcplan.scene.scenario import Scenario
+from mcplan.sim.run import Run
+from mcplan.view.film import Film, lowest
+from mcplan.view.page import Page
+from mcplan.view.plan_replay import plan_page
+from mcplan.view.replay import replay_page
+from mcplan.whole_file import write_text
+
+
+class Shown:
+    """A page that was made by `show`: notebooks display it, ``text`` is its HTML, ``path`` the file if there is one."""
+
+    def __init__(self, text: str, height: int, path: Path | None):
+        self.text, self.height, self.path = text, height, path
+
+    def __repr__(self) -> str:
+        return f"Shown({len(self.text) / 1e6:.1f} MB of HTML{f', {self.path}' if self.path else ''})"
+
+    def _repr_html_(self) -> str:
+        """Return the page in a frame of its own, so that its style stays inside."""
+        source = html.escape(self.text, quote=True)
+        return f'<iframe srcdoc="{source}" style="width:100%;height:{self.height}px;border:0"></iframe>'
+
+
+def show(
+    what: Run | Plan | Scenario | Robot,
+    q: np.ndarray | None = None,
+    *,
+    contacts: Sequence[Contact] = (),
+    environment: Environment | None = None,
+    height: int = 600,
+) -> Shown:
+    """Show a run, a plan, a scenario at its start, or a robot.
+
+    In a notebook the page appears below the cell; from a script it is written to a temporary file, which the browser
+    opens.
+
+    Parameters
+    ----------
+    what : Run, Plan, Scenario or Robot.
+    q : (nq,) posture of a robot; its ``half_sitting`` or neutral one by default.
+    contacts : of a robot: patches that are drawn as touching, with their support region.
+    environment : around a robot.
+    height : of the frame in a notebook, pixels.
+
+    Raises
+    ------
+    InputError
+        Something else, or a posture of another robot.
+    """
+    page = Shown(_page(what, q, contacts, environment), height, None)
+    if not _in_notebook():
+        with tempfile.NamedTemporaryFile(prefix="mcplan-", suffix=".html", delete=False) as file:
+            page.path = Path(file.name)
+        write_text(page.path, page.text)
+        webbrowser.open(page.path.as_uri())
+    return page
+
+
+def _page(
+    what: object, q: np.ndarray | None, contacts: Sequence[Contact], environment: Environment | None
+) -> str:
+    if not isinstance(what, Robot) and (q is not None or contacts or environment is not None):
+        raise InputError("show: q, contacts and environment are for a robot; a run, plan or scenario has its own")
+    match what:
+        case Run():
+            return replay_page(what)
+        case Plan():
+            return plan_page(what)
+        case Scenario():
+            return posture_page(what.robot, what.start.q, what.environment, what.start.contacts, what.name)
+        case Robot():
+            name = "half_sitting" if "half_sitting" in what.postures else None
+            default = what.neutral() if name is None else what.posture(name)
+            return posture_page(what, default if q is None else q, environment, contacts, what.name)
+    raise InputError(f"show: expected a Run, Plan, Scenario or Robot, not {type(what).__name__}")
+
+
+def posture_page(
+    robot: Robot,
+    q: np.ndarray,
+    environment: Environment | None = None,
+    contacts: Sequence[Contact] = (),
+    title: str = "posture",
+) -> str:
+    """Return one posture (nq,) as the text of an HTML page."""
+    q = np.asarray(q, float)
+    if q.shape != (robot.nq,):
+        raise InputError(f"q has the shape {q.shape}; {robot.name} has ({robot.nq},)")
+    points = np.vstack([contact.world_points for contact in contacts] or [robot.com(q)[None] * [1, 1, 0]])
+    film = Film(
+        robot=robot,
+        environment=environment or Environment(),
+        times=np.array([0.0, 1.0]),
+        q=np.array([q, q]),
+        com=np.array([robot.com(q)] * 2),
+        ground=lowest([points, points]),
+        touching={contact.patch: np.array([True, True]) for contact in contacts},
+        carrying=[tuple(contacts)] * 2,
+    )
+    return Page(title, film.draw(), [], 0.0).text()
+
+
+def _in_notebook() -> bool:
+    """Whether a Jupyter kernel runs this process."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell is not None and "IPKernelApp" in getattr(shell, "config", {})

@@ -3,8 +3,15 @@
     import mcplan as mc
     scenario = mc.load_scenario("table_hand")
     run = mc.simulate(mc.plan(scenario))
-    print(mc.verify(run).text())
+    print(mc.verify(run))
     mc.save_html(run, "replay.html")
+
+or without a file::
+
+    robot, floor = mc.load_robot("hrp2"), mc.Surface("floor", size=(6, 4))
+    soles = [mc.contact(robot, side + "_sole", floor, x=0, y=y) for side, y in (("left", 0.095), ("right", -0.095))]
+    goal = [mc.contact(robot, side + "_sole", floor, x=1, y=y) for side, y in (("left", 0.095), ("right", -0.095))]
+    plan = mc.plan(mc.Scenario(robot, mc.Environment([floor]), start=soles, goal=goal))
 
 Names are imported when they are first used, so that ``import mcplan`` and ``mcplan --help`` start at once.
 """
@@ -15,32 +22,114 @@ from typing import TYPE_CHECKING, Any
 from mcplan.version import __version__
 
 if TYPE_CHECKING:
-    from mcplan.certificate.verify import verify
-    from mcplan.model.robot_file import load_robot
-    from mcplan.planning import plan
-    from mcplan.scene.load import load_scenario
-    from mcplan.sim.run_file import load_run
-    from mcplan.sim.simulate import simulate
-    from mcplan.view.replay import save_html
+    from mcplan.certificate.report import Check as Check, Report as Report
+    from mcplan.certificate.verify import verify as verify
+    from mcplan.control.controller import WholeBodyController as WholeBodyController
+    from mcplan.errors import (
+        InputError as InputError,
+        JobFailed as JobFailed,
+        PlanningFailed as PlanningFailed,
+        SimulationFailed as SimulationFailed,
+    )
+    from mcplan.model.geometry import (
+        Box as Box,
+        Capsule as Capsule,
+        Cylinder as Cylinder,
+        MeshShape as MeshShape,
+        Sphere as Sphere,
+    )
+    from mcplan.model.robot import Robot as Robot
+    from mcplan.model.robot_file import load_robot as load_robot
+    from mcplan.planning.plan import Plan as Plan, PlannedStance as PlannedStance
+    from mcplan.planning.plan_file import read_plan as load_plan  # noqa: F401
+    from mcplan.planning.planner import plan as plan
+    from mcplan.planning.posture.result import PostureResult as PostureResult
+    from mcplan.planning.posture.solve import solve_posture as solve_posture
+    from mcplan.planning.posture.task import BaseTarget as BaseTarget
+    from mcplan.scene.contact import Contact as Contact
+    from mcplan.scene.environment import (
+        Bar as Bar,
+        Environment as Environment,
+        FreeObject as FreeObject,
+        Obstacle as Obstacle,
+        Surface as Surface,
+    )
+    from mcplan.scene.load import load_scenario as load_scenario
+    from mcplan.scene.place import contact as contact
+    from mcplan.scene.scenario import Scenario as Scenario
+    from mcplan.scene.settings import (
+        ControlSettings as ControlSettings,
+        PlannerSettings as PlannerSettings,
+        SimulationSettings as SimulationSettings,
+    )
+    from mcplan.sim.run import Run as Run
+    from mcplan.sim.run_file import load_run as load_run
+    from mcplan.sim.simulate import Simulation as Simulation, simulate as simulate
+    from mcplan.statics.equilibrium import balance as balance
+    from mcplan.statics.support_region import SupportRegion as SupportRegion, region_at as support_region  # noqa: F401
+    from mcplan.view.replay import save_html as save_html
+    from mcplan.view.show import show as show
+    from mcplan.whole_body.tasks import (
+        AngularMomentumTask as AngularMomentumTask,
+        ComTask as ComTask,
+        ContactForceTask as ContactForceTask,
+        LinkPoseTask as LinkPoseTask,
+        LookAtTask as LookAtTask,
+        PostureTask as PostureTask,
+        RelativePoseTask as RelativePoseTask,
+        Task as Task,
+        TorqueTask as TorqueTask,
+    )
 
 _HOME = {
-    "load_robot": "mcplan.model.robot_file",
-    "load_scenario": "mcplan.scene.load",
-    "plan": "mcplan.planning",
-    "simulate": "mcplan.sim.simulate",
-    "verify": "mcplan.certificate.verify",
-    "load_run": "mcplan.sim.run_file",
-    "save_html": "mcplan.view.replay",
+    "mcplan.certificate.report": "Check Report",
+    "mcplan.certificate.verify": "verify",
+    "mcplan.control.controller": "WholeBodyController",
+    "mcplan.errors": "InputError JobFailed PlanningFailed SimulationFailed",
+    "mcplan.model.geometry": "Box Capsule Cylinder MeshShape Sphere",
+    "mcplan.model.robot": "Robot",
+    "mcplan.model.robot_file": "load_robot",
+    "mcplan.planning.plan": "Plan PlannedStance",
+    "mcplan.planning.plan_file": "load_plan=read_plan",
+    "mcplan.planning.planner": "plan",
+    "mcplan.planning.posture.result": "PostureResult",
+    "mcplan.planning.posture.solve": "solve_posture",
+    "mcplan.planning.posture.task": "BaseTarget",
+    "mcplan.scene.contact": "Contact",
+    "mcplan.scene.environment": "Bar Environment FreeObject Obstacle Surface",
+    "mcplan.scene.load": "load_scenario",
+    "mcplan.scene.place": "contact",
+    "mcplan.scene.scenario": "Scenario",
+    "mcplan.scene.settings": "ControlSettings PlannerSettings SimulationSettings",
+    "mcplan.sim.run": "Run",
+    "mcplan.sim.run_file": "load_run",
+    "mcplan.sim.simulate": "Simulation simulate",
+    "mcplan.statics.equilibrium": "balance",
+    "mcplan.statics.support_region": "SupportRegion support_region=region_at",
+    "mcplan.view.replay": "save_html",
+    "mcplan.view.show": "show",
+    "mcplan.whole_body.tasks": (
+        "AngularMomentumTask ComTask ContactForceTask LinkPoseTask LookAtTask PostureTask RelativePoseTask Task "
+        "TorqueTask"
+    ),
+}
+"""Public names by the module that defines them; ``public=private`` where they differ."""
+
+_NAMES = {
+    public: (module, private or public)
+    for module, names in _HOME.items()
+    for public, _, private in (name.partition("=") for name in names.split())
 }
 
-__all__ = ["__version__", "load_robot", "load_run", "load_scenario", "plan", "save_html", "simulate", "verify"]
+__all__ = ["__version__", *_NAMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
+    if name in _NAMES:
+        module, private = _NAMES[name]
+        return getattr(import_module(module), private)
     raise AttributeError(f"module 'mcplan' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_NAMES])

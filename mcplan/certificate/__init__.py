@@ -1,1 +1,1 @@
-"""Certificates: a run judged again by engines that nobody here wrote."""
+"""Certificates of plans and runs: everything they claim, recomputed by another path and judged."""

@@ -1,6 +1,7 @@
 """The certificate: what was checked of a run or a plan, what was found, and how much is allowed."""
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 KEYS = (
@@ -50,7 +51,7 @@ class Check:
         return verdict, self.name, value, self.bound, self.where
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Report:
     """The result of a verification.
 
@@ -96,6 +97,24 @@ class Report:
             }
             for title, checks in found.items()
         ]
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        broken = len(self.failures)
+        return f"Report({self.title!r}, {'holds' if self.success else f'{broken} of {len(self.checks)} checks broken'})"
+
+    def _repr_html_(self) -> str:
+        """Return the certificate as a table for notebooks."""
+        rows = "".join(
+            f"<tr style='color:{ {'pass': '#1a7f37', 'FAIL': '#cf222e'}.get(row[0], 'inherit') }'>"
+            + "".join(f"<td style='text-align:left'>{escape(cell)}</td>" for cell in row)
+            + "</tr>"
+            for row in self.rows()
+        )
+        verdict = "certificate holds" if self.success else "CERTIFICATE BROKEN"
+        return f"<b>{escape(self.title)}: {verdict}</b><table>{rows}</table>"
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """Return the certificate as a table: verdict, name, value, bound, where."""

@@ -22,6 +22,8 @@ from mcplan.certificate.record_checks import record_checks
 from mcplan.certificate.report import Check, Report
 from mcplan.certificate.solver_checks import solver_checks
 from mcplan.certificate.stance_checks import stance_checks
+from mcplan.errors import InputError
+from mcplan.planning.plan import Plan
 from mcplan.sim.robot_record import record_plan, record_robot
 from mcplan.sim.run import HOLD, SLACK, Run
 from mcplan.sim.run_file import load_run
@@ -48,6 +50,9 @@ def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
             run = read_plan(run)
         else:
             run = load_run(run)
+    if not isinstance(run, Run | Plan):
+        expected = "a Run, a Plan, or the path of one"
+        raise InputError(f"verify: expected {expected}, not {type(run).__name__}")
     if not isinstance(run, Run):
         title = f"plan {run.scenario.name}, {len(run.stances)} stances"
         robot = record_robot(run.scenario.robot)

@@ -17,6 +17,9 @@ from mcplan.errors import InputError, Problem
 
 MAX_BYTES = 16_000_000
 
+VALUES = "scenario"
+"""What stands for the path where the values came from Python."""
+
 Key = tuple[str | int, ...]
 Model = TypeVar("Model", bound=pydantic.BaseModel)
 
@@ -41,6 +44,14 @@ class Document:
         self._mark = mark
         self._source = source
 
+    @classmethod
+    def of_values(cls, values: Mapping[str, Any], error: type[InputError] = InputError) -> "Document":
+        """Return the document of values that came from Python; paths in them are relative to the present directory."""
+        try:
+            return cls(VALUES, plain_value(values), Mark(None))
+        except ValueError as reason:
+            raise error(str(reason)) from None
+
     def text(self) -> str:
         """Return the text of the file as it was read; with overrides, the resulting values without its comments."""
         return dump_document(self.data) if self._source is None else self._source
@@ -58,7 +69,8 @@ class Document:
     def problem(self, key_path: Key, message: str) -> Problem:
         """Return a problem that carries the place of a value."""
         line = self.line(key_path)
-        return Problem(self.path if line is not None else "override", line, dotted(key_path), message)
+        place = self.path if line is not None or self.path == VALUES else "override"
+        return Problem(place, line, dotted(key_path), message)
 
     def validate(self, model: type[Model], error: type[InputError] = InputError) -> Model:
         """Return the document as an instance of ``model``, or raise one ``error`` with everything that is wrong."""

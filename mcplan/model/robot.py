@@ -30,7 +30,7 @@ SHARED = 4096
 themselves, would take longer to come up."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Robot:
     """A robot with a floating base.
 
@@ -53,6 +53,9 @@ class Robot:
     path: Path | None = None
     digest: str = ""
     _scratch: local = field(default_factory=local, repr=False)
+
+    def __repr__(self) -> str:
+        return f"Robot({self.name!r}, {self.n} joints, {self.mass:.4g} kg, {len(self.patches)} patches)"
 
     def __getstate__(self) -> dict:
         """Leave out the scratch space, which belongs to a thread."""

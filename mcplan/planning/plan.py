@@ -10,11 +10,13 @@ from mcplan.planning.goal.reached import ItemReached, items_reached
 from mcplan.scene.contact import Contact, contact_of
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from mcplan.planning.search.tree import SearchTree
     from mcplan.scene.scenario import Scenario
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PlannedStance:
     """One stance of a plan.
 
@@ -41,6 +43,9 @@ class PlannedStance:
     margins: dict[str, float | None]
     objects: dict[str, np.ndarray] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return f"PlannedStance({' '.join(filter(None, (self.change, self.moved)))}, on {', '.join(self.patches)})"
+
     @property
     def patches(self) -> tuple[str, ...]:
         """Names of the patches in contact."""
@@ -57,7 +62,7 @@ class PlannedStance:
         return contact_of(self.contacts, patch)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan:
     """A scenario and the stances that lead through it; with the record of the search, where there was one.
 
@@ -81,6 +86,15 @@ class Plan:
         `mcplan.verify` proves the plan, this included.
         """
         return all(item.met for item in self.goals)
+
+    def __repr__(self) -> str:
+        return f"Plan({self.scenario.name!r}, {self.scenario.robot.name}, {len(self.stances)} stances)"
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the plan file; an existing one is replaced as a whole."""
+        from mcplan.planning.plan_file import write_plan  # which imports this module
+
+        write_plan(self, path)
 
     def summary(self) -> str:
         """Return one line per stance: what changes, and the margins of the posture that leads there; then the goal."""

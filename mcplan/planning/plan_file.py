@@ -33,7 +33,7 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
     ----------
     directory : where the file will be; paths in it are relative to there.
     """
-    data = scenario_data(plan.scenario, directory)
+    data = plan.scenario.data(directory)
     said = {key: value for key, value in (data.pop("plan", None) or {}).items() if key not in ("notices", "goal")}
     if data.get("stances") and not data.get("goal") and not is_plan(plan.scenario.document):
         # what was asked for: the planned stances take the place of the hand-written ones
@@ -45,20 +45,6 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
     data.pop("stances", None)  # both stand at the end, in one order, however often a plan is written
     stances = {"stances": [_stance_data(stance) for stance in plan.stances]}
     return data | ({"plan": said} if said else {}) | stances
-
-
-def scenario_data(scenario: Scenario, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:
-    """Return what a scenario says as plain values, for a file in ``directory``."""
-    data = dict(scenario.document.data)
-    home = Path(scenario.path).parent
-    data["robot"] = _moved(data["robot"], home, Path(directory))
-    environment = dict(data.get("environment", {}))
-    for group in ("obstacles", "objects"):
-        if group in environment:
-            environment[group] = [_moved_mesh(item, home, Path(directory)) for item in environment[group]]
-    if environment:
-        data["environment"] = environment
-    return data
 
 
 def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
@@ -153,17 +139,3 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
         raise InputError(f"`{change} {item.moved or ''}` does not lead from contacts {sorted(old)} to {sorted(names)}")
     wrenches = {patch: np.array(wrench) for patch, wrench in (item.wrenches or {}).items()}
     return PlannedStance(contacts, change, item.moved, q, wrenches, tau, dict(item.margins or {}), objects)
-
-
-def _moved(name: str, home: Path, directory: Path) -> str:
-    """Return a path that was relative to ``home`` as one relative to ``directory``; a bundled name stays."""
-    path = home / name
-    if len(Path(name).parts) == 1 and not Path(name).suffix:
-        return name
-    return Path(os.path.relpath(path, directory)).as_posix()
-
-
-def _moved_mesh(item: dict[str, Any], home: Path, directory: Path) -> dict[str, Any]:
-    if "mesh" not in item:
-        return item
-    return item | {"mesh": item["mesh"] | {"file": _moved(item["mesh"]["file"], home, directory)}}

@@ -1,19 +1,27 @@
 """The way from a scenario to a plan."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any
 
 from mcplan.errors import ScenarioError
 from mcplan.planning.plan import Plan
 from mcplan.planning.sequence import complete
 from mcplan.planning.stance_planner import find
+from mcplan.scene.load import load_scenario
 from mcplan.scene.scenario import Scenario
 
 
-def plan(scenario: Scenario, seed: int = 0, progress: Callable[[int, int, float], None] | None = None) -> Plan:
+def plan(
+    scenario: Scenario | str | PathLike[str] | Mapping[str, Any],
+    seed: int = 0,
+    progress: Callable[[int, int, float], None] | None = None,
+) -> Plan:
     """Return a plan for a scenario: its hand-written sequence completed, or one found from start and goal.
 
     Parameters
     ----------
+    scenario : a Scenario; or what `mcplan.load_scenario` takes: a bundled name, a path, a dictionary.
     seed : of the search: 0 takes candidates in their own order, another one rerolls those that are nearly as good; the
         same seed gives the same plan. A hand-written sequence leaves nothing to draw.
     progress : called with nodes, calls of the posture generator, and the least potential so far.
@@ -25,6 +33,7 @@ def plan(scenario: Scenario, seed: int = 0, progress: Callable[[int, int, float]
     PlanningFailed
         When no plan is found, with what stopped it; its ``tree`` holds the record of the search.
     """
+    scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
     if scenario.stances:
         return complete(scenario)
     if not scenario.goal:

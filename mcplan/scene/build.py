@@ -1,16 +1,16 @@
 """The environment that a file describes."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mcplan.document import Document
-from mcplan.errors import Problem
-from mcplan.scene.environment import Bar, Environment, Obstacle, SceneObject, Surface
-from mcplan.scene.polygon import counter_clockwise
-from mcplan.scene.schema import EnvironmentSpec, SolidSpec, SurfaceSpec
+from mcplan.errors import InputError, Problem
+from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface, Thing
+from mcplan.scene.schema import BarSpec, EnvironmentSpec, ObjectSpec, ObstacleSpec, SolidSpec, SurfaceSpec
 
 if TYPE_CHECKING:
     from mcplan.model.geometry import Shape
@@ -21,26 +21,36 @@ Key = tuple[str | int, ...]
 def build_environment(spec: EnvironmentSpec, document: Document) -> tuple[Environment, list[Problem]]:
     """Return the environment, and what is wrong with it: names given twice, meshes that cannot be read."""
     problems: list[Problem] = []
-    obstacles, objects = [], []
-    for k, obstacle in enumerate(spec.obstacles):
-        shape = _shape(obstacle, document, ("environment", "obstacles", k), problems)
-        if shape is not None:
-            obstacles.append(Obstacle(obstacle.name, shape, obstacle.pose.R, obstacle.pose.p))
-    for k, thing in enumerate(spec.objects):
-        shape = _shape(thing, document, ("environment", "objects", k), problems)
-        R, p = thing.pose.R, thing.pose.p
-        owned = tuple(_surface(surface, spec.friction, R, p, thing.name) for surface in thing.surfaces)
-        if shape is not None:
-            objects.append(SceneObject(thing.name, shape, R, p, thing.mass, thing.friction, owned))
-    environment = Environment(
-        surfaces=tuple(_surface(surface, spec.friction) for surface in spec.surfaces),
-        bars=tuple(
-            Bar(bar.name, np.array(bar.ends), bar.radius, _either(spec.friction, bar.friction), bar.max_force)
-            for bar in spec.bars
-        ),
-        obstacles=tuple(obstacles),
-        objects=tuple(objects),
-    )
+    things: list[Thing] = []
+
+    def add(key: Key, make: Callable[[], Thing | None]) -> None:
+        try:
+            thing = make()
+        except InputError as error:
+            problems.extend(document.problem(key, p.message) for p in error.problems)
+        else:
+            things.extend([] if thing is None else [thing])
+
+    def solid(item: ObstacleSpec | ObjectSpec, key: Key) -> Thing | None:
+        shape, R, p = _shape(item, document, key, problems), item.pose.R, item.pose.p
+        if shape is None:
+            return None
+        if isinstance(item, ObstacleSpec):
+            return Obstacle(item.name, shape, R, p)
+        owned = [_surface(surface, spec.friction, R, p, item.name) for surface in item.surfaces]
+        return FreeObject(item.name, shape, R, p, item.mass, item.friction, owned)
+
+    def bar(item: BarSpec) -> Bar:
+        return Bar(item.name, item.ends, item.radius, _either(spec.friction, item.friction), item.max_force)
+
+    for k, surface in enumerate(spec.surfaces):
+        add(("environment", "surfaces", k), partial(_surface, surface, spec.friction))
+    for k, item in enumerate(spec.bars):
+        add(("environment", "bars", k), partial(bar, item))
+    for group in ("obstacles", "objects"):
+        for k, thing in enumerate(getattr(spec, group)):
+            add(("environment", group, k), partial(solid, thing, ("environment", group, k)))
+    environment = Environment(things)
     seen: dict[str, int | None] = {}
     for key, name in _names(spec):
         line = document.line((*key, "name"))
@@ -60,8 +70,7 @@ def _surface(
     R_S, p_S = spec.pose.R, spec.pose.p
     if R is not None and p is not None:
         R_S, p_S = R @ R_S, p + R @ p_S
-    polygon = counter_clockwise(spec.corners)
-    return Surface(spec.name, R_S, p_S, polygon, spec.thickness, _either(friction, spec.friction), owner)
+    return Surface(spec.name, R_S, p_S, spec.corners, spec.thickness, _either(friction, spec.friction), owner)
 
 
 def _either(common: float | None, own: float) -> float:

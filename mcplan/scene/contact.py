@@ -24,7 +24,7 @@ class Carrier:
     rest: "Contact"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Contact:
     """A patch in contact. P is the patch frame (z out of the link), W the world.
 
@@ -65,6 +65,10 @@ class Contact:
     coordinates: dict[str, float | bool] = field(default_factory=dict)
     options: dict[str, object] = field(default_factory=dict)
     carrier: Carrier | None = None
+
+    def __repr__(self) -> str:
+        place = ", ".join(f"{name}={value:.4g}" for name, value in self.coordinates.items())
+        return f"Contact({self.patch!r} on {self.support!r}, {self.kind}, {place})"
 
     def __post_init__(self):
         for item in fields(self):

@@ -1,19 +1,30 @@
-"""What stands around the robot: surfaces and bars to touch, obstacles to avoid, objects to move."""
+"""What stands around the robot: surfaces and bars to touch, obstacles to avoid, objects to move.
 
-from collections.abc import Mapping
+In Python::
+
+    floor = Surface("floor", size=(4, 4))
+    table = Surface("table", xyz=(0.6, 0, 0.9), size=(0.4, 1.2), friction=0.6)
+    rail = Bar("rail", ends=[(0, 0.5, 0.8), (2, 0.5, 0.8)], radius=0.02)
+    post = Obstacle("post", Box((0.1, 0.1, 1.0)), xyz=(1, 0, 0.5))
+    environment = Environment([floor, table, rail, post])
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mcplan.errors import InputError
-from mcplan.model.pose import quat_from_rotation, rotation_from_quat
+from mcplan.model.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
+from mcplan.scene.polygon import area, counter_clockwise, is_convex
 
 if TYPE_CHECKING:
     from mcplan.model.geometry import Shape
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Surface:
     """A planar convex patch where contact is allowed: the top of a solid slab.
 
@@ -21,19 +32,63 @@ class Surface:
     ----------
     name : unique among surfaces and bars.
     R, p : rotation (3,3) and position (3,) of the surface frame in the world; its z axis is the outward normal.
-    polygon : (k,2) corners in the surface frame, counter-clockwise, m.
+    polygon : (k,2) corners in the surface frame, m; kept counter-clockwise.
     thickness : of the slab below the polygon, m.
     friction : Coulomb coefficient.
     owner : name of the object that carries the surface, or None.
+    size : length and width (m) of a rectangle about the frame's origin, instead of ``polygon``.
+    xyz, rpy, quat_wxyz : the pose as files write it, instead of ``R`` and ``p``: m, rad.
+
+    Raises
+    ------
+    InputError
+        Neither or both of ``size`` and ``polygon``, an outline that is not convex, a pose given twice.
     """
 
     name: str
     R: np.ndarray
     p: np.ndarray
     polygon: np.ndarray
-    thickness: float = 0.05
-    friction: float = 0.7
-    owner: str | None = None
+    thickness: float
+    friction: float
+    owner: str | None
+
+    def __init__(
+        self,
+        name: str,
+        R: ArrayLike | None = None,
+        p: ArrayLike | None = None,
+        polygon: ArrayLike | None = None,
+        thickness: float = 0.05,
+        friction: float = 0.7,
+        owner: str | None = None,
+        *,
+        size: tuple[float, float] | None = None,
+        xyz: ArrayLike | None = None,
+        rpy: ArrayLike | None = None,
+        quat_wxyz: ArrayLike | None = None,
+    ):
+        what = f"surface `{name}`"
+        if (size is None) == (polygon is None):
+            raise InputError(f"{what}: give either size=(length, width) or polygon=[(x, y), ...], in m")
+        if size is not None:
+            for length in (sides := _vector(what, "size", size, 2)):
+                _positive(what, "size", length, "m")
+            corners = sides / 2 * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
+        else:
+            corners = np.array(polygon, float)
+        if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3 or not np.isfinite(corners).all():
+            raise InputError(f"{what}: polygon has the shape {corners.shape}, expected at least 3 rows of x, y in m")
+        if abs(area(corners)) < 1e-9 or not is_convex(corners):
+            raise InputError(f"{what}: the outline is not convex, or has no area; split it into convex surfaces")
+        R, p = _pose(what, R, p, xyz, rpy, quat_wxyz)
+        _set(self, name=name, R=R, p=p, polygon=counter_clockwise(corners), owner=owner)
+        _set(self, thickness=_not_negative(what, "thickness", thickness, "m"))
+        _set(self, friction=_not_negative(what, "friction", friction, ""))
+
+    def __repr__(self) -> str:
+        xyz = ", ".join(f"{x:.4g}" for x in self.p)
+        return f"Surface({self.name!r}, xyz=({xyz}), {len(self.polygon)} corners, friction={self.friction:g})"
 
     @property
     def normal(self) -> np.ndarray:
@@ -46,7 +101,7 @@ class Surface:
         return self.p + self.polygon @ self.R[:, :2].T
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Bar:
     """A round bar: it can be grasped, stood on, or leant on.
 
@@ -62,8 +117,23 @@ class Bar:
     name: str
     ends: np.ndarray
     radius: float
-    friction: float = 0.7
-    max_force: float | None = None
+    friction: float
+    max_force: float | None
+
+    def __init__(
+        self, name: str, ends: ArrayLike, radius: float, friction: float = 0.7, max_force: float | None = None
+    ):
+        what, points = f"bar `{name}`", np.array(ends, float)
+        if points.shape != (2, 3) or not np.isfinite(points).all():
+            raise InputError(f"{what}: ends has the shape {points.shape}, expected two points x, y, z in m")
+        if np.linalg.norm(points[1] - points[0]) < 1e-6:
+            raise InputError(f"{what}: the two ends are the same point")
+        _set(self, name=name, ends=points, max_force=max_force, radius=_positive(what, "radius", radius, "m"))
+        _set(self, friction=_not_negative(what, "friction", friction, ""))
+
+    def __repr__(self) -> str:
+        ends = ", ".join("(" + ", ".join(f"{x:.4g}" for x in end) + ")" for end in self.ends)
+        return f"Bar({self.name!r}, ends=({ends}), radius={self.radius:g})"
 
     @property
     def length(self) -> float:
@@ -76,26 +146,53 @@ class Bar:
         return (self.ends[1] - self.ends[0]) / self.length
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Obstacle:
-    """A solid that only collides: its shape and the pose ``R`` (3,3), ``p`` (3,) of the shape's frame."""
+    """A solid that only collides.
+
+    Parameters
+    ----------
+    name : unique in the environment.
+    shape : ``Box``, ``Sphere``, ``Capsule``, ``Cylinder`` or ``MeshShape`` of `mcplan.model.geometry`.
+    R, p : rotation (3,3) and position (3,) of the shape's frame in the world.
+    xyz, rpy, quat_wxyz : the pose as files write it, instead of ``R`` and ``p``: m, rad.
+    """
 
     name: str
     shape: "Shape"
     R: np.ndarray
     p: np.ndarray
 
+    def __init__(
+        self,
+        name: str,
+        shape: "Shape",
+        R: ArrayLike | None = None,
+        p: ArrayLike | None = None,
+        *,
+        xyz: ArrayLike | None = None,
+        rpy: ArrayLike | None = None,
+        quat_wxyz: ArrayLike | None = None,
+    ):
+        R, p = _pose(f"obstacle `{name}`", R, p, xyz, rpy, quat_wxyz)
+        _set(self, name=name, shape=shape, R=R, p=p)
 
-@dataclass(frozen=True, eq=False)
-class SceneObject:
+    def __repr__(self) -> str:
+        return f"Obstacle({self.name!r}, {type(self.shape).__name__}, xyz=({', '.join(f'{x:.4g}' for x in self.p)}))"
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class FreeObject:
     """A free-floating solid with surfaces of its own.
 
     Parameters
     ----------
+    name : unique in the environment.
     shape, R, p : its shape and initial pose.
     mass : kg.
     friction : of its hull against the environment.
     surfaces : in world coordinates at the initial pose; ``owner`` is this object's name.
+    xyz, rpy, quat_wxyz : the pose as files write it, instead of ``R`` and ``p``: m, rad.
     """
 
     name: str
@@ -104,14 +201,38 @@ class SceneObject:
     p: np.ndarray
     mass: float
     friction: float
-    surfaces: tuple[Surface, ...] = ()
+    surfaces: tuple[Surface, ...]
+
+    def __init__(
+        self,
+        name: str,
+        shape: "Shape",
+        R: ArrayLike | None = None,
+        p: ArrayLike | None = None,
+        mass: float = 1.0,
+        friction: float = 0.7,
+        surfaces: Sequence[Surface] = (),
+        *,
+        xyz: ArrayLike | None = None,
+        rpy: ArrayLike | None = None,
+        quat_wxyz: ArrayLike | None = None,
+    ):
+        what = f"object `{name}`"
+        R, p = _pose(what, R, p, xyz, rpy, quat_wxyz)
+        _set(self, name=name, shape=shape, R=R, p=p, mass=_positive(what, "mass", mass, "kg"))
+        _set(self, friction=_not_negative(what, "friction", friction, ""))
+        _set(self, surfaces=tuple(s if s.owner == name else replace(s, owner=name) for s in surfaces))
+
+    def __repr__(self) -> str:
+        what = f"{type(self.shape).__name__}, {self.mass:g} kg, {len(self.surfaces)} surfaces"
+        return f"FreeObject({self.name!r}, {what})"
 
     @property
     def pose(self) -> np.ndarray:
         """Position and quaternion w x y z (7,) in the world."""
         return np.array([*self.p, *quat_from_rotation(self.R)])
 
-    def placed(self, pose: np.ndarray) -> "SceneObject":
+    def placed(self, pose: np.ndarray) -> "FreeObject":
         """Return the object with its surfaces at another pose (7,)."""
         p, R = pose[:3], rotation_from_quat(pose[3:])
         turn = R @ self.R.T
@@ -122,19 +243,66 @@ class SceneObject:
 Support = Surface | Bar
 
 
-@dataclass(frozen=True, eq=False)
+Thing = Surface | Bar | Obstacle | FreeObject
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Environment:
-    """Everything around the robot; a surface of an object is found by its name like any other."""
+    """Everything around the robot; a surface of an object is found by its name like any other.
 
-    surfaces: tuple[Surface, ...] = ()
-    bars: tuple[Bar, ...] = ()
-    obstacles: tuple[Obstacle, ...] = ()
-    objects: tuple[SceneObject, ...] = ()
-    supports: dict[str, Support] = field(init=False, repr=False)
+    Parameters
+    ----------
+    surfaces : surfaces; or all things of whatever kind in one list, ``Environment([floor, rail, post])``.
+    bars, obstacles, objects : the others by kind.
 
-    def __post_init__(self):
+    Raises
+    ------
+    InputError
+        A thing of another type, or two of one name.
+    """
+
+    surfaces: tuple[Surface, ...]
+    bars: tuple[Bar, ...]
+    obstacles: tuple[Obstacle, ...]
+    objects: tuple[FreeObject, ...]
+    supports: dict[str, Support] = field(init=False)
+
+    def __init__(
+        self,
+        surfaces: Iterable[Thing] = (),
+        bars: Iterable[Thing] = (),
+        obstacles: Iterable[Thing] = (),
+        objects: Iterable[Thing] = (),
+    ):
+        things: list[Thing] = [*surfaces, *bars, *obstacles, *objects]
+        for thing in things:
+            if not isinstance(thing, Surface | Bar | Obstacle | FreeObject):
+                raise InputError(f"an environment holds surfaces, bars, obstacles and free objects, not {thing!r:.80}")
+        _set(self, surfaces=tuple(thing for thing in things if isinstance(thing, Surface)))
+        _set(self, bars=tuple(thing for thing in things if isinstance(thing, Bar)))
+        _set(self, obstacles=tuple(thing for thing in things if isinstance(thing, Obstacle)))
+        _set(self, objects=tuple(thing for thing in things if isinstance(thing, FreeObject)))
         owned = [surface for thing in self.objects for surface in thing.surfaces]
-        object.__setattr__(self, "supports", {s.name: s for s in (*self.surfaces, *owned, *self.bars)})
+        supports: list[Support] = [*self.surfaces, *owned, *self.bars]
+        _set(self, supports={support.name: support for support in supports})
+
+    def __repr__(self) -> str:
+        names = [thing.name for thing in self.things]
+        shown = ", ".join(names[:6]) + (f", ... ({len(names)} in all)" if len(names) > 6 else "")
+        return f"Environment({shown or 'nothing'})"
+
+    @property
+    def things(self) -> tuple[Thing, ...]:
+        """All surfaces, bars, obstacles and objects."""
+        return (*self.surfaces, *self.bars, *self.obstacles, *self.objects)
+
+    def check_names(self) -> None:
+        """Raise an InputError when two things have one name."""
+        seen: set[str] = set()
+        for name in _all_names(self.things):
+            if name in seen:
+                raise InputError(f"two things are called `{name}`; contacts go by names, so each needs its own")
+            seen.add(name)
 
     @property
     def owners(self) -> dict[str, str]:
@@ -157,3 +325,62 @@ class Environment:
         if name not in self.supports:
             raise InputError(f"there is no surface or bar `{name}`; there are: {', '.join(self.supports) or 'none'}")
         return self.supports[name]
+
+
+def _all_names(things: Iterable[Thing]) -> Iterable[str]:
+    for thing in things:
+        yield thing.name
+        yield from (surface.name for surface in getattr(thing, "surfaces", ()))
+
+
+def _set(thing: object, **values: object) -> None:
+    """Set attributes of a frozen instance that is being made."""
+    for name, value in values.items():
+        object.__setattr__(thing, name, value)
+
+
+def _vector(what: str, key: str, value: ArrayLike, size: int) -> np.ndarray:
+    """Return ``value`` as a finite vector of floats."""
+    vector = np.array(value, float)
+    if vector.shape != (size,) or not np.isfinite(vector).all():
+        raise InputError(f"{what}: {key} is {value!r:.60}, expected {size} finite numbers")
+    return vector
+
+
+def _positive(what: str, key: str, value: float, unit: str) -> float:
+    if not value > 0.0:
+        raise InputError(f"{what}: {key} is {value:g}{unit and ' ' + unit}, expected more than 0")
+    return float(value)
+
+
+def _not_negative(what: str, key: str, value: float, unit: str) -> float:
+    if not value >= 0.0:
+        raise InputError(f"{what}: {key} is {value:g}{unit and ' ' + unit}, expected 0 or more")
+    return float(value)
+
+
+def _pose(
+    what: str,
+    R: ArrayLike | None,
+    p: ArrayLike | None,
+    xyz: ArrayLike | None,
+    rpy: ArrayLike | None,
+    quat_wxyz: ArrayLike | None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return rotation (3,3) and position (3,), given one way or the other; axes and origin of the world by default."""
+    if p is not None and xyz is not None:
+        raise InputError(f"{what}: p and xyz are both given; they are the same position")
+    if sum(turn is not None for turn in (R, rpy, quat_wxyz)) > 1:
+        raise InputError(f"{what}: give one of R, rpy and quat_wxyz; they are the same orientation")
+    place = np.zeros(3) if p is None and xyz is None else _vector(what, "xyz", p if xyz is None else xyz, 3)  # type: ignore[arg-type]
+    if rpy is not None:
+        return rotation_from_rpy(_vector(what, "rpy", rpy, 3)), place
+    if quat_wxyz is not None:
+        quat = _vector(what, "quat_wxyz", quat_wxyz, 4)
+        if abs(np.linalg.norm(quat) - 1.0) > 1e-3:
+            raise InputError(f"{what}: quat_wxyz has length {np.linalg.norm(quat):.6g}, expected 1 (within 0.001)")
+        return rotation_from_quat(quat), place
+    turn = np.eye(3) if R is None else np.array(R, float)
+    if turn.shape != (3, 3) or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-6):
+        raise InputError(f"{what}: R is no rotation matrix (3, 3)")
+    return turn, place

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import ValidationError
 
 from mcplan.errors import InputError
 from mcplan.scene.contact import Contact
@@ -90,6 +91,55 @@ def make_contact(
         options=spec.options,
         carrier=carrier(environment, support.owner) if isinstance(support, Surface) and support.owner else None,
     )
+
+
+def contact(
+    robot: "Robot",
+    patch: str,
+    support: "Surface | Bar | str",
+    *,
+    near: np.ndarray | None = None,
+    environment: Environment | None = None,
+    **place: Any,
+) -> Contact:
+    """Return a contact in world geometry.
+
+        contact(robot, "left_sole", floor, x=0.01, y=0.095)
+        contact(robot, "right_grip", rail, along=0.4, angle=0.0)
+
+    Parameters
+    ----------
+    robot : has the patch.
+    patch : its name.
+    support : a surface or bar; or its name, with the ``environment`` that holds it.
+    near : (nq,) a posture; coordinates that are left out are those nearest to the patch there. Without it the
+        orientations ``yaw``, ``angle`` and ``flip`` are 0, and the others must be given.
+    environment : needed for the surfaces of free objects, and for names.
+    place : ``x, y, yaw`` on a surface (m, rad); ``along, angle, flip, offset`` on a bar; ``kind``, ``friction``,
+        ``max_force``, ``slide``, ``hinge``, ``overhang`` as in a file.
+
+    Raises
+    ------
+    InputError
+        Unknown patch or support, a kind that they do not allow, coordinates missing, or a place beyond the support.
+    """
+    known = Environment([support]) if environment is None and isinstance(support, Surface | Bar) else environment
+    if known is None:
+        raise InputError(f"support {support!r} is a name: give the environment that holds it too")
+    name = support if isinstance(support, str) else support.name
+    try:
+        spec = ContactSpec.model_validate({"patch": patch, "surface": name, **place})
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise InputError(f"contact of {patch} on {name}: {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
+    if near is not None:
+        if patch not in robot.patches:
+            raise InputError(f"robot {robot.name} has no patch `{patch}`{_hint(patch, robot.patches)}")
+        X = robot.frame_pose(near, patch)
+        return make_contact(robot, known, spec, (X[:3, :3], X[:3, 3]))
+    turns = ("yaw",) if isinstance(known.supports.get(name), Surface) else ("angle", "flip")
+    left = {turn: 0.0 if turn != "flip" else False for turn in turns if getattr(spec, turn) is None}
+    return make_contact(robot, known, spec.model_copy(update=left))
 
 
 def _polygon(patch: "Patch", kind: str) -> np.ndarray:

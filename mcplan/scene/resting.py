@@ -9,14 +9,14 @@ from mcplan.errors import InputError
 from mcplan.model.geometry import Box, MeshShape, Shape
 from mcplan.model.shape_inertia import shape_inertia
 from mcplan.scene.contact import Carrier, Contact
-from mcplan.scene.environment import Environment, SceneObject
+from mcplan.scene.environment import Environment, FreeObject
 from mcplan.scene.polygon import outside
 
 TOUCHING = 2e-3
 """m: a corner so near to a surface rests on it."""
 
 
-def resting_contact(thing: SceneObject, environment: Environment) -> Contact | None:
+def resting_contact(thing: FreeObject, environment: Environment) -> Contact | None:
     """Return the contact of an object with the surface that it lies on, or None when no surface is below it.
 
     It is written as a contact of a patch that has the object's name and frame: the corners that touch are its points.
@@ -58,7 +58,7 @@ def carrier(environment: Environment, name: str) -> Carrier:
     return Carrier(name, thing.mass, thing.p + thing.R @ com, rest)
 
 
-def _corners(thing: SceneObject) -> np.ndarray:
+def _corners(thing: FreeObject) -> np.ndarray:
     shape: Shape = thing.shape
     if isinstance(shape, Box):
         return np.array(np.meshgrid(*[(-s / 2, s / 2) for s in shape.size], indexing="ij")).reshape(3, -1).T

@@ -1,50 +1,50 @@
 """A scenario: robot, environment, start, goal, and the settings of everything that follows."""
 
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from mcplan.document import Document
+from mcplan.document import Document, dump_document
+from mcplan.errors import ScenarioError
+from mcplan.scene.assemble import Start, assembled
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.schema import GoalItem, StanceItem
 from mcplan.scene.settings import ControlSettings, PlannerSettings, SimulationSettings
+from mcplan.scene.values import contacts_data, environment_data, goal_data, moved_paths, robot_name, start_data
+from mcplan.whole_file import write_text
 
 if TYPE_CHECKING:
     from mcplan.model.robot import Robot
 
-
 FULL_MASS = 50.0
 """kg: the defaults of the control are those of a robot of this mass or more."""
 
-
-@dataclass(frozen=True, eq=False)
-class Start:
-    """Where the motion begins.
-
-    Parameters
-    ----------
-    q : (nq,) guess: the given posture at the given base. Contacts outrank the base, which outranks the joints.
-    contacts : exact; coordinates that the file leaves out are those nearest to the patch at ``q``.
-    posture_given, base_given : whether the file says so, or a default was taken.
-    """
-
-    q: np.ndarray
-    contacts: tuple[Contact, ...]
-    posture_given: bool
-    base_given: bool
+ContactLike = Contact | Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Scenario:
-    """A scenario that was read and checked.
+    """A scenario, checked as a whole: what is wrong with it is said when it is made.
 
     Parameters
     ----------
-    name, description : from the file.
-    robot, environment : loaded.
-    start : where the motion begins.
+    robot, environment : the scene.
+    start : contacts at the start, each a Contact (`mcplan.contact`) or what a file would say of it.
+    goal : contacts to reach, or a goal as a file says it (``{"base": {"xyz": [1, 0, 0.65]}}``), or a list of those.
+    posture : at the start: a name, or ``q`` (nq,); ``half_sitting`` where the robot has it.
+    stances : a sequence written by hand, as a file says it; its first item may be left out.
+    planner, control, simulation : settings that differ from their defaults, by key.
+    name, description : for file names and titles.
+
+    Attributes
+    ----------
+    start : where the motion begins (a ``Start``).
     goal : items reached in order; within an item everything given must hold.
     planner, control, simulation : settings with their defaults filled in.
     stances : the hand-written (or planned) sequence; empty if the planner is to find it. Item 0 stands for the start.
@@ -52,6 +52,11 @@ class Scenario:
     document : what it says, overrides included and expressions replaced by their values.
     source : the document before that, with its ``parameters`` and ``variants``.
     digest : sha256 (hex) of the resolved values and the robot.
+
+    Raises
+    ------
+    ScenarioError
+        With everything that is wrong, each with the key that a file would have.
     """
 
     name: str
@@ -69,6 +74,59 @@ class Scenario:
     source: Document
     digest: str
 
+    def __init__(
+        self,
+        robot: "Robot",
+        environment: Environment,
+        start: Sequence[ContactLike] | Start = (),
+        goal: Any = (),
+        *,
+        posture: "str | ArrayLike | None" = None,
+        stances: Sequence[Any] = (),
+        planner: Any = None,
+        control: Any = None,
+        simulation: Any = None,
+        name: str = "scenario",
+        description: str = "",
+        **read: Any,
+    ):
+        if "document" in read:  # as it was read, or as `dataclasses.replace` hands it on
+            values = dict(robot=robot, environment=environment, start=start, goal=goal, stances=stances)
+            values |= dict(planner=planner, control=control, simulation=simulation, name=name, description=description)
+            self.__dict__.update(values | read)
+            return
+        if read:
+            raise TypeError(f"Scenario has no argument {next(iter(read))!r}")
+        environment.check_names()
+        data: dict[str, Any] = {"mcplan": 1, "name": name, "description": description, "robot": robot_name(robot)}
+        data |= {"environment": environment_data(environment), "start": start_data(robot, start, posture)}
+        data |= {"goal": goal_data(goal)} if goal else {}
+        if stances:
+            first = [{"contacts": data["start"]["contacts"]}]
+            data["stances"] = [*([] if "contacts" in stances[0] else first), *stances]
+        data |= {key: dict(value) for key, value in
+                 (("planner", planner), ("control", control), ("simulation", simulation)) if value}  # fmt: skip
+        made = Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
+        self.__dict__.update(made.__dict__)
+
+    @classmethod
+    def of(cls, source: Document, variant: int | None = None, robot: "Robot | None" = None) -> "Scenario":
+        """Return the scenario of a document, or of its variant; ``robot`` is the document's if it is loaded already.
+
+        Raises
+        ------
+        ScenarioError
+            With all that is wrong.
+        """
+        values, problems = assembled(source, variant, robot)
+        if values is None or problems:
+            raise ScenarioError(*problems)
+        return cls(**values)
+
+    def __repr__(self) -> str:
+        what = f"{len(self.stances)} stances" if self.stances else f"{len(self.goal)} goal{'s' * (len(self.goal) != 1)}"
+        return f"Scenario({self.name!r}, {self.robot.name}, {self.environment!r}, {what})"
+
     def control_in(self, physics: str) -> ControlSettings:
         """Return the settings of the control in a back end; a robot below ``FULL_MASS`` is taken for a smaller one."""
         return self.control.under(physics, min(1.0, (self.robot.mass / FULL_MASS) ** (1 / 3)))
@@ -81,6 +139,43 @@ class Scenario:
         ScenarioError
             When the file has no ``variants``, or the variant is not sound.
         """
-        from mcplan.scene.load import assemble
+        return Scenario.of(self.source, seed, self.robot)
 
-        return assemble(self.source, seed, self.robot)
+    def replace(self, **changes: Any) -> "Scenario":
+        """Return the scenario with parts replaced, checked anew; variants and parameters are those of this one no more.
+
+        Parameters
+        ----------
+        changes : ``robot``, ``environment``, ``start``, ``goal``, ``stances``, ``name``, ``description`` as for a new
+            scenario; ``planner``, ``control``, ``simulation``: the keys that change.
+        """
+        data, robot = dict(self.document.data), changes.pop("robot", self.robot)
+        data["robot"] = robot_name(robot)
+        for key, value in changes.items():
+            if key == "environment":
+                value.check_names()
+                data[key] = environment_data(value)
+            elif key == "start":
+                data[key] = {k: v for k, v in data.get("start", {}).items() if k != "contacts"}
+                data[key] |= {"contacts": contacts_data(value)}
+            elif key == "goal":
+                data[key] = goal_data(value)
+            elif key in ("planner", "control", "simulation"):
+                data[key] = data.get(key, {}) | dict(value)
+            elif key in ("stances", "name", "description"):
+                data[key] = value
+            else:
+                raise TypeError(f"a scenario has no part {key!r}")
+        return Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the scenario as a file, replacing an existing one as a whole; paths in it are relative to its place."""
+        write_text(path, dump_document(self.data(Path(path).parent)))
+
+    def data(self, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:
+        """Return what the scenario says as plain values, for a file in ``directory``."""
+        return moved_paths(self.document.data, Path(self.path).parent, Path(directory))
+
+    def start_q(self) -> np.ndarray:
+        """Return the posture (nq,) that the start is looked for near to."""
+        return self.start.q.copy()

@@ -18,7 +18,6 @@ from mcplan.model.robot import Robot
 from mcplan.planning import Plan, plan as make_plan
 from mcplan.planning.plan_file import plan_document
 from mcplan.scene import Scenario, load_scenario
-from mcplan.scene.load import assemble
 from mcplan.sim.run import Run
 from mcplan.sim.simulate import Simulation, simulate
 from mcplan.sweep.store import DONE, FAILED, Outcome
@@ -118,7 +117,7 @@ def _carry_out(scenario: Scenario, task: Task, row: dict[str, Any], files: dict[
 
 def _scenario(task: Task) -> Scenario:
     document = Document(task.path, task.data, Mark(None))
-    scenario = assemble(document, robot=_robots.get(task.robot))
+    scenario = Scenario.of(document, robot=_robots.get(task.robot))
     if scenario.robot.digest != task.robot:
         raise InputError(f"{scenario.robot.name}: the robot's files here are not those of the machine that sweeps")
     _robots.setdefault(task.robot, scenario.robot)

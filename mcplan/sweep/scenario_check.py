@@ -7,7 +7,8 @@ from typing import Any
 from mcplan.document import Document, read_document
 from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.scene import Scenario
-from mcplan.scene.load import SUFFIXES, assemble, find_scenario
+from mcplan.scene.assemble import SUFFIXES
+from mcplan.scene.load import find_scenario
 from mcplan.sweep.axes import Axis, Key, seeds_of
 from mcplan.sweep.schema import ExperimentSpec
 
@@ -35,7 +36,7 @@ class ScenarioChecker:
         try:
             file = find_scenario(self._path())
             source = read_document(file, ScenarioError)
-            self.scenario = assemble(source)
+            self.scenario = Scenario.of(source)
         except InputError as error:
             self.problems += [document.problem(self._place, str(problem)) for problem in error.problems]
             return
@@ -70,7 +71,7 @@ class ScenarioChecker:
         try:
             document = self.scenario.source.with_overrides(overrides, ScenarioError) if overrides else None
             robot = None if "robot" in overrides else self.scenario.robot
-            assemble(document or self.scenario.source, seed, robot)
+            Scenario.of(document or self.scenario.source, seed, robot)
         except InputError as error:
             for problem in error.problems:
                 about = [name for name in places if _within(problem.key, name)]

@@ -5,7 +5,7 @@ import pytest
 
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box, Sphere
-from mcplan.scene.environment import Environment, SceneObject, Surface
+from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.scene.resting import resting_contact
 
 SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
@@ -15,7 +15,7 @@ FLOOR = Surface("floor", np.eye(3), np.zeros(3), SQUARE)
 def box(p, R=None):
     R, p = np.eye(3) if R is None else R, np.array(p, float)
     side = Surface("side", R @ np.array([[0, 0, 1.0], [0, 1, 0], [-1, 0, 0]]), p + R @ [0.2, 0, 0], SQUARE / 10)
-    return SceneObject("box", Box((0.4, 0.6, 1.0)), R, p, 20.0, 0.4, (side,))
+    return FreeObject("box", Box((0.4, 0.6, 1.0)), R, p, 20.0, 0.4, (side,))
 
 
 def test_surfaces_go_along_with_their_object():
@@ -45,6 +45,6 @@ def test_a_box_in_the_air_or_over_the_edge_does_not(p):
 
 
 def test_a_ball_has_no_face():
-    ball = SceneObject("ball", Sphere(0.1), np.eye(3), np.array([0, 0, 0.1]), 1.0, 0.4)
+    ball = FreeObject("ball", Sphere(0.1), np.eye(3), np.array([0, 0, 0.1]), 1.0, 0.4)
     with pytest.raises(InputError, match="a sphere has no corners"):
         resting_contact(ball, Environment((FLOOR,)))

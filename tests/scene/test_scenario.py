@@ -313,3 +313,18 @@ def test_a_pose_beside_coordinates_must_agree_with_them(tmp_path, off, wrong):
     problems = check_file(write(tmp_path, HEAD + goal))
     assert [problem.key for problem in problems] == (["goal.contacts[0].pose"] if wrong else [])
     assert all("is 2 mm away from the coordinates" in problem.message for problem in problems)
+
+
+@pytest.mark.parametrize(
+    ("after", "problems"),
+    [
+        (["left_sole"], []),
+        (["left_sole", "right_sole", "left_hand"], []),
+        (["left_sole", "left_hand"], [(9, "stances[1].contacts")]),  # one goes and one comes
+        (["left_hand", "left_sole", "right_sole", "right_hand"], [(9, "stances[1].contacts")]),
+    ],
+)
+def test_one_contact_changes_from_stance_to_stance(tmp_path, after, problems):
+    contacts = ", ".join(f"{{patch: {patch}, surface: floor}}" for patch in after)
+    path = write(tmp_path, HEAD + "stances:\n" + FEET + f"  - {{contacts: [{contacts}]}}\n")
+    assert said(path) == problems

@@ -10,9 +10,7 @@ from typing import Any
 from mcplan.document.build import Mark
 from mcplan.document.document import Document
 from mcplan.errors import InputError, Problem
-from mcplan.planning.plan_file import scenario_data
 from mcplan.planning.search.tree import SearchTree
-from mcplan.scene.load import assemble
 from mcplan.scene.scenario import Scenario
 from mcplan.whole_file import write_text
 
@@ -40,7 +38,7 @@ def write_tree(tree: SearchTree, scenario: Scenario, path: str | os.PathLike[str
     failure : why there is no plan, in the planner's words; empty where there is one.
     """
     target = Path(path)
-    data = {"mcplan_tree": 1, "failure": failure, "scenario": scenario_data(scenario, target.parent), **tree.to_data()}
+    data = {"mcplan_tree": 1, "failure": failure, "scenario": scenario.data(target.parent), **tree.to_data()}
     write_text(target, json.dumps(data, allow_nan=False))
 
 
@@ -57,7 +55,7 @@ def read_tree(path: str | os.PathLike[str]) -> tuple[Scenario, SearchTree, str]:
     problems = list(_problems(data))
     if problems:
         raise InputError(*(Problem(name, None, key, message) for key, message in problems))
-    scenario = assemble(Document(name, data["scenario"], Mark(1)))
+    scenario = Scenario.of(Document(name, data["scenario"], Mark(1)))
     skipped, calls = Counter(data["skipped"]), int(data.get("calls", 0))
     tree = SearchTree(data["nodes"], data["rejected"], skipped, calls, data["path"])
     return scenario, tree, str(data.get("failure", ""))

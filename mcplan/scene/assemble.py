@@ -1,0 +1,138 @@
+"""From the document of a scenario to the values of its fields, with everything that is wrong with it."""
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mcplan.document import Document, dump_document
+from mcplan.document.document import in_file_order
+from mcplan.errors import InputError, Problem, ScenarioError
+from mcplan.scene.build import build_environment
+from mcplan.scene.check import Checker
+from mcplan.scene.contact import Contact
+from mcplan.scene.parameters import resolve
+from mcplan.scene.schema import ScenarioSpec
+from mcplan.scene.variant import check_variants, variant_document
+
+if TYPE_CHECKING:
+    from mcplan.model.robot import Robot
+
+SUFFIXES = (".yaml", ".yml")
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """Where the motion begins.
+
+    Parameters
+    ----------
+    q : (nq,) guess: the given posture at the given base. Contacts outrank the base, which outranks the joints.
+    contacts : exact; coordinates that the file leaves out are those nearest to the patch at ``q``.
+    posture_given, base_given : whether the file says so, or a default was taken.
+    """
+
+    q: np.ndarray
+    contacts: tuple[Contact, ...]
+    posture_given: bool
+    base_given: bool
+
+
+def assembled(
+    source: Document, variant: int | None = None, robot: "Robot | None" = None
+) -> tuple[dict[str, Any] | None, list[Problem]]:
+    """Return the values of a scenario by the names of its fields, and all problems in the order of the file.
+
+    ``robot`` is that of the document if it is loaded already.
+    """
+    document, unresolved = _resolved(source, variant)
+    spec, problems = document.examine(ScenarioSpec, salvage=True)
+    if spec is None or unresolved:
+        return None, in_file_order([*problems, *unresolved])
+    environment, more = build_environment(spec.environment, document)
+    problems += more
+    try:
+        robot = _robot(spec.robot, document) if robot is None else robot
+    except InputError as error:
+        problems += [document.problem(("robot",), p.message) if p.file is None else p for p in error.problems]
+        return None, in_file_order(problems)
+    checker = Checker(document, robot, environment)
+    start = _start(spec, checker)
+    checker.scenario(spec)
+    problems = in_file_order([*problems, *checker.problems])
+    if problems:
+        return None, problems
+    digest = hashlib.sha256((dump_document(document.data) + robot.digest).encode()).hexdigest()
+    return dict(
+        name=spec.name,
+        description=spec.description,
+        robot=robot,
+        environment=environment,
+        start=start,
+        goal=spec.goal,
+        planner=spec.planner,
+        control=spec.control,
+        simulation=spec.simulation,
+        stances=spec.stances,
+        path=document.path,
+        document=document,
+        source=source,
+        digest=digest,
+    ), []
+
+
+def _resolved(source: Document, variant: int | None) -> tuple[Document, list[Problem]]:
+    if variant is None:
+        document, problems = resolve(source)
+        return document, [*problems, *check_variants(source)]
+    if variant < 0:
+        raise ScenarioError(f"variant {variant}: a seed is a whole number from 0 on")
+    return variant_document(source, variant)
+
+
+def _robot(name: str, document: Document) -> "Robot":
+    from mcplan.model.robot_file import load_robot
+
+    path = Path(name)
+    is_path = path.suffix.lower() in (*SUFFIXES, ".urdf", ".xml") or len(path.parts) > 1
+    return load_robot(Path(document.path).parent / path if is_path else name)
+
+
+def _start(spec: ScenarioSpec, checker: Checker) -> Start:
+    """Return the start; what cannot be is reported to the checker and left out."""
+    robot, start = checker.robot, spec.start
+    default = "half_sitting" if "half_sitting" in robot.postures else None
+    q = np.array(robot.neutral() if default is None else robot.posture(default), float)
+    if start.posture is not None and checker.posture(("start", "posture"), start.posture):
+        if start.posture.name is not None:
+            q = np.array(robot.posture(start.posture.name), float)
+        q = start.posture.apply(robot, q)
+    if start.base is not None:
+        q[:3] = start.base.p
+        q[3:7] = _quat_wxyz(start.base.R)
+    specs, key = start.contacts, ("start", "contacts")
+    if not specs and spec.stances and spec.stances[0].contacts:
+        specs, key = spec.stances[0].contacts, ("stances", 0, "contacts")  # type: ignore[assignment]
+    if not specs and not spec.stances:
+        checker.report(("start",), "contacts are missing: what touches what at the start?")
+    contacts: list[Contact] = []
+    for k, contact in enumerate(specs):
+        if contact.patch in robot.patches:
+            X = robot.frame_pose(q, contact.patch)
+            resolved = checker.contact((*key, k), contact, (X[:3, :3], X[:3, 3]))
+            contacts += [resolved] if resolved is not None else []
+        else:
+            checker.contact((*key, k), contact)
+    names = [contact.patch for contact in start.contacts]
+    for k, name in enumerate(names):
+        if name in names[:k]:
+            checker.report(("start", "contacts", k, "patch"), f"`{name}` is listed twice")
+    return Start(q, tuple(contacts), start.posture is not None, start.base is not None)
+
+
+def _quat_wxyz(R: np.ndarray) -> np.ndarray:
+    from scipy.spatial.transform import Rotation
+
+    return np.array(Rotation.from_matrix(R).as_quat(canonical=True, scalar_first=True))

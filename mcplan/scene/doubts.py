@@ -1,0 +1,70 @@
+"""What a file says that can be, but is hardly meant: degrees for radians, millimetres for metres."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mcplan.document import Document
+from mcplan.errors import Problem
+
+TURN = 2 * math.pi
+"""rad: no angle of a scenario needs to be larger."""
+
+FAR = 20.0
+"""m: lengths and places beyond this are rare enough to ask."""
+
+SLIPPERY = 2.0
+"""Coulomb friction of rubber on dry concrete is about 1; nothing a robot stands on has more than this."""
+
+HEAVY, LIGHT = 2000.0, 1e-3
+"""kg: masses that no robot moves, and that no object has."""
+
+Key = tuple[str | int, ...]
+
+
+def doubts(document: Document) -> list[Problem]:
+    """Return what is hardly meant, each with its line; nothing of it keeps the file from being used."""
+    return [document.problem(key, text) for key, text in _walk((), document.data)]
+
+
+def _angle(value: float) -> str:
+    if abs(value) <= TURN:
+        return ""
+    return f"{value:g} rad is more than a whole turn; angles are in radians ({value:g} deg = {math.radians(value):.4g})"
+
+
+def _length(value: float) -> str:
+    if abs(value) <= FAR:
+        return ""
+    return f"{value:g} m is very far; lengths are in metres ({value:g} mm = {value / 1000:g})"
+
+
+def _friction(value: float) -> str:
+    return f"a friction coefficient of {value:g}; hardly anything has more than 1" if value > SLIPPERY else ""
+
+
+def _mass(value: float) -> str:
+    if LIGHT <= value <= HEAVY:
+        return ""
+    return f"{value:g} kg; masses are in kilograms ({value:g} g = {value / 1000:g})"
+
+
+QUANTITIES: dict[str, Callable[[float], str]] = {
+    **dict.fromkeys(("rpy", "yaw", "angle", "angle_tolerance", "joints"), _angle),
+    **dict.fromkeys(("xyz", "size", "ends", "radius", "length", "x", "y", "along", "polygon", "thickness"), _length),
+    "friction": _friction,
+    "mass": _mass,
+}
+"""What the numbers under a key are; lists and tables under it count alike."""
+
+
+def _walk(key: Key, value: Any, doubt: Callable[[float], str] | None = None) -> Iterator[tuple[Key, str]]:
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if name not in ("q", "wrenches", "tau", "margins", "parameters", "variants", "transition"):
+                yield from _walk((*key, name), item, QUANTITIES.get(name, doubt))
+    elif isinstance(value, list):
+        for k, item in enumerate(value):
+            yield from _walk((*key, k), item, doubt)
+    elif doubt is not None and type(value) in (int, float) and (text := doubt(float(value))):
+        yield key, text

@@ -1,7 +1,7 @@
 """The whole-body controller: state machine, references, and one quadratic program per step."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from mcplan.model.terms import Terms
 from mcplan.motion.path import Pose
 from mcplan.motion.rotation import rotation_vector
 from mcplan.planning.plan import Plan
+from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.solution import Solution
+from mcplan.whole_body.tasks.task import Task
 
 ARM = 0.1
 """A radian at a patch counts as a displacement of so much (m)."""
@@ -36,6 +38,9 @@ class WholeBodyController:
     plan : Plan; its scenario gives the robot and the settings.
     dt : time between two steps (s).
     physics : back end whose defaults the settings take.
+    tasks : further ones beside those of the plan: objects with ``rows`` (`whole_body.tasks.task.Task`); one that has a
+        method ``follow(t)`` is told the time (s) before each tick.
+    extra : further terms of the program, in CVXPY (`whole_body.declaration.Extra`).
 
     Attributes
     ----------
@@ -43,7 +48,9 @@ class WholeBodyController:
     motion : references and contacts that it commands.
     """
 
-    def __init__(self, plan: Plan, dt: float, physics: str = "qp"):
+    def __init__(
+        self, plan: Plan, dt: float, physics: str = "qp", tasks: Sequence[Task] = (), extra: Extra | None = None
+    ):
         self.plan, self.dt = plan, dt
         self.robot, self.settings = plan.scenario.robot, plan.scenario.control_in(physics)
         first = plan.stances[0]
@@ -54,10 +61,12 @@ class WholeBodyController:
         self.machine = Machine(states, self.motion)
         patches = {contact.patch for stance in plan.stances for contact in stance.contacts}
         patches |= {patch for spec in self.settings.states if spec.do for patch in spec.do.limbs}
-        frames = [self.robot.link_names[0], *sorted(patches)]
+        asked = {frame for task in tasks for frame in task.frames}
+        frames = list(dict.fromkeys([self.robot.link_names[0], *sorted(patches | asked)]))
         self.objects = HandledObjects(plan, self.settings)
         self.terms = self.objects.terms(frames) if self.objects else Terms(self.robot, frames)
-        self.tasks = TaskSet(self.robot, plan.scenario.environment, self.settings, dt, first.q, self.objects)
+        scene = plan.scenario.environment
+        self.tasks = TaskSet(self.robot, scene, self.settings, dt, first.q, self.objects, tasks, extra)
         s = self.settings
         self._slips, self._lifts = SlipWatch(s, self.objects.frame), LiftWatch(s)
         self.impedance = (

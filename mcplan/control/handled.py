@@ -14,7 +14,7 @@ from mcplan.model.system import FreeBody, System, SystemTerms, relative_frame
 from mcplan.motion.path import Pose
 from mcplan.planning.plan import Plan
 from mcplan.scene.contact import Contact
-from mcplan.scene.environment import SceneObject
+from mcplan.scene.environment import FreeObject
 from mcplan.scene.resting import resting_contact
 from mcplan.scene.settings import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint
@@ -147,7 +147,7 @@ class HandledObjects:
         return found
 
 
-def _body(thing: SceneObject) -> FreeBody:
+def _body(thing: FreeObject) -> FreeBody:
     com, inertia = shape_inertia(thing.shape, thing.mass)
     return FreeBody(thing.name, thing.mass, com, np.diag(inertia))
 

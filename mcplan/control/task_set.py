@@ -1,6 +1,6 @@
 """Tasks and contact constraints of the whole-body program, filled from the references of the present time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.pool import ProblemPool
 from mcplan.whole_body.settings import QPSettings
 from mcplan.whole_body.solution import SOLVED, Solution
@@ -57,6 +58,8 @@ class TaskSet:
     dt : control period (s).
     q : (7+n,) a posture, for the inertia that each joint moves.
     objects : that the robot handles.
+    further : tasks of the user's, beside those of the plan.
+    extra : terms of the user's in CVXPY (`whole_body.declaration.Extra`).
     """
 
     def __init__(
@@ -67,6 +70,8 @@ class TaskSet:
         dt: float,
         q: np.ndarray,
         objects: HandledObjects,
+        further: Sequence[Task] = (),
+        extra: Extra | None = None,
     ):
         s = self.settings = self._plain = settings
         self._gains: Mapping[str, float] = NONE
@@ -78,7 +83,7 @@ class TaskSet:
         self.momentum = AngularMomentumTask(s.angular_momentum_weight, s.angular_momentum_damping)
         self.limbs: dict[str, LinkPoseTask] = {}
         self._angles: dict[str, LinkPoseTask] = {}
-        self.objects = objects
+        self.objects, self.further = objects, tuple(further)
         self.avoidance = Avoidance(robot, environment, s, dt) if s.avoid_pairs else None
         self._held: dict[str, _Held] = {}
         self._stiff, self._dt = 1.0, dt
@@ -93,6 +98,7 @@ class TaskSet:
                 force_weight=s.force_weight,
                 force_rate_weight=s.force_rate_weight,
             ),
+            extra,
         )
 
     def solve(self, t: float, terms: Terms, motion: Motion, gains: Mapping[str, float] = NONE) -> Solution:
@@ -111,6 +117,10 @@ class TaskSet:
             self._stiffen(min(1.0, self._stiff + self._dt / RETURN))
         tasks: list[Task] = [self.com, self.trunk, self.posture, self.momentum]
         tasks += map(self.limbs.__getitem__, motion.limbs)
+        for task in self.further:
+            if (follow := getattr(task, "follow", None)) is not None:
+                follow(t)
+            tasks.append(task)
         contacts = []
         for loaded in motion.contacts.values():
             contacts.append(self._constraint(t, loaded, terms))

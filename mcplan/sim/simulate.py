@@ -1,7 +1,7 @@
 """The simulation loop: controller, physics, record."""
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 
 import numpy as np
@@ -11,6 +11,8 @@ from mcplan.control.controller import WholeBodyController
 from mcplan.core.check import SOUND, check
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning.plan import Plan
+from mcplan.planning.planner import plan as make_plan
+from mcplan.scene.scenario import Scenario
 from mcplan.sim.disturbance import Disturbance, refuse_what_is_not_there, steps_per_tick
 from mcplan.sim.loss import Loss
 from mcplan.sim.observer import Observer, StepSample
@@ -19,6 +21,8 @@ from mcplan.sim.qp_physics import QpPhysics
 from mcplan.sim.recorder import RunRecorder
 from mcplan.sim.run import NO_QP, Run
 from mcplan.sim.world import Maker, World, draw_world, with_losses
+from mcplan.whole_body.declaration import Extra
+from mcplan.whole_body.tasks.task import Task
 
 
 def _qp(world: World) -> Physics:
@@ -55,6 +59,7 @@ class Simulation:
     physics : name of a back end; None takes the scenario's.
     observers : told of every step and phase.
     seed : of everything random; recorded with the run.
+    tasks, extra : the user's, as of `control.controller.WholeBodyController`.
 
     Attributes
     ----------
@@ -63,7 +68,15 @@ class Simulation:
     t : time (s); the product of the step's number and dt, so that it does not accumulate rounding.
     """
 
-    def __init__(self, plan: Plan, physics: str | None = None, observers: Iterable[Observer] = (), seed: int = 0):
+    def __init__(
+        self,
+        plan: Plan,
+        physics: str | None = None,
+        observers: Iterable[Observer] = (),
+        seed: int = 0,
+        tasks: Sequence[Task] = (),
+        extra: Extra | None = None,
+    ):
         settings = plan.scenario.simulation
         name = physics or settings.physics
         if name not in PHYSICS:
@@ -72,7 +85,7 @@ class Simulation:
         robot = plan.scenario.robot
         self.plan, self.dt, self.seed = plan, float(settings.dt), seed
         self._tick = steps_per_tick(plan.scenario)
-        self.controller = WholeBodyController(plan, self._tick * self.dt, name)
+        self.controller = WholeBodyController(plan, self._tick * self.dt, name, tasks, extra)
         self.recorder = RunRecorder(robot, plan, self.dt, name, seed)
         contacts = [contact for stance in plan.stances for contact in stance.contacts]
         believed = World(robot, plan.scenario.environment, plan.stances[0].q, self.recorder.patches, settings, contacts)
@@ -182,22 +195,35 @@ class Simulation:
         self._known = len(events)
 
 
-def simulate(plan: Plan, physics: str | None = None, observers: Iterable[Observer] = (), seed: int = 0) -> Run:
+def simulate(
+    plan: Plan | Scenario | str,
+    physics: str | None = None,
+    observers: Iterable[Observer] = (),
+    seed: int = 0,
+    tasks: Sequence[Task] = (),
+    extra: Extra | None = None,
+) -> Run:
     """Carry out a plan from its first stance to its end.
 
     Parameters
     ----------
-    plan : Plan
+    plan : a Plan; or a Scenario or the name of a bundled one, which is planned first.
     physics : back end, a name in ``PHYSICS`` (``qp``, ``contact``, ``mujoco``); None takes the scenario's.
     observers : told of every step and phase.
     seed : of everything random.
+    tasks : further tasks beside those of the plan (`mcplan.Task`): a class with ``rows`` is one.
+    extra : further terms of each tick's program, in CVXPY.
 
     Raises
     ------
     SimulationFailed
         The simulation had to stop; ``run`` of the exception is the record up to there, or None if there is nothing.
     """
-    simulation = Simulation(plan, physics, observers, seed)
+    if isinstance(plan, Scenario | str):
+        plan = make_plan(plan)
+    if not isinstance(plan, Plan):
+        raise InputError(f"simulate: expected a Plan, a Scenario or a name, not {type(plan).__name__}")
+    simulation = Simulation(plan, physics, observers, seed, tasks, extra)
     try:
         while simulation.step() is not None:
             pass

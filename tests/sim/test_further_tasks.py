@@ -1,0 +1,77 @@
+"""Tasks and terms of the user's own take part while a plan is carried out."""
+
+import numpy as np
+import pytest
+
+import mcplan as mc
+
+TARGET = np.array([1.5, 0.8, 1.3])
+"""m: where the head shall look; to the left, well within the neck's limits."""
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return mc.plan(mc.load_scenario("sway", {"control.avoid_pairs": 0, "simulation.time_limit": 1.5}))
+
+
+def carried_out(plan, **options):
+    simulation = mc.Simulation(plan, **options)
+    while simulation.t < 1.45 and simulation.step() is not None:
+        pass
+    return simulation
+
+
+def off_target(robot, q):
+    """Angle (rad) between the head's x axis and the direction of the target."""
+    X = robot.frame_pose(q, "HEAD_LINK1")
+    way = TARGET - X[:3, 3]
+    return np.arccos(X[:3, 0] @ way / np.linalg.norm(way))
+
+
+def at_target():
+    task = mc.LookAtTask("HEAD_LINK1", weight=50.0, kp=400.0)
+    task.target[:] = TARGET
+    return task
+
+
+class Gaze:
+    """The neck's two joints follow a target by a task written from nothing but the protocol."""
+
+    weight, dimension, diagonal, key, frames = 50.0, 2, False, ("gaze", 2), ("HEAD_LINK1",)
+
+    def __init__(self, robot):
+        self.robot, self.times = robot, []
+
+    def follow(self, t):
+        self.times.append(t)
+
+    def rows(self, terms):
+        frame = terms.frame("HEAD_LINK1")
+        way = TARGET - frame.p
+        error = np.cross(frame.R[:, 0], way / np.linalg.norm(way))
+        B = frame.R[:, 1:]
+        A = B.T @ frame.J[3:]
+        return A, B.T @ (400.0 * error - 40.0 * frame.velocity[3:] - frame.bias[3:])
+
+
+def test_a_task_of_ones_own_is_followed(plan):
+    robot = plan.scenario.robot
+    gaze = Gaze(robot)
+    without, own = carried_out(plan), carried_out(plan, tasks=[gaze])
+    look = carried_out(plan, tasks=[at_target()])
+    assert off_target(robot, without.physics.q) > 0.3
+    assert off_target(robot, own.physics.q) < 0.02
+    assert len(gaze.times) == own.index
+    assert off_target(robot, look.physics.q) < 0.02
+    np.testing.assert_allclose(own.controller.terms.com, without.controller.terms.com, atol=2e-3)
+
+
+def test_terms_in_cvxpy_bound_what_they_say(plan):
+    index = 6 + plan.scenario.robot.joint_names.index("HEAD_JOINT0")
+
+    def still(program):
+        return [], [program.vd[index] == 0.25]
+
+    simulation = carried_out(plan, extra=still)
+    rate = simulation.physics.v[index]
+    assert rate == pytest.approx(0.25 * simulation.t, abs=1e-6)

@@ -1,4 +1,4 @@
-"""Runs in the formats of other programs: CSV tables, a MuJoCo scene with keyframes, MCAP logs."""
+"""Runs in the formats of other programs: tables, keyframes, logs, reference motions, joint trajectories."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -10,8 +10,19 @@ import numpy as np
 from mcplan.errors import InputError
 from mcplan.sim.run import Run
 
-KINDS = {"csv": None, "mujoco": "mujoco", "mcap": "mcap"}
-"""Kind of export, and the library that it takes (an extra of the same name), None for none."""
+KINDS = {
+    "csv": ("mcplan.export.csv_table", "write"),
+    "mujoco": ("mcplan.sim.mujoco.export", "write"),
+    "mcap": ("mcplan.export.mcap_log", "write"),
+    "reference": ("mcplan.export.reference_motion", "write_csv"),
+    "motion": ("mcplan.export.reference_motion", "write_folder"),
+    "npz": ("mcplan.export.reference_motion", "write_npz"),
+    "trajectory": ("mcplan.export.joint_trajectory", "write"),
+}
+"""Kind of export: the module and function that write it."""
+
+LIBRARIES = ("mujoco", "mcap")
+"""Libraries that a kind of the same name takes, each an extra of the same name."""
 
 
 def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None) -> list[Path]:
@@ -21,7 +32,7 @@ def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None)
     ----------
     kind : of `KINDS`.
     path : the file.
-    rate : samples per second; None takes all (keyframes: 20).
+    rate : samples per second; None takes all (keyframes: 20; reference motions and joint trajectories: 50).
 
     Raises
     ------
@@ -30,11 +41,14 @@ def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None)
     """
     if rate is not None and not (np.isfinite(rate) and rate > 0.0):
         raise InputError(f"rate {rate}: expected a positive number of samples per second")
-    module = {"csv": "mcplan.export.csv_table", "mcap": "mcplan.export.mcap_log", "mujoco": "mcplan.sim.mujoco.export"}
+    if kind not in KINDS:
+        raise InputError(f"there is no export `{kind}`; there are: {', '.join(KINDS)}")
+    module, function = KINDS[kind]
     try:
-        write: Callable[..., Any] = import_module(module[kind]).write
+        write: Callable[..., Any] = getattr(import_module(module), function)
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != KINDS[kind]:
+        library = (error.name or "").partition(".")[0]
+        if library not in LIBRARIES:
             raise
-        raise InputError(f"--to {kind} takes the library {kind}: pip install 'mcplan[{kind}]'") from error
+        raise InputError(f"--to {kind} takes the library {library}: pip install 'mcplan[{library}]'") from error
     return write(run, Path(path), rate)

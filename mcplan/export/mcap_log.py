@@ -7,8 +7,8 @@ from typing import Any
 
 from mcap.writer import Writer
 
-from mcplan.export.csv_table import WRENCH, XYZ
 from mcplan.sim.run import Run
+from mcplan.sim.run_table import WRENCH, XYZ
 from mcplan.version import __version__
 from mcplan.whole_file import whole_file
 

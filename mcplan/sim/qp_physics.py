@@ -7,7 +7,7 @@ import numpy as np
 from mcplan.core.rigid_body.manifold import integrate
 from mcplan.model.pose import quat_from_rotation
 from mcplan.model.robot import Robot
-from mcplan.scene.environment import SceneObject
+from mcplan.scene.environment import FreeObject
 from mcplan.sim.physics import Action, Outcome
 
 
@@ -31,7 +31,7 @@ class QpPhysics:
 
     name = "qp"
 
-    def __init__(self, robot: Robot, q: np.ndarray, v: np.ndarray | None = None, objects: Sequence[SceneObject] = ()):
+    def __init__(self, robot: Robot, q: np.ndarray, v: np.ndarray | None = None, objects: Sequence[FreeObject] = ()):
         self.object_q = np.array([[*thing.p, *quat_from_rotation(thing.R)] for thing in objects]).reshape(-1, 7)
         self.object_v = np.zeros((len(objects), 6))
         self.q = np.array(q, float)

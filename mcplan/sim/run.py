@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mcplan.errors import Problem, RunError
+from mcplan.errors import InputError, Problem, RunError
 from mcplan.qp_status import HOLD, NO_QP, SLACK, SOLVED
 from mcplan.sim.records import RunRecord
 
@@ -59,7 +59,7 @@ def dtype_of(name: str) -> str:
     return DTYPES.get(name, "<f8")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """The record of a simulation of N samples with K contact points in all.
 
@@ -127,6 +127,11 @@ class Run:
 
     def __len__(self) -> int:
         return len(self.t)
+
+    def __repr__(self) -> str:
+        name = self.record.scenario.document.get("name") or self.record.robot.name
+        end = f", stopped: {self.record.stopped}" if self.record.stopped else ""
+        return f"Run({name!r}, {self.record.physics}, {len(self)} samples, {len(self) * self.dt:.3f} s{end})"
 
     @property
     def dt(self) -> float:
@@ -201,6 +206,22 @@ class Run:
             return np.arange(len(self.t))
         instants = np.arange(self.t[0], self.t[-1], 1.0 / rate)
         return np.unique(np.append(np.rint((instants - self.t[0]) / self.dt).astype(int), len(self.t) - 1))
+
+    def to_pandas(self, rate: float | None = None) -> Any:
+        """Return a ``pandas.DataFrame``: a row per sample, columns ``q.RLEG_JOINT0``, ``wrench.left_sole.fz``, ...
+
+        Parameters
+        ----------
+        rate : rows per second; None takes all samples.
+        """
+        from mcplan.sim.run_table import table
+
+        try:
+            import pandas
+        except ModuleNotFoundError as error:
+            raise InputError("to_pandas takes the library pandas: pip install 'mcplan[pandas]'") from error
+        rows = self.every(rate)
+        return pandas.DataFrame({name: column[rows] for name, column in table(self).items()})
 
     def points(self, k: int) -> slice:
         """Slice of the contact points of sample k."""

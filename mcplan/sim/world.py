@@ -13,7 +13,7 @@ from mcplan.model.description import Inertia
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.disturbance import Payload
-from mcplan.scene.environment import Bar, Environment, SceneObject, Surface
+from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.physics import Physics
 from mcplan.sim.records import LinkRecord, PlaceRecord, WorldRecord
@@ -40,7 +40,7 @@ class World(NamedTuple):
     contacts: Sequence[Contact]
 
 
-Thing = TypeVar("Thing", Surface, Bar, SceneObject)
+Thing = TypeVar("Thing", Surface, Bar, FreeObject)
 
 Maker = Callable[[World], Physics]
 """Makes a back end."""

@@ -165,8 +165,10 @@ def test_the_command_writes_what_it_names_and_keeps_what_is_there(run, tmp_path,
     assert main(["export", str(tmp_path / "run"), "--to", "mcap", "-o", str(target)]) == 2
     assert "--force" in capsys.readouterr().err
     assert target.read_bytes() == before
-    assert main(["export", str(tmp_path / "run"), "--to", "csv", "-o", str(tmp_path / "no" / "out.csv")]) == 2
-    assert "no directory" in capsys.readouterr().err
+    assert main(["export", str(tmp_path / "run"), "--to", "csv", "-o", str(tmp_path / "new" / "out.csv")]) == 0
+    assert (tmp_path / "new" / "out.csv").is_file()
+    assert main(["export", str(tmp_path / "run"), "--to", "csv", "-o", str(target / "out.csv")]) == 2
+    assert "is a file" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "nothing"), "--to", "csv", "-o", str(tmp_path / "x.csv")]) == 2
 
 

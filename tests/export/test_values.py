@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from mcap.reader import make_reader
 
-from mcplan.export.csv_table import BASE_Q, BASE_V, POINTS, WRENCH, table, write
+from mcplan.export.csv_table import POINTS, write
 from mcplan.export.mcap_log import write as write_log
+from mcplan.sim.run_table import BASE_Q, BASE_V, WRENCH, table
 from tests.sim.waving_box import waving_run
 
 
@@ -33,7 +34,7 @@ def run():
 
 def expected(run):
     """Return every column by name, written by hand from the conventions."""
-    joints, columns = ["shoulder", "elbow"], {"t": run.t, "qp_status": run.qp_status}
+    joints, columns = ["shoulder", "elbow"], {"t": run.t, "qp_status": run.qp_status, "qp_slack": run.qp_slack}
     q = ["base.x", "base.y", "base.z", "base.qw", "base.qx", "base.qy", "base.qz", *joints]
     v = ["base.vx", "base.vy", "base.vz", "base.wx", "base.wy", "base.wz", *joints]
     f = ["base.fx", "base.fy", "base.fz", "base.mx", "base.my", "base.mz", *joints]

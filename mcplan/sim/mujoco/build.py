@@ -11,7 +11,7 @@ from mcplan.errors import InputError
 from mcplan.model.geometry import Capsule
 from mcplan.model.robot import Robot
 from mcplan.model.shape_inertia import shape_inertia
-from mcplan.scene.environment import Environment, SceneObject, Surface
+from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.sim.mujoco.bodies import add_robot
 from mcplan.sim.mujoco.options import OBJECT, OBJECT_SURFACE, SLIDING, SOLIMP, SOLREF, WORLD, contact_options
 from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
@@ -118,14 +118,14 @@ def _add_slab(spec: Any, body: Any, surface: Surface, R: np.ndarray, p: np.ndarr
     add_shape(spec, body, shape, R, p + R @ middle, **options)
 
 
-def _let_slide(spec: Any, thing: SceneObject, other: str) -> None:
+def _let_slide(spec: Any, thing: FreeObject, other: str) -> None:
     """Let an object slide on another geom without hopping, see ``SLIDING``."""
     pair = spec.add_pair(geomname1=other, geomname2=f"object:{thing.name}", condim=3)
     pair.friction = [thing.friction, thing.friction, 0.0, 0.0, 0.0]
     pair.solref, pair.solimp, pair.solreffriction = SOLREF, SOLIMP, SLIDING
 
 
-def _add_object(spec: Any, thing: SceneObject) -> None:
+def _add_object(spec: Any, thing: FreeObject) -> None:
     body = spec.worldbody.add_body(name=f"object:{thing.name}", pos=thing.p, quat=quat_wxyz(thing.R))
     body.add_joint(type=mujoco.mjtJoint.mjJNT_FREE, name=f"object:{thing.name}", align=False)
     body.explicitinertial, body.mass = True, thing.mass

@@ -1,0 +1,144 @@
+"""A run as a reference motion for learning: rows of base and joints, poses and velocities of all links, contacts.
+
+Three forms, all at one rate (50 per second unless said otherwise), SI units, world axes:
+
+``reference``
+    CSV without names but in a first line that begins with ``#``: base x y z, base quaternion **x y z w**, joints.
+``motion``
+    A folder with ``joint_pos.csv``, ``joint_vel.csv``, ``body_pos.csv``, ``body_quat.csv`` (w x y z),
+    ``body_lin_vel.csv``, ``body_ang_vel.csv``, ``metadata.txt`` and ``info.txt``, each CSV with a line of names; body 0
+    is the base. Source: GR00T-WholeBodyControl, "Motion reference data". Joints and bodies stand in the order of this
+    robot; ``info.txt`` names them, as the reader's order may be another.
+``npz``
+    ``joint_pos, joint_vel (T, n)``, ``body_pos_w (T, B, 3)``, ``body_quat_w (T, B, 4)`` w x y z, ``body_lin_vel_w,
+    body_ang_vel_w (T, B, 3)``, ``contact (T, P)``, ``com (T, 3)``, ``fps``, and the names along the axes.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.errors import InputError
+from mcplan.sim.run import Run
+from mcplan.whole_file import whole_file, write_text
+
+RATE = 50.0
+"""Samples per second; what controllers that are trained on such motions run at."""
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceMotion:
+    """Joints, links and contacts at T instants; linear velocities are those of the links' origins.
+
+    Parameters
+    ----------
+    rate : 1/s.
+    joints, bodies, patches : names along the axes; body 0 is the base.
+    q, v : (T, 7+n), (T, 6+n) as in the run.
+    body_pos, body_quat_wxyz, body_lin_vel, body_ang_vel : (T, B, 3), (T, B, 4), (T, B, 3), (T, B, 3).
+    contact : (T, P) whether the patch is in contact.
+    com : (T, 3) m.
+    """
+
+    rate: float
+    joints: tuple[str, ...]
+    bodies: tuple[str, ...]
+    patches: tuple[str, ...]
+    q: np.ndarray
+    v: np.ndarray
+    body_pos: np.ndarray
+    body_quat_wxyz: np.ndarray
+    body_lin_vel: np.ndarray
+    body_ang_vel: np.ndarray
+    contact: np.ndarray
+    com: np.ndarray
+
+    @classmethod
+    def of(cls, run: Run, rate: float | None = None) -> "ReferenceMotion":
+        """Return the motion of a run, by its samples nearest to each instant."""
+        rate = RATE if rate is None else rate
+        if rate > 1.0 / run.dt + 1e-9:
+            raise InputError(f"rate {rate:g}: the run has {1.0 / run.dt:g} samples per second")
+        instants = np.arange(0.0, run.t[-1] - run.t[0] + 0.5 * run.dt, 1.0 / rate)
+        rows = np.minimum(np.rint(instants / run.dt).astype(int), len(run) - 1)
+        robot, q, v = run.robot, np.ascontiguousarray(run.q[rows]), run.v[rows]
+        poses, twists = [], []
+        for link in robot.link_names:
+            poses.append(robot.frame_pose(q, link))
+            twists.append(np.einsum("tij,tj->ti", robot.frame_jacobian(q, link), v))
+        X, twist = np.stack(poses, axis=1), np.stack(twists, axis=1)
+        turns = Rotation.from_matrix(X[:, :, :3, :3].reshape(-1, 3, 3)).as_quat(canonical=True, scalar_first=True)
+        return cls(
+            rate, robot.joint_names, robot.link_names, tuple(run.patches), q, v, X[:, :, :3, 3],
+            turns.reshape(len(q), -1, 4), twist[..., :3], twist[..., 3:], run.active[rows], run.com[rows],
+        )  # fmt: skip
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+
+def write_csv(run: Run, path: Path, rate: float | None = None) -> list[Path]:
+    """Write the rows of base and joints; return the file."""
+    motion = ReferenceMotion.of(run, rate)
+    rows = np.concatenate([motion.q[:, :3], motion.q[:, [4, 5, 6, 3]], motion.q[:, 7:]], axis=1)
+    names = ["base_x", "base_y", "base_z", "base_qx", "base_qy", "base_qz", "base_qw", *motion.joints]
+    with whole_file(path) as partial:
+        np.savetxt(partial, rows, fmt="%.9g", delimiter=",", header=",".join(names), encoding="utf-8")
+    return [path]
+
+
+def write_folder(run: Run, path: Path, rate: float | None = None) -> list[Path]:
+    """Write the folder; return its files."""
+    motion = ReferenceMotion.of(run, rate)
+    count, joints = len(motion.bodies), range(len(motion.joints))
+    vectors = [f"body_{k}_{axis}" for k in range(count) for axis in "xyz"]
+    tables = {
+        "joint_pos": ([f"joint_{k}" for k in joints], motion.q[:, 7:]),
+        "joint_vel": ([f"joint_vel_{k}" for k in joints], motion.v[:, 6:]),
+        "body_pos": (vectors, motion.body_pos),
+        "body_quat": ([f"body_{k}_{part}" for k in range(count) for part in "wxyz"], motion.body_quat_wxyz),
+        "body_lin_vel": (vectors, motion.body_lin_vel),
+        "body_ang_vel": (vectors, motion.body_ang_vel),
+    }
+    path.mkdir(exist_ok=True)
+    files = []
+    for name, (header, table) in tables.items():
+        files.append(path / f"{name}.csv")
+        with whole_file(files[-1]) as partial:
+            rows = table.reshape(len(motion), -1)
+            np.savetxt(partial, rows, fmt="%.9g", delimiter=",", header=",".join(header), comments="", encoding="utf-8")
+    name = run.record.scenario.document.get("name") or run.record.robot.name
+    indices = " ".join(str(k) for k in range(count))
+    texts = {
+        "metadata.txt": f"Metadata for: {name}\n{'=' * 30}\n\nBody part indexes:\n[{indices}]\n\n"
+        f"Total timesteps: {len(motion)}\n",
+        "info.txt": "\n".join(
+            [
+                f"{name}: {run.record.robot.name}, {run.record.physics}, {len(motion)} samples at {motion.rate:g} Hz",
+                f"joints: {', '.join(motion.joints)}",
+                f"bodies: {', '.join(motion.bodies)}",
+                *(f"{key}.csv: {table.shape}" for key, (_, table) in tables.items()),
+                "",
+            ]
+        ),
+    }
+    for key, text in texts.items():
+        files.append(path / key)
+        write_text(files[-1], text)
+    return files
+
+
+def write_npz(run: Run, path: Path, rate: float | None = None) -> list[Path]:
+    """Write the arrays; return the file."""
+    motion = ReferenceMotion.of(run, rate)
+    with whole_file(path) as partial, open(partial, "wb") as stream:
+        np.savez_compressed(
+            stream, fps=np.array(motion.rate), joint_names=np.array(motion.joints),
+            body_names=np.array(motion.bodies), contact_names=np.array(motion.patches),
+            base=motion.q[:, :7], joint_pos=motion.q[:, 7:], joint_vel=motion.v[:, 6:], body_pos_w=motion.body_pos,
+            body_quat_w=motion.body_quat_wxyz, body_lin_vel_w=motion.body_lin_vel, body_ang_vel_w=motion.body_ang_vel,
+            contact=motion.contact, com=motion.com,
+        )  # fmt: skip
+    return [path]

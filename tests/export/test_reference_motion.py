@@ -1,0 +1,113 @@
+"""Reference motions and joint trajectories say what the run says, in the frames and orders that they promise."""
+
+import numpy as np
+import pytest
+import yaml
+from scipy.spatial.transform import Rotation
+
+from mcplan.cli import main
+from mcplan.errors import InputError
+from mcplan.export import export_run
+from mcplan.export.reference_motion import ReferenceMotion
+from mcplan.planning import plan
+from mcplan.scene import load_scenario
+from mcplan.sim.simulate import simulate
+
+
+@pytest.fixture(scope="module")
+def run():
+    return simulate(plan(load_scenario("sway", overrides={"simulation.dt": 0.005})))
+
+
+def rows_of(run, rate):
+    return np.rint(np.arange(0, run.t[-1] + 1e-9, 1 / rate) / run.dt).astype(int)
+
+
+def test_rows_hold_base_with_the_scalar_last_and_joints(run, tmp_path):
+    (file,) = export_run(run, "reference", tmp_path / "sway.csv", rate=20)
+    rows = np.loadtxt(file, delimiter=",")
+    k = rows_of(run, 20)
+    assert rows.shape == (len(k), run.q.shape[1])
+    np.testing.assert_allclose(rows[:, :3], run.q[k, :3], rtol=1e-8)
+    turned = Rotation.from_quat(rows[:, 3:7]).as_matrix()
+    np.testing.assert_allclose(turned, Rotation.from_quat(run.q[k, 3:7], scalar_first=True).as_matrix(), atol=1e-7)
+    np.testing.assert_allclose(rows[:, 7:], run.q[k, 7:], rtol=1e-8, atol=1e-12)
+    names = file.read_text().splitlines()[0].removeprefix("# ").split(",")
+    assert names[7:] == run.record.joints
+
+
+def test_velocities_are_the_rates_of_the_poses(run):
+    """Central differences of position and rotation of every link, to second order in the step."""
+    motion = ReferenceMotion.of(run, 200)
+    dt = 1 / 200
+    rate = (motion.body_pos[2:] - motion.body_pos[:-2]) / (2 * dt)
+    scale = np.abs(motion.body_lin_vel).max()
+    np.testing.assert_allclose(motion.body_lin_vel[1:-1], rate, atol=0.02 * scale)
+    turns = Rotation.from_quat(motion.body_quat_wxyz.reshape(-1, 4), scalar_first=True).as_matrix()
+    turns = turns.reshape(*motion.body_quat_wxyz.shape[:2], 3, 3)
+    step = turns[2:] @ turns[:-2].swapaxes(-1, -2)
+    angular = Rotation.from_matrix(step.reshape(-1, 3, 3)).as_rotvec().reshape(rate.shape) / (2 * dt)
+    np.testing.assert_allclose(motion.body_ang_vel[1:-1], angular, atol=0.02 * np.abs(motion.body_ang_vel).max())
+
+
+def test_the_folder_has_the_files_and_columns_of_its_format(run, tmp_path):
+    export_run(run, "motion", tmp_path / "sway")
+    tables = {file.stem: np.loadtxt(file, delimiter=",", skiprows=1) for file in (tmp_path / "sway").glob("*.csv")}
+    bodies, n = len(run.robot.link_names), len(run.record.joints)
+    count = len(rows_of(run, 50))
+    assert {name: table.shape for name, table in tables.items()} == {
+        "joint_pos": (count, n), "joint_vel": (count, n), "body_pos": (count, 3 * bodies),
+        "body_quat": (count, 4 * bodies), "body_lin_vel": (count, 3 * bodies), "body_ang_vel": (count, 3 * bodies),
+    }  # fmt: skip
+    k = rows_of(run, 50)
+    np.testing.assert_allclose(tables["body_pos"][:, :3], run.q[k, :3], rtol=1e-8)
+    sign = np.sign(np.sum(tables["body_quat"][:, :4] * run.q[k, 3:7], axis=1))[:, None]
+    np.testing.assert_allclose(sign * tables["body_quat"][:, :4], run.q[k, 3:7], atol=1e-7)
+    np.testing.assert_allclose(tables["joint_vel"], run.v[k, 6:], rtol=1e-7, atol=1e-10)
+    names = (tmp_path / "sway" / "body_quat.csv").read_text().splitlines()[0].split(",")
+    assert names[:4] == ["body_0_w", "body_0_x", "body_0_y", "body_0_z"]
+    assert f"[{' '.join(map(str, range(bodies)))}]" in (tmp_path / "sway" / "metadata.txt").read_text()
+    assert run.record.joints[0] in (tmp_path / "sway" / "info.txt").read_text()
+
+
+def test_arrays_carry_their_names_and_the_contacts(run, tmp_path):
+    (file,) = export_run(run, "npz", tmp_path / "sway.npz", rate=25)
+    with np.load(file, allow_pickle=False) as data:
+        k = rows_of(run, 25)
+        assert float(data["fps"]) == 25
+        assert data["joint_names"].tolist() == run.record.joints
+        assert np.array_equal(data["contact"], run.active[k])
+        assert data["contact_names"].tolist() == run.patches
+        for column, link in enumerate(data["body_names"].tolist()[::7]):
+            X = run.robot.frame_pose(run.q[k[3]], link)
+            np.testing.assert_allclose(data["body_pos_w"][3, 7 * column], X[:3, 3], atol=1e-12)
+
+
+def test_a_joint_trajectory_is_the_message_of_ros(run, tmp_path):
+    (file,) = export_run(run, "trajectory", tmp_path / "sway.yaml", rate=10)
+    message = yaml.safe_load(file.read_text())
+    assert message["joint_names"] == run.record.joints
+    last = message["points"][-1]
+    time = last["time_from_start"]["sec"] + 1e-9 * last["time_from_start"]["nanosec"]
+    assert time == pytest.approx(run.t[-1] - run.t[0], abs=1e-9)
+    assert last["positions"] == run.q[-1, 7:].tolist()
+    assert last["effort"] == run.tau[-1].tolist()
+
+
+def test_a_rate_above_that_of_the_run_is_refused(run, tmp_path):
+    with pytest.raises(InputError, match="200 samples per second"):
+        export_run(run, "npz", tmp_path / "sway.npz", rate=1000)
+    with pytest.raises(InputError, match="no export `cvs`"):
+        export_run(run, "cvs", tmp_path / "sway.csv")
+
+
+def test_the_command_writes_a_folder(run, tmp_path, capsys):
+    run.save(tmp_path)
+    assert main(["export", str(tmp_path), "--to", "motion", "-o", str(tmp_path / "clip"), "--rate", "10"]) == 0
+    assert "joint_pos.csv" in capsys.readouterr().out
+
+
+def test_a_data_frame_has_a_column_per_number(run):
+    frame = run.to_pandas(rate=10)
+    assert len(frame) == len(run.every(10))
+    assert frame["q.RLEG_JOINT3"].iloc[-1] == run.q[-1, 7 + run.record.joints.index("RLEG_JOINT3")]

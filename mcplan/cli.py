@@ -105,10 +105,15 @@ def build_parser() -> argparse.ArgumentParser:
 
     sub = command("export", "write a run in the format of another program")
     sub.add_argument("run", metavar="RUN", help="directory of a run, or its run.npz")
-    sub.add_argument("--to", choices=["csv", "mujoco", "mcap"], required=True, help="tables, keyframes (MJCF), a log")
+    kinds = {
+        "csv": "tables", "mujoco": "keyframes (MJCF)", "mcap": "a log", "reference": "rows of base and joints",
+        "motion": "a folder of poses and velocities", "npz": "the same as arrays", "trajectory": "a ROS 2 message",
+    }  # fmt: skip
+    text = "; ".join(f"{kind}: {what}" for kind, what in kinds.items())
+    sub.add_argument("--to", choices=list(kinds), required=True, help=text)
     sub.add_argument("-o", "--output", metavar="FILE", required=True, help="the file")
     sub.add_argument("--force", action="store_true", help="write over FILE")
-    sub.add_argument("--rate", type=float, metavar="HZ", help="samples per second (default: all; keyframes: 20)")
+    sub.add_argument("--rate", type=float, metavar="HZ", help="samples per second (default: all, 20 or 50)")
 
     sub = command("sweep", "run an experiment: what its store does not have yet, in parallel")
     sub.add_argument("experiment", metavar="EXPERIMENT", help="the experiment's file")

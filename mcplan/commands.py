@@ -24,10 +24,12 @@ def run(arguments: Namespace) -> int:
     scenario = _scenario(arguments)
     if is_plan(scenario.document):
         print(f"{arguments.scenario} is a plan and planned anew; `mcplan simulate` carries it out", file=sys.stderr)
+    from mcplan.run_directory import check_writable
     from mcplan.sim.disturbance import refuse_what_is_not_there
     from mcplan.sim.first_run import compiling_ahead  # takes a second: what is wrong with the scenario is said before
 
     refuse_what_is_not_there(scenario, arguments.physics or scenario.simulation.physics)
+    check_writable(Path(arguments.output or Path("runs") / scenario.name / "new"), arguments.force)
     with compiling_ahead(arguments.physics or scenario.simulation.physics) as compiling:
         if compiling:
             print("compiling the kernels, once per installation: a minute or two", file=sys.stderr)
@@ -139,8 +141,6 @@ def export(arguments: Namespace) -> int:
 
     path = Path(arguments.output)
     check_writable(path, arguments.force)
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"{path}: there is no directory {path.parent}")
     for file in export_run(load_run(arguments.run), arguments.to, path, arguments.rate):
         print(file)
     return 0
@@ -148,7 +148,7 @@ def export(arguments: Namespace) -> int:
 
 def check(arguments: Namespace) -> int:
     """Print every problem of every file."""
-    from mcplan.scene.load import check_file
+    from mcplan.scene.load import check_file, doubts_of
     from mcplan.sweep.command import check_experiment
     from mcplan.sweep.experiment import is_experiment_file
 
@@ -159,6 +159,8 @@ def check(arguments: Namespace) -> int:
         for problem in problems:
             print(problem, file=sys.stderr)
         if not problems:
+            for doubt in [] if about else doubts_of(file):
+                print(f"{doubt} (a doubt, not a mistake)", file=sys.stderr)
             print(f"{file}: ok{about}")
     return 2 if found else 0
 
@@ -190,10 +192,13 @@ def _machine(arguments: Namespace) -> int:
     """Print the state machine of a scenario or plan, and draw it."""
     from mcplan.control.listing import entries_of, listing, machine_of
     from mcplan.planning import is_plan_file, plan, read_plan
+    from mcplan.run_directory import check_writable
     from mcplan.scene.load import load_scenario
 
     if not arguments.name:
         raise InputError("--fsm: the machine of what? Name a scenario or a plan")
+    if arguments.output:
+        check_writable(Path(arguments.output), arguments.force)
     made = read_plan(arguments.name) if is_plan_file(arguments.name) else plan(load_scenario(arguments.name))
     scenario, states = made.scenario, machine_of(made)
     settings = scenario.control_in(arguments.physics or scenario.simulation.physics)
@@ -205,8 +210,6 @@ def _machine(arguments: Namespace) -> int:
         from mcplan.view.machine import save_machine
 
         path = Path(arguments.output)
-        if path.exists() and not arguments.force:
-            raise InputError(f"{path} exists; add --force to write over it")
         save_machine(states, settings, path, scenario.name)
         print(f"drawn: {path}", file=sys.stderr)
     return 0
@@ -265,10 +268,12 @@ def _scenario(arguments: Namespace) -> "Scenario":
 
 def _plan(scenario: "Scenario", arguments: Namespace) -> "Plan":
     from mcplan.planning import plan as make_plan
+    from mcplan.progress import PlanningProgress
 
     print(f"planning {scenario.name} ...", file=sys.stderr)
     try:
-        made = make_plan(scenario, seed=arguments.seed)
+        with PlanningProgress() as progress:
+            made = make_plan(scenario, seed=arguments.seed, progress=progress.update)
         for notice in made.notices:
             print(notice, file=sys.stderr)
         return made

@@ -1,4 +1,4 @@
-"""Progress of a simulation on the terminal."""
+"""Progress on the terminal: of planning and of a simulation."""
 
 import sys
 
@@ -7,6 +7,36 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from mcplan.control.machine import PhaseEvent
 from mcplan.sim.observer import Observer, StepSample
+
+
+class PlanningProgress:
+    """Shows clock time, stances and postures looked at, and how far the nearest stance is from the goal.
+
+    It writes to standard error, and only where that is a terminal.
+    """
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            TextColumn("planning"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[found]}"),
+            console=Console(file=sys.stderr),
+            transient=True,
+            disable=not sys.stderr.isatty(),
+        )
+        self._task = self._progress.add_task("", found="")
+
+    def update(self, nodes: int, calls: int, least: float) -> None:
+        """Show stances, calls of the posture generator, and the least potential so far (about the moves left)."""
+        found = f"{nodes} stances, {calls} postures, about {max(least, 0.0):.1f} moves from the goal"
+        self._progress.update(self._task, found=found)
+
+    def __enter__(self) -> "PlanningProgress":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._progress.stop()
 
 
 class ProgressBar(Observer):

@@ -1,6 +1,7 @@
 """The directory that holds a run: where it is, that nothing is lost in it, and what is written there."""
 
 import json
+import os
 from pathlib import Path
 
 from mcplan.certificate.verify import Report
@@ -40,10 +41,21 @@ def new_directory(name: str, output: str | None, force: bool) -> Path:
 
 
 def check_writable(path: Path, force: bool) -> None:
-    """Refuse a file that exists, or a directory that holds something, unless ``force`` is given."""
+    """Refuse, before any work is done for it, a place that could not be written afterwards.
+
+    A file that exists, or a directory that holds something, is kept unless ``force`` is given. Directories on the way
+    there are made when something is written; here it is only seen to that they can be.
+    """
     taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
     if taken and not force:
         raise InputError(f"{path}: exists and is kept; choose another place, or write over it with --force")
+    home = path.absolute().parent
+    while not home.exists():
+        home = home.parent
+    if not home.is_dir():
+        raise InputError(f"{path}: {home} is a file, so nothing can be put into it")
+    if not os.access(home, os.W_OK | os.X_OK):
+        raise InputError(f"{path}: the directory {home} cannot be written to")
 
 
 def write_results(directory: Path, plan: Plan, run: Run, report: Report) -> None:

@@ -8,8 +8,12 @@ from pathlib import Path
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the name of a file beside ``path``, which takes its place when the block ends and is gone when it fails."""
+    """Give the name of a file beside ``path``, which takes its place when the block ends and is gone when it fails.
+
+    Directories that lead there are made.
+    """
     target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.part")
     try:
         yield partial

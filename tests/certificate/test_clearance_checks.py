@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcplan.certificate.clearance_checks import clearance_checks
+from mcplan.certificate.clearance_checks import clearance_checks, stance_clearance
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.verify import verify
 from mcplan.planning.sequence import complete
 from mcplan.scene.load import load_scenario
 from mcplan.sim.recorder import RunRecorder
+from mcplan.sim.records import PhaseRecord, PlaceRecord, WorldRecord
 from tests.sim.waving_box import waving_run
 
 STEP = 0.02
@@ -21,14 +22,17 @@ def plan():
     return complete(load_scenario("sway"))
 
 
-def run_of(plan, configurations, step=STEP):
-    """A run that merely stands in one configuration after the other."""
+def run_of(plan, configurations, step=STEP, objects=()):
+    """A run that merely stands in one configuration after the other, the one object at poses (7,) of its own."""
     robot, stance = plan.scenario.robot, plan.stances[0]
     recorder = RunRecorder(robot, plan, step)
     still = np.zeros(robot.nv)
     for k, q in enumerate(configurations):
         patches = [contact.patch for contact in stance.contacts]
-        recorder.append(k * step, q, still, still, np.zeros(robot.n), None, {}, {}, patches, ("stand", 0), 3)
+        there = (objects[k][None], np.zeros((1, 6))) if objects else None
+        recorder.append(
+            k * step, q, still, still, np.zeros(robot.n), None, {}, {}, patches, ("stand", 0), 3, objects=there
+        )
     return recorder.finish()
 
 
@@ -98,9 +102,9 @@ def crossed(plan, by):
     return q
 
 
-@pytest.mark.parametrize("bad", [1, 7, 10, 19])
+@pytest.mark.parametrize("bad", [1, 7, 10, 19, 24])
 def test_what_overlaps_only_between_the_samples_that_are_looked_at_is_found(plan, bad):
-    """Legs that meet in one sample of twenty-five, 20 ms from any that is looked at at first."""
+    """Legs that meet in one sample of twenty-five, of which every twentieth and the last are looked at at first."""
     fine = [crossed(plan, 0.3 if k == bad else 0.0) for k in range(25)]
     found = check(plan, fine, step=0.001)
     assert not found.passed
@@ -127,3 +131,74 @@ def test_only_the_link_of_a_patch_may_sink_and_only_into_its_own_support(plan):
     assert not found.passed
     assert "LLEG_LINK5 and floor" in found.failure
     assert "RLEG" not in found.failure
+
+
+def recorded(run, **changes):
+    """The run with another record."""
+    return replace(run, record=run.record.model_copy(update=changes))
+
+
+def test_what_has_let_go_may_sink_for_a_moment_only(plan):
+    """A sole that left its contact two stances ago: named with its greatest depth, and from when on it is too deep."""
+    depths = [0.0015] * 9 + [0.0019, 0.0015]
+    run = run_of(plan, [lowered(plan.stances[0].q, depth) for depth in depths])
+    stance, column = run.record.plan.stances[0], run.patches.index("left_sole")
+    bare = stance.model_copy(update={"contacts": [c for c in stance.contacts if c.patch != "left_sole"]})
+    stances = run.record.plan.model_copy(update={"stances": [stance, bare, bare]})
+    run = recorded(run, plan=stances, phases=[PhaseRecord(name="stand", stance=2)])
+    active = run.active.copy()
+    active[5:, column] = False
+    (found,) = clearance_checks(Evidence(replace(run, active=active)))
+    off = -check(plan, [plan.stances[0].q, lowered(plan.stances[0].q, 0.01)]).value - 0.01
+    assert not found.passed
+    assert f"LLEG_LINK5 and floor overlap by {0.0019 + off:.4g} m at t = 0.180 s (from t = 0.120 s on)" in found.failure
+    assert "RLEG" not in found.failure
+
+
+def test_links_keep_apart_from_the_ground_that_there_is(plan):
+    """Not from the one that the scenario believes in: it lies 10 mm higher."""
+    raised = PlaceRecord(R=np.eye(3).tolist(), p=[0.0, 0.0, 0.01])
+    run = recorded(run_of(plan, [plan.stances[0].q] * 2), world=WorldRecord(surfaces={"floor": raised}))
+    (found,) = clearance_checks(Evidence(run))
+    assert not found.passed
+    assert found.value == pytest.approx(-0.01, abs=1e-3)
+
+
+ROD = "[{name: rod, box: {size: [2, 0.1, 0.1]}, mass: 5, friction: 0.4, pose: {xyz: [3, 0, 0.05]}}]"
+
+
+@pytest.fixture(scope="module")
+def beside():
+    """HRP-2 and a rod that lies far away."""
+    return complete(load_scenario("sway", {"environment.objects": ROD}))
+
+
+def rod(yaw):
+    """The pose (7,) of the rod half a metre up, ahead to the left: turned by 45 degrees it ends in the robot."""
+    return np.array([0.7, 0.7, 0.5, np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2)])
+
+
+@pytest.mark.parametrize(("yaw", "passes"), [(np.pi / 4, False), (-np.pi / 4, True)])
+def test_an_object_is_in_the_way_where_it_is_now_and_as_it_is_turned(beside, yaw, passes):
+    home = beside.scenario.environment.objects[0].pose
+    run = run_of(beside, [beside.stances[0].q] * 3, objects=[home, home, rod(yaw)])
+    (found,) = clearance_checks(Evidence(run))
+    assert found.passed == passes
+    assert passes or ("rod" in found.failure and "t = 0.040 s" in found.failure)
+    first, second = beside.stances[0], replace(beside.stances[0], objects={"rod": rod(yaw)})
+    planned = stance_clearance(replace(beside, stances=(first, second)))
+    assert planned.passed == passes
+    assert passes or ("rod" in planned.failure and "in stance 1" in planned.failure)
+
+
+@pytest.mark.parametrize(("sunk", "wrong"), [(0.0015, ["stance 2"]), (0.0035, ["stance 0", "stance 1", "stance 2"])])
+def test_a_patch_may_sink_in_the_stances_of_its_contact_and_in_the_one_after(plan, sunk, wrong):
+    """There it is still in place and only carries nothing; no deeper than 2 mm, and not one stance later."""
+    both = replace(plan.stances[0], q=lowered(plan.stances[0].q, sunk))
+    one = replace(both, contacts=tuple(c for c in both.contacts if c.patch != "left_sole"))
+    for k in range(1, 4):
+        found = stance_clearance(replace(plan, stances=(both, one, one)[:k]))
+        assert found.passed == (f"stance {k - 1}" not in wrong and wrong != ["stance 0", "stance 1", "stance 2"])
+        if not found.passed:
+            assert "LLEG_LINK5 and floor" in found.failure
+            assert ("RLEG" in found.failure) == (sunk > 0.002)

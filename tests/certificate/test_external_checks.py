@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from tests.sim.forging import add, broken, put, scale, tampered, with_document, with_record
 
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.external_checks import external_checks, joint_losses
@@ -15,6 +14,7 @@ from mcplan.scene import load_scenario
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.records import PlaceRecord
 from mcplan.sim.simulate import Simulation
+from tests.certificate.forging import add, broken, put, scale, tampered, with_document, with_record
 
 STEPS = 120
 

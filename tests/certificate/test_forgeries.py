@@ -4,7 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.sim.forging import (
+
+import mcplan as mc
+from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.independent import Mechanism
+from mcplan.sim.records import LinkRecord, PlaceRecord, WorldRecord
+from mcplan.sim.run import HOLD, NO_QP, SLACK
+from mcplan.sim.tolerances import EXACT
+from tests.certificate.forging import (
     add,
     asking,
     broken,
@@ -18,13 +25,6 @@ from tests.sim.forging import (
     with_document,
     with_record,
 )
-
-import mcplan as mc
-from mcplan.certificate.evidence import Evidence
-from mcplan.certificate.independent import Mechanism
-from mcplan.sim.records import LinkRecord, PlaceRecord, WorldRecord
-from mcplan.sim.run import HOLD, NO_QP, SLACK
-from mcplan.sim.tolerances import EXACT
 from tests.sim.waving_box import waving_run
 
 SOLE, TIP = 0, 1

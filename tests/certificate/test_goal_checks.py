@@ -5,7 +5,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from tests.sim.forging import asking, broken, line, put, tampered
 
 from mcplan.certificate.goal_checks import goal_items, place_errors
 from mcplan.certificate.verify import verify
@@ -13,6 +12,7 @@ from mcplan.scene.environment import Bar, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.spec import ContactSpec
 from mcplan.sim.records import PatchRecord
+from tests.certificate.forging import asking, broken, line, put, tampered
 from tests.sim.waving_box import waving_run
 
 BASE = np.array([0.1, -0.2, 0.2])

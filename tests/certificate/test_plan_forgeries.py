@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
-from tests.sim.forging import asking, broken
 
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.verify import verify
+from tests.certificate.forging import asking, broken
 from tests.sim.waving_box import waving_run
 
 SOLE, TIP = 0, 1

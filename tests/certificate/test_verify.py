@@ -8,6 +8,7 @@ import pytest
 
 from mcplan.certificate.report import KEYS
 from mcplan.certificate.verify import verify
+from mcplan.qp_status import HOLD, NO_QP, SLACK, SOLVED
 from tests.sim.waving_box import waving_run
 
 SOLE, TIP = 0, 1
@@ -297,6 +298,23 @@ def test_what_is_not_a_number_is_named_and_the_rest_judged(run, name, value):
     json.dumps(report.to_json(), allow_nan=False)
 
 
+def test_a_run_that_breaks_off_at_its_goal_has_not_reached_it(run):
+    """All samples but the last are sound, and the plan is carried out in them: that is no run yet."""
+    report = verify(tampered(run, vd=put(-1, np.nan)))
+    lines = [check for check in report.checks if check.name.startswith(("last stance", "carried out"))]
+    assert lines
+    assert all(check.passed for check in lines)
+    assert report.values["goal_reached"] is False
+
+
+@pytest.mark.parametrize("length", [0.0, 0.45, 1.55, 2.4])
+def test_a_quaternion_far_from_unit_length_is_no_orientation(run, length):
+    def scale(q):
+        q[300, 3:7] *= length
+
+    assert verify(tampered(run, q=scale)).failures[0].startswith("q is not a number at t = 0.300 s (sample 300)")
+
+
 def test_nothing_but_noise_still_gives_a_report(run):
     """Any numbers at all: a report, never an exception, and never success."""
     rng = np.random.default_rng(0)
@@ -320,3 +338,31 @@ def test_solver_failures_are_counted(run):
     slack = verify(replace(tampered(run, qp_status=put(slice(5, 8), 1)), qp_slack=np.full(len(run), 0.04)))
     assert slack.values["solver_failures"] == 3
     assert slack.success
+    both = verify(tampered(run, qp_status=put(slice(5, 12), [SLACK, HOLD, SOLVED, HOLD, NO_QP, SLACK, HOLD])))
+    assert both.values["solver_failures"] == 5
+
+
+@pytest.mark.parametrize("amount", [-5.0, 5.0])
+@pytest.mark.parametrize("part", [0, 2, 4])
+def test_a_patch_that_is_not_in_contact_carries_nothing_of_either_sign(run, amount, part):
+    assert not run.active[100, TIP]
+    assert "force only in contact" in broken(tampered(run, wrench=put((100, TIP, part), amount)))
+
+
+def test_where_the_program_moves_the_robot_no_brush_is_allowed(run):
+    """Not even 2 N for one sample at a place that nobody planned."""
+    i = int(np.flatnonzero(run.point_patch == TIP)[0])
+    brush = tampered(run, point_patch=put(i, -1), point_force=put(i, [-2.0, 0.0, 0.0]))
+    assert "unplanned contact" in broken(brush)
+
+
+@pytest.mark.parametrize(("most", "passes"), [(4.9, False), (5.1, True)])
+def test_the_force_limit_of_a_contact_is_along_its_normal(run, most, passes):
+    """The finger presses on the wall with 5 N, sideways and not upwards."""
+    stances = list(run.record.plan.stances)
+    contacts = list(stances[1].contacts)
+    contacts[1] = contacts[1].model_copy(update={"max_force": most})
+    stances[1] = stances[1].model_copy(update={"contacts": contacts})
+    plan = run.record.plan.model_copy(update={"stances": stances})
+    limited = replace(run, record=run.record.model_copy(update={"plan": plan}))
+    assert ("normal force" in broken(limited)) == (not passes)

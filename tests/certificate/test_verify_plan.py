@@ -1,12 +1,14 @@
 """The static certificate of a plan."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import mcplan as mc
-from mcplan.certificate.plan_checks import judge_plan
+from mcplan.certificate.plan_checks import _outside, judge_plan
 from tests.sim.waving_box import waving_run
 
 
@@ -88,3 +90,41 @@ def test_links_that_overlap_are_named_with_their_stance():
     report = mc.verify(crossed)
     assert report.values["clearance"] < 0
     assert any("in stance 2" in text and "overlap by" in text for text in report.failures), report.failures
+
+
+def test_the_value_of_a_line_is_that_of_the_worst_stance(record):
+    """Whichever stance that is."""
+    limit = record.robot.limit("torque")
+    for k in range(2):
+        stances = list(record.plan.stances)
+        stances[k] = stances[k].model_copy(update={"tau": [0.9 * limit[0], 0.1]})
+        stances[1 - k] = stances[1 - k].model_copy(update={"tau": [0.2 * limit[0], 0.1]})
+        report = judge_plan(record.robot, record.plan.model_copy(update={"stances": stances}), "plan")
+        assert report.values["torque_ratio"] == pytest.approx(0.9)
+        (line,) = (check for check in report.checks if check.name == "torque")
+        assert line.where == f"stance {k}"
+
+
+def test_a_free_direction_is_one_of_the_contact_and_not_of_the_world(record):
+    """The tip may be anywhere along the x axis of its contact, however that is turned, and nowhere else."""
+    R = Rotation.from_rotvec([0.3, -0.5, 0.8]).as_matrix()
+    p = np.array(record.plan.stances[1].contacts[1].p)
+    free = {"R": R.tolist(), "selection": np.eye(6)[1:3].tolist()}
+    for axis, passes in ((0, True), (1, False), (2, False)):
+        for way in (-0.01, 0.01):
+            said = failures(record, contact=(1, {**free, "p": (p + way * R[:, axis]).tolist()}))
+            assert ("tip is 0.01 m away" not in said) == passes
+
+
+def test_forces_act_where_the_points_of_a_turned_patch_are():
+    """Pressure at a corner can be had there, and not at the place where the corner would be turned the other way."""
+    R = Rotation.from_euler("z", 0.7).as_matrix()
+    points = np.array([[0.2, 0.05, 0.0], [0.1, 0.05, 0.0], [0.1, -0.05, 0.0], [0.2, -0.05, 0.0]])
+    contact = SimpleNamespace(
+        patch="sole", kind="surface", max_force=None, points=points, R=R, axes=np.eye(3), friction=0.5, rolls=False
+    )
+    force = np.array([0.0, 0.0, 300.0])
+    for corner in points:
+        for arm, passes in ((R @ corner, True), (R.T @ corner, False)):
+            (line,) = _outside(contact, R, np.concatenate([force, np.cross(arm, force)]))
+            assert (line[1] < 1e-6) == passes

@@ -13,7 +13,7 @@ from mcplan.errors import InputError
 from mcplan.model.geometry import Box, MeshShape, Sphere
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.contact import Contact
-from mcplan.scene.environment import Bar, Environment, Obstacle, SceneObject, Surface
+from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface
 
 EYE = np.eye(3)
 
@@ -42,7 +42,7 @@ def environment():
         ),
         bars=(Bar("rail", np.array([[0.0, -0.6, 0.7], [1.0, -0.6, 0.9]]), 0.02),),
         obstacles=(Obstacle("ball", Sphere(0.1), EYE, np.array([0.4, 0.3, 1.0])),),
-        objects=(SceneObject("crate", Box((0.4, 0.4, 0.8)), EYE, np.array([0.9, 0, 0.4]), 20, 0.4, (crate,)),),
+        objects=(FreeObject("crate", Box((0.4, 0.4, 0.8)), EYE, np.array([0.9, 0, 0.4]), 20, 0.4, (crate,)),),
     )
 
 
@@ -313,7 +313,7 @@ def test_an_object_is_as_far_away_as_one_that_began_where_it_was_moved(robot):
     corners = np.array([[0.1, 0, 0], [0.5, 0, 0], [0.1, 0.3, 0], [0.1, 0, 0.4], [0.5, 0.3, 0.4]])
     shape = MeshShape(corners, ConvexHull(corners).simplices)
     turn = Rotation.from_rotvec([0.3, -0.8, 0.5]).as_matrix()
-    first = SceneObject("stone", shape, turn.T, np.array([1.0, 0.2, 0.6]), 5.0, 0.4)
+    first = FreeObject("stone", shape, turn.T, np.array([1.0, 0.2, 0.6]), 5.0, 0.4)
     environment, q = Environment(objects=(first,)), robot.posture("half_sitting")
     p = np.array([0.4, -0.3, 0.9])
     pose = np.concatenate([p, Rotation.from_matrix(turn).as_quat(scalar_first=True)])

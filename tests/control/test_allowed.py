@@ -69,6 +69,7 @@ def test_a_full_contact_and_a_point():
 
 def test_it_is_followed_only_when_it_has_turned():
     edge = contact([EDGE])
-    assert not lags(edge, PLACE, rolled(0.5 * TURNED))
-    assert lags(edge, PLACE, rolled(2.0 * TURNED))
-    assert not lags(edge, PLACE, (PLACE[0], PLACE[1] + 0.05 * PLACE[0] @ AXIS))
+    for way in (-1.0, 1.0):
+        assert not lags(edge, PLACE, rolled(way * 0.5 * TURNED))
+        assert lags(edge, PLACE, rolled(way * 2.0 * TURNED))
+        assert not lags(edge, PLACE, (PLACE[0], PLACE[1] + way * 0.05 * PLACE[0] @ AXIS))

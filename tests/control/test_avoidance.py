@@ -1,5 +1,6 @@
 """The rows of collision avoidance foresee where a state takes the pairs."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +19,7 @@ from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
 from mcplan.planning.posture.transit import OPENING
-from mcplan.scene.environment import Bar, Environment, SceneObject, Surface
+from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
 
@@ -97,7 +98,7 @@ def test_the_rate_of_a_row_counts_the_motion_of_the_object(hrp2):
     q, rng = hrp2.posture("half_sitting"), np.random.default_rng(1)
     hand = hrp2.frame_pose(q, "left_grip")[:3, 3]
     boxes = [
-        SceneObject(name, Box((0.1, 0.1, 0.1)), np.eye(3), hand + y * np.eye(3)[1], 1.0, 0.5)
+        FreeObject(name, Box((0.1, 0.1, 0.1)), np.eye(3), hand + y * np.eye(3)[1], 1.0, 0.5)
         for name, y in (("far", 1.0), ("near", 0.15))
     ]
     environment, settings = Environment(objects=tuple(boxes)), ControlSettings()
@@ -207,3 +208,24 @@ def test_what_each_pair_is_to_keep_follows_from_what_its_contacts_do(hrp2):
         coming = goals(closed=["right_sole"], targets={"left_sole": sole("left_sole", x=0.008 + ahead)})
         way = np.linalg.norm(sole("left_sole", x=0.008 + ahead).p - hrp2.frame_pose(q, "left_sole")[:3, 3])
         assert coming[left] == pytest.approx(min(0.006, PASSING - ALLOWED_PENETRATION + OPENING * way))
+
+
+def test_what_is_planned_near_an_object_is_where_the_object_goes(hrp2):
+    """A crate slides towards a hand that waits for it: the two may come as near as they are planned."""
+    q, settings = hrp2.posture("half_sitting"), ControlSettings(avoid_clearance=0.006)
+    beside, away = hrp2.frame_pose(q, "left_grip")[:3, 3] + [0.0, 0.2, 0.0], np.array([0.0, 0.5, 0.0])
+    first = FreeObject("crate", Box((0.1, 0.1, 0.1)), np.eye(3), beside, 1.0, 0.5)
+    model = CollisionModel(hrp2, Environment(objects=(first,)))
+    near = min((d for d in model.distances(q, 0.5) if d.pair.a == HAND), key=lambda d: d.distance)
+    end = first.p + (near.distance - 0.004) * near.normal
+    for start, goes_to in ((end + away, end), (end, end + away)):
+        environment = Environment(objects=(replace(first, p=start),))
+        motion, terms = Motion(hrp2, environment, settings, q), Terms(hrp2)
+        motion.slides["crate"] = SimpleNamespace(end=(np.eye(3), goes_to))
+        terms.update(q, np.zeros(hrp2.nv))
+        state = SimpleNamespace(q=terms.q, v=np.zeros(hrp2.nv + 6))
+        limit = Avoidance(hrp2, environment, settings, 1e-3)
+        limit.update(state, motion, {"crate": (np.eye(3), start)})
+        pairs = [p for p, pair in enumerate(limit._model.pairs) if {pair.a, pair.b} == {HAND, "crate"}]
+        least = 0.004 - PLANNED if goes_to is end else 0.006
+        assert min(limit._aims.goal[pairs]) == pytest.approx(least, abs=1e-6)

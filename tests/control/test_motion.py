@@ -157,7 +157,7 @@ def test_a_shift_keeps_the_centre_of_pressure_within_a_part_of_its_room(robot, h
     rooms = [standing._ways.finder.room([c.contact for c in standing.contacts.values()], p) for p in (com, target)]
     allowed = min(0.6 * min(rooms), SETTINGS.pressure_room)
     assert acceleration * (com[2] - height) / 9.81 == pytest.approx(allowed, rel=0.01)
-    standing.settings = replace_setting(**quick, pressure_room=0.25 * allowed)
+    standing.settings = standing._ways.settings = replace_setting(**quick, pressure_room=0.25 * allowed)
     assert standing.body_duration(0.0, q) == pytest.approx(2.0 * duration, rel=1e-6)
 
 

@@ -15,7 +15,7 @@ from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.quintic import Quintic
-from mcplan.scene.environment import Bar, Environment, SceneObject, Surface
+from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
 
@@ -23,7 +23,7 @@ SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
 TILT = Rotation.from_rotvec([0.0, 0.3, 0.0]).as_matrix()
 SIDE = np.array([[0.0, 0, -1], [0, 1, 0], [1, 0, 0]])
 FACE = Surface("face", SIDE, np.array([0.8, 0, 0.4]), 0.1 * SQUARE, owner="box")
-BOX = SceneObject("box", Box((0.4, 0.4, 0.8)), np.eye(3), np.array([1.0, 0.0, 0.4]), 10.0, 0.4, (FACE,))
+BOX = FreeObject("box", Box((0.4, 0.4, 0.8)), np.eye(3), np.array([1.0, 0.0, 0.4]), 10.0, 0.4, (FACE,))
 SCENE = Environment(
     (Surface("floor", np.eye(3), np.zeros(3), SQUARE), Surface("ramp", TILT, np.zeros(3), SQUARE)),
     (Bar("bar", np.array([[0.4, -0.5, 1.0], [0.4, 0.5, 1.0]]), 0.02),), (), (BOX,),

@@ -114,6 +114,7 @@ def test_a_locked_joint_is_a_joint_that_stands_still(tmp_path):
         ("  grip:", "  leg:", 12, "a link has the same name"),
         ("grasp,", "hold,", 12, "grasp"),
         ("hip: 0.1", "hip: 0.9", 14, r"joint hip = 0.9, outside \[-1, 0.8\]"),
+        ("hip: 0.1", "hip: -1.1", 14, r"joint hip = -1.1, outside \[-1, 0.8\]"),
         ("hip: 0.1", "knee: 0.1", 14, "no joint 'knee'"),
         ("hip: 0.1", "hip: .nan", 14, "."),
         ("base: trunk", "base: trunk\nlocked: {ankle: 2}", 4, r"joint ankle = 2, outside \[-0.5, 0.5\]"),
@@ -146,3 +147,17 @@ def test_the_digest_covers_both_files(tmp_path):
 
 def test_every_section_has_its_place_in_the_schema():
     assert set(RobotSection.model_fields) >= {"urdf", "base", "patches", "postures", "locked", "armature", "collision"}
+
+
+@pytest.mark.parametrize(
+    ("multiplier", "offset", "lower", "upper"),
+    [(2.0, 0.1, -0.3, 0.2), (-2.0, 0.1, -0.2, 0.3), (-0.5, 0.0, -0.5, 0.5), (-1.0, 0.2, -0.3, 0.5)],
+)
+def test_a_joint_keeps_the_limits_of_what_mimics_it_whichever_way_that_turns(
+    tmp_path, multiplier, offset, lower, upper
+):
+    """The toe turns within [-0.5, 0.5], as the ankle does by itself: toe = multiplier * ankle + offset."""
+    mimic = f'<mimic joint="ankle" multiplier="{multiplier}" offset="{offset}"/>'
+    (tmp_path / "walker.urdf").write_text(URDF.replace('<mimic joint="ankle"/>', mimic))
+    limits = load_robot(tmp_path / "walker.urdf").limits
+    assert (limits.lower[1], limits.upper[1]) == pytest.approx((lower, upper))

@@ -15,6 +15,7 @@ def test_it_leaves_the_given_state_and_comes_to_rest_at_the_end(quintic):
     trajectory, (x0, x1, v0, a0) = quintic
     inside = 1e-9 * trajectory.duration
     for t, state in (
+        (trajectory.start_time - 1.0, (x0, v0, a0)),
         (trajectory.start_time + inside, (x0, v0, a0)),
         (trajectory.end_time - inside, (x1, 0 * x1, 0 * x1)),
         (trajectory.end_time + 1.0, (x1, 0 * x1, 0 * x1)),

@@ -128,12 +128,14 @@ class Copy:
         def place(folder: Path) -> Path:
             return Path(CACHE_DIRECTORY) / f"{folder.name}_{hashlib.sha1(str(folder).encode()).hexdigest()}"
 
-        here, there = place(ROOT / CORE), place(self.root / CORE)
-        for index in here.glob("*.nbi"):
-            new = there / index.name
-            if new.exists() and new.stat().st_size >= index.stat().st_size:
-                continue  # the copy has compiled as much itself
-            there.mkdir(parents=True, exist_ok=True)
-            for data in here.glob(f"{index.stem}.*.nbc"):
-                shutil.copy2(data, there / data.name)
-            shutil.copy2(index, new)
+        core = ROOT / CORE
+        for folder in [core, *(path for path in core.rglob("*") if path.is_dir())]:
+            here, there = place(folder), place(self.root / folder.relative_to(ROOT))
+            for index in here.glob("*.nbi"):
+                new = there / index.name
+                if new.exists() and new.stat().st_size >= index.stat().st_size:
+                    continue  # the copy has compiled as much itself
+                there.mkdir(parents=True, exist_ok=True)
+                for data in here.glob(f"{index.stem}.*.nbc"):
+                    shutil.copy2(data, there / data.name)
+                shutil.copy2(index, new)

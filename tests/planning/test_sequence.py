@@ -71,7 +71,7 @@ def test_what_was_changed_of_the_start_is_kept_in_the_plan_file_until_it_is_plan
     assert read_plan(tmp_path / "plan.yaml").notices == (notice,)
     quiet = plan(load_scenario(tmp_path / "plan.yaml", overrides={"start.posture": "half_sitting", "stances": STAND}))
     assert quiet.notices == ()
-    assert "plan" not in plan_document(quiet)
+    assert "notices" not in plan_document(quiet)["plan"]
 
 
 def test_a_plan_whose_notices_are_no_texts_is_refused(plans, tmp_path):

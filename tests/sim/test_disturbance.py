@@ -321,3 +321,18 @@ def test_mistakes_are_told_with_their_line(tmp_path, section, message):
     with pytest.raises(ScenarioError, match=message) as refusal:
         load_scenario(file)
     assert refusal.value.problems[0].line == len(text.splitlines())
+
+
+def test_a_heavier_link_is_as_much_harder_to_turn(plan):
+    """Mass and inertia grow by one factor, about the same centre: all of the mass matrix but the rotors does."""
+    scale, q = 1.3, plan.stances[0].q
+    world, record = drawn(plan, imperfections=Imperfections(mass_scale=scale))
+    robot = plan.scenario.robot
+    rotors = np.diag(np.concatenate([np.zeros(6), robot.armature]))
+    np.testing.assert_allclose(
+        world.robot.mass_matrix(q) - rotors, scale * (robot.mass_matrix(q) - rotors), rtol=1e-12, atol=1e-12
+    )
+    for name, link in record.links.items():
+        own = robot.description.links[name].inertia
+        np.testing.assert_allclose(link.inertia, scale * own.matrix, rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(link.com, own.com, atol=1e-15)

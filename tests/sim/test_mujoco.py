@@ -11,7 +11,7 @@ from mcplan.certificate.object_checks import _balance
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
-from mcplan.scene.environment import Bar, Environment, Obstacle, SceneObject, Surface
+from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim import simulate as simulation
@@ -269,7 +269,7 @@ def test_a_grip_without_a_bar_holds_nothing():
 
 
 def test_an_object_falls_and_rests_on_the_floor():
-    crate = SceneObject("crate", Box((0.2, 0.2, 0.2)), np.eye(3), np.array([0.7, 0, 0.12]), 5.0, 0.4)
+    crate = FreeObject("crate", Box((0.2, 0.2, 0.2)), np.eye(3), np.array([0.7, 0, 0.12]), 5.0, 0.4)
     q0 = ROBOT.posture("half_sitting")
     physics = MujocoPhysics(ROBOT, Environment((FLOOR,), objects=(crate,)), q0, patches=SOLES)
     for _ in range(400):
@@ -282,7 +282,7 @@ def test_an_object_falls_and_rests_on_the_floor():
 
 def sliding_box(push):
     """Let a force (N), given the box's speed, act on a box of 20 kg at 0.3 m above its middle; heights and speeds."""
-    crate = SceneObject("crate", Box((0.8, 0.6, 1.0)), np.eye(3), np.array([0.0, 3.0, 0.5]), 20.0, 0.4, ())
+    crate = FreeObject("crate", Box((0.8, 0.6, 1.0)), np.eye(3), np.array([0.0, 3.0, 0.5]), 20.0, 0.4, ())
     wide = Surface("floor", np.eye(3), np.zeros(3), 10 * SQUARE, friction=0.7)
     q0 = ROBOT.posture("half_sitting")
     q0[2] = 20.0
@@ -312,7 +312,7 @@ def test_a_box_that_is_held_by_friction_hardly_creeps():
 def test_an_object_weighs_what_its_shape_does_wherever_its_faces_step_back():
     turned = np.array([[0.0, 0.0, -1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
     near = Surface("near", turned, np.array([0.6, 0.0, 0.5]), 0.2 * SQUARE, friction=0.7, thickness=0.0)
-    crate = SceneObject("crate", Box((0.8, 0.6, 1.0)), np.eye(3), np.array([1.0, 0, 0.5]), 20.0, 0.4, (near,))
+    crate = FreeObject("crate", Box((0.8, 0.6, 1.0)), np.eye(3), np.array([1.0, 0, 0.5]), 20.0, 0.4, (near,))
     built = MujocoPhysics(ROBOT, Environment((FLOOR,), objects=(crate,)), ROBOT.posture("half_sitting")).model
     body = built.body("object:crate")
     assert built.geom("object:crate").pos[0] == pytest.approx(1e-3)
@@ -321,7 +321,7 @@ def test_an_object_weighs_what_its_shape_does_wherever_its_faces_step_back():
 
 
 def test_a_tumbling_object_keeps_the_law_of_euler_wherever_in_the_step_its_gyroscopic_moment_is_taken():
-    crate = SceneObject("crate", Box((0.8, 0.6, 1.0)), np.eye(3), np.array([0.0, 3.0, 5.0]), 20.0, 0.4, ())
+    crate = FreeObject("crate", Box((0.8, 0.6, 1.0)), np.eye(3), np.array([0.0, 3.0, 5.0]), 20.0, 0.4, ())
     q0 = ROBOT.posture("half_sitting")
     physics = MujocoPhysics(ROBOT, Environment((FLOOR,), objects=(crate,)), q0)
     physics.data.qvel[physics.model.joint("object:crate").dofadr[0] + np.arange(3, 6)] = [1.0, -0.5, 0.7]

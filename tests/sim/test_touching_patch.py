@@ -1,12 +1,16 @@
 """A point in several patches of a link belongs to the one that is meant to touch there."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 from mcplan.sim.contact.contact_physics import ContactPhysics
 from mcplan.sim.physics import Action
+from mcplan.sim.touching_patch import NEAR, distance, touching_patch
 
 PATCHES = ("left_sole", "left_toe", "right_sole", "right_toe")
 
@@ -38,3 +42,28 @@ def test_soles_and_toes_share_what_the_feet_carry_by_what_is_meant_to_touch(stan
         np.testing.assert_allclose(wrench[3:], np.cross(points.xyz[mine] - p, force).sum(axis=0), atol=1e-9)
     assert "right_toe" not in outcome.wrenches
     assert ("left_toe" in outcome.wrenches) == ("left_toe" in active)
+
+
+SQUARE = np.array([[0.1, 0.05], [-0.1, 0.05], [-0.1, -0.05], [0.1, -0.05]])
+
+
+@pytest.mark.parametrize("z", [-0.01, 0.01])
+def test_a_point_is_as_far_from_a_patch_on_either_side_of_its_plane(z):
+    assert distance(np.array([0.02, -0.01, z]), SQUARE) == pytest.approx(0.01)
+    assert distance(np.array([0.13, -0.09, z]), SQUARE) == pytest.approx(np.sqrt(0.03**2 + 0.04**2 + 0.01**2))
+    assert distance(np.array([0.0, 0.08, z]), SQUARE[:2]) == pytest.approx(np.hypot(0.03, 0.01))
+
+
+def test_a_point_belongs_to_a_patch_a_few_millimetres_away_in_its_own_axes():
+    """Of two patches on one link: the one in which it lies, or none; of both, the one that faces the support."""
+    R, p = Rotation.from_rotvec([2.5, 0.6, 0.9]).as_matrix(), np.array([0.4, -0.3, 0.2])
+    back = R @ np.diag([1.0, -1.0, -1.0])
+    poses = {"sole": (R, p), "back": (back, p)}
+    patches = {name: SimpleNamespace(polygon=SQUARE) for name in poses}
+    at = p + R @ [0.09, -0.04, 0.0]
+    for off, found in ((0.0, "sole"), (0.9 * NEAR, "sole"), (1.1 * NEAR, None), (-0.9 * NEAR, "sole"), (-0.05, None)):
+        xyz = at + off * R[:, 2]
+        assert touching_patch(["sole"], patches, poses.__getitem__, xyz, -R[:, 2], ()) == found
+    for normal, active, found in ((-R[:, 2], (), "sole"), (R[:, 2], (), "back"), (R[:, 2], ("sole",), "sole")):
+        assert touching_patch(["sole", "back"], patches, poses.__getitem__, at, normal, active) == found
+    assert NEAR < 0.01

@@ -109,6 +109,20 @@ def test_forces_are_the_least_by_pressure_within_the_share_of_the_torques(robot,
             assert np.abs(found.tau / weak.limits.torque).max() > share - 1e-3  # the limits bind
 
 
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_a_torque_limit_is_kept_on_either_side(robot, crawl, sign):
+    """The joint whose torque is largest one way gets less than that; all others may do what they like."""
+    q, held = crawl
+    limits = np.full(robot.n, np.inf)
+    free = balance(replace(robot, limits=replace(robot.limits, torque=limits)), q, held).tau
+    joint = int(np.argmax(sign * free))
+    limits[joint] = 0.9 * sign * free[joint]
+    assert limits[joint] > 1.0
+    found = balance(replace(robot, limits=replace(robot.limits, torque=limits)), q, held, torque_share=1.0)
+    assert found.torque_feasible
+    assert sign * found.tau[joint] == pytest.approx(limits[joint], rel=1e-4)
+
+
 def test_a_patch_that_carries_no_load_is_left_out(robot, crawl):
     q, held = crawl
     feet = [contact.patch for contact in held[:-1]]

@@ -1,5 +1,6 @@
 """The bare tests against regions and HiGHS, and what is said when they fail."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -127,3 +128,25 @@ def test_the_torque_that_is_named_is_the_least_that_holds(robot, crawl):
     assert not can_hold(robot, q, stance, found.amount - 1e-6)
     held = balance(robot, q, stance, torque_share=found.amount + 1e-6)
     assert np.abs(held.tau / robot.limits.torque).max() == pytest.approx(found.amount, abs=1e-5)
+
+
+def test_the_centre_of_mass_is_said_to_be_off_to_the_side_on_which_it_is(robot):
+    """What is said, taken back, leads to the border of the region; both feet, one after the other."""
+    q = robot.posture("half_sitting")
+    for patch in ("left_sole", "right_sole"):
+        foot = resting(robot, q, patch)
+        said = re.search(r"by \(([-+.0-9]+), ([-+.0-9]+)\) m", str(shortfall(robot, q, [foot])))
+        outside = np.array([float(each) for each in said.groups()])
+        region, com = support_region([foot], robot.mass), robot.com(q)
+        assert region.depth(com) < -0.01
+        assert region.depth(com - np.append(outside, 0.0)) == pytest.approx(0.0, abs=2e-3)
+
+
+def test_the_joint_that_is_named_is_one_that_would_have_to_be_stronger(robot, crawl):
+    """With twice its torque the posture takes a smaller share of the limits; with twice that of others it may not."""
+    q, stance = crawl
+    found = shortfall(robot, q, stance, 0.02)
+    limits = robot.limits.torque.copy()
+    limits[robot.joint_names.index(found.name)] *= 2.0
+    stronger = replace(robot, limits=replace(robot.limits, torque=limits))
+    assert shortfall(stronger, q, stance, 0.02).amount < found.amount - 1e-3

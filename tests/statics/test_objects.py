@@ -10,7 +10,7 @@ from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.feasibility import can_balance
 from mcplan.statics.static_program import StaticProgram
 from mcplan.statics.support_region import support_region
-from tests.statics.contacts import surface_contact
+from tests.statics.contacts import grasp_contact, surface_contact
 
 GRAVITY = 9.81
 MASS, BOX = 50.0, 20.0
@@ -79,3 +79,18 @@ def test_a_box_carries_less_of_a_leaning_robot_than_a_wall():
     place = np.array([lean + 0.1, 0.0, 0.8])
     assert can_balance(place, [feet, hand], MASS)
     assert not can_balance(place, [feet, on_box], MASS)
+
+
+@pytest.mark.parametrize("sole", ["surface", "grasp"])
+def test_who_stands_on_a_box_adds_his_weight_to_what_is_below_it(sole):
+    """The floor under the box bears box and robot: with a little less than that there is no equilibrium."""
+    both = (MASS + BOX) * GRAVITY
+    place = np.array([1.0, 0.0, 1.0])
+    if sole == "surface":
+        on_top = surface_contact("feet", place)
+    else:
+        on_top = grasp_contact("grip", place, max_force=2.0 * both, max_moment=50.0)
+    for strength, holds in ((0.99, False), (1.01, True)):
+        carrier = box(1.0, 0.5)
+        carrier = replace(carrier, rest=replace(carrier.rest, max_force=strength * both))
+        assert can_balance(np.array([1.0, 0.0, 1.8]), [replace(on_top, carrier=carrier)], MASS) == holds

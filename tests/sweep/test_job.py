@@ -1,5 +1,8 @@
 """What a case says of itself: the same as planning, simulating and verifying by hand."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 
 from mcplan.certificate.verify import verify
@@ -9,7 +12,7 @@ from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
 from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.experiment import load_experiment
-from mcplan.sweep.job import run_case
+from mcplan.sweep.job import _plan_values, run_case
 from mcplan.sweep.store import DONE, FAILED
 from mcplan.sweep.sweep import task_of
 
@@ -70,3 +73,21 @@ def test_a_robot_that_is_another_one_is_no_verdict(experiment_file):
 def test_the_sender_refuses_what_it_cannot_resolve(experiment_file):
     with pytest.raises(InputError):
         load_experiment(experiment_file("scenarios: [walk]\nset: {parameters.distance: =nonsense}\n"))
+
+
+def test_each_margin_of_a_plan_is_that_of_its_worst_stance():
+    """Distances to what ends it are worst where least, shares of a limit where largest; a stance may have none."""
+    rng = np.random.default_rng(0)
+    least = ("equilibrium", "equilibrium_torque", "friction", "clearance", "position")
+    largest = ("friction_ratio", "torque")
+    margins = [{name: float(rng.uniform(0.1, 1.0)) for name in (*least, *largest)} for _ in range(5)]
+    margins[2] = dict.fromkeys(margins[2])
+    row = _plan_values(SimpleNamespace(stances=[SimpleNamespace(margins=each) for each in margins]))
+    known = [each for each in margins if each["torque"] is not None]
+    for name in least:
+        assert row[f"plan_{name}"] == min(each[name] for each in known), name
+    for name in largest:
+        assert row[f"plan_{name}"] == max(each[name] for each in known), name
+    assert row["stances"] == 5
+    nothing = _plan_values(SimpleNamespace(stances=[SimpleNamespace(margins={})]))
+    assert {nothing[f"plan_{name}"] for name in (*least, *largest)} == {None}

@@ -123,3 +123,29 @@ def test_they_compile_and_share_problems(standing):
         assert compiled.solve() == "optimal"
         assert compiled.objective == pytest.approx(qp.problem.value, rel=1e-7, abs=1e-7)
         np.testing.assert_allclose(compiled.value(qp.tau), s.tau, atol=1e-4)
+
+
+def test_the_rows_of_each_force_task_stand_below_those_of_the_one_before(standing):
+    """Of three tasks: as many rows as they have together, each weighted by its root, none written over."""
+    contacts = contacts_of(standing, "left_hand")
+    tasks = [
+        ContactForceTask(patch, components=range(count), weight=weight)
+        for patch, count, weight in (("left_hand", 3, 4.0), ("left_sole", 2, 1.0), ("right_sole", 1, 9.0))
+    ]
+    for task in tasks:
+        task.wrench[:] = standing.rng.normal(size=6)
+    everything = [*standing_tasks(standing), *tasks]
+    qp = WholeBodyQP(standing.robot, contacts, everything)
+    qp.update(standing.terms, contacts, everything)
+    places = dict(zip([contact.patch for contact in qp.contacts], qp.structure.slices(), strict=True))
+    A, b, row = qp.data["force_task_matrix"], qp.data["force_task_target"], 0
+    for task in tasks:
+        contact = next(contact for contact in contacts if contact.patch == task.patch)
+        own, target = task.rows(standing.terms, contact)
+        block = slice(row, row + len(target))
+        wanted = np.zeros((len(target), A.shape[1]))
+        wanted[:, places[task.patch]] = np.sqrt(task.weight) * own
+        np.testing.assert_allclose(A[block], wanted, atol=1e-12)
+        np.testing.assert_allclose(b[block], np.sqrt(task.weight) * target, atol=1e-12)
+        row += len(target)
+    assert row == len(b) == 6

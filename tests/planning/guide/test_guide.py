@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from mcplan.planning.guide.goal import Goal
 from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import CollisionModel
 from mcplan.model.geometry import Box
+from mcplan.planning.goal.goal import Goal
 from mcplan.planning.guide.along_guide import ASIDE, DROP, places_along, turns_on
 from mcplan.planning.guide.guide_search import _base_over, _heading_over, direct_path
 from mcplan.planning.guide.passage import COMFORT, REACH, Passage, Place

@@ -5,14 +5,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from mcplan.planning.guide.goal import Goal
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
+from mcplan.planning.goal.goal import Goal
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.freedom import GRIP
 from mcplan.planning.posture.limbs import Limb, base_yaw, limbs_of, nominal_offsets
-from mcplan.planning.search.candidates import _lines, _natural, _relative, candidates
+from mcplan.planning.search.candidates import _lines, _natural, _relative, _turned, candidates
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.potential import Standing
 from mcplan.scene.environment import Bar
@@ -35,7 +35,8 @@ def find(scene):
 
     def found(patch, *specs, grid=0.1, loose=False, known=()):
         X = robot.frame_pose(q, patch)
-        goal = Goal.of(GoalItem(contacts=specs))
+        item = GoalItem(contacts=specs) if specs else GoalItem(com=(0.0, 0.0))  # or one without contacts
+        goal = Goal.of(item)
         near = (X[:3, :3], X[:3, 3])
         return candidates(
             robot, environment, patch, STRAIGHT, offsets[patch], goal, known, grid, near, loose
@@ -241,3 +242,9 @@ def test_what_is_required_close_by_is_touched_before_limbs_move_on():
     assert "leg" in {move.limb for move in done}
     touching = close.moves(node(l=1.0, r=1.0, hand=1.0), 0.4)
     assert "leg" in {move.limb for move in touching}
+
+
+@pytest.mark.parametrize("yaw", [-2.0, 0.3, np.pi / 2])
+def test_an_offset_turns_with_the_heading_about_the_vertical(yaw):
+    offset = np.array([0.2, -0.1, -0.6])
+    assert _turned(yaw, offset) == pytest.approx(Rotation.from_euler("z", yaw).apply(offset))

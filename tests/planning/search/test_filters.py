@@ -1,12 +1,14 @@
 """What a search decides by numbers alone: reach, friction, gaps, cells, budgets, and what is left to the goal."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from mcplan.planning.guide.goal import Goal
 from scipy.spatial.transform import Rotation
 
+from mcplan.planning.goal.goal import Goal
+from mcplan.planning.goal.measure import EXACT, deviation
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.continuity import kept
 from mcplan.planning.posture.limbs import Limb
@@ -50,7 +52,7 @@ def reach_message(gaps):
     robot = SimpleNamespace(patches={"l": SimpleNamespace(limb="left"), "r": SimpleNamespace(limb="right")})
     goal = goal_of(*(ContactSpec(patch=p, surface=places[-1][0]) for p in "lr"))
     start = [SimpleNamespace(support="s0", p=np.zeros(3))]
-    return unreachable(robot, Environment(), start, goal, legged(places), LEGS)
+    return unreachable(robot, start, goal, legged(places), LEGS)
 
 
 def test_a_gap_is_too_wide_where_two_limbs_do_not_span_it():
@@ -96,12 +98,12 @@ def test_two_slopes_that_face_each_other_bear_what_none_does_alone():
 def test_a_goal_is_hit_where_all_that_it_gives_is_met():
     spec = ContactSpec(patch="l", surface="floor", x=0.5, yaw=3.1)
     here = {"x": 0.5, "y": 7.0, "yaw": 3.1}
-    assert Goal.meets(spec, "floor", here)
-    assert not Goal.meets(spec, "table", here)
-    assert Goal.meets(spec, "floor", here | {"yaw": 3.1 - 2 * np.pi})
+    assert deviation(spec, "floor", here) <= EXACT
+    assert deviation(spec, "table", here) == np.inf
+    assert deviation(spec, "floor", here | {"yaw": 3.1 - 2 * np.pi}) <= EXACT
     for name in ("x", "yaw"):
         for off in (-2e-6, 2e-6):
-            assert not Goal.meets(spec, "floor", here | {name: here[name] + off})
+            assert deviation(spec, "floor", here | {name: here[name] + off}) > EXACT
 
 
 def touching(**places):
@@ -207,6 +209,9 @@ def test_soles_beside_each_other_keep_their_gap(scene):
         near = scene.contact("right_sole", x=0.2, y=-0.1 + room - gap, yaw=0.0)
         assert _overlap(left, near) == overlaps
         assert _overlap(near, left) == overlaps
+    for height, overlaps in ((0.05, True), (0.1, False)):  # over each other: on one level, or on two steps
+        higher = replace(left, patch="right_sole", p=left.p + height * left.normal)
+        assert _overlap(left, higher) == _overlap(higher, left) == overlaps
     above = scene.contact("right_sole", "table", x=-0.1, y=0.1, yaw=0.0)
     assert not _overlap(left, above)
 
@@ -216,6 +221,10 @@ def test_places_round_to_cells_and_those_of_the_goal_have_their_own(scene):
     assert _cell(a, False) == _cell(b, False)
     assert _cell(a, False) != _cell(c, False)
     assert _cell(a, False) != _cell(a, True)
+    for x, yaw in ((0.3, 0.0), (0.1, 0.0), (0.2, 0.1), (0.2, -0.1)):  # 10 cm or 6 degrees are another place
+        assert _cell(scene.contact("left_sole", x=x, y=0.1, yaw=yaw), False) != _cell(a, False)
+    ends = [_cell(scene.contact("left_sole", x=x, y=0.1, yaw=0.0), False) for x in np.arange(0.0, 0.45, 0.1)]
+    assert len(set(ends)) == len(ends)
 
 
 def search_of(**space):

@@ -7,6 +7,7 @@ import pytest
 
 from mcplan.planning.posture.result import Effort, PostureResult
 from mcplan.planning.posture.violation import Violation
+from mcplan.planning.search.barred import barred_swings
 from mcplan.planning.search.node import Move, Node, swing_to
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.shorten import _proven
@@ -146,7 +147,7 @@ def test_the_place_of_the_goal_needs_no_clearance_and_a_shuffle_no_swing(search,
     assert prover.clearance == 0.0
     assert prover.swings == []
     assert np.linalg.norm(node.touching["left_sole"].p - start(scene).touching["left_sole"].p) < SHUFFLE
-    assert made.barred([start(scene), node]) == 0
+    assert barred_swings(prover, [start(scene), node]) == []
     assert prover.swings == []
 
 

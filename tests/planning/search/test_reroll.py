@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import pytest
-from mcplan.planning.guide.goal import Goal
 
 from mcplan.planning import plan, plan_document
+from mcplan.planning.goal.goal import Goal
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.limbs import limbs_of, nominal_offsets
 from mcplan.planning.search.candidates import candidates

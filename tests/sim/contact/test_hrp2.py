@@ -6,7 +6,7 @@ import pytest
 
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
-from mcplan.scene.environment import Bar, Environment, SceneObject, Surface
+from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
 from mcplan.scene.settings import ContactLaw, Push, SimulationSettings
 from mcplan.sim.contact.contact_physics import ContactPhysics
 from mcplan.sim.disturbance import Disturbance
@@ -113,7 +113,7 @@ def test_dropped_5_cm_it_lands_comes_to_rest_and_does_not_sink(robot):
 def test_dropped_on_a_free_body_it_stays_on_the_face_that_has_no_slab_of_its_own(robot):
     """Soles that land sink in by micrometres: their patches carry the robot all the same, not corners of the feet."""
     top = Surface("top", np.eye(3), np.zeros(3), 0.5 * FLOOR.polygon / 4, 0.0, 0.7, "crate")
-    crate = SceneObject("crate", Box((1.0, 1.0, 0.2)), np.eye(3), np.array([0.0, 0.0, -0.1]), 20.0, 0.7, (top,))
+    crate = FreeObject("crate", Box((1.0, 1.0, 0.2)), np.eye(3), np.array([0.0, 0.0, -0.1]), 20.0, 0.7, (top,))
     ground = Surface("floor", np.eye(3), np.array([0.0, 0.0, -0.2]), FLOOR.polygon, 0.05, 0.7)
     held = Held(robot, lift=0.01, environment=Environment(surfaces=(ground,), objects=(crate,)))
     carried = []

@@ -8,7 +8,7 @@ import numpy as np
 
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
-from mcplan.scene.environment import Environment, SceneObject, Surface
+from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.scene.settings import ContactLaw, SimulationSettings
 from mcplan.sim.contact.contact_physics import ContactPhysics
 from mcplan.sim.physics import Action
@@ -44,7 +44,7 @@ def plane(angle=0.0, friction=0.5, half=50.0):
 
 def solid(shape=None, R=None, p=(0, 0, 0.1), mass=2.0, friction=np.inf):
     R = np.eye(3) if R is None else R
-    return SceneObject("solid", shape or Box((0.2, 0.2, 0.2)), R, np.array(p, float), mass, friction)
+    return FreeObject("solid", shape or Box((0.2, 0.2, 0.2)), R, np.array(p, float), mass, friction)
 
 
 class World:

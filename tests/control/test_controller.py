@@ -1,0 +1,58 @@
+"""What the controller measures for the criteria of the state machine, against its definition."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from mcplan.control.controller import ARM, WholeBodyController
+from mcplan.control.loaded_contact import LoadedContact, Ramp
+from mcplan.motion.path import PoseSample
+
+
+def controller(**parts):
+    """A controller that has these parts only."""
+    made = WholeBodyController.__new__(WholeBodyController)
+    for name, part in parts.items():
+        setattr(made, name, part)
+    return made
+
+
+@pytest.mark.parametrize("on_the_way", [False, True])
+@pytest.mark.parametrize("normal", [[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.6, 0.0, 0.8], [0.0, 0.6, -0.8]])
+def test_the_normal_force_is_along_the_normal_of_the_support(normal, on_the_way):
+    contact = SimpleNamespace(kind="surface", normal=np.array(normal))
+    loaded = {} if on_the_way else {"sole": LoadedContact(contact, Ramp(0, 100.0, 0, 0), 100.0)}
+    motion = SimpleNamespace(contacts=loaded, targets={"sole": contact} if on_the_way else {})
+    along = np.cross(normal, [0.36, -0.48, 0.8])  # what acts along the support does not count
+    wrench = np.concatenate([70.0 * contact.normal + 20.0 * along, [1.0, 2.0, 3.0]])
+    measured = controller(motion=motion, _wrenches={"sole": wrench})
+    assert measured.normal_force("sole") == pytest.approx(70.0)
+    assert measured.normal_force("hand") == 0.0
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.4, -2.0])
+@pytest.mark.parametrize("away", [[0.0, 0.0, 0.0], [0.03, -0.04, 0.0]])
+def test_a_radian_counts_as_a_displacement_of_an_arm(turn, away):
+    R = Rotation.from_rotvec([0.5, -0.3, 0.8]).as_matrix()
+    axis = np.array([0.48, 0.6, 0.64])
+    reference = PoseSample(R, np.ones(3), np.zeros(6), np.zeros(6), 1.0)
+    frame = SimpleNamespace(
+        R=Rotation.from_rotvec(turn * axis).as_matrix() @ R,
+        p=np.ones(3) + away,
+        velocity=np.concatenate([away, turn * axis]),
+    )
+    motion = SimpleNamespace(limbs={"sole": SimpleNamespace(sample=lambda t: reference)}, slides={})
+    measured = controller(terms=SimpleNamespace(frame=lambda name: frame), motion=motion, _t=0.0)
+    expected = np.sqrt(np.linalg.norm(away) ** 2 + (ARM * turn) ** 2)
+    assert measured._error("sole") == pytest.approx(expected, abs=1e-12)
+    assert measured._speed("sole") == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("fastest", [-1.5, 1.5])
+def test_the_speed_of_the_joints_is_that_of_the_fastest_whichever_way_it_turns(fastest):
+    """Neither the base nor an object counts."""
+    v = np.concatenate([np.full(6, 9.0), [0.3, fastest, -0.2], np.full(6, 8.0)])
+    measured = controller(terms=SimpleNamespace(v=v), _nv=9)
+    assert measured._speed("joints") == pytest.approx(1.5)

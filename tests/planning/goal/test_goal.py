@@ -1,0 +1,68 @@
+"""Which contacts are those of a goal: the right patch on the right support, wherever the goal leaves the place open."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mcplan.planning.goal.goal import Goal
+from mcplan.planning.goal.measure import EXACT, deviation
+from mcplan.scene.schema import GoalItem
+from mcplan.scene.spec import ContactSpec
+from tests.statics.contacts import surface_contact
+
+
+def on(patch, support, **coordinates):
+    """A contact of a patch with a support at these coordinates."""
+    return replace(surface_contact(patch, np.zeros(3)), support=support, coordinates=coordinates)
+
+
+def goal(*specs, **more):
+    """A goal of contacts."""
+    return Goal.of(GoalItem.model_validate({"contacts": list(specs), **more}))
+
+
+PLACE = {"x": 0.3, "y": -0.2, "yaw": 0.4}
+
+
+def test_only_the_support_that_is_asked_for_counts():
+    """Whatever the coordinates are: the same place on another step is another place."""
+    for given in (PLACE, {}):
+        wanted = goal({"patch": "left_sole", "surface": "step", **given})
+        assert wanted.hit(on("left_sole", "step", **PLACE))
+        assert not wanted.hit(on("left_sole", "floor", **PLACE))
+        assert not wanted.hit(on("right_sole", "step", **PLACE))
+    spec = ContactSpec.model_validate({"patch": "left_sole", "surface": "step", **PLACE})
+    assert deviation(spec, "floor", PLACE) == np.inf
+    assert deviation(spec, "step", PLACE) == 0.0
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("name", ["x", "y", "yaw"])
+def test_the_deviation_is_that_of_the_worst_coordinate_whichever_way(name, sign):
+    spec = ContactSpec.model_validate({"patch": "left_sole", "surface": "step", **PLACE})
+    near = {key: value + 1e-3 for key, value in PLACE.items()}
+    assert deviation(spec, "step", {**near, name: PLACE[name] + sign * 0.1}) == pytest.approx(0.1)
+    wanted = goal({"patch": "left_sole", "surface": "step", **PLACE})
+    for share, expected in ((0.9, True), (1.1, False)):
+        moved = {**PLACE, name: PLACE[name] + sign * share * EXACT}
+        assert wanted.hit(on("left_sole", "step", **moved)) == expected
+
+
+def test_a_whole_turn_is_none_and_half_a_turn_is_the_most():
+    spec = ContactSpec.model_validate({"patch": "left_sole", "surface": "step", "yaw": 3.0})
+    assert deviation(spec, "step", {"yaw": 3.0 - 2 * np.pi}) == pytest.approx(0.0, abs=1e-12)
+    assert deviation(spec, "step", {"yaw": -3.0}) == pytest.approx(2 * np.pi - 6.0)
+    assert deviation(spec, "step", {"yaw": 3.0 - np.pi + 1e-3}) == pytest.approx(np.pi - 1e-3)
+
+
+@pytest.mark.parametrize("only", [False, True])
+def test_all_contacts_are_needed_and_others_may_remain_where_it_does_not_say_only(only):
+    specs = [{"patch": patch, "surface": "step"} for patch in ("left_sole", "right_sole")]
+    wanted = goal(*specs, only=only)
+    left, right, hand = on("left_sole", "step"), on("right_sole", "step"), on("left_hand", "rail")
+    assert wanted.reached((left, right))
+    assert not wanted.reached((left,))
+    assert not wanted.reached((left, hand))
+    assert not wanted.reached((left, on("right_sole", "floor")))
+    assert wanted.reached((hand, right, left)) == (not only)

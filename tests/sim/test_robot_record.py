@@ -1,0 +1,57 @@
+"""What a run records of its robot and its contacts: each number under its own name."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mcplan.model.robot_file import load_robot
+from mcplan.sim.robot_record import _couplings, digest, record_contact, record_robot
+from tests.statics.contacts import grasp_contact, surface_contact
+
+
+def test_limits_are_recorded_under_their_names():
+    robot = load_robot("hrp2")
+    record = record_robot(robot)
+    for name in ("lower", "upper", "velocity", "torque"):
+        np.testing.assert_array_equal(record.limit(name), getattr(robot.limits, name))
+    assert record.coordinates == list(robot.joint_names)
+    assert record.armature == list(robot.armature)
+
+
+def test_what_a_contact_bears_is_recorded_as_it_is():
+    grasp = record_contact(grasp_contact("grip", [0.1, 0.2, 0.3], max_force=200.0, max_moment=20.0))
+    assert (grasp.max_force, grasp.max_moment) == (200.0, 20.0)
+    sole = record_contact(surface_contact("sole", [0.1, 0.2, 0.3], friction=0.4, max_force=900.0))
+    assert (sole.friction, sole.max_force, sole.max_moment) == (0.4, 900.0, None)
+
+
+def test_the_digest_of_a_document_is_that_of_what_it_says_in_whatever_order():
+    one = digest({"a": 1, "b": {"c": [1, 2], "d": 3}})
+    assert digest({"b": {"d": 3, "c": [1, 2]}, "a": 1}) == one
+    assert digest({"a": 1, "b": {"c": [2, 1], "d": 3}}) != one
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_joints_that_mimic_a_joint_that_mimics_follow_the_first(locked):
+    """third = 3 second + 0.3 and second = -2 first + 0.5: third = -6 first + 1.8; or all stand still with the first."""
+
+    def joint(mimic=None):
+        return SimpleNamespace(type="revolute", mimic=None if mimic is None else SimpleNamespace(**mimic))
+
+    joints = {
+        "first": joint(),
+        "second": joint({"joint": "first", "multiplier": -2.0, "offset": 0.5}),
+        "third": joint({"joint": "second", "multiplier": 3.0, "offset": 0.3}),
+    }
+    robot = SimpleNamespace(
+        description=SimpleNamespace(joints=joints),
+        joint_names=() if locked else ("first",),
+        locked={"first": 0.4, "second": -0.3, "third": -0.6} if locked else {},
+    )
+    found = _couplings(robot)
+    at = 0.4
+    for name, position in (("first", 0.4), ("second", -0.3), ("third", -0.6)):
+        coordinate, multiplier, offset = found[name]
+        assert coordinate == (-1 if locked else 0)
+        assert (offset if locked else multiplier * at + offset) == pytest.approx(position)

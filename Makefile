@@ -1,10 +1,11 @@
 # make demo   install into .venv, run the main job, say where the replay is
 # make test   install what the tests need, then check style, layers, types and behaviour
+# make check  the same without what takes long: kernels, scenes, planning's parts, certificates of short runs
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test install clean
+.PHONY: demo test check install clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mcplan run table_hand
@@ -14,6 +15,16 @@ test: $(VENV)/.installed-test
 	$(BIN)/lint-imports
 	$(BIN)/mypy
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+QUICK := tests/document tests/model tests/scene tests/collision tests/statics tests/motion tests/planning/search \
+	tests/planning/guide tests/certificate/test_verify.py tests/certificate/test_verify_plan.py tests/view/test_charts.py \
+	tests/sweep/test_condition.py tests/sweep/test_experiment.py tests/mutation tests/test_document.py tests/test_whole_file.py
+
+check: $(VENV)/.installed-test
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow' $(wildcard $(QUICK))
 
 install: $(VENV)/.installed
 

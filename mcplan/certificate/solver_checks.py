@@ -6,11 +6,8 @@ import numpy as np
 
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.report import Check
+from mcplan.sim.loss import SMALL
 from mcplan.sim.run import HOLD, NO_QP, SLACK
-
-SMALL = 0.05
-"""m/s², rad/s² or N: a tick in slack form that misses its rows by no more is as good as solved: in contacts that are
-asked for what differs by rounding, one in five hundred of gravity."""
 
 
 def solver_checks(evidence: Evidence) -> Iterator[Check]:

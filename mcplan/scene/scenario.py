@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from mcplan.document import Document, dump_document
@@ -175,7 +174,3 @@ class Scenario:
     def data(self, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:
         """Return what the scenario says as plain values, for a file in ``directory``."""
         return moved_paths(self.document.data, Path(self.path).parent, Path(directory))
-
-    def start_q(self) -> np.ndarray:
-        """Return the posture (nq,) that the start is looked for near to."""
-        return self.start.q.copy()

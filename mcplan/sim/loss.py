@@ -11,9 +11,9 @@ from mcplan.sim.tolerances import FALL
 ASTRAY = 0.3
 """m: a robot whose centre of mass is so far from its reference follows it no more."""
 
-
 SMALL = 0.05
-"""m/s², rad/s², N or N m: a step whose program misses its rows by no more is as good as solved."""
+"""m/s², rad/s², N or N m: a step whose program misses its rows by no more is as good as solved: contacts are asked for
+what differs by rounding, one in five hundred of gravity. The certificate counts ticks in slack form by the same."""
 
 
 class Loss:

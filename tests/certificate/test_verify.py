@@ -9,6 +9,7 @@ import pytest
 from mcplan.certificate.report import KEYS
 from mcplan.certificate.verify import verify
 from mcplan.qp_status import HOLD, NO_QP, SLACK, SOLVED
+from tests.certificate.forging import add, put
 from tests.sim.waving_box import waving_run
 
 SOLE, TIP = 0, 1
@@ -36,20 +37,6 @@ def with_plan(run, stance, **changes):
     stances[stance] = stances[stance].model_copy(update={"contacts": contacts})
     plan = run.record.plan.model_copy(update={"stances": stances})
     return replace(run, record=run.record.model_copy(update={"plan": plan}))
-
-
-def add(index, value):
-    def edit(array):
-        array[index] += value
-
-    return edit
-
-
-def put(index, value):
-    def edit(array):
-        array[index] = value
-
-    return edit
 
 
 EDITED = {"record: stances are the plan's"}

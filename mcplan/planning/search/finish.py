@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcplan.errors import PlanningFailed
-from mcplan.model.robot import Robot
 from mcplan.planning.goal.ending import End, Ending
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.plan import PlannedStance
+from mcplan.planning.posture.attempt import where_it_is
 from mcplan.planning.posture.prover import Prover
 from mcplan.planning.search.node import Node
 from mcplan.scene.contact import Contact
@@ -85,7 +85,7 @@ def _stance(
     """Return a stance with its forces and margins, taken anew."""
     robot, settings = prover.robot, prover.generator.settings
     # forces act where the patches are, which may have turned about free axes and differ by the tolerance of the search
-    in_place = tuple(_where_it_is(robot, q, contact) for contact in in_place)
+    in_place = tuple(where_it_is(robot, q, contact) for contact in in_place)
     bearing = [contact for contact in in_place if contact.patch in loaded]
     least, best = np.inf, None
     for share in SHARES:
@@ -108,11 +108,6 @@ def _stance(
     near = prover.collisions.smallest(q, contacts=touching)
     values["clearance"] = None if near is None else float(near.distance)
     return PlannedStance(tuple(contacts), change, moved, q, best.wrenches, best.tau, values)
-
-
-def _where_it_is(robot: Robot, q: np.ndarray, contact: Contact) -> Contact:
-    X = robot.frame_pose(q, contact.patch)
-    return contact.at(X[:3, :3], X[:3, 3])
 
 
 def _outside(bearing: list[Contact], held: Equilibrium) -> float:

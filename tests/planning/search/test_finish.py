@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from mcplan.errors import PlanningFailed
+from mcplan.planning.posture.attempt import where_it_is
 from mcplan.planning.posture.prover import Prover
 from mcplan.planning.search import finish
-from mcplan.planning.search.finish import SHARES, _ordered, _outside, _stance, _where_it_is
+from mcplan.planning.search.finish import SHARES, _ordered, _outside, _stance
 from mcplan.statics.equilibrium import balance, equilibrium_margin
 
 
@@ -37,7 +38,7 @@ def test_the_stance_balances_at_its_posture_on_the_feet_that_carry(scene, prover
     for patch, wrench in stance.wrenches.items():
         rest -= robot.frame_jacobian(q, patch).T @ wrench
     assert np.abs(rest).max() < 1e-6
-    there = _where_it_is(robot, q, feet[1])
+    there = where_it_is(robot, q, feet[1])
     assert stance.margins["equilibrium"] == pytest.approx(
         equilibrium_margin(robot.com(q), [there], robot.mass), rel=1e-6
     )
@@ -109,7 +110,7 @@ def test_how_far_forces_are_outside_their_cones_is_told_of_the_worst_point(scene
 def test_a_contact_is_where_its_patch_is(scene):
     robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
     foot = scene.feet()[0]
-    there = _where_it_is(robot, q, foot)
+    there = where_it_is(robot, q, foot)
     X = robot.frame_pose(q, "left_sole")
     assert there.p == pytest.approx(X[:3, 3])
     assert pytest.approx(X[:3, :3]) == there.R

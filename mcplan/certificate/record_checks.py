@@ -18,8 +18,8 @@ from mcplan.sim.robot_record import digest, record_plan, record_robot
 SAME = 1e-9
 """Numbers of the plan that was rebuilt from its document, in their own unit: coordinates become poses by other sums."""
 
-FOUND = ("stances", "plan", "robot")
-"""Keys in which a plan's document and its scenario's may differ: what was found, and the path of the robot's file."""
+FOUND = ("mcplan", "stances", "plan", "robot")
+"""Keys in which a plan's document and its scenario's may differ: version of the format, what was found, the robot's file."""
 
 OF_ROBOT = ("links", "joints", "coordinates", "lower", "upper", "velocity", "torque", "armature", "patches")
 """Parts of a robot's record that its files say again."""

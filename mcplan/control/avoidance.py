@@ -20,7 +20,7 @@ from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
 from mcplan.motion.path import Pose
-from mcplan.planning.posture.transit import OPENING
+from mcplan.planning.transition.knots import OPENING
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings

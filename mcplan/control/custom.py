@@ -1,5 +1,6 @@
 """A state of the user's own: centre of mass, posture, free limbs and force limits, on the contacts that there are."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +33,10 @@ class Custom:
     name: str
     deed: Deed
     criterion: Until
+
+    def search(self, motion: Motion, t: float, now: Now) -> Iterator[None] | None:
+        """Find nothing anew."""
+        return None
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start the references, each from what it is now.

@@ -1,16 +1,14 @@
 """The finite-state machine: the states of a plan, each until its criterion is met, which says what follows."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-
-import numpy as np
 
 from mcplan.control.criteria import Criterion, Measurement, criterion_of
 from mcplan.control.motion import Motion
 from mcplan.control.phases import Approach, Lift, Load, Now, Phase, Retract, Settle, Shift, Slide, Stand, Swing, Unload
 from mcplan.control.program import State, find, following
-from mcplan.errors import SimulationFailed
+from mcplan.errors import InputError, SimulationFailed
+from mcplan.planning.chain import coming
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.scene.contact import Contact
 
@@ -36,73 +34,36 @@ def phases_of(plan: Plan) -> list[Phase]:
     """Return the phases that carry out a plan, from standing on its first stance to rest on its last."""
     phases: list[Phase] = [Stand(0)]
     for k, stance in enumerate(plan.stances[1:], start=1):
-        following = plan.stances[k + 1] if k + 1 < len(plan.stances) else None
-        if moved := _moved(plan, k):
-            environment = plan.scenario.environment.placed(stance.objects)
-            phases.append(Slide(k, stance.q, stance.contacts, moved, environment))
+        if stance.transition is None:
+            raise InputError(f"stance {k} of the plan has no transition; mcplan.plan and load_plan find them")
+        segment = stance.transition.segments[0]
+        if segment.objects:
+            phases.append(Slide(k, segment, plan.scenario.environment.placed(stance.objects)))
             continue
-        phases += _phases_of_stance(k, stance, following, _coming(plan, k), _rests(plan, k))
+        phases += _phases_of_stance(k, stance, coming(plan.scenario.robot, plan.stances, k))
     return [*phases, Settle(len(plan.stances) - 1)]
 
 
-def _moved(plan: Plan, k: int) -> dict[str, np.ndarray]:
-    """Return the poses (7,) of the objects that stand elsewhere in stance ``k`` than in the one before."""
-    if not plan.stances[k].objects:
-        return {}
-    at_start = {thing.name: thing.pose for thing in plan.scenario.environment.objects}
-    before, now = at_start | plan.stances[k - 1].objects, at_start | plan.stances[k].objects
-    return {name: pose for name, pose in now.items() if not np.allclose(pose, before[name], rtol=0.0, atol=1e-9)}
-
-
-def _coming(plan: Plan, k: int) -> tuple[Contact, ...]:
-    """Return the contacts that the limb of stance ``k`` makes right after the one of this stance: knee, then toe."""
-    robot, coming = plan.scenario.robot, []
-    for before, stance in pairwise(plan.stances[k:]):
-        if stance.change != "add" or before.change != "add":
-            break
-        assert stance.moved is not None
-        assert before.moved is not None
-        if robot.patches[stance.moved].limb != robot.patches[before.moved].limb:
-            break
-        coming.append(_added(stance))
-    return tuple(coming)
-
-
-def _rests(plan: Plan, k: int) -> bool:
-    """Say whether the limb of the patch that stance ``k`` removes rests on another patch: it cannot lift that off."""
-    patches, moved = plan.scenario.robot.patches, plan.stances[k].moved
-    if moved is None:
-        return False
-    return any(patches[contact.patch].limb == patches[moved].limb for contact in plan.stances[k].contacts)
-
-
-def _added(stance: PlannedStance) -> Contact:
-    return next(contact for contact in stance.contacts if contact.patch == stance.moved)
-
-
-def _phases_of_stance(
-    k: int, stance: PlannedStance, following: PlannedStance | None, coming: tuple[Contact, ...], rests: bool
-) -> list[Phase]:
+def _phases_of_stance(k: int, stance: PlannedStance, coming: tuple[Contact, ...]) -> list[Phase]:
+    assert stance.transition is not None
+    patch, segments = stance.moved, stance.transition.segments
+    if patch is None:
+        return [Shift(k, segments[0])]
     if stance.change == "add":
-        contact = _added(stance)
-        return [
-            Lift(k, contact, stance.q, coming),
-            Swing(k, contact),
-            Approach(k, contact),
-            Load(k, contact.patch),
-        ]
-    if stance.change == "remove":
-        assert stance.moved is not None
-        phases: list[Phase] = [Shift(k, stance.q), Unload(k, stance.moved)]
-        moves_on = following is not None and (following.change == "shift" or following.moved == stance.moved)
-        if rests or not moves_on:
-            phases.append(Retract(k, stance.moved))
-        return phases
-    return [Shift(k, stance.q)]
+        contact = stance.contact(patch)
+        return [Lift(k, contact, segments[0], coming), Swing(k, contact), Approach(k, contact), Load(k, patch)]
+    phases: list[Phase] = [Shift(k, segments[0]), Unload(k, patch)]
+    if stance.transition.parts:
+        phases.append(Retract(k, patch, segments[1] if len(segments) > 1 else None))
+    return phases
+
+
+FOUND = object()
+"""Says that a search has ended."""
 
 
 class Machine:
-    """Runs states.
+    """Runs states. What a state does is found first, tick by tick, where the plan does not fit.
 
     Parameters
     ----------
@@ -122,6 +83,7 @@ class Machine:
         self.done = False
         self._index = -1
         self._criterion: Criterion | None = None
+        self._search: Iterator[None] | None = None
         self._taken: dict[tuple[int, str], int] = {}
 
     @property
@@ -154,6 +116,11 @@ class Machine:
         """
         if self.done:
             return False
+        if self._search is not None:
+            if next(self._search, FOUND) is not FOUND:
+                return False
+            self._search, self.events[-1].end, self.events[-1].ended_by = None, t, "found"
+            return self._begin(t, now)
         if self._criterion is None:
             onward = following(self.states, self._index)
         else:
@@ -168,6 +135,14 @@ class Machine:
             self.done = True
             return False
         self._index = onward
+        self._search = self.phase.search(self.motion, t, now)
+        if self._search is None:
+            return self._begin(t, now)
+        self.events.append(PhaseEvent(f"find {self.phase.name}", self.phase.stance, t))
+        return True
+
+    def _begin(self, t: float, now: Now) -> bool:
+        """Begin the present state."""
         duration = self.phase.enter(self.motion, t, now)
         self._criterion = criterion_of(self.state.until or self.phase.until(self.motion.settings), duration)
         self.events.append(PhaseEvent(self.phase.name, self.phase.stance, t))

@@ -4,10 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
-from mcplan.control.allowed import allowed_pose
 from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.notice import Notice
-from mcplan.control.way import FAST, GOOD, Start, Way, WayFinder, height_above, joint_rates
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.pose import rotation_from_quat
 from mcplan.model.robot import Robot
@@ -17,17 +15,24 @@ from mcplan.motion.patch_turn import PatchTurn
 from mcplan.motion.path import Pose
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.posture_path import PosturePath
-from mcplan.motion.quintic import Quintic
+from mcplan.motion.quintic import Quintic, minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.posture.limbs import joints_of
-from mcplan.planning.posture.transit import TransitFinder
-from mcplan.planning.posture.ways import BARRED, HIGHER
+from mcplan.planning.transition.finder import BARRED, Departure, TransitionFinder
+from mcplan.planning.transition.transition import Course, Segment
+from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
 
 STRAYED = 0.1
 """rad or m: a limb whose joints are farther from their references is held up by something."""
+
+FAR = 0.05
+"""rad or m: references that are farther from where a planned motion begins do not follow it: it is found anew."""
+
+SAME = 1e-12
+"""rad, m, and their rates: references that differ by less are where a planned motion begins."""
 
 WAITING = 1e-3
 """m: so far above its place a patch waits until its turn comes."""
@@ -36,9 +41,8 @@ Path = LimbPath | PosturePath | Descent
 """The reference of a limb."""
 
 AnyPosture = PostureTrajectory | PostureSpline
-PathMaker = Callable[[float, str, AnyPosture, bool], PosturePath]
-"""Makes the path of a patch from a time on (s) that goes as a posture reference takes it; whether it leads the body, or
-the body knows its way already."""
+
+NONE = np.zeros(3)
 
 
 class Motion:
@@ -61,11 +65,11 @@ class Motion:
     """
 
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, q: np.ndarray):
-        self.robot, self.settings = robot, settings
+        self.robot, self.settings, self.environment = robot, settings, environment
         self.timing = Timing(settings.limb_speed, settings.limb_angular_speed)
         self.com: Quintic | Spline = Quintic(robot.com(q), robot.com(q), 1.0)
         self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
-        self._ways = WayFinder(robot, settings, TransitFinder(robot, environment))
+        self._finder: TransitionFinder | None = None
         self._joints = {patch.limb: joints_of(robot, patch.limb) for patch in robot.patches.values()}
         self.limbs: dict[str, Path] = {}
         self.contacts: dict[str, LoadedContact] = {}
@@ -115,218 +119,120 @@ class Motion:
                 start[joints], v[joints - 1], vd[joints - 1] = q[joints], 0.0, 0.0
                 self.posture = PostureTrajectory(start, start, 1.0, v, vd, t)
 
-    def body_duration(self, t: float, q: np.ndarray) -> float:
-        """Return the time that CoM, trunk and joints need to move to q (s).
+    # -- motions of the plan ----------------------------------------------------------------------------------------
 
-        A minimum-jerk shift of the CoM by D keeps the centre of pressure within ``m`` of its straight way when
-        T >= sqrt(5.8 D z / (g m)), as its largest acceleration is 5.8 D / T²; z is the height of the CoM above the
-        lowest contact point. It speeds up at the start and slows down at the end, so m is no more than a part of the
-        room that the contacts leave the CoM there.
+    @property
+    def finder(self) -> TransitionFinder:
+        """Finds motions anew, from where the references are now."""
+        if self._finder is None:
+            self._finder = TransitionFinder(self.robot, self.environment, self.settings)
+        return self._finder
+
+    def departure(self, t: float) -> Departure:
+        """Return where a motion that is found anew begins."""
+        return Departure(self.posture.sample(t).q, self._closed, dict(self.released))
+
+    def away(self, segment: Segment, t: float) -> float:
+        """Return how far the reference of the posture is from where a planned motion begins (m, rad)."""
+        return float(np.max(np.abs(self.robot.difference(segment.q[0], self.posture.sample(t).q))))
+
+    def follow(self, segment: Segment, t: float, place: Callable[[str], Pose]) -> None:
+        """Follow a planned motion from time t (s) on.
+
+        What the references differ from its beginning fades on the way. ``place`` gives the pose of a patch that has no
+        reference yet.
         """
-        s, now = self.settings, self.posture.sample(t).q
-        com, target = self.com.sample(t).value, self.robot.com(q)
-        D, z = float(np.linalg.norm((target - com)[:2])), height_above(self._closed, com)
-        room = min(self._ways.room(self._closed, place) for place in (com, target))
-        shift = np.sqrt(5.8 * D * z / (GRAVITY * room))
-        rise = 15 / 8 * float(np.linalg.norm(target - com)) / s.com_speed
-        turn = 15 / 8 * PostureTrajectory(now, q, 1.0).base.angle / s.trunk_speed
-        joints = 15 / 8 * float(np.max(np.abs(q[7:] - now[7:]) / joint_rates(self.robot, s), initial=0.0))
-        return max(s.shortest_shift, shift, rise, turn, joints)
+        begin, moving = self.posture.sample(t), segment.duration - segment.wait
+        straight = PostureTrajectory(begin.q, segment.q[-1], moving, begin.v, begin.vd, t + segment.wait)
+        self.posture, self.com = self._faded(segment, t)
+        reaching = {self.robot.patches[course.patch].limb for course in segment.courses if course.meets is not None}
+        old = {name: path.sample(t) for name, path in self.limbs.items()}
+        limbs: dict[str, Path] = {}
+        for name, sample in old.items():
+            if segment.course(name) is None and self.robot.patches[name].limb not in reaching:
+                limbs[name] = PosturePath(
+                    self.robot, name, self.posture, sample.p, None, NONE, NONE, self.timing, t, (sample.tightness, 0.0)
+                )
+        for course in segment.courses:
+            known = old.get(course.patch)
+            R, p = place(course.patch) if known is None else (known.R, known.p)
+            tightness = 0.0 if known is None else known.tightness
+            limbs[course.patch] = self._path(course, segment, t, (R, p), tightness, straight)
+            if course.meets is not None:
+                self.targets[course.patch] = course.meets
+                (self.waiting.add if course.waits else self.waiting.discard)(course.patch)
+        self.limbs = limbs
+        for name in limbs:
+            self.released.pop(name, None)
 
-    def move_body(self, t: float, q: np.ndarray, duration: float) -> float:
-        """Move CoM, posture and all free limbs to where q has them; return when they have arrived (s)."""
-        self._go(t, *self._way(t, q, duration, self._through_air))
-        return max((path.end_time for path in self.limbs.values()), default=self.posture.end_time)
+    def _faded(self, segment: Segment, t: float) -> tuple[PostureSpline, Spline]:
+        """Return the curves of a segment from time t on, begun as the references are now."""
+        begin, x = self.posture.sample(t), self.com.sample(t)
+        off, drift = self.robot.difference(segment.q[0], begin.q), x.value - segment.com[0]
+        rates = (begin.v, begin.vd, x.velocity, x.acceleration, off, drift)
+        if max(float(np.max(np.abs(rate))) for rate in rates) <= SAME:
+            return segment.posture.begun(t), segment.centre.begun(t)
+        left = [1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, len(segment.times))]
+        q = np.array([self.robot.integrate(knot, off, part) for knot, part in zip(segment.q, left, strict=True)])
+        times = segment.times + t
+        centre = Spline(times, segment.com + np.outer(left, drift), x.velocity, x.acceleration)
+        return PostureSpline(times, q, begin.v, begin.vd), centre
 
-    def _way(self, t: float, q: np.ndarray, duration: float, path: PathMaker) -> tuple[Way, dict[str, PosturePath]]:
-        """Find a way of the body, and of every free limb along what ``path`` makes of a posture reference.
+    def _path(
+        self, course: Course, segment: Segment, t: float, start: Pose, tightness: float, straight: AnyPosture
+    ) -> Path:
+        """Return the reference of a patch along its course."""
+        contact, end, approach = course.meets, None, course.approach
+        if contact is not None:
+            height, length = self._height(contact), float(np.linalg.norm(approach))
+            R, p = self._above(contact, segment.q[-1])
+            if course.waits:
+                p = p + max(WAITING - height, 0.0) * contact.normal
+            end, approach = (R, p), approach * max(1.0 - height / length, 0.0) if length > 0.0 else approach
+        ends = (tightness, 0.0 if contact is None else 1.0)
+        path: LimbPath | PosturePath
+        if course.leader == "own":
+            assert end is not None
+            path = LimbPath(start, end, course.lift, approach, self.timing, t, segment.duration, ends)
+            path.turn = PatchTurn(self.robot, course.patch, self.posture, start[0])
+        else:
+            body = straight if course.leader == "straight" else self.posture
+            path = PosturePath(
+                self.robot, course.patch, body, start[1], end, course.lift, approach, self.timing, t, ends
+            )
+        if contact is None or course.waits or not self.feels(contact):
+            return path
+        s = self.settings
+        return Descent(path, contact.normal, s.descent_speed, s.touch_height + s.touch_depth)
 
-        The limbs go as the straight way of the posture takes them, and the body follows; where that is barred they go
-        as the body does on a way that is free. The body waits until limbs that still rest on an old support are lifted.
-        """
-        rising = any(patch in self.released for patch in self.limbs)
-        wait = (1 - self.timing.overlap) * self.timing.duration(self.settings.clearance) if rising else 0.0
-        start, closed, touching = self._start(t, q), self._closed, self._touching
-        for _ in range(2):  # what limbs are lifted by does not take longer when the body does: the way is another one
-            free_taken, straight = False, self._ways.straight(start, t + wait, duration)
-            paths = {patch: path(t, patch, straight, True) for patch in self.limbs}
-            way = self._ways.find(start, t + wait, duration, closed, touching, paths)
-            if paths and way.missed > GOOD:
-                free = self._ways.find(start, t + wait, duration, closed, touching)
-                if free.missed < way.missed:
-                    free_taken, way = True, free
-                    paths = {patch: path(t, patch, free.posture, False) for patch in self.limbs}
-            if way.stretch <= FAST:
-                return way, paths
-            duration *= way.stretch
-        way = self._ways.slowed(start, way, closed)
-        led = way.posture if free_taken else self._ways.straight(start, way.begin, way.duration)
-        return way, {patch: path(t, patch, led, not free_taken) for patch in self.limbs}
-
-    def _go(self, t: float, way: Way, paths: Mapping[str, PosturePath]) -> None:
-        """Take a way of body and limbs."""
-        self._judge(t, way)
-        self.com, self.posture, self.limbs = way.com, way.posture, dict(paths)
-        for patch in paths:
-            self.released.pop(patch, None)
-
-    def _judge(self, t: float, way: Way) -> None:
-        """Note a way that is not free all along."""
-        if way.missed > GOOD:
-            self.note(t, way.shortfall, way.worst.bodies, way.missed)
-
-    def _start(self, t: float, q: np.ndarray) -> Start:
-        return Start(self.com.sample(t), self.posture.sample(t), q)
+    @property
+    def end_time(self) -> float:
+        """When the body and all limbs have arrived (s)."""
+        return max([self.posture.end_time, *(path.end_time for path in self.limbs.values())])
 
     @property
     def _closed(self) -> tuple[Contact, ...]:
         return tuple(loaded.contact for loaded in self.contacts.values())
 
-    @property
-    def _touching(self) -> tuple[Contact, ...]:
-        return (*self.released.values(), *self.targets.values())
+    def note_search(self, t: float, segment: Segment, away: float, steps: int) -> None:
+        """Note that a motion was found anew, and what it lacks where it is not free."""
+        self.note(t, f"references were {away:.3f} (m, rad) from the plan: its motion was found anew in {steps} ticks")
+        if segment.missed > BARRED:
+            self.note(t, f"no free motion was found: {segment.shortfall}", segment.worst.bodies, segment.missed)
 
-    def slide(self, t: float, q: np.ndarray, ways: Mapping[str, tuple[Pose, np.ndarray]]) -> float:
-        """Move objects straight along their ways, each from a pose (R, p) to another (7,), and the body to q.
-
-        The body goes straight to its posture; the contacts on the objects take it along. Returns the time at which
-        everything has arrived (s).
-        """
-        way = max(float(np.linalg.norm(end[:3] - start[1])) for start, end in ways.values())
-        duration = max(self.body_duration(t, q), 15 / 8 * way / self.settings.slide_speed)
-        nothing = np.zeros(3)
-        for name, (start, end) in ways.items():
+    def slide(self, t: float, segment: Segment, starts: Mapping[str, Pose]) -> None:
+        """Move objects straight from where they are to where a segment takes them, and the body with it."""
+        self.follow(segment, t, lambda patch: (np.eye(3), NONE))
+        for name, end in (segment.objects or {}).items():
             goal = rotation_from_quat(end[3:]), end[:3]
-            self.slides[name] = LimbPath(start, goal, nothing, nothing, self.timing, t, duration)
-        start_of_body = self._start(t, q)
-        self.com, self.posture = self._ways.direct(start_of_body, t, duration)[:2]
-        self.limbs = {patch: self._through_air(t, patch, self.posture) for patch in self.limbs}
-        return max(path.end_time for path in (*self.slides.values(), *self.limbs.values()))
+            self.slides[name] = LimbPath(starts[name], goal, NONE, NONE, self.timing, t, segment.duration)
 
     def settle_objects(self, environment: Environment, contacts: Iterable[Contact]) -> None:
         """Let the objects that slid rest where ``environment`` has them; the contacts on them are those given."""
         self.slides.clear()
         for contact in contacts:
             self.contacts[contact.patch].contact = contact
-        self._ways = WayFinder(self.robot, self.settings, TransitFinder(self.robot, environment))
-
-    def raise_limb(self, t: float, patch: str, height: float) -> float:
-        """Lift a free patch off what it was released from, and move the body along; return when that is done (s)."""
-        place, old = self._place(patch, t)[1], self.released.pop(patch)
-        q = self._ways.finder.lifted(self.posture.sample(t).q, self._closed, patch, place, height * old.normal)
-        duration = max(self.timing.duration(height), self.body_duration(t, q))
-        self.com, self.posture = self._ways.direct(self._start(t, q), t, duration)[:2]
-        self.limbs = {name: self._through_air(t, name, self.posture) for name in self.limbs}
-        return self.limbs[patch].end_time
-
-    def reach(self, t: float, contact: Contact, start: Pose, q: np.ndarray) -> Path:
-        """Start the motion of a patch to a new contact, and of the body to the posture q of the new stance.
-
-        From one support to another the patch goes off along the old normal, over the higher of the two places and what
-        is in between, and down along the new normal; from the air it goes as its posture does, and down along the new
-        normal. ``start`` is the pose of a patch that has no reference yet.
-        """
-        patch, duration = contact.patch, self.body_duration(t, q)
-        self.targets[patch] = contact
-        self.waiting.discard(patch)
-        tightness = 0.0
-        if patch in self.limbs:
-            tightness, start = self.limbs[patch].sample(t).tightness, self._place(patch, t)
-        limb = self.robot.patches[patch].limb
-        self.limbs = {name: path for name, path in self.limbs.items() if self.robot.patches[name].limb != limb}
-        if patch in self.released:
-            path: LimbPath | PosturePath | None = self._step(t, contact, start, q, duration, tightness)
-            assert path is not None
-        else:
-            path = self._reach_out(t, contact, start, q, duration, tightness)
-        self.limbs[patch] = led = self._led(path, contact)
-        return led
-
-    def _step(
-        self,
-        t: float,
-        contact: Contact,
-        start: Pose,
-        q: np.ndarray,
-        duration: float,
-        tightness: float,
-        bound: float = np.inf,
-    ) -> LimbPath | PosturePath | None:
-        """Begin the way from one support to another, as low as what is in between allows.
-
-        From the air it goes off along the normal along which it will come down. Where no height will do a patch leaves
-        its support as the body does, if that way is not barred either: a knee below its hip cannot go straight up
-        without the body. None, and nothing is begun, where it misses as much as ``bound`` (m).
-        """
-        patch, touching, begin = contact.patch, self._touching, self._start(t, q)
-        old = self.released.get(patch, contact)
-
-        def path(higher: float, duration: float) -> LimbPath:
-            clearance, step = self.settings.clearance + higher, contact.p - start[1]
-            lift = old.normal * max(clearance, clearance + float(step @ old.normal))
-            approach = contact.normal * (
-                max(clearance, clearance - float(step @ contact.normal)) - self._height(contact)
-            )
-            return LimbPath(start, self._above(contact, q), lift, approach, self.timing, t, duration, (tightness, 1.0))
-
-        best: tuple[Way, float, LimbPath] | None = None
-        for higher in HIGHER:
-            limb = path(higher, duration)
-            way = self._ways.find(begin, t, limb.duration, self._closed, touching, {patch: limb})
-            if best is None or way.rank < best[0].rank:
-                best = way, higher, limb
-            if way.missed <= GOOD:
-                break
-        assert best is not None
-        way, higher, limb = best
-        if way.missed >= bound:
-            return None
-        barred = (way.missed > GOOD or not way.held) and patch in self.released
-        free = self._ways.find(begin, t, duration, self._closed, touching) if barred else way
-        self.released.pop(patch, None)
-        led: LimbPath | PosturePath
-        if free.rank < way.rank and free.missed <= BARRED:
-            way, none = self._ways.slowed(begin, free, self._closed), np.zeros(3)
-            led = PosturePath(
-                self.robot, patch, way.posture, start[1], self._above(contact, q), none, none, self.timing, t,
-                (tightness, 1.0),
-            )  # fmt: skip
-        else:
-            if way.stretch > FAST:
-                way = self._ways.slowed(begin, way, self._closed)
-                limb = path(higher, way.duration)
-            if isinstance(way.posture, PostureSpline):
-                limb.turn = PatchTurn(self.robot, patch, way.posture, start[0])
-            led = limb
-        self._judge(t, way)
-        self.com, self.posture = way.com, way.posture
-        self.limbs = {name: self._through_air(t, name, way.posture) for name in self.limbs if name != patch}
-        for name in self.limbs:
-            self.released.pop(name, None)
-        return led
-
-    def _reach_out(
-        self, t: float, contact: Contact, start: Pose, q: np.ndarray, duration: float, tightness: float
-    ) -> LimbPath | PosturePath:
-        """Begin the way from the air to a support: as its posture goes, or over what would then be in its way."""
-        distance = float(np.linalg.norm(contact.p - start[1]))
-        # a patch that has come to its place with another one of its limb is not lifted first
-        clearance = min(self.settings.reach_clearance, distance)
-        approach = contact.normal * max(clearance - self._height(contact), 0.0)
-
-        def path(t: float, patch: str, posture: AnyPosture, leads: bool) -> PosturePath:
-            if patch != contact.patch:
-                return self._through_air(t, patch, posture)
-            end, none = self._above(contact, q), np.zeros(3)
-            over = approach if leads else none
-            return PosturePath(self.robot, patch, posture, start[1], end, none, over, self.timing, t, (tightness, 1.0))
-
-        self.limbs[contact.patch] = self._hold(start, t)
-        way, paths = self._way(t, q, max(duration, self.timing.duration(distance + clearance)), path)
-        if way.missed > BARRED and (over := self._step(t, contact, start, q, duration, tightness, way.missed)):
-            return over
-        self._go(t, way, paths)
-        return paths[contact.patch]
+        self.environment, self._finder = environment, None
 
     def _height(self, contact: Contact) -> float:
         """How far above a support the search for it begins (m)."""
@@ -341,48 +247,6 @@ class Motion:
     def feels(self, contact: Contact) -> bool:
         """Say whether a patch comes down until it feels its support; a grip closes where it is."""
         return self.settings.touch_force > 0.0 and contact.kind != "grasp"
-
-    def accompany(self, t: float, contact: Contact, start: Pose) -> None:
-        """Lead another patch of a limb that reaches out to its own place, where it is at the posture that is begun.
-
-        A knee and the toes behind it come down together: left to itself, the foot would be in the way of the knee. The
-        posture takes the knee where it is led, so the toes go as the posture takes them, and nowhere else: the shank
-        could not follow both. The straight way does not take the knee there: then the knee alone is led.
-        """
-        self.targets[contact.patch] = contact
-        self.waiting.add(contact.patch)
-        if isinstance(self.posture, PostureTrajectory):
-            return
-        nothing, (R, p) = np.zeros(3), self._above(contact, self.posture.end)
-        end = R, p + max(WAITING - self._height(contact), 0.0) * contact.normal
-        self.limbs[contact.patch] = PosturePath(
-            self.robot, contact.patch, self.posture, start[1], end, nothing, nothing, self.timing, t, (0.0, 1.0)
-        )
-
-    def _led(self, path: LimbPath | PosturePath, contact: Contact) -> Path:
-        """Return the path with the search for the support at its end, where touch is felt."""
-        s = self.settings
-        if not self.feels(contact):
-            return path
-        return Descent(path, contact.normal, s.descent_speed, s.touch_height + s.touch_depth)
-
-    def _through_air(self, t: float, patch: str, posture: AnyPosture, leads: bool = True) -> PosturePath:
-        """Return the path of a free patch with the body; off its old support first, along the normal."""
-        sample, old = self.limbs[patch].sample(t), self.released.get(patch)
-        lift = np.zeros(3)
-        if old is not None:
-            # Up: no higher than where it goes. Sideways: high enough not to graze the support. Below: over its edge.
-            end = self.robot.frame_pose(posture.end, patch)[:3, 3]
-            rise, clearance = float((end - sample.p) @ old.normal), self.settings.clearance
-            height = clearance if rise <= 0.0 else np.clip(rise, 0.3 * clearance, clearance)
-            lift = old.normal * (height if rise > -clearance else self.settings.reach_clearance)
-        return PosturePath(
-            self.robot, patch, posture, sample.p, None, lift, np.zeros(3), self.timing, t, (sample.tightness, 0.0)
-        )
-
-    def _place(self, patch: str, t: float) -> Pose:
-        sample = self.limbs[patch].sample(t)
-        return sample.R, sample.p
 
     def _hold(self, pose: Pose, t: float) -> LimbPath:
         return LimbPath(pose, pose, np.zeros(3), np.zeros(3), self.timing, t)

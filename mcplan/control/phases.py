@@ -1,14 +1,17 @@
 """The phases of a plan: what each starts when it is entered, does when it is left, and on which criterion it ends."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from mcplan.control.allowed import allowed_pose
-from mcplan.control.motion import Motion
+from mcplan.control.motion import FAR, Motion
 from mcplan.errors import SimulationFailed
 from mcplan.motion.path import Pose
+from mcplan.planning.transition.knots import Steps
+from mcplan.planning.transition.transition import Segment
+from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.machine import Until
@@ -16,6 +19,9 @@ from mcplan.scene.settings import ControlSettings
 
 TOO_FAR = 0.01
 """m: a patch that is farther from its place, beyond the depth to which it searches, has missed it."""
+
+MOST_STEPS = 3000
+"""Ticks for which a search for a motion goes on while the robot stands still; then the planned one is followed."""
 
 
 class Phase(Protocol):
@@ -26,6 +32,10 @@ class Phase(Protocol):
     @property
     def name(self) -> str:
         """What is shown and recorded: the verb, and the patch that it is about."""
+        ...
+
+    def search(self, motion: Motion, t: float, now: "Now") -> Iterator[None] | None:
+        """Return a search for what the phase does, a step at a time, where the plan does not fit; else None."""
         ...
 
     def enter(self, motion: Motion, t: float, now: "Now") -> float:
@@ -72,8 +82,40 @@ class _Body:
     def name(self) -> str:
         return self.verb
 
+    def search(self, motion: Motion, t: float, now: Now) -> Iterator[None] | None:
+        """Find nothing anew."""
+        return None
+
     def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Change nothing."""
+
+
+class _Moving(_Body):
+    """A phase that follows a motion of the plan, or one found anew where the robot is too far from its beginning."""
+
+    segment: Segment
+
+    def search(self, motion: Motion, t: float, now: Now) -> Iterator[None] | None:
+        """Return a search for the motion from where the references are, if they are far from where it begins."""
+        motion.catch_up(t, now.q)
+        away = motion.away(self.segment, t)
+        return self._found_anew(motion, t, away) if away > FAR else None
+
+    def _found_anew(self, motion: Motion, t: float, away: float) -> Iterator[None]:
+        steps, search = 0, self.anew(motion, t)
+        while steps < MOST_STEPS:
+            try:
+                next(search)
+            except StopIteration as found:
+                self.segment = found.value
+                break
+            steps += 1
+            yield
+        motion.note_search(t, self.segment, away, steps)
+
+    def anew(self, motion: Motion, t: float) -> Steps[Segment]:
+        """Return the search for the motion from where the references are at t (s)."""
+        raise NotImplementedError
 
 
 def height_over(contact: Contact, p: np.ndarray) -> float:
@@ -108,18 +150,21 @@ class Stand(_Body):
 
 
 @dataclass
-class Shift(_Body):
+class Shift(_Moving):
     """Move CoM, posture and free limbs to those of a stance, on the contacts that are closed."""
 
     stance: int
-    q: np.ndarray
+    segment: Segment
     verb = "shift"
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start the references."""
-        motion.catch_up(t, now.q)
-        end = motion.move_body(t, self.q, motion.body_duration(t, self.q))
-        return end - t
+        motion.follow(self.segment, t, now.pose)
+        return motion.end_time - t
+
+    def anew(self, motion: Motion, t: float) -> Steps[Segment]:
+        """Search for the motion of the body to the same posture."""
+        return motion.finder.shift(motion.departure(t), self.segment.q[-1])
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait until the references have run, the CoM follows and is slow; or it takes far too long."""
@@ -135,11 +180,14 @@ class Slide(_Body):
     """Move objects with the contacts that are on them, and the body to the posture of the stance where they are."""
 
     stance: int
-    q: np.ndarray
-    contacts: tuple[Contact, ...]
-    poses: dict[str, np.ndarray]
+    segment: Segment
     environment: Environment
     verb = "slide"
+
+    @property
+    def poses(self) -> dict[str, np.ndarray]:
+        """Poses (7,) of the objects at the end."""
+        return self.segment.objects or {}
 
     @property
     def name(self) -> str:
@@ -148,7 +196,8 @@ class Slide(_Body):
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start the references."""
-        return motion.slide(t, self.q, {name: (now.pose(name), pose) for name, pose in self.poses.items()}) - t
+        motion.slide(t, self.segment, {name: now.pose(name) for name in self.poses})
+        return motion.end_time - t
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait until the references have run, CoM and objects follow, the CoM is slow; or it takes far too long."""
@@ -163,7 +212,7 @@ class Slide(_Body):
 
     def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Let the objects rest; what is on them is where the stance has it."""
-        motion.settle_objects(self.environment, self.contacts)
+        motion.settle_objects(self.environment, self.segment.contacts)
 
 
 @dataclass
@@ -196,11 +245,12 @@ class Unload(_Body):
 
 
 @dataclass
-class Retract(_Body):
+class Retract(_Moving):
     """Lift a patch that was released and has nowhere to go yet clear of its support."""
 
     stance: int
     patch: str
+    segment: Segment | None  # type: ignore[assignment]
     verb = "retract"
 
     @property
@@ -210,10 +260,19 @@ class Retract(_Body):
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start the lift along the normal."""
-        if self.patch not in motion.released:
+        if self.segment is None or self.patch not in motion.released:
             # its limb rests on another patch; collision avoidance parts the link from the support
             return motion.settings.part_time if motion.settings.touch_force > 0.0 else 0.0
-        return motion.raise_limb(t, self.patch, motion.settings.clearance) - t
+        motion.follow(self.segment, t, now.pose)
+        return motion.limbs[self.patch].end_time - t
+
+    def search(self, motion: Motion, t: float, now: Now) -> Iterator[None] | None:
+        """Return a search for the lift, where the references are far from where the planned one begins."""
+        return None if self.segment is None or self.patch not in motion.released else super().search(motion, t, now)
+
+    def anew(self, motion: Motion, t: float) -> Steps[Segment]:
+        """Search for the lift from where the references are."""
+        return motion.finder.retraction(motion.departure(t), self.patch)
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait until it is up."""
@@ -221,14 +280,14 @@ class Retract(_Body):
 
 
 @dataclass
-class Lift(_Body):
+class Lift(_Moving):
     """Begin the way to a new contact: off the old one. The body moves along to the posture of the new stance."""
 
     stance: int
     contact: Contact
-    q: np.ndarray
+    segment: Segment
     coming: tuple[Contact, ...] = ()
-    """Contacts that the limb makes next: at the posture ``q`` they are in place too."""
+    """Contacts that the limb makes next: at the end of the segment they are in place too."""
     verb = "lift"
 
     @property
@@ -238,11 +297,12 @@ class Lift(_Body):
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start limb and body together; the slower of the two sets the time."""
-        motion.catch_up(t, now.q)
-        path = motion.reach(t, self.contact, now.pose(self.contact.patch), self.q)
-        for contact in self.coming:
-            motion.accompany(t, contact, now.pose(contact.patch))
-        return path.swing_time - t
+        motion.follow(self.segment, t, now.pose)
+        return motion.limbs[self.contact.patch].swing_time - t
+
+    def anew(self, motion: Motion, t: float) -> Steps[Segment]:
+        """Search for the way from where the references are to the same contacts."""
+        return motion.finder.swing(motion.departure(t), self.segment.q[-1], (self.contact, *self.coming))
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait until it is up."""

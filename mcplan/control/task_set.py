@@ -7,9 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mcplan.control.allowed import allowed_pose, lags
 from mcplan.control.avoidance import Avoidance
-from mcplan.control.counted import shrunk
 from mcplan.control.handled import HandledObjects
 from mcplan.control.loaded_contact import LoadedContact
 from mcplan.control.motion import Motion
@@ -17,7 +15,9 @@ from mcplan.core.algebra.rotation import quaternion_to_matrix
 from mcplan.model.robot import Robot
 from mcplan.model.system import SystemTerms
 from mcplan.model.terms import Terms
+from mcplan.scene.allowed import allowed_pose, lags
 from mcplan.scene.contact import Contact
+from mcplan.scene.counted import shrunk
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint

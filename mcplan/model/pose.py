@@ -3,6 +3,9 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+Pose = tuple[np.ndarray, np.ndarray]
+"""R (3,3) and p (3,)."""
+
 
 def rotation_from_rpy(rpy) -> np.ndarray:
     """Return ``R = Rz(yaw) Ry(pitch) Rx(roll)`` (3,3) for ``rpy`` (3,) in rad."""

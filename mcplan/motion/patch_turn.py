@@ -6,6 +6,7 @@ from mcplan.core.algebra.minimum_jerk import turn_back
 from mcplan.core.rigid_body.frame import frame_motion
 from mcplan.core.rigid_body.tree import workspace
 from mcplan.model.robot import Robot
+from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.quintic import Sample
 from mcplan.motion.rotation import rotation_vector
 from mcplan.motion.spline import PostureSpline
@@ -21,7 +22,7 @@ class PatchTurn:
     start : (3,3) orientation at its beginning.
     """
 
-    def __init__(self, robot: Robot, patch: str, posture: PostureSpline, start: np.ndarray):
+    def __init__(self, robot: Robot, patch: str, posture: PostureSpline | PostureTrajectory, start: np.ndarray):
         self.posture = posture
         self._tree, (self._body, self._offset), self._work = robot.tree, robot.frame(patch), workspace(robot.tree)
         self._off, self._scratch = np.zeros(3), np.zeros((4, 3, 3))

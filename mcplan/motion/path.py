@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-Pose = tuple[np.ndarray, np.ndarray]
-"""R (3,3) and p (3,)."""
+from mcplan.model.pose import Pose
+
+__all__ = ["Pose", "PoseSample", "Remembering"]
 
 
 class PoseSample(NamedTuple):

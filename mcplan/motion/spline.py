@@ -1,6 +1,7 @@
 """Smooth motion through given values at given times: splines of degree five in R^n, and whole postures by them."""
 
 from bisect import bisect_right
+from copy import copy
 from math import factorial
 
 import numpy as np
@@ -45,6 +46,13 @@ class Spline:
         self._sample: Sample | None = None
         self._rest = Sample(self.values[-1], zero, zero)
         self._begin = Sample(self.values[0], first[0][1], first[1][1])
+
+    def begun(self, t: float) -> "Spline":
+        """Return the same curve, its time counted from t (s)."""
+        curve = copy(self)
+        curve.times, curve._time = self.times + t, float("nan")
+        curve._starts, curve._finish = curve.times[:-1].tolist(), float(curve.times[-1])
+        return curve
 
     @property
     def start_time(self) -> float:
@@ -118,6 +126,13 @@ class PostureSpline:
         self._scratch = np.empty(3 * nv + 9)
         self._rest = PostureSample(self.end, np.zeros(nv), np.zeros(nv))
         self._time, self._sample = float("nan"), self._rest
+
+    def begun(self, t: float) -> "PostureSpline":
+        """Return the same curve, its time counted from t (s)."""
+        curve = copy(self)
+        curve._flat, curve._phi, curve._time = self._flat.begun(t), self._phi.begun(t), float("nan")
+        curve._scratch = self._scratch.copy()
+        return curve
 
     def sample(self, t: float) -> PostureSample:
         """Return the reference at time t; the last one is kept. The arrays are not to be written to."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mcplan.planning.goal.reached import ItemReached, items_reached
+from mcplan.planning.transition.transition import Transition
 from mcplan.scene.contact import Contact, contact_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class PlannedStance:
     tau : (n,) joint torques that hold ``q`` (N m).
     margins : by name, in the units of the margins of a stance (`statics.margins`); None where there is none.
     objects : {name: (7,)} position and quaternion w x y z of the objects that have been moved, in this stance.
+    transition : the motion that leads here; None at the first stance, and where it has not been found yet.
     """
 
     contacts: tuple[Contact, ...]
@@ -42,6 +44,7 @@ class PlannedStance:
     tau: np.ndarray
     margins: dict[str, float | None]
     objects: dict[str, np.ndarray] = field(default_factory=dict)
+    transition: Transition | None = None
 
     def __repr__(self) -> str:
         return f"PlannedStance({' '.join(filter(None, (self.change, self.moved)))}, on {', '.join(self.patches)})"

@@ -2,11 +2,13 @@
 
 Every contact stands with its place on the support (which counts) and its pose in the world (for the reader). So does,
 under ``plan``, how far each item of the goal is met: it is measured anew when the file is read. Floats are written with
-the digits that give the same double back, so that reading and writing a plan changes nothing.
+the digits that give the same double back, so that reading and writing a plan changes nothing. Each stance but the first
+holds the motion that leads there; a file without, or with other speeds in its ``control:``, gets them when it is read.
 """
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,10 @@ import numpy as np
 from mcplan.document import Document, dump_document, read_document
 from mcplan.errors import InputError, ScenarioError
 from mcplan.model.pose import quat_from_rotation
+from mcplan.planning.chain import displaced_objects, with_transitions
 from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.planning.transition.record import made_with, transition_data, transition_of
+from mcplan.planning.transition.transition import Transition
 from mcplan.scene.load import find_scenario, load_scenario
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
@@ -34,7 +39,9 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
     directory : where the file will be; paths in it are relative to there.
     """
     data = plan.scenario.data(directory)
-    said = {key: value for key, value in (data.pop("plan", None) or {}).items() if key not in ("notices", "goal")}
+    said = data.pop("plan", None) or {}
+    said = {key: value for key, value in said.items() if key not in ("notices", "goal", "made_with")}
+    data["mcplan"] = 2
     if data.get("stances") and not data.get("goal") and not is_plan(plan.scenario.document):
         # what was asked for: the planned stances take the place of the hand-written ones
         said["sequence"] = data["stances"]
@@ -42,6 +49,8 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
         said["notices"] = list(plan.notices)
     if plan.goals:
         said["goal"] = [item.to_data() for item in plan.goals]
+    if any(stance.transition is not None for stance in plan.stances):
+        said["made_with"] = made_with(plan.scenario.transition_settings)
     data.pop("stances", None)  # both stand at the end, in one order, however often a plan is written
     stances = {"stances": [_stance_data(stance) for stance in plan.stances]}
     return data | ({"plan": said} if said else {}) | stances
@@ -87,23 +96,56 @@ def read_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None 
             break
     if problems:
         raise ScenarioError(*problems)
-    said = (scenario.document.data.get("plan") or {}).get("notices") or ()
-    if not isinstance(said, (list, tuple)) or not all(isinstance(notice, str) for notice in said):
+    said = scenario.document.data.get("plan") or {}
+    notices = said.get("notices") or ()
+    if not isinstance(notices, (list, tuple)) or not all(isinstance(notice, str) for notice in notices):
         raise ScenarioError(scenario.document.problem(("plan", "notices"), "expected a list of texts"))
-    return Plan(scenario, tuple(stances), notices=tuple(said))
+    known = made_with(scenario.transition_settings)
+    changed = sorted(name for name in known if (said.get("made_with") or known).get(name) != known[name])
+    if changed or any(item.transition is None for item in scenario.stances[1:]):
+        complete = with_transitions(scenario, stances)
+        if changed:
+            names = ", ".join(f"control.{name}" for name in changed)
+            notices = (*notices, f"the motions between stances were found anew, as {names} changed")
+        return Plan(scenario, complete, notices=tuple(notices))
+    problems = []
+    for k, item in enumerate(scenario.stances[1:], start=1):
+        try:
+            stances[k] = replace(stances[k], transition=_transition(scenario, item, stances, k))
+        except InputError as error:
+            problems += [scenario.document.problem(("stances", k), p.message) for p in error.problems]
+    if problems:
+        raise ScenarioError(*problems)
+    return Plan(scenario, tuple(stances), notices=tuple(notices))
+
+
+def _transition(scenario: Scenario, item: StanceItem, stances: list[PlannedStance], k: int) -> Transition:
+    assert item.transition is not None
+    before, stance = stances[k - 1], stances[k]
+    objects = displaced_objects(scenario.environment, before, stance) or None
+    ahead = [later.contact(later.moved) for later in stances[k:] if later.change == "add" and later.moved]
+    closed = [stance.contacts if objects else before.contacts]
+    if stance.change == "remove":
+        closed.append(stance.contacts)
+    return transition_of(item.transition, scenario.robot, stance.moved, closed, ahead, objects)
 
 
 def _stance_data(stance: PlannedStance) -> dict[str, Any]:
     objects = {name: _pose(pose[:3], pose[3:]) for name, pose in stance.objects.items()}
-    return {
-        "change": stance.change,
-        "moved": stance.moved,
-        "contacts": [c.to_data() | {"pose": _pose(c.p, quat_from_rotation(c.R))} for c in stance.contacts],
-        "q": stance.q.tolist(),
-        "wrenches": {patch: wrench.tolist() for patch, wrench in stance.wrenches.items()},
-        "tau": stance.tau.tolist(),
-        "margins": dict(stance.margins),
-    } | ({"objects": objects} if objects else {})
+    motion = None if stance.transition is None else transition_data(stance.transition)
+    return (
+        {
+            "change": stance.change,
+            "moved": stance.moved,
+            "contacts": [c.to_data() | {"pose": _pose(c.p, quat_from_rotation(c.R))} for c in stance.contacts],
+            "q": stance.q.tolist(),
+            "wrenches": {patch: wrench.tolist() for patch, wrench in stance.wrenches.items()},
+            "tau": stance.tau.tolist(),
+            "margins": dict(stance.margins),
+        }
+        | ({"objects": objects} if objects else {})
+        | ({"transition": motion} if motion else {})
+    )
 
 
 def _pose(p: np.ndarray, quat_wxyz: np.ndarray) -> dict[str, Any]:

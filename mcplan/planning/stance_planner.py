@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.errors import InputError, PlanningFailed
+from mcplan.planning.chain import transitions
 from mcplan.planning.goal.ending import OF_THE_POSTURE, End, Ending
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.goal.measure import measure, stands_on, unmet
@@ -19,7 +20,7 @@ from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.linking import Linker
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.posture.limbs import level_rotation, limbs_of, nominal_offsets
-from mcplan.planning.posture.prover import Prover
+from mcplan.planning.prover import Prover
 from mcplan.planning.search.barred import Barred, barred_swings
 from mcplan.planning.search.candidates import Candidates, candidates
 from mcplan.planning.search.failure import barred_way, explained
@@ -94,8 +95,8 @@ class _Planning:
         )
         self.linker = Linker(self.robot, self.environment, scenario.start.q)
         self.first = self.linker.start(contacts)
-        clearance = scenario.control_in(scenario.simulation.physics).clearance
-        self.prover = Prover(self.robot, self.environment, self.first.q, self.first.patches, clearance)
+        first = self.first
+        self.prover = Prover(self.robot, self.environment, first.q, first.patches, scenario.transition_settings)
         for contact in self.first.contacts:
             hit = self.prover.blocked(contact)
             if hit is not None:
@@ -127,6 +128,8 @@ class _Planning:
         self.prover.limit = sys.maxsize
         stances = finish(self.prover, self.ending, self.first, self._refined(segments))
         self._require(stances)
+        motions = transitions(self.prover.segments, stances)
+        stances = (stances[0], *(replace(stance, transition=next(motions)) for stance in stances[1:]))
         self.tree.calls = self.prover.calls
         return Plan(self.scenario, stances, self.tree, self.linker.notices)
 

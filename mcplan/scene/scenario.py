@@ -130,6 +130,11 @@ class Scenario:
         """Return the settings of the control in a back end; a robot below ``FULL_MASS`` is taken for a smaller one."""
         return self.control.under(physics, min(1.0, (self.robot.mass / FULL_MASS) ** (1 / 3)))
 
+    @property
+    def transition_settings(self) -> ControlSettings:
+        """What plans are made with: speeds and shares that do in every back end, so that a plan suits them all."""
+        return self.control_in("contact")
+
     def variant(self, seed: int) -> "Scenario":
         """Return the variant of a seed; the same seed gives the same scenario.
 

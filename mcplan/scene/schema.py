@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 from mcplan.scene.polygon import area, is_convex
 from mcplan.scene.settings import ControlSettings, PlannerSettings, SimulationSettings
 from mcplan.scene.spec import ContactSpec, NotNegative, PoseSpec, Positive, Spec, Triple
+from mcplan.scene.transition_spec import TransitionSpec
 
 if TYPE_CHECKING:
     from mcplan.model.robot import Robot
@@ -249,6 +250,8 @@ class StanceItem(Spec):
     wrenches: dict[str, tuple[float, float, float, float, float, float]] | None = None
     tau: tuple[float, ...] | None = None
     margins: dict[str, Any] | None = None
+    transition: TransitionSpec | None = None
+    """The motion that leads here from the item before."""
 
     @model_validator(mode="after")
     def _one_change(self) -> "StanceItem":
@@ -261,7 +264,8 @@ class StanceItem(Spec):
 class ScenarioSpec(Spec):
     """The whole file."""
 
-    mcplan: Literal[1]
+    mcplan: Literal[1, 2]
+    """Version of the format: plans of version 2 hold the motion between their stances."""
     name: Name
     description: str = ""
     robot: str

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.control.counted import shrunk
 from mcplan.control.criteria import ForceAbove, Measurement, Sustained
 from mcplan.control.impedance import JointImpedance
 from mcplan.motion.descent import Descent
 from mcplan.motion.limb_path import LimbPath
 from mcplan.scene import load_scenario
+from mcplan.scene.counted import shrunk
 from mcplan.scene.scenario import FULL_MASS
 from mcplan.scene.settings import PHYSICAL, ControlSettings
 

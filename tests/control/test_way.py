@@ -2,15 +2,15 @@
 
 import numpy as np
 import pytest
-
 from mcplan.control.way import GOOD, KNOTS, Start, Way, WayFinder
+
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.quintic import Quintic
 from mcplan.motion.spline import PostureSpline, Spline
-from mcplan.planning.posture.transit import TransitFinder
+from mcplan.planning.transition.knots import TransitFinder
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings

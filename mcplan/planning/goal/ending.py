@@ -13,10 +13,10 @@ from scipy.spatial.transform import Rotation
 from mcplan.planning.goal.measure import measure, unmet
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.generator import PostureGenerator
-from mcplan.planning.posture.prover import Prover
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.settings import PostureSettings, Weights
 from mcplan.planning.posture.task import BaseTarget
+from mcplan.planning.prover import Prover
 from mcplan.scene.contact import Contact
 from mcplan.scene.schema import GoalItem
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.model.robot import Robot
-from mcplan.planning.posture.prover import ground_patches
+from mcplan.planning.posture.reference import ground_patches
 from mcplan.scene.contact import Contact
 from mcplan.scene.schema import GoalItem
 from mcplan.scene.spec import ContactSpec

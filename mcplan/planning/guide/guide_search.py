@@ -12,8 +12,8 @@ from mcplan.planning.guide.passage import LEVEL, Hindrance, Passage, Place
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.guide.route import find_route
 from mcplan.planning.posture.limbs import Limb, base_yaw
-from mcplan.planning.posture.prover import Prover
 from mcplan.planning.posture.reference import heading
+from mcplan.planning.prover import Prover
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.place import make_contact

@@ -18,6 +18,9 @@ COMFORT = 0.06
 STAY = 10.0
 """1/m²: price of moving the centre of mass away, against the size of the forces in weights."""
 
+GROUND = 0.015
+"""m: patches of a named posture this near to its lowest point are those that it stands on."""
+
 
 def heading(R: np.ndarray) -> float:
     """Return the angle about the vertical (rad) of a patch's x axis, or of its y axis where x is steep."""
@@ -94,3 +97,21 @@ def comfortable_place(region: SupportRegion, loaded: Sequence[Contact], com: np.
         np.concatenate([balance, room, np.zeros(len(F))]),
     )
     return reference[:2] + solution.x[size:] if solution.ok else region.centre
+
+
+def ground_patches(robot: Robot, q: np.ndarray) -> frozenset[str]:
+    """Return the patches that a posture stands on: those that face down at its lowest level; soles before toes."""
+    level: dict[str, float] = {}
+    for name, patch in robot.patches.items():
+        X = robot.frame_pose(q, name)
+        points = X[:3, 3] + patch.points @ X[:3, :3].T
+        if X[2, 2] < -0.3 and patch.kind == "surface" and np.ptp(points[:, 2]) < GROUND:
+            level[name] = float(points[:, 2].mean())
+    if not level:
+        return frozenset()
+    floor = min(level.values())
+    down = [name for name, z in level.items() if z < floor + GROUND]
+    links = {robot.patches[name].link for name in down if len(robot.patches[name].polygon) > 2}
+    return frozenset(
+        name for name in down if len(robot.patches[name].polygon) > 2 or robot.patches[name].link not in links
+    )

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from mcplan.planning.posture.prover import Prover
-from mcplan.planning.posture.swing import Swing
 from mcplan.planning.posture.violation import Violation
+from mcplan.planning.prover import Prover
 from mcplan.planning.search.node import Node, swing_to
+from mcplan.planning.transition.swing import Swing
 
 SHUFFLE = 0.05
 """m: a patch that moves less on its support needs no swing."""

@@ -9,7 +9,7 @@ from mcplan.planning.goal.ending import End, Ending
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.posture.attempt import where_it_is
-from mcplan.planning.posture.prover import Prover
+from mcplan.planning.prover import Prover
 from mcplan.planning.search.node import Node
 from mcplan.scene.contact import Contact
 from mcplan.statics.equilibrium import Equilibrium, balance

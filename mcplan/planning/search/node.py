@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mcplan.planning.posture.swing import Swing
 from mcplan.planning.search.potential import Standing
+from mcplan.planning.transition.swing import Swing
 from mcplan.scene.contact import Contact
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from mcplan.planning.posture.continuity import kept
 from mcplan.planning.posture.generator import PostureGenerator
-from mcplan.planning.posture.prover import Prover, steady
 from mcplan.planning.posture.settings import PostureSettings
+from mcplan.planning.prover import Prover, steady
 from mcplan.planning.search.node import Node, Step, swing_to
 from mcplan.scene.contact import Contact
 

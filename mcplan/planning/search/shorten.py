@@ -7,7 +7,7 @@ drops   one move: its limb stays where it was, until it moves again
 
 from collections.abc import Iterator
 
-from mcplan.planning.posture.prover import OutOfCalls
+from mcplan.planning.prover import OutOfCalls
 from mcplan.planning.search.node import Move, Node
 from mcplan.planning.search.stance_search import StanceSearch
 

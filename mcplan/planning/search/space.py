@@ -8,7 +8,7 @@ from mcplan.model.robot import Robot
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.limbs import Limb
-from mcplan.planning.posture.prover import Prover
+from mcplan.planning.prover import Prover
 from mcplan.planning.search.candidates import Candidates
 from mcplan.planning.search.potential import Potential, Standing
 from mcplan.scene.contact import Contact

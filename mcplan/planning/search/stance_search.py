@@ -21,9 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.planning.posture.prover import OutOfCalls
-from mcplan.planning.posture.swing import Swing
 from mcplan.planning.posture.violation import Violation
+from mcplan.planning.prover import OutOfCalls
 from mcplan.planning.search.barred import SHUFFLE
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.node import Move, Node, Step
@@ -31,6 +30,7 @@ from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.space import SearchSpace
 from mcplan.planning.search.tree import SearchTree
+from mcplan.planning.transition.swing import Swing
 from mcplan.scene.contact import Contact
 
 CELL, TURN = 0.05, 0.1

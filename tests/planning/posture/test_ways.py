@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from mcplan.planning.posture.prover import Prover
-from mcplan.planning.posture.swing import Swing
-from mcplan.planning.posture.transit import NOWHERE, Transit
 from mcplan.planning.posture.ways import BARRED, HIGHER, Ways
+
+from mcplan.planning.prover import Prover
+from mcplan.planning.transition.knots import NOWHERE, Transit
+from mcplan.planning.transition.swing import Swing
 from tests.planning.posture.obstacle_step import step_past
 
 SOLES = ["left_sole", "right_sole"]

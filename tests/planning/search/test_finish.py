@@ -8,7 +8,7 @@ import pytest
 
 from mcplan.errors import PlanningFailed
 from mcplan.planning.posture.attempt import where_it_is
-from mcplan.planning.posture.prover import Prover
+from mcplan.planning.prover import Prover
 from mcplan.planning.search import finish
 from mcplan.planning.search.finish import SHARES, _ordered, _outside, _stance
 from mcplan.statics.equilibrium import balance, equilibrium_margin

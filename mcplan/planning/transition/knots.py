@@ -1,13 +1,16 @@
-"""The way of the body from one posture to another: postures on the contacts that stay, clear of everything.
+"""Knots of a motion from one posture to another: postures on the contacts that stay, clear of everything.
 
-Between two postures that are proven, the straight way in the joints may leave the contacts' reach, the region where the
-robot balances, or pass through an obstacle. So postures along it are found one after the other, by inverse kinematics
+Between two postures that are proven, the straight motion of the joints may leave the contacts' reach, the region where
+the robot balances, or pass through an obstacle. So knots along it are found one after the other, by inverse kinematics
 from the one before; of those that what is already found leads to closely enough, none is searched for.
+
+The search goes in steps: a generator that yields after a fraction of a millisecond's work, so that a controller can
+search on from tick to tick; `run` takes all steps at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -66,6 +69,19 @@ EASE = 4
 WORTH, SLIP = 0.01, 1e-3
 """m, rad: a way that misses more is not worth smoothing; smoothing may make a posture miss by so much."""
 
+Found = TypeVar("Found")
+Steps = Generator[None, None, Found]
+"""A search that goes on step by step, and returns what it has found."""
+
+
+def run(steps: Steps[Found]) -> Found:
+    """Take all steps of a search and return what it finds."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
 
 class Led(NamedTuple):
     """A patch that is led: its positions (k, 3), and its rotations (3, 3) at the two ends; on the way it may turn."""
@@ -94,8 +110,8 @@ NOWHERE = Worst(0.0, ())
 
 
 @dataclass(frozen=True)
-class Transit:
-    """Postures along a way, its ends included.
+class Knots:
+    """Postures along a motion, its ends included.
 
     Attributes
     ----------
@@ -111,7 +127,7 @@ class Transit:
     worst: Worst = NOWHERE
 
 
-class TransitFinder:
+class KnotFinder:
     """Finds ways in one scene.
 
     Parameters
@@ -139,64 +155,72 @@ class TransitFinder:
     def find(
         self,
         guides: np.ndarray,
-        contacts: Sequence[Contact],
+        contacts: Sequence[Contact] | Sequence[Sequence[Contact]],
         led: Sequence[Led] = (),
         touching: Sequence[Contact] = (),
         modest: bool = False,
-    ) -> Transit:
-        """Return a way near the guides.
+        ignored: Sequence[tuple[str, str]] = (),
+    ) -> Steps[Knots]:
+        """Search for knots near the guides.
 
         Parameters
         ----------
-        guides : (k, nq) the way that is preferred; its ends are kept.
-        contacts : what is in place all along.
+        guides : (k, nq) the motion that is preferred; its ends are kept.
+        contacts : what is in place all along; or, where it moves with an object, what is in place at each knot.
         led : patches that are led along.
         touching : contacts that limbs leave or come to: near them, the limb is close to its support.
         modest : let no pair part more than it does at one of the ends.
+        ignored : pairs of names whose distance is not looked at.
         """
         guides = np.asarray(guides, dtype=float)
         robot, settings, last = self.robot, self.settings, len(guides) - 1
         com = robot.com(guides)
-        support = self._support(contacts, com[0])
-        held = [contact_rows(robot, self.environment, contact, None) for contact in contacts]
-        watched = self._watched(contacts)
+        closed = _at_knots(contacts, last + 1)
+        supports = [self._support(here, com[k]) for k, here in enumerate(closed)]
+        held = [[contact_rows(robot, self.environment, contact, None) for contact in here] for here in closed]
+        watched = self._watched(closed[0])
+        watched[[k for k, pair in enumerate(self.collisions.pairs) if (pair.a, pair.b) in ignored]] = False
+        yield
         passing = [(list(self.collisions.pairs_of([contact])), contact.patch) for contact in touching]
         ends = self._distances(guides[0]), self._distances(guides[-1])
         most = np.maximum(*ends) if modest else np.inf
         q, missed, off = guides.copy(), np.zeros(len(guides)), np.zeros((len(guides), robot.nv))
         tasks, needs = [], []
         for k in range(last + 1):
-            rows = [*held, *(self._led_rows(lead, k) for lead in led)]
-            tasks.append(self._search.task(rows, guides[k], support.rows, np.append(com[k, :2], settings.weights.com)))
+            rows = [*held[k], *(self._led_rows(lead, k) for lead in led)]
+            pull = np.append(com[k, :2], settings.weights.com)
+            tasks.append(self._search.task(rows, guides[k], supports[k].rows, pull))
             away = {lead.patch: lead.away(k) for lead in led}
             needs.append(np.minimum(self._need(k / last, ends, passing, away), most))
 
-        def settle(k: int, start: np.ndarray, guide: np.ndarray) -> tuple[np.ndarray, float]:
-            return self._clear(tasks[k]._replace(guide=guide), start, needs[k], watched)
+        def settle(k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
+            return (yield from self._clear(tasks[k]._replace(guide=guide), start, needs[k], watched))
 
-        def place(k: int, step: np.ndarray) -> None:
+        def place(k: int, step: np.ndarray) -> Steps[None]:
             """Take the posture that is off its guide by ``step`` (nv,) if it will do, else one near the guide."""
             q[k] = robot.integrate(guides[k], step, 1.0)
             missed[k] = 0.0
             if not self._fits(tasks[k], q[k], needs[k], watched):
-                q[k], missed[k] = settle(k, q[k], guides[k])
+                q[k], missed[k] = yield from settle(k, q[k], guides[k])
             off[k] = robot.difference(guides[k], q[k])
+            yield
 
         before = 0
         for here in [*range(STRIDE, last, STRIDE), last]:
             if here < last:
-                place(here, off[before])
+                yield from place(here, off[before])
             for k in range(before + 1, here):
                 part = (k - before) / (here - before)
-                place(k, (1.0 - part) * off[before] + part * off[here])
+                yield from place(k, (1.0 - part) * off[before] + part * off[here])
             before = here
         for _ in range(SWEEPS if missed.max() <= WORTH else 0):
             off, settled = self._smooth_offsets(guides, q), 0
             for k in range(1, last):
                 better, amount = robot.integrate(guides[k], off[k], 1.0), 0.0
                 if not self._fits(tasks[k], better, needs[k], watched):
-                    better, amount = settle(k, q[k], better)
+                    better, amount = yield from settle(k, q[k], better)
                     settled += 1
+                yield
                 if amount <= max(missed[k], SLIP):
                     q[k], missed[k] = better, amount
             if not settled:
@@ -207,11 +231,11 @@ class TransitFinder:
         k = int(np.argmax(np.maximum(missed, short)))
         shortest, bodies = self._short(smooth[k] if short[k] >= missed[k] else q[k], needs[k], watched)
         worst = Worst(k / last, bodies if shortest >= max(missed[k], short[k]) else ())
-        return Transit(smooth, float(max(missed.max(), short.max())), float(missed.max()), worst)
+        return Knots(smooth, float(max(missed.max(), short.max())), float(missed.max()), worst)
 
     def lifted(
         self, guide: np.ndarray, contacts: Sequence[Contact], patch: str, place: np.ndarray, lift: np.ndarray
-    ) -> np.ndarray:
+    ) -> Steps[np.ndarray]:
         """Return a posture near a guide in which a patch is off a place by ``lift`` (3,), or by a part of it.
 
         Only how far it is off counts: straight up may be no way at all, as for a knee below its hip.
@@ -234,7 +258,7 @@ class TransitFinder:
             rows = [*held, ContactRows(PLACE_ROWS, body, frame, normal, np.zeros((0, 10)))]
             pull = np.append(com[:2], self.settings.weights.com)
             task = self._search.task(rows, guide, self._support(contacts, com).rows, pull)
-            q, missed = self._clear(task, guide, need, watched)
+            q, missed = yield from self._clear(task, guide, need, watched)
             if missed < least:
                 best, least = q, missed
             if missed <= FIT:
@@ -279,7 +303,9 @@ class TransitFinder:
         share = self.settings.friction_share
         return self._regions.support([contact.spared(share) for contact in contacts], com)
 
-    def _clear(self, task: Task, q: np.ndarray, need: np.ndarray, watched: np.ndarray) -> tuple[np.ndarray, float]:
+    def _clear(
+        self, task: Task, q: np.ndarray, need: np.ndarray, watched: np.ndarray
+    ) -> Steps[tuple[np.ndarray, float]]:
         """Return a posture of the task, with distances of the watched pairs, from ``q``; and by how much it misses."""
         best, least = q, np.inf
         pairs, distance, J = self._near(q, watched)
@@ -293,6 +319,7 @@ class TransitFinder:
             amount = max(placed - PLACED, short)
             if amount < least:
                 best, least = q, amount
+            yield
             if placed <= PLACED / 10 and (distance - need[pairs]).min(initial=0.0) > -FIT:
                 break
         return best, least
@@ -345,6 +372,13 @@ class TransitFinder:
             grown = [OPENING * distance for distance in away[patch]] if patch in away else gain
             need[pairs] = np.minimum(need[pairs], min(WANTED, *grown))
         return need
+
+
+def _at_knots(contacts: Sequence[Contact] | Sequence[Sequence[Contact]], count: int) -> list[tuple[Contact, ...]]:
+    """Return the contacts in place at each knot."""
+    alike = [contact for contact in contacts if isinstance(contact, Contact)]
+    moving = [tuple(here) for here in contacts if not isinstance(here, Contact)]
+    return moving or [tuple(alike)] * count
 
 
 def _filtered(values: np.ndarray) -> np.ndarray:

@@ -4,32 +4,37 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.spatial.transform import Rotation, Slerp
+from scipy.spatial.transform import Rotation
 
 from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
+from mcplan.motion.limb_path import LimbPath
 from mcplan.planning.posture.contact_region import contact_key
 from mcplan.planning.posture.continuity import Continuity
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.limbs import level_rotation
 from mcplan.planning.posture.mirror import Mirror
-from mcplan.planning.posture.reference import guide_posture
+from mcplan.planning.posture.reference import ground_patches, guide_posture
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.posture.swing import Swing
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.posture.ways import Ways
+from mcplan.planning.transition.finder import BARRED, HIGHER, Departure, lift_and_approach
+from mcplan.planning.transition.knots import Knots
+from mcplan.planning.transition.segments import Segments
+from mcplan.planning.transition.swing import Swing
+from mcplan.planning.transition.transition import Segment
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
+from mcplan.scene.settings import ControlSettings
 
-LIFTS = (0.06, 0.14, 0.25, 0.34)
-"""m: heights of the arcs that a swing may take over the straight line."""
+LIFTS = HIGHER[::2]
+"""m: how much higher than the clearance a patch is lifted in the postures that are looked at first."""
 
 SHARES = (0.5, 0.25, 0.75)
-"""Points of the arc that are looked at, the highest first."""
+"""Parts of the time of a swing that are looked at first, the highest point before the others."""
 
 STEADY = 0.006
 """m: room of the centre of mass inside its region, on all sides; a line of contacts offers none."""
@@ -37,11 +42,8 @@ STEADY = 0.006
 PASSING = 2e-3
 """m, rad: a swing passes its points within this."""
 
-GROUND = 0.015
-"""m: patches of a named posture this near to its lowest point are those that it stands on."""
-
 WAY = 10
-"""Calls of the posture generator that a look at a whole way is counted as."""
+"""Calls of the posture generator that a look at a whole swing is counted as."""
 
 
 class OutOfCalls(PlanningFailed):
@@ -55,7 +57,7 @@ class Prover:
     ----------
     robot, environment : the scene.
     reference : (nq,) posture of the start; ``bearing`` names the patches that it stands on.
-    clearance : how far a moving patch keeps off its supports (m).
+    settings : of the controller that will carry the motion out.
     """
 
     def __init__(
@@ -64,7 +66,7 @@ class Prover:
         environment: Environment,
         reference: np.ndarray,
         bearing: Sequence[str],
-        clearance: float,
+        settings: ControlSettings,
     ):
         self.robot, self.environment = robot, environment
         self.collisions = CollisionModel(robot, environment)
@@ -72,7 +74,7 @@ class Prover:
         # a search goes on from what it finds: better elsewhere than from postures at the edge of their torques
         self._searching = PostureGenerator(robot, environment, PostureSettings(torque_rounds=0), self.collisions)
         self.continuity = Continuity(robot, environment, self._searching)
-        self._ways = Ways(robot, environment, self.collisions, clearance)
+        self.segments = Segments(robot, environment, settings, self.collisions)
         passing = PostureSettings(steps=15, collision_rounds=5, torque_rounds=0)
         self._passer = PostureGenerator(robot, environment, passing, self.collisions)
         self.references = [(frozenset(bearing), reference, True)]
@@ -206,7 +208,12 @@ class Prover:
         """
         key = swing.key
         if key not in self._barred:
-            self._barred[key] = self._ways.barred(swing)
+            rising = {} if swing.before is None else {swing.after.patch: swing.before}
+            begin = Departure(swing.q0, swing.common, rising)
+            found: Knots | Segment = self.segments.look(begin, swing.q1, swing.added)
+            if found.missed <= BARRED:
+                found = self.segments.swing(begin, swing.q1, swing.added)
+            self._barred[key] = shortfall(found, swing.after.patch)
             if self._barred[key]:
                 self._doubted.add(swing.kind)
         return self._barred[key]
@@ -214,19 +221,20 @@ class Prover:
     def _swing(self, swing: Swing) -> tuple[Violation, ...]:
         common, before, after, q0, q1 = swing.common, swing.before, swing.after, swing.q0, swing.q1
         X = self.robot.frame_pose(q0, after.patch)
-        start = X[:3, 3] if before is None else before.p
-        up = _way_out(before, after)
-        turn = Slerp([0.0, 1.0], Rotation.from_matrix([X[:3, :3] if before is None else before.R, after.R]))
+        start = (X[:3, :3], X[:3, 3]) if before is None else (before.R, before.p)
         turns = before is None or after.kind == "grasp" or len(after.selection) < 6
         held = np.eye(6)[:3] if turns else after.selection
         names = [contact.patch for contact in common]
+        finder = self.segments.finder
         least: tuple[Violation, ...] = ()
-        for lift in LIFTS:
+        for higher in LIFTS:
+            lift, approach = lift_and_approach(start[1], after, before, finder.settings.clearance + higher)
+            path = LimbPath(start, (after.R, after.p), lift, approach, finder.timing)
             failure: tuple[Violation, ...] = ()
             q = q0
             for share in SHARES:
-                p = (1 - share) * start + share * after.p + 4 * share * (1 - share) * lift * up
-                hand = replace(after, R=turn(share).as_matrix(), p=p, selection=held)
+                sample = path.sample(share * path.duration)
+                hand = replace(after, R=sample.R, p=sample.p, selection=held)
                 if self.calls >= self.limit:
                     raise OutOfCalls("the budget of postures is spent")
                 self.calls += 1
@@ -243,12 +251,11 @@ class Prover:
         return least
 
 
-def _way_out(before: Contact | None, after: Contact) -> np.ndarray:
-    """Return the unit vector (3,) along which a swing keeps away: up, or off walls and out of the bars it grasps."""
-    up = after.normal if before is None else before.normal + after.normal
-    grasps = after.kind == "grasp" and (before is None or before.kind == "grasp")
-    length = float(np.linalg.norm(up))
-    return np.array([0.0, 0.0, 1.0]) if length < 0.5 or (up[2] > 0.3 and not grasps) else up / length
+def shortfall(found: Knots | Segment, patch: str) -> tuple[Violation, ...]:
+    """Return what bars a motion, in which ``patch`` moves; nothing where it is free."""
+    if found.missed <= BARRED:
+        return ()
+    return (Violation("passage", " and ".join(found.worst.bodies) or patch, found.missed),)
 
 
 def moved_onto(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
@@ -273,21 +280,3 @@ def steady(result: PostureResult) -> PostureResult:
 def _near(result: PostureResult) -> bool:
     """Whether a posture on the way misses nothing but its exact place, which nothing asks for there."""
     return result.stage == "balance" and all(v.kind == "reach" and v.amount < PASSING for v in result.violations)
-
-
-def ground_patches(robot: Robot, q: np.ndarray) -> frozenset[str]:
-    """Return the patches that a posture stands on: those that face down at its lowest level; soles before toes."""
-    level: dict[str, float] = {}
-    for name, patch in robot.patches.items():
-        X = robot.frame_pose(q, name)
-        points = X[:3, 3] + patch.points @ X[:3, :3].T
-        if X[2, 2] < -0.3 and patch.kind == "surface" and np.ptp(points[:, 2]) < GROUND:
-            level[name] = float(points[:, 2].mean())
-    if not level:
-        return frozenset()
-    floor = min(level.values())
-    down = [name for name, z in level.items() if z < floor + GROUND]
-    links = {robot.patches[name].link for name in down if len(robot.patches[name].polygon) > 2}
-    return frozenset(
-        name for name in down if len(robot.patches[name].polygon) > 2 or robot.patches[name].link not in links
-    )

@@ -13,7 +13,7 @@ from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.posture.transit import (
+from mcplan.planning.transition.knots import (
     ENOUGH,
     OPENING,
     ROOM,

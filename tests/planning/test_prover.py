@@ -10,12 +10,12 @@ from mcplan.core.posture.rows import COVECTOR, HIGH, KIND, LOW, OF_POINT
 from mcplan.core.rigid_body.tree import MASS, PARENT, V
 from mcplan.model.geometry import Box
 from mcplan.planning.posture.airborne import GAP, LIFT, airborne
-from mcplan.planning.posture.prover import STEADY, OutOfCalls, Prover, _near, _way_out, moved_onto, steady
 from mcplan.planning.posture.result import Effort, PostureResult
 from mcplan.planning.posture.settings import Weights
-from mcplan.planning.posture.swing import Swing
 from mcplan.planning.posture.task import HEAVY, prices
 from mcplan.planning.posture.violation import Violation
+from mcplan.planning.prover import STEADY, OutOfCalls, Prover, _near, _way_out, moved_onto, steady
+from mcplan.planning.transition.swing import Swing
 from mcplan.scene.environment import Obstacle
 from tests.planning.posture.obstacle_step import step_past
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.control.allowed import TURNED, allowed_pose, lags
+from mcplan.scene.allowed import TURNED, allowed_pose, lags
 from mcplan.scene.contact import Contact
 
 AXIS, POINT = np.array([0.0, 1.0, 0.0]), np.array([0.13, 0.0, 0.02])

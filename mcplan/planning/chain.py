@@ -1,0 +1,85 @@
+"""The transitions of a plan, stance by stance: each begins where the one before has ended."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+
+from mcplan.model.robot import Robot
+from mcplan.planning.plan import PlannedStance
+from mcplan.planning.transition.finder import Departure
+from mcplan.planning.transition.knots import run
+from mcplan.planning.transition.segments import Segments
+from mcplan.planning.transition.transition import Transition
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
+from mcplan.scene.scenario import Scenario
+
+
+def transitions(segments: Segments, stances: Sequence[PlannedStance]) -> Iterator[Transition]:
+    """Yield the transitions that lead to all stances but the first.
+
+    Where objects are moved they go straight, and with them the contacts that they carry.
+    """
+    finder = segments.finder
+    robot, scene, settings = finder.robot, finder.environment, finder.settings
+    rising: dict[str, Contact] = {}
+    q = stances[0].q
+    for k, (before, stance) in enumerate(pairwise(stances), start=1):
+        begin, moved = Departure(q, before.contacts, rising), stance.moved
+        rising, parting = {}, False
+        if displaced := displaced_objects(scene, before, stance):
+            parts = [run(finder.slide(begin, stance.q, stance.contacts, displaced))]
+            segments = Segments(robot, scene.placed(stance.objects), settings)
+            finder = segments.finder
+        elif moved is None:
+            parts = [segments.shift(begin, stance.q)]
+        elif stance.change == "add":
+            parts = [segments.swing(begin, stance.q, (stance.contact(moved), *coming(robot, stances, k)))]
+        else:
+            parts, following = [segments.shift(begin, stance.q)], stances[k + 1] if k + 1 < len(stances) else None
+            alone = _alone(robot, stance, moved)
+            away = following is None or not (following.change == "shift" or following.moved == moved) or not alone
+            if alone:
+                rising = {moved: before.contact(moved)}
+                if away:
+                    off = Departure(stance.q, stance.contacts, rising)
+                    parts.append(run(finder.retraction(off, moved)))
+                    rising = {}
+            parting = away
+        ramp = {"add": settings.load_time, "remove": settings.unload_time}.get(stance.change, 0.0)
+        yield Transition(moved, tuple(parts), ramp, parting)
+        q = parts[-1].q[-1]
+
+
+def with_transitions(scenario: Scenario, stances: Sequence[PlannedStance]) -> tuple[PlannedStance, ...]:
+    """Return stances with the transitions that lead to them."""
+    segments = Segments(scenario.robot, scenario.environment, scenario.transition_settings)
+    found = transitions(segments, stances)
+    return (stances[0], *(replace(stance, transition=next(found)) for stance in stances[1:]))
+
+
+def coming(robot: Robot, stances: Sequence[PlannedStance], k: int) -> tuple[Contact, ...]:
+    """Return the contacts that the limb of stance ``k`` makes right after the one of this stance: knee, then toe."""
+    found = []
+    for before, stance in pairwise(stances[k:]):
+        if stance.change != "add" or before.change != "add" or stance.moved is None or before.moved is None:
+            break
+        if robot.patches[stance.moved].limb != robot.patches[before.moved].limb:
+            break
+        found.append(stance.contact(stance.moved))
+    return tuple(found)
+
+
+def displaced_objects(scene: Environment, before: PlannedStance, stance: PlannedStance) -> dict[str, np.ndarray]:
+    """Return the poses (7,) of the objects that are elsewhere in a stance than in the one before."""
+    at_start = {thing.name: thing.pose for thing in scene.objects}
+    old, now = at_start | before.objects, at_start | stance.objects
+    return {name: pose for name, pose in now.items() if not np.allclose(pose, old[name], rtol=0.0, atol=1e-9)}
+
+
+def _alone(robot: Robot, stance: PlannedStance, patch: str) -> bool:
+    """Say whether no other patch of the same limb is in contact."""
+    limb = robot.patches[patch].limb
+    return all(robot.patches[name].limb != limb for name in stance.patches)

@@ -1,0 +1,104 @@
+"""Transitions as plan files hold them, and what they were made with."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mcplan.errors import InputError
+from mcplan.model.robot import Robot
+from mcplan.planning.transition.transition import Course, Near, Segment, Transition
+from mcplan.scene.contact import Contact
+from mcplan.scene.settings import ControlSettings
+from mcplan.scene.transition_spec import CourseSpec, TransitionSpec
+
+MADE_WITH = (
+    "clearance", "reach_clearance", "com_speed", "trunk_speed", "joint_speed", "joint_speed_fraction", "limb_speed",
+    "limb_angular_speed", "slide_speed", "shortest_shift", "pressure_room", "unload_time", "load_time",
+    "friction_fraction", "force_fraction", "pressure_margin",
+)  # fmt: skip
+"""Settings of the control that transitions depend on."""
+
+
+def made_with(settings: ControlSettings) -> dict[str, float]:
+    """Return the settings that transitions depend on."""
+    return {name: float(getattr(settings, name)) for name in MADE_WITH}
+
+
+def transition_data(transition: Transition) -> dict[str, Any]:
+    """Return a transition as plain values."""
+    segments = [_segment_data(segment) for segment in transition.segments]
+    return {"ramp": transition.ramp, "parts": transition.parts, "segments": segments}
+
+
+def _segment_data(segment: Segment) -> dict[str, Any]:
+    return {
+        "times": segment.times.tolist(),
+        "courses": [
+            {
+                "patch": course.patch, "leader": course.leader, "lift": course.lift.tolist(),
+                "approach": course.approach.tolist(), "leaves": course.leaves, "meets": course.meets is not None,
+                "waits": course.waits,
+            }
+            for course in segment.courses
+        ],
+        "near": {"distance": segment.near.distance, "between": list(segment.near.bodies)},
+        "missed": segment.missed,
+        "held": segment.held,
+        "knots": [" ".join(map(repr, q)) for q in segment.q.tolist()],
+    }  # fmt: skip
+
+
+def transition_of(
+    spec: TransitionSpec,
+    robot: Robot,
+    patch: str | None,
+    contacts: Sequence[tuple[Contact, ...]],
+    ahead: Sequence[Contact],
+    objects: dict[str, np.ndarray] | None,
+) -> Transition:
+    """Return the transition that a file describes.
+
+    Parameters
+    ----------
+    patch : that is set down or taken away.
+    contacts : closed along each segment.
+    ahead : contacts that are made from here on, in their order.
+    objects : {name: (7,)} where those that it moves are at its end.
+
+    Raises
+    ------
+    InputError
+        It does not fit the robot or its stances.
+    """
+    if len(spec.segments) > len(contacts):
+        raise InputError(f"transition: {len(spec.segments)} segments, but contacts open {len(contacts) - 1} times")
+    segments = []
+    for k, (item, closed) in enumerate(zip(spec.segments, contacts, strict=False)):
+        where = f"transition.segments[{k}]"
+        try:
+            q = item.postures()
+        except ValueError as error:
+            raise InputError(f"{where}.knots: {error}") from None
+        if q.shape[1] != robot.nq:
+            raise InputError(f"{where}.knots: {q.shape[1]} numbers in a line; {robot.name} has {robot.nq}")
+        if (np.abs(np.linalg.norm(q[:, 3:7], axis=1) - 1.0) > 1e-6).any():
+            raise InputError(f"{where}.knots: a base quaternion w x y z (numbers 4 to 7) has not the length 1")
+        courses = tuple(_course(course, robot, ahead, where) for course in item.courses)
+        near = Near(item.near.distance, item.near.between)
+        segments.append(
+            Segment(closed, np.array(item.times), q, robot.com(q), courses, objects, near, item.missed, held=item.held)
+        )
+    return Transition(patch, tuple(segments), spec.ramp, spec.parts)
+
+
+def _course(spec: CourseSpec, robot: Robot, ahead: Sequence[Contact], where: str) -> Course:
+    if spec.patch not in robot.patches:
+        raise InputError(f"{where}.courses: {robot.name} has no patch `{spec.patch}`")
+    meets = next((contact for contact in ahead if contact.patch == spec.patch), None)
+    if spec.meets and meets is None:
+        raise InputError(f"{where}.courses: {spec.patch} meets a contact, but no later stance adds it")
+    return Course(
+        spec.patch, spec.leader, np.array(spec.lift), np.array(spec.approach), spec.leaves,
+        meets if spec.meets else None, spec.waits,
+    )  # fmt: skip

@@ -1,0 +1,132 @@
+"""How long a motion of the body takes: within speeds, and within the accelerations that its contacts bear.
+
+A minimum-jerk shift of the centre of mass by D keeps the centre of pressure within ``m`` of its straight way when
+
+    T >= sqrt(5.8 D z / (g m)),
+
+as its largest acceleration is 5.8 D / T²; z is the height of the centre of mass above the lowest contact point. Along
+knots the same is asked of every sample, and besides that the horizontal acceleration is part of what friction and grips
+bear there.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.model.robot import Robot
+from mcplan.motion.posture import PostureTrajectory
+from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.planning.transition.knots import KnotFinder, Steps
+from mcplan.scene.contact import Contact
+from mcplan.scene.counted import counted_on
+from mcplan.scene.settings import ControlSettings
+from mcplan.statics.equilibrium import equilibrium_margin
+from mcplan.statics.feasibility import can_hold
+
+SAMPLES = 3
+"""Times between two knots at which speeds and accelerations are looked at."""
+
+USED, LEAST_ROOM = 0.6, 0.004
+"""Part of the room of the centre of mass that its acceleration may take up, and the least that is counted on (m)."""
+
+HOLDING, KEPT, PARTS = (0.8, 0.9, 1.0), 0.7, 8
+"""A motion is to be held with the least of these parts of the torque limits with which both its ends are, and to keep
+this part of the margin of the lesser one; and between how many equal parts of it that is looked at."""
+
+BORNE, LEAST_ACCELERATION = 0.8, 0.1
+"""Part of the acceleration that contacts bear that a motion may take up, and the least that is counted on (m/s²)."""
+
+LEAST_HEIGHT = 0.1
+"""m: so high above the lowest contact a centre of mass is taken to be at least."""
+
+
+class TimeLaw:
+    """Durations of motions of one robot.
+
+    Parameters
+    ----------
+    robot, settings : speeds and their limits, what is counted on of contacts.
+    finder : knows the room of a centre of mass.
+    """
+
+    def __init__(self, robot: Robot, settings: ControlSettings, finder: KnotFinder):
+        self.robot, self.settings, self.finder = robot, settings, finder
+        self.rates = np.asarray(np.minimum(settings.joint_speed_fraction * robot.limits.velocity, settings.joint_speed))
+
+    def straight(self, q0: np.ndarray, q1: np.ndarray, contacts: Sequence[Contact]) -> float:
+        """Return the time (s) that centre of mass, trunk and joints need from q0 to q1 (nq,), straight.
+
+        The centre of mass speeds up at the start and slows down at the end: no more than a part of the room that the
+        contacts leave it there is used.
+        """
+        s, robot = self.settings, self.robot
+        com, target = robot.com(q0), robot.com(q1)
+        D, z = float(np.linalg.norm((target - com)[:2])), height_above(contacts, com)
+        room = min(self.room(contacts, place) for place in (com, target))
+        shift = np.sqrt(5.8 * D * z / (GRAVITY * room))
+        rise = 15 / 8 * float(np.linalg.norm(target - com)) / s.com_speed
+        turn = 15 / 8 * PostureTrajectory(q0, q1, 1.0).base.angle / s.trunk_speed
+        joints = 15 / 8 * float(np.max(np.abs(q1[7:] - q0[7:]) / self.rates, initial=0.0))
+        return max(s.shortest_shift, shift, rise, turn, joints)
+
+    def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
+        """Return how far the centre of pressure may be off a centre of mass (3,) that moves on contacts (m)."""
+        return min(max(USED * self.finder.room(contacts, com), LEAST_ROOM), self.settings.pressure_room)
+
+    def bears(self, q: np.ndarray, contacts: Sequence[Contact]) -> Steps[tuple[np.ndarray, bool]]:
+        """Search for the horizontal acceleration that contacts bear at postures (k, nq) along a motion: (k,), m/s².
+
+        They bear it in every direction, with what the controller counts on of them. Besides, whether they hold the
+        robot, at rest, all along about as easily as at the ends: between two stances that are proven, a detour may need
+        torques, or forces of grips, that neither of them does.
+        """
+        if not contacts:
+            return np.full(len(q), np.inf), True
+        robot, counted = self.robot, [counted_on(contact, self.settings) for contact in contacts]
+        bears = np.zeros(len(q))
+        for k, here in enumerate(q):
+            bears[k] = equilibrium_margin(robot.com(here), counted, robot.mass) / robot.mass
+            yield
+        if bears.min() < KEPT * min(bears[0], bears[-1]):
+            return bears, False
+        ends = q[0], q[-1]
+        share = next((share for share in HOLDING if all(can_hold(robot, here, counted, share) for here in ends)), None)
+        if share is None:  # what the ends do not keep cannot be asked of the motion
+            return bears, True
+        for here in q[1:-1]:
+            yield
+            if not can_hold(robot, here, counted, share):
+                return bears, False
+        return bears, True
+
+    def stretch(self, com: Spline, posture: PostureSpline, contacts: Sequence[Contact], bears: np.ndarray) -> float:
+        """Return in how many times its time a motion would keep within speeds and accelerations; 1 at the least.
+
+        Speeds sink with the time, accelerations with its square.
+
+        Parameters
+        ----------
+        bears : (k,) what contacts bear at equal parts of the motion (m/s²).
+        """
+        s, times = self.settings, com.times
+        speed, acceleration, parts = 1.0, 1.0, np.linspace(times[0], times[-1], len(bears))
+        for t in np.linspace(times[0], times[-1], SAMPLES * (len(times) - 1), endpoint=False)[1:]:
+            v, moving = posture.sample(t).v, com.sample(t)
+            speed = max(
+                speed,
+                float(np.linalg.norm(moving.velocity)) / s.com_speed,
+                float(np.linalg.norm(v[3:6])) / s.trunk_speed,
+                float(np.max(np.abs(v[6:]) / self.rates, initial=0.0)),
+            )
+            a = float(np.hypot(moving.acceleration[0], moving.acceleration[1]))
+            most = max(BORNE * float(np.interp(t, parts, bears)), LEAST_ACCELERATION)
+            tilt = a * height_above(contacts, moving.value) / GRAVITY
+            acceleration = max(acceleration, tilt / self.room(contacts, moving.value), a / most)
+        return max(speed, float(np.sqrt(acceleration)))
+
+
+def height_above(contacts: Sequence[Contact], com: np.ndarray) -> float:
+    """Return how high a centre of mass (3,) is above the lowest contact point (m), `LEAST_HEIGHT` at the least."""
+    ground = min((float(contact.world_points[:, 2].min()) for contact in contacts), default=-np.inf)
+    return max(float(com[2]) - ground, LEAST_HEIGHT) if np.isfinite(ground) else LEAST_HEIGHT

@@ -1,0 +1,163 @@
+"""The motion from one stance to the next: what the planner finds, the certificate judges, and the controller follows.
+
+A transition is one or two segments, each from rest to rest on contacts that stay closed. A contact that opens divides
+them: up to there the body goes over what will bear it; after it a patch that has nowhere to go yet is lifted clear. A
+segment is a curve of degree five through knots of the whole body, and says of each patch in the air how it goes along.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.planning.transition.knots import NOWHERE, Worst
+from mcplan.scene.contact import Contact
+
+Leader = Literal["own", "straight", "body"]
+"""What a patch in the air follows: a path of its own, and the body follows it; the straight motion of the joints; the
+body's knots."""
+
+
+class Near(NamedTuple):
+    """The least distance of bodies along a segment (m; None: nothing is near), and between which."""
+
+    distance: float | None
+    bodies: tuple[str, ...]
+
+
+NOTHING = Near(None, ())
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """How a patch in the air goes along a segment.
+
+    Attributes
+    ----------
+    patch : its name.
+    leader : what it follows.
+    lift : (3,) along the normal of the support that it leaves, m; zero where it comes from the air.
+    approach : (3,) along the normal of the support that it comes to, from where it comes down, m.
+    leaves : whether it rests on its old support at the beginning.
+    meets : the contact that it comes to, None where it stays in the air.
+    waits : whether that contact closes in a later transition of its limb: until then it stays above it.
+    """
+
+    patch: str
+    leader: Leader
+    lift: np.ndarray
+    approach: np.ndarray
+    leaves: bool = False
+    meets: Contact | None = None
+    waits: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """A motion of the whole body from rest to rest.
+
+    Attributes
+    ----------
+    contacts : closed all along, where they are at its end.
+    times : (k,) s since it began; until the first the body stands still.
+    q : (k, nq) postures at these times.
+    com : (k, 3) centres of mass of these (m).
+    courses : of patches that leave a support or come to one; all others in the air go as the body takes them.
+    objects : {name: (7,)} where objects that it moves are at its end.
+    near : where bodies come nearest.
+    missed : by how much the least distance with which a motion is content is missed (m); 0 where it is kept.
+    worst : where that is.
+    held : whether its contacts hold the robot all along, at rest, about as easily as at its ends.
+    """
+
+    contacts: tuple[Contact, ...]
+    times: np.ndarray
+    q: np.ndarray
+    com: np.ndarray
+    courses: tuple[Course, ...] = ()
+    objects: dict[str, np.ndarray] | None = None
+    near: Near = NOTHING
+    missed: float = 0.0
+    worst: Worst = NOWHERE
+    held: bool = True
+
+    @property
+    def wait(self) -> float:
+        """How long the body stands still at first, while limbs leave their supports (s)."""
+        return float(self.times[0])
+
+    @property
+    def duration(self) -> float:
+        """From its beginning to the end of the body's motion (s)."""
+        return float(self.times[-1])
+
+    @cached_property
+    def posture(self) -> PostureSpline:
+        """The curve of the whole body."""
+        return PostureSpline(self.times, self.q)
+
+    @cached_property
+    def centre(self) -> Spline:
+        """The curve of the centre of mass."""
+        return Spline(self.times, self.com)
+
+    @property
+    def shortfall(self) -> str:
+        """What a motion that is not free lacks, in words."""
+        where = f"between {' and '.join(self.worst.bodies)}" if self.worst.bodies else "at the contacts"
+        return f"{1000 * self.missed:.0f} mm are missing {where}, {100 * self.worst.share:.0f} % along it"
+
+    def course(self, patch: str) -> Course | None:
+        """Return the course of a patch, None where it has none."""
+        return next((course for course in self.courses if course.patch == patch), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Transition:
+    """The motion from one stance to the next.
+
+    Attributes
+    ----------
+    patch : that is set down or taken away, None where contacts stay.
+    segments : in their order.
+    ramp : how long the force of the patch takes to sink before it opens, or its limit to rise after it closed (s).
+    parts : whether a patch that has opened leaves its support before the next transition.
+    """
+
+    patch: str | None
+    segments: tuple[Segment, ...]
+    ramp: float = 0.0
+    parts: bool = False
+
+    @property
+    def duration(self) -> float:
+        """Without the time that it takes until a support is felt (s)."""
+        return sum(segment.duration for segment in self.segments) + self.ramp
+
+    @property
+    def start(self) -> np.ndarray:
+        """Posture (nq,) at its beginning."""
+        return self.segments[0].q[0]
+
+    @property
+    def end(self) -> np.ndarray:
+        """Posture (nq,) at its end."""
+        return self.segments[-1].q[-1]
+
+    @property
+    def near(self) -> Near:
+        """Where bodies come nearest."""
+        known = [segment.near for segment in self.segments if segment.near.distance is not None]
+        return min(known, key=lambda near: near.distance or 0.0, default=Near(None, ()))
+
+    @property
+    def missed(self) -> float:
+        """By how much the least distance with which a motion is content is missed (m); 0 where it is kept."""
+        return max(segment.missed for segment in self.segments)
+
+    def __repr__(self) -> str:
+        near = self.near.distance
+        what = "shift" if self.patch is None else self.patch
+        return f"Transition({what}, {self.duration:.2f} s, clearance {'-' if near is None else f'{1e3 * near:.0f} mm'})"

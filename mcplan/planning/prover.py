@@ -24,7 +24,7 @@ from mcplan.planning.posture.violation import Violation
 from mcplan.planning.transition.finder import BARRED, HIGHER, Departure, lift_and_approach
 from mcplan.planning.transition.knots import Knots
 from mcplan.planning.transition.segments import Segments
-from mcplan.planning.transition.swing import Swing
+from mcplan.planning.transition.swing import BodyShift, Swing
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -92,7 +92,7 @@ class Prover:
         self._linked: dict[tuple, PostureResult] = {}
         self._swings: dict[tuple, tuple[Violation, ...]] = {}
         self._barred: dict[tuple, tuple[Violation, ...]] = {}
-        self._doubted: set[tuple[str, str | None, str]] = set()
+        self._doubted: set[tuple] = set()
 
     def guide(self, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
         """Return the reference posture whose patches fit the contacts best, set down on them."""
@@ -124,8 +124,11 @@ class Prover:
         q: np.ndarray,
         free: dict[str, Freedom] | None = None,
         held: Sequence[Contact] | None = None,
+        near: bool = False,
     ) -> PostureResult:
         """Return the posture of a stance with some contacts in place that carry nothing.
+
+        It is like the reference that fits the contacts, or where it is to be ``near`` like the one before.
 
         With ``held``, the contacts that stay closed on the way from ``q``, it is one that can be reached from there.
 
@@ -139,13 +142,14 @@ class Prover:
             tuple(contact_key(contact) for contact in contacts),
             tuple(sorted(unloaded)),
             tuple(sorted((free or {}).items(), key=lambda item: item[0])),
+            q.tobytes() if near else b"",
         )
         if key not in self._memo:
             if self.calls >= self.limit:
                 raise OutOfCalls("the budget of postures is spent")
             self.calls += 1
             loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
-            guide = self.guide(contacts, q)
+            guide = q if near else self.guide(contacts, q)
             self._memo[key] = steady(self._searching.generate(contacts, loaded, guide, [q], free))
         result = self._memo[key]
         if held is None or not result.found:
@@ -201,21 +205,35 @@ class Prover:
         self.calls += 0 if key in self._barred else WAY
         return self.barred(swing)
 
-    def barred(self, swing: Swing) -> tuple[Violation, ...]:
-        """Return what bars a swing anywhere on its way, or nothing.
+    def shift(self, shift: BodyShift) -> tuple[Violation, ...]:
+        """Return what bars the motion of the body before a limb lifts, where one of its kind was found barred before.
 
-        When it is barred, swings of the same patch between the same supports are looked at as closely from then on.
+        Others are looked at once they are part of a path.
         """
-        key = swing.key
+        if shift.kind not in self._doubted:
+            return ()
+        self.calls += 0 if shift.key in self._barred else WAY
+        return self.barred(shift)
+
+    def barred(self, motion: Swing | BodyShift) -> tuple[Violation, ...]:
+        """Return what bars a motion anywhere on its way, or nothing.
+
+        When it is barred, others of its kind are looked at as closely from then on.
+        """
+        key = motion.key
         if key not in self._barred:
-            rising = {} if swing.before is None else {swing.after.patch: swing.before}
-            begin = Departure(swing.q0, swing.common, rising)
-            found: Knots | Segment = self.segments.look(begin, swing.q1, swing.added)
-            if found.missed <= BARRED:
-                found = self.segments.swing(begin, swing.q1, swing.added)
-            self._barred[key] = shortfall(found, swing.after.patch)
+            if isinstance(motion, Swing):
+                rising = {} if motion.before is None else {motion.after.patch: motion.before}
+                begin = Departure(motion.q0, motion.common, rising)
+                found: Knots | Segment = self.segments.look(begin, motion.q1, motion.added)
+                if found.missed <= BARRED:
+                    found = self.segments.swing(begin, motion.q1, motion.added)
+                patch = motion.after.patch
+            else:
+                found, patch = self.segments.shift(Departure(motion.q0, motion.contacts), motion.q1), "the body"
+            self._barred[key] = shortfall(found, patch)
             if self._barred[key]:
-                self._doubted.add(swing.kind)
+                self._doubted.add(motion.kind)
         return self._barred[key]
 
     def _swing(self, swing: Swing) -> tuple[Violation, ...]:

@@ -21,7 +21,7 @@ from mcplan.planning.linking import Linker
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.posture.limbs import level_rotation, limbs_of, nominal_offsets
 from mcplan.planning.prover import Prover
-from mcplan.planning.search.barred import Barred, barred_swings
+from mcplan.planning.search.barred import Barred, barred_motions
 from mcplan.planning.search.candidates import Candidates, candidates
 from mcplan.planning.search.failure import barred_way, explained
 from mcplan.planning.search.finish import Segment, finish
@@ -147,7 +147,7 @@ class _Planning:
     def _refined(self, segments: list[Segment]) -> list[Segment]:
         """Return the segments with better postures, as long as their swings stay free."""
         paths = refine(self.prover, [segment.nodes for segment in segments])
-        free = all(not barred_swings(self.prover, path) for path in paths)
+        free = all(not barred_motions(self.prover, path) for path in paths)
         if not free:
             return segments
         return [replace(segment, nodes=path) for segment, path in zip(segments, paths, strict=True)]
@@ -292,38 +292,28 @@ class _Planning:
     def _free(
         self, search: StanceSearch, effort: Pass, here: Here, least: Barred | None
     ) -> tuple[list[Node] | None, Barred | None]:
-        """Return a path whose swings nothing bars, or None and the path of those found that misses least.
+        """Return a path whose motions nothing bars, or None and the path of those found that misses least.
 
-        What was found barred is known when the search is run again; what was proven is not proven again.
+        Where one is barred the search goes on with all else that it knows.
         """
-        seen: set[tuple] = set()
-        while self.prover.calls < self.settings.max_calls:
-            found = self._run(search, effort, here)
-            if found is None:
-                break
-            new = False
+        left = max(self.settings.max_calls - self.prover.calls, 0)
+        root = search.start(here.contacts, here.q, here.met, here.last)
+        budget = replace(effort, calls=min(effort.calls, left))
+        for node in search.paths(root, budget, self.settings.max_nodes):
+            found = node.path()
             # joined moves swing farther; what is barred once is looked at closely when they are joined again
             for make in (shorten, shorten, lambda _, path: path):
                 path = make(search, found)
-                swings = barred_swings(self.prover, path)
-                if not swings:
+                motions = barred_motions(self.prover, path)
+                if not motions:
                     return path, None
-                now = Barred(path, swings)
+                now = Barred(path, motions)
                 if least is None or now.rank < least.rank:
                     least = now
-                keys = tuple(swing.key for swing, _ in swings)
-                new |= keys not in seen
-                seen.add(keys)
-            if not new:  # found again: the search knows no other
+            search.bar(one.node for one in motions)
+            if self.prover.calls >= self.settings.max_calls:
                 break
         return None, least
-
-    def _run(self, search: StanceSearch, effort: Pass, here: Here) -> list[Node] | None:
-        """Return a path from a stance to the goal, or None where the budget is spent before."""
-        root = search.start(here.contacts, here.q, here.met, here.last)
-        left = max(self.settings.max_calls - self.prover.calls, 0)
-        found = search.run(root, replace(effort, calls=min(effort.calls, left)), self.settings.max_nodes)
-        return None if found is None else found.path()
 
     def _passes(self) -> list[tuple[float, Pass]]:
         step = self.settings.step

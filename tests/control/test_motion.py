@@ -13,6 +13,7 @@ from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, 
 from mcplan.errors import SimulationFailed
 from mcplan.model.robot_file import load_robot
 from mcplan.motion.posture import PostureTrajectory
+from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
@@ -132,10 +133,9 @@ def shifted(robot, dx=0.0, dz=0.0, turn=0.0, **joints):
     ],
 )
 def test_the_slowest_bound_sets_the_time_of_a_shift_and_is_reached(robot, standing, goal, options, speed):
-    standing.settings = ControlSettings(**options)
-    standing._ways.settings = standing.settings
-    q = shifted(robot, **goal)
-    duration = standing.body_duration(0.0, q)
+    q, contacts = shifted(robot, **goal), [loaded.contact for loaded in standing.contacts.values()]
+    law = TransitionFinder(robot, FLOOR, ControlSettings(**options)).law
+    duration = law.straight(robot.posture("half_sitting"), q, contacts)
     posture = PostureTrajectory(robot.posture("half_sitting"), q, duration)
     most = max(speed(posture.sample(t).v) for t in np.linspace(0, duration, 801))
     assert most == pytest.approx(next(iter(options.values())), rel=1e-3)
@@ -145,20 +145,20 @@ def test_the_slowest_bound_sets_the_time_of_a_shift_and_is_reached(robot, standi
 def test_a_shift_keeps_the_centre_of_pressure_within_a_part_of_its_room(robot, height):
     raised = Environment((Surface("floor", np.eye(3), np.array([0.0, 0.0, height]), SQUARE),))
     begin, q = shifted(robot, dz=height), shifted(robot, dx=0.04, dz=height)
-    standing = Motion(robot, raised, SETTINGS, begin)
-    for patch, y in (("right_sole", -0.095), ("left_sole", 0.095)):
-        spec = {"patch": patch, "surface": "floor", "x": 0.01, "y": y, "yaw": 0.0}
-        standing.close(make_contact(robot, raised, spec), 0.0, 0.0)
+    contacts = [
+        make_contact(robot, raised, {"patch": patch, "surface": "floor", "x": 0.01, "y": y, "yaw": 0.0})
+        for patch, y in (("right_sole", -0.095), ("left_sole", 0.095))
+    ]
     quick = {"shortest_shift": 0.01, "com_speed": 9.0, "joint_speed": 9.0, "trunk_speed": 9.0}
-    standing.settings = replace_setting(**quick)
-    duration = standing.body_duration(0.0, q)
+    finder = TransitionFinder(robot, raised, replace_setting(**quick))
+    duration = finder.law.straight(begin, q, contacts)
     com, target = robot.com(begin), robot.com(q)
     acceleration = 10 / np.sqrt(3) * np.linalg.norm(target - com) / duration**2  # the largest of minimum jerk
-    rooms = [standing._ways.finder.room([c.contact for c in standing.contacts.values()], p) for p in (com, target)]
+    rooms = [finder.knots.room(contacts, place) for place in (com, target)]
     allowed = min(0.6 * min(rooms), SETTINGS.pressure_room)
     assert acceleration * (com[2] - height) / 9.81 == pytest.approx(allowed, rel=0.01)
-    standing.settings = standing._ways.settings = replace_setting(**quick, pressure_room=0.25 * allowed)
-    assert standing.body_duration(0.0, q) == pytest.approx(2.0 * duration, rel=1e-6)
+    finder.law.settings = replace_setting(**quick, pressure_room=0.25 * allowed)
+    assert finder.law.straight(begin, q, contacts) == pytest.approx(2.0 * duration, rel=1e-6)
 
 
 # -- ends of phases -------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ FOOT = SimpleNamespace(patch="foot", kind="surface")
 ENDS = {
     "shift": (Shift(0, None), {"error": {"com": S.com_error}, "speed": {"com": S.com_rest_speed}}),
     "slide": (
-        Slide(0, None, (), {"box": None}, None),
+        Slide(0, SimpleNamespace(objects={"box": None}), None),
         {"error": {"com": S.com_error, "box": S.slide_error}, "speed": {"com": S.com_rest_speed}},
     ),
     "unload": (Unload(0, "foot"), {"force": {"foot": S.release_force}}),
@@ -203,7 +203,7 @@ def test_a_phase_ends_when_all_that_it_waits_for_is_there_and_else_by_its_patien
             assert ended(phase, S, 4.0, **off) == "timeout"
 
 
-@pytest.mark.parametrize("phase", [Load(0, "foot"), Retract(0, "foot"), Lift(0, FOOT, None)])
+@pytest.mark.parametrize("phase", [Load(0, "foot"), Retract(0, "foot", None), Lift(0, FOOT, None)])
 def test_phases_that_only_take_time_end_with_it(phase):
     assert ended(phase, S, 0.99) == ""
     assert ended(phase, S, 1.0) == "time"

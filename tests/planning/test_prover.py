@@ -14,10 +14,13 @@ from mcplan.planning.posture.result import Effort, PostureResult
 from mcplan.planning.posture.settings import Weights
 from mcplan.planning.posture.task import HEAVY, prices
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.prover import STEADY, OutOfCalls, Prover, _near, _way_out, moved_onto, steady
+from mcplan.planning.prover import STEADY, OutOfCalls, Prover, _near, moved_onto, steady
 from mcplan.planning.transition.swing import Swing
 from mcplan.scene.environment import Obstacle
-from tests.planning.posture.obstacle_step import step_past
+from mcplan.scene.settings import ControlSettings
+from tests.planning.obstacle_step import step_past
+
+SETTINGS = ControlSettings()
 
 
 def result(stage="done", violations=(), **margins):
@@ -27,7 +30,7 @@ def result(stage="done", violations=(), **margins):
 @pytest.fixture(scope="module")
 def prover(scene):
     q = scene.ROBOT.posture("half_sitting")
-    return Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], 0.05)
+    return Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
 
 
 def test_a_posture_without_room_for_its_centre_of_mass_is_not_steady():
@@ -51,20 +54,6 @@ def test_only_a_small_miss_of_the_place_itself_passes():
     assert not _near(result("balance", [Violation("reach", "hand", 1e-4), Violation("equilibrium", "com", 1e-4)]))
 
 
-def test_a_swing_keeps_up_off_floors_away_from_walls_and_out_of_bars(scene):
-    floor = scene.contact("left_sole", x=0.2, y=0.1, yaw=0.0)
-    up = np.array([0.0, 0.0, 1.0])
-    assert _way_out(None, floor) == pytest.approx(up)
-    tilted = replace(floor, axes=Rotation.from_rotvec([0.0, 0.9, 0.0]).as_matrix())
-    assert _way_out(floor, tilted) == pytest.approx(up)  # upward enough: straight up
-    wall = replace(floor, axes=Rotation.from_rotvec([0.0, -np.pi / 2, 0.0]).as_matrix())
-    assert _way_out(wall, wall) == pytest.approx([-1.0, 0.0, 0.0])
-    opposite = replace(floor, axes=np.diag([1.0, -1.0, -1.0]))
-    assert _way_out(floor, opposite) == pytest.approx(up)  # no mean direction: up
-    grip = replace(floor, kind="grasp", R=Rotation.from_rotvec([np.pi - 0.6, 0, 0]).as_matrix())
-    assert _way_out(grip, grip) == pytest.approx(-grip.R[:, 2])
-
-
 def test_a_robot_is_moved_rigidly_onto_a_contact(scene):
     robot, q = scene.ROBOT, scene.ROBOT.random_configuration(4)
     contact = scene.contact("right_sole", x=0.3, y=-0.2, yaw=0.8)
@@ -80,14 +69,14 @@ def test_a_place_is_blocked_by_what_the_link_would_be_in_and_by_how_much(scene):
     robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
     foot = scene.contact("left_sole", x=0.5, y=0.1, yaw=0.0)
     X = robot.frame_pose(moved_onto(robot, q, foot), "left_sole")
-    clear = Prover(robot, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], 0.05)
+    clear = Prover(robot, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
     assert clear.blocked(foot) is None
     size = np.array([0.05, 0.05, 0.2])
     front = 0.5 + max(robot.patches["left_sole"].polygon[:, 0])  # of the sole
     for gap in (0.05, 0.01):
         centre = np.array([front + gap + size[0] / 2, X[1, 3], 0.1])
         post = Obstacle("post", Box(tuple(size)), np.eye(3), centre)
-        near = Prover(robot, replace(scene.ENVIRONMENT, obstacles=(post,)), q, ["left_sole"], 0.05)
+        near = Prover(robot, replace(scene.ENVIRONMENT, obstacles=(post,)), q, ["left_sole"], SETTINGS)
         free = near.collisions.distances(moved_onto(robot, q, foot), 0.2, [foot])
         apart = min(
             d for pair, d in zip(free.pairs, free.distance, strict=True) if pair.a == "LLEG_LINK5" and pair.b == "post"
@@ -103,7 +92,7 @@ def test_a_wall_that_no_lift_clears_bars_a_swing_and_a_low_one_does_not():
     robot, environment, right, before, after, q0, q1 = step_past((0.02, 0.3, 0.02), [0.2, 0.6, 2.0])
     wall = Obstacle("wall", Box((0.02, 0.10, 1.2)), np.eye(3), np.array([0.18, 0.16, 0.6]))
     for obstacles, free in ((environment.obstacles, True), ((wall,), False)):
-        prover = Prover(robot, replace(environment, obstacles=obstacles), q0, ["left_sole", "right_sole"], 0.05)
+        prover = Prover(robot, replace(environment, obstacles=obstacles), q0, ["left_sole", "right_sole"], SETTINGS)
         found = prover.swing(Swing((right,), before, (after,), q0, q1))
         assert (found == ()) == free
         if found:
@@ -113,7 +102,7 @@ def test_a_wall_that_no_lift_clears_bars_a_swing_and_a_low_one_does_not():
 
 def test_the_budget_of_postures_is_kept(scene):
     q = scene.ROBOT.posture("half_sitting")
-    prover = Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], 0.05)
+    prover = Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
     prover.limit = 1
     feet = scene.feet()
     first = prover.prove(feet, (), q)
@@ -138,7 +127,7 @@ def test_the_way_between_patches_does_not_depend_on_the_heading_of_the_reference
     turned = q.copy()
     turned[3:7] = (Rotation.from_euler("z", 0.8) * Rotation.from_quat(q[[4, 5, 6, 3]])).as_quat(scalar_first=True)
     ways = [
-        Prover(robot, scene.ENVIRONMENT, pose, ["left_sole", "right_sole"], 0.05).between("left_sole", "right_sole")
+        Prover(robot, scene.ENVIRONMENT, pose, ["left_sole", "right_sole"], SETTINGS).between("left_sole", "right_sole")
         for pose in (q, turned)
     ]
     assert ways[0] == pytest.approx([0.0, -0.19, 0.0], abs=1e-6)

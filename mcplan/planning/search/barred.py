@@ -1,44 +1,54 @@
-"""Swings of a path that something bars on their way: such a path is not a plan."""
+"""Motions of a path that something bars on their way: such a path is not a plan."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from mcplan.planning.posture.violation import Violation
 from mcplan.planning.prover import Prover
-from mcplan.planning.search.node import Node, swing_to
-from mcplan.planning.transition.swing import Swing
+from mcplan.planning.search.node import Node, shift_to, swing_to
+from mcplan.planning.transition.swing import BodyShift, Swing
 
-SHUFFLE = 0.05
-"""m: a patch that moves less on its support needs no swing."""
 
-BarredSwing = tuple[Swing, tuple[Violation, ...]]
+@dataclass(frozen=True, eq=False)
+class BarredMotion:
+    """A motion that is barred: the node that it leads to, and what is in its way."""
+
+    node: Node
+    motion: Swing | BodyShift
+    violations: tuple[Violation, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Barred:
-    """A path with swings that are barred.
+    """A path with motions that are barred.
 
     Attributes
     ----------
     path : its nodes.
-    swings : those that are barred, with what is in the way, in order.
+    motions : those that are barred, in order.
     """
 
     path: list[Node]
-    swings: list[BarredSwing]
+    motions: list[BarredMotion]
 
     @property
     def rank(self) -> tuple[int, float]:
-        """How bad it is: the number of barred swings, and the most that is missing (m)."""
-        return len(self.swings), max(violations[0].amount for _, violations in self.swings)
+        """How bad it is: the number of barred motions, and the most that is missing (m)."""
+        return len(self.motions), max(one.violations[0].amount for one in self.motions)
 
 
-def barred_swings(prover: Prover, path: Sequence[Node]) -> list[BarredSwing]:
-    """Return the swings of a path that are barred somewhere on their way."""
-    found = []
-    for parent, node in pairwise(path):
-        swing = swing_to(parent, node)
-        if swing is not None and swing.length >= SHUFFLE and (violations := prover.barred(swing)):
-            found.append((swing, violations))
-    return found
+def barred_motions(prover: Prover, path: Sequence[Node]) -> list[BarredMotion]:
+    """Return the motions of a path that are barred somewhere on their way."""
+    return [
+        BarredMotion(node, motion, violations)
+        for parent, node in pairwise(path)
+        for motion in _motions(parent, node)
+        if (violations := prover.barred(motion))
+    ]
+
+
+def _motions(parent: Node, node: Node) -> Iterator[Swing | BodyShift]:
+    for motion in (shift_to(parent, node), swing_to(parent, node)):
+        if motion is not None:
+            yield motion

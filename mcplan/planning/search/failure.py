@@ -52,12 +52,10 @@ def barred_way(barred: Barred, where: str) -> str:
     where : which goal of how many, or nothing.
     """
     moves = len(barred.path) - 1
-    lines = [f"a way of {moves} moves was found{where}, but none within the budget whose swings are all free"]
-    for swing, violations in barred.swings:
-        origin = "the air" if swing.before is None else swing.before.support
-        reasons = "; ".join(str(violation) for violation in violations)
-        lines.append(f"barred: {swing.after.patch} from {origin} to {swing.after.support}: {reasons}")
-    worst = max((violations[0] for _, violations in barred.swings), key=lambda violation: violation.amount)
+    lines = [f"a way of {moves} moves was found{where}, but none within the budget whose motions are all free"]
+    for one in barred.motions:
+        lines.append(f"barred: {one.motion}: {'; '.join(str(violation) for violation in one.violations)}")
+    worst = max((one.violations[0] for one in barred.motions), key=lambda violation: violation.amount)
     lines.append(f"what would have to change: {worst.amount:.3f} m more room between {worst.thing}, or a larger budget")
     return "\n  ".join(lines)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mcplan.planning.search.potential import Standing
-from mcplan.planning.transition.swing import Swing
+from mcplan.planning.transition.swing import BodyShift, Swing
 from mcplan.scene.contact import Contact
 
 
@@ -69,6 +69,7 @@ class Node:
     limb : that moved last; None at the start.
     met : requirements that were met on the way, by index: a patch carried what was asked for.
     index : in the record.
+    dead : whether the motion that leads here was found to be barred.
     failed : {limb: [(direction from the nominal place, distance)]} of places that were out of reach.
     stuck : sets of patches that cannot be lifted.
     """
@@ -84,6 +85,7 @@ class Node:
     limb: str | None
     met: frozenset[int]
     index: int
+    dead: bool = False
     failed: dict[str, list[tuple[np.ndarray, float]]] = field(default_factory=dict)
     stuck: set[tuple[str, ...]] = field(default_factory=set)
 
@@ -91,6 +93,14 @@ class Node:
     def touching(self) -> dict[str, Contact]:
         """The contacts by patch."""
         return {contact.patch: contact for contact in self.contacts}
+
+    @property
+    def lost(self) -> bool:
+        """Whether it, or a node that leads to it, is dead."""
+        node: Node | None = self
+        while node is not None and not node.dead:
+            node = node.parent
+        return node is not None
 
     def path(self) -> list["Node"]:
         """Return the nodes from the start to here."""
@@ -110,3 +120,12 @@ def swing_to(parent: Node, node: Node) -> Swing | None:
     added = tuple(node.touching[patch] for patch, _ in node.move.added)
     q0 = node.steps[0].q if node.move.removed else parent.q
     return Swing(common, parent.touching.get(added[0].patch), added, q0, node.q)
+
+
+def shift_to(parent: Node, node: Node) -> BodyShift | None:
+    """Return the motion of the body before the limb of a move lifts, None where none does."""
+    assert node.move is not None
+    if not node.move.removed or node.move.rolling:
+        return None
+    leaving = tuple(contact for contact in parent.contacts if contact.patch in node.move.removed)
+    return BodyShift(parent.contacts, leaving, parent.q, node.steps[0].q)

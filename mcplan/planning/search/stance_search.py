@@ -16,21 +16,21 @@ A seed other than 0 raises each h by a little noise as it is queued, see `reroll
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.violation import Violation
 from mcplan.planning.prover import OutOfCalls
-from mcplan.planning.search.barred import SHUFFLE
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.node import Move, Node, Step
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.space import SearchSpace
 from mcplan.planning.search.tree import SearchTree
-from mcplan.planning.transition.swing import Swing
+from mcplan.planning.transition.swing import BodyShift, Swing
 from mcplan.scene.contact import Contact
 
 CELL, TURN = 0.05, 0.1
@@ -38,6 +38,9 @@ CELL, TURN = 0.05, 0.1
 
 GAP = 0.012
 """m: soles beside each other on one support keep this distance."""
+
+SHUFFLE = 0.05
+"""m: of a patch that moves less on its support the search looks at no swing; its motion is looked at with the path."""
 
 CARRIES = 5.0
 """N: a patch that the scenario requires carries more than this in some stance."""
@@ -89,7 +92,12 @@ class StanceSearch:
         self.space, self.tree, self.progress, self.accept = space, tree, progress, accept
         self.maker = MoveMaker(space)
         self.closest: Node | None = None
-        self._barred: Counter[tuple[str, str | None, str]] = Counter()
+        self._barred: Counter[tuple] = Counter()
+        self._queue: list[tuple[float, int, Node, Move | None, bool]] = []
+        self._effort = Pass(np.inf, 0, 0.0)
+        self._count = 0
+        self._closed: dict[tuple, Node] = {}
+        self._passed: dict[tuple, list[tuple[float, Node, Move | None, bool]]] = {}
 
     def start(self, contacts: tuple[Contact, ...], q: np.ndarray, met: frozenset[int], last: Node | None) -> Node:
         """Return the root of a search."""
@@ -100,53 +108,79 @@ class StanceSearch:
         index = self.tree.node(parent, "start" if last is None else "next goal", contacts, q, 0.0, h)
         return Node(contacts, standing, q, None, None, (), 0.0, h, None, met, index)
 
-    def run(self, root: Node, effort: Pass, max_nodes: int) -> Node | None:
-        """Return a node that reaches the goal, or None when the queue or a budget is empty."""
+    def paths(self, root: Node, effort: Pass, max_nodes: int) -> Iterator[Node]:
+        """Yield nodes that reach the goal, until the queue or a budget is empty.
+
+        When a motion on the way to one turns out to be barred, `bar` the node that it leads to: the search goes on with
+        all else that it knows.
+        """
         prover = self.space.prover
-        prover.limit = prover.calls + effort.calls
-        queue: list[tuple[float, int, Node, Move | None, bool]] = []
-        count, expanded = 0, 0
-        closed: set[tuple] = set()
-        heapq.heappush(queue, (0.0, count, root, None, False))
+        limit = prover.limit = prover.calls + effort.calls
+        self._effort = effort
+        self._queue, self._closed, self._passed = [], {}, {}
+        self._push(0.0, root, None)
+        expanded = 0
         self.closest = root if self.closest is None or root.h < self.closest.h else self.closest
         try:
-            while queue:
-                _, _, parent, move, late = heapq.heappop(queue)
+            while self._queue:
+                f, _, parent, move, late = heapq.heappop(self._queue)
+                if parent.lost:
+                    continue
                 if move is None:
                     node = parent
                 else:
-                    if self._key(parent, move) in closed:
+                    key = self._key(parent, move)
+                    if key in self._closed:
+                        self._passed.setdefault(key, []).append((f, parent, move, late))
                         continue
                     if not late and (self._beyond_failure(parent, move) or self._often_barred(parent, move)):
-                        count += 1
-                        f = self._f(effort, parent.g + 1.0, self._h(parent, move)) + BEHIND
-                        heapq.heappush(queue, (f, count, parent, move, True))
+                        self._push(self._f(effort, parent.g + 1.0, self._h(parent, move)) + BEHIND, parent, move, True)
                         continue
                     proven = self.prove(parent, move)
                     if proven is None:
                         continue
                     node = proven
                 key = self._contacts_key(node.contacts)
-                if key in closed:
+                if key in self._closed:
+                    self._passed.setdefault(key, []).append((f, node, None, late))
                     continue
-                closed.add(key)
+                self._closed[key] = node
                 if self.closest is None or node.h < self.closest.h:
                     self.closest = node
                 if self.done(node):
-                    return node
+                    before = prover.calls
+                    yield node
+                    limit += prover.calls - before
+                    prover.limit = limit
+                    continue
                 expanded += 1
                 self.tree.expand(node.index)
                 if self.progress is not None and expanded % 10 == 1:
                     self.progress(len(self.tree.nodes), prover.calls, self.closest.h)
                 if expanded > max_nodes:
-                    return None
+                    return
                 for move in self.maker.moves(node, effort.window):
-                    count += 1
                     f = self._f(effort, node.g + 1.0, self._h(node, move) + self.reroll.noise())
-                    heapq.heappush(queue, (f, count, node, move, False))
+                    self._push(f, node, move)
         except OutOfCalls:
             pass
-        return None
+
+    def bar(self, nodes: Iterable[Node]) -> None:
+        """Give up nodes, and all that was reached through them; what came second to any of that is tried again."""
+        for node in nodes:
+            node.dead = True
+            if node.parent is not None:  # another posture may do
+                self._push(self._f(self._effort, node.g, node.h), node.parent, node.move)
+        for key in [key for key, node in self._closed.items() if node.lost]:
+            del self._closed[key]
+            for f, parent, move, late in self._passed.pop(key, ()):
+                self._push(f, parent, move, late)
+        if self.closest is not None and self.closest.lost:
+            self.closest = min(self._closed.values(), key=lambda node: node.h, default=None)
+
+    def _push(self, f: float, node: Node, move: Move | None, late: bool = False) -> None:
+        self._count += 1
+        heapq.heappush(self._queue, (f, self._count, node, move, late))
 
     def done(self, node: Node) -> bool:
         """Whether a node has what the goal and the requirements ask for, the end of the goal included."""
@@ -255,6 +289,15 @@ class StanceSearch:
                 parent.stuck.add(move.removed)
                 tree.reject(parent.index, str(move), f"lift, {lifted.stage}", lifted.violations, added)
                 return None
+            leaving = tuple(contact for contact in parent.contacts if contact.patch in move.removed)
+            shifted = prover.shift(BodyShift(parent.contacts, leaving, q, lifted.q))
+            if shifted:
+                near = prover.prove(parent.contacts, move.removed, q, held=parent.contacts, near=True)
+                if near.found and not prover.shift(BodyShift(parent.contacts, leaving, q, near.q)):
+                    lifted, shifted = near, ()
+            if shifted:
+                tree.reject(parent.index, str(move), "shift", shifted, added)
+                return None
             q = lifted.q
             wrenches = lifted.wrenches
             left = list(parent.contacts)
@@ -269,10 +312,16 @@ class StanceSearch:
                 if placed.stage in ("reach", "balance"):
                     parent.failed.setdefault(move.limb, []).append(self._away(parent, move))
                 return None
+            swung = self._swung(parent, common, added, q, placed)
+            if swung:
+                unloaded = [contact.patch for contact in added]
+                near = prover.prove((*common, *added), unloaded, q, free, common, near=True)
+                if near.found and not self._swung(parent, common, added, q, near):
+                    placed, swung = near, ()
             added = [placed.contact(contact.patch) for contact in added]
-            swing = Swing(common, parent.touching.get(added[0].patch), tuple(added), q, placed.q)
-            if swing.length >= SHUFFLE and (swung := prover.swing(swing)):
+            if swung:
                 tree.reject(parent.index, str(move), "swing", swung, added)
+                swing = Swing(common, parent.touching.get(added[0].patch), tuple(added), q, placed.q)
                 if swung[0].kind == "passage" and np.isinf(swing.length):  # on one support there are many ways
                     self._barred[swing.kind] += 1
                 return None
@@ -284,6 +333,14 @@ class StanceSearch:
                 now = tuple(sorted(here, key=lambda c: c.patch))
                 steps.append(Step("add", contact.patch, now, now, carrying, q, (*common, *added)))
         return self._node(parent, move, (*common, *added), wrenches, steps, q)
+
+    def _swung(
+        self, parent: Node, common: tuple[Contact, ...], added: list[Contact], q: np.ndarray, placed: PostureResult
+    ) -> tuple[Violation, ...]:
+        """Return what bars the swing to a posture that was found; nothing where the patch moves by little."""
+        there = tuple(placed.contact(contact.patch) for contact in added)
+        swing = Swing(common, parent.touching.get(added[0].patch), there, q, placed.q)
+        return self.space.prover.swing(swing) if swing.length >= SHUFFLE else ()
 
     def _roll(self, parent: Node, move: Move, common: tuple[Contact, ...], added: Contact) -> Node | None:
         """Prove that the load goes from one patch of a link to another, both in place."""

@@ -156,7 +156,7 @@ class TransitionFinder:
         duration = self.law.straight(begin.q, q, begin.closed)
         motion, leader = yield from self._with_body(begin, q, wait, duration, touching, leads)
         courses = tuple(Course(patch, leader, lift, NONE, True) for patch, lift in lifts.items())
-        return self._segment(begin, motion, courses, touching)
+        return self._segment(begin, q, motion, courses, touching)
 
     def swing(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Steps[Segment]:
         """Search for the motion of a patch to a new contact, and of the body to the posture q (nq,) there.
@@ -184,7 +184,7 @@ class TransitionFinder:
             # knee and toe of a shank come down together: left to itself, the foot would be in the way of the knee. The
             # knots take the knee where it is led, so the toes go as they do: the shank could not follow two paths
             courses += [Course(other.patch, "body", NONE, NONE, False, other, True) for other in coming]
-        return self._segment(begin, motion, tuple(courses), touching)
+        return self._segment(begin, q, motion, tuple(courses), touching)
 
     def look(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Steps[Knots]:
         """Search for knots of a swing, quicker than `swing`: every second height, the body free to move, no time law.
@@ -219,7 +219,7 @@ class TransitionFinder:
         q = yield from self.knots.lifted(begin.q, begin.closed, patch, place, height * old.normal)
         duration = max(self.timing.duration(height), self.law.straight(begin.q, q, begin.closed))
         motion = yield from self._motion(begin, q, 0.0, duration, (old,), {})
-        return self._segment(begin, motion, (Course(patch, "body", NONE, NONE, True),), (old,))
+        return self._segment(begin, q, motion, (Course(patch, "body", NONE, NONE, True),), (old,))
 
     def slide(
         self, begin: Departure, q: np.ndarray, contacts: tuple[Contact, ...], objects: dict[str, np.ndarray]
@@ -242,7 +242,7 @@ class TransitionFinder:
         knots = yield from self.knots.find(guides, along, ignored=[(pair.a, pair.b) for pair in beside])
         motion = yield from self._timed(knots, times, begin.closed)
         slow = yield from self._slowed(motion, begin.closed)
-        segment = self._segment(begin, slow, (), (), [(pair.a, pair.b) for pair in beside])
+        segment = self._segment(begin, q, slow, (), (), [(pair.a, pair.b) for pair in beside])
         return replace(segment, contacts=contacts, objects=objects)
 
     # -- how a patch gets there -------------------------------------------------------------------------------------
@@ -397,6 +397,7 @@ class TransitionFinder:
     def _segment(
         self,
         begin: Departure,
+        end: np.ndarray,
         motion: _Motion,
         courses: tuple[Course, ...],
         touching: tuple[Contact, ...],
@@ -408,6 +409,7 @@ class TransitionFinder:
             if here is not None and (near.distance is None or here.distance < near.distance):
                 near = Near(float(here.distance), (here.pair.a, here.pair.b))
         com = self.robot.com(knots.q)
+        knots.q[[0, -1]] = begin.q, end
         return Segment(
             begin.closed, motion.times, knots.q, com, courses, None, near, knots.missed, knots.worst, motion.held
         )

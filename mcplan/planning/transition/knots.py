@@ -48,6 +48,9 @@ ROUNDS, STEPS = 10, 8
 STRETCH = 0.02
 """m: the most that a pair is pushed apart before its distance is taken anew."""
 
+GRAZE = 3e-3
+"""m: by so much less than others a link may be apart from a support that it leaves or comes to: they may touch."""
+
 OPENING = 0.5
 """Clearance that a moving patch gains per distance from its end of the way."""
 
@@ -94,6 +97,13 @@ class Led(NamedTuple):
         """Return the distances of a position from both ends (m)."""
         first, last = (float(np.linalg.norm(self.places[k] - self.places[end])) for end in (0, -1))
         return first, last
+
+
+class Wish(NamedTuple):
+    """What distance each pair is to keep (m), and with which a motion is content."""
+
+    need: np.ndarray
+    content: np.ndarray
 
 
 class Worst(NamedTuple):
@@ -185,22 +195,25 @@ class KnotFinder:
         ends = self._distances(guides[0]), self._distances(guides[-1])
         most = np.maximum(*ends) if modest else np.inf
         q, missed, off = guides.copy(), np.zeros(len(guides)), np.zeros((len(guides), robot.nv))
-        tasks, needs = [], []
+        tasks, wishes = [], []
+        grazing = np.zeros(len(self.collisions.pairs))
+        grazing[[pair for pairs, _ in passing for pair in pairs]] = 1.0
         for k in range(last + 1):
             rows = [*held[k], *(self._led_rows(lead, k) for lead in led)]
             pull = np.append(com[k, :2], settings.weights.com)
             tasks.append(self._search.task(rows, guides[k], supports[k].rows, pull))
             away = {lead.patch: lead.away(k) for lead in led}
-            needs.append(np.minimum(self._need(k / last, ends, passing, away), most))
+            need = np.minimum(self._need(k / last, ends, passing, away), most)
+            wishes.append(Wish(need, np.minimum(need, ENOUGH) - GRAZE * grazing))
 
         def settle(k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
-            return (yield from self._clear(tasks[k]._replace(guide=guide), start, needs[k], watched))
+            return (yield from self._clear(tasks[k]._replace(guide=guide), start, wishes[k], watched))
 
         def place(k: int, step: np.ndarray) -> Steps[None]:
             """Take the posture that is off its guide by ``step`` (nv,) if it will do, else one near the guide."""
             q[k] = robot.integrate(guides[k], step, 1.0)
             missed[k] = 0.0
-            if not self._fits(tasks[k], q[k], needs[k], watched):
+            if not self._fits(tasks[k], q[k], wishes[k], watched):
                 q[k], missed[k] = yield from settle(k, q[k], guides[k])
             off[k] = robot.difference(guides[k], q[k])
             yield
@@ -213,11 +226,17 @@ class KnotFinder:
                 part = (k - before) / (here - before)
                 yield from place(k, (1.0 - part) * off[before] + part * off[here])
             before = here
+        # what was not found from the one side may be from the other
+        for side, order in ((1, range(last - 1, 0, -1)), (-1, range(1, last))):
+            for k in (k for k in order if missed[k] > 0.0):
+                other, amount = yield from settle(k, robot.integrate(guides[k], off[k + side], 1.0), guides[k])
+                if amount < missed[k]:
+                    q[k], missed[k], off[k] = other, amount, robot.difference(guides[k], other)
         for _ in range(SWEEPS if missed.max() <= WORTH else 0):
             off, settled = self._smooth_offsets(guides, q), 0
             for k in range(1, last):
                 better, amount = robot.integrate(guides[k], off[k], 1.0), 0.0
-                if not self._fits(tasks[k], better, needs[k], watched):
+                if not self._fits(tasks[k], better, wishes[k], watched):
                     better, amount = yield from settle(k, q[k], better)
                     settled += 1
                 yield
@@ -227,9 +246,9 @@ class KnotFinder:
                 break
         off = self._smooth_offsets(guides, q)
         smooth = np.array([robot.integrate(guide, step, 1.0) for guide, step in zip(guides, off, strict=True)])
-        short = np.array([0.0, *(self._short(smooth[k], needs[k], watched)[0] for k in range(1, last)), 0.0])
+        short = np.array([0.0, *(self._short(smooth[k], wishes[k], watched)[0] for k in range(1, last)), 0.0])
         k = int(np.argmax(np.maximum(missed, short)))
-        shortest, bodies = self._short(smooth[k] if short[k] >= missed[k] else q[k], needs[k], watched)
+        shortest, bodies = self._short(smooth[k] if short[k] >= missed[k] else q[k], wishes[k], watched)
         worst = Worst(k / last, bodies if shortest >= max(missed[k], short[k]) else ())
         return Knots(smooth, float(max(missed.max(), short.max())), float(missed.max()), worst)
 
@@ -250,6 +269,7 @@ class KnotFinder:
         held = [contact_rows(self.robot, self.environment, contact, None) for contact in contacts]
         watched = self._watched(contacts)
         need = np.where(self._own, np.minimum(self._wanted, self._distances(guide)), ENOUGH)
+        wish = Wish(need, np.minimum(need, ENOUGH))
         height = float(np.linalg.norm(lift))
         normal = np.concatenate([lift / height, np.zeros(3)])[None]
         best, least = guide, np.inf
@@ -258,7 +278,7 @@ class KnotFinder:
             rows = [*held, ContactRows(PLACE_ROWS, body, frame, normal, np.zeros((0, 10)))]
             pull = np.append(com[:2], self.settings.weights.com)
             task = self._search.task(rows, guide, self._support(contacts, com).rows, pull)
-            q, missed = yield from self._clear(task, guide, need, watched)
+            q, missed = yield from self._clear(task, guide, wish, watched)
             if missed < least:
                 best, least = q, missed
             if missed <= FIT:
@@ -285,10 +305,10 @@ class KnotFinder:
         part = np.clip(np.minimum(np.arange(len(off)), np.arange(len(off))[::-1]) / EASE, 0.0, 1.0)[:, None]
         return off * part**3 * (10 - 15 * part + 6 * part**2)
 
-    def _short(self, q: np.ndarray, need: np.ndarray, watched: np.ndarray) -> tuple[float, tuple[str, ...]]:
+    def _short(self, q: np.ndarray, wish: "Wish", watched: np.ndarray) -> tuple[float, tuple[str, ...]]:
         """Return by how much a posture misses the distances with which a way is content (m), and of which bodies."""
         pairs, distance, _ = self._near(q, watched)
-        short = np.minimum(need[pairs], ENOUGH) - distance
+        short = wish.content[pairs] - distance
         if not (short > 0.0).any():
             return 0.0, ()
         pair = self.collisions.pairs[pairs[np.argmax(short)]]
@@ -304,33 +324,33 @@ class KnotFinder:
         return self._regions.support([contact.spared(share) for contact in contacts], com)
 
     def _clear(
-        self, task: Task, q: np.ndarray, need: np.ndarray, watched: np.ndarray
+        self, task: Task, q: np.ndarray, wish: "Wish", watched: np.ndarray
     ) -> Steps[tuple[np.ndarray, float]]:
         """Return a posture of the task, with distances of the watched pairs, from ``q``; and by how much it misses."""
         best, least = q, np.inf
         pairs, distance, J = self._near(q, watched)
         for _ in range(ROUNDS):
-            linear = np.ascontiguousarray(np.column_stack([J, np.minimum(need[pairs] - distance, STRETCH)]))
+            linear = np.ascontiguousarray(np.column_stack([J, np.minimum(wish.need[pairs] - distance, STRETCH)]))
             step = self._search.run(task._replace(linear=linear, linear_q=q), q, STEPS, 1e-6, 1e-4, trust=0.2)
             q = step.q
             placed = float(step.missed[: len(step.missed) - len(linear)].max(initial=0.0))
             pairs, distance, J = self._near(q, watched)
-            short = float((np.minimum(need[pairs], ENOUGH) - distance).max(initial=0.0))
+            short = float((wish.content[pairs] - distance).max(initial=0.0))
             amount = max(placed - PLACED, short)
             if amount < least:
                 best, least = q, amount
             yield
-            if placed <= PLACED / 10 and (distance - need[pairs]).min(initial=0.0) > -FIT:
+            if placed <= PLACED / 10 and (distance - wish.need[pairs]).min(initial=0.0) > -FIT:
                 break
         return best, least
 
-    def _fits(self, task: Task, q: np.ndarray, need: np.ndarray, watched: np.ndarray) -> bool:
+    def _fits(self, task: Task, q: np.ndarray, wish: "Wish", watched: np.ndarray) -> bool:
         """Say whether a posture will do as it is."""
         step = self._search.run(task, q, 0, 1e-6, 1e-4)
         if not np.array_equal(step.q, q) or step.worst > FIT:
             return False
         pairs, distance, _ = self._near(q, watched)
-        return bool((distance - need[pairs]).min(initial=0.0) > -FIT)
+        return bool((distance - wish.need[pairs]).min(initial=0.0) > -FIT)
 
     def _near(self, q: np.ndarray, watched: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs that are watched and near, their distances, and rates of these."""

@@ -1,4 +1,4 @@
-"""The swing of a limb from one place to another, as it is proven."""
+"""Motions that are to be proven: the swing of a limb from one place to another, and the shift before it lifts."""
 
 from dataclasses import dataclass
 
@@ -50,6 +50,41 @@ class Swing:
         return (contacts, self.before is None, self.q0.tobytes(), self.q1.tobytes())
 
     @property
-    def kind(self) -> tuple[str, str | None, str]:
+    def kind(self) -> tuple[str | None, ...]:
         """Patch and supports."""
         return self.after.patch, None if self.before is None else self.before.support, self.after.support
+
+    def __str__(self) -> str:
+        origin = "the air" if self.before is None else self.before.support
+        return f"{self.after.patch} from {origin} to {self.after.support}"
+
+
+@dataclass(frozen=True, eq=False)
+class BodyShift:
+    """The motion of the body on all its contacts, after which some of them lift.
+
+    Attributes
+    ----------
+    contacts : that stay closed meanwhile.
+    leaving : those of them that lift then.
+    q0, q1 : (nq,) postures at the two ends.
+    """
+
+    contacts: tuple[Contact, ...]
+    leaving: tuple[Contact, ...]
+    q0: np.ndarray
+    q1: np.ndarray
+
+    @property
+    def key(self) -> tuple:
+        """By value."""
+        return (tuple(contact_key(contact) for contact in self.contacts), self.q0.tobytes(), self.q1.tobytes())
+
+    @property
+    def kind(self) -> tuple[str | None, ...]:
+        """Patches and supports."""
+        return tuple(name for contact in self.leaving for name in (contact.patch, contact.support))
+
+    def __str__(self) -> str:
+        names = " and ".join(contact.patch for contact in self.leaving)
+        return f"the body, before {names} {'lift' if len(self.leaving) > 1 else 'lifts'}"

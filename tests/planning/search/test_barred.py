@@ -1,6 +1,7 @@
 """Paths whose swings are barred are left for others."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,8 +9,8 @@ import pytest
 from mcplan.cli import main
 from mcplan.errors import PlanningFailed
 from mcplan.planning import plan
-from mcplan.planning.posture.violation import Violation
-from mcplan.planning.posture.ways import Ways
+from mcplan.planning.transition.knots import Worst
+from mcplan.planning.transition.segments import Segments
 from mcplan.scene.load import load_scenario
 
 SHORT = {"parameters.distance": 0.7}
@@ -23,11 +24,16 @@ def steps(planned, patch):
 
 
 def bar(monkeypatch, longest):
-    monkeypatch.setattr(
-        Ways,
-        "barred",
-        lambda ways, swing: (Violation("passage", "a and b", 0.05),) if swing.length > longest else (),
-    )
+    """Let swings on one support that are longer than this (m) be barred."""
+    looked = Segments.look
+
+    def look(segments, begin, q, added):
+        old = begin.rising.get(added[0].patch)
+        if old is not None and np.linalg.norm(old.p - added[0].p) > longest:
+            return SimpleNamespace(missed=0.05, worst=Worst(0.5, ("a", "b")))
+        return looked(segments, begin, q, added)
+
+    monkeypatch.setattr(Segments, "look", look)
 
 
 def test_a_path_is_looked_for_whose_swings_are_free(monkeypatch):

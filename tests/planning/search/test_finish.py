@@ -12,12 +12,13 @@ from mcplan.planning.prover import Prover
 from mcplan.planning.search import finish
 from mcplan.planning.search.finish import SHARES, _ordered, _outside, _stance
 from mcplan.statics.equilibrium import balance, equilibrium_margin
+from mcplan.scene.settings import ControlSettings
 
 
 @pytest.fixture(scope="module")
 def prover(scene):
     q = scene.ROBOT.posture("half_sitting")
-    return Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], 0.05)
+    return Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], ControlSettings())
 
 
 @pytest.fixture(scope="module")

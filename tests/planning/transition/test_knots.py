@@ -5,6 +5,18 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from mcplan.planning.transition.knots import (
+    ENOUGH,
+    OPENING,
+    ROOM,
+    TURNING,
+    WANTED,
+    WANTED_OF_SELF,
+    KnotFinder,
+    Led,
+    _filtered,
+    run,
+)
 
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS
@@ -13,20 +25,9 @@ from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.transition.knots import (
-    ENOUGH,
-    OPENING,
-    ROOM,
-    TURNING,
-    WANTED,
-    WANTED_OF_SELF,
-    Led,
-    TransitFinder,
-    _filtered,
-)
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
 from mcplan.scene.place import make_contact
-from tests.planning.posture.obstacle_step import step_past
+from tests.planning.obstacle_step import step_past
 
 KNOTS = 24
 
@@ -45,20 +46,20 @@ def way(scene, height):
     times = np.linspace(0.0, path.duration, KNOTS + 1)
     places = np.array([path.sample(t).p for t in times])
     guides = np.array([straight.sample(t).q for t in times])
-    finder = TransitFinder(robot, environment)
-    return finder.find(guides, [right], [Led("left_sole", places, (before.R, after.R))], [before, after]), places
+    finder = KnotFinder(robot, environment)
+    return run(finder.find(guides, [right], [Led("left_sole", places, (before.R, after.R))], [before, after])), places
 
 
 @pytest.mark.parametrize("height", [0.14, 0.22])
 def test_a_foot_led_over_a_bar_takes_the_body_along_on_its_contact_and_clear(scene, height):
     robot, environment, right, _, _, q0, q1 = scene
-    transit, places = way(scene, height)
-    assert transit.unsmoothed == 0.0
-    assert transit.missed <= 3e-3  # smoothing takes a little of what was clear
-    np.testing.assert_allclose(transit.q[[0, -1]], (q0, q1), atol=1e-15)
+    knots, places = way(scene, height)
+    assert knots.unsmoothed == 0.0
+    assert knots.missed <= 3e-3  # smoothing takes a little of what was clear
+    np.testing.assert_allclose(knots.q[[0, -1]], (q0, q1), atol=1e-15)
     model = CollisionModel(robot, environment)
     for k in range(1, KNOTS):
-        q, place = transit.q[k], places[k]
+        q, place = knots.q[k], places[k]
         X = robot.frame_pose(q, "right_sole")
         np.testing.assert_allclose(X[:3, 3], right.p, atol=3e-3)
         np.testing.assert_allclose(X[:3, :3], right.R, atol=5e-3)
@@ -66,14 +67,14 @@ def test_a_foot_led_over_a_bar_takes_the_body_along_on_its_contact_and_clear(sce
             np.testing.assert_allclose(robot.frame_pose(q, "left_sole")[:3, 3], place, atol=1.5e-2)
         near = model.distances(q, 0.1)
         bar = [d for pair, d in zip(near.pairs, near.distance, strict=True) if "bar" in pair]
-        assert min(bar, default=1.0) >= ENOUGH - transit.missed - 1e-12
+        assert min(bar, default=1.0) >= ENOUGH - knots.missed - 1e-12
 
 
 def test_a_path_through_the_bar_is_told_by_how_much_and_where_it_misses(scene):
-    transit, places = way(scene, 0.03)
-    assert transit.missed > 0.02
-    assert set(transit.worst.bodies) == {"LLEG_LINK5", "bar"}
-    x = places[round(KNOTS * transit.worst.share), 0]
+    knots, places = way(scene, 0.03)
+    assert knots.missed > 0.02
+    assert set(knots.worst.bodies) == {"LLEG_LINK5", "bar"}
+    x = places[round(KNOTS * knots.worst.share), 0]
     assert 0.05 < x < 0.35  # where the foot is over the bar, or its heel or toe is
 
 
@@ -86,7 +87,7 @@ def test_neighbours_on_a_way_are_near_each_other(scene):
 
 def test_the_room_of_a_centre_of_mass_is_its_distance_to_the_edge_of_the_sole(scene):
     robot, environment, right, *_ = scene
-    finder = TransitFinder(robot, environment)
+    finder = KnotFinder(robot, environment)
     corners = right.world_points
     x = np.array([corners[:, 0].max() - 0.02, corners[:, 1].mean(), 0.8])
     assert finder.room([right], x) == pytest.approx(0.02, abs=3e-3)
@@ -97,8 +98,8 @@ def test_the_room_of_a_centre_of_mass_is_its_distance_to_the_edge_of_the_sole(sc
 @pytest.mark.parametrize(("height", "least"), [(0.05, 0.05), (0.8, 0.1)])
 def test_a_foot_is_lifted_by_as_much_as_the_standing_leg_allows(scene, height, least):
     robot, environment, right, before, _, q0, _ = scene
-    finder = TransitFinder(robot, environment)
-    q = finder.lifted(q0, [right], "left_sole", before.p, np.array([0.0, 0.0, height]))
+    finder = KnotFinder(robot, environment)
+    q = run(finder.lifted(q0, [right], "left_sole", before.p, np.array([0.0, 0.0, height])))
     risen = robot.frame_pose(q, "left_sole")[2, 3] - before.p[2]
     assert least - 1e-3 < risen < height + 1e-3
     np.testing.assert_allclose(robot.frame_pose(q, "right_sole")[:3, 3], right.p, atol=2e-3)
@@ -117,8 +118,8 @@ def test_what_is_close_at_both_ends_parts_in_between_unless_the_way_is_to_be_mod
         if near.distance > 0.007:
             break
     assert "box" in near.pair
-    transit = TransitFinder(robot, beside).find(np.repeat(q0[None], KNOTS + 1, axis=0), held, modest=modest)
-    moved = np.abs(robot.difference(q0, transit.q[KNOTS // 2])).max()
+    knots = run(KnotFinder(robot, beside).find(np.repeat(q0[None], KNOTS + 1, axis=0), held, modest=modest))
+    moved = np.abs(robot.difference(q0, knots.q[KNOTS // 2])).max()
     assert (moved < 1e-6) == modest
 
 
@@ -135,7 +136,7 @@ def test_a_way_counts_on_the_share_of_every_limit_that_a_plan_counts_on():
     ]
     room = {}
     for share, given in ((0.9, contacts), (1.0, [contact.spared(0.9) for contact in contacts])):
-        finder = TransitFinder(robot, environment, PostureSettings(friction_share=share))
+        finder = KnotFinder(robot, environment, PostureSettings(friction_share=share))
         room[share] = [finder.room(given, np.array([x, 0.1, 0.7])) for x in np.linspace(-0.2, 0.4, 7)]
     assert room[0.9] == room[1.0]
     less = [replace(contact, friction=0.9 * contact.friction) for contact in contacts]
@@ -151,7 +152,7 @@ def test_the_filter_leaves_lines_alone_and_damps_what_jumps_from_knot_to_knot():
 
 @pytest.fixture(scope="module")
 def finder(scene):
-    return TransitFinder(scene[0], scene[1])
+    return KnotFinder(scene[0], scene[1])
 
 
 def test_pairs_may_be_as_close_as_at_the_near_end_and_part_within_a_fifth_of_the_way(finder):

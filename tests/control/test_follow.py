@@ -1,0 +1,98 @@
+"""Planned motions are followed from where the references are; what these are off at the start fades on the way."""
+
+import numpy as np
+import pytest
+
+from mcplan.control.motion import FAR, Motion
+from mcplan.control.phases import Shift
+from mcplan.model.robot_file import load_robot
+from mcplan.motion.quintic import Quintic
+from mcplan.planning.transition.finder import Departure, TransitionFinder
+from mcplan.planning.transition.knots import run
+from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.place import make_contact
+from mcplan.scene.settings import ControlSettings
+
+SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
+SCENE = Environment((Surface("floor", np.eye(3), np.zeros(3), SQUARE),))
+SETTINGS = ControlSettings()
+ARM = 7 + 20
+
+
+@pytest.fixture(scope="module")
+def planned():
+    """HRP-2 in half sitting on both feet, and the motion to a posture 4 cm lower."""
+    robot = load_robot("hrp2")
+    soles = tuple(
+        make_contact(robot, SCENE, {"patch": patch, "surface": "floor", "x": 0.0, "y": y, "yaw": 0.0})
+        for patch, y in (("left_sole", 0.095), ("right_sole", -0.095))
+    )
+    q = robot.posture("half_sitting")
+    lower = q.copy()
+    for leg in "LR":
+        for joint, change in ((2, -0.15), (3, 0.3), (4, -0.15)):
+            lower[7 + robot.joint_names.index(f"{leg}LEG_JOINT{joint}")] += change
+    lower[2] += soles[0].p[2] - robot.frame_pose(lower, "left_sole")[2, 3]
+    return robot, soles, q, run(TransitionFinder(robot, SCENE, SETTINGS).shift(Departure(q, soles), lower))
+
+
+def standing(planned, q):
+    robot, soles, _, _ = planned
+    motion = Motion(robot, SCENE, SETTINGS, q)
+    for contact in soles:
+        motion.close(contact, -1.0, 0.0)
+    return motion
+
+
+def nowhere(patch):
+    raise AssertionError(patch)
+
+
+def test_from_its_beginning_a_motion_is_followed_to_the_bit_whenever_it_begins(planned):
+    _, _, q, segment = planned
+    motion = standing(planned, q)
+    motion.follow(segment, 3.0, nowhere)
+    for t in np.linspace(0.0, segment.duration, 7):
+        np.testing.assert_allclose(motion.posture.sample(3.0 + t).q, segment.posture.sample(t).q, atol=1e-12)
+        np.testing.assert_allclose(motion.com.sample(3.0 + t).value, segment.centre.sample(t).value, atol=1e-12)
+    assert motion.end_time == pytest.approx(3.0 + segment.duration)
+
+
+def test_what_references_are_off_fades_without_haste(planned):
+    robot, _, q, segment = planned
+    motion, aside = standing(planned, q), np.array([0.0, 0.04, 0.0])
+    motion.com = Quintic(robot.com(q) + aside, robot.com(q) + aside, 1.0)
+    motion.follow(segment, 2.0, nowhere)
+    T = segment.duration
+    np.testing.assert_allclose(motion.com.sample(2.0).value, robot.com(q) + aside, atol=1e-9)
+    np.testing.assert_allclose(motion.com.sample(2.0 + T).value, segment.com[-1], atol=1e-9)
+    speeds = [
+        np.linalg.norm((motion.com.sample(2.0 + t).velocity - segment.centre.sample(t).velocity)[:2])
+        for t in np.linspace(0.0, T, 101)
+    ]
+    assert max(speeds) < 1.05 * 15 / 8 * 0.04 / T  # that of a minimum-jerk motion
+
+
+def test_from_far_away_a_motion_is_found_anew_tick_by_tick_and_it_is_said(planned):
+    _, _, q, segment = planned
+    elsewhere = q.copy()
+    elsewhere[ARM] += 0.3
+
+    class Now:
+        q = elsewhere
+
+    for place, anew in ((q, False), (elsewhere, True)):
+        motion, phase, Now.q = standing(planned, place), Shift(1, segment), place
+        search = phase.search(motion, 0.0, Now)
+        assert (search is not None) == anew
+        if search is None:
+            continue
+        before, ticks = motion.posture, sum(1 for _ in search)
+        assert motion.posture is before  # meanwhile the robot stands still
+        assert 10 < ticks < 3000
+        np.testing.assert_allclose(phase.segment.q[0], elsewhere)
+        np.testing.assert_allclose(phase.segment.q[-1], segment.q[-1])
+        assert motion.away(phase.segment, 0.0) < FAR
+        (notice,) = motion.notices
+        assert "0.300 (m, rad) from the plan" in notice.text
+        assert f"{ticks} ticks" in notice.text

@@ -1,0 +1,158 @@
+"""Segments: a swing goes off its old support and comes down on its new one, as low as what is between allows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mcplan.collision.model import CollisionModel
+from mcplan.model.robot_file import load_robot
+from mcplan.motion.limb_path import LimbPath
+from mcplan.planning.prover import Prover
+from mcplan.planning.transition.finder import BARRED, GOOD, KNOTS, Departure, TransitionFinder, lift_and_approach
+from mcplan.planning.transition.knots import run
+from mcplan.planning.transition.swing import Swing
+from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.place import make_contact
+from mcplan.scene.settings import ControlSettings
+from tests.planning.obstacle_step import step_past
+
+SOLES = ["left_sole", "right_sole"]
+SETTINGS = ControlSettings()
+
+
+def swing_past(size, centre):
+    """HRP-2 stepping past an obstacle: its prover and the swing."""
+    robot, environment, right, before, after, q0, q1 = step_past(size, centre)
+    return Prover(robot, environment, q0, SOLES, SETTINGS), Swing((right,), before, (after,), q0, q1)
+
+
+@pytest.fixture(scope="module")
+def over_a_hurdle():
+    return swing_past((0.04, 2.0, 0.08), [0.2, 0.0, 0.04])
+
+
+@pytest.fixture(scope="module")
+def past_a_bar():
+    """A thin bar before the left thigh: the leg would have to pass through it."""
+    return swing_past((0.02, 0.3, 0.02), [0.2, 0.2, 0.5])
+
+
+def test_a_hurdle_is_stepped_over(over_a_hurdle):
+    prover, swing = over_a_hurdle
+    assert prover.swing(swing) == ()
+    assert prover.barred(swing) == ()
+    begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
+    segment = prover.segments.swing(begin, swing.q1, swing.added)
+    (course,) = segment.courses
+    assert (course.patch, course.leader, course.meets) == ("left_sole", "own", swing.after)
+    assert course.lift[2] == pytest.approx(course.approach[2])
+    assert course.lift[2] > SETTINGS.clearance + 0.03  # the hurdle is 8 cm high
+    np.testing.assert_array_equal(segment.q[[0, -1]], (swing.q0, swing.q1))
+    model = CollisionModel(prover.robot, prover.environment)
+    near = [model.smallest(q, contacts=(*swing.common, *swing.touching)).distance for q in segment.q]
+    assert segment.near.distance == pytest.approx(min(near))
+    assert min(near) > 0.0
+    assert segment.missed <= GOOD
+    # what the search has proven is what a plan gets
+    assert prover.segments.swing(begin, swing.q1, swing.added) is segment
+
+
+def test_what_a_leg_would_pass_through_bars_its_swing(past_a_bar):
+    prover, swing = past_a_bar
+    (violation,) = prover.barred(swing)
+    assert violation.kind == "passage"
+    assert violation.thing.startswith("LLEG_")
+    assert violation.thing.endswith(" and bar")
+    assert violation.amount > 0.02
+    assert "on the way there LLEG_" in str(violation)
+
+
+def test_once_one_was_barred_its_like_are_looked_at_as_closely(past_a_bar):
+    known, swing = past_a_bar
+    prover = Prover(known.robot, known.environment, swing.q0, SOLES, SETTINGS)
+    assert prover.swing(swing) == ()
+    assert prover.barred(swing)
+    assert prover.swing(swing) == prover.barred(swing)
+
+
+def test_a_search_that_goes_step_by_step_finds_what_it_finds_at_once(over_a_hurdle):
+    prover, swing = over_a_hurdle
+    finder = TransitionFinder(prover.robot, prover.environment, SETTINGS)
+    begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
+    steps, search = 0, finder.swing(begin, swing.q1, swing.added)
+    while True:
+        try:
+            next(search)
+            steps += 1
+        except StopIteration as end:
+            found = end.value
+            break
+    assert steps > 50
+    np.testing.assert_array_equal(found.q, prover.segments.swing(begin, swing.q1, swing.added).q)
+
+
+# -- how high a patch goes --------------------------------------------------------------------------------------------
+
+UP = np.array([0.0, 0.0, 1.0])
+
+
+@pytest.fixture(scope="module")
+def contacts(over_a_hurdle):
+    """The left sole where it swings from and to: contacts to be put elsewhere."""
+    swing = over_a_hurdle[1]
+    return swing.before, swing.after
+
+
+def placed(contact, p, normal=UP):
+    axes = np.column_stack([np.cross(contact.axes[:, 1], normal), contact.axes[:, 1], normal])
+    return replace(contact, p=np.array(p, float), axes=axes)
+
+
+def path_of(old, new):
+    lift, approach = lift_and_approach(old.p, new, old, 0.05)
+    path = LimbPath((old.R, old.p), (new.R, new.p), lift, approach)
+    return np.array([path.sample(t).p for t in np.linspace(0.0, path.duration, 200)])
+
+
+@pytest.mark.parametrize("rise", [0.0, 0.2, -0.2])
+def test_a_foot_goes_off_and_comes_down_along_the_normals_as_high_as_the_higher_place_asks(contacts, rise):
+    places = path_of(placed(contacts[0], [0, 0, 0]), placed(contacts[1], [0.4, 0, rise]))
+    assert places[[0, -1]] == pytest.approx(np.array([[0, 0, 0], [0.4, 0, rise]]), abs=1e-12)
+    assert places[:, 2].max() == pytest.approx(max(0.0, rise) + 0.05, abs=2e-3)
+    off, down = places[places[:, 0] == 0.0], places[np.isclose(places[:, 0], 0.4)]
+    assert off[:, 2].max() > 0.01
+    assert np.all(np.diff(off[:, 2]) >= 0.0)
+    assert down[:, 2].max() > rise + 0.01
+    assert np.all(np.diff(down[:, 2]) <= 0.0)
+
+
+def test_from_a_floor_to_a_wall_it_comes_along_the_normal_of_the_wall(contacts):
+    places = path_of(placed(contacts[0], [0, 0, 0]), placed(contacts[1], [0.5, 0, 0.6], np.array([-1.0, 0.0, 0.0])))
+    assert places[:, 0].max() <= 0.5 + 1e-12
+    last = places[places[:, 0] > 0.5 - 0.01]
+    assert last[:, 2] == pytest.approx(np.full(len(last), 0.6), abs=1e-3)
+
+
+# -- the body --------------------------------------------------------------------------------------------------------
+
+
+def test_the_body_goes_straight_where_limbs_alone_can_do_what_is_asked():
+    """A hand that reaches for a wall: neither base nor feet move for it."""
+    robot = load_robot("hrp2")
+    square = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
+    floor = Surface("floor", np.eye(3), np.zeros(3), square)
+    scene = Environment((floor,))
+    soles = tuple(
+        make_contact(robot, scene, {"patch": patch, "surface": "floor", "x": 0.0, "y": y, "yaw": 0.0})
+        for patch, y in (("left_sole", 0.095), ("right_sole", -0.095))
+    )
+    q0 = robot.posture("half_sitting")
+    q1 = q0.copy()
+    q1[7 + robot.joint_names.index("RARM_JOINT3")] -= 0.4
+    segment = run(TransitionFinder(robot, scene, SETTINGS).shift(Departure(q0, soles), q1))
+    assert segment.missed <= BARRED
+    assert segment.held
+    assert len(segment.q) == KNOTS + 1
+    assert np.linalg.norm(segment.q[:, :3] - q0[:3], axis=1).max() < 0.01
+    np.testing.assert_allclose(segment.com, robot.com(segment.q))

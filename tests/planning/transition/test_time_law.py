@@ -1,0 +1,78 @@
+"""Motions are as slow as speeds, the room of the centre of mass, and what contacts bear ask for, and no slower."""
+
+import numpy as np
+import pytest
+
+from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.model.robot_file import load_robot
+from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.planning.transition.finder import KNOTS, TransitionFinder, _Motion
+from mcplan.planning.transition.knots import Knots, run
+from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.place import make_contact
+from mcplan.scene.settings import ControlSettings
+
+SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
+
+
+@pytest.fixture(scope="module")
+def scene():
+    """HRP-2 in half sitting on a floor."""
+    robot, environment = load_robot("hrp2"), Environment((Surface("floor", np.eye(3), np.zeros(3), SQUARE),))
+    soles = [("left_sole", 0.095), ("right_sole", -0.095)]
+    contacts = tuple(
+        make_contact(robot, environment, {"patch": patch, "surface": "floor", "x": 0.0, "y": y, "yaw": 0.0})
+        for patch, y in soles
+    )
+    return robot, TransitionFinder(robot, environment, ControlSettings()), contacts, robot.posture("half_sitting")
+
+
+@pytest.fixture(scope="module")
+def swerving(scene):
+    """Knots on both feet that move the body to the side at once, stay there, and come back, in 1.5 s."""
+    _, _, _, q = scene
+    aside = 0.06 * np.clip(np.minimum(np.arange(KNOTS + 1), np.arange(KNOTS, -1, -1)) / 4, 0.0, 1.0) ** 2
+    knots = np.tile(q, (KNOTS + 1, 1))
+    knots[:, 1] += aside
+    return _Motion(np.linspace(0.0, 1.5, KNOTS + 1), Knots(knots, 0.0, 0.0), 2.0, True)
+
+
+def test_a_motion_is_slowed_until_its_centre_of_pressure_stays_within_the_room_that_contacts_leave(scene, swerving):
+    robot, finder, contacts, _ = scene
+
+    def excess(motion):
+        com = Spline(motion.times, robot.com(motion.knots.q))
+        return max(
+            np.linalg.norm(x.acceleration[:2]) * x.value[2] / GRAVITY / finder.law.room(contacts, x.value)
+            for x in map(com.sample, np.linspace(0.0, motion.duration, 500))
+        )
+
+    assert excess(swerving) > 2.0
+    slow = run(finder._slowed(swerving, contacts))
+    assert excess(slow) < 1.1
+    assert slow.duration < 1.1 * swerving.duration * np.sqrt(excess(swerving))  # no slower than it must be
+    np.testing.assert_array_equal(slow.knots.q, swerving.knots.q)
+    assert run(finder._slowed(slow, contacts)) is slow
+
+
+def test_a_motion_through_a_posture_that_its_contacts_do_not_bear_is_not_held(scene, swerving):
+    _, finder, contacts, _ = scene
+    gentle = run(finder._slowed(swerving, contacts))
+    knots = swerving.knots.q.copy()
+    knots[KNOTS // 2, 0] += 0.3  # out of the feet
+    outside = run(finder._timed(Knots(knots, 0.0, 0.0), swerving.times, contacts))
+    assert gentle.held
+    assert not outside.held
+    assert outside.rank > gentle.rank
+
+
+def test_speeds_of_trunk_and_joints_count_too(scene):
+    robot, finder, contacts, q = scene
+    turned = np.tile(q, (KNOTS + 1, 1))
+    joint = 7 + robot.joint_names.index("RARM_JOINT3")
+    times = np.linspace(0.0, 1.0, KNOTS + 1)
+    turned[:, joint] += 2.0 * np.sin(0.5 * np.pi * times) ** 2
+    posture, com = PostureSpline(times, turned), Spline(times, robot.com(turned))
+    fastest = max(abs(posture.sample(t).v[joint - 1]) for t in np.linspace(0.0, 1.0, 200))
+    stretch = finder.law.stretch(com, posture, contacts, np.full(9, np.inf))
+    assert stretch == pytest.approx(fastest / finder.law.rates[joint - 7], rel=0.01)

@@ -60,6 +60,7 @@ class WholeBodyController:
         states = program_of(phases_of(plan), plan.scenario, [contact.patch for contact in first.contacts])
         self.machine = Machine(states, self.motion)
         patches = {contact.patch for stance in plan.stances for contact in stance.contacts}
+        patches |= {course.patch for segment in plan.segments for course in segment.courses}
         patches |= {patch for spec in self.settings.states if spec.do for patch in spec.do.limbs}
         asked = {frame for task in tasks for frame in task.frames}
         frames = list(dict.fromkeys([self.robot.link_names[0], *sorted(patches | asked)]))
@@ -125,7 +126,7 @@ class WholeBodyController:
         tau = solution.tau
         if self.impedance is not None:
             tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
-        phase = self.machine.phase
+        phase = self.machine.events[-1]
         return Command(
             solution.vd[: self._nv], tau, wrenches, self.objects.of_robot(solution.forces), solution.status,
             (phase.name, phase.stance), tuple(self.motion.contacts), solution.message,

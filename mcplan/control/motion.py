@@ -142,8 +142,6 @@ class Motion:
         What the references differ from its beginning fades on the way. ``place`` gives the pose of a patch that has no
         reference yet.
         """
-        begin, moving = self.posture.sample(t), segment.duration - segment.wait
-        straight = PostureTrajectory(begin.q, segment.q[-1], moving, begin.v, begin.vd, t + segment.wait)
         self.posture, self.com = self._faded(segment, t)
         reaching = {self.robot.patches[course.patch].limb for course in segment.courses if course.meets is not None}
         old = {name: path.sample(t) for name, path in self.limbs.items()}
@@ -157,7 +155,7 @@ class Motion:
             known = old.get(course.patch)
             R, p = place(course.patch) if known is None else (known.R, known.p)
             tightness = 0.0 if known is None else known.tightness
-            limbs[course.patch] = self._path(course, segment, t, (R, p), tightness, straight)
+            limbs[course.patch] = self._path(course, segment, t, (R, p), tightness)
             if course.meets is not None:
                 self.targets[course.patch] = course.meets
                 (self.waiting.add if course.waits else self.waiting.discard)(course.patch)
@@ -178,9 +176,7 @@ class Motion:
         centre = Spline(times, segment.com + np.outer(left, drift), x.velocity, x.acceleration)
         return PostureSpline(times, q, begin.v, begin.vd), centre
 
-    def _path(
-        self, course: Course, segment: Segment, t: float, start: Pose, tightness: float, straight: AnyPosture
-    ) -> Path:
+    def _path(self, course: Course, segment: Segment, t: float, start: Pose, tightness: float) -> Path:
         """Return the reference of a patch along its course."""
         contact, end, approach = course.meets, None, course.approach
         if contact is not None:
@@ -196,10 +192,7 @@ class Motion:
             path = LimbPath(start, end, course.lift, approach, self.timing, t, segment.duration, ends)
             path.turn = PatchTurn(self.robot, course.patch, self.posture, start[0])
         else:
-            body = straight if course.leader == "straight" else self.posture
-            path = PosturePath(
-                self.robot, course.patch, body, start[1], end, course.lift, approach, self.timing, t, ends
-            )
+            path = PosturePath(self.robot, course.patch, self.posture, start[1], end, NONE, NONE, self.timing, t, ends)
         if contact is None or course.waits or not self.feels(contact):
             return path
         s = self.settings

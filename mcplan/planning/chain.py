@@ -38,16 +38,13 @@ def transitions(segments: Segments, stances: Sequence[PlannedStance]) -> Iterato
         elif stance.change == "add":
             parts = [segments.swing(begin, stance.q, (stance.contact(moved), *coming(robot, stances, k)))]
         else:
-            parts, following = [segments.shift(begin, stance.q)], stances[k + 1] if k + 1 < len(stances) else None
-            alone = _alone(robot, stance, moved)
-            away = following is None or not (following.change == "shift" or following.moved == moved) or not alone
-            if alone:
+            parts, parting = [segments.shift(begin, stance.q)], parts_at_once(robot, stances, k)
+            if _alone(robot, stance, moved):
                 rising = {moved: before.contact(moved)}
-                if away:
+                if parting:
                     off = Departure(stance.q, stance.contacts, rising)
                     parts.append(run(finder.retraction(off, moved)))
                     rising = {}
-            parting = away
         ramp = {"add": settings.load_time, "remove": settings.unload_time}.get(stance.change, 0.0)
         yield Transition(moved, tuple(parts), ramp, parting)
         q = parts[-1].q[-1]
@@ -70,6 +67,20 @@ def coming(robot: Robot, stances: Sequence[PlannedStance], k: int) -> tuple[Cont
             break
         found.append(stance.contact(stance.moved))
     return tuple(found)
+
+
+def parts_at_once(robot: Robot, stances: Sequence[PlannedStance], k: int) -> bool:
+    """Say whether the patch that stance ``k`` removes leaves its support before the next transition.
+
+    It waits for a transition in which it moves itself, or the body with it; a link whose limb rests on another patch
+    cannot be lifted, and is parted from its support by avoidance.
+    """
+    moved, following = stances[k].moved, stances[k + 1] if k + 1 < len(stances) else None
+    if moved is None or stances[k].change != "remove":
+        return False
+    if following is None or not _alone(robot, stances[k], moved):
+        return True
+    return following.change != "shift" and following.moved != moved
 
 
 def displaced_objects(scene: Environment, before: PlannedStance, stance: PlannedStance) -> dict[str, np.ndarray]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mcplan.planning.goal.reached import ItemReached, items_reached
-from mcplan.planning.transition.transition import Transition
+from mcplan.planning.transition.transition import Segment, Transition
 from mcplan.scene.contact import Contact, contact_of
 
 if TYPE_CHECKING:
@@ -89,6 +89,16 @@ class Plan:
         `mcplan.verify` proves the plan, this included.
         """
         return all(item.met for item in self.goals)
+
+    @property
+    def transitions(self) -> tuple[Transition, ...]:
+        """The motions from each stance to the next."""
+        return tuple(stance.transition for stance in self.stances if stance.transition is not None)
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """The motions on contacts that stay closed, in their order."""
+        return tuple(segment for transition in self.transitions for segment in transition.segments)
 
     def __repr__(self) -> str:
         return f"Plan({self.scenario.name!r}, {self.scenario.robot.name}, {len(self.stances)} stances)"

@@ -12,7 +12,7 @@ class CourseSpec(Spec):
     """How a patch in the air goes along, see `mcplan.planning.transition.transition.Course`."""
 
     patch: str
-    leader: Literal["own", "straight", "body"]
+    leader: Literal["own", "body"]
     lift: Triple = (0.0, 0.0, 0.0)
     approach: Triple = (0.0, 0.0, 0.0)
     leaves: bool = False
@@ -40,8 +40,8 @@ class SegmentSpec(Spec):
     @field_validator("times")
     @classmethod
     def _rising(cls, times: tuple[float, ...]) -> tuple[float, ...]:
-        if (np.diff(times) <= 0.0).any():
-            raise ValueError("expected times that rise")
+        if times[0] != 0.0 or (np.diff(times) <= 0.0).any():
+            raise ValueError("expected times that rise from 0")
         return times
 
     def postures(self) -> np.ndarray:

@@ -1,13 +1,18 @@
 """On hands and knees: a knee steps as the body does, and its toes come down after it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.model import CollisionModel
 from mcplan.control.avoidance import Avoidance
-from mcplan.control.motion import BARRED, Motion
+from mcplan.control.motion import Motion
 from mcplan.model.terms import Terms
 from mcplan.planning.posture.generator import PostureGenerator
+from mcplan.planning.transition.finder import BARRED, Departure
+from mcplan.planning.transition.knots import run
 from mcplan.scene.load import load_scenario
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
@@ -44,20 +49,22 @@ def begun(step):
     poses = {contact.patch: (contact.R, contact.p) for contact in old}
     for patch in reversed(LEG):
         motion.open(patch, 0.0)
-    knee, toe = new
-    path = motion.reach(0.0, knee, poses["left_knee"], last)
-    motion.accompany(0.0, toe, poses["left_toe"])
-    return motion, path
+    begin = replace(motion.departure(0.0), rising={"left_knee": old[0]})
+    segment = run(motion.finder.swing(begin, last, new))
+    motion.follow(segment, 0.0, poses.__getitem__)
+    return motion, segment
 
 
 def test_a_knee_below_its_hip_steps_ahead_without_dragging_the_foot_through_the_floor(step):
     scenario, stay, (_, new), _ = step
-    motion, path = begun(step)
-    assert all((notice.amount or 0.0) < BARRED for notice in motion.notices)
+    motion, segment = begun(step)
+    assert segment.missed <= BARRED
+    path = motion.limbs["left_knee"]
     model = CollisionModel(scenario.robot, scenario.environment)
     for t in np.linspace(0.0, path.end_time, 60):
         near = model.distances(motion.posture.sample(t).q, 0.0, stay)
-        assert near.distance.min(initial=1.0) > -1e-3, (t, near.pairs)
+        for pair, distance in zip(near.pairs, near.distance, strict=True):
+            assert distance > (-ALLOWED_PENETRATION if pair.in_contact else -1e-3), (t, pair)
     assert np.allclose(path.sample(path.end_time).p, new[0].p, atol=1e-9)
 
 
@@ -80,7 +87,7 @@ def test_toes_that_come_after_their_knee_are_kept_off_the_floor_until_it_is_thei
     assert motion.waiting == {"left_toe"}
     assert asked() > 0.0
     motion.close(knee, 1.0, 0.0)
-    X = robot.frame_pose(last, "left_toe")
-    motion.reach(1.0, toe, (X[:3, :3], X[:3, 3]), last)
+    begin = Departure(last, tuple(loaded.contact for loaded in motion.contacts.values()))
+    motion.follow(run(motion.finder.swing(begin, last, [toe])), 1.0, lambda patch: (toe.R, toe.p))
     assert not motion.waiting
     assert asked() < 0.0

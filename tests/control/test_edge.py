@@ -11,7 +11,6 @@ from mcplan.control.motion import Motion
 from mcplan.control.task_set import TaskSet, levelled
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
-from mcplan.motion.spline import PostureSpline
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
@@ -71,15 +70,3 @@ def test_edges_that_touched_with_one_end_are_turned_down_to_the_other(kneeling, 
         height = edge @ contact.normal
         assert abs(height) > 0.01
         assert np.cross(turn, edge) @ contact.normal == pytest.approx(-settings.contact_kp * height, rel=0.02)
-
-
-def test_the_toes_are_led_with_their_knee_only_where_the_posture_takes_the_knee_as_it_is_led(kneeling):
-    q, contacts = kneeling
-    toe = contacts[PATCHES.index("left_toe")]
-    motion = Motion(ROBOT, SCENE, ControlSettings().under("mujoco"), q)
-    motion.accompany(0.0, toe, (toe.R, toe.p))  # on the straight way the knee is elsewhere
-    assert "left_toe" in motion.targets
-    assert not motion.limbs
-    motion.posture = PostureSpline(np.linspace(0.0, 1.0, 9), np.tile(q, (9, 1)))
-    motion.accompany(0.0, toe, (toe.R, toe.p))
-    assert "left_toe" in motion.limbs

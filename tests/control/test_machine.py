@@ -4,6 +4,7 @@ import pytest
 
 from mcplan.control.criteria import Measurement
 from mcplan.control.machine import Machine, phases_of
+from mcplan.planning.chain import parts_at_once
 from mcplan.scene.machine import Until
 
 MOTION = SimpleNamespace(settings=None)
@@ -13,7 +14,10 @@ class Recorded:
     """A phase that writes down what happens to it."""
 
     def __init__(self, name, criterion, log):
-        self.name, self.stance, self.criterion, self.log = name, 0, criterion, log
+        self.name, self.stance, self.criterion, self.log, self.found_anew = name, 0, criterion, log, None
+
+    def search(self, motion, t, now):
+        return self.found_anew
 
     def enter(self, motion, t, now):
         self.log.append(("enter", self.name, t))
@@ -54,14 +58,34 @@ def test_a_phase_that_does_not_get_there_ends_by_its_timeout():
     assert machine.events[-1].end == pytest.approx(1.0)
 
 
+def test_a_phase_begins_when_what_it_does_has_been_found():
+    log = []
+    phase = Recorded("shift", Until(elapsed=0.2), log)
+    phase.found_anew = iter([None, None, None])
+    machine = Machine([phase], MOTION)
+    run(machine, [1.0] * 20)
+    assert [(name, pytest.approx(t)) for _, name, t in log] == [("shift", 0.4), ("shift", 0.6)]
+    assert [(event.name, event.ended_by) for event in machine.events] == [("find shift", "found"), ("shift", "time")]
+
+
 def plan_of(*stances):
     """A plan without geometry: (change, moved) and the patches in contact, per stance."""
     made = []
     for change, moved, patches in stances:
         contacts = tuple(SimpleNamespace(patch=patch) for patch in patches)
-        made.append(SimpleNamespace(change=change, moved=moved, contacts=contacts, objects={}, q=None))
+        by_patch = {contact.patch: contact for contact in contacts}
+        made.append(
+            SimpleNamespace(
+                change=change, moved=moved, contacts=contacts, patches=patches, objects={}, q=None,
+                contact=by_patch.__getitem__,
+            )
+        )  # fmt: skip
     limbs = {patch: SimpleNamespace(limb=patch.split("_")[0]) for _, _, patches in stances for patch in patches}
-    return SimpleNamespace(stances=tuple(made), scenario=SimpleNamespace(robot=SimpleNamespace(patches=limbs)))
+    robot = SimpleNamespace(patches=limbs)
+    for k, stance in enumerate(made):
+        segments = (SimpleNamespace(objects=None), SimpleNamespace(objects=None))
+        stance.transition = SimpleNamespace(segments=segments, parts=parts_at_once(robot, made, k))
+    return SimpleNamespace(stances=tuple(made), scenario=SimpleNamespace(robot=robot))
 
 
 def test_a_step_is_shift_unload_and_then_the_way_of_the_foot():

@@ -45,6 +45,9 @@ class Waiting:
     def __init__(self, name, log):
         self.name, self.log = name, log
 
+    def search(self, motion, t, now):
+        return None
+
     def enter(self, motion, t, now):
         self.log.append(f"+{self.name}")
         return 0.0
@@ -149,7 +152,9 @@ def test_states_of_ones_own_are_carried_out(tmp_path, plan):
         kps[event.name, event.stance] = float(controller.tasks.com.kp[0])
         if event.name == "nod":
             seen["head"] = simulation.physics.q[7 + head]
-    run, events = simulation.finish(), controller.machine.events
+    run, everything = simulation.finish(), controller.machine.events
+    events = [e for e in everything if not e.name.startswith("find ")]
+    assert len(events) < len(everything)  # a head that has nodded is not where the plan had it
     assert [e.name for e in events] == ["stand", "shift", "nod", "pause", "shift", "shift", "shift", "settle"]
     assert [e.ended_by for e in events[2:4]] == ["there", "time"]
     assert events[3].end - events[3].start == pytest.approx(0.1)
@@ -261,7 +266,7 @@ def test_the_bundled_example_does_what_it_says_under_torques_alone():
     run = simulate(make_plan(load_scenario("sway_own_states")), "contact")
     report = verify(run)
     assert report.success, report.text()
-    done = [(phase.name, phase.ended_by) for phase in run.record.phases]
+    done = [(phase.name, phase.ended_by) for phase in run.record.phases if not phase.name.startswith("find ")]
     assert done[1:5] == [("shift", "near"), ("nod", "nodded"), ("raise", "up"), ("shift", "near")]
     assert done[-2][0] == "wait"
     joint = run.record.joints.index("HEAD_JOINT1")

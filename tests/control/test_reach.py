@@ -1,15 +1,20 @@
 """A limb that reaches out from the air goes around what is in the way of its posture."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
 from mcplan.control.motion import Motion
+from mcplan.control.phases import Lift
 from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture_path import PosturePath
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.limbs import joints_of
+from mcplan.planning.transition.finder import BARRED
+from mcplan.planning.transition.knots import run
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
@@ -50,6 +55,11 @@ def postures():
     return [result.q for result in found]
 
 
+def pose(q, patch):
+    X = ROBOT.frame_pose(q, patch)
+    return X[:3, :3], X[:3, 3]
+
+
 @pytest.mark.parametrize(("heights", "kind"), [((HIGH,), PosturePath), ((*BETWEEN, HIGH), LimbPath)])
 def test_a_hand_in_the_plane_of_a_ladder_goes_out_of_it_where_a_rung_is_between(postures, heights, kind):
     scene, (first, last) = environment(*heights), postures
@@ -57,10 +67,11 @@ def test_a_hand_in_the_plane_of_a_ladder_goes_out_of_it_where_a_rung_is_between(
     *feet, grip = contacts(HIGH)
     for contact in feet:
         motion.close(contact, -1.0, 0.0)
-    X = ROBOT.frame_pose(first, "left_grip")
-    path = motion.reach(0.0, grip, (X[:3, :3], X[:3, 3]), last)
+    segment = run(motion.finder.swing(motion.departure(0.0), last, [grip]))
+    assert segment.missed <= BARRED
+    motion.follow(segment, 0.0, lambda patch: pose(first, patch))
+    path = motion.limbs["left_grip"]
     assert isinstance(path, kind)
-    assert not motion.notices
     model = CollisionModel(ROBOT, scene)
     for t in np.linspace(0.0, path.end_time, 60):
         near = model.distances(motion.posture.sample(t).q, 0.0, [*feet, grip])
@@ -69,7 +80,7 @@ def test_a_hand_in_the_plane_of_a_ladder_goes_out_of_it_where_a_rung_is_between(
 
 
 def test_a_hand_that_was_held_up_is_led_as_the_way_goes_that_was_found_free(postures):
-    """The reference of its posture has gone on to the high place without it."""
+    """The reference of its posture has gone on to the high place without it: the way is found anew."""
     scene, (first, last) = environment(HIGH), postures
     *feet, grip = contacts(HIGH)
     held, arm = last.copy(), joints_of(ROBOT, "left_arm")
@@ -77,10 +88,15 @@ def test_a_hand_that_was_held_up_is_led_as_the_way_goes_that_was_found_free(post
     motion = Motion(ROBOT, scene, ControlSettings(), last)
     for contact in feet:
         motion.close(contact, -1.0, 0.0)
-    motion.catch_up(0.0, held)
+    planned = run(motion.finder.swing(motion.departure(0.0), last, [grip]))
+    phase = Lift(2, grip, planned)
+    search = phase.search(motion, 0.0, SimpleNamespace(q=held))
     np.testing.assert_allclose(motion.posture.sample(0.0).q, held, atol=1e-12)
-    X = ROBOT.frame_pose(held, "left_grip")
-    path = motion.reach(0.0, grip, (X[:3, :3], X[:3, 3]), last)
+    for _ in search:
+        pass
+    assert phase.segment is not planned
+    phase.enter(motion, 0.0, SimpleNamespace(pose=lambda patch: pose(held, patch)))
+    path = motion.limbs["left_grip"]
     for t in np.linspace(0.0, path.end_time, 20):
         of_way = ROBOT.frame_pose(motion.posture.sample(t).q, "left_grip")[:3, 3]
         # it goes ahead of the body, and comes to its place along the normal

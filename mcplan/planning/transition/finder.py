@@ -15,7 +15,7 @@ from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.transition.knots import KnotFinder, Knots, Led, Steps
 from mcplan.planning.transition.time_law import PARTS, TimeLaw
-from mcplan.planning.transition.transition import Course, Leader, Near, Segment
+from mcplan.planning.transition.transition import Course, Near, Segment
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -86,7 +86,7 @@ class _Motion:
 
     @property
     def duration(self) -> float:
-        return float(self.times[-1] - self.times[0])
+        return float(self.times[-1])
 
     @property
     def rank(self) -> tuple[bool, bool, float]:
@@ -95,9 +95,8 @@ class _Motion:
         return not free, not self.held, self.stretch if free else self.missed
 
 
-AnyPosture = PostureTrajectory | PostureSpline
-Leads = Callable[[float, AnyPosture], dict[str, LimbPath | PosturePath]]
-"""Makes the paths of led patches for a wait (s) and a straight motion of the body."""
+Leads = Callable[[PostureTrajectory], dict[str, LimbPath | PosturePath]]
+"""Makes the paths of led patches for a straight motion of the body."""
 
 
 class TransitionFinder:
@@ -137,14 +136,12 @@ class TransitionFinder:
     def shift(self, begin: Departure, q: np.ndarray) -> Steps[Segment]:
         """Search for the motion of the body to posture q (nq,), with all patches in the air.
 
-        Limbs that still rest on an old support go off it along its normal, and the body waits for them. They go as the
-        straight motion of the joints takes them, and the body follows; where that is barred they go as the body does.
+        Limbs that still rest on an old support go off it along its normal, and on as the straight motion of the joints
+        takes them; the body follows. Where that is barred they go as the body does.
         """
         lifts = {patch: self._lift_off(begin, patch, contact, q) for patch, contact in begin.rising.items()}
-        wait = (1 - self.timing.overlap) * self.timing.duration(self.settings.clearance) if lifts else 0.0
-        touching = tuple(begin.rising.values())
 
-        def leads(start: float, straight: AnyPosture) -> dict[str, LimbPath | PosturePath]:
+        def leads(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
             return {
                 patch: PosturePath(
                     self.robot, patch, straight, self._place(begin.q, patch)[1], None, lift, NONE, self.timing, 0.0,
@@ -153,9 +150,9 @@ class TransitionFinder:
                 for patch, lift in lifts.items()
             }  # fmt: skip
 
-        duration = self.law.straight(begin.q, q, begin.closed)
-        motion, leader = yield from self._with_body(begin, q, wait, duration, touching, leads)
-        courses = tuple(Course(patch, leader, lift, NONE, True) for patch, lift in lifts.items())
+        touching = tuple(begin.rising.values())
+        motion = yield from self._with_body(begin, q, self.law.straight(begin.q, q, begin.closed), touching, leads)
+        courses = tuple(Course(patch, "body", NONE, NONE, True) for patch in lifts)
         return self._segment(begin, q, motion, courses, touching)
 
     def swing(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Steps[Segment]:
@@ -218,7 +215,7 @@ class TransitionFinder:
         place, height = self._place(begin.q, patch)[1], self.settings.clearance
         q = yield from self.knots.lifted(begin.q, begin.closed, patch, place, height * old.normal)
         duration = max(self.timing.duration(height), self.law.straight(begin.q, q, begin.closed))
-        motion = yield from self._motion(begin, q, 0.0, duration, (old,), {})
+        motion = yield from self._motion(begin, q, duration, (old,), {})
         return self._segment(begin, q, motion, (Course(patch, "body", NONE, NONE, True),), (old,))
 
     def slide(
@@ -269,7 +266,7 @@ class TransitionFinder:
                 self._place(begin.q, patch)[1], contact, old, self.settings.clearance + higher
             )
             path = self._swing_path(begin, contact, q, lift, approach, duration)
-            motion = yield from self._motion(begin, q, 0.0, path.duration, touching, {patch: path})
+            motion = yield from self._motion(begin, q, path.duration, touching, {patch: path})
             if best is None or motion.rank < best[0].rank:
                 best = motion, lift, approach
             if motion.missed <= GOOD:
@@ -279,7 +276,7 @@ class TransitionFinder:
         if motion.missed >= bound:
             return None
         if old is not None and (motion.missed > GOOD or not motion.held):
-            free = yield from self._motion(begin, q, 0.0, duration, touching, {})
+            free = yield from self._motion(begin, q, duration, touching, {})
             if free.rank < motion.rank and free.missed <= BARRED:
                 slow = yield from self._slowed(free, begin.closed)
                 return slow, Course(patch, "body", NONE, NONE, True, contact)
@@ -295,7 +292,7 @@ class TransitionFinder:
         # a patch that has come to its place with another one of its limb is not lifted first
         approach = min(self.settings.reach_clearance, distance) * contact.normal
 
-        def leads(wait: float, straight: AnyPosture) -> dict[str, LimbPath | PosturePath]:
+        def leads(straight: PostureTrajectory) -> dict[str, LimbPath | PosturePath]:
             end = self._end(contact, q)
             return {
                 patch: PosturePath(
@@ -304,30 +301,28 @@ class TransitionFinder:
             }
 
         least = max(duration, self.timing.duration(distance + float(np.linalg.norm(approach))))
-        motion, leader = yield from self._with_body(begin, q, 0.0, least, touching, leads)
+        motion = yield from self._with_body(begin, q, least, touching, leads)
         if motion.missed > GOOD:
             over = yield from self._step(begin, contact, q, duration, touching, motion.missed)
             if over is not None:
                 return over
-        return motion, Course(patch, leader, NONE, approach if leader == "straight" else NONE, False, contact)
+        return motion, Course(patch, "body", NONE, NONE, False, contact)
 
     def _with_body(
-        self, begin: Departure, q: np.ndarray, wait: float, duration: float, touching: tuple[Contact, ...], leads: Leads
-    ) -> Steps[tuple[_Motion, Leader]]:
+        self, begin: Departure, q: np.ndarray, duration: float, touching: tuple[Contact, ...], leads: Leads
+    ) -> Steps[_Motion]:
         """Search for a motion in which the body follows led patches, or goes on its own where that is barred."""
         for _ in range(2):  # what limbs are lifted by does not take longer when the body does: the way is another one
-            leader: Leader = "straight"
-            paths = leads(wait, PostureTrajectory(begin.q, q, duration, start_time=wait))
-            motion = yield from self._motion(begin, q, wait, duration, touching, paths)
+            paths = leads(PostureTrajectory(begin.q, q, duration))
+            motion = yield from self._motion(begin, q, duration, touching, paths)
             if paths and motion.missed > GOOD:
-                free = yield from self._motion(begin, q, wait, duration, touching, {})
+                free = yield from self._motion(begin, q, duration, touching, {})
                 if free.missed < motion.missed:
-                    leader, motion = "body", free
+                    motion = free
             if motion.stretch <= FAST:
-                return motion, leader
+                return motion
             duration *= motion.stretch
-        slow = yield from self._slowed(motion, begin.closed)
-        return slow, leader
+        return (yield from self._slowed(motion, begin.closed))
 
     # -- knots in time ----------------------------------------------------------------------------------------------
 
@@ -335,16 +330,15 @@ class TransitionFinder:
         self,
         begin: Departure,
         q: np.ndarray,
-        wait: float,
         duration: float,
         touching: tuple[Contact, ...],
         led: Mapping[str, LimbPath | PosturePath],
     ) -> Steps[_Motion]:
         """Search for knots, the body steady at first, then free to move, then free to keep bodies close that are."""
-        times = wait + np.linspace(0.0, duration, KNOTS + 1)
+        times = np.linspace(0.0, duration, KNOTS + 1)
         best: _Motion | None = None
         for finder, modest, slow in ((self._steady, False, WIDE), (self.knots, False, LONG), (self.knots, True, 0.0)):
-            knots = yield from self._knots(finder, begin, q, duration, touching, led, KNOTS, wait, modest)
+            knots = yield from self._knots(finder, begin, q, duration, touching, led, KNOTS, modest)
             motion = yield from self._timed(knots, times, begin.closed)
             if best is None or motion.rank < best.rank:
                 best = motion
@@ -364,11 +358,10 @@ class TransitionFinder:
         touching: tuple[Contact, ...],
         led: Mapping[str, LimbPath | PosturePath],
         count: int = KNOTS,
-        wait: float = 0.0,
         modest: bool = False,
     ) -> Steps[Knots]:
-        """Search for knots near the straight motion, with patches led along paths that begin ``wait`` s before it."""
-        times = wait + np.linspace(0.0, duration, count + 1)
+        """Search for knots near the straight motion, with patches led along paths."""
+        times = np.linspace(0.0, duration, count + 1)
         leads = []
         for patch, path in led.items():
             samples = [path.sample(t) for t in times]
@@ -381,7 +374,7 @@ class TransitionFinder:
             return _Motion(times, knots, 1.0, False)
         posture, com = PostureSpline(times, knots.q), Spline(times, self.robot.com(knots.q))
         yield
-        looked = np.array([posture.sample(t).q for t in np.linspace(times[0], times[-1], PARTS + 1)])
+        looked = np.array([posture.sample(t).q for t in np.linspace(0.0, times[-1], PARTS + 1)])
         bears, held = yield from self.law.bears(looked, contacts)
         return _Motion(times, knots, self.law.stretch(com, posture, contacts, bears), held)
 
@@ -390,7 +383,7 @@ class TransitionFinder:
         for _ in range(ROUNDS):
             if motion.stretch <= FAST:
                 break
-            times = motion.times[0] + motion.stretch * (motion.times - motion.times[0])
+            times = motion.stretch * motion.times
             motion = yield from self._timed(motion.knots, times, contacts)
         return motion
 

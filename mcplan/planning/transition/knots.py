@@ -323,9 +323,7 @@ class KnotFinder:
         share = self.settings.friction_share
         return self._regions.support([contact.spared(share) for contact in contacts], com)
 
-    def _clear(
-        self, task: Task, q: np.ndarray, wish: "Wish", watched: np.ndarray
-    ) -> Steps[tuple[np.ndarray, float]]:
+    def _clear(self, task: Task, q: np.ndarray, wish: "Wish", watched: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
         """Return a posture of the task, with distances of the watched pairs, from ``q``; and by how much it misses."""
         best, least = q, np.inf
         pairs, distance, J = self._near(q, watched)

@@ -15,9 +15,8 @@ from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.transition.knots import NOWHERE, Worst
 from mcplan.scene.contact import Contact
 
-Leader = Literal["own", "straight", "body"]
-"""What a patch in the air follows: a path of its own, and the body follows it; the straight motion of the joints; the
-body's knots."""
+Leader = Literal["own", "body"]
+"""What a patch in the air follows: a path of its own, along which the knots take it too; or the knots alone."""
 
 
 class Near(NamedTuple):
@@ -61,7 +60,7 @@ class Segment:
     Attributes
     ----------
     contacts : closed all along, where they are at its end.
-    times : (k,) s since it began; until the first the body stands still.
+    times : (k,) s since it began, the first 0.
     q : (k, nq) postures at these times.
     com : (k, 3) centres of mass of these (m).
     courses : of patches that leave a support or come to one; all others in the air go as the body takes them.
@@ -84,13 +83,8 @@ class Segment:
     held: bool = True
 
     @property
-    def wait(self) -> float:
-        """How long the body stands still at first, while limbs leave their supports (s)."""
-        return float(self.times[0])
-
-    @property
     def duration(self) -> float:
-        """From its beginning to the end of the body's motion (s)."""
+        """How long it takes (s)."""
         return float(self.times[-1])
 
     @cached_property

@@ -11,8 +11,8 @@ from mcplan.planning.posture.attempt import where_it_is
 from mcplan.planning.prover import Prover
 from mcplan.planning.search import finish
 from mcplan.planning.search.finish import SHARES, _ordered, _outside, _stance
-from mcplan.statics.equilibrium import balance, equilibrium_margin
 from mcplan.scene.settings import ControlSettings
+from mcplan.statics.equilibrium import balance, equilibrium_margin
 
 
 @pytest.fixture(scope="module")

@@ -7,12 +7,13 @@ import pytest
 
 from mcplan.planning.posture.result import Effort, PostureResult
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.search.barred import barred_swings
+from mcplan.planning.search.barred import barred_motions
 from mcplan.planning.search.node import Move, Node, swing_to
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.shorten import _proven
 from mcplan.planning.search.stance_search import SHUFFLE, StanceSearch
 from mcplan.planning.search.tree import SearchTree
+from mcplan.planning.transition.swing import Swing
 from mcplan.statics.equilibrium import Equilibrium
 
 REQUIRE = (frozenset(["hand"]), frozenset(["left"]))
@@ -28,11 +29,11 @@ class Asked:
 
     def __init__(self, scene):
         self.scene, self.asked, self.swings = scene, [], []
-        self.answers, self.hits, self.barred_swings = {}, None, ()
+        self.answers, self.hits, self.barred_swings, self.barred_shifts = {}, None, (), ()
         self.generator = SimpleNamespace(settings=SimpleNamespace(clearance=0.003))
         self.calls = 0
 
-    def prove(self, contacts, unloaded, q, free=None, held=None):
+    def prove(self, contacts, unloaded, q, free=None, held=None, near=False):
         said = sorted(contact.patch for contact in contacts), sorted(unloaded), float(q[0])
         self.asked.append((*said, None if held is None else sorted(c.patch for c in held)))
         return self.answers.get(len(self.asked)) or posture(
@@ -47,7 +48,11 @@ class Asked:
         self.swings.append(swing)
         return self.barred_swings
 
-    barred = swing
+    def shift(self, shift):
+        return self.barred_shifts
+
+    def barred(self, motion):
+        return self.swing(motion) if isinstance(motion, Swing) else self.shift(motion)
 
 
 @pytest.fixture
@@ -145,10 +150,25 @@ def test_the_place_of_the_goal_needs_no_clearance_and_a_shuffle_no_swing(search,
     node = made.prove(start(scene), Move("left", ("left_sole",), (("left_sole", 1),)))
     assert node is not None
     assert prover.clearance == 0.0
-    assert prover.swings == []
+    assert prover.swings == []  # while it is searched for; as a part of a path it is looked at
     assert np.linalg.norm(node.touching["left_sole"].p - start(scene).touching["left_sole"].p) < SHUFFLE
-    assert barred_swings(prover, [start(scene), node]) == []
-    assert prover.swings == []
+    (barred,) = barred_motions(prover, [start(scene), node])
+    assert (barred.node, barred.violations) == (node, prover.barred_swings)
+    assert len(prover.swings) == 1
+
+
+def test_where_the_body_is_in_the_way_before_a_lift_a_nearer_posture_is_tried(search, scene):
+    made, prover = search
+    parent, asked = start(scene), []
+    free = (Violation("passage", "head and rail", 0.05),)
+    prover.shift = lambda shift: asked.append(float(shift.q1[0])) or (free if len(asked) == 1 else ())
+    node = made.prove(parent, STEP)
+    assert asked == [1.0, 2.0]  # the posture near the reference, and the one near the parent's
+    assert float(node.steps[0].q[0]) == 2.0
+    asked.clear()
+    prover.shift = lambda shift: free
+    assert made.prove(parent, STEP) is None
+    assert made.tree.rejected[-1]["stage"] == "shift"
 
 
 def test_what_a_patch_carried_at_either_end_of_a_move_counts(search, scene):

@@ -5,6 +5,14 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+
+from mcplan.collision.model import CollisionModel
+from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS
+from mcplan.model.geometry import Box
+from mcplan.model.robot_file import load_robot
+from mcplan.motion.limb_path import LimbPath
+from mcplan.motion.posture import PostureTrajectory
+from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.transition.knots import (
     ENOUGH,
     OPENING,
@@ -17,14 +25,6 @@ from mcplan.planning.transition.knots import (
     _filtered,
     run,
 )
-
-from mcplan.collision.model import CollisionModel
-from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS
-from mcplan.model.geometry import Box
-from mcplan.model.robot_file import load_robot
-from mcplan.motion.limb_path import LimbPath
-from mcplan.motion.posture import PostureTrajectory
-from mcplan.planning.posture.settings import PostureSettings
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
 from mcplan.scene.place import make_contact
 from tests.planning.obstacle_step import step_past

@@ -1,0 +1,112 @@
+"""Transitions of whole plans: each begins where the one before has ended, and a file brings back the same."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mcplan.errors import ScenarioError
+from mcplan.planning import plan
+from mcplan.planning.chain import displaced_objects, with_transitions
+from mcplan.planning.plan_file import plan_document, read_plan, write_plan
+from mcplan.scene import load_scenario
+
+
+@pytest.fixture(scope="module")
+def planned():
+    """A sequence that lifts a hand that has nowhere to go."""
+    return plan(load_scenario("table_hand"))
+
+
+def test_each_motion_begins_where_the_one_before_has_ended_and_ends_at_its_stance(planned):
+    q = planned.stances[0].q
+    for stance in planned.stances[1:]:
+        (segment,) = stance.transition.segments
+        np.testing.assert_array_equal(segment.q[0], q)
+        np.testing.assert_array_equal(segment.q[-1], stance.q)
+        q = stance.transition.end
+        assert stance.transition.patch == stance.moved
+
+
+def test_a_hand_that_is_let_go_with_nowhere_to_go_is_lifted_and_what_follows_begins_there(planned):
+    k = next(k for k, stance in enumerate(planned.stances) if (stance.change, stance.moved) == ("remove", "right_hand"))
+    on = replace(planned.stances[3], change="remove", moved="left_sole")  # another limb moves next
+    cut = with_transitions(planned.scenario, (*planned.stances[: k + 1], on))
+    shift, lift = cut[k].transition.segments
+    np.testing.assert_array_equal(lift.q[0], shift.q[-1])
+    robot, table = planned.scenario.robot, planned.stances[k - 1].contact("right_hand")
+    heights = [(robot.frame_pose(q, "right_hand")[:3, 3] - table.p) @ table.normal for q in lift.q]
+    assert heights[-1] > 0.9 * planned.scenario.transition_settings.clearance
+    assert abs(heights[0]) < 1e-3
+    np.testing.assert_array_equal(cut[k + 1].transition.start, lift.q[-1])
+
+
+def test_a_file_brings_back_the_same_motions(planned, tmp_path):
+    write_plan(planned, tmp_path / "a.yaml")
+    again = read_plan(tmp_path / "a.yaml")
+    assert again.scenario.document.data["mcplan"] == 2
+    for one, other in zip(planned.segments, again.segments, strict=True):
+        np.testing.assert_array_equal(one.q, other.q)
+        np.testing.assert_array_equal(one.times, other.times)
+        assert [c.patch for c in one.contacts] == [c.patch for c in other.contacts]
+        assert (one.near, one.missed, one.held) == (other.near, other.missed, other.held)
+        for course, same in zip(one.courses, other.courses, strict=True):
+            assert (course.patch, course.leader, course.leaves, course.waits) == (
+                same.patch, same.leader, same.leaves, same.waits,
+            )  # fmt: skip
+            np.testing.assert_array_equal(course.lift, same.lift)
+            assert (course.meets is None) == (same.meets is None)
+    assert not again.notices
+
+
+def test_motions_that_a_file_lacks_or_made_with_other_speeds_are_found_when_it_is_read(planned, tmp_path):
+    short = replace(planned, stances=planned.stances[:3])
+    data = plan_document(short, tmp_path)
+    old = tmp_path / "old.yaml"
+    write_plan(short, old)
+    same = read_plan(old)
+    bare = replace(short, stances=tuple(replace(stance, transition=None) for stance in short.stances))
+    write_plan(bare, old)
+    found = read_plan(old)
+    for one, other in zip(same.segments, found.segments, strict=True):
+        np.testing.assert_allclose(one.q, other.q, atol=1e-12)
+    write_plan(short, old)
+    slower = read_plan(old, {"control.com_speed": 0.05})
+    ways = [sum(transition.duration for transition in one.transitions) for one in (slower, same)]
+    assert ways[0] > ways[1]
+    (notice,) = slower.notices
+    assert "control.com_speed" in notice
+    assert data["plan"]["made_with"]["com_speed"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda segment: segment["knots"].pop(), "24 knots and 25 times"),
+        (lambda segment: segment["knots"].__setitem__(3, "1 2 x"), "could not convert"),
+        (lambda segment: segment["knots"].__setitem__(3, "1 2 3"), "different numbers"),
+        (lambda segment: segment["knots"].__setitem__(3, segment["knots"][3].replace(" ", " nan ", 1)[4:]), "numbers"),
+        (lambda segment: segment["times"].__setitem__(2, 0.0), "rise"),
+        (lambda segment: segment["courses"].append({"patch": "tail", "leader": "body"}), "no patch `tail`"),
+    ],
+)
+def test_a_motion_that_cannot_be_read_is_told_with_its_line(planned, tmp_path, change, message):
+    from mcplan.document import dump_document
+
+    data = plan_document(replace(planned, stances=planned.stances[:3]), tmp_path)
+    change(data["stances"][1]["transition"]["segments"][0])
+    (tmp_path / "bad.yaml").write_text(dump_document(data))
+    with pytest.raises(ScenarioError) as refusal:
+        read_plan(tmp_path / "bad.yaml")
+    assert message in str(refusal.value)
+    assert refusal.value.problems[0].line
+
+
+def test_an_object_that_was_moved_before_is_not_moved_again():
+    poses = {"a": np.array([0.0, 0, 0, 1, 0, 0, 0]), "b": np.array([1.0, 0, 0, 1, 0, 0, 0])}
+    scene = SimpleNamespace(objects=tuple(SimpleNamespace(name=name, pose=pose) for name, pose in poses.items()))
+    there = {"a": np.array([0.5, 0, 0, 1, 0, 0, 0.0])}
+    stances = [SimpleNamespace(objects=objects) for objects in ({}, there, there)]
+    assert list(displaced_objects(scene, *stances[:2])) == ["a"]
+    assert displaced_objects(scene, *stances[1:]) == {}

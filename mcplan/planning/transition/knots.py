@@ -63,11 +63,12 @@ ROOM = 0.2
 LIFTS = (1.0, 0.5, 0.25, 0.125)
 """Parts of the height to which a patch is lifted that are tried in turn."""
 
-SWEEPS, PASSES = 3, 6
-"""Times that the postures are drawn to a smoother way, and passes of the filter (1, 2, 1) / 4 that smoothes it."""
+SWEEPS = 3
+"""Times that the postures are drawn to a smoother way."""
 
-EASE = 4
-"""Postures at either end over which a way leaves the guides, as gently as they themselves begin and end."""
+SMOOTHINGS = ((6, 4), (3, 2), (1, 1), (0, 1))
+"""Passes of the filter (1, 2, 1) / 4 that smoothes a way, and knots at either end over which it leaves the guides, as
+gently as they themselves begin and end: less where more would lead through something."""
 
 WORTH, SLIP = 0.01, 1e-3
 """m, rad: a way that misses more is not worth smoothing; smoothing may make a posture miss by so much."""
@@ -233,7 +234,7 @@ class KnotFinder:
                 if amount < missed[k]:
                     q[k], missed[k], off[k] = other, amount, robot.difference(guides[k], other)
         for _ in range(SWEEPS if missed.max() <= WORTH else 0):
-            off, settled = self._smooth_offsets(guides, q), 0
+            off, settled = self._smooth_offsets(guides, q, *SMOOTHINGS[0]), 0
             for k in range(1, last):
                 better, amount = robot.integrate(guides[k], off[k], 1.0), 0.0
                 if not self._fits(tasks[k], better, wishes[k], watched):
@@ -244,9 +245,16 @@ class KnotFinder:
                     q[k], missed[k] = better, amount
             if not settled:
                 break
-        off = self._smooth_offsets(guides, q)
-        smooth = np.array([robot.integrate(guide, step, 1.0) for guide, step in zip(guides, off, strict=True)])
-        short = np.array([0.0, *(self._short(smooth[k], wishes[k], watched)[0] for k in range(1, last)), 0.0])
+        smooth, short = q, np.full(last + 1, np.inf)
+        for passes, ease in SMOOTHINGS:
+            off = self._smooth_offsets(guides, q, passes, ease)
+            softer = np.array([robot.integrate(guide, step, 1.0) for guide, step in zip(guides, off, strict=True)])
+            yield
+            misses = [self._short(softer[k], wishes[k], watched)[0] for k in range(1, last)]
+            if max(misses, default=0.0) < short.max():
+                smooth, short = softer, np.array([0.0, *misses, 0.0])
+            if short.max() <= max(missed.max(), SLIP):
+                break
         k = int(np.argmax(np.maximum(missed, short)))
         shortest, bodies = self._short(smooth[k] if short[k] >= missed[k] else q[k], wishes[k], watched)
         worst = Worst(k / last, bodies if shortest >= max(missed[k], short[k]) else ())
@@ -291,7 +299,7 @@ class KnotFinder:
         watched[list(self.collisions.fixed_by(contacts) | self.collisions.pairs_of(contacts))] = False
         return watched
 
-    def _smooth_offsets(self, guides: np.ndarray, q: np.ndarray) -> np.ndarray:
+    def _smooth_offsets(self, guides: np.ndarray, q: np.ndarray, passes: int, ease: int) -> np.ndarray:
         """Return by what postures differ from their guides (k, nv), smoothed along the way; the ends are kept.
 
         ``S off + S (off - S off)``: what a filter S takes off a hill is filtered and given back, or a foot that is
@@ -300,9 +308,9 @@ class KnotFinder:
         Source: Tukey, Exploratory Data Analysis, 1977 (twicing).
         """
         off = np.array([self.robot.difference(guide, here) for guide, here in zip(guides, q, strict=True)])
-        once = _filtered(off)
-        off = once + _filtered(off - once)
-        part = np.clip(np.minimum(np.arange(len(off)), np.arange(len(off))[::-1]) / EASE, 0.0, 1.0)[:, None]
+        once = _filtered(off, passes)
+        off = once + _filtered(off - once, passes)
+        part = np.clip(np.minimum(np.arange(len(off)), np.arange(len(off))[::-1]) / ease, 0.0, 1.0)[:, None]
         return off * part**3 * (10 - 15 * part + 6 * part**2)
 
     def _short(self, q: np.ndarray, wish: "Wish", watched: np.ndarray) -> tuple[float, tuple[str, ...]]:
@@ -399,9 +407,9 @@ def _at_knots(contacts: Sequence[Contact] | Sequence[Sequence[Contact]], count: 
     return moving or [tuple(alike)] * count
 
 
-def _filtered(values: np.ndarray) -> np.ndarray:
-    """Return values (k, n) after ``PASSES`` of the filter; beyond their ends they go on as a line does."""
-    for _ in range(PASSES):
+def _filtered(values: np.ndarray, passes: int) -> np.ndarray:
+    """Return values (k, n) after so many passes of the filter; beyond their ends they go on as a line does."""
+    for _ in range(passes):
         mirrored = np.vstack([2 * values[0] - values[1], values, 2 * values[-1] - values[-2]])
         values = (mirrored[:-2] + 2 * values + mirrored[2:]) / 4
     return values

@@ -1,4 +1,5 @@
-"""Contacts that lift off: what is felt to carry nothing, although the program counts on it, is set down again.
+"""Contacts that lift off: what is felt to carry nothing, although the program counts on it or although it has risen from
+where it touched, is set down again.
 
 Where contacts give, nothing holds a patch to its support but its load: stiffness along the normal would fight the give.
 A contact with little load may so be lifted by the errors of a millisecond, and creep away unnoticed while the program
@@ -10,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mcplan.control.loaded_contact import LoadedContact
 from mcplan.control.motion import Motion
 from mcplan.model.terms import Terms
 from mcplan.scene.contact import Contact
@@ -22,9 +24,13 @@ FELT = 0.25
 """Part of the force with which a patch touches: a contact that is asked for more and bears less than a fifth of that
 has lifted; one that bears as much again has been set down."""
 
+RISEN = 2e-3
+"""m: a contact that bears nothing and is so far above where it touched has lifted, whether or not it is asked to bear:
+nothing else keeps it from creeping away."""
+
 
 class LiftWatch:
-    """Watches closed contacts for loads that are asked for and not felt.
+    """Watches closed contacts for loads that are asked for and not felt, and for patches that rise without load.
 
     Parameters
     ----------
@@ -61,7 +67,9 @@ class LiftWatch:
                     frame = terms.frame(patch)
                     place = frame.R.copy(), frame.p.copy()
                     motion.contacts[patch] = replace(loaded, lifted=False, place=place)
-            elif force > 0.2 * self._some or _across(contact, asked) < self._some:
+            elif force > 0.2 * self._some or (
+                _across(contact, asked) < self._some and _risen(loaded, terms.frame(patch).p) < RISEN
+            ):
                 self._since.pop(patch, None)
             elif t - self._since.setdefault(patch, t) >= self.settings.lift_time - 5e-10:
                 del self._since[patch]
@@ -72,3 +80,9 @@ class LiftWatch:
 def _across(contact: Contact, wrenches: Mapping[str, np.ndarray]) -> float:
     """Return the normal force (N) of a contact."""
     return float(np.asarray(wrenches.get(contact.patch, NOTHING))[:3] @ contact.normal)
+
+
+def _risen(loaded: LoadedContact, p: np.ndarray) -> float:
+    """Return how far a patch at p (3,) is above where it touched (m)."""
+    place = loaded.contact.p if loaded.place is None else loaded.place[1]
+    return float((p - place) @ loaded.contact.normal)

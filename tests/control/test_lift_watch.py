@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcplan.control.handled import HandledObjects
-from mcplan.control.lift_watch import FELT, LiftWatch
+from mcplan.control.lift_watch import FELT, RISEN, LiftWatch
 from mcplan.control.motion import Motion
 from mcplan.control.task_set import TaskSet
 from mcplan.model.robot_file import load_robot
@@ -94,3 +94,10 @@ def test_what_has_lifted_stays_there_by_itself_and_comes_down_at_the_speed_of_a_
     steady = Standing(height=0.01, velocity=-SETTINGS.descent_speed)
     steady.look(2 * SETTINGS.lift_time, 10.0, 0.0)
     assert steady.acceleration() == pytest.approx(0.0, abs=1e-3)
+
+
+@pytest.mark.parametrize(("height", "lifted"), [(RISEN - 5e-4, False), (RISEN + 5e-4, True)])
+def test_what_has_risen_without_load_is_set_down_though_nothing_is_asked_of_it(height, lifted):
+    standing = Standing(height=height)
+    assert standing.look(2 * SETTINGS.lift_time, 0.0, 0.0).lifted == lifted
+    assert not Standing(height=height).look(2 * SETTINGS.lift_time, 0.0, 5.0).lifted  # it bears something

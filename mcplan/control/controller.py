@@ -57,6 +57,8 @@ class WholeBodyController:
         self.motion = Motion(self.robot, plan.scenario.environment, self.settings, first.q)
         for contact in first.contacts:
             self.motion.close(contact, -1.0, 0.0)
+        for segment in plan.segments:  # their curves are made before the first tick
+            _ = segment.posture, segment.centre
         states = program_of(phases_of(plan), plan.scenario, [contact.patch for contact in first.contacts])
         self.machine = Machine(states, self.motion)
         patches = {contact.patch for stance in plan.stances for contact in stance.contacts}

@@ -1,5 +1,4 @@
-"""Contacts that lift off: what is felt to carry nothing, although the program counts on it or although it has risen from
-where it touched, is set down again.
+"""Contacts that lift off: what carries nothing, although it is asked to or has risen, is set down again.
 
 Where contacts give, nothing holds a patch to its support but its load: stiffness along the normal would fight the give.
 A contact with little load may so be lifted by the errors of a millisecond, and creep away unnoticed while the program

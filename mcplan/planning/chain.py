@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.transition.finder import Departure
+from mcplan.planning.transition.finder import BARRED, Departure
 from mcplan.planning.transition.knots import run
 from mcplan.planning.transition.segments import Segments
 from mcplan.planning.transition.transition import Transition
@@ -50,11 +51,37 @@ def transitions(segments: Segments, stances: Sequence[PlannedStance]) -> Iterato
         q = parts[-1].q[-1]
 
 
-def with_transitions(scenario: Scenario, stances: Sequence[PlannedStance]) -> tuple[PlannedStance, ...]:
-    """Return stances with the transitions that lead to them."""
-    segments = Segments(scenario.robot, scenario.environment, scenario.transition_settings)
+def with_transitions(
+    scenario: Scenario, stances: Sequence[PlannedStance], segments: Segments | None = None
+) -> tuple[PlannedStance, ...]:
+    """Return stances with the transitions that lead to them.
+
+    Parameters
+    ----------
+    segments : what is known of the scene's motions already.
+    """
+    segments = segments or Segments(scenario.robot, scenario.environment, scenario.transition_settings)
     found = transitions(segments, stances)
     return (stances[0], *(replace(stance, transition=next(found)) for stance in stances[1:]))
+
+
+def refuse_barred(stances: Sequence[PlannedStance]) -> None:
+    """Refuse stances to one of which no motion leads that is free.
+
+    Raises
+    ------
+    PlanningFailed
+        With the stance, the bodies that are in the way, and how much is missing.
+    """
+    for k, stance in enumerate(stances[1:], start=1):
+        assert stance.transition is not None
+        worst = max(stance.transition.segments, key=lambda segment: segment.missed)
+        if worst.missed > BARRED:
+            what = stance.change if stance.moved is None else f"{stance.change} {stance.moved}"
+            raise PlanningFailed(
+                f"stances[{k}]: no free motion was found from the stance before to `{what}`: {worst.shortfall}. What "
+                "would have to change: the places of the contacts, or a posture in between that leads around it"
+            )
 
 
 def coming(robot: Robot, stances: Sequence[PlannedStance], k: int) -> tuple[Contact, ...]:

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from mcplan.errors import InputError, PlanningFailed, ScenarioError
-from mcplan.planning.chain import with_transitions
+from mcplan.planning.chain import refuse_barred, with_transitions
 from mcplan.planning.linking import Change, Linker
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.scene.contact import Contact
@@ -57,7 +57,9 @@ def complete(scenario: Scenario) -> Plan:
         elif change.name == "add" and change.moved is not None:
             limb = robot.patches[change.moved].limb
             left = {patch: contact for patch, contact in left.items() if robot.patches[patch].limb != limb}
-    return Plan(scenario, with_transitions(scenario, stances), notices=linker.notices)
+    complete = with_transitions(scenario, stances)
+    refuse_barred(complete)
+    return Plan(scenario, complete, notices=linker.notices)
 
 
 def _item(scenario: Scenario, k: int, make: Callable[..., Result], *arguments: object) -> Result:

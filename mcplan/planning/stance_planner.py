@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.errors import InputError, PlanningFailed
-from mcplan.planning.chain import transitions
+from mcplan.planning.chain import refuse_barred, with_transitions
 from mcplan.planning.goal.ending import OF_THE_POSTURE, End, Ending
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.goal.measure import measure, stands_on, unmet
@@ -128,8 +128,8 @@ class _Planning:
         self.prover.limit = sys.maxsize
         stances = finish(self.prover, self.ending, self.first, self._refined(segments))
         self._require(stances)
-        motions = transitions(self.prover.segments, stances)
-        stances = (stances[0], *(replace(stance, transition=next(motions)) for stance in stances[1:]))
+        stances = with_transitions(self.scenario, stances, self.prover.segments)
+        refuse_barred(stances)
         self.tree.calls = self.prover.calls
         return Plan(self.scenario, stances, self.tree, self.linker.notices)
 

@@ -71,6 +71,18 @@ class RotationChart(ABC):
     def parameters(self, R: ArrayLike) -> Array:
         """Return theta (d,) of a rotation (3, 3)."""
 
+    def _equals(self, theta: Array) -> list[Array]:
+        """Return other numbers for the same rotation, those that may be nearer to some numbers given."""
+        return []
+
+    def parameters_near(self, R: ArrayLike, theta: ArrayLike) -> Array:
+        """Return the numbers (d,) of a rotation (3, 3) that are nearest to theta, where several mean the same.
+
+        A difference of them is then a small one where the rotations are near.
+        """
+        near, first = self._numbers(theta), self.parameters(R)
+        return min([first, *self._equals(first)], key=lambda other: float(np.linalg.norm(other - near)))
+
     def derivatives(self, theta: ArrayLike) -> Array:
         """Return ``dR / dtheta`` (3, 3, d): column i of R turns by ``-[R_i x] E`` (S0 eq. 6)."""
         R, E = self.rotation(theta), self.E(theta)

@@ -92,6 +92,14 @@ class EulerAngles(RotationChart):
             a, c = np.arctan2(sign * turn[k, j], turn[j, j]), 0.0
         return np.array([c, b, a] if self.fixed else [a, b, c])
 
+    def parameters_near(self, R: ArrayLike, theta: ArrayLike) -> Array:
+        """Return the angles (3,) of a rotation (3, 3), each by whole turns nearest to theta.
+
+        The second set of angles of every rotation is on the other side of a singularity and is left out.
+        """
+        near, found = self._numbers(theta), self.parameters(R)
+        return np.asarray(found + 2 * np.pi * np.round((near - found) / (2 * np.pi)))
+
     def distance_to_singularity(self, theta: ArrayLike) -> float:
         """Return how far, in rad, the middle angle is from where the outer two axes are one line."""
         b = self._numbers(theta)[1]

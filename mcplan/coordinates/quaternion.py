@@ -31,6 +31,9 @@ class UnitQuaternion(RotationChart):
         matrix_to_quaternion(numbers(R, (3, 3), "rotation"), quat)
         return quat
 
+    def _equals(self, theta: Array) -> list[Array]:
+        return [-theta]
+
     def derivatives(self, theta: ArrayLike) -> Array:
         """Return ``dR / dtheta`` (3, 3, 4): S0 eq. 12."""
         a, b, c, d = self._numbers(theta)

@@ -49,6 +49,10 @@ class RotationVector(RotationChart):
         rotation_log(numbers(R, (3, 3), "rotation"), np.empty(4), phi)
         return phi
 
+    def _equals(self, theta: Array) -> list[Array]:
+        angle = float(np.linalg.norm(theta))
+        return [theta * (1.0 + 2 * np.pi * turns / angle) for turns in (-2, -1, 1)] if angle > 0.0 else []
+
     def E(self, theta: ArrayLike, axes: Axes = "world") -> Array:
         """Return ``1 + a [phi x] + b [phi x]^2`` (3, 3): S1 eq. 2.106, a = (1 - cos t)/t^2, b = (t - sin t)/t^3."""
         phi = self._numbers(theta)
@@ -97,6 +101,10 @@ class AngleAxis(RotationChart):
         length = float(np.linalg.norm(quat[1:]))
         axis = quat[1:] / length if length > 0.0 else np.array([1.0, 0.0, 0.0])
         return np.array([2.0 * np.arctan2(length, quat[0]), *axis])
+
+    def _equals(self, theta: Array) -> list[Array]:
+        turns = [theta + np.array([2 * np.pi * k, 0.0, 0.0, 0.0]) for k in (-1, 0, 1)]
+        return turns + [-other for other in turns]
 
     def derivatives(self, theta: ArrayLike) -> Array:
         """Return ``dR / dtheta`` (3, 3, 4) of S1 eq. 2.48."""

@@ -100,22 +100,23 @@ def stacked(tasks: Sequence[VelocityTask], weights: Sequence[float] | None = Non
     return np.asarray(inverse @ w)
 
 
-def prioritised(tasks: Sequence[VelocityTask], damping: float = 0.0) -> Array:
+def prioritised(tasks: Sequence[VelocityTask], damping: float | Sequence[float] = 0.0) -> Array:
     """Return the rates (k,) of tasks in order of priority (S1 eq. 2.206 and 2.207).
 
     ``rate_i = rate_(i-1) + N_i (J_i N_i)+ (w_i - J_i rate_(i-1))`` with N_i the null space of all tasks before i.
 
     Parameters
     ----------
-    damping : of each inverse; it lets a task give near a singularity, and never disturbs the tasks before it.
+    damping : of the inverses, one for all or one each; it lets a task give near a singularity, and never disturbs the
+        tasks before it.
     """
     _require(tasks)
     k = tasks[0].J.shape[1]
     rate, N = np.zeros(k), np.eye(k)
-    for task in tasks:
+    for task, damped in zip(tasks, np.broadcast_to(damping, len(tasks)), strict=True):
         free = task.J @ N
         scale = float(np.linalg.norm(task.J, 2)) if task.J.size else 0.0
-        inverse = damped_inverse(free, damping) if damping else pseudo_inverse(free, scale)
+        inverse = damped_inverse(free, float(damped)) if damped else pseudo_inverse(free, scale)
         rate = rate + N @ (inverse @ task.error(rate))
         # N is the null space of the stack: the part of this task that was free leaves it
         N = N @ null_space(free, scale)

@@ -24,12 +24,15 @@ class FrameTarget:
     chart : the difference of this chart's numbers is taken for the error of the rotation, with its analytic Jacobian
         (S1 algorithm 1); None takes the rotation vector from here to there, and the geometric one, which is the right
         error: its way is the shortest (S1 eq. 2.235 to 2.237).
+    near : of the chart's numbers for the wanted rotation take those nearest to where the frame is, so that a small turn
+        is a small difference; S1 takes those that the chart's own formulas give.
     """
 
     frame: str
     position: Array | None
     rotation: Array | None
     chart: RotationChart | None = None
+    near: bool = False
 
     def off(self, X: Array) -> tuple[float, float]:
         """Return the distances from a pose (4, 4): m, and rad of the shortest turn; 0 for what is free."""
@@ -50,8 +53,11 @@ class FrameTarget:
         elif self.rotation is not None and self.chart is not None:
             theta = self.chart.parameters(X[:3, :3])
             rows.append(self.chart.E_inverse(theta) @ J[3:])
-            error.append(self.chart.parameters(self.rotation) - theta)
+            error.append(self._numbers(self.chart, self.rotation, theta) - theta)
         return VelocityTask(np.vstack(rows), np.concatenate(error))
+
+    def _numbers(self, chart: RotationChart, R: Array, theta: Array) -> Array:
+        return chart.parameters_near(R, theta) if self.near else chart.parameters(R)
 
 
 def rotation_error(target: ArrayLike, R: ArrayLike) -> Array:

@@ -29,9 +29,9 @@ Method = Literal["damped", "pseudo_inverse", "transpose"]
 LARGEST_STEP = 0.5
 """rad or m that a coordinate moves in one step at most: beyond, the Jacobian says little."""
 
-BIAS, DAMPING = 1e-4, 0.1
-"""Damping when the error is gone, and what it is more for an error of one (m, rad) or larger: far away it keeps the
-search from leaping near singularities, close by it does not slow it down (after Sugihara 2011)."""
+BIAS = 1e-3
+"""Damping that is left when the error is gone. With the error e its square grows by ``|e|^2 / 2``: about what the
+curvature of the forward kinematics adds, which decides where a target is out of reach (Sugihara 2011)."""
 
 STALLED = 1e-10
 """A step below this (rad, m) leads nowhere any more."""
@@ -158,14 +158,14 @@ class _Search:
             met = _met(self.robot, q, aims, tolerance)
             if met and self.posture is None:
                 break
-            dq = gain * self.step(q)
+            dq = self.step(q, gain)
             if np.abs(dq).max() < (tolerance if met else STALLED):
                 break
             path.append(self.moved(q, dq))
         return np.array(path)
 
-    def step(self, q: Array) -> Array:
-        """Return the step (nv,) from q, in ``integrate``'s sense."""
+    def step(self, q: Array, gain: float) -> Array:
+        """Return the step (nv,) from q, in ``integrate``'s sense: the gain's part of what should put all right."""
         tasks = [self._level(q, level) for level in self.levels]
         if self.posture is not None:
             wish = np.concatenate([np.zeros(6), self.posture[7:] - q[7:]])
@@ -173,7 +173,7 @@ class _Search:
         held = self.held.copy()
         while True:
             dq = self._solve([VelocityTask(np.where(held, 0.0, task.J), task.w) for task in tasks])
-            dq[held] = 0.0
+            dq = np.where(held, 0.0, gain * dq)
             dq *= min(1.0, LARGEST_STEP / max(float(np.abs(dq).max()), 1e-300))
             over = self._beyond(q, dq) & ~held
             if not over.any():
@@ -201,8 +201,10 @@ class _Search:
             return np.asarray(pull * float(effect @ w) / max(float(effect @ effect), 1e-300))
         if self.method == "pseudo_inverse":
             return prioritised(tasks)
-        error = float(np.linalg.norm(np.concatenate([t.w for t in tasks[: len(self.levels)]])))
-        return prioritised(tasks, BIAS + DAMPING * min(1.0, error))
+        damping = [float(np.hypot(BIAS, np.linalg.norm(t.w) / np.sqrt(2.0))) for t in tasks]
+        if self.posture is not None:
+            damping[-1] = BIAS  # joints are linear
+        return prioritised(tasks, damping)
 
     def _beyond(self, q: Array, dq: Array) -> Array:
         """Return which coordinates stand at a limit and would go beyond it."""

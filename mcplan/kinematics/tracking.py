@@ -1,7 +1,7 @@
 """Following a trajectory of a frame: inverse differential kinematics with feedback (S1 section 2.9.4)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,17 +58,20 @@ def tracking_velocity(
     damping : of the inverse, for references near singularities.
     """
     q = np.asarray(q, dtype=np.float64)
-    aim = frame_target(robot, frame, pose, rotation)
+    aim = replace(frame_target(robot, frame, pose, rotation), near=True)
     task, wanted = aim.task(robot, q), numbers(velocity, (6,), "velocity")
     parts = [] if aim.position is None else [wanted[:3]]
-    if aim.rotation is not None:
-        turn = wanted[3:]
-        parts.append(turn if rotation is None else rotation.E_inverse(rotation.parameters(aim.rotation)) @ turn)
+    if aim.rotation is not None and rotation is None:
+        parts.append(wanted[3:])
+    elif aim.rotation is not None and rotation is not None:
+        theta = rotation.parameters(robot.frame_pose(q, frame)[:3, :3])
+        parts.append(rotation.E_inverse(rotation.parameters_near(aim.rotation, theta)) @ wanted[3:])
     J = task.J.copy()
     if fixed_base:
         J[:, :6] = 0.0
     inverse = damped_inverse(J, damping) if damping else pseudo_inverse(J)
-    return np.asarray(inverse @ (np.concatenate(parts) + gain * task.w))
+    v = inverse @ (np.concatenate(parts) + gain * task.w)
+    return np.concatenate([np.zeros(6), v[6:]]) if fixed_base else np.asarray(v)
 
 
 def track(

@@ -81,6 +81,21 @@ def test_parameters_undo_the_rotation_and_keep_the_constraint(chart):
 
 
 @named(CHARTS)
+def test_numbers_near_others(chart):
+    """A rotation a little beyond another has numbers a little beyond those of the other, whichever they are."""
+    for R in rotations(10, seed=8):
+        theta = chart.parameters(R)
+        rate = chart.E_inverse(theta) @ np.array([1.0, -2.0, 0.5])
+        small = 1e-3 / max(1.0, np.abs(rate).max())
+        ahead = chart.nearest(theta + small * rate)
+        turned = [theta + 2 * np.pi * np.array([1, 0, -1])] if chart in EULER else chart._equals(theta)
+        for given in [theta, *turned]:
+            near = chart.parameters_near(chart.rotation(ahead), given)
+            np.testing.assert_allclose(chart.rotation(near), chart.rotation(ahead), atol=1e-12)
+            assert np.linalg.norm(near - given) < 0.02
+
+
+@named(CHARTS)
 def test_the_map_gives_the_angular_velocity_of_a_moving_rotation(chart):
     """``[omega x] = R_rate R'`` (S0 eq. 3), the rotation differenced along rates that keep the constraint."""
     rng = np.random.default_rng(1)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mcplan.core.algebra.rotation import matrix_to_quaternion, quaternion_to_matrix
-from mcplan.core.rigid_body.lagrangian import angular_map
 from mcplan.errors import InputError
 from mcplan.model.pose import cross_matrix
 
@@ -36,6 +35,18 @@ def numbers(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
     if not np.isfinite(array).all():
         raise InputError(f"{what} = {array} is not finite")
     return array
+
+
+def angular_map(R: Array, dR: Array) -> Array:
+    """Return ``R3 R2' dR1 + R1 R3' dR2 + R2 R1' dR3`` (3, d), from a chart's rates to angular velocity: S0 eq. 10.
+
+    Parameters
+    ----------
+    R : (3, 3) rotation.
+    dR : (3, 3, d) its derivatives by the chart's numbers.
+    """
+    turns = (np.outer(R[:, (i + 2) % 3], R[:, (i + 1) % 3]) @ dR[:, i] for i in range(3))
+    return np.asarray(sum(turns), dtype=np.float64)
 
 
 class RotationChart(ABC):
@@ -93,9 +104,7 @@ class RotationChart(ABC):
 
         ``E = R3 R2' dR1 + R1 R3' dR2 + R2 R1' dR3`` (S0 eq. 10); in the axes that turn ``R' E`` (S0 eq. 13).
         """
-        J = np.empty((3, self.size))
-        angular_map(self.rotation(theta), np.ascontiguousarray(self.derivatives(theta)), J)
-        return self._in_axes(theta, J, axes)
+        return self._in_axes(theta, angular_map(self.rotation(theta), self.derivatives(theta)), axes)
 
     @abstractmethod
     def _world_rate(self, theta: Array, rate: Array) -> Array:
@@ -157,6 +166,11 @@ class RotationChart(ABC):
         With it S0 eq. 30 reads ``rows(theta) theta_rate_rate + rows(theta_rate) theta_rate = 0``.
         """
         return np.zeros((self.size - 3, self.size))
+
+    def projector(self, theta: ArrayLike) -> Array:
+        """Return ``1 - c' (c c')^-1 c`` (d, d) with the constraint's rows c: it keeps what is tangent to them."""
+        rows = self.constraint_rows(theta)
+        return np.asarray(np.eye(self.size) - rows.T @ np.linalg.solve(rows @ rows.T, rows))
 
     def nearest(self, theta: ArrayLike) -> Array:
         """Return theta (d,) put back on its constraints."""

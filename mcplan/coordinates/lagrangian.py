@@ -16,7 +16,7 @@ from mcplan.coordinates.chart import Array, Axes, RotationChart, numbers
 from mcplan.coordinates.equations import gravity_acceleration
 from mcplan.coordinates.jacobian import ORIGIN, relative_jacobian
 from mcplan.coordinates.quaternion import UNIT_QUATERNION, UnitQuaternion
-from mcplan.core.rigid_body.lagrangian import lagrangian_matrices, projector_tangent
+from mcplan.core.rigid_body.lagrangian import lagrangian_matrices
 from mcplan.core.rigid_body.tree import workspace
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.model.pose import cross_matrix
@@ -207,15 +207,13 @@ class Lagrangian:
             world's origin. By default ``1 - S' c' (c c')^-1 c S``, which is orthogonal and has the norm one.
         """
         q = self._checked(q)
-        A, rows = np.eye(self.size), self._rows(q)
-        if isinstance(self.chart, UnitQuaternion) and not oblique:
-            projector_tangent(q, A)
+        A = np.eye(self.size)
+        if not oblique:
+            A[self._theta, self._theta] = self.chart.projector(q[self._theta])
         elif isinstance(self.chart, UnitQuaternion):
-            A -= np.outer(rows[0], q)
-        elif oblique:
-            raise InputError(f"S0 eq. 34 is for the unit quaternion: no oblique projector for {self.chart.name}")
+            A -= np.outer(self._rows(q)[0], q)
         else:
-            A -= rows.T @ np.linalg.solve(rows @ rows.T, rows)
+            raise InputError(f"S0 eq. 34 is for the unit quaternion: no oblique projector for {self.chart.name}")
         return A
 
     # -- motion ---------------------------------------------------------------------------------------------------

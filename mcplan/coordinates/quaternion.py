@@ -5,7 +5,6 @@ from numpy.typing import ArrayLike
 
 from mcplan.coordinates.chart import Array, Axes, RotationChart, numbers
 from mcplan.core.algebra.rotation import matrix_to_quaternion, quaternion_normalise
-from mcplan.core.rigid_body.lagrangian import quaternion_map
 
 
 class UnitQuaternion(RotationChart):
@@ -49,9 +48,9 @@ class UnitQuaternion(RotationChart):
 
         It equals S0 eq. 10 on rates tangent to the unit sphere, and is zero across it, which eq. 10 is not.
         """
-        J = np.empty((3, 4))
-        quaternion_map(self._numbers(theta), J)
-        return self._in_axes(theta, J, axes)
+        w, x, y, z = self._numbers(theta)
+        E = 2.0 * np.array([[-x, w, -z, y], [-y, z, w, -x], [-z, -y, x, w]])
+        return self._in_axes(theta, E, axes)
 
     def _world_rate(self, theta: Array, rate: Array) -> Array:
         return self.E(rate)

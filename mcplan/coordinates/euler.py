@@ -32,7 +32,8 @@ class EulerAngles(RotationChart):
         self.symbols = symbols or (
             (sequence[0] + "1", sequence[1], sequence[2] + "2") if twice else (sequence[0], sequence[1], sequence[2])
         )
-        self.name = f"Euler angles {sequence}" + (" about fixed axes" if fixed else "")
+        about = " about fixed axes" if fixed else ""
+        self.name = "-".join(symbols) if symbols else f"Euler angles {sequence}{about}"
         order = sequence[::-1] if fixed else sequence
         self._i, self._j, last = ("xyz".index(letter) for letter in order)
         self._k = 3 - self._i - self._j

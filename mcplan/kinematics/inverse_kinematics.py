@@ -126,9 +126,8 @@ def inverse_kinematics(
     levels = _levels(aims, weights or {}, priorities or {})
     if method == "transpose" and (len(levels) > 1 or posture is not None):
         raise InputError("method 'transpose' knows no priorities and no posture: take 'damped' or 'pseudo_inverse'")
-    search = _Search(robot, levels, None if posture is None else _checked(robot, posture, "posture"), method, limits)
-    if fixed_base:
-        search.held[:6] = True
+    wish = None if posture is None else _checked(robot, posture, "posture")
+    search = _Search(robot, levels, wish, method, limits, fixed_base)
     q = robot.neutral() if start is None else _checked(robot, start, "start")
     random, best = np.random.default_rng(seed), None
     for _ in range(attempts):
@@ -143,48 +142,67 @@ def inverse_kinematics(
 
 
 class _Search:
-    """One step of the search, with joints that are at their limits held there."""
+    """Steps toward the targets in which no joint leaves its range."""
 
-    def __init__(self, robot: Robot, levels: list[list[tuple[FrameTarget, float]]], posture: Array | None,
-                 method: Method, limits: bool):  # fmt: skip
-        self.robot, self.levels, self.posture, self.method, self.limits = robot, levels, posture, method, limits
-        self.held = np.zeros(robot.nv, dtype=bool)
+    def __init__(
+        self,
+        robot: Robot,
+        levels: list[list[tuple[FrameTarget, float]]],
+        posture: Array | None,
+        method: Method,
+        limits: bool,
+        fixed_base: bool,
+    ):
+        self.robot, self.levels, self.posture, self.method = robot, levels, posture, method
+        base = np.full(6, 0.0 if fixed_base else np.inf)
+        free = np.full(robot.n, np.inf)
+        lower, upper = (robot.limits.lower, robot.limits.upper) if limits else (-free, free)
+        self._lower, self._upper = np.concatenate([-base, lower]), np.concatenate([base, upper])
 
     def path(self, q: Array, aims: list[FrameTarget], gain: float, tolerance: float, most: int) -> Array:
         """Return the configurations (., nq) from q on, until the targets are met and the posture rests."""
-        path = [self.moved(q, np.zeros(self.robot.nv))]
+        before = np.zeros(self.robot.nv)
+        path, reach = [self.moved(q, before)], LARGEST_STEP
         for _ in range(most):
             q = path[-1]
             met = _met(self.robot, q, aims, tolerance)
             if met and self.posture is None:
                 break
-            dq = self.step(q, gain)
+            dq = self.step(q, gain, reach)
+            # steps to and fro are too long for the linearisation: where targets cannot be met they go on for ever
+            reach = 0.5 * reach if before @ dq < 0.0 else min(LARGEST_STEP, 1.5 * reach)
+            before = dq
             if np.abs(dq).max() < (tolerance if met else STALLED):
                 break
             path.append(self.moved(q, dq))
         return np.array(path)
 
-    def step(self, q: Array, gain: float) -> Array:
-        """Return the step (nv,) from q, in ``integrate``'s sense: the gain's part of what should put all right."""
+    def step(self, q: Array, gain: float, reach: float) -> Array:
+        """Return the step (nv,) from q, in ``integrate``'s sense: the gain's part of what should put all right.
+
+        No coordinate moves by more than ``reach``. One that would leave its range goes to its end, and the others do
+        without it.
+        """
         tasks = [self._level(q, level) for level in self.levels]
         if self.posture is not None:
-            wish = np.concatenate([np.zeros(6), self.posture[7:] - q[7:]])
-            tasks.append(VelocityTask(np.eye(self.robot.nv)[6:], wish[6:]))
-        held = self.held.copy()
+            tasks.append(VelocityTask(np.eye(self.robot.nv)[6:], self.posture[7:] - q[7:]))
+        damping = self._damping(tasks)
+        now = np.concatenate([np.zeros(6), q[7:]])
+        low, high = self._lower - now, self._upper - now
+        given, value = low >= high, np.zeros(self.robot.nv)
         while True:
-            dq = self._solve([VelocityTask(np.where(held, 0.0, task.J), task.w) for task in tasks])
-            dq = np.where(held, 0.0, gain * dq)
-            dq *= min(1.0, LARGEST_STEP / max(float(np.abs(dq).max()), 1e-300))
-            over = self._beyond(q, dq) & ~held
+            rest = [VelocityTask(np.where(given, 0.0, t.J), gain * t.w - t.J[:, given] @ value[given]) for t in tasks]
+            dq = np.where(given, value, self._solve(rest, damping))
+            dq *= min(1.0, reach / max(float(np.abs(dq).max()), 1e-300))
+            over = ~given & ((dq < low) | (dq > high))
             if not over.any():
                 return dq
-            held |= over
+            value, given = np.where(over, np.clip(dq, low, high), value), given | over
 
     def moved(self, q: Array, dq: Array) -> Array:
-        """Return q after a step, within the limits."""
+        """Return q after a step, its joints in their ranges to the last digit."""
         q = self.robot.integrate(q, dq, 1.0)
-        if self.limits:
-            q[7:] = np.clip(q[7:], self.robot.limits.lower, self.robot.limits.upper)
+        q[7:] = np.clip(q[7:], self._lower[6:], self._upper[6:])
         return q
 
     def _level(self, q: Array, level: list[tuple[FrameTarget, float]]) -> VelocityTask:
@@ -192,27 +210,21 @@ class _Search:
         parts = [(aim.task(self.robot, q), np.sqrt(weight)) for aim, weight in level]
         return VelocityTask(np.vstack([r * t.J for t, r in parts]), np.concatenate([r * t.w for t, r in parts]))
 
-    def _solve(self, tasks: list[VelocityTask]) -> Array:
-        if self.method == "transpose":
-            J, w = np.vstack([t.J for t in tasks]), np.concatenate([t.w for t in tasks])
-            pull = J.T @ w
-            effect = J @ pull
-            # the step along J'w with the least error; twice as far is where S1's alpha stops to converge
-            return np.asarray(pull * float(effect @ w) / max(float(effect @ effect), 1e-300))
-        if self.method == "pseudo_inverse":
-            return prioritised(tasks)
-        damping = [float(np.hypot(BIAS, np.linalg.norm(t.w) / np.sqrt(2.0))) for t in tasks]
-        if self.posture is not None:
-            damping[-1] = BIAS  # joints are linear
-        return prioritised(tasks, damping)
+    def _damping(self, tasks: list[VelocityTask]) -> list[float]:
+        """Return the damping of each task; the posture is linear and needs none but the least."""
+        if self.method != "damped":
+            return [0.0] * len(tasks)
+        errors = [float(np.linalg.norm(t.w)) for t in tasks[: len(self.levels)]]
+        return [float(np.hypot(BIAS, e / np.sqrt(2.0))) for e in errors] + [BIAS] * (len(tasks) - len(errors))
 
-    def _beyond(self, q: Array, dq: Array) -> Array:
-        """Return which coordinates stand at a limit and would go beyond it."""
-        out = np.zeros(self.robot.nv, dtype=bool)
-        if self.limits:
-            lower, upper = self.robot.limits.lower, self.robot.limits.upper
-            out[6:] = ((q[7:] <= lower) & (dq[6:] < 0.0)) | ((q[7:] >= upper) & (dq[6:] > 0.0))
-        return out
+    def _solve(self, tasks: list[VelocityTask], damping: list[float]) -> Array:
+        if self.method != "transpose":
+            return prioritised(tasks, damping)
+        J, w = np.vstack([t.J for t in tasks]), np.concatenate([t.w for t in tasks])
+        pull = J.T @ w
+        effect = J @ pull
+        # the step along J'w with the least error; twice as far is where S1's alpha stops to converge
+        return np.asarray(pull * float(effect @ w) / max(float(effect @ effect), 1e-300))
 
 
 def _levels(

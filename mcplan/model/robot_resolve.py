@@ -32,9 +32,8 @@ class Resolver:
     def check(self) -> None:
         """Check names of links and joints, and raise now if the mechanism cannot be built from them."""
         section, model = self.section, self.model
-        if section.base not in (None, model.root):
-            message = f"the root link of the URDF is {model.root!r}, not {section.base!r}"
-            self._problem(("base",), message)
+        if section.base is not None:
+            self._link(("base",), section.base)
         for name, value in section.locked.items():
             if not self._moving(("locked", name), name):
                 continue

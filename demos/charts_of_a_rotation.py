@@ -1,4 +1,4 @@
-"""One orientation in seven charts: its numbers, the rates of one angular velocity, and how far a singularity is.
+"""One orientation in nine charts: its numbers, the rates of one angular velocity, and how far a singularity is.
 
     python demos/charts_of_a_rotation.py
 
@@ -14,7 +14,9 @@ charts = mc.coordinates
 CHARTS = (
     charts.ROLL_PITCH_YAW,
     charts.ZYX,
+    charts.XYZ,
     charts.ZYZ,
+    charts.ZXZ,
     charts.ROTATION_VECTOR,
     charts.ANGLE_AXIS,
     charts.UNIT_QUATERNION,

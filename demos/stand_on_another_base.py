@@ -9,7 +9,15 @@ ground the robot is a manipulator, and the force that holds it there needs no so
 import numpy as np
 
 import mcplan as mc
-from mcplan.coordinates import equations_of_motion, fixed_base, to_frame, to_mixed_frame
+from mcplan.coordinates import (
+    configuration_from,
+    configuration_in,
+    equations_of_motion,
+    fixed_base,
+    to_com,
+    to_frame,
+    to_mixed_frame,
+)
 
 
 def main() -> None:
@@ -18,10 +26,14 @@ def main() -> None:
     q, v, tau = robot.posture("half_sitting"), rng.normal(size=robot.nv), rng.normal(size=robot.n)
     force = np.concatenate([np.zeros(6), tau])
     own = equations_of_motion(robot, q, v)
+    foot = configuration_in(robot, q, "left_sole")
+    back = configuration_from(robot, foot, "left_sole")
+    print(f"left foot at {np.round(foot[:3], 3)} m; from there the waist is found to {np.abs(back - q).max():.0e} m")
     print(f"waist as base: kinetic energy {own.kinetic_energy:.9f} J")
     changes = {
         "left foot": to_frame(robot, q, v, "left_sole"),
         "place of the hand, turn of the foot": to_mixed_frame(robot, q, v, "right_hand", "left_sole"),
+        "centre of mass, turn of the waist": to_com(robot, q, v),
     }
     for name, change in changes.items():
         new = change.equations(own)

@@ -8,7 +8,16 @@ stand still.
 
 import numpy as np
 
-from mcplan.kinematics import VelocityTask, damped_inverse, prioritised, pseudo_inverse, stacked, with_null_space
+from mcplan.kinematics import (
+    VelocityTask,
+    damped_inverse,
+    null_space,
+    prioritised,
+    pseudo_inverse,
+    stacked,
+    weighted_inverse,
+    with_null_space,
+)
 
 
 def main() -> None:
@@ -23,6 +32,7 @@ def main() -> None:
         "damped": damped_inverse(tip.J, 0.5) @ tip.w,
         "side by side": stacked([tip, still]),
         "the tip weighs ten times": stacked([tip, still], weights=[10.0, 1.0]),
+        "its height ten times, its way once": weighted_inverse(np.vstack([J, still.J]), [1, 10, 1, 1]) @ [1, 1, 0, 0],
         "first the tip": prioritised([tip, still]),
         "first the joints": prioritised([still, tip]),
         "the tip, then -1 rad/s of the last": with_null_space(tip, [0.0, 0.0, -1.0]),
@@ -31,6 +41,7 @@ def main() -> None:
     for name, rate in ways.items():
         errors = [float(task.error(rate) @ task.error(rate)) for task in (tip, still)]
         print(f"{name:38s} {rate[0]:7.3f} {rate[1]:7.3f} {rate[2]:7.3f}    {errors[0]:12.4f} {errors[1]:10.4f}")
+    print(f"what does not move the tip: {np.linalg.matrix_rank(null_space(tip.J))} direction of the three joints")
     print("the notes print -0.169, -0.085, -1.070 for the tip first and the joints second")
 
 

@@ -1,4 +1,21 @@
-"""Coordinates of robots: charts of positions and rotations, velocities, bases, bodies, and dynamics in each of them."""
+"""Coordinates of robots: charts of positions and rotations, velocities, bases, bodies, and dynamics in each of them.
+
+::
+
+    import numpy as np
+    import mcplan as mc
+    from mcplan.coordinates import ROTATION_MATRIX, ZYX, Lagrangian
+
+    R = ZYX.rotation([0.3, -0.2, 1.0])
+    rates = ZYX.E_inverse(ZYX.parameters(R)) @ [0.0, 0.0, 1.0]  # of z, y, x when R turns about the vertical at 1 rad/s
+    assert np.allclose(rates, [1.0, 0.0, 0.0])
+
+    robot = mc.load_robot("hrp2")
+    dynamics = Lagrangian(robot, ROTATION_MATRIX)
+    q = dynamics.coordinates(robot.posture("half_sitting"))
+    fall = dynamics.forward_dynamics(q, np.zeros(dynamics.size), np.zeros(dynamics.size))
+    assert np.allclose(fall[:3], [0.0, 0.0, -9.81])
+"""
 
 from mcplan.coordinates.base_change import configuration_from, configuration_in, to_frame, to_mixed_frame
 from mcplan.coordinates.centroidal import average_velocity, locked_inertia, to_centroid, to_com

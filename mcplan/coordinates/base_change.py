@@ -1,7 +1,17 @@
 """Any frame as the base: the state, the velocity and the equations of motion in it (S2 section 4, lemma 3, eq. 17-28).
 
 The robot's own base B gives way to the frame D of a link or patch, or to a frame E[F] with the origin of one and the
-orientation of another. The joints stay as they are, and so does their order.
+orientation of another. The joints stay as they are, and so does their order. ::
+
+    import numpy as np
+    import mcplan as mc
+    from mcplan.coordinates import equations_of_motion, to_frame
+
+    robot = mc.load_robot("hrp2")
+    q, v = robot.posture("half_sitting"), np.ones(robot.nv)
+    waist = equations_of_motion(robot, q, v)
+    foot = to_frame(robot, q, v, "left_sole").equations(waist)
+    assert np.isclose(foot.kinetic_energy, waist.kinetic_energy)
 """
 
 import numpy as np

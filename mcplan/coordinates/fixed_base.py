@@ -1,7 +1,14 @@
 """One frame held by the world: the robot as a manipulator on it, and the wrench that holds it (S2 section 6).
 
 ``M s_rate_rate + C s_rate + G = tau + sum J' f`` for the joints alone (lemma 5, eq. 46 and 47). On which frame may
-change from step to step: nothing but a change of base is needed.
+change from step to step: nothing but a change of base is needed. ::
+
+    import numpy as np
+    import mcplan as mc
+
+    robot = mc.load_robot("hrp2")
+    held = mc.coordinates.fixed_base(robot, robot.posture("half_sitting"), np.zeros(robot.n), "left_sole")
+    assert np.allclose(held.contact_wrench(held.G)[:3], [0.0, 0.0, 9.81 * robot.mass])  # at rest it bears the weight
 """
 
 from collections.abc import Mapping

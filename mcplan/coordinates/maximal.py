@@ -2,7 +2,16 @@
 
 S3 is Liu and Jain, "A quick tutorial on multibody dynamics". Each body has the position of its centre of mass and a
 rotation; its velocities stand together as ``V = [v_1 ... v_m, w_1 ... w_m]`` (eq. 60), in world axes. Links that fixed
-joints hold together are one body, named by the first of them.
+joints hold together are one body, named by the first of them. ::
+
+    import numpy as np
+    import mcplan as mc
+
+    robot = mc.load_robot("hrp2")
+    bodies, q = mc.coordinates.Maximal(robot), robot.posture("half_sitting")
+    weight = np.outer(bodies.mass, [0.0, 0.0, -9.81])
+    gravity = bodies.generalized_force(q, weight, np.zeros_like(weight))
+    assert np.allclose(-gravity, robot.nonlinear_effects(q, np.zeros(robot.nv)))
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,14 @@
 """Inverse differential kinematics: joint rates for wanted velocities (S1 sections 2.9.1 and 2.9.2).
 
 A task is a Jacobian J (m, k) and the velocity w (m,) that ``J rate`` should be. Tasks side by side share the error; in
-order of priority each takes what those before it leave free.
+order of priority each takes what those before it leave free. ::
+
+    import numpy as np
+    from mcplan.kinematics import VelocityTask, prioritised
+
+    tip = VelocityTask([[0.0, -0.866, -0.866], [-2.0, -1.5, -0.5]], [1.0, 1.0])
+    still = VelocityTask(np.eye(3)[:2], [0.0, 0.0])
+    assert np.allclose(tip.error(prioritised([tip, still])), 0.0)
 """
 
 from collections.abc import Sequence

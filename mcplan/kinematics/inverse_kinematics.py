@@ -110,8 +110,8 @@ def inverse_kinematics(
 
     Raises
     ------
-    InputError : a target, name or option that cannot be used. That targets are out of reach is no exception: see
-        ``reached`` and ``message`` of the result.
+    InputError : a target, name or option that cannot be used, or a chart that is singular on the way. That targets are
+        out of reach is no exception: see ``reached`` and ``message`` of the result.
     """
     aims = [frame_target(robot, name, value, rotation) for name, value in targets.items()]
     if not aims:

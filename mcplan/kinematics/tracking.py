@@ -1,4 +1,16 @@
-"""Following a trajectory of a frame: inverse differential kinematics with feedback (S1 section 2.9.4)."""
+"""Following a trajectory of a frame: inverse differential kinematics with feedback (S1 section 2.9.4).
+
+::
+
+    import numpy as np
+    import mcplan as mc
+
+    robot = mc.load_robot("hrp2")
+    q = robot.posture("half_sitting")
+    place, up = robot.frame_pose(q, "right_hand")[:3, 3], np.array([0.0, 0.0, 0.1])
+    found = mc.kinematics.track(robot, q, "right_hand", lambda t: (place + t * up, [*up, 0.0, 0.0, 0.0]), 0.5, 0.01)
+    assert found.error[-1, 0] < 1e-3
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

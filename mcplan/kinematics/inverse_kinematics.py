@@ -61,11 +61,6 @@ class InverseKinematics:
     def __repr__(self) -> str:
         return f"InverseKinematics({self.message})"
 
-    @property
-    def worst(self) -> float:
-        """The largest error, m or rad."""
-        return max(max(pair) for pair in self.errors.values())
-
 
 def inverse_kinematics(
     robot: Robot,
@@ -105,7 +100,8 @@ def inverse_kinematics(
     limits : keep the joints within their limits.
     tolerance : m and rad.
     max_iterations : steps at most from one start.
-    attempts : starts at most: the one that is given, then its base with random joints.
+    attempts : starts at most: the one that is given, then its base with random joints. If all miss, the answer is the
+        one that misses the first priority least, then the second.
     seed : of the random joints.
 
     Raises
@@ -129,16 +125,17 @@ def inverse_kinematics(
     wish = None if posture is None else _checked(robot, posture, "posture")
     search = _Search(robot, levels, wish, method, limits, fixed_base)
     q = robot.neutral() if start is None else _checked(robot, start, "start")
-    random, best = np.random.default_rng(seed), None
-    for _ in range(attempts):
-        found = _result(robot, aims, tolerance, search.path(q, aims, gain, tolerance, max_iterations))
-        if best is None or found.worst < best.worst:
-            best = found
-        if best.reached:
-            break
+    found: list[InverseKinematics] = []
+    random = np.random.default_rng(seed)
+    while len(found) < attempts and not (found and found[-1].reached):
+        found.append(_result(robot, aims, tolerance, search.path(q, aims, gain, tolerance, max_iterations)))
         q = np.concatenate([q[:7], robot.random_configuration(random)[7:]])
-    assert best is not None
-    return best
+
+    def missed(answer: InverseKinematics) -> list[float]:
+        worst = [max(max(answer.errors[aim.frame]) for aim, _ in level) for level in levels]
+        return [0.0 if error <= tolerance else error for error in worst]
+
+    return min(found, key=missed)
 
 
 class _Search:

@@ -213,3 +213,17 @@ def test_the_same_call_gives_the_same_answer(robots):
 def test_what_cannot_be_used_is_refused(robots, arguments, message):
     with pytest.raises(InputError, match=message):
         inverse_kinematics(robots["planar"], **arguments)
+
+
+def test_of_several_attempts_the_first_priority_decides(robots):
+    """What comes second is out of reach; no start may better it at the cost of what comes first."""
+    robot = robots["planar"]
+    targets = {"link1": [0.6, 0.0, 0.8], "tool": [4.0, 0.0, 0.0]}
+    answer = inverse_kinematics(
+        robot, targets, at(robot, [-2.0, 1.0, 2.0]), fixed_base=True, priorities={"tool": 1}, attempts=4
+    )
+    assert not answer.reached
+    assert answer.errors["link1"][0] < 1e-6
+    # link1's origin is the end of the first link; the two others then point at the target
+    best = np.linalg.norm([4.0 - 0.6, -0.8]) - 2.0
+    assert answer.errors["tool"][0] == pytest.approx(best, abs=1e-3)

@@ -13,7 +13,6 @@ from mcplan.errors import Problem, RobotError
 from mcplan.model.assemble import Assembly, NotAssembled, assemble
 from mcplan.model.description import UrdfModel
 from mcplan.model.mechanism_check import singular_joint
-from mcplan.model.rerooted import rerooted
 from mcplan.model.robot import Robot
 from mcplan.model.robot_resolve import Resolver
 from mcplan.model.robot_schema import RobotSection
@@ -98,7 +97,7 @@ def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
     model = parse_urdf(data, urdf, strict, directories, stacklevel=4)
     resolver = Resolver(document, section, model)
     resolver.check()
-    model = resolver.model = rerooted(model, section.base or model.root)
+    model = resolver.model
     assembly = _assembled(model, section.locked, section.armature)
     limits = resolver.limits(assembly)
     patches = resolver.patches()

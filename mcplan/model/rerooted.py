@@ -21,6 +21,8 @@ def rerooted(model: UrdfModel, base: str) -> UrdfModel:
     ----------
     base : a link of the description.
     """
+    if base == model.root:
+        return model
     above = {joint.child: joint for joint in model.joints.values()}
     links, joints = dict(model.links), dict(model.joints)
     link = base

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from mcplan.version import __version__
 
 if TYPE_CHECKING:
+    from mcplan import coordinates as coordinates, kinematics as kinematics
     from mcplan.certificate.report import Check as Check, Report as Report
     from mcplan.certificate.verify import verify as verify
     from mcplan.control.controller import WholeBodyController as WholeBodyController
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
         JobFailed as JobFailed,
         PlanningFailed as PlanningFailed,
         SimulationFailed as SimulationFailed,
+    )
+    from mcplan.kinematics.inverse_kinematics import (
+        InverseKinematics as InverseKinematics,
+        inverse_kinematics as inverse_kinematics,
     )
     from mcplan.model.geometry import (
         Box as Box,
@@ -86,6 +91,7 @@ _HOME = {
     "mcplan.certificate.verify": "verify",
     "mcplan.control.controller": "WholeBodyController",
     "mcplan.errors": "InputError JobFailed PlanningFailed SimulationFailed",
+    "mcplan.kinematics.inverse_kinematics": "InverseKinematics inverse_kinematics",
     "mcplan.model.geometry": "Box Capsule Cylinder MeshShape Sphere",
     "mcplan.model.robot": "Robot",
     "mcplan.model.robot_file": "load_robot",
@@ -121,15 +127,20 @@ _NAMES = {
     for public, _, private in (name.partition("=") for name in names.split())
 }
 
-__all__ = ["__version__", *_NAMES]
+_PACKAGES = ("coordinates", "kinematics")
+"""Packages whose own names are public."""
+
+__all__ = ["__version__", *_NAMES, *_PACKAGES]
 
 
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         module, private = _NAMES[name]
         return getattr(import_module(module), private)
+    if name in _PACKAGES:
+        return import_module(f"mcplan.{name}")
     raise AttributeError(f"module 'mcplan' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_NAMES])
+    return sorted({*globals(), *__all__})

@@ -8,6 +8,7 @@ from mcplan.model.assemble import Assembly, JointLimits, frame_offset
 from mcplan.model.description import UrdfModel
 from mcplan.model.patch import Patch, convex_corners
 from mcplan.model.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
+from mcplan.model.rerooted import rerooted
 from mcplan.model.robot_schema import PatchSection, PoseSection, RobotSection
 from mcplan.model.xml_values import closest
 
@@ -30,11 +31,10 @@ class Resolver:
             raise RobotError(*sorted(self.problems, key=lambda problem: problem.line or 0))
 
     def check(self) -> None:
-        """Check names of links and joints, and raise now if the mechanism cannot be built from them."""
+        """Check names of links and joints, raise now if the mechanism cannot be built from them, and set its base."""
         section, model = self.section, self.model
-        if section.base not in (None, model.root):
-            message = f"the root link of the URDF is {model.root!r}, not {section.base!r}"
-            self._problem(("base",), message)
+        if section.base is not None:
+            self._link(("base",), section.base)
         for name, value in section.locked.items():
             if not self._moving(("locked", name), name):
                 continue
@@ -50,6 +50,7 @@ class Resolver:
             for j, link in enumerate(pair):
                 self._link(("collision", "ignore", i, j), link)
         self.settle()
+        self.model = rerooted(model, section.base or model.root)
 
     def _moving(self, key: Key, name: str) -> bool:
         """Note when the joint does not exist or does not move by itself."""

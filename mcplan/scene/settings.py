@@ -56,7 +56,7 @@ class SimulationSettings(Spec):
     """Errors and noise. These and the four above need a physics that torques drive: ``contact`` or ``mujoco``."""
 
 
-Form = Literal["mixed", "minimal", "projected", "multiplier"]
+Form = Literal["mixed", "minimal", "projected", "multiplier", "matrix"]
 Solver = Literal["DAQP", "OSQP", "CLARABEL", "PIQP"]
 
 
@@ -71,8 +71,9 @@ class ControlSettings(Spec):
     solver: Solver = "DAQP"
     """Quadratic program solver."""
     form: Form = "mixed"
-    """Of the equation of motion: in mixed velocities, in roll, pitch and yaw (``minimal``), or in the unit quaternion,
-    ``projected`` or with a ``multiplier``. The optimum is the same; all but ``mixed`` are solved by CVXPY itself."""
+    """Of the equation of motion: in mixed velocities, in roll, pitch and yaw (``minimal``), in the unit quaternion,
+    ``projected`` or with a ``multiplier``, or in the rotation ``matrix`` with six. The optimum is the same; all but
+    ``mixed`` are solved by CVXPY itself."""
     friction_faces: Annotated[int, Field(ge=4, le=32, multiple_of=2)] = 8
     """Faces of the pyramid inscribed in the friction cone, an even number: rows come in opposite pairs."""
 

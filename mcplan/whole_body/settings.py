@@ -43,7 +43,7 @@ class QPSettings:
     ----------
     dt : control period, s, over which the joint limits look ahead.
     solver : DAQP, OSQP, CLARABEL or PIQP.
-    form : of the equation of motion: mixed, minimal, projected or multiplier; see ``base_chart``.
+    form : of the equation of motion: mixed, minimal, projected, multiplier or matrix; see ``forms``.
     acceleration_weight : cost of each acceleration squared.
     force_weight, force_rate_weight : cost of each force unknown squared, and of its change since the last one, 1/N².
     torque_weight : cost of each torque squared; 0 leaves the torques to be substituted out.

@@ -98,7 +98,7 @@ def test_a_locked_joint_is_a_joint_that_stands_still(tmp_path):
     [
         ("mcplan: 1", "mcplan: 2", 1, "1"),
         ("walker.urdf", "absent.urdf", 2, "there is no file"),
-        ("base: trunk", "base: leg", 3, "root link of the URDF is 'trunk'"),
+        ("base: trunk", "base: leg2", 3, "the URDF has no link 'leg2'"),
         ("base: trunk", "bas: trunk", 3, "base"),
         ("{hip: 0.2}", "{hop: 0.2}", 4, "no joint 'hop'; did you mean 'hip'"),
         ("{hip: 0.2}", "{toe: 0.2}", 4, "'toe' mimics 'ankle'; name that one"),

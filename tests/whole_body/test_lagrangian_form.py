@@ -1,38 +1,34 @@
-"""S0's program in unit-quaternion accelerations (eq. 37) has the optimum of the one in mixed velocities."""
+"""S0's program in accelerations of a chart (eq. 37) has the optimum of the one in mixed velocities."""
 
 import cvxpy as cp
 import numpy as np
 import pytest
 
-from mcplan.core.rigid_body import lagrangian
-from mcplan.core.rigid_body.tree import GRAVITY, workspace
+from mcplan.coordinates import ROTATION_MATRIX, UNIT_QUATERNION, Lagrangian
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.whole_body import ContactConstraint, WholeBodyQP
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
 
 
-def quaternion_program(qp, tree, q, v, projector):
+def projected_program(qp, robot, q, v, chart, oblique):
     """Return the optimum of eq. 37 for the same cost, contacts, cones and limits, as (value, vd, tau, force)."""
-    nv, nq = qp.structure.nv, qp.structure.nv + 1
-    E, Edot, A = np.zeros((nv, nq)), np.zeros((nv, nq)), np.zeros((nq, nq))
-    lagrangian.velocity_map(q, E)
-    qdot = np.linalg.pinv(E) @ v
-    lagrangian.velocity_map_rate(qdot, Edot)
-    M, N, rows = np.zeros((nq, nq)), np.zeros((nq, nq)), np.zeros((12, nq))
-    J, Jdot = E[3:6, 3:7].copy(), Edot[3:6, 3:7].copy()
-    lagrangian.lagrangian_matrices(tree, q, v, J, Jdot, workspace(tree), rows, M, N)
-    projector(q, A)
+    form = Lagrangian(robot, chart)
+    nv, theta = robot.nv, slice(3, 3 + chart.size)
+    q = form.coordinates(q)
+    qdot = form.rates(q, v)
+    E, Edot, A = form.velocity_map(q), form.velocity_map_rate(q, qdot), form.projector(q, oblique)
+    M, N = form.matrices(q, qdot)
 
-    qddot, tau, f = cp.Variable(nq), cp.Variable(nv - 6), cp.Variable(qp.force.size)
+    qddot, tau, f = cp.Variable(form.size), cp.Variable(nv - 6), cp.Variable(qp.force.size)
     vd = E @ qddot + Edot @ qdot
     data, c = qp.data, qp.declaration.constants
-    actuation = np.vstack([np.zeros((7, nv - 6)), np.eye(nv - 6)])
+    actuation = np.vstack([np.zeros((form.size - nv + 6, nv - 6)), np.eye(nv - 6)])
     gravity = -GRAVITY * M[:, 2]
     motion = M @ qddot + N @ qdot - gravity - actuation @ tau - E.T @ data["force_map"] @ f
-    theta, rate = q[3:7], qdot[3:7]
     mu = c["repeat"] @ data["friction"]
     constraints = [
         A @ motion == 0,
-        theta @ qddot[3:7] + rate @ rate == 0,
+        chart.constraint_rows(q[theta]) @ qddot[theta] + chart.constraint_rows(qdot[theta]) @ qdot[theta] == 0,
         data["contact_jacobian"] @ vd == data["contact_acceleration"],
         c["tangential"] @ f + qp.settings.inner_margin <= cp.multiply(mu, c["normal"] @ f),
         c["total"] @ f >= data["normal_min"],
@@ -52,9 +48,11 @@ def quaternion_program(qp, tree, q, v, projector):
     return problem.value, vd.value, tau.value, f.value
 
 
-@pytest.mark.parametrize("projector", [lagrangian.projector, lagrangian.projector_tangent])
+@pytest.mark.parametrize(
+    ("chart", "oblique"), [(UNIT_QUATERNION, True), (UNIT_QUATERNION, False), (ROTATION_MATRIX, False)]
+)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_two_forms_agree(standing, seed, projector):
+def test_the_two_forms_agree(standing, seed, chart, oblique):
     standing.rng = np.random.default_rng(seed)
     random_state(standing, 0.5)
     contacts = [ContactConstraint(contact_at(standing.robot, p, standing.q)) for p in ("left_sole", "right_sole")]
@@ -64,7 +62,7 @@ def test_the_two_forms_agree(standing, seed, projector):
     s = qp.solve()
     qp.write_back()
     assert s.ok, s.message
-    value, vd, tau, force = quaternion_program(qp, standing.robot.tree, standing.q, standing.v, projector)
+    value, vd, tau, force = projected_program(qp, standing.robot, standing.q, standing.v, chart, oblique)
     assert value == pytest.approx(qp.problem.value, rel=1e-7)
     np.testing.assert_allclose(vd, s.vd, atol=1e-4)
     np.testing.assert_allclose(tau, s.tau, atol=1e-2)

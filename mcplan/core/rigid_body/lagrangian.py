@@ -3,68 +3,14 @@
     M(q) qddot + N(q, qdot) qdot = M(q) [g; 0; 0] + [0; 0; u] + sum J' f + S'S q lambda          (eq. 32)
 
 ``q = (x0, theta0, joints)`` with any chart theta0 of d numbers: a chart enters only through ``J_omega`` (3, d), which
-maps its rate to the angular velocity in world axes, and the rate of ``J_omega``. The unit quaternion (w, x, y, z) makes
-S0's q the q of everything else here. The link to the mixed velocity is ``v = E qdot``, ``vd = E qddot + Edot qdot``,
-and ``E'`` for generalized forces.
-
-In the quaternion chart M is singular along theta0, so qddot is unique only with the unit constraint, and the multiplier
-is zero for all physical forces. Everything is written for comparison, not for speed.
+maps its rate to the angular velocity in world axes, and the rate of ``J_omega``. With the identity for ``J_omega`` the
+matrices are those of the mixed velocity. What charts are is in ``mcplan.coordinates``. Written for comparison, not for
+speed.
 """
 
-from mcplan.core.algebra.cholesky import cholesky, cholesky_solve
 from mcplan.core.jit import jit_algebra
 from mcplan.core.rigid_body.body import move_base, move_body, place_base, place_body, weigh_body
 from mcplan.core.rigid_body.tree import DEGREE, MASS, PARENT, SCREW, SPATIAL, VELOCITY, V
-
-
-@jit_algebra
-def angular_map(R, dR, J):
-    """``J = R3 R2' dR1 + R1 R3' dR2 + R2 R1' dR3``: from the rate of any chart to angular velocity (eq. 10).
-
-    Parameters
-    ----------
-    R : (3, 3) rotation; dR : (3, 3, d) its derivatives by the chart's numbers
-    J : (3, d) out, world axes
-    """
-    for k in range(dR.shape[2]):
-        for i in range(3):
-            value = 0.0
-            for j in range(3):
-                value += R[i, 2] * R[j, 1] * dR[j, 0, k]
-                value += R[i, 0] * R[j, 2] * dR[j, 1, k]
-                value += R[i, 1] * R[j, 0] * dR[j, 2, k]
-            J[i, k] = value
-
-
-@jit_algebra
-def quaternion_map(theta, J):
-    """``J = 2 [-e, a 1 + [e x]]`` for ``theta = (a, e)``: eq. 10 for the unit quaternion, world axes.
-
-    It is linear in theta: its rate is the same function of the rate of theta. Along theta itself it is zero, which
-    eq. 10 with eq. 11 is not off the tangent space: eq. 11 equals a rotation only on the unit sphere.
-    """
-    a, x, y, z = 2.0 * theta[0], 2.0 * theta[1], 2.0 * theta[2], 2.0 * theta[3]
-    J[0, 0], J[0, 1], J[0, 2], J[0, 3] = -x, a, -z, y
-    J[1, 0], J[1, 1], J[1, 2], J[1, 3] = -y, z, a, -x
-    J[2, 0], J[2, 1], J[2, 2], J[2, 3] = -z, -y, x, a
-
-
-@jit_algebra
-def velocity_map(q, E):
-    """Write E (nv, nq) of ``v = E qdot`` for the unit quaternion."""
-    E[:, :] = 0.0
-    for k in range(3):
-        E[k, k] = 1.0
-    for k in range(6, len(E)):
-        E[k, k + 1] = 1.0
-    quaternion_map(q[3:7], E[3:6, 3:7])
-
-
-@jit_algebra
-def velocity_map_rate(qdot, Edot):
-    """Write the rate of E (nv, nq), for ``vd = E qddot + Edot qdot``."""
-    Edot[:, :] = 0.0
-    quaternion_map(qdot[3:7], Edot[3:6, 3:7])
 
 
 @jit_algebra
@@ -182,88 +128,3 @@ def lagrangian_matrices(tree, q, v, J, Jdot, work, rows, M, N):
                 N[j, k] += m * (rows[0, j] * rows[6, k] + rows[1, j] * rows[7, k] + rows[2, j] * rows[8, k])
     for k in range(6, nv):
         M[k + size - nv, k + size - nv] += tree.armature[k]
-
-
-@jit_algebra
-def constraint(q):
-    """``C = theta0' theta0 - 1`` of the unit quaternion (eq. 28)."""
-    return q[3] * q[3] + q[4] * q[4] + q[5] * q[5] + q[6] * q[6] - 1.0
-
-
-@jit_algebra
-def constraint_acceleration(q, qdot, qddot):
-    """``theta0' theta0'' + theta0_dot' theta0_dot``, zero on every motion (eq. 30)."""
-    value = 0.0
-    for k in range(3, 7):
-        value += q[k] * qddot[k] + qdot[k] * qdot[k]
-    return value
-
-
-@jit_algebra
-def multiplier(q, residual):
-    """``lambda = q' (M qddot + N qdot - forces)`` (eq. 33), from the residual (nq,) of eq. 24."""
-    value = 0.0
-    for k in range(len(q)):
-        value += q[k] * residual[k]
-    return value
-
-
-@jit_algebra
-def multiplier_tangent(q, residual):
-    """``lambda = q' S'S (M qddot + N qdot - forces)``: eq. 33 without the errors of rows far from theta0."""
-    return q[3] * residual[3] + q[4] * residual[4] + q[5] * residual[5] + q[6] * residual[6]
-
-
-@jit_algebra
-def projector(q, A):
-    """Write ``A = 1 - S'S q q'`` (nq, nq), which removes the multiplier from eq. 32 (eq. 34); oblique, of norm |q|."""
-    for i in range(len(q)):
-        for j in range(len(q)):
-            A[i, j] = 1.0 if i == j else 0.0
-    for i in range(3, 7):
-        for j in range(len(q)):
-            A[i, j] -= q[i] * q[j]
-
-
-@jit_algebra
-def projector_tangent(q, A):
-    """Write ``A = 1 - S'S q q' S'S`` (nq, nq): removes the multiplier too; orthogonal, of norm 1 wherever q is."""
-    for i in range(len(q)):
-        for j in range(len(q)):
-            A[i, j] = 1.0 if i == j else 0.0
-    for i in range(3, 7):
-        for j in range(3, 7):
-            A[i, j] -= q[i] * q[j]
-
-
-@jit_algebra
-def lagrangian_acceleration(q, qdot, M, N, force, factor, qddot):
-    """Acceleration qddot (nq,) of eq. 32 with eq. 30, in the unit quaternion.
-
-    The orthogonal projector P removes the multiplier, and adding the constraint along theta0, where M is zero, gives a
-    definite system: ``(M + S'S q q' S'S) qddot = P (force - N qdot) - S'S q (theta0_dot' theta0_dot)``.
-
-    Parameters
-    ----------
-    q, qdot : (nq,) state with a unit quaternion and ``theta0' theta0_dot = 0``
-    M, N : (nq, nq) of eq. 25 and 26
-    force : (nq,) all generalized forces, gravity included
-    factor : (nq, nq) scratch
-    qddot : (nq,) out
-    """
-    n = len(q)
-    for i in range(n):
-        value = force[i]
-        for j in range(n):
-            value -= N[i, j] * qdot[j]
-            factor[i, j] = M[i, j]
-        qddot[i] = value
-    along = multiplier_tangent(q, qddot)
-    for k in range(3, 7):
-        along += qdot[k] * qdot[k]
-    for i in range(3, 7):
-        qddot[i] -= along * q[i]
-        for j in range(3, 7):
-            factor[i, j] += q[i] * q[j]
-    cholesky(factor, n)
-    cholesky_solve(factor, n, qddot)

@@ -1,0 +1,63 @@
+"""Any link as the root: the same mechanism, grown from another of its links (S2 section 4)."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from mcplan.model.description import Joint, Link, UrdfModel
+
+BEHIND = "behind_"
+"""Before the name of a joint: the link that stands for its frame on the side of the old root."""
+
+
+def rerooted(model: UrdfModel, base: str) -> UrdfModel:
+    """Return the description with another link as its root; every link keeps its frame, every joint its coordinate.
+
+    A joint on the way from the old root to the new one is turned round. In the file it is ``X_parent,child = X exp(s)``
+    with the turn or slide s after its constant part X; seen from the child it is ``exp(-s) X^-1``, with the constant
+    part last. A link without mass stands between the two, at the joint.
+
+    Parameters
+    ----------
+    base : a link of the description.
+    """
+    if base == model.root:
+        return model
+    above = {joint.child: joint for joint in model.joints.values()}
+    links, joints = dict(model.links), dict(model.joints)
+    link = base
+    while link in above:
+        joint = above[link]
+        for turned, between in _turned(joint):
+            joints[turned.name] = turned
+            if between is not None:
+                links[between.name] = between
+        link = joint.parent
+    children: dict[str, tuple[str, ...]] = {name: () for name in links}
+    for joint in joints.values():
+        children[joint.parent] += (joint.name,)
+    link_order, joint_order, stack = [base], [], list(reversed(children[base]))
+    while stack:
+        joint = joints[stack.pop()]
+        joint_order.append(joint.name)
+        link_order.append(joint.child)
+        stack.extend(reversed(children[joint.child]))
+    return replace(
+        model,
+        root=base,
+        links={name: links[name] for name in link_order},
+        joints={name: joints[name] for name in joint_order},
+        children=children,
+    )
+
+
+def _turned(joint: Joint) -> list[tuple[Joint, Link | None]]:
+    """Return what takes a joint's place when its child carries its parent, with the link that has to stand between."""
+    R, p = np.ascontiguousarray(joint.R.T), -joint.R.T @ joint.p
+    if joint.type == "fixed":
+        return [(replace(joint, parent=joint.child, child=joint.parent, R=R, p=p), None)]
+    between = Link(BEHIND + joint.name, joint.line, None)
+    moving = replace(joint, parent=joint.child, child=between.name, R=np.eye(3), p=np.zeros(3), axis=-joint.axis)
+    x = np.array([1.0, 0.0, 0.0])
+    still = Joint(between.name, joint.line, "fixed", between.name, joint.parent, R, p, x)
+    return [(moving, between), (still, None)]

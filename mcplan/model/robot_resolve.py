@@ -88,6 +88,8 @@ class Resolver:
         """Return the URDF's limits with the file's own in their places."""
         arrays = {name: getattr(assembly.limits, name).copy() for name in ("lower", "upper", "velocity", "torque")}
         for joint, section in self.section.limits.items():
+            if joint in assembly.locked:  # because it moves nothing
+                continue
             i = assembly.joint_names.index(joint)
             for name, array in arrays.items():
                 value = getattr(section, name)
@@ -155,8 +157,8 @@ class Resolver:
             for joint, value in section.joints.items():
                 if joint in index:
                     q[7 + index[joint]] = value
-                elif self._moving((*key, "joints", joint), joint) and value != self.section.locked.get(joint):
-                    message = f"joint {joint!r} is locked at {self.section.locked[joint]:g}"
+                elif self._moving((*key, "joints", joint), joint) and value != assembly.locked.get(joint):
+                    message = f"joint {joint!r} is locked at {assembly.locked[joint]:g}"
                     self._problem((*key, "joints", joint), message)
             for joint, i in index.items():
                 if not limits.lower[i] - 1e-9 <= q[7 + i] <= limits.upper[i] + 1e-9:

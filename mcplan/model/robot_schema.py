@@ -66,6 +66,8 @@ class RobotSection(Section):
     mcplan: Literal[1]
     name: str | None = None
     urdf: str
+    srdf: str | None = None
+    packages: list[str] = []
     base: str | None = None
     locked: dict[str, Number] = {}
     armature: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = {}

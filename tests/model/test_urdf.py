@@ -219,19 +219,21 @@ def test_a_chain_of_thousands_of_links_needs_no_stack():
 
 
 def test_no_mechanism_that_cannot_be_solved(tmp_path):
-    """A joint that moves no mass has no acceleration; a robot without mass has none at all."""
+    """A joint that moves no mass has no acceleration and is locked; a robot without mass has none at all."""
     path = tmp_path / "two.urdf"
     inertial = re.search(r"    <inertial>.*1.*</inertial>\n", TWO_LINKS[TWO_LINKS.index('"arm">') :]).group()
     path.write_text(TWO_LINKS.replace(inertial, ""))
     with pytest.raises(RobotError, match=r"two.urdf:6: hinge: nothing that it moves has inertia"):
-        load_robot(path)
+        load_robot(path, strict=True)
+    with pytest.warns(RobotWarning, match="joints that move nothing with inertia are locked: hinge = 0"):
+        assert dict(load_robot(path).locked) == {"hinge": 0.0}
     path.write_text(re.sub("<inertial>.*</inertial>", "", TWO_LINKS))
     with pytest.raises(RobotError, match="no link has mass"):
         load_robot(path)
     # a massless base is no better: the hinge turns it freely
     path.write_text(re.sub("<inertial>.*</inertial>", "", TWO_LINKS, count=1))
-    with pytest.raises(RobotError, match=r"two.urdf:6: hinge"):
-        load_robot(path)
+    with pytest.warns(RobotWarning, match="locked: hinge = 0"):
+        assert load_robot(path).n == 0
 
 
 def test_missing_and_unreadable_files_are_named(tmp_path):

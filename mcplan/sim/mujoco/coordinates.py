@@ -13,12 +13,12 @@ from mcplan.sim.mujoco.bodies import joint_names
 class Coordinates:
     """The map ``q_all = G q + c`` of a robot's coordinates to those of all of its joints in MuJoCo.
 
-    A joint that mimics another one is held to it by an equality constraint, which gives a little within a step. Its
-    force has no part along ``G``; what the followers lag behind, ``r = G' M_all (G vd - vd_all)``, remains in
+    A joint that mimics another one is held to it by an equality constraint, which gives a little within a step. After
+    the step its velocities are made those of ``G`` with the momentum along ``G`` kept,
 
-        M vd + h = S' tau + sum J' w + tau_ext + r,   M = G' M_all G
+        G' M_all (G v - v_all) = 0
 
-    and they are put back into place after each step, so that positions and velocities are those of ``G``.
+    which adds no force to the equation of motion: that of the constraint has no part along ``G``.
 
     Attributes
     ----------
@@ -50,11 +50,19 @@ class Coordinates:
         np.add.at(own, self._master, self._multiplier * force[self._rate])
         return own
 
-    def lag(self, data: Any, dt: float) -> np.ndarray:
-        """Return ``r`` (6+n,) of a step, before the followers are put back into place."""
+    def settle(self, data: Any, place: np.ndarray, dt: float) -> None:
+        """Let followers follow exactly after a step that began at ``place`` (nq,) of MuJoCo."""
         if not len(self._rate):
-            return np.zeros(len(self.rate))
+            return
         M = np.zeros((self._model.nv, self._model.nv))
         mujoco.mj_fullM(self._model, data, M)
-        behind = (self._multiplier * data.qvel[self.rate[self._master]] - data.qvel[self._rate]) / dt
-        return self.reduced(M[:, self._rate] @ behind)
+        G = np.zeros((self._model.nv, len(self.rate)))
+        G[self.rate, np.arange(len(self.rate))] = 1.0
+        G[self._rate, self._master] = self._multiplier
+        MG = M @ G
+        all_rates = np.concatenate([self.rate, self._rate])
+        data.qvel[self.rate] = np.linalg.solve(G.T @ MG, MG[all_rates].T @ data.qvel[all_rates])
+        data.qvel[self._rate] = self._multiplier * data.qvel[self.rate[self._master]]
+        data.qpos[:] = place
+        mujoco.mj_integratePos(self._model, data.qpos, data.qvel, dt)
+        self.couple(data)

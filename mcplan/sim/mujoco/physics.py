@@ -96,9 +96,10 @@ class MujocoPhysics:
         data, v = self.data, self.v
         self._grips.follow(data, self.q, action.active)
         self._push(action.external)
+        place, rate = data.qpos.copy(), data.qvel[self._rate]
         self.advance(action.tau, dt)
-        lag = self._coordinates.lag(data, dt)
-        self._coordinates.couple(data)
+        rate_change = (data.qvel[self._rate] - rate) / dt
+        self._coordinates.settle(data, place, dt)
         self.read_state()
         # MuJoCo leaves contacts, forces and poses as they were at the beginning of the step
         forces = self._touch.read(data, action.active)
@@ -106,7 +107,7 @@ class MujocoPhysics:
         points = self._touch.with_grips(data, forces.points, held)
         wrenches = held | forces.wrenches
         R = self._touch.base_rotation(data)
-        tau_ext = forces.other + self._joint_forces(R, dt, (self.v - v) / dt, lag)
+        tau_ext = forces.other + self._joint_forces(R, dt, rate_change)
         if action.external is not None:
             tau_ext += action.external
         touching = [patch for patch in self._touch.patches if patch in action.active or patch in wrenches]
@@ -130,12 +131,12 @@ class MujocoPhysics:
         self.v = self.data.qvel[self._rate]
         self.v[3:6] = _rotation(self.q[3:7]) @ self.v[3:6]
 
-    def _joint_forces(self, R: np.ndarray, dt: float, vd: np.ndarray, lag: np.ndarray) -> np.ndarray:
-        """Return the generalised force of joint limits, joint friction, damping and mimic joints, world axes."""
+    def _joint_forces(self, R: np.ndarray, dt: float, vd: np.ndarray) -> np.ndarray:
+        """Return the generalised force of joint limits, joint friction and damping, world axes."""
         data = self.data
         kind = data.efc_type
         (rows,) = np.nonzero((kind == LIMIT) | (kind == FRICTION))
-        force = data.qfrc_passive[self._rate] + lag
+        force = data.qfrc_passive[self._rate]
         if len(rows):
             force += (data.efc_force[rows] @ data.efc_J.reshape(-1, self.model.nv)[rows])[self._rate]
         force[3:6] = R @ force[3:6]

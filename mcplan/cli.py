@@ -55,6 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
             default=[],
             help="override a field: environment.friction=0.4, simulation.dt=0.002, ... (repeatable)",
         )
+        sub.add_argument("--robot", metavar="ROBOT", help="another robot than the scenario's: a name, or a robot.yaml")
         sub.add_argument("--variant", type=int, metavar="N", help="the scenario's variant of this seed, from 0 on")
         text = "seed: rerolls the search of the planner, draws noise and errors of the simulation (default 0)"
         sub.add_argument("--seed", type=whole_number, default=0, metavar="N", help=text)

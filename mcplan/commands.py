@@ -263,7 +263,12 @@ def _overrides(arguments: Namespace) -> dict[str, str]:
 def _scenario(arguments: Namespace) -> "Scenario":
     from mcplan.scene.load import load_scenario
 
-    return load_scenario(arguments.scenario, overrides=_overrides(arguments), variant=arguments.variant)
+    overrides = _overrides(arguments)
+    if arguments.robot is not None:
+        # a path is meant from here, and not from the scenario's folder
+        is_path = Path(arguments.robot).suffix or len(Path(arguments.robot).parts) > 1
+        overrides["robot"] = str(Path(arguments.robot).resolve()) if is_path else arguments.robot
+    return load_scenario(arguments.scenario, overrides=overrides, variant=arguments.variant)
 
 
 def _plan(scenario: "Scenario", arguments: Namespace) -> "Plan":

@@ -106,6 +106,7 @@ def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
     model = parse_urdf(data, urdf, strict, directories, stacklevel=4)
     resolver = Resolver(document, section, model)
     resolver.check()
+    model = resolver.model
     assembly = _assembled(model, section.locked, section.armature, strict)
     limits = resolver.limits(assembly)
     patches = resolver.patches()

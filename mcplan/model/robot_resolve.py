@@ -5,6 +5,7 @@ import numpy as np
 from mcplan.document import Document
 from mcplan.errors import Problem, RobotError
 from mcplan.model.assemble import Assembly, JointLimits, frame_offset
+from mcplan.model.axes import BASE, MOUNT, with_base_axes
 from mcplan.model.description import UrdfModel
 from mcplan.model.patch import Patch, convex_corners
 from mcplan.model.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
@@ -30,8 +31,12 @@ class Resolver:
             raise RobotError(*sorted(self.problems, key=lambda problem: problem.line or 0))
 
     def check(self) -> None:
-        """Check names of links and joints, and raise now if the mechanism cannot be built from them."""
+        """Check names of links and joints, raise now if the mechanism cannot be built from them, and turn its base."""
         section, model = self.section, self.model
+        if section.forward[-1] == section.up[-1]:
+            self._problem(("forward",), f"`forward: {section.forward}` and `up: {section.up}` are along one axis")
+        elif (section.forward, section.up) != ("x", "z") and (BASE in model.links or MOUNT in model.joints):
+            self._problem(("forward",), f"the URDF has a link {BASE!r} or a joint {MOUNT!r}, which this would add")
         if section.base not in (None, model.root):
             message = f"the root link of the URDF is {model.root!r}, not {section.base!r}"
             self._problem(("base",), message)
@@ -50,6 +55,8 @@ class Resolver:
             for j, link in enumerate(pair):
                 self._link(("collision", "ignore", i, j), link)
         self.settle()
+        if (section.forward, section.up) != ("x", "z"):
+            self.model = with_base_axes(model, section.forward, section.up)
 
     def _moving(self, key: Key, name: str) -> bool:
         """Note when the joint does not exist or does not move by itself."""

@@ -9,6 +9,7 @@ import numpy as np
 from mcplan.errors import Problem, RobotError
 from mcplan.model.assemble import Assembly, JointLimits
 from mcplan.model.description import UrdfModel
+from mcplan.model.pose import quat_from_rotation, rotation_from_quat
 from mcplan.model.urdf import read_bytes
 from mcplan.model.xml_reader import Element, read_xml
 from mcplan.model.xml_values import Notes
@@ -49,7 +50,8 @@ class Srdf:
                     q[7 + index[joint]] = value[0] if len(value) == 1 else math.atan2(value[1], value[0])
                 elif len(value) == 7 and joint not in model.joints and np.linalg.norm(value[3:]) > 0.5:
                     q[:3] = value[:3]
-                    q[3:7] = value[[6, 3, 4, 5]] / np.linalg.norm(value[3:])
+                    R = rotation_from_quat(value[[6, 3, 4, 5]] / np.linalg.norm(value[3:])) @ model.turn.T
+                    q[3:7] = quat_from_rotation(R)
             q[7:] = np.clip(q[7:], limits.lower, limits.upper)
             q.flags.writeable = False
             found[name] = q

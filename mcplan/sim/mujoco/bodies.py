@@ -71,7 +71,7 @@ def add_robot(spec: Any, robot: Robot) -> dict[str, tuple[str, ...]]:
     for link, (index, offset) in ((name, robot.frame(name)) for name in links):
         R_L, p_L = offset[:9].reshape(3, 3), offset[9:]
         patches = [patch for patch in robot.patches.values() if patch.link == link and patch.kind != "grasp"]
-        planes = [(patch.R[:, 2], patch.p) for patch in patches if len(patch.polygon) > 2]
+        planes = _planes(robot, index, R_L, p_L)
         for number, geometry in enumerate(links[link].geometry):
             if geometry.role == "visual":
                 continue
@@ -108,6 +108,16 @@ def _add_follower(
         name1=f"joint:{name}", name2=f"joint:{robot.joint_names[k]}", solref=SOLREF, solimp=RIGID,
     )  # fmt: skip
     equality.data[:5] = [offset, multiplier, 0.0, 0.0, 0.0]
+
+
+def _planes(robot: Robot, body: int, R_L: np.ndarray, p_L: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return normal and a point of the planes of a body's patches, in the link (R_L, p_L) of it."""
+    planes = []
+    for name, patch in robot.patches.items():
+        owner, offset = robot.frame(name)
+        if owner == body and patch.kind != "grasp" and len(patch.polygon) > 2:
+            planes.append((R_L.T @ offset[:9].reshape(3, 3)[:, 2], R_L.T @ (offset[9:] - p_L)))
+    return planes
 
 
 def _realisable(inertia: np.ndarray, robot: Robot, body: int) -> np.ndarray:

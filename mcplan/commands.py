@@ -180,7 +180,7 @@ def info(arguments: Namespace) -> int:
         return _machine(arguments)
     if arguments.output or arguments.physics:
         raise InputError("-o and --physics are about a state machine: add --fsm")
-    description = describe(arguments.name) if arguments.name else bundled()
+    description = describe(arguments.name, arguments.package_dir) if arguments.name else bundled()
     if arguments.json:
         print(json.dumps(description.to_json(), indent=1))
     else:
@@ -213,6 +213,13 @@ def _machine(arguments: Namespace) -> int:
         save_machine(states, settings, path, scenario.name)
         print(f"drawn: {path}", file=sys.stderr)
     return 0
+
+
+def robot(arguments: Namespace) -> int:
+    """Propose, check or show a robot file."""
+    from mcplan import robot_commands
+
+    return getattr(robot_commands, arguments.action)(arguments)
 
 
 def bench(arguments: Namespace) -> int:

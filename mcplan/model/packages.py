@@ -24,10 +24,10 @@ def _folders(name: str) -> Iterator[Path]:
             yield prefix / "share" / name
     for directory in _listed("ROS_PACKAGE_PATH"):
         yield directory if directory.name == name else directory / name
-    for packages in dict.fromkeys([sysconfig.get_path("purelib"), *sys.path, site.getusersitepackages()]):
-        yield Path(packages) / "cmeel.prefix" / "share" / name
-    for prefix in dict.fromkeys([sys.prefix, sys.base_prefix]):
-        yield Path(prefix) / "share" / name
+    for installed in dict.fromkeys([sysconfig.get_path("purelib"), *sys.path, site.getusersitepackages()]):
+        yield Path(installed) / "cmeel.prefix" / "share" / name
+    for python in dict.fromkeys([sys.prefix, sys.base_prefix]):
+        yield Path(python) / "share" / name
 
 
 def _listed(variable: str) -> list[Path]:

@@ -16,6 +16,9 @@ from collections.abc import Callable, Iterable, Mapping
 LONGEST = 200
 """Characters of an expression."""
 
+ROBOT = "robot"
+"""Whose sizes have names with a dot: ``robot.leg``."""
+
 CONSTANTS = {"pi": math.pi}
 FUNCTIONS: dict[str, tuple[Callable[..., float], bool]] = {
     "sin": (math.sin, False),
@@ -93,8 +96,8 @@ def _names(node: ast.expr) -> Iterable[str]:
             raise ExpressionError(f"`{node.id}` is a function: {node.id}(...)")
         if node.id not in CONSTANTS:
             yield node.id
-    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-        yield f"{node.value.id}.{node.attr}"
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == ROBOT:
+        yield f"{ROBOT}.{node.attr}"
     elif isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
         yield from _names(node.operand)
     elif isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
@@ -123,8 +126,7 @@ def _evaluate(node: ast.expr, names: Mapping[str, float]) -> float:
     elif isinstance(node, ast.Name):
         result = CONSTANTS[node.id] if node.id in CONSTANTS else float(names[node.id])
     elif isinstance(node, ast.Attribute):
-        assert isinstance(node.value, ast.Name)
-        result = float(names[f"{node.value.id}.{node.attr}"])
+        result = float(names[f"{ROBOT}.{node.attr}"])
     elif isinstance(node, ast.UnaryOp):
         result = _UNARY[type(node.op)](_evaluate(node.operand, names))
     elif isinstance(node, ast.BinOp):

@@ -18,11 +18,12 @@ import numpy as np
 
 from mcplan.document import Document
 from mcplan.errors import InputError
+from mcplan.scene.expression import ROBOT
 
 if TYPE_CHECKING:
     from mcplan.model.robot import Robot
 
-PREFIX = "robot."
+PREFIX = f"{ROBOT}."
 NAMES = ("leg", "foot", "height", "width", "front", "reach", "shoulder")
 FEET = "feet"
 """Stands for every patch that the robot stands on; ``x`` and ``y`` then move all of them."""
@@ -64,12 +65,14 @@ def stands_in(robot: "Robot") -> np.ndarray | None:
 def feet(robot: "Robot") -> dict[str, np.ndarray]:
     """Return the patches that the robot stands on, and where (2,) their origins are from below the base's."""
     q = stands_in(robot)
-    found = {}
-    for name, patch in robot.patches.items() if q is not None else ():
+    found: dict[str, np.ndarray] = {}
+    if q is None:
+        return found
+    for name, patch in robot.patches.items():
         X = robot.frame_pose(q, name)
         faces_down = patch.kind == "point" or (len(patch.polygon) > 2 and X[2, 2] < -UPRIGHT)
         if patch.kind != "grasp" and faces_down and abs(X[2, 3]) < LEVEL:
-            found[name] = np.round(STEP * np.round((X[:2, 3] - q[:2]) / STEP), 3)
+            found[name] = np.array(np.round(STEP * np.round((X[:2, 3] - q[:2]) / STEP), 3), float)
     return found
 
 
@@ -79,28 +82,25 @@ def sizes(robot: "Robot") -> dict[str, float]:
     if q is None or not standing:
         return {}
     legs = [_chain(robot, name) for name in standing]
-    found = {"height": q[2], "leg": max(_length(robot, q, name, _own(c, legs)) for name, c in zip(standing, legs))}
+    lengths = [_length(robot, q, name, _own(chain, legs)) for name, chain in zip(standing, legs, strict=True)]
+    found = {"height": q[2], "leg": max(lengths)}
     found["foot"] = max(float(np.ptp(robot.patches[name].polygon[:, 0])) for name in standing)
     y = [place[1] for place in standing.values()]
     found["width"] = max(y) - min(y)
     corners = [robot.frame_pose(q, name)[0] @ [*x, 1.0] for name in standing for x in robot.patches[name].points]
     found["front"] = max(corners) - q[0]
     limbs = {robot.patches[name].limb for name in standing}
-    hands = [name for name, patch in robot.patches.items() if patch.limb not in limbs and patch.kind == "surface"]
-    hands = [name for name in hands if len(_chain(robot, name)) > 3]
-    if hands:
-        arms = [_chain(robot, name) for name in hands]
-        # a hand, a grip and a forearm of one arm share its chain: what keeps arms apart is their limb
-        names = {robot.patches[name].limb for name in hands}
-        others = {
-            limb: [c for n, c in zip(hands, arms, strict=True) if robot.patches[n].limb != limb] + legs for limb in names
-        }
-        lengths = [
-            (_length(robot, q, n, own), _place(robot, q, own[0])[2])
-            for n, c in zip(hands, arms, strict=True)
-            if (own := _own(c, others[robot.patches[n].limb]))
-        ]
-        found["reach"], found["shoulder"] = max(lengths)
+    others = [p for p in robot.patches.values() if p.limb not in limbs and p.kind == "surface"]
+    hands = {patch.name: _chain(robot, patch.name) for patch in others}
+    arms = []
+    for name, chain in hands.items():
+        # a forearm and a hand share their chain: what keeps arms apart is their limb
+        limb = robot.patches[name].limb
+        own = _own(chain, [*legs, *(c for n, c in hands.items() if robot.patches[n].limb != limb)])
+        if len(own) > 2:
+            arms.append((_length(robot, q, name, own), _place(robot, q, own[0])[2]))
+    if arms:
+        found["reach"], found["shoulder"] = max(arms)
     return {name: round(float(value), 3) for name, value in found.items()}
 
 
@@ -149,7 +149,7 @@ def _uses(value: Any) -> bool:
 
 
 def with_feet(document: Document) -> Document:
-    """Return the document with ``feet`` replaced by the robot's own: in lists of contacts, and in ``planner.patches``."""
+    """Return the document with ``feet`` replaced by the robot's own, in lists of contacts and of patches."""
     if not isinstance(document.data, dict) or not _names_feet(document.data):
         return document
     robot = robot_of(document)

@@ -94,7 +94,7 @@ def side(names: str) -> int:
 
 
 def base_axes(robot: Robot) -> tuple[Axis, Axis]:
-    """Return which axes of the root link point forward and up: feet are below it, what is called left is on its left."""
+    """Return which axes of the root link point forward and up: feet are below it, left is what is called so."""
     q, found = robot.neutral(), limbs(robot)
     place = {limb: _origin(robot, q, limb.end) for limb in found}
     feet = [limb for limb in found if FOOT.search(limb.names)]

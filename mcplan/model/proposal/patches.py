@@ -76,7 +76,7 @@ class Anatomy:
 
 
 def anatomy(robot: Robot, q: np.ndarray) -> Anatomy:
-    """Find legs and arms and propose their patches; at ``q`` (nq,) the robot stands, more or less, with its base level."""
+    """Find legs and arms and propose their patches; at ``q`` (nq,) the robot stands more or less, its base level."""
     found = Anatomy(robot, q)
     everything = limbs(robot)
     low = {limb: float(_world_points(robot, q, limb.end)[:, 2].min()) for limb in everything}
@@ -207,7 +207,7 @@ def _ball(points: np.ndarray, down: np.ndarray, depth: float) -> tuple[np.ndarra
 
 
 def _knee(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed | None:
-    """Return an edge across the front of the shank, beside the knee: the middle one of three joints that turn about y."""
+    """Return an edge across the front of the shank at the knee, the middle one of three joints that turn about y."""
     bodies = pitch_bodies(robot, q, limb)
     if len(bodies) < 3:
         return None
@@ -229,8 +229,8 @@ def _knee(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed | None
     place = np.array([x[:, 0].max(), float(front[:, 1].mean()), float(front[:, 2].mean())])
     # z ahead, x down, y to the left: an edge along y
     R_P, p_P = _on_link(robot, link, R.T @ np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0.0]]), R.T @ (place - p))
-    polygon = np.array([[0.0, -width], [0.0, width]])
-    return Proposed(f"{name}_knee", link, f"{name}_leg", "surface", R_P, p_P, polygon, "an edge across the knee's front")
+    polygon, why = np.array([[0.0, -width], [0.0, width]]), "an edge across the knee's front"
+    return Proposed(f"{name}_knee", link, f"{name}_leg", "surface", R_P, p_P, polygon, why)
 
 
 def pitch_bodies(robot: Robot, q: np.ndarray, limb: Limb) -> list[int]:

@@ -49,7 +49,8 @@ def propose(
         if bare.n == 0:
             raise RobotError(f"{path}: nothing moves in this robot, so there is nothing to propose")
         forward, up = base_axes(bare)
-        locked = {joint: round(float(bare.neutral()[7 + bare.joint_names.index(joint)]), 6) for joint in light_joints(bare)}
+        at = dict(zip(bare.joint_names, bare.neutral()[7:].tolist(), strict=True))
+        locked = {joint: round(at[joint], 6) for joint in light_joints(bare)}
         head = {"mcplan": 1, "name": name or bare.name, "urdf": str(path.resolve())}
         settings = {"forward": forward, "up": up, "locked": locked, "packages": packages}
         robot = _loaded(head | settings)
@@ -87,7 +88,7 @@ def _urdf_name(path: Path, directory: Path) -> str:
 
 def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterator[str]:
     robot = found.robot
-    yield f"# {head['name']}: {robot.n} joints, {robot.mass:.2f} kg; proposed by `mcplan robot new` from shapes, frames and names."
+    yield f"# {head['name']}: {robot.n} joints, {robot.mass:.2f} kg; by `mcplan robot new` from shapes and names."
     yield "# Look at it with `mcplan robot show`, and let `mcplan robot check` look. SI units, radians."
     yield "mcplan: 1"
     yield f"name: {head['name']}"
@@ -106,7 +107,7 @@ def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterato
         yield "# what these move is lighter than 0.4 % of the robot: fingers, grippers, eyes"
         yield f"locked: {{{', '.join(f'{joint}: {value:g}' for joint, value in settings['locked'].items())}}}"
     yield ""
-    yield "# reflected rotor inertia (gear ratio squared times the rotor's), kg m²; a URDF does not say it, none is assumed"
+    yield "# reflected rotor inertia, kg m²: gear ratio squared times the rotor's; a URDF has none, and none is assumed"
     yield "# armature: {JOINT: 0.1}"
     yield from _ignored(found, q)
     yield ""

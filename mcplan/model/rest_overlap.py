@@ -1,4 +1,6 @@
-"""Hulls that overlap a little where the robot rests: a hull is larger than the mesh for which it stands."""
+"""Links that overlap: at rest by a little, since a hull is larger than the mesh for which it stands, or always."""
+
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -13,37 +15,63 @@ SHALLOW = 0.015
 """m: hulls that overlap by no more than this in a posture at rest are taken for links that do not: what convex hulls
 add to housings of a hand's width with rounded or hollowed sides. A deeper overlap is named, and stays a collision."""
 
+SAMPLES = 60
+"""Random configurations in which links that overlap in all of them are taken to overlap always."""
 
-def rest_overlaps(robot: Robot, hulls_only: bool = True) -> dict[frozenset[str], float]:
-    """Return the pairs of links that overlap in a posture at rest, and by how much at most (m).
+Pairs = dict[frozenset[str], float]
+"""Pairs of links, and how deep they overlap (m)."""
 
-    At rest is every named posture; without any, the neutral one.
+
+def overlaps(robot: Robot, postures: Iterable[np.ndarray], hulls_only: bool = False) -> list[Pairs]:
+    """Return the pairs that overlap in each posture (nq,), of those that could collide.
 
     Parameters
     ----------
     hulls_only : leave out pairs of shapes neither of which is the hull of a mesh.
     """
     links, solids, bodies = link_solids(robot)
-    hull = np.array([s.kind == HULL for s in solids], bool)
-    if hulls_only and not hull.any():
-        return {}
     pairs = candidate_pairs(robot)
     if hulls_only:
+        hull = np.array([s.kind == HULL for s in solids], bool)
         pairs = pairs[hull[pairs].any(axis=1)]
+    if not len(pairs):
+        return [{} for _ in postures]
     shapes, space = pack(solids, bodies), new_scratch(robot, len(solids), len(pairs))
     margins, found, values = np.zeros(len(pairs)), np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
-    postures = [robot.posture(name) for name in robot.postures] or [robot.neutral()]
-    depth: dict[frozenset[str], float] = {}
-    for q in postures if len(pairs) else []:
+    answer = []
+    for q in postures:
         count = fill_distances(robot.tree, shapes, frozen(pairs), margins, q, space, found, values)
+        deep: Pairs = {}
         for p, distance in zip(found[:count].tolist(), values[:count, DISTANCE].tolist(), strict=True):
             if distance < 0.0:
                 pair = frozenset(links[i] for i in pairs[p])
-                depth[pair] = max(depth.get(pair, 0.0), -distance)
+                deep[pair] = max(deep.get(pair, 0.0), -distance)
+        answer.append(deep)
+    return answer
+
+
+def rest_overlaps(robot: Robot) -> Pairs:
+    """Return the pairs that overlap by hulls of meshes in a named posture, or without any in the neutral one."""
+    depth: Pairs = {}
+    postures = [robot.posture(name) for name in robot.postures] or [robot.neutral()]
+    for found in overlaps(robot, postures, hulls_only=True):
+        for pair, value in found.items():
+            depth[pair] = max(depth.get(pair, 0.0), value)
     return depth
 
 
-def described(pairs: dict[frozenset[str], float]) -> str:
+def without_what_always_overlaps(robot: Robot, pairs: Pairs) -> Pairs:
+    """Return the pairs that are apart in some configuration: the others never collide, as nothing could prevent it."""
+    if not pairs:
+        return pairs
+    random = np.random.default_rng(0)
+    always = set(pairs)
+    for found in overlaps(robot, [robot.random_configuration(random) for _ in range(SAMPLES)]):
+        always &= set(found)
+    return {pair: depth for pair, depth in pairs.items() if pair not in always}
+
+
+def described(pairs: Pairs) -> str:
     """Return the pairs as they stand in a message, deepest first: ``[a, b] 12 mm, ...``."""
     deepest = sorted(pairs.items(), key=lambda item: -item[1])
     return ", ".join(f"[{', '.join(sorted(pair))}] {1000 * depth:.1f} mm" for pair, depth in deepest)

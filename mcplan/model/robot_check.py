@@ -9,7 +9,7 @@ from mcplan.core.distance.many import fill_distances
 from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE
 from mcplan.model.geometry import Sphere
 from mcplan.model.link_solids import link_solids, new_scratch
-from mcplan.model.proposal.overlaps import overlaps
+from mcplan.model.rest_overlap import overlaps, without_what_always_overlaps
 from mcplan.model.robot import Robot
 from mcplan.model.solid import frozen, pack, solid
 
@@ -84,7 +84,8 @@ def _limits(robot: Robot) -> Iterator[str]:
 
 def _posture(robot: Robot, name: str) -> Iterator[str]:
     key, q = f"postures.{name}", robot.posture(name)
-    for pair, depth in sorted(overlaps(robot, q).items(), key=lambda item: -item[1]):
+    harmful = without_what_always_overlaps(robot, overlaps(robot, [q])[0])
+    for pair, depth in sorted(harmful.items(), key=lambda item: -item[1]):
         yield (
             f"{key}: {' and '.join(sorted(pair))} overlap by {1000 * depth:.1f} mm; if that does no harm: "
             f"`collision: {{ignore: [[{', '.join(sorted(pair))}]]}}`"

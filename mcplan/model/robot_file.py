@@ -16,7 +16,7 @@ from mcplan.model.assemble import Assembly, NotAssembled, assemble
 from mcplan.model.description import RobotWarning, UrdfModel
 from mcplan.model.mechanism_check import singular_joint
 from mcplan.model.packages import EXTRAS, find_package
-from mcplan.model.rest_overlap import SHALLOW, described, rest_overlaps
+from mcplan.model.rest_overlap import SHALLOW, described, rest_overlaps, without_what_always_overlaps
 from mcplan.model.robot import Robot
 from mcplan.model.robot_resolve import Resolver
 from mcplan.model.robot_schema import RobotSection
@@ -173,6 +173,7 @@ def _without_shallow_overlaps(robot: Robot, strict: bool) -> Robot:
     overlaps = rest_overlaps(robot)
     shallow = {pair: depth for pair, depth in overlaps.items() if depth <= SHALLOW}
     deep = {pair: depth for pair, depth in overlaps.items() if depth > SHALLOW and robot.patches}
+    deep = without_what_always_overlaps(robot, deep)
     file = robot.path or robot.urdf_path
     if shallow:
         text = f"overlap at rest by no more than {1000 * SHALLOW:g} mm and are taken not to: {described(shallow)}"

@@ -5,8 +5,8 @@ from scipy.optimize import least_squares
 
 from mcplan.core.rigid_body.tree import AXIS
 from mcplan.model.proposal.limbs import joint_of_body
-from mcplan.model.proposal.overlaps import overlaps
 from mcplan.model.proposal.patches import Anatomy, Proposed, pitch_bodies
+from mcplan.model.rest_overlap import overlaps
 from mcplan.model.robot import Robot
 
 BENT = 0.7
@@ -118,7 +118,7 @@ def _aside(
     arm = {link for link in robot.link_names if set(_moved_by(robot, link)) & set(joints)}
 
     def depth(q: np.ndarray) -> float:
-        return sum(deep for pair, deep in overlaps(robot, q).items() if len(pair & arm) == 1)
+        return sum(deep for pair, deep in overlaps(robot, [q])[0].items() if len(pair & arm) == 1)
 
     before = depth(q)
     if before == 0.0:

@@ -12,9 +12,10 @@ from mcplan.document import dump_document
 from mcplan.errors import RobotError
 from mcplan.model.packages import EXTRAS, find_package
 from mcplan.model.proposal.limbs import base_axes, light_joints
-from mcplan.model.proposal.overlaps import often_overlapping, overlaps
+from mcplan.model.proposal.overlaps import often_overlapping
 from mcplan.model.proposal.patches import Anatomy, anatomy
 from mcplan.model.proposal.standing import half_sitting
+from mcplan.model.rest_overlap import overlaps
 from mcplan.model.robot import Robot
 from mcplan.model.robot_file import load_robot
 
@@ -130,7 +131,7 @@ def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterato
 
 def _ignored(found: Anatomy, q: np.ndarray) -> Iterator[str]:
     robot = found.robot
-    here, often = overlaps(robot, q), often_overlapping(robot)
+    here, often = overlaps(robot, [q])[0], often_overlapping(robot)
     if not here and not often:
         return
     yield ""

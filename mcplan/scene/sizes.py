@@ -90,7 +90,7 @@ def sizes(robot: "Robot") -> dict[str, float]:
     corners = [robot.frame_pose(q, name)[0] @ [*x, 1.0] for name in standing for x in robot.patches[name].points]
     found["front"] = max(corners) - q[0]
     limbs = {robot.patches[name].limb for name in standing}
-    others = [p for p in robot.patches.values() if p.limb not in limbs and p.kind == "surface"]
+    others = [p for p in robot.patches.values() if p.limb not in limbs and p.kind != "grasp"]
     hands = {patch.name: _chain(robot, patch.name) for patch in others}
     arms = []
     for name, chain in hands.items():

@@ -3,14 +3,17 @@
 import numpy as np
 from scipy.optimize import least_squares
 
-from mcplan.core.rigid_body.tree import AXIS
+from mcplan.core.rigid_body.tree import AXIS, GRAVITY
 from mcplan.model.proposal.limbs import joint_of_body
 from mcplan.model.proposal.patches import Anatomy, Proposed, pitch_bodies
 from mcplan.model.rest_overlap import overlaps
 from mcplan.model.robot import Robot
 
-BENT = 0.7
-"""rad: bend of a knee; hip and ankle bend half as much the other way."""
+BENDS = (0.7, 0.6, 0.5, 0.4, 0.3)
+"""rad: bends of a knee to choose from, the deepest that it can bear; hip and ankle bend half as much the other way."""
+
+BEARS = 0.5
+"""Share of a knee's torque that the robot's whole weight on one leg may take."""
 
 ROOM = 0.05
 """rad: how far joints stay from their limits, a tenth of their range at most."""
@@ -34,8 +37,11 @@ def half_sitting(found: Anatomy) -> np.ndarray:
     robot = found.robot
     lower, upper = _bounds(robot)
     start = found.q.copy()
-    start[7:] = np.clip(_bent(found), lower, upper)
-    q = _balanced(found, start, lower, upper)
+    for bend in BENDS:
+        start[7:] = np.clip(_bent(found, bend), lower, upper)
+        q = _balanced(found, start, lower, upper)
+        if _load(found, q) <= BEARS:
+            break
     for name, limb in found.arms.items():
         aside = _aside(found, q, limb.joints, lower, upper)
         if aside is not None:
@@ -50,7 +56,20 @@ def _bounds(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     return lower + room, upper - room + 1e-9  # least_squares wants room between the two
 
 
-def _bent(found: Anatomy) -> np.ndarray:
+def _load(found: Anatomy, q: np.ndarray) -> float:
+    """Return the greatest share of a knee's torque that the weight takes over one foot: ``m g |x - x_foot| / tau``."""
+    robot, joint, share = found.robot, joint_of_body(found.robot), 0.0
+    for limb, sole in zip(found.legs.values(), found.soles, strict=True):
+        bodies = pitch_bodies(robot, q, limb)
+        if len(bodies) == 3 and len(found.legs) <= 2:
+            link = next(link for link in robot.link_names if robot.frame(link)[0] == bodies[1])
+            middle = pose(robot, q, sole) @ [*sole.polygon.mean(axis=0), 0.0, 1.0]
+            moment = robot.mass * GRAVITY * abs(robot.frame_pose(q, link)[0, 3] - middle[0])
+            share = max(share, moment / max(robot.limits.torque[joint[bodies[1]]], 1e-9))
+    return share
+
+
+def _bent(found: Anatomy, bend: float) -> np.ndarray:
     """Return the joints (n,) to begin with: those of ``q``, with the knees bent forward where they are straight."""
     robot, q = found.robot, found.q
     joints, joint = q[7:].copy(), joint_of_body(robot)
@@ -59,14 +78,14 @@ def _bent(found: Anatomy) -> np.ndarray:
         if len(bodies) != 3 or len(found.legs) > 2:
             continue
         hip, knee, ankle = bodies
-        if abs(joints[joint[knee]]) > BENT / 2:
+        if abs(joints[joint[knee]]) > BENDS[0] / 2:
             continue
         for body, share in ((hip, -0.5), (knee, 1.0), (ankle, -0.5)):
             # about +y a positive angle moves the shank back
             link = next(link for link in robot.link_names if robot.frame(link)[0] == body)
             X, offset = robot.frame_pose(q, link), robot.frame(link)[1]
             axis = X[:3, :3] @ offset[:9].reshape(3, 3).T @ robot.tree.joint[body, AXIS : AXIS + 3]
-            joints[joint[body]] += share * BENT * np.sign(axis[1])
+            joints[joint[body]] += share * bend * np.sign(axis[1])
     return joints
 
 

@@ -364,3 +364,12 @@ def test_warnings_point_at_the_caller(tmp_path):
     with pytest.warns(RobotWarning) as caught:
         load_robot(path)
     assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_doubts_of_one_kind_are_one_warning_that_names_them_all():
+    text = TWO_LINKS.replace('ixx="0.1" iyy="0.1" izz="0.1"', 'ixx="0" iyy="0" izz="0"')
+    with pytest.warns(RobotWarning) as said:
+        read(text.replace('effort="3"', 'effort="0"'))
+    assert len(said) == 2
+    assert sum("base: inertia is not positive definite" in str(w.message) for w in said) == 1
+    assert sum("(and 1 more like it: arm)" in str(w.message) for w in said) == 1

@@ -45,6 +45,10 @@ def build_parser() -> argparse.ArgumentParser:
         sub.add_argument("-o", "--output", metavar="PATH", help=what)
         sub.add_argument("--force", action="store_true", help="write over what PATH already holds")
 
+    def packages(sub: argparse.ArgumentParser) -> None:
+        text = "where package://NAME is found: the package NAME, or what holds it (repeatable)"
+        sub.add_argument("--package-dir", metavar="DIR", action="append", default=[], help=text)
+
     def scenario(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("scenario", metavar="SCENARIO", help="name of a bundled scenario, or the path of a file")
         sub.add_argument(
@@ -55,6 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
             default=[],
             help="override a field: environment.friction=0.4, simulation.dt=0.002, ... (repeatable)",
         )
+        sub.add_argument("--robot", metavar="ROBOT", help="another robot than the scenario's: a name, or a robot.yaml")
         sub.add_argument("--variant", type=int, metavar="N", help="the scenario's variant of this seed, from 0 on")
         text = "seed: rerolls the search of the planner, draws noise and errors of the simulation (default 0)"
         sub.add_argument("--seed", type=whole_number, default=0, metavar="N", help=text)
@@ -139,6 +144,25 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("--fsm", action="store_true", help="print the state machine of a scenario (it is planned) or plan")
     physics(sub)
     output(sub, "with --fsm: draw the machine (.svg, .png, .pdf or .dot)")
+    packages(sub)
+
+    robot = command("robot", "propose, check and look at a robot file").add_subparsers(
+        dest="action", metavar="ACTION", required=True
+    )
+    sub = robot.add_parser("new", help="propose a robot.yaml for a URDF")
+    sub.add_argument("urdf", metavar="URDF", help="the URDF; an SRDF beside it is read too")
+    sub.add_argument("--name", help="of the robot (default: that of the URDF)")
+    output(sub, "the robot file (default NAME.yaml)")
+    packages(sub)
+    sub = robot.add_parser("check", help="say what is doubtful in a robot file")
+    sub.add_argument("robot", metavar="ROBOT", help="robot.yaml, URDF, or a bundled name")
+    packages(sub)
+    sub = robot.add_parser("show", help="draw the robot with its patches, frames and collision bodies")
+    sub.add_argument("robot", metavar="ROBOT", help="robot.yaml, URDF, or a bundled name")
+    sub.add_argument("--posture", metavar="NAME", help="this posture only (default: all, one a second)")
+    output(sub, "the page (default NAME.html)")
+    sub.add_argument("--open", action="store_true", help="open the browser")
+    packages(sub)
 
     sub = command("bench", "measure kernels, the control tick and the closed loop, beside the peers if given")
     sub.add_argument("--peers", metavar="DIR", help="measure TSID and Pinocchio too: DIR/tsid and DIR/pin")

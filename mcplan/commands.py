@@ -180,7 +180,7 @@ def info(arguments: Namespace) -> int:
         return _machine(arguments)
     if arguments.output or arguments.physics:
         raise InputError("-o and --physics are about a state machine: add --fsm")
-    description = describe(arguments.name) if arguments.name else bundled()
+    description = describe(arguments.name, arguments.package_dir) if arguments.name else bundled()
     if arguments.json:
         print(json.dumps(description.to_json(), indent=1))
     else:
@@ -213,6 +213,13 @@ def _machine(arguments: Namespace) -> int:
         save_machine(states, settings, path, scenario.name)
         print(f"drawn: {path}", file=sys.stderr)
     return 0
+
+
+def robot(arguments: Namespace) -> int:
+    """Propose, check or show a robot file."""
+    from mcplan import robot_commands
+
+    return getattr(robot_commands, arguments.action)(arguments)
 
 
 def bench(arguments: Namespace) -> int:
@@ -263,7 +270,12 @@ def _overrides(arguments: Namespace) -> dict[str, str]:
 def _scenario(arguments: Namespace) -> "Scenario":
     from mcplan.scene.load import load_scenario
 
-    return load_scenario(arguments.scenario, overrides=_overrides(arguments), variant=arguments.variant)
+    overrides = _overrides(arguments)
+    if arguments.robot is not None:
+        # a path is meant from here, and not from the scenario's folder
+        is_path = Path(arguments.robot).suffix or len(Path(arguments.robot).parts) > 1
+        overrides["robot"] = str(Path(arguments.robot).resolve()) if is_path else arguments.robot
+    return load_scenario(arguments.scenario, overrides=overrides, variant=arguments.variant)
 
 
 def _plan(scenario: "Scenario", arguments: Namespace) -> "Plan":

@@ -1,6 +1,6 @@
 """What a robot or a scenario holds, as text for a person and as JSON for a program."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mcplan.errors import InputError
+from mcplan.model.proposal.surface import shape_points
 from mcplan.model.robot import Robot
 from mcplan.model.robot_file import bundled_robots, is_robot_file, load_robot
 from mcplan.planning import is_plan_file, read_plan
@@ -30,7 +31,7 @@ class Description:
         return self.values
 
 
-def describe(name: str) -> Description:
+def describe(name: str, package_directories: Sequence[str] = ()) -> Description:
     """Describe a robot, a scenario or a plan, by bundled name or path.
 
     Raises
@@ -44,7 +45,7 @@ def describe(name: str) -> Description:
         known = ", ".join([*bundled_robots(), *bundled_scenarios()])
         raise InputError(f"{name}: no such file, and not one of the bundled robots and scenarios: {known}")
     if Path(name).suffix.lower() in (".urdf", ".xml") or (Path(name).exists() and is_robot_file(name)):
-        return describe_robot(load_robot(name))
+        return describe_robot(load_robot(name, package_directories=package_directories))
     if is_plan_file(name):
         plan = read_plan(name)
         description = describe_scenario(plan.scenario)
@@ -79,6 +80,7 @@ def describe_robot(robot: Robot) -> Description:
         lines.append(f"{joint:18s} {lower:8.3f} {upper:8.3f} {velocity:9.3f} {torque:8.1f}")
     if robot.locked:
         lines += ["", "locked: " + ", ".join(f"{joint} = {value:g}" for joint, value in robot.locked.items())]
+    lines += ["", *_links(robot)]
     if robot.patches:
         lines += ["", f"{'patch':16s} {'link':16s} {'kind':8s} {'limb':12s} corners"]
     for patch in robot.patches.values():
@@ -96,10 +98,37 @@ def describe_robot(robot: Robot) -> Description:
             for i, joint in enumerate(robot.joint_names)
         },
         "locked": dict(robot.locked),
+        "links": {link: _link(robot, link) for link in robot.link_names},
         "patches": {p.name: {"link": p.link, "kind": p.kind, "limb": p.limb} for p in robot.patches.values()},
         "postures": list(robot.postures),
     }
     return Description(tuple(lines), values)
+
+
+def _links(robot: Robot) -> Iterator[str]:
+    """Yield a table of the links: mass, what collides and its extent in the link's axes; mere frames in one line."""
+    yield f"{'link':24s} {'mass':>8s}  {'extent of what collides':26s} shapes   [kg, m]"
+    frames = []
+    for link in robot.link_names:
+        values = _link(robot, link)
+        if not values["mass"] and not values["shapes"]:
+            frames.append(link)
+            continue
+        size = " x ".join(f"{side:.3f}" for side in values["extent"] or ())
+        yield f"{link:24s} {values['mass']:8.3f}  {size or '-':26s} {', '.join(values['shapes']) or '-'}"
+    if frames:
+        yield "frames: " + ", ".join(frames)
+
+
+def _link(robot: Robot, link: str) -> dict[str, Any]:
+    described = robot.description.links[link]
+    colliding = [geometry for geometry in described.geometry if geometry.role != "visual"]
+    points = [shape_points(geometry.shape) @ geometry.R.T + geometry.p for geometry in colliding]
+    return {
+        "mass": 0.0 if described.inertia is None else described.inertia.mass,
+        "extent": np.ptp(np.concatenate(points), axis=0).tolist() if points else None,
+        "shapes": [type(geometry.shape).__name__.removesuffix("Shape").lower() for geometry in colliding],
+    }
 
 
 def describe_scenario(scenario: Scenario) -> Description:

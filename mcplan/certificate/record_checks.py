@@ -65,7 +65,7 @@ def _document(name: str, part: DocumentRecord) -> Iterator[str]:
 
 
 def _robot_files(robot: RobotRecord) -> Iterator[str]:
-    text = "".join(robot.files.get(name, "") for name in ("robot.urdf", "robot.yaml"))
+    text = "".join(robot.files.get(name, "") for name in ("robot.urdf", "robot.yaml", "robot.srdf"))
     if not text:
         yield "there are no files of the robot to judge by"
     elif hashlib.sha256(text.encode()).hexdigest() != robot.digest:

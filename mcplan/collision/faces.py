@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
-from mcplan.collision.shape import frozen
 from mcplan.core.whole_body.corner_rows import Faces
+from mcplan.model.solid import frozen
 from mcplan.scene.environment import Surface
 
 

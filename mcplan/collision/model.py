@@ -6,14 +6,16 @@ from threading import local
 import numpy as np
 
 from mcplan.collision.distances import ALLOWED_PENETRATION, ConstraintRows, Distance, Distances, Pair
-from mcplan.collision.pairs import link_solids, new_scratch, self_pairs, standing_out
-from mcplan.collision.shape import Solid, bar_solid, frozen, pack, slab, solid
+from mcplan.collision.pairs import self_pairs, standing_out
+from mcplan.collision.shape import bar_solid, slab
 from mcplan.core.check import SOUND, check
 from mcplan.core.distance.many import fill_distance_rows, fill_distances, find_smallest
 from mcplan.core.distance.pair import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
 from mcplan.core.distance.shape import Shapes
 from mcplan.errors import InputError
+from mcplan.model.link_solids import link_solids, new_scratch
 from mcplan.model.robot import Robot
+from mcplan.model.solid import Solid, frozen, pack, solid
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 

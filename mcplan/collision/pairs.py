@@ -4,13 +4,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from mcplan.collision.shape import Solid, frozen, pack, solid
-from mcplan.core.distance.many import Scratch, fill_distances
+from mcplan.core.distance.many import fill_distances
 from mcplan.core.distance.pair import PAIR_SIZE
-from mcplan.core.distance.shape import scratch
-from mcplan.core.rigid_body.tree import PARENT, workspace
 from mcplan.model.geometry import Sphere
+from mcplan.model.link_solids import candidate_pairs, link_solids, new_scratch
 from mcplan.model.robot import Robot
+from mcplan.model.solid import frozen, pack, solid
 
 SAMPLES = 300
 """Random configurations in which a pair must touch, without exception, to count as always touching."""
@@ -20,38 +19,6 @@ STANDS_OUT = 0.004
 
 POINT = 1e-6
 """m: radius of the ball that stands for a point."""
-
-
-def link_solids(robot: Robot) -> tuple[list[str], list[Solid], list[int]]:
-    """Return the shapes of all links that collide: link, shape in the body's frame, body."""
-    links, solids, bodies = [], [], []
-    for link, geometries in robot.geometry.items():
-        body, offset = robot.frame(link)
-        R, p = offset[:9].reshape(3, 3), offset[9:]
-        for geometry in geometries:
-            if geometry.role != "visual":
-                links.append(link)
-                bodies.append(body)
-                solids.append(solid(geometry.shape, R @ geometry.R, R @ geometry.p + p))
-    return links, solids, bodies
-
-
-def candidate_pairs(robot: Robot) -> np.ndarray:
-    """Return pairs (P,2) of the shapes of ``link_solids`` on links that a joint or more than one keeps apart.
-
-    Left out are links of one body, links that one joint connects (fixed and locked joints do not count as joints), and
-    the pairs that the robot ignores.
-    """
-    links, _, bodies = link_solids(robot)
-    parent = robot.tree.topology[:, PARENT]
-    found = []
-    for i in range(len(links)):
-        for j in range(i + 1, len(links)):
-            a, b = bodies[i], bodies[j]
-            if a == b or parent[a] == b or parent[b] == a or frozenset((links[i], links[j])) in robot.collision_ignore:
-                continue
-            found.append((i, j))
-    return np.array(found, np.int64).reshape(-1, 2)
 
 
 def always_touching(robot: Robot) -> frozenset[frozenset[str]]:
@@ -141,8 +108,3 @@ def _spread(corners: np.ndarray) -> np.ndarray:
     outline = np.vstack([corners, 0.5 * (corners + np.roll(corners, -1, axis=0))])
     middle = corners.mean(axis=0)
     return np.vstack([outline, 0.5 * (outline + middle), middle])
-
-
-def new_scratch(robot: Robot, shapes: int, pairs: int) -> Scratch:
-    """Allocate the scratch space for a robot and numbers of shapes and pairs."""
-    return Scratch(workspace(robot.tree), np.zeros((shapes, 12)), np.zeros(pairs), scratch())

@@ -8,8 +8,6 @@ import numpy as np
 from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.faces import faces_of
 from mcplan.collision.model import CollisionModel
-from mcplan.collision.pairs import new_scratch
-from mcplan.collision.shape import frozen
 from mcplan.control.motion import Motion
 from mcplan.core.distance.pair import PAIR_SIZE
 from mcplan.core.distance.watch import new_watch
@@ -17,7 +15,9 @@ from mcplan.core.whole_body import avoidance_bundle as keep
 from mcplan.core.whole_body.avoidance import NOT_FINITE, avoid
 from mcplan.core.whole_body.corner_rows import MOST
 from mcplan.errors import InputError
+from mcplan.model.link_solids import new_scratch
 from mcplan.model.robot import Robot
+from mcplan.model.solid import frozen
 from mcplan.model.terms import Terms
 from mcplan.motion.path import Pose
 from mcplan.planning.transition.knots import OPENING

@@ -10,11 +10,22 @@ from urllib.parse import unquote, urlparse
 import numpy as np
 
 from mcplan.errors import RobotError
+from mcplan.model.packages import find_package
 from mcplan.model.xml_reader import read_xml
 
 SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae")
 MAX_MESH_BYTES = 64_000_000
 MAX_TRIANGLES = 500_000
+
+UP_AXES = {
+    "X_UP": ((0, -1, 0), (0, 0, -1), (1, 0, 0)),
+    "Y_UP": ((1, 0, 0), (0, 0, -1), (0, 1, 0)),
+    "Z_UP": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+}
+"""What turns the axes of a COLLADA file into those with z up (COLLADA 1.4.1, ``up_axis``: right, up and inwards)."""
+
+CARELESS = "VCGLib"
+"""Author (MeshLab) that writes ``Y_UP`` into every file without having turned the vertices, which are as they were."""
 
 
 class MeshProblem(Exception):  # noqa: N818 - reads as the sentence that it is
@@ -25,7 +36,7 @@ class MeshFiles:
     """The meshes that one URDF may refer to.
 
     A path is followed only to files inside the model's directory, its package (a directory above it that has the
-    package's name and a ``package.xml``) or the named package directories, links resolved.
+    package's name and a ``package.xml``, or where it is installed) or the named package directories, links resolved.
     """
 
     def __init__(self, urdf: Path, package_directories: Sequence[str | Path] = ()):
@@ -84,13 +95,15 @@ class MeshFiles:
         for directory in (self.directory, *self.directory.parents):
             if directory.name == package and (directory / "package.xml").is_file():
                 found.append((directory, directory / inner))
+        if (installed := find_package(package)) is not None:
+            found.append((installed.resolve(), installed / inner))
         return [*found, (self.directory, self.directory / package / inner), (self.directory, self.directory / inner)]
 
 
 def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Read one mesh file of an allowed format: vertices (k,3) float64 in m, faces (m,3) int64, both read-only.
 
-    COLLADA is the only one with a unit, which counts, and an upward axis, which does not, as elsewhere in robotics.
+    COLLADA is the only one with a unit and an upward axis: both count.
     """
     import trimesh  # slow to import, and most robots here have no meshes
 
@@ -98,11 +111,11 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
     if size > MAX_MESH_BYTES:
         raise MeshProblem(f"has {size} bytes, at most {MAX_MESH_BYTES} are read")
     data, suffix = path.read_bytes(), path.suffix.lower()
-    unit = _collada_unit(data, path) if suffix == ".dae" else 1.0
+    turn = _collada_frame(data, path) if suffix == ".dae" else np.eye(3)
     try:
         # from bytes, so that nothing else (materials, textures) is opened
         loaded: Any = trimesh.load(io.BytesIO(data), file_type=suffix[1:], force="mesh")
-        vertices = unit * np.array(loaded.vertices, dtype=float).reshape(-1, 3)
+        vertices = np.array(loaded.vertices, dtype=float).reshape(-1, 3) @ turn.T
         faces = np.array(loaded.faces, dtype=np.int64).reshape(-1, 3)
     except Exception as error:  # the readers raise whatever they stumble over
         raise MeshProblem(f"cannot be read: {type(error).__name__}: {str(error)[:100]}") from None
@@ -116,17 +129,25 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return vertices, faces
 
 
-def _collada_unit(data: bytes, path: Path) -> float:
-    """Return how many metres a unit of the file is; it passes through the strict reader before any other sees it."""
+def _collada_frame(data: bytes, path: Path) -> np.ndarray:
+    """Return the scaled rotation (3,3) to metres with z up; the file passes through the strict reader before any other.
+
+    A file without ``up_axis`` is taken as it is, though the format's default is y: so do the tools that wrote it.
+    """
     try:
         root = read_xml(data, path.name)
     except RobotError as error:
         raise MeshProblem(f"cannot be read: {error.problems[0].message}") from None
-    given = [unit.attributes.get("meter", "1") for asset in root.all("asset") for unit in asset.all("unit")]
+    assets = root.all("asset")
+    given = [unit.attributes.get("meter", "1") for asset in assets for unit in asset.all("unit")]
     try:
         unit = float(given[0]) if given else 1.0
     except ValueError:
         unit = math.nan
     if not 0.0 < unit < math.inf:
         raise MeshProblem(f"cannot be read: a unit of {given[0][:24]!r} metres")
-    return unit
+    up = [axis.text.strip() for asset in assets for axis in asset.all("up_axis")] or ["Z_UP"]
+    if up[0] not in UP_AXES:
+        raise MeshProblem(f"cannot be read: an up_axis of {up[0][:24]!r}, expected one of {', '.join(UP_AXES)}")
+    tools = [t.text for asset in assets for c in asset.all("contributor") for t in c.all("authoring_tool")]
+    return unit * np.array(UP_AXES["Z_UP" if any(CARELESS in tool for tool in tools) else up[0]], float)

@@ -52,6 +52,8 @@ class Robot:
     """Pairs of links that may overlap, besides those that one joint connects."""
     path: Path | None = None
     digest: str = ""
+    srdf_path: Path | None = None
+    """The SRDF that pairs and postures were taken from, if there is one."""
     _scratch: local = field(default_factory=local, repr=False)
 
     def __repr__(self) -> str:

@@ -3,19 +3,24 @@
 import difflib
 import hashlib
 import os
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from mcplan.document import read_document
+from mcplan.document import Document, read_document
 from mcplan.errors import Problem, RobotError
 from mcplan.model.assemble import Assembly, NotAssembled, assemble
-from mcplan.model.description import UrdfModel
+from mcplan.model.description import RobotWarning, UrdfModel
 from mcplan.model.mechanism_check import singular_joint
+from mcplan.model.packages import EXTRAS, find_package
+from mcplan.model.rest_overlap import SHALLOW, described, rest_overlaps, without_what_always_overlaps
 from mcplan.model.robot import Robot
 from mcplan.model.robot_resolve import Resolver
 from mcplan.model.robot_schema import RobotSection
+from mcplan.model.srdf import Srdf, read_srdf, srdf_beside
 from mcplan.model.urdf import parse_urdf, read_bytes
 
 BUNDLED = Path(__file__).parent / "bundled"
@@ -74,37 +79,43 @@ def is_robot_file(path: str | os.PathLike[str]) -> bool:
 def _from_urdf(path: Path, strict: bool, directories: list[Path]) -> Robot:
     data = read_bytes(path)
     model = parse_urdf(data, path, strict, directories, stacklevel=4)
-    assembly = _assembled(model, {}, {})
-    return Robot(
+    assembly = _assembled(model, {}, {}, strict)
+    srdf = _srdf(None, model, strict)
+    robot = Robot(
         model.name,
         assembly.tree,
         model,
         assembly.joint_names,
         assembly.limits,
         assembly.frames,
+        posture_table=srdf.postures(model, assembly, assembly.limits) if srdf else {},
         locked=assembly.locked,
-        digest=hashlib.sha256(data).hexdigest(),
+        collision_ignore=srdf.ignored if srdf else frozenset(),
+        digest=hashlib.sha256(data + (srdf.data if srdf else b"")).hexdigest(),
+        srdf_path=srdf.path if srdf else None,
     )
+    return _without_shallow_overlaps(robot, strict)
 
 
 def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
     document = read_document(path, error=RobotError, collect=True)
     section = document.validate(RobotSection, error=RobotError)
-    urdf = path.parent / section.urdf
-    if not urdf.is_file():
-        raise RobotError(document.problem(("urdf",), f"there is no file {str(urdf)!r}"))
+    directories = [*directories, *(path.parent / folder for folder in section.packages)]
+    urdf = _file(section.urdf, ("urdf",), document, directories)
     data = read_bytes(urdf)
     model = parse_urdf(data, urdf, strict, directories, stacklevel=4)
     resolver = Resolver(document, section, model)
     resolver.check()
     model = resolver.model
-    assembly = _assembled(model, section.locked, section.armature)
+    assembly = _assembled(model, section.locked, section.armature, strict)
     limits = resolver.limits(assembly)
     patches = resolver.patches()
     postures = resolver.postures(assembly, limits)
     resolver.settle()
+    srdf = _srdf(_file(section.srdf, ("srdf",), document, directories) if section.srdf else None, model, strict)
     frames = {**assembly.frames, **resolver.patch_frames(assembly, patches)}
-    return Robot(
+    ignored = frozenset(frozenset(pair) for pair in section.collision.ignore)
+    robot = Robot(
         section.name or model.name,
         assembly.tree,
         model,
@@ -112,29 +123,95 @@ def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
         limits,
         frames,
         patches,
-        postures,
+        (srdf.postures(model, assembly, limits) if srdf else {}) | postures,
         assembly.locked,
-        frozenset(frozenset(pair) for pair in section.collision.ignore),
+        ignored | (srdf.ignored if srdf else frozenset()),
         path,
-        hashlib.sha256(data + path.read_bytes()).hexdigest(),
+        hashlib.sha256(data + path.read_bytes() + (srdf.data if srdf else b"")).hexdigest(),
+        srdf.path if srdf else None,
     )
+    return _without_shallow_overlaps(robot, strict)
 
 
-def _assembled(model: UrdfModel, locked: dict[str, float], armature: dict[str, float]) -> Assembly:
-    """Build the tree and refuse a mechanism whose mass matrix is singular."""
-    file = str(model.path)
+def _file(name: str, key: tuple[str], document: Document, directories: list[Path]) -> Path:
+    """Return the file that a robot.yaml names: relative to it, or ``package://NAME/path`` of an installed package."""
+    scheme, _, rest = name.partition("package://")
+    if scheme or not rest:
+        path = Path(document.path).parent / name
+        if not path.is_file():
+            raise RobotError(document.problem(key, f"there is no file {str(path)!r}"))
+        return path
+    package, _, inner = rest.partition("/")
+    given = [folder if folder.name == package else folder / package for folder in directories]
+    folders = [folder for folder in (*given, find_package(package)) if folder is not None and folder.is_dir()]
+    if not folders:
+        how = EXTRAS.get(package, "name the directory that holds it in `packages`, or with --package-dir")
+        raise RobotError(document.problem(key, f"the package {package!r} is not installed: {how}"))
+    for folder in folders:
+        path = (folder / inner).resolve()
+        if path.is_file() and path.is_relative_to(folder.resolve()):
+            return path
+    raise RobotError(document.problem(key, f"the package {str(folders[0])!r} holds no file {inner!r}"))
+
+
+def _srdf(named: Path | None, model: UrdfModel, strict: bool) -> Srdf | None:
+    """Return the SRDF that a robot.yaml names, or that lies beside the URDF; of this one mistakes are doubts."""
+    path = named or srdf_beside(model)
+    if path is None:
+        return None
     try:
-        assembly = assemble(model, locked, armature)
-    except NotAssembled as error:
-        line = model.joints[error.joint].line if error.joint in model.joints else model.links[model.root].line
-        raise RobotError(Problem(file, line, error.joint, error.message)) from None
-    if not all(np.isfinite(array).all() for array in assembly.tree):
-        raise RobotError(Problem(file, 1, "", "masses or lengths too large to calculate with"))
-    joint = singular_joint(assembly)
-    if joint is not None:
-        line = model.joints[joint].line if joint in model.joints else model.links[model.root].line
-        message = "nothing that it moves has inertia, so its acceleration is undefined; give a link mass, or lock it"
-        if joint not in model.joints:
-            joint, message = model.root, "the links have no extent: the base's acceleration is undefined"
-        raise RobotError(Problem(file, line, joint, message))
+        return read_srdf(path, model, strict, stacklevel=6)
+    except RobotError as error:
+        if named or strict:
+            raise
+        warnings.warn(f"not read: {error}", RobotWarning, stacklevel=5)
+        return None
+
+
+def _without_shallow_overlaps(robot: Robot, strict: bool) -> Robot:
+    """Ignore, with a notice, hulls that overlap at rest by no more than ``SHALLOW``; name the deeper ones."""
+    overlaps = rest_overlaps(robot)
+    shallow = {pair: depth for pair, depth in overlaps.items() if depth <= SHALLOW}
+    deep = {pair: depth for pair, depth in overlaps.items() if depth > SHALLOW and robot.patches}
+    deep = without_what_always_overlaps(robot, deep)
+    file = robot.path or robot.urdf_path
+    if shallow:
+        text = f"overlap at rest by no more than {1000 * SHALLOW:g} mm and are taken not to: {described(shallow)}"
+        warnings.warn(f"{file}: hulls of meshes that {text}", RobotWarning, stacklevel=5)
+    if deep:
+        text = f"meshes whose hulls overlap at rest block every motion: {described(deep)}"
+        message = f"{text}; name pairs that do no harm in `collision: {{ignore: [[a, b], ...]}}`"
+        if strict:
+            raise RobotError(Problem(str(file), None, "collision.ignore", message))
+        warnings.warn(f"{file}: {message}", RobotWarning, stacklevel=5)
+    return replace(robot, collision_ignore=robot.collision_ignore | frozenset(shallow)) if shallow else robot
+
+
+def _assembled(model: UrdfModel, locked: dict[str, float], armature: dict[str, float], strict: bool) -> Assembly:
+    """Build the tree; lock joints that move nothing with inertia, and refuse a mechanism that is singular even so."""
+    file = str(model.path)
+    massless: dict[str, float] = {}
+    while True:
+        try:
+            assembly = assemble(model, {**locked, **massless}, armature)
+        except NotAssembled as error:
+            line = model.joints[error.joint].line if error.joint in model.joints else model.links[model.root].line
+            raise RobotError(Problem(file, line, error.joint, error.message)) from None
+        if not all(np.isfinite(array).all() for array in assembly.tree):
+            raise RobotError(Problem(file, 1, "", "masses or lengths too large to calculate with"))
+        name = singular_joint(assembly)
+        if name is None:
+            break
+        if name not in model.joints:
+            message = "the links have no extent: the base's acceleration is undefined"
+            raise RobotError(Problem(file, model.links[model.root].line, model.root, message))
+        joint = model.joints[name]
+        if strict:
+            message = "nothing that it moves has inertia: its acceleration is undefined; give a link mass, or lock it"
+            raise RobotError(Problem(file, joint.line, name, message))
+        massless[name] = float(np.clip(0.0, joint.lower, joint.upper))
+    if massless:
+        names = ", ".join(f"{name} = {value:g}" for name, value in massless.items())
+        text = f"joints that move nothing with inertia are locked: {names}"
+        warnings.warn(f"{file}: {text}", RobotWarning, stacklevel=5)
     return assembly

@@ -5,6 +5,7 @@ import numpy as np
 from mcplan.document import Document
 from mcplan.errors import Problem, RobotError
 from mcplan.model.assemble import Assembly, JointLimits, frame_offset
+from mcplan.model.axes import BASE, MOUNT, with_base_axes
 from mcplan.model.description import UrdfModel
 from mcplan.model.patch import Patch, convex_corners
 from mcplan.model.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
@@ -33,6 +34,10 @@ class Resolver:
     def check(self) -> None:
         """Check names of links and joints, raise now if the mechanism cannot be built from them, and set its base."""
         section, model = self.section, self.model
+        if section.forward[-1] == section.up[-1]:
+            self._problem(("forward",), f"`forward: {section.forward}` and `up: {section.up}` are along one axis")
+        elif (section.forward, section.up) != ("x", "z") and (BASE in model.links or MOUNT in model.joints):
+            self._problem(("forward",), f"the URDF has a link {BASE!r} or a joint {MOUNT!r}, which this would add")
         if section.base is not None:
             self._link(("base",), section.base)
         for name, value in section.locked.items():
@@ -51,6 +56,8 @@ class Resolver:
                 self._link(("collision", "ignore", i, j), link)
         self.settle()
         self.model = rerooted(model, section.base or model.root)
+        if (section.forward, section.up) != ("x", "z"):
+            self.model = with_base_axes(self.model, section.forward, section.up)
 
     def _moving(self, key: Key, name: str) -> bool:
         """Note when the joint does not exist or does not move by itself."""
@@ -89,6 +96,8 @@ class Resolver:
         """Return the URDF's limits with the file's own in their places."""
         arrays = {name: getattr(assembly.limits, name).copy() for name in ("lower", "upper", "velocity", "torque")}
         for joint, section in self.section.limits.items():
+            if joint in assembly.locked:  # because it moves nothing
+                continue
             i = assembly.joint_names.index(joint)
             for name, array in arrays.items():
                 value = getattr(section, name)
@@ -156,8 +165,8 @@ class Resolver:
             for joint, value in section.joints.items():
                 if joint in index:
                     q[7 + index[joint]] = value
-                elif self._moving((*key, "joints", joint), joint) and value != self.section.locked.get(joint):
-                    message = f"joint {joint!r} is locked at {self.section.locked[joint]:g}"
+                elif self._moving((*key, "joints", joint), joint) and value != assembly.locked.get(joint):
+                    message = f"joint {joint!r} is locked at {assembly.locked[joint]:g}"
                     self._problem((*key, "joints", joint), message)
             for joint, i in index.items():
                 if not limits.lower[i] - 1e-9 <= q[7 + i] <= limits.upper[i] + 1e-9:

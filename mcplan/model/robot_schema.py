@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from mcplan.model.axes import Axis
 from mcplan.model.patch import Kind
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
@@ -66,7 +67,11 @@ class RobotSection(Section):
     mcplan: Literal[1]
     name: str | None = None
     urdf: str
+    srdf: str | None = None
+    packages: list[str] = []
     base: str | None = None
+    forward: Axis = "x"
+    up: Axis = "z"
     locked: dict[str, Number] = {}
     armature: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = {}
     limits: dict[str, LimitSection] = {}

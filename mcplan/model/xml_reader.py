@@ -12,16 +12,19 @@ from mcplan.errors import Problem, RobotError
 MAX_BYTES = 32_000_000
 MAX_DEPTH = 32
 MAX_ELEMENTS = 200_000
+MAX_TEXT = 1000
+"""Characters kept of an element's text."""
 
 
 @dataclass(slots=True)
 class Element:
-    """One element of the file: its tag, attributes, children and the line on which it starts."""
+    """One element of the file: its tag, attributes, children, the line on which it starts, and the text in it."""
 
     tag: str
     attributes: dict[str, str]
     line: int
     children: list["Element"] = field(default_factory=list)
+    text: str = ""
 
     def all(self, tag: str) -> list["Element"]:
         """Return the children with this tag."""
@@ -75,11 +78,17 @@ def read_xml(data: bytes, file: str) -> Element:
     def end(_tag: str) -> None:
         stack.pop()
 
+    def characters(text: str) -> None:
+        element = stack[-1]
+        if len(element.text) < MAX_TEXT:  # a mesh's numbers are not read from here
+            element.text += text[:MAX_TEXT]
+
     def doctype(*_args: object) -> None:
         raise _Refused(parser.CurrentLineNumber, "a document type (<!DOCTYPE ...>) or entity is not allowed here")
 
     parser.StartElementHandler = start
     parser.EndElementHandler = end
+    parser.CharacterDataHandler = characters
     parser.StartDoctypeDeclHandler = doctype
     parser.EntityDeclHandler = doctype
     try:

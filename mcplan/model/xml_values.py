@@ -14,6 +14,7 @@ from mcplan.model.xml_reader import Element
 
 # Python's float() also takes 1_000, nan and infinity
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_KIND = re.compile(r"[\d'\"]")
 MAX_VALUE = 1e9
 """Larger lengths, masses and inertias are refused; larger joint limits mean none."""
 
@@ -55,9 +56,21 @@ class Notes:
             raise RobotError(*sorted(self.problems, key=lambda problem: problem.line or 0))
 
     def warn(self, stacklevel: int) -> None:
-        """Issue the doubts as Python warnings."""
+        """Issue the doubts as Python warnings; those of one kind, which differ in their numbers, as one."""
+        for alike in self.by_kind():
+            text = str(alike[0])
+            if len(alike) > 1:
+                others = ", ".join(dict.fromkeys(doubt.key for doubt in alike[1:] if doubt.key))
+                lines = f"line{'s' * (len(alike) > 2)} {', '.join(str(doubt.line) for doubt in alike[1:])}"
+                text += f" (and {len(alike) - 1} more like it: {others[:200] or lines[:200]})"
+            warnings.warn(text, RobotWarning, stacklevel=stacklevel + 1)
+
+    def by_kind(self) -> list[list[Problem]]:
+        """Return the doubts by what they say, up to its first number or name, in the order of the file."""
+        kinds: dict[str, list[Problem]] = {}
         for doubt in self.doubts:
-            warnings.warn(str(doubt), RobotWarning, stacklevel=stacklevel + 1)
+            kinds.setdefault(_KIND.split(doubt.message, maxsplit=1)[0], []).append(doubt)
+        return list(kinds.values())
 
     # -- values ---------------------------------------------------------------------------------------------------
 

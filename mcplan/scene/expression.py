@@ -1,6 +1,7 @@
 """Arithmetic in a scenario file: ``=2*riser`` becomes a number. Nothing else can be written in it.
 
-An expression holds numbers, names, ``+ - * / **``, parentheses, ``pi``, and the functions ``sin cos tan sqrt min max``.
+An expression holds numbers, names (``riser``, ``robot.leg``), ``+ - * / **``, parentheses, ``pi``, and the functions
+``sin cos tan sqrt min max``.
 It is parsed with Python's grammar, and every node of the tree that is not one of these is refused. All values are
 doubles, so that no power can grow without bound.
 """
@@ -14,6 +15,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 LONGEST = 200
 """Characters of an expression."""
+
+ROBOT = "robot"
+"""Whose sizes have names with a dot: ``robot.leg``."""
 
 CONSTANTS = {"pi": math.pi}
 FUNCTIONS: dict[str, tuple[Callable[..., float], bool]] = {
@@ -92,6 +96,8 @@ def _names(node: ast.expr) -> Iterable[str]:
             raise ExpressionError(f"`{node.id}` is a function: {node.id}(...)")
         if node.id not in CONSTANTS:
             yield node.id
+    elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == ROBOT:
+        yield f"{ROBOT}.{node.attr}"
     elif isinstance(node, ast.UnaryOp) and type(node.op) in _UNARY:
         yield from _names(node.operand)
     elif isinstance(node, ast.BinOp) and type(node.op) in _BINARY:
@@ -119,6 +125,8 @@ def _evaluate(node: ast.expr, names: Mapping[str, float]) -> float:
         result = float(node.value)
     elif isinstance(node, ast.Name):
         result = CONSTANTS[node.id] if node.id in CONSTANTS else float(names[node.id])
+    elif isinstance(node, ast.Attribute):
+        result = float(names[f"{ROBOT}.{node.attr}"])
     elif isinstance(node, ast.UnaryOp):
         result = _UNARY[type(node.op)](_evaluate(node.operand, names))
     elif isinstance(node, ast.BinOp):

@@ -4,8 +4,9 @@
     ...
     pose: {xyz: [=1.5*tread, 0, =2*riser]}
 
-Any text that begins with ``=`` is an expression (see `mcplan.scene.expression`); it may use every parameter. The result
-is the same document with plain numbers and without the sections ``parameters`` and ``variants``.
+Any text that begins with ``=`` is an expression (see `mcplan.scene.expression`); it may use every parameter, and the
+sizes of the robot (see `mcplan.scene.sizes`). The result is the same document with plain numbers, without the sections
+``parameters`` and ``variants``, and with the robot's feet by their names.
 """
 
 import math
@@ -15,6 +16,7 @@ from typing import Any
 from mcplan.document import Document
 from mcplan.errors import Problem
 from mcplan.scene.expression import RESERVED, Expression, ExpressionError
+from mcplan.scene.sizes import size_values, with_feet
 
 Key = tuple[str | int, ...]
 
@@ -32,9 +34,9 @@ def parameter_values(
     """
     section = document.data.get("parameters") or {}
     if not isinstance(section, dict):
-        return {}, [document.problem(("parameters",), "expected a mapping {name: number}")]
+        return size_values(document), [document.problem(("parameters",), "expected a mapping {name: number}")]
     problems: list[Problem] = []
-    values: dict[str, float] = {}
+    values = size_values(document)
     waiting: dict[str, Expression] = {}
     for name, given in section.items():
         try:
@@ -109,8 +111,8 @@ def resolve(document: Document, drawn: Mapping[str, float] | None = None) -> tup
     data = replaced((), rest)
     problems += list(_unused(document, used))
     if not found and len(rest) == len(document.data):
-        return document, problems
-    return document.with_data(data), problems
+        return with_feet(document), problems
+    return with_feet(document.with_data(data)), problems
 
 
 def is_expression(value: object) -> bool:

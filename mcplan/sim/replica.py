@@ -75,6 +75,8 @@ def unpack_robot(record: RobotRecord, directory: Path) -> Path:
         raise RunError("this run keeps no robot files, so there is nothing to rebuild")
     urdf = unpack_urdf(record.files["robot.urdf"], record.meshes, directory)
     (directory / "robot.urdf").write_text(urdf, encoding="utf-8")
+    if "robot.srdf" in record.files:  # found there by its name
+        (directory / "robot.srdf").write_text(record.files["robot.srdf"], encoding="utf-8")
     text = record.files.get("robot.yaml")
     if text is None:
         return directory / "robot.urdf"
@@ -83,10 +85,11 @@ def unpack_robot(record: RobotRecord, directory: Path) -> Path:
     except yaml.YAMLError as error:
         raise RunError(f"the robot.yaml in this run cannot be read: {error}") from error
     pairs = node.value if isinstance(node, yaml.MappingNode) else []
-    value = next((value for key, value in pairs if key.value == "urdf"), None)
-    if value is None:
+    values = {key.value: value for key, value in pairs if key.value in ("urdf", "srdf")}
+    if "urdf" not in values:
         raise RunError("the robot.yaml in this run names no urdf")
-    # only this one value is replaced, so that line numbers and everything else stay
-    text = text[: value.start_mark.index] + "robot.urdf" + text[value.end_mark.index :]
+    # only these values are replaced, from the last one on, so that line numbers and everything else stay
+    for key, value in sorted(values.items(), key=lambda item: -item[1].start_mark.index):
+        text = text[: value.start_mark.index] + f"robot.{key}" + text[value.end_mark.index :]
     (directory / "robot.yaml").write_text(text, encoding="utf-8")
     return directory / "robot.yaml"

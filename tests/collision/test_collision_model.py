@@ -7,10 +7,11 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.model import CollisionModel
-from mcplan.collision.pairs import always_touching, candidate_pairs, link_solids
+from mcplan.collision.pairs import always_touching
 from mcplan.core.rigid_body.tree import PARENT
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box, MeshShape, Sphere
+from mcplan.model.link_solids import candidate_pairs, link_solids
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface

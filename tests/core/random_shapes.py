@@ -5,10 +5,10 @@ import numpy as np
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from mcplan.collision.shape import HalfSpace, Solid, pack, solid
 from mcplan.core.distance.pair import PAIR_SIZE, pair_distance
 from mcplan.core.distance.shape import BOX, CAPSULE, CYLINDER, HULL, SPHERE, scratch
 from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
+from mcplan.model.solid import HalfSpace, Solid, pack, solid
 
 KINDS = ("sphere", "capsule", "box", "cylinder", "hull", "prism", "plane")
 

@@ -37,7 +37,8 @@ def test_formats(folder, suffix):
     trimesh.creation.box((1, 2, 3)).export(folder / f"b.{suffix}")
     shape = read(folder, f"b.{suffix}", scale="2 1 1")
     assert isinstance(shape, MeshShape)
-    np.testing.assert_allclose(np.ptp(shape.vertices, axis=0), [2, 2, 3])
+    # a COLLADA file of trimesh says that y points up
+    np.testing.assert_allclose(np.ptp(shape.vertices, axis=0), [2, 3, 2] if suffix == "dae" else [2, 2, 3])
     assert len(shape.faces) == 12
     assert not shape.vertices.flags.writeable
 
@@ -47,15 +48,40 @@ def test_a_mirrored_mesh_stays_the_right_way_out(folder):
     assert trimesh.Trimesh(shape.vertices, shape.faces, process=True).volume == pytest.approx(6)
 
 
-def test_a_collada_file_counts_in_its_unit_and_not_in_its_upward_axis(folder):
+MESHLAB = "<authoring_tool>VCGLib | MeshLab</authoring_tool>"
+
+
+@pytest.mark.parametrize(
+    ("asset", "size"),
+    [
+        ("", [0.01, 0.02, 0.03]),
+        ("<up_axis>Z_UP</up_axis>", [0.01, 0.02, 0.03]),
+        ("<up_axis>Y_UP</up_axis>", [0.01, 0.03, 0.02]),
+        ("<up_axis>X_UP</up_axis>", [0.02, 0.03, 0.01]),
+        # MeshLab says so of every file that it writes
+        (f"<contributor>{MESHLAB}</contributor><up_axis>Y_UP</up_axis>", [0.01, 0.02, 0.03]),
+    ],
+)
+def test_a_collada_file_counts_in_its_unit_and_its_upward_axis(folder, asset, size):
     file = folder / "b.dae"
     trimesh.creation.box((1, 2, 3)).export(file)
     text = file.read_text()
     assert text.count("<asset>") == 1
     head, tail = text.split("<asset>")
     tail = tail[tail.index("</asset>") :]
-    file.write_text(head + '<asset><unit name="centimeter" meter="0.01"/><up_axis>Y_UP</up_axis>' + tail)
-    np.testing.assert_allclose(np.ptp(read(folder, "b.dae").vertices, axis=0), [0.01, 0.02, 0.03])
+    file.write_text(
+        head + f'<asset>{asset}<unit name="centimeter" meter="0.01"/></asset>' + tail.removeprefix("</asset>")
+    )
+    shape = read(folder, "b.dae")
+    np.testing.assert_allclose(np.ptp(shape.vertices, axis=0), size, atol=1e-12)
+    # a turn, and no mirror
+    assert trimesh.Trimesh(shape.vertices, shape.faces, process=True).volume == pytest.approx(6e-6)
+
+
+def test_an_unknown_upward_axis_is_refused(folder):
+    (folder / "b.dae").write_text("<COLLADA><asset><up_axis>up</up_axis></asset></COLLADA>")
+    with pytest.raises(RobotError, match="an up_axis of 'up', expected one of X_UP, Y_UP, Z_UP"):
+        read(folder, "b.dae")
 
 
 @pytest.mark.parametrize("declared", ['<!DOCTYPE c [<!ENTITY a "a">]>', '<!DOCTYPE c SYSTEM "file:///etc/passwd">'])

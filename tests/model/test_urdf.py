@@ -219,19 +219,21 @@ def test_a_chain_of_thousands_of_links_needs_no_stack():
 
 
 def test_no_mechanism_that_cannot_be_solved(tmp_path):
-    """A joint that moves no mass has no acceleration; a robot without mass has none at all."""
+    """A joint that moves no mass has no acceleration and is locked; a robot without mass has none at all."""
     path = tmp_path / "two.urdf"
     inertial = re.search(r"    <inertial>.*1.*</inertial>\n", TWO_LINKS[TWO_LINKS.index('"arm">') :]).group()
     path.write_text(TWO_LINKS.replace(inertial, ""))
     with pytest.raises(RobotError, match=r"two.urdf:6: hinge: nothing that it moves has inertia"):
-        load_robot(path)
+        load_robot(path, strict=True)
+    with pytest.warns(RobotWarning, match="joints that move nothing with inertia are locked: hinge = 0"):
+        assert dict(load_robot(path).locked) == {"hinge": 0.0}
     path.write_text(re.sub("<inertial>.*</inertial>", "", TWO_LINKS))
     with pytest.raises(RobotError, match="no link has mass"):
         load_robot(path)
     # a massless base is no better: the hinge turns it freely
     path.write_text(re.sub("<inertial>.*</inertial>", "", TWO_LINKS, count=1))
-    with pytest.raises(RobotError, match=r"two.urdf:6: hinge"):
-        load_robot(path)
+    with pytest.warns(RobotWarning, match="locked: hinge = 0"):
+        assert load_robot(path).n == 0
 
 
 def test_missing_and_unreadable_files_are_named(tmp_path):
@@ -362,3 +364,12 @@ def test_warnings_point_at_the_caller(tmp_path):
     with pytest.warns(RobotWarning) as caught:
         load_robot(path)
     assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_doubts_of_one_kind_are_one_warning_that_names_them_all():
+    text = TWO_LINKS.replace('ixx="0.1" iyy="0.1" izz="0.1"', 'ixx="0" iyy="0" izz="0"')
+    with pytest.warns(RobotWarning) as said:
+        read(text.replace('effort="3"', 'effort="0"'))
+    assert len(said) == 2
+    assert sum("base: inertia is not positive definite" in str(w.message) for w in said) == 1
+    assert sum("(and 1 more like it: arm)" in str(w.message) for w in said) == 1

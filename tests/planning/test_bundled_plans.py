@@ -19,7 +19,7 @@ ELSEWHERE = {
 
 HERE = (
     "rubble", "tilted_step", "step_over", "lean", "table", "wedge", "ladder", "ladder_vertical", "crawl", "stairs_rail",
-    "turn",
+    "turn", "plate",
 )  # fmt: skip
 
 

@@ -9,14 +9,14 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.object_checks import _balance
 from mcplan.errors import InputError
-from mcplan.model.geometry import Box
+from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim import simulate as simulation
 from mcplan.sim.mujoco.physics import MujocoPhysics
-from mcplan.sim.mujoco.shapes import recede, slab
+from mcplan.sim.mujoco.shapes import RECESS, recede, slab
 from mcplan.sim.physics import Action
 from mcplan.sim.records import BodyRecord
 from mcplan.sim.tolerances import EXACT
@@ -45,6 +45,25 @@ def residual(q, v, outcome, tau):
     for patch, wrench in outcome.wrenches.items():
         left -= ROBOT.frame_jacobian(q, patch).T @ wrench
     return np.abs(left).max()
+
+
+def finger(name, y, more=""):
+    return f"""<joint name="{name}" type="revolute"><origin xyz="0.05 {y} 0.1" rpy="0.1 0.2 {y}"/><axis xyz="1 0 0"/>
+      <parent link="palm"/><child link="{name}_link"/>{more}
+      <limit lower="-1" upper="1" velocity="4" effort="5"/></joint>
+      <link name="{name}_link"><inertial><origin xyz="0 0.01 0.03"/><mass value="0.2"/>
+      <inertia ixx="4e-4" iyy="3e-4" izz="2e-4" ixy="0" ixz="0" iyz="2e-5"/></inertial></link>"""
+
+
+GRIPPER = (
+    '<robot name="gripper"><link name="palm"><inertial><mass value="1"/>'
+    '<inertia ixx="0.004" iyy="0.003" izz="0.002" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+    # the second finger comes before the one that it follows
+    + finger("right", -0.04, '<mimic joint="left" multiplier="-1.5" offset="0.2"/>')
+    + finger("left", 0.04)
+    + finger("thumb", 0.0)
+    + "</robot>"
+)
 
 
 def moving_state(seed=0):
@@ -359,6 +378,60 @@ def test_a_face_behind_a_patch_steps_back_and_the_others_stay():
     np.testing.assert_allclose(p, [0, 0, 0.001])
     same, p = recede(Box((0.2, 0.1, 0.04)), np.eye(3), np.zeros(3), [(np.array([0, 0, -1.0]), np.array([0, 0, -0.03]))])
     assert same.size == (0.2, 0.1, 0.04)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["sphere", "capsule", "cylinder", "box", "mesh"])
+def test_whatever_ends_in_a_patchs_plane_ends_behind_it_and_what_stands_out_stays(kind, seed):
+    random = np.random.default_rng(seed)
+    cloud = random.uniform(-0.1, 0.1, (40, 3))
+    shapes = {"sphere": Sphere(0.03), "capsule": Capsule(0.02, 0.1), "cylinder": Cylinder(0.05, 0.08)}
+    shapes |= {"box": Box((0.2, 0.1, 0.05)), "mesh": MeshShape(cloud, np.array([[0, 1, 2]]))}
+    shape, R, p = shapes[kind], Rotation.random(rng=random).as_matrix(), random.uniform(-1, 1, 3)
+    normal = Rotation.random(rng=random).as_matrix()[:, 0]
+    # the support of a hull in a direction, from a distance that nobody here wrote
+    top = reach(shape, R, p, normal)
+    for out, stays in ((0.0, False), (0.003, False), (-0.0015, False), (0.006, True), (-0.003, True)):
+        moved, place = recede(shape, R, p, [(normal, (top - out) * normal)])
+        after = reach(moved, R, place, normal) - top
+        assert after == pytest.approx(0.0 if stays else -RECESS - out, abs=1e-9)
+
+
+def reach(shape, R, p, normal):
+    """Greatest coordinate along the normal, by the vertices of a fine mesh of the shape."""
+    points = {
+        Sphere: lambda: R.T @ normal * shape.radius,
+        Box: lambda: np.sign(R.T @ normal) * np.array(shape.size) / 2,
+        MeshShape: lambda: shape.vertices[np.argmax(shape.vertices @ R.T @ normal)],
+        Capsule: lambda: R.T @ normal * shape.radius + [0, 0, np.sign((R.T @ normal)[2]) * shape.length / 2],
+        Cylinder: lambda: rim(R.T @ normal, shape),
+    }[type(shape)]()
+    return float((R @ points + p) @ normal)
+
+
+def rim(direction, shape):
+    flat = direction * [1, 1, 0]
+    return shape.radius * flat / np.linalg.norm(flat) + [0, 0, np.sign(direction[2]) * shape.length / 2]
+
+
+def test_joints_that_mimic_others_follow_them_and_the_equation_of_motion_holds_in_the_robots_own_coordinates(tmp_path):
+    (tmp_path / "gripper.urdf").write_text(GRIPPER)
+    robot = load_robot(tmp_path / "gripper.urdf")
+    random = np.random.default_rng(0)
+    q, v = robot.random_configuration(random), random.normal(size=robot.nv)
+    q[:3], q[7:] = [0, 0, 3], 0.1
+    physics = MujocoPhysics(robot, Environment(), q, v)
+    data, model = physics.data, physics.model
+    for _ in range(50):
+        tau, q, v = random.normal(size=robot.n), physics.q, physics.v
+        outcome = physics.step(Action(tau, np.zeros(robot.nv), {}, {}, ()), 1e-3)
+        held = (
+            robot.mass_matrix(q) @ outcome.vd + robot.nonlinear_effects(q, v) - [*np.zeros(6), *tau] - outcome.tau_ext
+        )
+        assert np.abs(held).max() < 1e-9
+        left = data.qpos[model.joint("joint:left").qposadr[0]]
+        assert data.qpos[model.joint("joint:right").qposadr[0]] == pytest.approx(-1.5 * left + 0.2, abs=1e-12)
+        assert np.abs(outcome.tau_ext).max() < 1e-12
 
 
 def test_a_slab_lies_below_its_polygon():

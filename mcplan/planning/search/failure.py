@@ -41,7 +41,15 @@ def explained(robot: Robot, tree: SearchTree, closest: Node | None, hindrance: H
             lines.append(f"from there, nearest to success: {nearest['move']}: {missing(robot, nearest)}")
     lines += tree.summary()[:LINES]
     change = remedy(tree, hindrance)
+    if change.startswith("more room between ") and (pair := own_pair(robot, change)):
+        change += f"; if they overlap without harm: `collision: {{ignore: [[{', '.join(pair)}]]}}` in the robot's file"
     return "\n  ".join([*lines, f"what would have to change: {change}"] if change else lines)
+
+
+def own_pair(robot: Robot, text: str) -> tuple[str, str] | None:
+    """Return the two links of the robot that a remedy speaks of, or None where one of them is not the robot's."""
+    names = text.removeprefix("more room between ").rpartition(" (")[0].split(" and ")
+    return (names[0], names[1]) if len(names) == 2 and all(name in robot.link_names for name in names) else None
 
 
 def barred_way(barred: Barred, where: str) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from mcplan.collision.shape import frozen
 from mcplan.core.contact.model import SURFACE_SIZE, Scene
 from mcplan.core.rigid_body.tree import COM, PARENT, V
 from mcplan.model.robot import Robot
 from mcplan.model.shape_inertia import shape_inertia
+from mcplan.model.solid import frozen
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Support, Surface
 from mcplan.scene.settings import SimulationSettings

@@ -5,13 +5,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mcplan.collision.pairs import link_solids, new_scratch, self_pairs
-from mcplan.collision.shape import bar_solid, frozen, pack, slab, solid
+from mcplan.collision.pairs import self_pairs
+from mcplan.collision.shape import bar_solid, slab
 from mcplan.core.distance.many import fill_distances
 from mcplan.core.distance.pair import PAIR_SIZE
 from mcplan.core.distance.shape import Shapes
+from mcplan.model.link_solids import link_solids, new_scratch
 from mcplan.model.robot import Robot
 from mcplan.model.shape_inertia import shape_inertia
+from mcplan.model.solid import frozen, pack, solid
 from mcplan.scene.environment import Environment
 
 FRICTION = 0.7

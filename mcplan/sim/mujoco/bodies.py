@@ -7,8 +7,19 @@ import mujoco
 import numpy as np
 
 from mcplan.collision.pairs import always_touching
-from mcplan.core.rigid_body.tree import AXIS, COM, INERTIA, MASS, ORIGIN, PARENT, PRISMATIC, ROTATION, TYPE, V
-from mcplan.errors import InputError
+from mcplan.core.rigid_body.tree import (
+    AXIS,
+    COM,
+    INERTIA,
+    MASS,
+    MULTIPLIER,
+    ORIGIN,
+    PARENT,
+    PRISMATIC,
+    ROTATION,
+    TYPE,
+    V,
+)
 from mcplan.model.geometry import Sphere
 from mcplan.model.patch import Patch
 from mcplan.model.robot import Robot
@@ -18,6 +29,9 @@ from mcplan.sim.touching_patch import distance
 
 ROUNDING, TOLD, LEAST_TOLD = 1e-9, 1e-6, 1e-12
 """Room that the greatest principal moment is given, and what is mended without a word: relative to it, and kg m²."""
+
+RIGID = (0.9999, 0.9999, 0.001, 0.5, 2.0)
+"""``solimp`` of the coupling of mimic joints: it gives the ten-thousandth part of what it carries."""
 
 PATCH_DEPTH = 0.01
 """Thickness of the solid behind a patch (m)."""
@@ -33,7 +47,7 @@ def add_robot(spec: Any, robot: Robot) -> dict[str, tuple[str, ...]]:
     """Add bodies, joints, motors and geoms; return the names of what can hold its grips: a weld, and two pins."""
     tree = robot.tree
     bodies: list[Any] = []
-    seen: set[int] = set()
+    names = joint_names(robot)
     for i, (place, joint, inertia) in enumerate(zip(tree.topology, tree.joint, tree.inertia, strict=True)):
         parent = int(place[PARENT])
         owner = spec.worldbody if parent < 0 else bodies[parent]
@@ -48,17 +62,16 @@ def add_robot(spec: Any, robot: Robot) -> dict[str, tuple[str, ...]]:
         if parent < 0:
             body.add_joint(type=mujoco.mjtJoint.mjJNT_FREE, name="base", align=False)
             continue
-        k = int(place[V]) - 6
-        name = robot.joint_names[k]
-        if k in seen:
-            raise InputError(f"physics mujoco: robot {robot.name!r} has joints that mimic {name!r}; lock them")
-        seen.add(k)
-        _add_joint(spec, body, robot, k, int(place[TYPE]), joint[AXIS : AXIS + 3])
+        k, kind, axis = int(place[V]) - 6, int(place[TYPE]), joint[AXIS : AXIS + 3]
+        if names[i] == robot.joint_names[k]:
+            _add_joint(spec, body, robot, k, kind, axis)
+        else:
+            _add_follower(spec, body, robot, names[i], k, kind, axis, joint[MULTIPLIER : MULTIPLIER + 2])
     links = robot.description.links
     for link, (index, offset) in ((name, robot.frame(name)) for name in links):
         R_L, p_L = offset[:9].reshape(3, 3), offset[9:]
         patches = [patch for patch in robot.patches.values() if patch.link == link and patch.kind != "grasp"]
-        planes = [(patch.R[:, 2], patch.p) for patch in patches if len(patch.polygon) > 2]
+        planes = _planes(robot, index, R_L, p_L)
         for number, geometry in enumerate(links[link].geometry):
             if geometry.role == "visual":
                 continue
@@ -70,6 +83,41 @@ def add_robot(spec: Any, robot: Robot) -> dict[str, tuple[str, ...]]:
                 _add_patch(spec, bodies[index], patch, R_L, p_L)
     _exclude(spec, robot)
     return {name: _add_holds(spec, robot, name) for name, patch in robot.patches.items() if patch.kind == "grasp"}
+
+
+def joint_names(robot: Robot) -> dict[int, str]:
+    """Return the name of the joint that moves each body of the tree but the base."""
+    ends = [(robot.frame(j.parent)[0], robot.frame(j.child)[0], j.name) for j in robot.description.joints.values()]
+    return {child: name for parent, child, name in ends if parent != child}
+
+
+def _add_follower(
+    spec: Any, body: Any, robot: Robot, name: str, k: int, kind: int, axis: np.ndarray, ratio: np.ndarray
+) -> None:
+    """Add a joint that mimics joint k: ``position = multiplier * position of k + offset`` as an equality constraint.
+
+    Its limits are in those of joint k already, and its friction is not the motor's concern.
+    """
+    body.add_joint(
+        name=f"joint:{name}", axis=axis,
+        type=mujoco.mjtJoint.mjJNT_SLIDE if kind == PRISMATIC else mujoco.mjtJoint.mjJNT_HINGE,
+    )  # fmt: skip
+    multiplier, offset = ratio
+    equality = spec.add_equality(
+        name=f"mimic:{name}", type=mujoco.mjtEq.mjEQ_JOINT, objtype=mujoco.mjtObj.mjOBJ_JOINT,
+        name1=f"joint:{name}", name2=f"joint:{robot.joint_names[k]}", solref=SOLREF, solimp=RIGID,
+    )  # fmt: skip
+    equality.data[:5] = [offset, multiplier, 0.0, 0.0, 0.0]
+
+
+def _planes(robot: Robot, body: int, R_L: np.ndarray, p_L: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return normal and a point of the planes of a body's patches, in the link (R_L, p_L) of it."""
+    planes = []
+    for name, patch in robot.patches.items():
+        owner, offset = robot.frame(name)
+        if owner == body and patch.kind != "grasp" and len(patch.polygon) > 2:
+            planes.append((R_L.T @ offset[:9].reshape(3, 3)[:, 2], R_L.T @ (offset[9:] - p_L)))
+    return planes
 
 
 def _realisable(inertia: np.ndarray, robot: Robot, body: int) -> np.ndarray:

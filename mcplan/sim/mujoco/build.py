@@ -53,7 +53,7 @@ def build(robot: Robot, environment: Environment) -> Built:
     Raises
     ------
     InputError
-        MuJoCo refuses the robot: a mimic joint.
+        MuJoCo refuses the robot.
     """
     spec = mujoco.MjSpec()
     spec.compiler.degree = False

@@ -9,6 +9,7 @@ from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.sim.mujoco.build import build
+from mcplan.sim.mujoco.coordinates import Coordinates
 from mcplan.sim.mujoco.grips import Grips
 from mcplan.sim.mujoco.touch import Touch
 from mcplan.sim.physics import Action, Outcome
@@ -53,15 +54,14 @@ class MujocoPhysics:
     ):
         self.robot, built = robot, build(robot, environment)
         self.model, self.data = built.model, mujoco.MjData(built.model)
-        base, joints = self.model.joint("base"), [self.model.joint(f"joint:{name}") for name in robot.joint_names]
-        self._place = np.array([*base.qposadr[0] + np.arange(7), *(joint.qposadr[0] for joint in joints)], int)
-        self._rate = np.array([*base.dofadr[0] + np.arange(6), *(joint.dofadr[0] for joint in joints)], int)
+        self._coordinates = Coordinates(robot, self.model)
+        self._place, self._rate = self._coordinates.place, self._coordinates.rate
         self._motor = np.array([self.model.actuator(f"motor:{name}").id for name in robot.joint_names], int)
         self._damping = self.model.dof_damping.reshape(self.model.nv, -1)[self._rate, 0]
         bodies = [self.model.joint(f"object:{thing.name}") for thing in environment.objects]
         self._object_place = np.array([each.qposadr[0] + np.arange(7) for each in bodies], int).reshape(-1, 7)
         self._object_rate = np.array([each.dofadr[0] + np.arange(6) for each in bodies], int).reshape(-1, 6)
-        self._touch = Touch(robot, built, self._rate, patches)
+        self._touch = Touch(robot, built, self._coordinates, patches)
         self._grips = Grips(robot, environment, built, contacts)
         self.reset(q, v)
 
@@ -72,6 +72,7 @@ class MujocoPhysics:
         R = _rotation(q[3:7])
         self.data.qpos[self._place] = q
         self.data.qvel[self._rate] = np.concatenate([v[:3], R.T @ v[3:6], v[6:]])
+        self._coordinates.couple(self.data)
         self.q, self.v = np.array(q, float), np.array(v, float)
 
     @property
@@ -95,7 +96,10 @@ class MujocoPhysics:
         data, v = self.data, self.v
         self._grips.follow(data, self.q, action.active)
         self._push(action.external)
+        place, rate = data.qpos.copy(), data.qvel[self._rate]
         self.advance(action.tau, dt)
+        rate_change = (data.qvel[self._rate] - rate) / dt
+        self._coordinates.settle(data, place, dt)
         self.read_state()
         # MuJoCo leaves contacts, forces and poses as they were at the beginning of the step
         forces = self._touch.read(data, action.active)
@@ -103,7 +107,7 @@ class MujocoPhysics:
         points = self._touch.with_grips(data, forces.points, held)
         wrenches = held | forces.wrenches
         R = self._touch.base_rotation(data)
-        tau_ext = forces.other + self._joint_forces(R, dt, (self.v - v) / dt)
+        tau_ext = forces.other + self._joint_forces(R, dt, rate_change)
         if action.external is not None:
             tau_ext += action.external
         touching = [patch for patch in self._touch.patches if patch in action.active or patch in wrenches]

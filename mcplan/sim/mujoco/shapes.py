@@ -11,6 +11,9 @@ from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphe
 RECESS = 2e-3
 """How far a face of a link steps back behind a patch in its plane (m), so that the patch is what touches."""
 
+LEVEL = 4e-3
+"""m: a shape that ends no farther than this from a patch's plane is meant to end in it, as in ``STANDS_OUT``."""
+
 GEOM = mujoco.mjtGeom
 
 
@@ -79,24 +82,46 @@ def slab(polygon: np.ndarray, thickness: float) -> tuple[Shape, np.ndarray]:
 def recede(
     shape: Shape, R: np.ndarray, p: np.ndarray, planes: Iterable[tuple[np.ndarray, np.ndarray]]
 ) -> tuple[Shape, np.ndarray]:
-    """Move the faces of a box that lie in given planes back by ``RECESS``; return the shape and its new place.
+    """Move what a shape has in given planes back by ``RECESS``; return the shape and its new place.
+
+    A box along the plane gives up its face, a mesh its points there, any other shape steps back as a whole. A shape
+    that stands out of a plane by more than ``LEVEL`` does not end there, and stays.
 
     Parameters
     ----------
     shape, R, p : shape and pose.
     planes : outward normal (3,) and a point (3,) each, in the same axes as the pose.
     """
-    if not isinstance(shape, Box):
-        return shape, p
-    size, p = np.array(shape.size), np.array(p, float)
+    p = np.array(p, float)
     for normal, point in planes:
         along = R.T @ normal
-        axis = int(np.argmax(np.abs(along)))
-        if abs(along[axis]) < 0.999:
+        above = _reach(shape, along) + (p - point) @ normal
+        if not -RECESS < above < LEVEL:
             continue
-        side = np.sign(along[axis]) * R[:, axis]
-        face = p + side * size[axis] / 2
-        if abs((face - point) @ side) < RECESS and size[axis] > 2 * RECESS:
-            size[axis] -= RECESS
-            p = p - side * RECESS / 2
-    return Box((float(size[0]), float(size[1]), float(size[2]))), p
+        step = above + RECESS
+        axis = int(np.argmax(np.abs(along)))
+        if isinstance(shape, Box) and abs(along[axis]) > 0.999 and shape.size[axis] > 2 * step:
+            size = np.array(shape.size)
+            size[axis] -= step
+            shape = Box((float(size[0]), float(size[1]), float(size[2])))
+            p = p - np.sign(along[axis]) * R[:, axis] * step / 2
+        elif isinstance(shape, MeshShape):
+            height = shape.vertices @ along + (p - point) @ normal
+            shape = MeshShape(shape.vertices - np.maximum(height + RECESS, 0.0)[:, None] * along, shape.faces)
+        else:
+            p = p - step * normal
+    return shape, p
+
+
+def _reach(shape: Shape, direction: np.ndarray) -> float:
+    """Return how far a shape reaches from its frame in a direction (3,) of its own axes."""
+    x, y, z = np.abs(direction)
+    if isinstance(shape, MeshShape):
+        return float((shape.vertices @ direction).max())
+    if isinstance(shape, Box):
+        return float(np.array(shape.size) @ (x, y, z)) / 2
+    if isinstance(shape, Sphere):
+        return shape.radius
+    if isinstance(shape, Capsule):
+        return shape.radius + shape.length / 2 * z
+    return shape.radius * float(np.hypot(x, y)) + shape.length / 2 * z

@@ -7,6 +7,7 @@ import numpy as np
 
 from mcplan.model.robot import Robot
 from mcplan.sim.mujoco.build import Built
+from mcplan.sim.mujoco.coordinates import Coordinates
 from mcplan.sim.recorder import PointForces
 from mcplan.sim.touching_patch import touching_patch
 
@@ -30,13 +31,13 @@ class Touch:
     Parameters
     ----------
     robot, built : the robot and its model.
-    rate : where the robot's velocities are in MuJoCo's.
+    coordinates : where the robot's are in MuJoCo's.
     patches : names, in the order in which contact points count them.
     """
 
-    def __init__(self, robot: Robot, built: Built, rate: np.ndarray, patches: Sequence[str]):
+    def __init__(self, robot: Robot, built: Built, coordinates: Coordinates, patches: Sequence[str]):
         self.robot, self.patches = robot, tuple(patches)
-        self._built, self._rate, self._base = built, rate, built.model.body("body:0").id
+        self._built, self._coordinates, self._base = built, coordinates, built.model.body("body:0").id
         self._index = {name: i for i, name in enumerate(self.patches)}
         self._links = len(robot.link_names)
         self._link_of = np.array([robot.link_names.index(robot.patches[name].link) for name in self.patches], int)
@@ -108,9 +109,9 @@ class Touch:
     def _generalised(self, data: Any, first: np.ndarray) -> np.ndarray:
         """Return the generalised force (6+n,) of contacts whose rows begin at ``first``, world axes."""
         if not len(first):
-            return np.zeros(len(self._rate))
+            return np.zeros(len(self._coordinates.rate))
         rows = (first[:, None] + np.arange(3)).ravel()
-        force = (data.efc_force[rows] @ data.efc_J.reshape(-1, self._built.model.nv)[rows])[self._rate]
+        force = self._coordinates.reduced(data.efc_force[rows] @ data.efc_J.reshape(-1, self._built.model.nv)[rows])
         force[3:6] = self.base_rotation(data) @ force[3:6]
         return force
 

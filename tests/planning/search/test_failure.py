@@ -1,7 +1,10 @@
 """What a search that found nothing says would have to change."""
 
+import pytest
+
+from mcplan.model.robot_file import load_robot
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.search.failure import remedy
+from mcplan.planning.search.failure import explained, remedy
 from mcplan.planning.search.tree import SearchTree
 
 CROWDED = ("link", Violation("collision", "RLEG_LINK5 and plane", 0.004))
@@ -29,6 +32,14 @@ def test_what_is_out_of_reach_weighs_more_than_places_that_are_taken():
 
 def test_places_that_are_taken_are_the_reason_where_there_is_no_other():
     assert remedy(tree_of((3, CROWDED)), None) == "more room between RLEG_LINK5 and plane (0.004 m)"
+
+
+@pytest.mark.parametrize(("thing", "advised"), [("CHEST_LINK1 and RARM_LINK4", True), ("CHEST_LINK1 and wall", False)])
+def test_of_two_links_that_are_in_each_others_way_the_robots_file_can_say_that_they_are_not(thing, advised):
+    tree = tree_of((3, ("lift", Violation("collision", thing, 0.004))))
+    text = explained(load_robot("hrp2"), tree, None, None, "")
+    assert f"more room between {thing} (0.004 m)" in text
+    assert ("`collision: {ignore: [[CHEST_LINK1, RARM_LINK4]]}`" in text) == advised
 
 
 def test_nothing_is_said_of_a_search_that_refused_nothing():

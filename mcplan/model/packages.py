@@ -1,0 +1,34 @@
+"""Where the package of ``package://NAME/path`` is installed: by ROS, by conda, or as a Python package."""
+
+import os
+import site
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+EXTRAS = {"example-robot-data": "pip install 'mcplan[robots]'"}
+"""How packages that mcplan's own robots are read from are installed."""
+
+
+def find_package(name: str) -> Path | None:
+    """Return the directory of an installed package: one that ends in ``share/NAME``, or has the name on a ROS path."""
+    if not name or Path(name).name != name or name in (".", ".."):
+        return None
+    return next((folder for folder in _folders(name) if folder.is_dir()), None)
+
+
+def _folders(name: str) -> Iterator[Path]:
+    for variable in ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH"):
+        for prefix in _listed(variable):
+            yield prefix / "share" / name
+    for directory in _listed("ROS_PACKAGE_PATH"):
+        yield directory if directory.name == name else directory / name
+    for installed in dict.fromkeys([sysconfig.get_path("purelib"), *sys.path, site.getusersitepackages()]):
+        yield Path(installed) / "cmeel.prefix" / "share" / name
+    for python in dict.fromkeys([sys.prefix, sys.base_prefix]):
+        yield Path(python) / "share" / name
+
+
+def _listed(variable: str) -> list[Path]:
+    return [Path(part) for part in os.environ.get(variable, "").split(os.pathsep) if part]

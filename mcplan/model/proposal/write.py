@@ -1,0 +1,144 @@
+"""A robot.yaml for a URDF that has none, with what its shapes, frames and names suggest."""
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from mcplan.document import dump_document
+from mcplan.errors import RobotError
+from mcplan.model.packages import EXTRAS, find_package
+from mcplan.model.proposal.limbs import base_axes, light_joints
+from mcplan.model.proposal.overlaps import often_overlapping
+from mcplan.model.proposal.patches import Anatomy, anatomy
+from mcplan.model.proposal.standing import half_sitting
+from mcplan.model.rest_overlap import overlaps
+from mcplan.model.robot import Robot
+from mcplan.model.robot_file import load_robot
+
+STANDING = ("half_sitting", "standing", "default")
+"""Named postures of an SRDF that a robot stands in, the best one first."""
+
+
+def propose(
+    urdf: str | os.PathLike[str],
+    directory: str | os.PathLike[str] = ".",
+    name: str | None = None,
+    package_directories: Sequence[str | os.PathLike[str]] = (),
+) -> str:
+    """Return the text of a robot.yaml, for a file in ``directory``.
+
+    Parameters
+    ----------
+    urdf : the URDF; an SRDF beside it counts.
+    name : of the robot; that of the URDF by default.
+    package_directories : as for ``load_robot``; they are named in the file.
+
+    Raises
+    ------
+    RobotError
+        The URDF cannot be read, or nothing moves in it.
+    """
+    path = Path(urdf)
+    packages = [str(Path(folder).resolve()) for folder in package_directories]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `mcplan robot check` says them
+        bare = load_robot(path, package_directories=packages)
+        if bare.n == 0:
+            raise RobotError(f"{path}: nothing moves in this robot, so there is nothing to propose")
+        forward, up = base_axes(bare)
+        at = dict(zip(bare.joint_names, bare.neutral()[7:].tolist(), strict=True))
+        locked = {joint: round(at[joint], 6) for joint in light_joints(bare)}
+        head = {"mcplan": 1, "name": name or bare.name, "urdf": str(path.resolve())}
+        settings = {"forward": forward, "up": up, "locked": locked, "packages": packages}
+        robot = _loaded(head | settings)
+        found = anatomy(robot, _start(robot))
+        q = half_sitting(found)
+    head["urdf"] = _urdf_name(path, Path(directory))
+    kept = [os.path.relpath(folder, directory) for folder in packages]
+    return "\n".join(_lines(found, q, head, settings | {"packages": kept})) + "\n"
+
+
+def _loaded(data: dict) -> Robot:
+    with tempfile.TemporaryDirectory(prefix="mcplan-") as home:
+        file = Path(home) / "robot.yaml"
+        file.write_text(dump_document(data), encoding="utf-8")
+        return load_robot(file)
+
+
+def _start(robot: Robot) -> np.ndarray:
+    for name in STANDING:
+        if name in robot.postures:
+            q = robot.posture(name)
+            q[3:7] = [1.0, 0.0, 0.0, 0.0]
+            return q
+    return robot.neutral()
+
+
+def _urdf_name(path: Path, directory: Path) -> str:
+    """Return how a file says where the URDF is: in an installed package, or relative to it."""
+    for package in EXTRAS:
+        home = find_package(package)
+        if home is not None and path.resolve().is_relative_to(home.resolve()):
+            return f"package://{package}/{path.resolve().relative_to(home.resolve()).as_posix()}"
+    return Path(os.path.relpath(path.resolve(), directory.resolve())).as_posix()
+
+
+def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterator[str]:
+    robot = found.robot
+    yield f"# {head['name']}: {robot.n} joints, {robot.mass:.2f} kg; by `mcplan robot new` from shapes and names."
+    yield "# Look at it with `mcplan robot show`, and let `mcplan robot check` look. SI units, radians."
+    yield "mcplan: 1"
+    yield f"name: {head['name']}"
+    yield f"urdf: {head['urdf']}"
+    if settings["packages"]:
+        yield f"packages: [{', '.join(settings['packages'])}]"
+    if robot.srdf_path is not None:
+        yield f"# pairs that never collide and postures are also read from {robot.srdf_path.name}"
+    if (settings["forward"], settings["up"]) != ("x", "z"):
+        yield ""
+        yield "# axes of the root link; the robot's base has x ahead and z up"
+        yield f"forward: {settings['forward']}"
+        yield f"up: {settings['up']}"
+    if settings["locked"]:
+        yield ""
+        yield "# what these move is lighter than 0.4 % of the robot: fingers, grippers, eyes"
+        yield f"locked: {{{', '.join(f'{joint}: {value:g}' for joint, value in settings['locked'].items())}}}"
+    yield ""
+    yield "# reflected rotor inertia, kg m²: gear ratio squared times the rotor's; a URDF has none, and none is assumed"
+    yield "# armature: {JOINT: 0.1}"
+    yield from _ignored(found, q)
+    yield ""
+    yield "# Patch frame: z out of the link, x ahead. Two corners are an edge."
+    yield "patches:" if found.patches else "patches: {}"
+    for patch in found.patches:
+        yield from patch.lines()
+    yield ""
+    yield "# Base pose, with the ground at z = 0, and joints; joints that are not named are 0."
+    for notice in found.notices:
+        yield f"# {notice}"
+    yield "postures:"
+    yield "  half_sitting:"
+    yield f"    base: {{xyz: [{', '.join(f'{x:.6g}' for x in q[:3] + 0.0)}]}}"
+    yield "    joints:"
+    for joint, value in zip(robot.joint_names, q[7:], strict=True):
+        if value != 0.0:
+            yield f"      {joint}: {value:.6g}"
+
+
+def _ignored(found: Anatomy, q: np.ndarray) -> Iterator[str]:
+    robot = found.robot
+    here, often = overlaps(robot, [q])[0], often_overlapping(robot)
+    if not here and not often:
+        return
+    yield ""
+    yield "# Pairs that overlap without harm: shapes larger than what they stand for. Neighbours need not be named."
+    yield "collision:"
+    yield "  ignore:"
+    for pair in sorted({*here, *often}, key=sorted):
+        said = [f"{1000 * here[pair]:.1f} mm deep in half_sitting"] if pair in here else []
+        said += [f"in {100 * often[pair]:.0f} % of random postures"] if pair in often else []
+        yield f"    - [{', '.join(sorted(pair))}]  # {'; '.join(said)}"

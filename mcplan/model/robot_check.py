@@ -1,0 +1,113 @@
+"""What is doubtful in a robot file: patches off their links, postures in which links overlap or feet hang."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.spatial import ConvexHull, QhullError
+
+from mcplan.core.distance.many import fill_distances
+from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE
+from mcplan.model.geometry import Sphere
+from mcplan.model.link_solids import link_solids, new_scratch
+from mcplan.model.rest_overlap import overlaps, without_what_always_overlaps
+from mcplan.model.robot import Robot
+from mcplan.model.solid import frozen, pack, solid
+
+OFF = 0.004
+"""m: how far a patch may be off the shapes of its link; beyond it, either touches without the other."""
+
+SUNK, HANGING = 0.005, 0.01
+"""m: how far below the ground a patch may be in a posture, and how far above it the lowest one."""
+
+POINT = 1e-6
+
+
+def findings(robot: Robot) -> list[str]:
+    """Return what is doubtful, one sentence each."""
+    return [*_patches(robot), *_limits(robot), *(text for name in robot.postures for text in _posture(robot, name))]
+
+
+def _patches(robot: Robot) -> Iterator[str]:
+    if not robot.patches:
+        yield "patches: there are none, so nothing may touch; `mcplan robot new` proposes some"
+    for name, (near, deep) in patch_distances(robot).items():
+        patch = robot.patches[name]
+        if near > OFF and patch.kind == "surface":  # a point may stand out, as below a ball
+            yield f"patches.{name}: {1000 * near:.1f} mm off the shapes of {patch.link}, so it touches alone"
+        elif deep > OFF:
+            yield f"patches.{name}: {1000 * deep:.1f} mm inside the shapes of {patch.link}, which touch first"
+
+
+def patch_distances(robot: Robot) -> dict[str, tuple[float, float]]:
+    """Return by patch, but grasps, how far (m) its nearest point is off its link's shapes, and its deepest inside."""
+    _, solids, bodies = link_solids(robot)
+    count, names = len(solids), []
+    for name, patch in robot.patches.items():
+        body, offset = robot.frame(name)
+        if patch.kind == "grasp" or body not in bodies[:count]:
+            continue
+        corners = patch.points
+        middles = (corners + np.roll(corners, -1, axis=0)) / 2
+        for x in np.vstack([corners, middles, corners.mean(axis=0)]):
+            place = offset[9:] + offset[:9].reshape(3, 3) @ x
+            solids.append(solid(Sphere(POINT), np.eye(3), place))
+            bodies.append(body)
+            names.append(name)
+    pairs = [(i, j) for j in range(count, len(solids)) for i in range(count) if bodies[i] == bodies[j]]
+    if not pairs:
+        return {}
+    found, values = np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
+    space = new_scratch(robot, len(solids), len(pairs))
+    margins = np.full(len(pairs), 10.0)
+    number = fill_distances(
+        robot.tree, pack(solids, bodies), frozen(np.array(pairs)), margins, robot.neutral(), space, found, values
+    )
+    distance = np.full(len(names), np.inf)
+    for p, value in zip(found[:number].tolist(), values[:number, DISTANCE].tolist(), strict=True):
+        point = pairs[p][1] - count
+        distance[point] = min(distance[point], value + POINT)
+    least = {name: float(distance[np.array(names) == name].min()) for name in dict.fromkeys(names)}
+    return {name: (value, -value) for name, value in least.items()}
+
+
+def _limits(robot: Robot) -> Iterator[str]:
+    limits = robot.limits
+    for what, values in (("torque", limits.torque), ("velocity", limits.velocity)):
+        for joint in (name for name, value in zip(robot.joint_names, values, strict=True) if value == 0.0):
+            yield f"limits.{joint}: the {what} limit is 0, so the joint cannot be used: lock it, or give a limit"
+        if unlimited := [name for name, value in zip(robot.joint_names, values, strict=True) if np.isinf(value)]:
+            yield f"limits: {len(unlimited)} joints have no {what} limit: {', '.join(unlimited[:5])}"
+    for joint, low, high in zip(robot.joint_names, limits.lower, limits.upper, strict=True):
+        if low == high:
+            yield f"limits.{joint}: lower and upper are both {low:g}, so the joint cannot move: lock it"
+
+
+def _posture(robot: Robot, name: str) -> Iterator[str]:
+    key, q = f"postures.{name}", robot.posture(name)
+    harmful = without_what_always_overlaps(robot, overlaps(robot, [q])[0])
+    for pair, depth in sorted(harmful.items(), key=lambda item: -item[1]):
+        yield (
+            f"{key}: {' and '.join(sorted(pair))} overlap by {1000 * depth:.1f} mm; if that does no harm: "
+            f"`collision: {{ignore: [[{', '.join(sorted(pair))}]]}}`"
+        )
+    poses = {patch: robot.frame_pose(q, patch) for patch, p in robot.patches.items() if p.kind != "grasp"}
+    low = {p: float((X[:3, :3] @ robot.patches[p].points.T + X[:3, 3:])[2].min()) for p, X in poses.items()}
+    if name != "half_sitting" and robot.srdf_path is not None:
+        return  # where the base is in a state of an SRDF is no promise
+    for patch in (patch for patch, height in low.items() if height < -SUNK):
+        yield f"{key}: {patch} is {-1000 * low[patch]:.0f} mm below the ground (z = 0): raise the base"
+    if name != "half_sitting" or not low or min(low.values()) < -SUNK:
+        return
+    if min(low.values()) > HANGING:
+        patch, height = min(low.items(), key=lambda item: item[1])
+        yield f"{key}: the lowest patch, {patch}, is {1000 * height:.0f} mm above the ground (z = 0): lower the base"
+        return
+    standing = [p for p, height in low.items() if height < HANGING]
+    points = np.vstack([(poses[p][:3, :3] @ robot.patches[p].points.T).T + poses[p][:3, 3] for p in standing])
+    com = robot.com(q)[:2]
+    try:
+        beyond = float((ConvexHull(points[:, :2]).equations @ [*com, 1.0]).max())
+    except (QhullError, ValueError):
+        return
+    if beyond > 0.0:
+        yield f"{key}: the centre of mass is {1000 * beyond:.0f} mm outside of what the robot stands on"

@@ -1,0 +1,116 @@
+"""SRDF: the pairs of links that never collide and the named postures of a URDF, as MoveIt writes them."""
+
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from mcplan.errors import Problem, RobotError
+from mcplan.model.assemble import Assembly, JointLimits
+from mcplan.model.description import UrdfModel
+from mcplan.model.pose import quat_from_rotation, rotation_from_quat
+from mcplan.model.urdf import read_bytes
+from mcplan.model.xml_reader import Element, read_xml
+from mcplan.model.xml_values import Notes
+
+SUFFIX = ".srdf"
+
+
+@dataclass(frozen=True, eq=False)
+class Srdf:
+    """What one file says.
+
+    Parameters
+    ----------
+    path, data : the file and its bytes.
+    ignored : pairs of links of ``disable_collisions`` that the URDF has.
+    states : by name of a ``group_state``, values by joint; a floating joint has seven, x y z and the quaternion
+        x y z w. Groups that give a state of the same name are taken together.
+    """
+
+    path: Path
+    data: bytes
+    ignored: frozenset[frozenset[str]] = frozenset()
+    states: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+
+    def postures(self, model: UrdfModel, assembly: Assembly, limits: JointLimits) -> dict[str, np.ndarray]:
+        """Return the states as ``q`` (nq,); the base is the joint of seven values, which no URDF has.
+
+        A joint that a state does not name is at zero; every joint is brought into its limits.
+        """
+        index = {name: i for i, name in enumerate(assembly.joint_names)}
+        found = {}
+        for name, values in self.states.items():
+            q = np.zeros(7 + len(index))
+            q[3] = 1.0
+            for joint, value in values.items():
+                if joint in index:
+                    # a joint that turns without end is also written as its cosine and sine
+                    q[7 + index[joint]] = value[0] if len(value) == 1 else math.atan2(value[1], value[0])
+                elif len(value) == 7 and joint not in model.joints and np.linalg.norm(value[3:]) > 0.5:
+                    q[:3] = value[:3]
+                    R = rotation_from_quat(value[[6, 3, 4, 5]] / np.linalg.norm(value[3:])) @ model.turn.T
+                    q[3:7] = quat_from_rotation(R)
+            q[7:] = np.clip(q[7:], limits.lower, limits.upper)
+            q.flags.writeable = False
+            found[name] = q
+        return found
+
+
+def srdf_beside(model: UrdfModel) -> Path | None:
+    """Return the SRDF of a URDF: of its name beside it or in ``../srdf``, or the only one there of the same robot."""
+    home = model.path.parent
+    for folder in (home, home.parent / "srdf"):
+        if (named := folder / (model.path.stem + SUFFIX)).is_file():
+            return named
+        of_robot = [path for path in sorted(folder.glob("*" + SUFFIX)) if _robot_of(path) == model.name]
+        if len(of_robot) == 1:
+            return of_robot[0]
+    return None
+
+
+def _robot_of(path: Path) -> str | None:
+    try:
+        return read_xml(read_bytes(path), str(path)).attributes.get("name")
+    except RobotError:
+        return None
+
+
+def read_srdf(path: Path, model: UrdfModel, strict: bool, stacklevel: int) -> Srdf:
+    """Read an SRDF; links that the URDF does not have are passed over, as in files that several URDFs share.
+
+    Raises
+    ------
+    RobotError
+        The file is no SRDF, or holds values that are no numbers.
+    """
+    data = read_bytes(path)
+    root = read_xml(data, str(path))
+    if root.tag != "robot":
+        raise RobotError(Problem(str(path), root.line, "", f"the root element is <{root.tag[:40]}>, not <robot>"))
+    notes = Notes(str(path), strict)
+    ignored = set()
+    for element in root.all("disable_collisions"):
+        pair = [notes.text(element, side, "disable_collisions") for side in ("link1", "link2")]
+        if None not in pair and pair[0] != pair[1] and all(link in model.links for link in pair):
+            ignored.add(frozenset(str(link) for link in pair))
+    states: dict[str, dict[str, np.ndarray]] = {}
+    for element in root.all("group_state"):
+        name = notes.text(element, "name", "group_state")
+        if name is not None:
+            states.setdefault(name, {}).update(_values(element, name, notes))
+    notes.settle()
+    notes.warn(stacklevel)
+    return Srdf(path, data, frozenset(ignored), states)
+
+
+def _values(state: Element, key: str, notes: Notes) -> dict[str, np.ndarray]:
+    values = {}
+    for element in state.all("joint"):
+        joint = notes.text(element, "name", key)
+        size = len(element.attributes.get("value", "").split())
+        value = notes.lengths(element, "value", max(size, 1), key)
+        if joint is not None and value is not None:
+            values[joint] = value
+    return values

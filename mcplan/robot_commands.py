@@ -1,0 +1,74 @@
+"""``mcplan robot new | check | show``."""
+
+import sys
+import warnings
+import webbrowser
+from argparse import Namespace
+from pathlib import Path
+
+from mcplan.errors import InputError
+from mcplan.model.description import RobotWarning
+from mcplan.model.robot import Robot
+from mcplan.model.robot_file import load_robot
+
+
+def new(arguments: Namespace) -> int:
+    """Propose a robot.yaml for a URDF, and say what is doubtful in it."""
+    from mcplan.model.proposal.write import propose
+    from mcplan.run_directory import check_writable
+    from mcplan.whole_file import write_text
+
+    path = Path(arguments.output or f"{arguments.name or Path(arguments.urdf).stem}.yaml")
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        raise InputError(f"-o {path}: a robot file ends in .yaml")
+    check_writable(path, arguments.force)
+    write_text(path, propose(arguments.urdf, path.parent, arguments.name, arguments.package_dir))
+    robot = _load(str(path), arguments)
+    print(f"{path}: {robot!r}: {', '.join(robot.patches) or 'no patches found'}")
+    _say(robot)
+    print(f"look at it: mcplan robot show {path} --open")
+    return 0
+
+
+def check(arguments: Namespace) -> int:
+    """Say everything that is doubtful in a robot file."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", RobotWarning)
+        robot = _load(arguments.robot, arguments)
+    for warning in said:
+        print(warning.message, file=sys.stderr)
+    found = _say(robot)
+    if not found:
+        print(f"{arguments.robot}: {'ok' if not said else 'usable'}")
+    return 1 if found else 0
+
+
+def show(arguments: Namespace) -> int:
+    """Write a page with the robot in its postures, its patches, their frames, and what collides."""
+    from mcplan.run_directory import check_writable
+    from mcplan.view.robot_sheet import robot_page
+    from mcplan.whole_file import write_text
+
+    robot = _load(arguments.robot, arguments)
+    path = Path(arguments.output or f"{robot.name}.html")
+    check_writable(path, arguments.force)
+    if arguments.posture is not None:
+        robot.posture(arguments.posture)  # an unknown name is refused before anything is drawn
+    write_text(path, robot_page(robot, () if arguments.posture is None else (arguments.posture,)))
+    print(f"robot: {path}")
+    if arguments.open:
+        webbrowser.open(path.resolve().as_uri())
+    return 0
+
+
+def _load(name: str, arguments: Namespace) -> Robot:
+    return load_robot(name, package_directories=arguments.package_dir)
+
+
+def _say(robot: Robot) -> list[str]:
+    from mcplan.model.robot_check import findings
+
+    found = findings(robot)
+    for text in found:
+        print(text, file=sys.stderr)
+    return found

@@ -1,0 +1,188 @@
+"""Sizes of a robot that a scenario's expressions may use, and its feet: ``=0.15*robot.leg``, ``{patch: feet}``.
+
+    robot.leg       from hip to sole along the joints      robot.height    of the base over the ground in half_sitting
+    robot.foot      length of a sole, 0 of a point         robot.width     from the left to the right foot's origin
+    robot.reach     from shoulder to hand along the joints robot.shoulder  height of the shoulders in half_sitting
+    robot.front     from below the base to the toes
+
+All in m, rounded to millimetres, so that a scenario reads the same whatever the last digits of a robot's file are.
+"""
+
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mcplan.document import Document
+from mcplan.errors import InputError
+from mcplan.scene.expression import ROBOT
+
+if TYPE_CHECKING:
+    from mcplan.model.robot import Robot
+
+PREFIX = f"{ROBOT}."
+NAMES = ("leg", "foot", "height", "width", "front", "reach", "shoulder")
+FEET = "feet"
+"""Stands for every patch that the robot stands on; ``x`` and ``y`` then move all of them."""
+
+STEP = 0.005
+"""m: to which the places of feet are rounded, so that a scenario has plain numbers."""
+
+LEVEL, UPRIGHT = 0.01, 0.9
+"""m: how far from the ground, and how near to facing it, a patch is that the robot stands on in its posture."""
+
+
+@lru_cache(maxsize=16)
+def _loaded(path: str, stamp: float) -> "Robot":
+    from mcplan.model.robot_file import load_robot
+
+    return load_robot(path)
+
+
+def robot_of(document: Document) -> "Robot | None":
+    """Return the robot that a scenario names, or None where it names none that can be loaded."""
+    name = document.data.get("robot") if isinstance(document.data, dict) else None
+    if not isinstance(name, str):
+        return None
+    path = Path(name)
+    is_path = path.suffix.lower() in (".yaml", ".yml", ".urdf", ".xml") or len(path.parts) > 1
+    place = Path(document.path).parent / path if is_path else path
+    try:
+        return _loaded(str(place), os.stat(place).st_mtime if is_path else 0.0)
+    except (InputError, OSError):  # reported where the robot itself is read
+        return None
+
+
+def stands_in(robot: "Robot") -> np.ndarray | None:
+    """Return the posture (nq,) in which the robot stands: ``half_sitting``, else its first one, else None."""
+    names = [name for name in ("half_sitting", *robot.postures) if name in robot.postures]
+    return robot.posture(names[0]) if names else None
+
+
+def feet(robot: "Robot") -> dict[str, np.ndarray]:
+    """Return the patches that the robot stands on, and where (2,) their origins are from below the base's."""
+    q = stands_in(robot)
+    found: dict[str, np.ndarray] = {}
+    if q is None:
+        return found
+    for name, patch in robot.patches.items():
+        X = robot.frame_pose(q, name)
+        faces_down = patch.kind == "point" or (len(patch.polygon) > 2 and X[2, 2] < -UPRIGHT)
+        if patch.kind != "grasp" and faces_down and abs(X[2, 3]) < LEVEL:
+            found[name] = np.array(np.round(STEP * np.round((X[:2, 3] - q[:2]) / STEP), 3), float)
+    return found
+
+
+def sizes(robot: "Robot") -> dict[str, float]:
+    """Return the sizes by name; those that a robot does not have, for want of arms or of a posture, are left out."""
+    q, standing = stands_in(robot), feet(robot)
+    if q is None or not standing:
+        return {}
+    legs = [_chain(robot, name) for name in standing]
+    lengths = [_length(robot, q, name, _own(chain, legs)) for name, chain in zip(standing, legs, strict=True)]
+    found = {"height": q[2], "leg": max(lengths)}
+    found["foot"] = max(float(np.ptp(robot.patches[name].polygon[:, 0])) for name in standing)
+    y = [place[1] for place in standing.values()]
+    found["width"] = max(y) - min(y)
+    corners = [robot.frame_pose(q, name)[0] @ [*x, 1.0] for name in standing for x in robot.patches[name].points]
+    found["front"] = max(corners) - q[0]
+    limbs = {robot.patches[name].limb for name in standing}
+    others = [p for p in robot.patches.values() if p.limb not in limbs and p.kind != "grasp"]
+    hands = {patch.name: _chain(robot, patch.name) for patch in others}
+    arms = []
+    for name, chain in hands.items():
+        # a forearm and a hand share their chain: what keeps arms apart is their limb
+        limb = robot.patches[name].limb
+        own = _own(chain, [*legs, *(c for n, c in hands.items() if robot.patches[n].limb != limb)])
+        if len(own) > 2:
+            arms.append((_length(robot, q, name, own), _place(robot, q, own[0])[2]))
+    if arms:
+        found["reach"], found["shoulder"] = max(arms)
+    return {name: round(float(value), 3) for name, value in found.items()}
+
+
+def _chain(robot: "Robot", patch: str) -> list[int]:
+    """Return the bodies from the first below the base to the one that carries a patch."""
+    body, chain = robot.frame(patch)[0], []
+    while body > 0:
+        chain.append(body)
+        body = int(robot.tree.topology[body, 0])
+    return chain[::-1]
+
+
+def _own(chain: list[int], others: list[list[int]]) -> list[int]:
+    """Return what of a chain no other one shares."""
+    shared = {body for other in others if other is not chain and other != chain for body in other}
+    return [body for body in chain if body not in shared]
+
+
+def _length(robot: "Robot", q: np.ndarray, patch: str, bodies: list[int]) -> float:
+    places = [*(_place(robot, q, body) for body in bodies), robot.frame_pose(q, patch)[:3, 3]]
+    return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
+
+
+def _place(robot: "Robot", q: np.ndarray, body: int) -> np.ndarray:
+    link = next(link for link in robot.link_names if robot.frame(link)[0] == body)
+    X, offset = robot.frame_pose(q, link), robot.frame(link)[1]
+    return X[:3, 3] - X[:3, :3] @ offset[:9].reshape(3, 3).T @ offset[9:]
+
+
+def size_values(document: Document) -> dict[str, float]:
+    """Return the values of ``robot.NAME`` for the expressions of a document; none where no expression uses them."""
+    if not _uses(document.data):
+        return {}
+    robot = robot_of(document)
+    if robot is None:  # reported where the robot is read; nothing is built from these
+        return dict.fromkeys((PREFIX + name for name in NAMES), 1.0)
+    return {PREFIX + name: value for name, value in sizes(robot).items()}
+
+
+def _uses(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_uses, value.values()))
+    if isinstance(value, list):
+        return any(map(_uses, value))
+    return isinstance(value, str) and value.startswith("=") and PREFIX in value
+
+
+def with_feet(document: Document) -> Document:
+    """Return the document with ``feet`` replaced by the robot's own, in lists of contacts and of patches."""
+    if not isinstance(document.data, dict) or not _names_feet(document.data):
+        return document
+    robot = robot_of(document)
+    standing = {} if robot is None else feet(robot)
+    return document.with_data(_replaced(document.data, standing)) if standing else document
+
+
+def _names_feet(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return value.get("patch") == FEET or any(map(_names_feet, value.values()))
+    return value == FEET or (isinstance(value, list) and any(map(_names_feet, value)))
+
+
+def _replaced(value: Any, standing: Mapping[str, np.ndarray]) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _replaced(item, standing) for key, item in value.items()}
+    if not isinstance(value, list):
+        return value
+    found: list[Any] = []
+    for item in value:
+        if item == FEET:
+            found += list(standing)
+        elif isinstance(item, Mapping) and item.get("patch") == FEET:
+            found += [_foot(item, name, place) for name, place in standing.items()]
+        else:
+            found.append(_replaced(item, standing))
+    return found
+
+
+def _foot(item: Mapping[str, Any], name: str, place: np.ndarray) -> dict[str, Any]:
+    """Return the contact of one foot: the point that is given is that below the base."""
+    contact = {**item, "patch": name}
+    for axis, offset in zip("xy", place.tolist(), strict=True):
+        if isinstance(item.get(axis), int | float):
+            contact[axis] = item[axis] + offset
+    return contact

@@ -1,0 +1,210 @@
+"""Robot files that are proposed: on robots whose soles, feet and balance are known because a test wrote them."""
+
+import warnings
+
+import numpy as np
+import pytest
+import trimesh
+from scipy.spatial import ConvexHull
+
+from mcplan.model.geometry import Box, Sphere
+from mcplan.model.packages import find_package
+from mcplan.model.proposal.surface import inscribed, shape_points
+from mcplan.model.proposal.write import propose
+from mcplan.model.robot_check import findings, patch_distances
+from mcplan.model.robot_file import bundled_robots, load_robot
+from tests.sim.other_robots import humanoid, quadruped
+
+
+@pytest.fixture(scope="module", params=[0.5, 1.0, 1.5])
+def two_legged(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("humanoid")
+    humanoid(folder, request.param)
+    (folder / "proposed.yaml").write_text(propose(folder / "humanoid.urdf", folder, "proposed"))
+    return request.param, load_robot(folder / "proposed.yaml")
+
+
+def test_soles_are_where_the_feet_end_whatever_the_size(two_legged):
+    scale, robot = two_legged
+    for side in ("left", "right"):
+        patch = robot.patches[f"{side}_sole"]
+        assert patch.limb == f"{side}_leg"
+        assert patch.link == f"{side[0]}_foot"
+        np.testing.assert_allclose(np.ptp(patch.polygon, axis=0), [0.2 * scale, 0.1 * scale], atol=2e-4)
+        np.testing.assert_allclose(patch.R, np.diag([1, -1, -1]), atol=1e-7)
+        middle = patch.p + patch.R @ [*patch.polygon.mean(axis=0), 0.0]
+        np.testing.assert_allclose(middle, np.array([0.03, 0, -0.07]) * scale, atol=2e-4)
+
+
+def test_it_stands_on_the_ground_in_balance_within_its_limits_and_nothing_is_doubtful(two_legged):
+    scale, robot = two_legged
+    q = robot.posture("half_sitting")
+    soles = [robot.frame_pose(q, name) for name in ("left_sole", "right_sole")]
+    corners = np.array([(X @ [*x, 1.0])[:3] for X, n in zip(soles, ("left", "right"), strict=True)
+                        for x in robot.patches[f"{n}_sole"].points])  # fmt: skip
+    assert np.abs(corners[:, 2]).max() < 1e-3 * max(scale, 1.0)
+    low, high = corners[:, :2].min(axis=0), corners[:, :2].max(axis=0)
+    share = (robot.com(q)[:2] - low) / (high - low)
+    assert ((share > 0.2) & (share < 0.8)).all()
+    knees = [q[7 + robot.joint_names.index(f"{n}_knee")] for n in "lr"]
+    assert min(knees) > 0.4
+    assert (q[7:] > robot.limits.lower).all()
+    assert (q[7:] < robot.limits.upper).all()
+    assert findings(robot) == []
+
+
+def test_knees_and_hands_are_named_by_their_sides(two_legged):
+    _, robot = two_legged
+    assert set(robot.patches) == {f"{s}_{part}" for s in ("left", "right") for part in ("sole", "knee", "hand")}
+    q = robot.posture("half_sitting")
+    for name in robot.patches:
+        assert np.sign(robot.frame_pose(q, name)[1, 3]) == (1 if name.startswith("left") else -1)
+    assert robot.frame_pose(q, "left_knee")[0, 2] > 0.8  # faces ahead
+
+
+def test_a_quadruped_with_balls_gets_four_points_below_them(tmp_path):
+    quadruped(tmp_path)
+    text = (tmp_path / "quadruped.urdf").read_text()
+    # lower legs end in balls
+    box = '<box size="0.020000 0.020000 0.140000"/></geometry></collision>'
+    ball = '<collision><origin xyz="0 0 -0.19"/><geometry><sphere radius="0.02"/></geometry></collision>'
+    text = text.replace(box, box + ball)
+    (tmp_path / "quadruped.urdf").write_text(text)
+    (tmp_path / "proposed.yaml").write_text(propose(tmp_path / "quadruped.urdf", tmp_path, "proposed"))
+    robot = load_robot(tmp_path / "proposed.yaml")
+    ends = {f"{end}_{side}" for end in ("front", "hind") for side in ("left", "right")}
+    assert set(robot.patches) == {f"{end}_foot" for end in ends}
+    q = robot.posture("half_sitting")
+    for name, patch in robot.patches.items():
+        assert patch.kind == "point"
+        X = robot.frame_pose(q, name)
+        assert abs(X[2, 3]) < 2e-3
+        assert (X[0, 3] > 0) == name.startswith("front")
+        # the ball stays above the ground however the leg leans, up to 50 degrees
+        centre = patch.R.T @ (np.array([0, 0, -0.19]) - patch.p)
+        assert np.linalg.norm(centre) * np.cos(np.deg2rad(50)) == pytest.approx(0.02, rel=0.02)
+    np.testing.assert_allclose(robot.com(q)[:2], [0, 0], atol=0.05)
+
+
+def test_a_robot_that_faces_backwards_or_lies_is_set_upright(tmp_path):
+    """The same humanoid about other axes: x ahead and z up are found again from feet and sides."""
+    humanoid(tmp_path)
+    text = (tmp_path / "humanoid.urdf").read_text().replace('<link name="pelvis">', '<link name="pelvis_">', 1)
+    for name in ("waist", "l_hip_yaw", "r_hip_yaw"):  # the root link is turned against all that hangs on it
+        text = text.replace(f'<joint name="{name}" type="revolute"><parent link="pelvis"/>',
+                            f'<joint name="{name}" type="revolute"><parent link="pelvis_"/>')  # fmt: skip
+    mount = '<link name="root"/><joint name="m" type="fixed"><parent link="root"/><child link="pelvis_"/>'
+    text = text.replace("</robot>", mount + '<origin rpy="1.5707963267948966 0 3.141592653589793"/></joint></robot>')
+    (tmp_path / "humanoid.urdf").write_text(text)
+    (tmp_path / "proposed.yaml").write_text(propose(tmp_path / "humanoid.urdf", tmp_path, "proposed"))
+    robot = load_robot(tmp_path / "proposed.yaml")
+    q = robot.posture("half_sitting")
+    assert robot.com(q)[2] > 0.5
+    assert robot.frame_pose(q, "left_sole")[1, 3] > 0.05
+    np.testing.assert_allclose(robot.frame_pose(q, "left_sole")[:3, 0], [1, 0, 0], atol=0.02)
+    assert findings(robot) == []
+
+
+def test_the_inscribed_rectangle_is_inside_and_the_largest():
+    random = np.random.default_rng(0)
+    np.testing.assert_allclose(inscribed(np.array([[0, 0], [2, 0], [2, 1], [0, 1.0]])), [[0, 0], [2, 1]], atol=1e-12)
+    low, high = inscribed(np.array([[0, 0], [1, 0], [0, 1.0]]), 201)  # half of a triangle, known from Euclid
+    assert np.prod(high - low) == pytest.approx(0.25, abs=1e-3)
+    for _ in range(20):
+        points = random.normal(size=(12, 2))
+        low, high = inscribed(points)
+        corners = np.array([[low[0], low[1]], [high[0], low[1]], [high[0], high[1]], [low[0], high[1]]])
+        assert all(_in_hull(points, corner) for corner in corners)
+
+
+def _in_hull(points, x):
+    return (ConvexHull(points).equations @ [*x, 1.0]).max() < 1e-9
+
+
+def test_a_patch_off_its_link_and_one_inside_it_are_told(tmp_path):
+    path = humanoid(tmp_path)
+    text = path.read_text()
+    assert all("_sole" not in finding for finding in findings(load_robot(path)))
+    path.write_text(
+        text.replace("pose: {quat_wxyz: [0, 1, 0, 0]}", "pose: {xyz: [0, 0, -0.01], quat_wxyz: [0, 1, 0, 0]}")
+    )
+    robot = load_robot(path)
+    assert patch_distances(robot)["left_sole"][0] == pytest.approx(0.01, abs=1e-6)
+    assert any("left_sole: 10.0 mm off the shapes" in finding for finding in findings(robot))
+    path.write_text(
+        text.replace("pose: {quat_wxyz: [0, 1, 0, 0]}", "pose: {xyz: [0, 0, 0.01], quat_wxyz: [0, 1, 0, 0]}")
+    )
+    assert any("right_sole: 10.0 mm inside the shapes" in finding for finding in findings(load_robot(path)))
+
+
+def test_a_posture_below_the_ground_and_one_without_balance_are_told(tmp_path):
+    path = humanoid(tmp_path)
+    text = path.read_text().replace("  ready:", "  half_sitting:")
+    path.write_text(text.replace("0.64143", "0.6"))
+    assert any("left_sole is 41 mm below the ground" in finding for finding in findings(load_robot(path)))
+    path.write_text(text.replace("0.64143", "0.7"))
+    assert any("is 59 mm above the ground" in finding for finding in findings(load_robot(path)))
+    path.write_text(text)
+    assert findings(load_robot(path)) == []
+    for old, new in (("hip_pitch: -0.5", "hip_pitch: 0.3"), ("knee: 1.0", "knee: 0"), ("pitch: -0.5", "pitch: -0.3")):
+        text = text.replace(old, new)
+    path.write_text(text.replace("0.64143", "0.68499"))  # legs straight and to the rear, soles level
+    assert any("the centre of mass is" in finding for finding in findings(load_robot(path)))
+
+
+def test_points_of_a_shape_span_it():
+    points = shape_points(Sphere(0.02))
+    np.testing.assert_allclose(np.linalg.norm(points, axis=1), 0.02)
+    np.testing.assert_allclose([points[:, 2].min(), points[:, 2].max()], [-0.02, 0.02])
+    np.testing.assert_allclose(np.ptp(shape_points(Box((1, 2, 3))), axis=0), [1, 2, 3])
+
+
+needs_data = pytest.mark.skipif(find_package("example-robot-data") is None, reason="pip install 'mcplan[robots]'")
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["g1", "go2"])
+@pytest.mark.filterwarnings("ignore::mcplan.model.description.RobotWarning")
+def test_a_bundled_robot_is_read_from_where_it_is_installed_and_stands(name):
+    assert name in bundled_robots()
+    robot = load_robot(name)
+    assert find_package("example-robot-data") in robot.urdf_path.parents
+    assert findings(robot) == []
+
+
+def test_without_the_package_the_robot_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr("mcplan.model.robot_file.find_package", lambda name: None)
+    with pytest.raises(Exception, match=r"g1/robot.yaml:\d+: urdf: .*is not installed: pip install 'mcplan\[robots\]'"):
+        load_robot("g1")
+
+
+INERTIAL = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+MESH = '<geometry><mesh filename="cube.stl"/></geometry>'
+CUBE = f"<collision>{MESH}</collision>"
+TWO_CUBES = f"""<robot name="two"><link name="base">{INERTIAL}{CUBE}</link><link name="mid">{INERTIAL}</link>
+  <link name="tip">{INERTIAL}{CUBE.replace("<geometry>", '<origin xyz="X 0 0"/><geometry>')}</link>
+  <joint name="a" type="revolute"><parent link="base"/><child link="mid"/><origin xyz="0.3 0 0"/><axis xyz="0 1 0"/>
+    <limit lower="-3" upper="3" velocity="1" effort="1"/></joint>
+  <joint name="b" type="revolute"><parent link="mid"/><child link="tip"/><origin xyz="0.1 0 0"/><axis xyz="0 1 0"/>
+    <limit lower="-3" upper="3" velocity="1" effort="1"/></joint></robot>"""
+
+
+@pytest.mark.parametrize(("depth", "said"), [(0.008, "are taken not to"), (0.03, "block every motion"), (-0.002, None)])
+def test_hulls_that_overlap_a_little_at_rest_are_taken_not_to_and_deep_ones_are_named(tmp_path, depth, said):
+    trimesh.creation.box((0.1, 0.1, 0.1)).export(tmp_path / "cube.stl")
+    (tmp_path / "two.urdf").write_text(TWO_CUBES.replace("X", f"{0.1 - depth - 0.4}"))
+    (tmp_path / "two.yaml").write_text("mcplan: 1\nurdf: two.urdf\npatches: {end: {link: tip, kind: point}}\n")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        robot = load_robot(tmp_path / "two.yaml")
+    assert [str(warning.message).count(f"[base, tip] {1000 * depth:.1f} mm") for warning in caught] == (
+        [1] if said else []
+    )
+    assert all(said in str(warning.message) for warning in caught)
+    assert robot.collision_ignore == ({frozenset({"base", "tip"})} if depth == 0.008 else set())
+
+
+def test_boxes_that_overlap_at_rest_are_meant_and_stay(tmp_path):
+    box = '<geometry><box size="0.1 0.1 0.1"/></geometry>'
+    (tmp_path / "two.urdf").write_text(TWO_CUBES.replace(MESH, box).replace("X", "-0.305"))
+    assert load_robot(tmp_path / "two.urdf").collision_ignore == set()

@@ -1,0 +1,113 @@
+"""SRDF: pairs that never collide, named postures, and where the file is looked for."""
+
+import numpy as np
+import pytest
+
+from mcplan.errors import RobotError
+from mcplan.model.description import RobotWarning
+from mcplan.model.robot_file import load_robot
+
+INERTIA = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
+URDF = f'<robot name="arm"><link name="base"><inertial><mass value="2"/>{INERTIA}</inertial></link>{{}}</robot>'
+
+
+def chain(count):
+    parts = []
+    for k in range(count):
+        parent = "base" if k == 0 else f"l{k - 1}"
+        parts.append(
+            f'<joint name="j{k}" type="revolute"><parent link="{parent}"/><child link="l{k}"/><origin xyz="0 0 0.3"/>'
+            f'<axis xyz="0 1 0"/><limit lower="0.1" upper="1" velocity="1" effort="1"/></joint>'
+            f'<link name="l{k}"><inertial><mass value="1"/>'
+            '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        )
+    return URDF.format("".join(parts))
+
+
+SRDF = """<robot name="arm">
+  <group_state name="ready" group="all">
+    <joint name="root" value="0.5 0 0.9 0 0 0.70710678 0.70710678"/>
+    <joint name="j0" value="0.4"/><joint name="j1" value="7"/>
+  </group_state>
+  <group_state name="ready" group="rest"><joint name="j2" value="0.5403023 0.84147098"/></group_state>
+  <disable_collisions link1="l0" link2="l2" reason="Never"/>
+  <disable_collisions link1="l0" link2="of_another_urdf" reason="Never"/>
+</robot>"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "urdf").mkdir()
+    (tmp_path / "srdf").mkdir()
+    (tmp_path / "urdf" / "arm.urdf").write_text(chain(3))
+    return tmp_path
+
+
+def check(robot):
+    q = robot.posture("ready")
+    np.testing.assert_allclose(q[:3], [0.5, 0, 0.9])
+    np.testing.assert_allclose(robot.frame_pose(q, "base")[:3, 0], [0, 1, 0], atol=1e-7)
+    np.testing.assert_allclose(q[7:], [0.4, 1.0, 1.0], atol=1e-7)  # in its limits, and by cosine and sine
+    assert robot.collision_ignore == {frozenset({"l0", "l2"})}
+
+
+@pytest.mark.parametrize("place", ["urdf/arm.srdf", "srdf/arm.srdf", "srdf/other.srdf"])
+def test_an_srdf_beside_the_urdf_is_read(folder, place):
+    (folder / place).write_text(SRDF)
+    robot = load_robot(folder / "urdf" / "arm.urdf")
+    check(robot)
+    (folder / place).write_text(SRDF.replace("0.4", "0.5"))
+    assert load_robot(folder / "urdf" / "arm.urdf").digest != robot.digest
+
+
+def test_that_of_another_robot_is_not(folder):
+    (folder / "srdf" / "other.srdf").write_text(SRDF.replace('"arm"', '"leg"'))
+    assert load_robot(folder / "urdf" / "arm.urdf").postures == ()
+
+
+def test_a_robot_file_names_it_and_its_own_postures_come_first(folder):
+    (folder / "named.srdf").write_text(SRDF)
+    text = "mcplan: 1\nurdf: urdf/arm.urdf\nsrdf: named.srdf\n"
+    (folder / "robot.yaml").write_text(text)
+    check(load_robot(folder / "robot.yaml"))
+    own = "postures: {ready: {joints: {j0: 0.7, j1: 0.2, j2: 0.2}}}\n"
+    (folder / "robot.yaml").write_text(text + own)
+    assert load_robot(folder / "robot.yaml").posture("ready")[7] == 0.7
+    (folder / "robot.yaml").write_text("mcplan: 1\nurdf: urdf/arm.urdf\nsrdf: absent.srdf\n")
+    with pytest.raises(RobotError, match=r"robot.yaml:3: srdf: there is no file"):
+        load_robot(folder / "robot.yaml")
+
+
+def test_a_broken_one_is_a_doubt_beside_the_urdf_and_a_mistake_where_it_is_named(folder):
+    (folder / "urdf" / "arm.srdf").write_text(SRDF.replace('value="0.4"', 'value="bent"'))
+    with pytest.warns(RobotWarning, match=r"arm.srdf:4: ready: value='bent' is not finite numbers"):
+        assert load_robot(folder / "urdf" / "arm.urdf").postures == ()
+    (folder / "robot.yaml").write_text("mcplan: 1\nurdf: urdf/arm.urdf\nsrdf: urdf/arm.srdf\n")
+    with pytest.raises(RobotError, match="value='bent'"):
+        load_robot(folder / "robot.yaml")
+
+
+def test_a_base_with_other_axes_is_the_same_mechanism_turned(folder):
+    """What is at a place of the root link stays there; energy and torques do not ask for the base's axes."""
+    (folder / "urdf" / "arm.srdf").write_text(SRDF)
+    (folder / "robot.yaml").write_text("mcplan: 1\nurdf: urdf/arm.urdf\nforward: -z\nup: y\n")
+    plain, turned = load_robot(folder / "urdf" / "arm.urdf"), load_robot(folder / "robot.yaml")
+    for link in plain.link_names:
+        np.testing.assert_allclose(
+            turned.frame_pose(turned.posture("ready"), link), plain.frame_pose(plain.posture("ready"), link), atol=1e-7
+        )
+    X = turned.frame_pose(turned.neutral(), "base")
+    np.testing.assert_allclose(X[:3, :3] @ [0, 0, -1], [1, 0, 0], atol=1e-12)
+    np.testing.assert_allclose(X[:3, :3] @ [0, 1, 0], [0, 0, 1], atol=1e-12)
+    q0, q1 = plain.posture("ready"), turned.posture("ready")
+    np.testing.assert_allclose(turned.mass_matrix(q1)[6:, 6:], plain.mass_matrix(q0)[6:, 6:], atol=1e-7)
+    np.testing.assert_allclose(
+        turned.nonlinear_effects(q1, np.zeros(9)), plain.nonlinear_effects(q0, np.zeros(9)), atol=1e-6
+    )
+
+
+@pytest.mark.parametrize("axes", ["forward: z\nup: z\n", "forward: x\nup: -x\n"])
+def test_forward_and_up_differ(folder, axes):
+    (folder / "robot.yaml").write_text(f"mcplan: 1\nurdf: urdf/arm.urdf\n{axes}")
+    with pytest.raises(RobotError, match=r"robot.yaml:3: forward: .* are along one axis"):
+        load_robot(folder / "robot.yaml")

@@ -1,0 +1,90 @@
+"""Scenarios that scale with the robot: sizes in expressions, and feet by whatever names they have."""
+
+import numpy as np
+import pytest
+
+from mcplan.errors import ScenarioError
+from mcplan.model.robot_file import load_robot
+from mcplan.scene import load_scenario
+from mcplan.scene.sizes import NAMES, feet, sizes
+from tests.sim.other_robots import humanoid, quadruped
+
+SCENARIO = {
+    "mcplan": 1,
+    "name": "scaled",
+    "parameters": {"far": "=2*robot.leg"},
+    "environment": {"surfaces": [{"name": "floor", "size": ["=4*far", "=robot.leg+robot.width+1"]}]},
+    "start": {
+        "posture": "ready",
+        "contacts": [{"patch": "feet", "surface": "floor", "x": "=-far", "y": 0.1, "yaw": 0}],
+    },
+    "goal": {"contacts": [{"patch": "feet", "surface": "floor"}], "only": True},
+    "planner": {"patches": ["feet", "left_hand"]},
+}
+
+
+def scaled(tmp_path_factory, scale):
+    folder = tmp_path_factory.mktemp("robot")
+    path = humanoid(folder, scale)
+    return str(path)
+
+
+@pytest.fixture(scope="module", params=[0.5, 1.0, 2.0])
+def robot_path(request, tmp_path_factory):
+    return request.param, scaled(tmp_path_factory, request.param)
+
+
+def test_sizes_scale_with_the_robot(robot_path):
+    scale, path = robot_path
+    found = sizes(load_robot(path))
+    # 0.28 and 0.28 of the legs, and from the ankle 0.07 down and 0.03 ahead; 0.22 and 0.2 of the arms
+    expected = {"leg": 0.63616, "reach": 0.42, "width": 0.16, "foot": 0.2, "front": 0.13, "height": 0.64143}
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(scale * value, abs=6e-3), name
+    assert set(found) == set(NAMES)
+
+
+def test_hrp2_is_the_measure_of_the_bundled_scenarios():
+    """They are divided by its sizes; what comes out for it are the plain numbers that they were written with."""
+    robot = load_robot("hrp2")
+    assert sizes(robot)["leg"] == 0.707
+    assert sizes(robot)["reach"] == 0.607
+    walk = load_scenario("walk")
+    floor = walk.environment.surfaces[0]
+    np.testing.assert_array_equal(np.ptp(floor.polygon, axis=0), [6, 3])
+    assert [(c.patch, c.given["x"], c.given["y"]) for c in walk.goal[0].contacts] == [
+        ("left_sole", 1.01, 0.095),
+        ("right_sole", 1.01, -0.095),
+    ]
+
+
+def test_feet_stand_for_the_patches_that_the_robot_stands_on(robot_path):
+    scale, path = robot_path
+    scenario = load_scenario(SCENARIO, {"robot": path})
+    assert [contact.patch for contact in scenario.start.contacts] == ["left_sole", "right_sole"]
+    assert [contact.patch for contact in scenario.goal[0].contacts] == ["left_sole", "right_sole"]
+    assert scenario.planner.patches == ("left_sole", "right_sole", "left_hand")
+    leg = sizes(scenario.robot)["leg"]
+    assert np.ptp(scenario.environment.surfaces[0].polygon[:, 0]) == pytest.approx(8 * leg)
+    # about the point that is given, each at its place below the base
+    places = np.array([contact.p[:2] for contact in scenario.start.contacts])
+    np.testing.assert_allclose(
+        places.mean(axis=0), [-2 * leg + np.mean([x for x, _ in feet(scenario.robot).values()]), 0.1]
+    )
+    assert np.ptp(places[:, 1]) == pytest.approx(0.16 * scale, abs=5.1e-3)
+
+
+def test_four_feet_are_four_contacts(tmp_path):
+    path = quadruped(tmp_path)
+    data = {**SCENARIO, "start": {**SCENARIO["start"], "posture": "stand"}, "planner": {"patches": ["feet"]}}
+    scenario = load_scenario(data, {"robot": str(path)})
+    assert [contact.patch for contact in scenario.start.contacts] == ["fl_foot", "fr_foot", "hl_foot", "hr_foot"]
+    with pytest.raises(ScenarioError, match=r"=robot.reach: unknown name `robot.reach`"):
+        load_scenario({**data, "parameters": {"far": "=robot.reach"}}, {"robot": str(path)})
+
+
+def test_a_robot_that_cannot_be_read_is_the_only_mistake():
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(SCENARIO, {"robot": "nobody"})
+    assert len(caught.value.problems) == 1
+    assert "nobody" in str(caught.value)

@@ -1,0 +1,78 @@
+"""``mcplan robot``: a file is proposed, checked and shown, and nothing is written over."""
+
+import json
+
+import pytest
+
+from mcplan.cli import main
+from mcplan.model.packages import find_package
+from mcplan.model.robot_file import load_robot
+from tests.sim.other_robots import humanoid
+
+
+@pytest.fixture
+def urdf(tmp_path, monkeypatch):
+    humanoid(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return "humanoid.urdf"
+
+
+def test_a_robot_is_proposed_checked_and_shown(urdf, tmp_path, capsys):
+    assert main(["robot", "new", urdf, "-o", "files/mine.yaml", "--name", "mine"]) == 0
+    said = capsys.readouterr()
+    assert "left_sole" in said.out
+    assert said.err == ""
+    assert load_robot("files/mine.yaml").urdf_path.resolve() == (tmp_path / urdf).resolve()
+    assert main(["robot", "check", "files/mine.yaml"]) == 0
+    assert capsys.readouterr().out == "files/mine.yaml: ok\n"
+    assert main(["robot", "show", "files/mine.yaml", "-o", "mine.html"]) == 0
+    assert (tmp_path / "mine.html").stat().st_size > 100_000
+    assert main(["robot", "new", urdf, "-o", "files/mine.yaml"]) == 2
+    assert "--force" in capsys.readouterr().err
+
+
+def test_what_is_doubtful_is_said_and_the_status_is_one(urdf, tmp_path, capsys):
+    text = (tmp_path / "humanoid.yaml").read_text().replace("  ready:", "  half_sitting:").replace("0.64143", "0.6")
+    (tmp_path / "low.yaml").write_text(text)
+    assert main(["robot", "check", "low.yaml"]) == 1
+    assert "left_sole is 41 mm below the ground" in capsys.readouterr().err
+    assert main(["robot", "check", urdf]) == 1
+    assert "patches: there are none" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["new", "absent.urdf"], "cannot be read"),
+        (["new", "humanoid.urdf", "-o", "robot.txt"], "ends in .yaml"),
+        (["show", "humanoid.yaml", "--posture", "lying"], "no posture 'lying'"),
+    ],
+)
+def test_a_mistake_is_named_before_anything_is_written(urdf, tmp_path, arguments, message, capsys):
+    before = set(tmp_path.iterdir())
+    assert main(["robot", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_info_lists_links_with_masses_and_extents(urdf, capsys):
+    assert main(["info", "humanoid.yaml", "--json"]) == 0
+    links = json.loads(capsys.readouterr().out)["links"]
+    assert links["l_foot"] == {"mass": 0.9, "extent": pytest.approx([0.2, 0.1, 0.04]), "shapes": ["box"]}
+    assert links["l_sole"] == {"mass": 0.0, "extent": None, "shapes": []}
+    assert main(["info", "humanoid.yaml"]) == 0
+    out = capsys.readouterr().out
+    assert "0.200 x 0.100 x 0.040" in out
+    assert "frames: l_sole, r_sole" in out
+
+
+def test_a_package_is_found_where_it_is_installed(tmp_path, monkeypatch):
+    share = tmp_path / "share" / "my_description"
+    share.mkdir(parents=True)
+    assert find_package("my_description") is None
+    monkeypatch.setenv("AMENT_PREFIX_PATH", str(tmp_path))
+    assert find_package("my_description") == share
+    monkeypatch.delenv("AMENT_PREFIX_PATH")
+    monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere:{tmp_path / 'share'}")
+    assert find_package("my_description") == share
+    assert find_package("../share/my_description") is None

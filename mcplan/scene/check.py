@@ -8,6 +8,7 @@ import numpy as np
 
 from mcplan.document import Document
 from mcplan.errors import InputError, Problem
+from mcplan.model.patch import MOUNT
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.free_directions import unfelt_freedoms
@@ -87,6 +88,8 @@ class Checker:
         if spec.patch not in self.robot.patches:
             self._known((*key, "patch"), "patch", spec.patch, self.robot.patches)
             return None
+        if spec.patch == MOUNT:
+            return make_contact(self.robot, self.environment, spec, near) if spec.pose or near else None
         if spec.surface not in self.environment.supports:
             self._known((*key, "surface"), "surface or bar", spec.surface, self.environment.supports)
             return None
@@ -149,7 +152,7 @@ class Checker:
         poses: dict[str, np.ndarray] = {}
         for k, item in enumerate(spec.stances):
             key: Key = ("stances", k)
-            if k == 0 and item.contacts is None and not present:
+            if k == 0 and item.contacts is None and not present and not self.robot.fixed:
                 self.report(key, "the first item, or start.contacts, must give the contacts at the start")
             there = [self._known((*key, "objects", name), "object", name, objects) for name in item.objects]
             if item.objects and all(there):
@@ -163,10 +166,12 @@ class Checker:
                     self.report((*key, "add", "patch"), f"`{item.add.patch}` is in contact already; remove it first")
                 present[item.add.patch] = item.add
             elif item.remove is not None and present:
-                if item.remove not in present:
+                if item.remove == MOUNT:
+                    self.report((*key, "remove"), f"{self.robot.name} has a fixed base: `{MOUNT}` cannot be removed")
+                elif item.remove not in present:
                     known = ", ".join(present)
                     self.report((*key, "remove"), f"`{item.remove}` is not in contact here; in contact are: {known}")
-                elif len(present) == 1:
+                elif len(present) == 1 and not self.robot.fixed:
                     self.report((*key, "remove"), f"without `{item.remove}` nothing is left in contact")
                 present.pop(item.remove, None)
             if item.posture is not None:
@@ -182,9 +187,9 @@ class Checker:
         self._each_once((*key, "contacts"), names)
         for j, contact in enumerate(contacts):
             self.contact((*key, "contacts", j), contact)
-        if not contacts:
+        if not contacts and not self.robot.fixed:
             self.report((*key, "contacts"), "a stance needs at least one contact")
-        changed = (set(names) ^ set(present)) & set(self.robot.patches)
+        changed = (set(names) ^ set(present)) & set(self.robot.patches) - {MOUNT}
         if first and present and changed:
             self.report((*key, "contacts"), f"not those of start.contacts: {', '.join(sorted(changed))} differ")
         if not first and len(changed) > 1:

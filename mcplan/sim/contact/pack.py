@@ -125,6 +125,8 @@ def _robot_bumps(robot: Robot) -> list[list[Placed]]:
     found: list[list[Placed]] = [[] for _ in robot.tree.topology]
     for i, link in enumerate(robot.link_names):
         body, offset = robot.frame(link)
+        if robot.fixed and body == 0:
+            continue
         R, p = offset[:9].reshape(3, 3), offset[9:]
         for geometry in robot.geometry[link]:
             if geometry.role != "visual":

@@ -43,8 +43,10 @@ class Built:
     grasps: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
-def build(robot: Robot, environment: Environment) -> Built:
+def build(robot: Robot, environment: Environment, q: np.ndarray | None = None) -> Built:
     """Build the model.
+
+    ``q`` (7+n,) says where a fixed base stands; None puts it at the world's origin.
 
     The bodies are those of the robot's tree, so that fixed and locked joints are merged as they are there, with the
     rotor inertias as armature. Contacts have no torsional friction of their own (condim 3): a patch turns by its
@@ -68,7 +70,7 @@ def build(robot: Robot, environment: Environment) -> Built:
     option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
     option.disableflags = int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
     _add_environment(spec, environment)
-    grasps = add_robot(spec, robot)
+    grasps = add_robot(spec, robot, (robot.neutral() if q is None else np.asarray(q))[:7])
     try:
         model = spec.compile()
     except ValueError as error:

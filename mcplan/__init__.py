@@ -24,6 +24,19 @@ from mcplan.version import __version__
 if TYPE_CHECKING:
     from mcplan.certificate.report import Check as Check, Report as Report
     from mcplan.certificate.verify import verify as verify
+    from mcplan.constraint.contact_rows import contact_rows as contact_rows
+    from mcplan.constraint.dynamics import ConstrainedDynamics as ConstrainedDynamics
+    from mcplan.constraint.rank import stance_rank as stance_rank
+    from mcplan.constraint.support_kinematics import support_inverse_kinematics as support_inverse_kinematics
+    from mcplan.control.classical import (
+        GravityCompensation as GravityCompensation,
+        ImpedanceControl as ImpedanceControl,
+        InverseDynamicsControl as InverseDynamicsControl,
+        OperationalSpaceControl as OperationalSpaceControl,
+        SupportedInverseDynamics as SupportedInverseDynamics,
+        TaskHierarchy as TaskHierarchy,
+        VirtualModelControl as VirtualModelControl,
+    )
     from mcplan.control.controller import WholeBodyController as WholeBodyController
     from mcplan.errors import (
         InputError as InputError,
@@ -64,7 +77,7 @@ if TYPE_CHECKING:
     )
     from mcplan.sim.run import Run as Run
     from mcplan.sim.run_file import load_run as load_run
-    from mcplan.sim.simulate import Simulation as Simulation, simulate as simulate
+    from mcplan.sim.simulate import Simulation as Simulation, make_physics as make_physics, simulate as simulate
     from mcplan.statics.equilibrium import balance as balance
     from mcplan.statics.support_region import SupportRegion as SupportRegion, region_at as support_region  # noqa: F401
     from mcplan.view.replay import save_html as save_html
@@ -84,6 +97,14 @@ if TYPE_CHECKING:
 _HOME = {
     "mcplan.certificate.report": "Check Report",
     "mcplan.certificate.verify": "verify",
+    "mcplan.constraint.contact_rows": "contact_rows",
+    "mcplan.constraint.dynamics": "ConstrainedDynamics",
+    "mcplan.constraint.rank": "stance_rank",
+    "mcplan.constraint.support_kinematics": "support_inverse_kinematics",
+    "mcplan.control.classical": (
+        "GravityCompensation ImpedanceControl InverseDynamicsControl OperationalSpaceControl SupportedInverseDynamics "
+        "TaskHierarchy VirtualModelControl"
+    ),
     "mcplan.control.controller": "WholeBodyController",
     "mcplan.errors": "InputError JobFailed PlanningFailed SimulationFailed",
     "mcplan.model.geometry": "Box Capsule Cylinder MeshShape Sphere",
@@ -103,7 +124,7 @@ _HOME = {
     "mcplan.scene.settings": "ControlSettings PlannerSettings SimulationSettings",
     "mcplan.sim.run": "Run",
     "mcplan.sim.run_file": "load_run",
-    "mcplan.sim.simulate": "Simulation simulate",
+    "mcplan.sim.simulate": "Simulation make_physics simulate",
     "mcplan.statics.equilibrium": "balance",
     "mcplan.statics.support_region": "SupportRegion support_region=region_at",
     "mcplan.view.replay": "save_html",

@@ -86,7 +86,8 @@ def _on_supports(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
 def off_base(contact: Contact, q: np.ndarray) -> tuple[float, float]:
     """Return by how much (m, deg) what holds a fixed base is off the base's place in the scenario."""
     between = rotation_of(q[3:7, None])[..., 0].T @ contact.R
-    return float(np.linalg.norm(contact.p - q[:3])), float(np.rad2deg(np.linalg.norm(rotation_vector(between[None])[0])))
+    turn = float(np.linalg.norm(rotation_vector(between[None])[0]))
+    return float(np.linalg.norm(contact.p - q[:3])), float(np.rad2deg(turn))
 
 
 def _beyond_what_it_gives(contact: Contact, friction: float, on_bar: bool) -> float:

@@ -26,8 +26,8 @@ class CollisionModel:
     """Every shape of a robot that collides, every solid of its environment, and the pairs that could meet.
 
     Links collide with each other unless they are neighbours, ignored by the robot, or touch in every configuration; and
-    with every obstacle, bar, object and slab below a surface; of these a fixed base meets objects only. A mesh stands for its convex hull. Nothing is kept
-    between calls, so that the same question always has the same answer.
+    with every obstacle, bar, object and slab below a surface; of these a fixed base meets objects only. A mesh stands
+    for its convex hull. Nothing is kept between calls, so that the same question always has the same answer.
 
     Parameters
     ----------

@@ -26,6 +26,9 @@ LONGEST = 0.2
 DAMPING = 1e-6
 """Of the squares of singular values: steps stay bounded where a target is out of reach."""
 
+ROUNDING = 1e-9
+"""rad, m: a joint so near to its limit is there."""
+
 DEPENDENT = 1e-7
 """Relative: rows of contacts that say no more than others."""
 
@@ -105,8 +108,8 @@ def support_inverse_kinematics(
             step = first + N @ A.T @ np.linalg.solve(damped, asked)
             step *= min(1.0, LONGEST / max(float(np.abs(step).max()), 1e-12))
             after = q[7:] + step[6:]
-            stopped = ((after < lower - 1e-12) & (q[7:] <= lower + 1e-9)) | ((after > upper + 1e-12) & (q[7:] >= upper - 1e-9))
-            stopped &= free[6:]
+            low, high = (after < lower) & (q[7:] <= lower + ROUNDING), (after > upper) & (q[7:] >= upper - ROUNDING)
+            stopped = (low | high) & free[6:]
             if not stopped.any():
                 break
             free[6:][stopped] = False

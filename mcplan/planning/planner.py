@@ -39,9 +39,8 @@ def plan(
     if scenario.stances or (scenario.robot.fixed and not scenario.goal):
         return complete(scenario)
     if scenario.robot.fixed:
-        raise ScenarioError(
-            f"{scenario.path}: {scenario.robot.name} has a fixed base, for which no contacts are sought; give `stances:`"
-        )
+        name = scenario.robot.name
+        raise ScenarioError(f"{scenario.path}: no contacts are sought for {name}, whose base is fixed; give `stances:`")
     if not scenario.goal:
         raise ScenarioError(f"{scenario.path}: neither `goal:` nor `stances:`; there is nothing to plan")
     return find(scenario, seed, progress)

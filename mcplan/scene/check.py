@@ -12,12 +12,13 @@ from mcplan.model.patch import MOUNT
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.free_directions import unfelt_freedoms
-from mcplan.scene.machine import StateSpec, Until
+from mcplan.scene.machine import Joints, StateSpec, Until
 from mcplan.scene.place import Near, make_contact
 from mcplan.scene.place_bar import bar_rotation
 from mcplan.scene.place_surface import surface_rotation
 from mcplan.scene.schema import PostureSpec, ScenarioSpec, StanceItem
 from mcplan.scene.spec import ContactSpec
+from mcplan.scene.textbook import TextbookSpec
 
 if TYPE_CHECKING:
     from mcplan.model.robot import Robot
@@ -61,9 +62,10 @@ class Checker:
         ):
             for k, item in enumerate(getattr(spec.simulation, section)):
                 self._known(("simulation", section, k, "link"), kind, item.link, known)
+        self._textbook(("control", "textbook"), spec.control.textbook)
         for k, state in enumerate(spec.control.states):
             self._state(("control", "states", k), state)
-        if spec.simulation.physics != "qp":
+        if spec.simulation.physics != "qp" and spec.control.type == "whole_body":
             one = not isinstance(self.document.data.get("goal"), list)
             for place, said in unfelt_freedoms(self.robot, spec.start.contacts, spec.goal, spec.stances, one):
                 self.report(place, said)
@@ -123,6 +125,18 @@ class Checker:
         if apart > 1e-3:
             self.report((*key, "pose"), f"is {1000 * apart:.0f} mm away from the coordinates; leave one of them out")
 
+    def _textbook(self, key: Key, spec: TextbookSpec) -> None:
+        """Check the names that a controller of the textbooks is given."""
+        if spec.frame is not None:
+            self._known((*key, "frame"), "link or patch", spec.frame, self.robot.frames)
+        self._posture_or_joints((*key, "posture"), spec.posture)
+
+    def _posture_or_joints(self, key: Key, posture: str | Joints | None) -> None:
+        if isinstance(posture, str):
+            self._known(key, "posture", posture, self.robot.postures)
+        elif posture is not None:
+            self.posture(key, PostureSpec(joints=posture.joints))
+
     def _state(self, key: Key, spec: StateSpec) -> None:
         """Check the names in a state of the machine; which states there are is known with the plan."""
         if spec.until is not None:
@@ -132,10 +146,7 @@ class Checker:
         for section, names in (("limbs", spec.do.limbs), ("forces", spec.do.forces)):
             for name in names:
                 self._known((*key, "do", section, name), "patch", name, self.robot.patches)
-        if isinstance(spec.do.posture, str):
-            self._known((*key, "do", "posture"), "posture", spec.do.posture, self.robot.postures)
-        elif spec.do.posture is not None:
-            self.posture((*key, "do", "posture"), PostureSpec(joints=spec.do.posture.joints))
+        self._posture_or_joints((*key, "do", "posture"), spec.do.posture)
 
     def _until(self, key: Key, until: Until) -> None:
         for kind, more in (("error", ["com"]), ("speed", ["com", "joints"]), ("force", []), ("over", [])):

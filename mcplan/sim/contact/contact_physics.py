@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mcplan.core.contact.bundle import close_fixed, close_moving
 from mcplan.core.contact.model import ANCHOR, BOUND, FREE, HELD, SPACE, exchange, scratch, touch
@@ -18,7 +19,7 @@ from mcplan.scene.environment import Environment
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.contact.law import law_array
 from mcplan.sim.contact.pack import object_places, pack_scene
-from mcplan.sim.physics import Action, Outcome
+from mcplan.sim.physics import Action, Outcome, action_of
 from mcplan.sim.recorder import PointForces
 from mcplan.sim.touching_patch import touching_patch
 
@@ -90,8 +91,9 @@ class ContactPhysics:
         """Newton steps of the last step."""
         return int(self._counts[1])
 
-    def step(self, action: Action, dt: float) -> Outcome:
-        """Advance the state by dt (s)."""
+    def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> Outcome:
+        """Advance the state by dt (s), under an action or under joint torques (n,) alone."""
+        action = action_of(action, self.robot.n)
         if self._holding:
             self._close_and_open(action.active)
         begun, before = self.q, self.v

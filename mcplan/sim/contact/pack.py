@@ -16,6 +16,10 @@ from mcplan.sim.contact.bumps import Bump, shape_bumps
 from mcplan.sim.contact.shapes import pack_shapes
 
 
+RIGID = 1e-6
+"""How much less what holds a fixed base gives than a contact does: joints move as if it gave nothing, to nine digits."""
+
+
 def pack_scene(
     robot: Robot,
     environment: Environment,
@@ -60,6 +64,8 @@ def pack_scene(
         chain[i, : len(row)] = row
 
     ease, joint_ease = _eases(robot, q)
+    if robot.fixed:
+        ease[0] *= RIGID
     body_rows = np.zeros((bodies + len(objects), 9))
     for i, group in enumerate(bumps):
         points = [(bump[1], bump[2]) for _, bump, _ in group]

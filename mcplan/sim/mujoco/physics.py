@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mcplan.errors import InputError
 from mcplan.model.patch import MOUNT
@@ -14,7 +15,7 @@ from mcplan.scene.environment import Environment
 from mcplan.sim.mujoco.build import build
 from mcplan.sim.mujoco.grips import Grips
 from mcplan.sim.mujoco.touch import Touch
-from mcplan.sim.physics import Action, Outcome
+from mcplan.sim.physics import Action, Outcome, action_of
 
 LIMIT = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
 FRICTION = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
@@ -58,7 +59,7 @@ class MujocoPhysics:
     ):
         if robot.fixed and MOUNT not in patches:
             patches = (MOUNT, *patches)
-        self.robot, built = robot, build(robot, environment, q)
+        self.robot, built = robot, build(robot, environment, q, contacts)
         self.model, self.data = built.model, mujoco.MjData(built.model)
         joints = [self.model.joint(f"joint:{name}") for name in robot.joint_names]
         base = [] if robot.fixed else [self.model.joint("base")]
@@ -100,11 +101,12 @@ class MujocoPhysics:
             omega[:] = _rotation(row[3:]) @ omega
         return v
 
-    def step(self, action: Action, dt: float) -> Outcome:
-        """Advance the state by dt (s).
+    def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> Outcome:
+        """Advance the state by dt (s), under an action or under joint torques (n,) alone.
 
         Torques beyond the limits of the motors are cut to them.
         """
+        action = action_of(action, self.robot.n)
         data, q, v = self.data, self.q, self.v
         self._grips.follow(data, self.q, action.active)
         self._push(action.external)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 LONGEST = 0.2
 """m, rad: of a step; beyond, a Jacobian says little."""
 
+SETTLE = 15
+"""Last steps, in which only the contacts are brought back to their places: where a target is out of reach."""
+
 DAMPING = 1e-6
 """Of the squares of singular values: steps stay bounded where a target is out of reach."""
 
@@ -104,7 +107,7 @@ def support_inverse_kinematics(
             A = Jt @ N
             S = A @ A.T
             damped = S + DAMPING * np.trace(S) / max(len(S), 1) * np.eye(len(S))
-            asked = np.clip(w - Jt @ first, -LONGEST, LONGEST)
+            asked = np.clip(w - Jt @ first, -LONGEST, LONGEST) if k < iterations - SETTLE else np.zeros(len(w))
             step = first + N @ A.T @ np.linalg.solve(damped, asked)
             step *= min(1.0, LONGEST / max(float(np.abs(step).max()), 1e-12))
             after = q[7:] + step[6:]

@@ -15,7 +15,6 @@ from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.contact.bumps import Bump, shape_bumps
 from mcplan.sim.contact.shapes import pack_shapes
 
-
 RIGID = 1e-6
 """How much less what holds a fixed base gives than a contact does: joints move as if it gave nothing, to nine digits."""
 

@@ -96,7 +96,7 @@ def standing():
 def test_a_hand_reaches_its_place_while_the_feet_stay(standing):
     q, soles = standing
     goal = ROBOT.frame_pose(q, "right_hand")[:3, 3] + [0.1, -0.05, 0.25]
-    com = ROBOT.com(q) + [0.0, 0.02, -0.03]
+    com = ROBOT.com(q) + np.array([0.0, 0.02, -0.03])
     found = mc.support_inverse_kinematics(ROBOT, q, soles, {"right_hand": goal, "com": com})
     assert found.error < 1e-6
     assert found.slip < 1e-6

@@ -16,7 +16,7 @@ from mcplan.sim.contact.bumps import Bump, shape_bumps
 from mcplan.sim.contact.shapes import pack_shapes
 
 RIGID = 1e-6
-"""How much less what holds a fixed base gives than a contact does: joints move as if it gave nothing, to nine digits."""
+"""How much less what holds a fixed base gives than a contact does: to nine digits, joints move as if it did not."""
 
 
 def pack_scene(

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import mcplan as mc
+from mcplan.constraint.contact_rows import contact_rows
 from mcplan.control.classical import joints_between
+from mcplan.model.terms import Terms
 
 FLOOR = mc.Surface("floor", size=(4, 4))
 
@@ -31,16 +33,19 @@ def test_hrp2_stands_by_its_virtual_model(plan, physics):
     assert np.abs(run.v[-1]).max() < 1e-2
 
 
-def test_a_virtual_spring_at_the_centre_of_mass_has_the_stiffness_it_says(plan):
-    """Pushed with 20 N at the trunk, the robot yields by that over m kp, as the other springs are soft."""
-    robot, first = plan.scenario.robot, plan.stances[0]
-    push = {"link": "BODY", "force": [0.0, 20.0, 0.0], "point": [0, 0, 0], "start": 0.0, "duration": 10.0}
-    pushed = mc.plan(plan.scenario.replace(simulation={"pushes": [push]}))
-    soft = mc.VirtualModelControl(robot, first.contacts, first.q, kp=40.0, joint_kp=0.0, turn_kp=2000.0)
-    run = mc.simulate(pushed, controller=soft, duration=2.0)
-    away = run.com[-1, 1] - run.com[0, 1]
-    print("AWAY", away * 40 * robot.mass / 20)
-    assert away == pytest.approx(20.0 / (40.0 * robot.mass), rel=0.2)
+def test_the_robot_moves_as_if_the_virtual_forces_acted_on_it(plan):
+    """Virtual work (3.118): on its contacts, torques and virtual force accelerate the robot at rest alike."""
+    robot, first, random = plan.scenario.robot, plan.stances[0], np.random.default_rng(0)
+    control = mc.VirtualModelControl(robot, first.contacts, first.q, com=robot.com(first.q) + 0.02, over=1.0)
+    terms = Terms(robot, control.frames)
+    for _ in range(3):
+        q = robot.integrate(first.q, 0.05 * random.normal(size=robot.nv), 1.0)
+        terms.update(q, np.zeros(robot.nv))
+        rows = contact_rows(robot, q, terms.v, first.contacts)
+        known = mc.ConstrainedDynamics(robot, q, terms.v, rows)
+        tau, force = control.torque(0.7, terms, {}), control.virtual_force(0.7, terms)
+        assert np.abs(force).max() > 10.0
+        np.testing.assert_allclose(known.acceleration(tau), known.acceleration(known.h + force), atol=1e-7)
 
 
 def test_inverse_dynamics_on_a_support_crouches_with_the_least_torques_or_with_others(plan):

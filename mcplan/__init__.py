@@ -78,8 +78,12 @@ if TYPE_CHECKING:
     from mcplan.sim.run import Run as Run
     from mcplan.sim.run_file import load_run as load_run
     from mcplan.sim.simulate import Simulation as Simulation, make_physics as make_physics, simulate as simulate
+    from mcplan.statics.com_polyhedron import com_polyhedron as com_polyhedron
     from mcplan.statics.equilibrium import balance as balance
+    from mcplan.statics.shortfall import shortfall as shortfall
     from mcplan.statics.support_region import SupportRegion as SupportRegion, region_at as support_region  # noqa: F401
+    from mcplan.statics.wrench_set import wrench_set as wrench_cone  # noqa: F401
+    from mcplan.statics.zmp_area import zmp_area as zmp_area
     from mcplan.view.replay import save_html as save_html
     from mcplan.view.show import show as show
     from mcplan.whole_body.tasks import (
@@ -125,8 +129,12 @@ _HOME = {
     "mcplan.sim.run": "Run",
     "mcplan.sim.run_file": "load_run",
     "mcplan.sim.simulate": "Simulation make_physics simulate",
+    "mcplan.statics.com_polyhedron": "com_polyhedron",
     "mcplan.statics.equilibrium": "balance",
+    "mcplan.statics.shortfall": "shortfall",
     "mcplan.statics.support_region": "SupportRegion support_region=region_at",
+    "mcplan.statics.wrench_set": "wrench_cone=wrench_set",
+    "mcplan.statics.zmp_area": "zmp_area",
     "mcplan.view.replay": "save_html",
     "mcplan.view.show": "show",
     "mcplan.whole_body.tasks": (

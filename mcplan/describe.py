@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.constraint.rank import stance_rank
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.model.robot_file import bundled_robots, is_robot_file, load_robot
@@ -114,6 +115,8 @@ def describe_scenario(scenario: Scenario) -> Description:
     }
     lines += [f"{kind}: {', '.join(item.name for item in items)}" for kind, items in groups.items() if items]
     lines.append("start: " + ", ".join(f"{c.patch} on {c.support}" for c in scenario.start.contacts))
+    rank = stance_rank(scenario.robot, scenario.start.q, scenario.start.contacts)
+    lines.append(f"constraints at the start: {rank}")
     lines += [f"goal {number}: {_goal_text(item)}" for number, item in enumerate(scenario.goal)]
     if scenario.stances:
         lines.append("stances:")
@@ -125,6 +128,11 @@ def describe_scenario(scenario: Scenario) -> Description:
         "file": str(scenario.path),
         **{kind: [item.name for item in items] for kind, items in groups.items()},
         "start": [{"patch": c.patch, "support": c.support} for c in scenario.start.contacts],
+        "constraints": {
+            "independent": rank.constraints,
+            "base_controllable": rank.base_controllable,
+            "internal": rank.internal,
+        },
         "goal": [_goal_text(item) for item in scenario.goal],
         "stances": [_stance_text(item) for item in scenario.stances],
     }

@@ -18,6 +18,7 @@ from mcplan.scene.place_bar import bar_rotation
 from mcplan.scene.place_surface import surface_rotation
 from mcplan.scene.schema import PostureSpec, ScenarioSpec, StanceItem
 from mcplan.scene.spec import ContactSpec
+from mcplan.scene.tasks import TaskSpec
 from mcplan.scene.textbook import TextbookSpec
 
 if TYPE_CHECKING:
@@ -63,6 +64,13 @@ class Checker:
             for k, item in enumerate(getattr(spec.simulation, section)):
                 self._known(("simulation", section, k, "link"), kind, item.link, known)
         self._textbook(("control", "textbook"), spec.control.textbook)
+        for k, task in enumerate(spec.control.tasks):
+            self._task(("control", "tasks", k), task)
+        last = max([1, *(task.priority for task in spec.control.tasks)])
+        for k, task in enumerate(spec.control.tasks):
+            if task.kinds[0] in ("contact_force", "torque") and task.priority != last:
+                said = f"tasks on forces and torques have the last priority, which is {last} here"
+                self.report(("control", "tasks", k, "priority"), said)
         for k, state in enumerate(spec.control.states):
             self._state(("control", "states", k), state)
         if spec.simulation.physics != "qp" and spec.control.type == "whole_body":
@@ -130,6 +138,16 @@ class Checker:
         if spec.frame is not None:
             self._known((*key, "frame"), "link or patch", spec.frame, self.robot.frames)
         self._posture_or_joints((*key, "posture"), spec.posture)
+
+    def _task(self, key: Key, spec: TaskSpec) -> None:
+        """Check the names in a further task."""
+        (kind,) = spec.kinds
+        section = getattr(spec, kind)
+        for name in ("frame", "reference", "target_frame"):
+            if (frame := getattr(section, name, None)) is not None:
+                self._known((*key, kind, name), "link or patch", frame, self.robot.frames)
+        if spec.contact_force is not None:
+            self._known((*key, kind, "patch"), "patch", spec.contact_force.patch, self.robot.patches)
 
     def _posture_or_joints(self, key: Key, posture: str | Joints | None) -> None:
         if isinstance(posture, str):

@@ -7,6 +7,7 @@ from pydantic import Field
 from mcplan.scene.disturbance import Imperfections, Payload, Push
 from mcplan.scene.machine import StateSpec
 from mcplan.scene.spec import NotNegative, PoseSpec, Positive, Spec
+from mcplan.scene.tasks import TaskSpec
 from mcplan.scene.textbook import ControlType, TextbookSpec
 
 
@@ -66,6 +67,8 @@ class ControlSettings(Spec):
 
     states: tuple[StateSpec, ...] = ()
     """Of the state machine: new ones, and what is different about those of the plan."""
+    tasks: tuple[TaskSpec, ...] = ()
+    """Of the whole-body program, beside those of the plan."""
     rate: Positive | None = None
     """How often the controller runs, Hz: 1 / ``simulation.dt`` or a whole fraction of it; None is at every step. In
     between the torques stay (``contact``, ``mujoco``)."""

@@ -194,7 +194,7 @@ class Checker:
                 if item.add.patch in present:
                     self.report((*key, "add", "patch"), f"`{item.add.patch}` is in contact already; remove it first")
                 present[item.add.patch] = item.add
-            elif item.remove is not None and present:
+            elif item.remove is not None and (present or item.remove == MOUNT):
                 if item.remove == MOUNT:
                     self.report((*key, "remove"), f"{self.robot.name} has a fixed base: `{MOUNT}` cannot be removed")
                 elif item.remove not in present:

@@ -78,9 +78,9 @@ def build(
     geoms = {geom.name for geom in spec.worldbody.geoms}
     grasps = add_robot(spec, robot, (robot.neutral() if q is None else np.asarray(q))[:7])
     for contact in contacts:
-        patch, support = f"patch:{contact.patch}", f"world:{contact.support}"
-        if contact.options.get("slide") and support in geoms and spec.geom(patch) is not None:
-            _let_slide(spec, patch, support, contact.friction)
+        own, support = f"patch:{contact.patch}", f"world:{contact.support}"
+        if contact.options.get("slide") and support in geoms and spec.geom(own) is not None:
+            _let_slide(spec, own, support, contact.friction)
     try:
         model = spec.compile()
     except ValueError as error:

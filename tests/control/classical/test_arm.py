@@ -10,7 +10,7 @@ import mcplan as mc
 from mcplan.control.classical import end_effector_dynamics, joints_between, selections
 from mcplan.errors import InputError
 from mcplan.model.terms import Terms
-from mcplan.sim.physics import action_of
+from mcplan.sim.physics import Outcome, action_of
 from tests.arm import arm, arm_at_wall, free_arm
 
 PHYSICS = ["contact", "mujoco"]
@@ -217,3 +217,34 @@ def test_torques_of_ones_own_against_a_physics(scenario, physics):
         world.step(np.zeros(6))
     with pytest.raises(InputError, match="torques drive contact and mujoco"):
         mc.make_physics(scenario, "qp").step(tau)
+
+
+class Ideal:
+    """Physics of one's own: forward dynamics and a step of Euler's, the base bearing what is left."""
+
+    name = "ideal"
+
+    def __init__(self, world):
+        self.robot, self.q, self.v = world.robot, np.array(world.q), np.zeros(world.robot.nv)
+        self.object_q, self.object_v = np.zeros((0, 7)), np.zeros((0, 6))
+
+    def step(self, action, dt=DT):
+        action = action_of(action, self.robot.n)
+        vd = self.robot.forward_dynamics(self.q, self.v, action.tau)
+        wrench = self.robot.inverse_dynamics(self.q, self.v, vd)[:6]
+        self.v = self.v + dt * vd
+        self.q = self.robot.integrate(self.q, self.v, dt)
+        return Outcome(vd, None, {"fixed_base": wrench}, {}, ("fixed_base",))
+
+
+def test_a_physics_of_ones_own_carries_a_plan_out_and_is_certified_like_the_others():
+    textbook = {"posture": {"joints": {"joint2": -0.3}}, "over": 0.3}
+    plan = free_arm(type="inverse_dynamics", duration=0.5, textbook=textbook)
+    runs = [mc.simulate(plan, physics=physics) for physics in (Ideal, "contact")]
+    assert runs[0].record.physics == "ideal"
+    report = mc.verify(runs[0])
+    assert report.success, report.failures
+    np.testing.assert_allclose(runs[0].q[-1], runs[1].q[-1], atol=1e-6)
+    assert isinstance(mc.make_physics(plan.scenario, Ideal), Ideal)
+    with pytest.raises(InputError, match="or a class that is made of a World"):
+        mc.simulate(plan, physics=3)

@@ -202,6 +202,8 @@ def _machine(arguments: Namespace) -> int:
     if arguments.output:
         check_writable(Path(arguments.output), arguments.force)
     made = read_plan(arguments.name) if is_plan_file(arguments.name) else plan(load_scenario(arguments.name))
+    if made.scenario.control.type != "whole_body":
+        raise InputError(f"--fsm: {made.scenario.name} is driven by {made.scenario.control.type}, which has no states")
     scenario, states = made.scenario, machine_of(made)
     settings = scenario.control_in(arguments.physics or scenario.simulation.physics)
     if arguments.json:

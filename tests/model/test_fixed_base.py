@@ -78,6 +78,17 @@ def test_nothing_is_sought_for_it_and_its_base_is_not_removed():
         mc.Scenario(ARM, mc.Environment([floor]), posture="ready", stances=[{"contacts": []}, {"remove": "fixed_base"}])
 
 
+def test_it_stands_where_its_base_or_its_contact_says():
+    stand = {"patch": "fixed_base", "surface": "world", "pose": {"xyz": [0.5, 0.0, 0.2], "rpy": [0.0, 0.0, 1.0]}}
+    scenario = mc.Scenario(ARM, mc.Environment([]), [stand], posture="ready")
+    np.testing.assert_allclose(scenario.start.q[:3], [0.5, 0.0, 0.2])
+    again = scenario.replace(start=scenario.start.contacts)
+    np.testing.assert_allclose(again.start.q, scenario.start.q, atol=1e-12)
+    q = ARM.posture("ready")
+    with pytest.raises(ScenarioError, match=r"is not where start.base has the base"):
+        mc.Scenario(ARM, mc.Environment([]), [stand], posture=q)
+
+
 def test_a_plan_of_it_is_written_and_read_again(tmp_path):
     floor = mc.Surface("floor", size=(2, 2))
     q = ARM.posture("ready")

@@ -61,6 +61,20 @@ def test_what_holds_it_has_a_limit_that_the_certificate_judges(tmp_path):
         mc.plan(mc.Scenario(weak, mc.Environment([]), posture="up"))
 
 
+def test_in_mujoco_a_fixed_base_with_a_grip_on_a_bar_is_refused_before_it_moves(tmp_path):
+    (tmp_path / "arm.urdf").write_text(URDF)
+    (tmp_path / "robot.yaml").write_text(
+        "mcplan: 1\nurdf: arm.urdf\nfixed_base: true\npatches:\n"
+        "  grip: {link: link7, kind: grasp, max_force: 100, max_moment: 10}\n"
+    )
+    robot, bar = mc.load_robot(tmp_path / "robot.yaml"), mc.Bar("rail", ends=[(0.5, -1, 1), (0.5, 1, 1)], radius=0.02)
+    grasp = mc.contact(robot, "grip", bar, along=1.0, angle=0.0)
+    scenario = mc.Scenario(robot, mc.Environment([bar]), [grasp])
+    with pytest.raises(mc.InputError, match="has a fixed base and grasps; use the physics contact"):
+        mc.make_physics(scenario, "mujoco")
+    assert mc.make_physics(scenario, "contact").q.shape == (robot.nq,)
+
+
 def test_a_patch_of_its_name_is_refused(tmp_path):
     (tmp_path / "arm.urdf").write_text(URDF)
     (tmp_path / "robot.yaml").write_text(

@@ -96,11 +96,11 @@ def test_selection_matrices_share_all_directions_between_motion_and_force():
 def wiping(friction, physics):
     """Return the run of the arm that presses on a wall with 20 N and moves along it, and the way of its tip."""
     ends = [[0.3551242, 0.12, 0.89], [0.3551242, -0.12, 0.97]]
-    textbook = {"frame": "tip", "kp": 1600.0, "over": 1.2, "press": [20.0, 0.0, 0.0],
+    textbook = {"frame": "tip", "kp": 1600.0, "over": 0.8, "press": [20.0, 0.0, 0.0],
                 "path": [{"xyz": end} for end in ends]}  # fmt: skip
-    plan = arm_at_wall(friction, type="operational_space", duration=3.0, textbook=textbook)
+    plan = arm_at_wall(friction, type="operational_space", duration=2.0, textbook=textbook)
     run = mc.simulate(plan, physics=physics)
-    force = -run.wrench[300:, run.patches.index("tip"), 0]
+    force = -run.wrench[200:, run.patches.index("tip"), 0]
     if physics == "mujoco":
         # a point that slides leaves a wall of MuJoCo's for a step every hundredth of a second, and comes back
         force = np.convolve(force, np.full(100, 0.01), "valid")

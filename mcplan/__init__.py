@@ -25,6 +25,20 @@ if TYPE_CHECKING:
     from mcplan import coordinates as coordinates, kinematics as kinematics
     from mcplan.certificate.report import Check as Check, Report as Report
     from mcplan.certificate.verify import verify as verify
+    from mcplan.constraint.contact_rows import contact_rows as contact_rows
+    from mcplan.constraint.dynamics import ConstrainedDynamics as ConstrainedDynamics
+    from mcplan.constraint.equations_of_motion import equations_of_motion as equations_of_motion
+    from mcplan.constraint.rank import stance_rank as stance_rank
+    from mcplan.constraint.support_kinematics import support_inverse_kinematics as support_inverse_kinematics
+    from mcplan.control.classical import (
+        GravityCompensation as GravityCompensation,
+        ImpedanceControl as ImpedanceControl,
+        InverseDynamicsControl as InverseDynamicsControl,
+        OperationalSpaceControl as OperationalSpaceControl,
+        SupportedInverseDynamics as SupportedInverseDynamics,
+        TaskHierarchy as TaskHierarchy,
+        VirtualModelControl as VirtualModelControl,
+    )
     from mcplan.control.controller import WholeBodyController as WholeBodyController
     from mcplan.errors import (
         InputError as InputError,
@@ -69,9 +83,13 @@ if TYPE_CHECKING:
     )
     from mcplan.sim.run import Run as Run
     from mcplan.sim.run_file import load_run as load_run
-    from mcplan.sim.simulate import Simulation as Simulation, simulate as simulate
+    from mcplan.sim.simulate import Simulation as Simulation, make_physics as make_physics, simulate as simulate
+    from mcplan.statics.com_polyhedron import com_polyhedron as com_polyhedron
     from mcplan.statics.equilibrium import balance as balance
+    from mcplan.statics.shortfall import shortfall as shortfall
     from mcplan.statics.support_region import SupportRegion as SupportRegion, region_at as support_region  # noqa: F401
+    from mcplan.statics.wrench_set import wrench_set as wrench_cone  # noqa: F401
+    from mcplan.statics.zmp_area import zmp_area as zmp_area
     from mcplan.view.replay import save_html as save_html
     from mcplan.view.show import show as show
     from mcplan.whole_body.tasks import (
@@ -89,6 +107,15 @@ if TYPE_CHECKING:
 _HOME = {
     "mcplan.certificate.report": "Check Report",
     "mcplan.certificate.verify": "verify",
+    "mcplan.constraint.contact_rows": "contact_rows",
+    "mcplan.constraint.dynamics": "ConstrainedDynamics",
+    "mcplan.constraint.equations_of_motion": "equations_of_motion",
+    "mcplan.constraint.rank": "stance_rank",
+    "mcplan.constraint.support_kinematics": "support_inverse_kinematics",
+    "mcplan.control.classical": (
+        "GravityCompensation ImpedanceControl InverseDynamicsControl OperationalSpaceControl SupportedInverseDynamics "
+        "TaskHierarchy VirtualModelControl"
+    ),
     "mcplan.control.controller": "WholeBodyController",
     "mcplan.errors": "InputError JobFailed PlanningFailed SimulationFailed",
     "mcplan.kinematics.inverse_kinematics": "InverseKinematics inverse_kinematics",
@@ -109,9 +136,13 @@ _HOME = {
     "mcplan.scene.settings": "ControlSettings PlannerSettings SimulationSettings",
     "mcplan.sim.run": "Run",
     "mcplan.sim.run_file": "load_run",
-    "mcplan.sim.simulate": "Simulation simulate",
+    "mcplan.sim.simulate": "Simulation make_physics simulate",
+    "mcplan.statics.com_polyhedron": "com_polyhedron",
     "mcplan.statics.equilibrium": "balance",
+    "mcplan.statics.shortfall": "shortfall",
     "mcplan.statics.support_region": "SupportRegion support_region=region_at",
+    "mcplan.statics.wrench_set": "wrench_cone=wrench_set",
+    "mcplan.statics.zmp_area": "zmp_area",
     "mcplan.view.replay": "save_html",
     "mcplan.view.show": "show",
     "mcplan.whole_body.tasks": (

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.constraint.rank import stance_rank
 from mcplan.errors import InputError
 from mcplan.model.proposal.surface import shape_points
 from mcplan.model.robot import Robot
@@ -70,6 +71,7 @@ def describe_robot(robot: Robot) -> Description:
         f"{robot.name}: {robot.mass:.3f} kg, {len(robot.link_names)} links, {robot.n} joints "
         f"(nq {robot.nq}, nv {robot.nv})",
         f"urdf: {robot.urdf_path}",
+        f"base: {robot.description.root}, {'fixed to the world' if robot.fixed else 'floating'}",
         "",
         f"{'joint':18s} {'lower':>8s} {'upper':>8s} {'velocity':>9s} {'torque':>8s}   [rad, rad/s, N m; m, m/s, N]",
     ]
@@ -93,6 +95,7 @@ def describe_robot(robot: Robot) -> Description:
         "nq": robot.nq,
         "nv": robot.nv,
         "urdf": str(robot.urdf_path),
+        "fixed_base": robot.fixed,
         "joints": {
             joint: {key: _finite(column[i]) for key, column in zip(names, columns, strict=True)}
             for i, joint in enumerate(robot.joint_names)
@@ -143,6 +146,8 @@ def describe_scenario(scenario: Scenario) -> Description:
     }
     lines += [f"{kind}: {', '.join(item.name for item in items)}" for kind, items in groups.items() if items]
     lines.append("start: " + ", ".join(f"{c.patch} on {c.support}" for c in scenario.start.contacts))
+    rank = stance_rank(scenario.robot, scenario.start.q, scenario.start.contacts)
+    lines.append(f"constraints at the start: {rank}")
     lines += [f"goal {number}: {_goal_text(item)}" for number, item in enumerate(scenario.goal)]
     if scenario.stances:
         lines.append("stances:")
@@ -154,6 +159,11 @@ def describe_scenario(scenario: Scenario) -> Description:
         "file": str(scenario.path),
         **{kind: [item.name for item in items] for kind, items in groups.items()},
         "start": [{"patch": c.patch, "support": c.support} for c in scenario.start.contacts],
+        "constraints": {
+            "independent": rank.constraints,
+            "base_controllable": rank.base_controllable,
+            "internal": rank.internal,
+        },
         "goal": [_goal_text(item) for item in scenario.goal],
         "stances": [_stance_text(item) for item in scenario.stances],
     }

@@ -7,6 +7,7 @@ import numpy as np
 
 from mcplan.control.command import Command, PointLoads
 from mcplan.control.criteria import Asked, Measurement
+from mcplan.control.further_tasks import FurtherTasks
 from mcplan.control.handled import HandledObjects
 from mcplan.control.impedance import JointImpedance
 from mcplan.control.lift_watch import LiftWatch
@@ -60,6 +61,8 @@ class WholeBodyController:
         for segment in plan.segments:  # their curves are made before the first tick
             _ = segment.posture, segment.centre
         states = program_of(phases_of(plan), plan.scenario, [contact.patch for contact in first.contacts])
+        self._further = FurtherTasks(plan, [state.name for state in states])
+        tasks = (*self._further.tasks, *tasks)
         self.machine = Machine(states, self.motion)
         patches = {contact.patch for stance in plan.stances for contact in stance.contacts}
         patches |= {course.patch for segment in plan.segments for course in segment.courses}
@@ -123,6 +126,7 @@ class WholeBodyController:
         known = time.perf_counter()
         self.machine.update(t, self.measure(t), self)
         updated = time.perf_counter()
+        self._further.enter(self.machine.state.name)
         solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains)
         self._wrenches = wrenches = self.objects.of_robot(solution.wrenches)
         tau = solution.tau

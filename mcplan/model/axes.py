@@ -9,7 +9,7 @@ from mcplan.model.description import Joint, Link, UrdfModel
 
 Axis = Literal["x", "-x", "y", "-y", "z", "-z"]
 
-BASE, MOUNT = "base_axes", "base_axes_fixed"
+BASE, BASE_JOINT = "base_axes", "base_axes_fixed"
 """Link and fixed joint that are added above the root."""
 
 
@@ -27,12 +27,12 @@ def with_base_axes(model: UrdfModel, forward: Axis, up: Axis) -> UrdfModel:
     x, z = direction(forward), direction(up)
     R = np.array([x, np.cross(z, x), z])
     line = model.links[model.root].line
-    mount = Joint(MOUNT, line, "fixed", BASE, model.root, R, np.zeros(3), np.array([1.0, 0.0, 0.0]))
+    mount = Joint(BASE_JOINT, line, "fixed", BASE, model.root, R, np.zeros(3), np.array([1.0, 0.0, 0.0]))
     return replace(
         model,
         root=BASE,
         links={BASE: Link(BASE, line, None), **model.links},
-        joints={MOUNT: mount, **model.joints},
-        children={BASE: (MOUNT,), **model.children},
+        joints={BASE_JOINT: mount, **model.joints},
+        children={BASE: (BASE_JOINT,), **model.children},
         turn=R,
     )

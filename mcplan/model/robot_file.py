@@ -16,9 +16,10 @@ from mcplan.model.assemble import Assembly, NotAssembled, assemble
 from mcplan.model.description import RobotWarning, UrdfModel
 from mcplan.model.mechanism_check import singular_joint
 from mcplan.model.packages import EXTRAS, find_package
+from mcplan.model.patch import MOUNT, mount_patch
 from mcplan.model.rest_overlap import SHALLOW, described, rest_overlaps, without_what_always_overlaps
 from mcplan.model.robot import Robot
-from mcplan.model.robot_resolve import Resolver
+from mcplan.model.robot_resolve import Resolver, is_fixed, patch_frames
 from mcplan.model.robot_schema import RobotSection
 from mcplan.model.srdf import Srdf, read_srdf, srdf_beside
 from mcplan.model.urdf import parse_urdf, read_bytes
@@ -41,7 +42,7 @@ def load_robot(
     Parameters
     ----------
     path_or_name : a bundled name (``hrp2``), or the path of a ``robot.yaml`` or of a URDF file. A bare URDF gives a
-        robot without patches and postures.
+        robot without patches and postures, whose base is fixed if its root is a link ``world`` without mass.
     strict : refuse what is otherwise a ``RobotWarning``: non-physical inertias, missing visual meshes, misspelt tags.
     package_directories : where the meshes of ``package://NAME/...`` may be found: each is the package NAME or holds it.
 
@@ -81,14 +82,16 @@ def _from_urdf(path: Path, strict: bool, directories: list[Path]) -> Robot:
     model = parse_urdf(data, path, strict, directories, stacklevel=4)
     assembly = _assembled(model, {}, {}, strict)
     srdf = _srdf(None, model, strict)
+    patches = {MOUNT: mount_patch(model.root)} if is_fixed(model) and MOUNT not in model.links else {}
     robot = Robot(
         model.name,
         assembly.tree,
         model,
         assembly.joint_names,
         assembly.limits,
-        assembly.frames,
-        posture_table=srdf.postures(model, assembly, assembly.limits) if srdf else {},
+        {**assembly.frames, **patch_frames(assembly, patches)},
+        patches,
+        srdf.postures(model, assembly, assembly.limits) if srdf else {},
         locked=assembly.locked,
         collision_ignore=srdf.ignored if srdf else frozenset(),
         digest=hashlib.sha256(data + (srdf.data if srdf else b"")).hexdigest(),
@@ -113,7 +116,7 @@ def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
     postures = resolver.postures(assembly, limits)
     resolver.settle()
     srdf = _srdf(_file(section.srdf, ("srdf",), document, directories) if section.srdf else None, model, strict)
-    frames = {**assembly.frames, **resolver.patch_frames(assembly, patches)}
+    frames = {**assembly.frames, **patch_frames(assembly, patches)}
     ignored = frozenset(frozenset(pair) for pair in section.collision.ignore)
     robot = Robot(
         section.name or model.name,

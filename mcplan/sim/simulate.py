@@ -5,9 +5,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from mcplan.control.classical.of_scenario import textbook_controller
 from mcplan.control.command import Command
 from mcplan.control.controller import WholeBodyController
+from mcplan.control.torque_driven import TorqueController, TorqueDriven
 from mcplan.core.check import SOUND, check
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning.plan import Plan
@@ -50,16 +53,65 @@ PHYSICS: dict[str, Maker] = {"qp": _qp, "contact": _contact, "mujoco": _mujoco}
 """The back ends by the names that scenarios use."""
 
 
+def back_end(physics: str | Maker | None, default: str) -> tuple[str, Maker]:
+    """Return the name and the maker of a back end; one of one's own is a class made of a ``World``, with a ``name``.
+
+    Raises
+    ------
+    InputError
+        There is none of this name, or what is given makes none.
+    """
+    chosen = default if physics is None else physics
+    if isinstance(chosen, str):
+        if chosen not in PHYSICS:
+            raise InputError(f"physics {chosen!r} is not available; choose {' or '.join(PHYSICS)}")
+        return chosen, PHYSICS[chosen]
+    if not callable(chosen):
+        expected = f"{', '.join(PHYSICS)}, or a class that is made of a World"
+        raise InputError(f"physics: expected {expected}, not {type(chosen).__name__}")
+    return str(getattr(chosen, "name", None) or getattr(chosen, "__name__", type(chosen).__name__)), chosen
+
+
+def make_physics(scenario: Scenario, physics: str | Maker | None = None, q: ArrayLike | None = None) -> Physics:
+    """Return a back end alone: a robot in its environment, that one drives with torques of one's own.
+
+        physics = mc.make_physics(scenario, "contact")
+        while True:
+            outcome = physics.step(tau)            # joint torques (n,), for 1 ms; physics.q, physics.v is the state
+
+    Parameters
+    ----------
+    scenario : gives robot, environment and ``simulation``.
+    physics : name of a back end, or one of one's own; None takes the scenario's.
+    q : (nq,) first posture; None takes the scenario's start.
+
+    Raises
+    ------
+    InputError
+        There is no such back end.
+    """
+    _, maker = back_end(physics, scenario.simulation.physics)
+    first = np.array(scenario.start.q if q is None else q, float)
+    robot = scenario.robot
+    if first.shape != (robot.nq,):
+        raise InputError(f"q has the shape {first.shape}; {robot.name} has ({robot.nq},)")
+    patches, contacts = list(robot.patches), scenario.start.contacts
+    return maker(World(robot, scenario.environment, first, patches, scenario.simulation, contacts))
+
+
 class Simulation:
     """A plan being carried out, one step at a time.
 
     Parameters
     ----------
     plan : Plan
-    physics : name of a back end; None takes the scenario's.
+    physics : name of a back end, or one of one's own (`back_end`); None takes the scenario's.
     observers : told of every step and phase.
     seed : of everything random; recorded with the run.
     tasks, extra : the user's, as of `control.controller.WholeBodyController`.
+    controller : gives the torques in its place (`control.torque_driven.TorqueController`); None takes the one that the
+        scenario names.
+    duration : s, of a run under such a controller; None takes the scenario's.
 
     Attributes
     ----------
@@ -71,28 +123,42 @@ class Simulation:
     def __init__(
         self,
         plan: Plan,
-        physics: str | None = None,
+        physics: str | Maker | None = None,
         observers: Iterable[Observer] = (),
         seed: int = 0,
         tasks: Sequence[Task] = (),
         extra: Extra | None = None,
+        controller: TorqueController | None = None,
+        duration: float | None = None,
     ):
         settings = plan.scenario.simulation
-        name = physics or settings.physics
-        if name not in PHYSICS:
-            raise InputError(f"physics {name!r} is not available; choose {' or '.join(PHYSICS)}")
-        refuse_what_is_not_there(plan.scenario, name)
+        name, maker = back_end(physics, settings.physics)
+        own = textbook_controller(plan) if controller is None else controller
+        if own is not None and (name == "qp" or tasks or extra is not None):
+            what = "physics qp integrates" if name == "qp" else "further tasks and terms are part of"
+            raise InputError(
+                f"{type(own).__name__} gives torques alone, and {what} the whole-body program; "
+                "choose contact or mujoco, without tasks and extra"
+            )
+        if own is None and duration is not None:
+            raise InputError("duration: a plan under the whole-body controller lasts as long as its state machine")
+        refuse_what_is_not_there(plan.scenario, name, own is not None)
         robot = plan.scenario.robot
         self.plan, self.dt, self.seed = plan, float(settings.dt), seed
         self._tick = steps_per_tick(plan.scenario)
-        self.controller = WholeBodyController(plan, self._tick * self.dt, name, tasks, extra)
-        self.recorder = RunRecorder(robot, plan, self.dt, name, seed)
+        self.controller: WholeBodyController | TorqueDriven = (
+            WholeBodyController(plan, self._tick * self.dt, name, tasks, extra)
+            if own is None
+            else TorqueDriven(plan, own, duration or plan.scenario.control.duration)
+        )
+        named = "" if own is None else type(own).__name__
+        self.recorder = RunRecorder(robot, plan, self.dt, name, seed, named)
         contacts = [contact for stance in plan.stances for contact in stance.contacts]
         believed = World(robot, plan.scenario.environment, plan.stances[0].q, self.recorder.patches, settings, contacts)
         standing = [contact.support for contact in plan.stances[0].contacts]
         world, record = draw_world(believed, standing, seed)
         self.recorder.take_place_in(record, world.robot)
-        self.physics = PHYSICS[name](world)
+        self.physics = maker(world)
         self.disturbance = Disturbance(robot, settings, self.dt, seed)
         self.observers = tuple(observers)
         self.index = 0
@@ -197,22 +263,27 @@ class Simulation:
 
 def simulate(
     plan: Plan | Scenario | str,
-    physics: str | None = None,
+    physics: str | Maker | None = None,
     observers: Iterable[Observer] = (),
     seed: int = 0,
     tasks: Sequence[Task] = (),
     extra: Extra | None = None,
+    controller: TorqueController | None = None,
+    duration: float | None = None,
 ) -> Run:
     """Carry out a plan from its first stance to its end.
 
     Parameters
     ----------
     plan : a Plan; or a Scenario or the name of a bundled one, which is planned first.
-    physics : back end, a name in ``PHYSICS`` (``qp``, ``contact``, ``mujoco``); None takes the scenario's.
+    physics : back end: a name in ``PHYSICS`` (``qp``, ``contact``, ``mujoco``), or a class of one's own (`back_end`);
+        None takes the scenario's.
     observers : told of every step and phase.
     seed : of everything random.
     tasks : further tasks beside those of the plan (`mcplan.Task`): a class with ``rows`` is one.
     extra : further terms of each tick's program, in CVXPY.
+    controller : gives the torques instead of the program: an object with ``torque(t, terms, wrenches)``.
+    duration : s, of a run under such a controller; None takes ``control.duration`` of the scenario.
 
     Raises
     ------
@@ -223,7 +294,7 @@ def simulate(
         plan = make_plan(plan)
     if not isinstance(plan, Plan):
         raise InputError(f"simulate: expected a Plan, a Scenario or a name, not {type(plan).__name__}")
-    simulation = Simulation(plan, physics, observers, seed, tasks, extra)
+    simulation = Simulation(plan, physics, observers, seed, tasks, extra, controller, duration)
     try:
         while simulation.step() is not None:
             pass

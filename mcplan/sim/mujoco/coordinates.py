@@ -22,26 +22,32 @@ class Coordinates:
 
     Attributes
     ----------
-    place, rate : (7+n,), (6+n,) indices of the robot's own coordinates in ``qpos`` and ``qvel``; the base's first.
+    place, rate : (7+n,), (6+n,) indices of the robot's own coordinates in ``qpos`` and ``qvel``; the base's first. Of a
+        fixed base those of the joints alone.
+    first : where the joints begin among the robot's velocities where ``rate`` leaves the base out, else 0.
     """
 
     def __init__(self, robot: Robot, model: Any):
-        base, joints = model.joint("base"), [model.joint(f"joint:{name}") for name in robot.joint_names]
-        self.place = np.array([*base.qposadr[0] + np.arange(7), *(joint.qposadr[0] for joint in joints)], int)
-        self.rate = np.array([*base.dofadr[0] + np.arange(6), *(joint.dofadr[0] for joint in joints)], int)
+        joints = [model.joint(f"joint:{name}") for name in robot.joint_names]
+        base = [] if robot.fixed else [model.joint("base")]
+        place, rate = [joint.qposadr[0] for joint in joints], [joint.dofadr[0] for joint in joints]
+        self.place = np.array([b.qposadr[0] + k for b in base for k in range(7)] + place, int)
+        self.rate = np.array([b.dofadr[0] + k for b in base for k in range(6)] + rate, int)
+        self.first = 6 if robot.fixed else 0
         self._model = model
         own = joint_names(robot)
         followers = [i for i, name in own.items() if name not in robot.joint_names]
         rows = [model.joint(f"joint:{own[i]}") for i in followers]
         self._place = np.array([row.qposadr[0] for row in rows], int)
         self._rate = np.array([row.dofadr[0] for row in rows], int)
-        self._master = robot.tree.topology[followers, V].astype(int) if followers else np.zeros(0, int)
+        masters = robot.tree.topology[followers, V].astype(int) if followers else np.zeros(0, int)
+        self._master, self._master_place = masters - self.first, masters + 1 - (7 if robot.fixed else 0)
         self._multiplier = robot.tree.joint[followers, MULTIPLIER] if followers else np.zeros(0)
         self._offset = robot.tree.joint[followers, OFFSET] if followers else np.zeros(0)
 
     def couple(self, data: Any) -> None:
         """Put the followers where their masters say."""
-        data.qpos[self._place] = self._multiplier * data.qpos[self.place[self._master + 1]] + self._offset
+        data.qpos[self._place] = self._multiplier * data.qpos[self.place[self._master_place]] + self._offset
         data.qvel[self._rate] = self._multiplier * data.qvel[self.rate[self._master]]
 
     def reduced(self, force: np.ndarray) -> np.ndarray:

@@ -67,7 +67,7 @@ def inverse_kinematics(
     targets: Mapping[str, ArrayLike],
     start: ArrayLike | None = None,
     *,
-    fixed_base: bool = False,
+    fixed_base: bool | None = None,
     method: Method = "damped",
     gain: float = 1.0,
     weights: Mapping[str, float] | None = None,
@@ -87,7 +87,7 @@ def inverse_kinematics(
     robot : the robot.
     targets : for each link or patch a pose (4, 4), a position (3,) or a rotation (3, 3) in the world.
     start : (nq,) where the search starts; by default the neutral configuration.
-    fixed_base : only the joints move.
+    fixed_base : only the joints move; by default where the robot's own base is fixed.
     method : ``damped`` (its damping falls with the error), ``pseudo_inverse`` (S1 algorithm 1), ``transpose``
         (S1 eq. 2.231).
     gain : part of the step that is made: k of S1 eq. 2.230 and 2.237; for ``transpose`` of the step that would be best.
@@ -123,7 +123,7 @@ def inverse_kinematics(
     if method == "transpose" and (len(levels) > 1 or posture is not None):
         raise InputError("method 'transpose' knows no priorities and no posture: take 'damped' or 'pseudo_inverse'")
     wish = None if posture is None else _checked(robot, posture, "posture")
-    search = _Search(robot, levels, wish, method, limits, fixed_base)
+    search = _Search(robot, levels, wish, method, limits, robot.fixed if fixed_base is None else fixed_base)
     q = robot.neutral() if start is None else _checked(robot, start, "start")
     found: list[InverseKinematics] = []
     random = np.random.default_rng(seed)

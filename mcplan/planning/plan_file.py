@@ -7,11 +7,11 @@ the digits that give the same double back, so that reading and writing a plan ch
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mcplan.arguments import file_path
 from mcplan.document import Document, dump_document, read_document
 from mcplan.errors import InputError, ScenarioError
 from mcplan.model.pose import quat_from_rotation
@@ -49,7 +49,8 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
 
 def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
     """Write a plan file; an existing one is replaced as a whole."""
-    write_text(path, dump_document(plan_document(plan, Path(path).parent)))
+    path = file_path("save", path)
+    write_text(path, dump_document(plan_document(plan, path.parent)))
 
 
 def is_plan_file(path: str | os.PathLike[str]) -> bool:
@@ -74,7 +75,7 @@ def read_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None 
     ScenarioError
         When the file is no plan, or something in it is wrong.
     """
-    scenario = load_scenario(path, overrides)
+    scenario = load_scenario(file_path("load_plan", path), overrides)
     if not scenario.stances:
         raise ScenarioError(f"{scenario.path}: no stances, so it is a scenario and not a plan; plan it first")
     stances: list[PlannedStance] = []

@@ -1,11 +1,12 @@
 """What a file says that can be, but is hardly meant: degrees for radians, millimetres for metres."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from mcplan.document import Document
-from mcplan.errors import Problem
+from mcplan.errors import Problem, ScenarioWarning
 
 TURN = 2 * math.pi
 """rad: no angle of a scenario needs to be larger."""
@@ -25,6 +26,12 @@ Key = tuple[str | int, ...]
 def doubts(document: Document) -> list[Problem]:
     """Return what is hardly meant, each with its line; nothing of it keeps the file from being used."""
     return [document.problem(key, text) for key, text in _walk((), document.data)]
+
+
+def warn_of_doubts(document: Document, stacklevel: int = 3) -> None:
+    """Warn of what is hardly meant, where Python values or a file have become a scenario."""
+    for doubt in doubts(document):
+        warnings.warn(str(doubt), ScenarioWarning, stacklevel=stacklevel)
 
 
 def _angle(value: float) -> str:

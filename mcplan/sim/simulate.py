@@ -6,9 +6,11 @@ from importlib.util import find_spec
 
 import numpy as np
 
+from mcplan.arguments import each, instance, shown, whole
 from mcplan.control.command import Command
 from mcplan.control.controller import WholeBodyController
 from mcplan.core.check import SOUND, check
+from mcplan.document.messages import closest
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning.plan import Plan
 from mcplan.planning.planner import plan as make_plan
@@ -46,6 +48,9 @@ def _mujoco(world: World) -> Physics:
     return MujocoPhysics(robot, world.environment, world.q, patches=world.patches, contacts=world.contacts)
 
 
+TASK = ("weight", "dimension", "key", "diagonal", "frames", "rows")
+"""What a task has (`whole_body.tasks.task.Task`)."""
+
 PHYSICS: dict[str, Maker] = {"qp": _qp, "contact": _contact, "mujoco": _mujoco}
 """The back ends by the names that scenarios use."""
 
@@ -77,10 +82,14 @@ class Simulation:
         tasks: Sequence[Task] = (),
         extra: Extra | None = None,
     ):
+        instance("Simulation", "plan", plan, Plan)
+        whole("Simulation", "seed", seed)
+        tasks = _tasks(tasks)
+        observers = each("Simulation", "observers", observers, Observer)
         settings = plan.scenario.simulation
         name = physics or settings.physics
         if name not in PHYSICS:
-            raise InputError(f"physics {name!r} is not available; choose {' or '.join(PHYSICS)}")
+            raise InputError(f"there is no physics {name!r}{closest(str(name), PHYSICS)}")
         refuse_what_is_not_there(plan.scenario, name)
         robot = plan.scenario.robot
         self.plan, self.dt, self.seed = plan, float(settings.dt), seed
@@ -163,7 +172,8 @@ class Simulation:
         )  # fmt: skip
         machine = self.controller.machine
         sample = StepSample(self.index, t, q, v, tau, outcome.wrenches, outcome.forces, status,
-                            len(machine.events), len(machine.states))  # fmt: skip
+                            len(machine.events), len(machine.states),
+                            None if objects is None else objects[0])  # fmt: skip
         for observer in self.observers:
             observer.on_step(sample)
         self.index += 1
@@ -195,6 +205,16 @@ class Simulation:
         self._known = len(events)
 
 
+def _tasks(tasks: Sequence[Task]) -> Sequence[Task]:
+    """Refuse what is no task before anything else looks at it."""
+    if hasattr(tasks, "rows") or isinstance(tasks, str) or not isinstance(tasks, Sequence):
+        raise InputError(f"tasks: expected a list of tasks, not {shown(tasks)}")
+    for number, task in enumerate(tasks):
+        if missing := [name for name in TASK if not hasattr(task, name)]:
+            raise InputError(f"tasks[{number}]: {shown(task)} is no task: it has no {', '.join(missing)} (mcplan.Task)")
+    return tasks
+
+
 def simulate(
     plan: Plan | Scenario | str,
     physics: str | None = None,
@@ -222,7 +242,7 @@ def simulate(
     if isinstance(plan, Scenario | str):
         plan = make_plan(plan)
     if not isinstance(plan, Plan):
-        raise InputError(f"simulate: expected a Plan, a Scenario or a name, not {type(plan).__name__}")
+        raise InputError(f"simulate: expected a Plan, a Scenario or a name, not {shown(plan)}")
     simulation = Simulation(plan, physics, observers, seed, tasks, extra)
     try:
         while simulation.step() is not None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.arguments import each, instance, vector
 from mcplan.core.algebra.support_polygon import support_polygon
 from mcplan.core.optimize import simplex
 from mcplan.core.rigid_body.tree import GRAVITY
@@ -80,7 +81,8 @@ class SupportRegion:
 
     def depth(self, point: np.ndarray) -> float:
         """Return the distance (m) from the horizontal ``point`` to the nearest edge line; negative outside."""
-        return -np.inf if self.empty else float((self.b - self.A @ np.asarray(point)[:2]).min())
+        at = vector("depth", "point", point, 2, 3)[:2]
+        return -np.inf if self.empty else float((self.b - self.A @ at).min())
 
     def inset(self, margin: float, share: float = 0.5) -> np.ndarray:
         """Return ``b`` of the region shrunk by ``margin`` (m).
@@ -129,6 +131,8 @@ def region_at(
     torque_share : part of the torque limits that the joints may use (`torque_support_region`); None leaves them out.
     exact : use the true friction cones instead of pyramids of 8 faces.
     """
+    instance("support_region", "robot", robot, Robot)
+    contacts = each("support_region", "contacts", contacts, Contact)
     placed = [contact.at(X[:3, :3], X[:3, 3]) for contact in contacts for X in [robot.frame_pose(q, contact.patch)]]
     if torque_share is None:
         return support_region(placed, robot.mass, exact=exact)

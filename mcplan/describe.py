@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mcplan.errors import InputError
 from mcplan.model.robot import Robot
-from mcplan.model.robot_file import bundled_robots, is_robot_file, load_robot
-from mcplan.planning import is_plan_file, read_plan
+from mcplan.model.robot_file import bundled_robots, load_robot
+from mcplan.planning import read_plan
+from mcplan.recognise import PLAN, ROBOT, SCENARIO, find, kind_of
 from mcplan.scene import GoalItem, Scenario, StanceItem, bundled_scenarios, load_scenario
 
 
@@ -38,18 +37,15 @@ def describe(name: str) -> Description:
     InputError
         When it is none of these, or has mistakes.
     """
-    if name in bundled_robots():
-        return describe_robot(load_robot(name))
-    if name not in bundled_scenarios() and not Path(name).exists():
-        known = ", ".join([*bundled_robots(), *bundled_scenarios()])
-        raise InputError(f"{name}: no such file, and not one of the bundled robots and scenarios: {known}")
-    if Path(name).suffix.lower() in (".urdf", ".xml") or (Path(name).exists() and is_robot_file(name)):
-        return describe_robot(load_robot(name))
-    if is_plan_file(name):
-        plan = read_plan(name)
+    path = find(name, ROBOT, SCENARIO, PLAN)
+    kind = kind_of(path)
+    if kind == ROBOT:
+        return describe_robot(load_robot(path))
+    if kind == PLAN:
+        plan = read_plan(path)
         description = describe_scenario(plan.scenario)
         return Description((*description.lines, "", "plan", plan.summary()), description.values)
-    return describe_scenario(load_scenario(name))
+    return describe_scenario(load_scenario(path))
 
 
 def bundled() -> Description:

@@ -219,7 +219,7 @@ class Run:
         try:
             import pandas
         except ModuleNotFoundError as error:
-            raise InputError("to_pandas takes the library pandas: pip install 'mcplan[pandas]'") from error
+            raise InputError("to_pandas takes the library pandas: pip install pandas") from error
         rows = self.every(rate)
         return pandas.DataFrame({name: column[rows] for name, column in table(self).items()})
 

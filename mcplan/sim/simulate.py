@@ -39,9 +39,15 @@ def _contact(world: World) -> Physics:
     )
 
 
+def refuse_physics(name: str) -> None:
+    """Refuse a back end that there is not, or whose library is not installed, before any work."""
+    if name not in PHYSICS:
+        raise InputError(f"there is no physics {name!r}{closest(str(name), PHYSICS)}")
+    if name == "mujoco" and find_spec("mujoco") is None:
+        raise InputError("physics mujoco needs the package mujoco: pip install mujoco")
+
+
 def _mujoco(world: World) -> Physics:
-    if find_spec("mujoco") is None:
-        raise InputError("physics mujoco needs the package mujoco: pip install 'mcplan[mujoco]'")
     from mcplan.sim.mujoco.physics import MujocoPhysics
 
     robot = with_losses(world.robot, world.settings)
@@ -88,8 +94,7 @@ class Simulation:
         observers = each("Simulation", "observers", observers, Observer)
         settings = plan.scenario.simulation
         name = physics or settings.physics
-        if name not in PHYSICS:
-            raise InputError(f"there is no physics {name!r}{closest(str(name), PHYSICS)}")
+        refuse_physics(name)
         refuse_what_is_not_there(plan.scenario, name)
         robot = plan.scenario.robot
         self.plan, self.dt, self.seed = plan, float(settings.dt), seed

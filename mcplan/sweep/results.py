@@ -71,7 +71,7 @@ class Results:
             import pyarrow as pa
             import pyarrow.parquet as pq
         except ImportError:
-            raise InputError("Parquet needs the package pyarrow: pip install 'mcplan[sweep]'") from None
+            raise InputError("Parquet needs the package pyarrow: pip install pyarrow") from None
         arrays = {name: pa.array(_typed(name, [row.get(name) for row in self.rows])) for name in self.columns}
         with whole_file(path) as partial:
             pq.write_table(pa.table(arrays), partial)

@@ -1,8 +1,6 @@
 """A simulation to look at while it runs: a page on 127.0.0.1 to which frames are pushed."""
 
 import json
-import os
-import socket
 import struct
 import time
 from collections.abc import Mapping
@@ -22,7 +20,7 @@ from mcplan.view.drawing import Drawing
 from mcplan.view.environment import draw_environment, pose, set_stage
 from mcplan.view.page import encoded, filled, part
 from mcplan.view.robot import draw_robot, drawn_links
-from mcplan.view.server import PageServer
+from mcplan.view.server import PageServer, address_text
 
 FRAMES = 25.0
 """Per second of clock time, however fast the simulation is."""
@@ -148,13 +146,3 @@ class LiveView(Observer):
                 turn = rotation_from_quat(shapes.rotation_from_z(force[None])[0])
                 node["shaft"].set_transform(pose(turn @ np.diag([1.0, 1.0, size * NEWTON]), at))
                 node["head"].set_transform(pose(turn, at + force * NEWTON))
-
-
-def address_text(url: str) -> str:
-    """Return an address for a person: this machine only, and the tunnel to it when the person came by SSH."""
-    text = f"{url}   (this machine only)"
-    if "SSH_CONNECTION" in os.environ:
-        port = url.rstrip("/").rsplit(":", 1)[1]
-        tunnel = f"ssh -N -L {port}:127.0.0.1:{port} {socket.gethostname()}"
-        text += f"\n  from yours: {tunnel}   then open {url}"
-    return text

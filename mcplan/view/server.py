@@ -7,6 +7,7 @@ foreign web page cannot reach it through a name of its own that resolves to 127.
 
 import asyncio
 import contextlib
+import os
 import socket
 import threading
 
@@ -147,3 +148,13 @@ class _Frames(tornado.websocket.WebSocketHandler):
 def hosts(port: int) -> tuple[str, str]:
     """Return the names under which a page of this machine may ask."""
     return f"{LOOPBACK}:{port}", f"localhost:{port}"
+
+
+def address_text(url: str) -> str:
+    """Return an address for a person: this machine only, and the tunnel to it when the person came by SSH."""
+    text = f"{url}   (this machine only)"
+    if "SSH_CONNECTION" in os.environ:
+        port = url.rstrip("/").rsplit(":", 1)[1]
+        tunnel = f"ssh -N -L {port}:127.0.0.1:{port} {socket.gethostname()}"
+        text += f"\n  from yours: {tunnel}   then open {url}"
+    return text

@@ -1,7 +1,6 @@
 """Look at things from Python: inside a notebook where there is one, else in a browser."""
 
 import html
-import sys
 import tempfile
 import webbrowser
 from collections.abc import Sequence
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mcplan.bars import in_notebook
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.planning.plan import Plan
@@ -65,7 +65,7 @@ def show(
         Something else, or a posture of another robot.
     """
     page = Shown(_page(what, q, contacts, environment), height, None)
-    if not _in_notebook():
+    if not in_notebook():
         with tempfile.NamedTemporaryFile(prefix="mcplan-", suffix=".html", delete=False) as file:
             page.path = Path(file.name)
         write_text(page.path, page.text)
@@ -115,9 +115,3 @@ def posture_page(
         carrying=[tuple(contacts)] * 2,
     )
     return Page(title, film.draw(), [], 0.0).text()
-
-
-def _in_notebook() -> bool:
-    """Whether a Jupyter kernel runs this process."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return shell is not None and "IPKernelApp" in getattr(shell, "config", {})

@@ -4,7 +4,6 @@ A run compiles what is missing in the cache, once per installation. The first ru
 the first use of a physics less. How far it is can be read from the cache: what a second process compiles counts too.
 """
 
-import sys
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -113,9 +112,3 @@ class Compiling:
 
 
 WATCH = Compiling()
-
-
-def watch_imported() -> None:
-    """Watch as soon as kernels have been imported."""
-    if "mcplan.core.jit" in sys.modules:
-        WATCH.watch()

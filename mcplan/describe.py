@@ -111,6 +111,11 @@ def describe_scenario(scenario: Scenario) -> Description:
     lines += [f"{kind}: {', '.join(item.name for item in items)}" for kind, items in groups.items() if items]
     lines.append("start: " + ", ".join(f"{c.patch} on {c.support}" for c in scenario.start.contacts))
     lines += [f"goal {number}: {_goal_text(item)}" for number, item in enumerate(scenario.goal)]
+    settings = _settings(scenario)
+    lines += _section("parameters (--set parameters.NAME=VALUE)", settings["parameters"])
+    lines += _section("variants (--variant N)", settings["variants"])
+    for part in ("planner", "control", "simulation"):
+        lines += _section(f"{part} (--set {part}.KEY=VALUE)", settings[part])
     if scenario.stances:
         lines.append("stances:")
         lines += [f"  {number:2d}  {_stance_text(item)}" for number, item in enumerate(scenario.stances)]
@@ -122,9 +127,31 @@ def describe_scenario(scenario: Scenario) -> Description:
         **{kind: [item.name for item in items] for kind, items in groups.items()},
         "start": [{"patch": c.patch, "support": c.support} for c in scenario.start.contacts],
         "goal": [_goal_text(item) for item in scenario.goal],
+        **settings,
         "stances": [_stance_text(item) for item in scenario.stances],
     }
     return Description(tuple(lines), values)
+
+
+def _settings(scenario: Scenario) -> dict[str, dict[str, Any]]:
+    """Return what the file says of parameters, of what varies, and of settings; expressions as they stand there."""
+    said = scenario.source.data if isinstance(scenario.source.data, dict) else {}
+    return {key: dict(said.get(key) or {}) for key in ("parameters", "variants", "planner", "control", "simulation")}
+
+
+def _section(title: str, values: dict[str, Any]) -> list[str]:
+    """Return the lines of one section, none where it is empty."""
+    shown = {key: f"{len(value)} of them" if key == "states" else _plain(value) for key, value in values.items()}
+    return [f"{title}:", *(f"  {key}: {value}" for key, value in shown.items())] if shown else []
+
+
+def _plain(value: Any) -> str:
+    """Return a value as a file would say it, on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_plain(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_plain, value)) + "]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _goal_text(item: GoalItem) -> str:

@@ -4,8 +4,9 @@ import webbrowser
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from mcplan.arguments import file_path
 from mcplan.bars import BARS, in_notebook, note
 from mcplan.compiling import WATCH
 from mcplan.planning.plan import Plan
@@ -17,6 +18,10 @@ from mcplan.sim.run import Run
 from mcplan.sim.simulate import simulate as carry_out
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.tasks.task import Task
+
+if TYPE_CHECKING:
+    from mcplan.sweep.experiment import Experiment
+    from mcplan.sweep.results import Results
 
 Told = Callable[[int, int, float], None]
 
@@ -103,6 +108,51 @@ def simulate(
         if progress and BARS.shown:
             observers = [*observers, open_ones.enter_context(ProgressBar())]
         return carry_out(plan, physics, observers, seed, tasks, extra)
+
+
+def sweep(
+    experiment: "Experiment | str | PathLike[str] | Mapping[str, Any]",
+    directory: str | PathLike[str] | None = None,
+    workers: int | None = None,
+    *,
+    only: str = "",
+    retry_failed: bool = False,
+    progress: bool | Callable[[int, int, int], None] = False,
+) -> "Results":
+    """Run what an experiment's store does not have yet, in processes of their own, and return the table of it all.
+
+        results = mc.sweep({"mcplan": 1, "name": "walks", "scenarios": ["walk"], "steps": "plan",
+                            "variants": True, "seeds": {"from": 0, "count": 20}})
+        table = results.to_pandas()
+
+    In a script this stands below ``if __name__ == "__main__":``, as with everything that starts Python processes.
+
+    Parameters
+    ----------
+    experiment : the path of a file, the same as a dictionary, or an Experiment (`mcplan.load_experiment`).
+    directory : of store and results; ``runs/sweeps/NAME`` by default. What it has already is not run again.
+    workers : processes on this machine; one per core by default.
+    only : condition on the fields of a case: ``'scenario == "walk" and seed < 3'``.
+    retry_failed : run cases again that did not come to a verdict.
+    progress : True shows a bar; or a function that is told of cases done, cases to do, and how many have failed.
+
+    Raises
+    ------
+    InputError
+        Everything that is wrong with the experiment, before anything runs; Dask is not installed.
+    JobFailed
+        The workers are lost; what was finished is stored.
+    """
+    from mcplan.sweep.command import SweepProgress, results_directory
+    from mcplan.sweep.experiment import Experiment, load_experiment
+    from mcplan.sweep.sweep import sweep as run_missing
+
+    made = experiment if isinstance(experiment, Experiment) else load_experiment(experiment)
+    place = results_directory(made, None) if directory is None else file_path("sweep", directory)
+    if progress is not True:
+        return run_missing(made, place, workers, None, only, retry_failed, progress or None)
+    with SweepProgress() as shown:
+        return run_missing(made, place, workers, None, only, retry_failed, shown.update)
 
 
 def _opened(plan: Plan, live: bool | int):

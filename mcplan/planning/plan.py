@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -86,6 +87,10 @@ class Plan:
         `mcplan.verify` proves the plan, this included.
         """
         return all(item.met for item in self.goals)
+
+    def _repr_html_(self) -> str:
+        """Return the stances as a table for notebooks."""
+        return f"<b>{escape(repr(self))}</b><pre>{escape(self.summary())}</pre>"
 
     def __repr__(self) -> str:
         return f"Plan({self.scenario.name!r}, {self.scenario.robot.name}, {len(self.stances)} stances)"

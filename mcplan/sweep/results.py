@@ -17,7 +17,7 @@ from mcplan.whole_file import whole_file
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
     """The rows of an experiment.
 
@@ -58,6 +58,18 @@ class Results:
         writer.writerow(self.columns)
         writer.writerows([_cell(row.get(name)) for name in self.columns] for row in self.rows)
         return text.getvalue()
+
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame``: a row per case, with what it was given, ``success``, and what was measured."""
+        try:
+            import pandas
+        except ModuleNotFoundError as error:
+            raise InputError("to_pandas takes the library pandas: pip install pandas") from error
+        return pandas.DataFrame([{name: row.get(name) for name in self.columns} for row in self.rows])
+
+    def __repr__(self) -> str:
+        good = sum(bool(row.get("success")) for row in self.rows)
+        return f"Results({self.experiment.name!r}, {len(self)} of {len(self.experiment)} cases, {good} succeeded)"
 
     def write_parquet(self, path: Path) -> None:
         """Write the table as Parquet; lists, and columns of mixed types, as JSON texts.

@@ -4,10 +4,12 @@ import html
 import tempfile
 import webbrowser
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
+from mcplan.arguments import file_path, shown
 from mcplan.bars import in_notebook
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
@@ -73,8 +75,37 @@ def show(
     return page
 
 
+def save_html(what: Run | Plan | Scenario | Robot, path: str | PathLike[str]) -> Path:
+    """Write a run, a plan, a scenario at its start, or a robot as one HTML file that needs no network.
+
+    >>> import tempfile, mcplan as mc
+    >>> mc.save_html(mc.load_scenario("walk"), tempfile.mkdtemp() + "/walk.html").name
+    'walk.html'
+
+    Parameters
+    ----------
+    path : of the file; one that is there is replaced, folders on the way are made.
+
+    Returns
+    -------
+    The path.
+
+    Raises
+    ------
+    InputError
+        Something else, or a path that is none.
+    """
+    place = file_path("save_html", path)
+    write_text(place, _page(what, None, (), None, "save_html"))
+    return place
+
+
 def _page(
-    what: object, q: np.ndarray | None, contacts: Sequence[Contact], environment: Environment | None
+    what: object,
+    q: np.ndarray | None,
+    contacts: Sequence[Contact],
+    environment: Environment | None,
+    where: str = "show",
 ) -> str:
     if not isinstance(what, Robot) and (q is not None or contacts or environment is not None):
         raise InputError("show: q, contacts and environment are for a robot; a run, plan or scenario has its own")
@@ -89,7 +120,7 @@ def _page(
             name = "half_sitting" if "half_sitting" in what.postures else None
             default = what.neutral() if name is None else what.posture(name)
             return posture_page(what, default if q is None else q, environment, contacts, what.name)
-    raise InputError(f"show: expected a Run, Plan, Scenario or Robot, not {type(what).__name__}")
+    raise InputError(f"{where}: expected a Run, Plan, Scenario or Robot, not {shown(what)}")
 
 
 def posture_page(

@@ -1,5 +1,6 @@
 """What a public function says of an argument of the wrong type, shape or range: what was expected, and what came."""
 
+import difflib
 import operator
 import os
 from collections.abc import Iterable
@@ -56,15 +57,23 @@ def vector(where: str, name: str, value: Any, *sizes: int) -> np.ndarray:
     return found
 
 
-def whole(where: str, name: str, value: Any) -> int:
+def whole(where: str, name: str, value: Any, error: type[InputError] = InputError) -> int:
     """Return ``value`` as a whole number from 0 on."""
     try:
         number = -1 if isinstance(value, bool) else operator.index(value)
     except TypeError:
         number = -1
     if number < 0:
-        raise InputError(f"{where}: {name}: expected a whole number from 0 on, not {shown(value)}")
+        raise error(f"{where}: {name}: expected a whole number from 0 on, not {shown(value)}")
     return number
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """Return that a name is not known, with the closest that is, or all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean `{near[0]}`?" if near else f"; there are: {', '.join(names) or 'none'}"
+    return f"unknown {what} `{name}`{hint}"
 
 
 def shown(value: object) -> str:

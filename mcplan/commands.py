@@ -49,6 +49,7 @@ def plan(arguments: Namespace) -> int:
     """Plan a scenario and write the plan file."""
     from mcplan.planning import write_plan
     from mcplan.planning.search.tree_file import tree_path, write_tree
+    from mcplan.progress import Working
     from mcplan.run_directory import check_writable
 
     scenario = _scenario(arguments)
@@ -66,35 +67,40 @@ def plan(arguments: Namespace) -> int:
         write_tree(result.tree, scenario, tree_path(path))
     print(result.summary())
     print(f"plan: {path}")
-    return 0 if _proven(result) else 1
+    with Working("checking"):
+        return 0 if _proven(result) else 1
 
 
 def verify(arguments: Namespace) -> int:
     """Recompute a run and print its certificate."""
     from mcplan.certificate.verify import verify as certify
+    from mcplan.progress import Working
     from mcplan.recognise import PLAN, RUN, find
 
     path = find(arguments.run, RUN, PLAN)
-    if not arguments.engines:
-        report = certify(path)
-        content = report.to_json() if arguments.json else {}
-    else:
-        from mcplan.certificate.reproduction import with_engines
+    with Working("verifying"):
+        if not arguments.engines:
+            report = certify(path)
+            content = report.to_json() if arguments.json else {}
+        else:
+            from mcplan.certificate.reproduction import with_engines
 
-        report, engines = with_engines(str(path), arguments.engines)
-        content = report.to_json() | {"engines": engines}
+            report, engines = with_engines(str(path), arguments.engines)
+            content = report.to_json() | {"engines": engines}
     print(json.dumps(content, indent=1) if arguments.json else report.text())
     return 0 if report.success else 1
 
 
 def replay(arguments: Namespace) -> int:
     """Write the replay as a file, or serve it on loopback until interrupted."""
+    from mcplan.progress import Working
     from mcplan.run_directory import check_writable
     from mcplan.whole_file import write_text
 
     if arguments.html:
         check_writable(Path(arguments.html), arguments.force)
-    page = _replay_page(arguments.run)
+    with Working("drawing"):
+        page = _replay_page(arguments.run)
     if arguments.html:
         write_text(Path(arguments.html), page)
         print(f"replay: {arguments.html}")
@@ -361,13 +367,14 @@ def _execute(plan: "Plan", arguments: Namespace) -> int:
     from mcplan.bars import note
     from mcplan.certificate.verify import verify as certify
     from mcplan.compiling import WATCH
-    from mcplan.progress import ProgressBar
+    from mcplan.progress import ProgressBar, Working
     from mcplan.run_directory import new_directory, write_results
     from mcplan.sim.simulate import simulate as execute
     from mcplan.sim.slowest_tick import slowest_tick
 
     WATCH.watch()
-    proven = _proven(plan)
+    with Working("checking"):
+        proven = _proven(plan)
     if not proven:
         note("the plan's own certificate does not hold (above); it is simulated all the same")
     with ExitStack() as shown:
@@ -382,8 +389,10 @@ def _execute(plan: "Plan", arguments: Namespace) -> int:
             if failure.run is None:
                 raise
             stopped, result = failure, failure.run
-    report = certify(result)
-    write_results(directory, plan, result, report)
+    with Working("verifying"):
+        report = certify(result)
+    with Working("writing"):
+        write_results(directory, plan, result, report)
     _say(report, directory)
     if slowest := slowest_tick(result):
         print(slowest)

@@ -14,8 +14,11 @@ from mcplan.core.cache import cache_directory, compiled_kernels, declared_kernel
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
-OF_PHYSICS = {"contact": ("contact",)}
-"""Folders of kernels that only one physics uses."""
+OF_PHYSICS = {"contact": ("contact", "rigid_body/forward_dynamics", "algebra/tree_factor")}
+"""Folders and files of kernels that only one physics uses."""
+
+SELDOM = ("rigid_body/batch", "rigid_body/lagrangian", "algebra/cholesky", "algebra/impedance")
+"""Files of kernels that no run uses unless it is asked to."""
 
 COLD = 0.5
 """A cache with less than this share of the kernels belongs to a first run."""
@@ -42,11 +45,12 @@ class Compiling:
     def expect(self, physics: str | None) -> bool:
         """Show at once, before Numba is imported, that this is a first run, if it is; return whether it is."""
         folders = [folder for name, own in OF_PHYSICS.items() if name != physics for folder in own]
-        needed = declared_kernels(folders)
+        needed = declared_kernels((*folders, *SELDOM))
         if len(needed & compiled_kernels(cache_directory())) >= COLD * len(needed):
             return False
         self._needed = frozenset(needed)
         self._show()
+        self.watch()
         return True
 
     def watch(self) -> None:
@@ -87,8 +91,8 @@ class Compiling:
                 self._update(task, directory, began, had)
                 time.sleep(LOOK)
                 with self._lock:
-                    # a first run begins with imports, which compile nothing
-                    pause = PAUSE if self._watching or not self._needed else 10 * PAUSE
+                    # a first run imports much between two kernels
+                    pause = 10 * PAUSE if self._needed else PAUSE
                     if not self._depth and time.monotonic() - self._last > pause:
                         self._thread = None
                         return

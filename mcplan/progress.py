@@ -27,6 +27,14 @@ class _Shown:
         BARS.remove(self._task)
 
 
+class Working(_Shown):
+    """Shows that something goes on, and for how long."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
 class PlanningProgress(_Shown):
     """Shows clock time, stances and postures looked at, and how far the nearest stance is from the goal."""
 

@@ -25,11 +25,11 @@ def cache_directory() -> str:
 
 
 def declared_kernels(without: Iterable[str] = ()) -> set[str]:
-    """Return the kernels that the files declare, as ``folder/file.function``; ``without`` some folders."""
+    """Return the kernels that the files declare, as ``folder/file.function``; ``without`` some folders or files."""
     left_out = set(without)
     found = set()
     for file in HERE.rglob("*.py"):
-        if file.parent.name not in left_out:
+        if left_out.isdisjoint((file.parent.name, f"{file.parent.name}/{file.stem}")):
             names = _KERNEL.findall(file.read_text(encoding="utf-8"))
             found |= {f"{file.parent.name}/{file.stem}.{name}" for name in names}
     return found

@@ -41,7 +41,7 @@ def load_scenario(
         expected = "the name of a bundled scenario, the path of a file, or a dictionary"
         raise ScenarioError(f"load_scenario: expected {expected}, not {shown(source)}")
     if variant is not None:
-        whole("load_scenario", "variant", variant)
+        whole("load_scenario", "variant", variant, ScenarioError)
     if overrides:
         document = document.with_overrides(overrides, ScenarioError)
     scenario = Scenario.of(document, variant)

@@ -34,7 +34,12 @@ def instance(where: str, name: str, value: object, kind: type[Kind]) -> Kind:
     if isinstance(value, kind):
         return value
     hint = f"; {HINTS[kind.__name__]}" if kind.__name__ in HINTS else ""
-    raise InputError(f"{where}: {name}: expected a {kind.__name__}, not {shown(value)}{hint}")
+    raise InputError(f"{where}: {name}: expected {_article(kind)}, not {shown(value)}{hint}")
+
+
+def _article(kind: type) -> str:
+    name = "text" if kind is str else kind.__name__
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
 
 
 def each(where: str, name: str, values: Any, kind: type[Kind]) -> list[Kind]:
@@ -46,14 +51,15 @@ def each(where: str, name: str, values: Any, kind: type[Kind]) -> list[Kind]:
 
 
 def vector(where: str, name: str, value: Any, *sizes: int) -> np.ndarray:
-    """Return ``value`` as finite floats (size,) of one of the ``sizes``."""
+    """Return ``value`` as finite floats (size,), of one of the ``sizes`` where some are given."""
     try:
         found = np.array(value, float)
     except (TypeError, ValueError):
         found = np.full(0, np.nan)
-    if found.ndim != 1 or len(found) not in sizes or not np.isfinite(found).all():
-        counts = " or ".join(map(str, sizes))
-        raise InputError(f"{where}: {name}: expected {counts} finite numbers, not {shown(value)}")
+    fits = found.ndim == 1 and (len(found) in sizes or not sizes)
+    if not fits or not np.isfinite(found).all():
+        counts = " or ".join(map(str, sizes)) + " finite numbers" if sizes else "a list of finite numbers"
+        raise InputError(f"{where}: {name}: expected {counts}, not {shown(value)}")
     return found
 
 

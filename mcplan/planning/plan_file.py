@@ -70,6 +70,11 @@ def is_plan(document: Document) -> bool:
 def read_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None) -> Plan:
     """Read a plan file.
 
+    Parameters
+    ----------
+    path : of the file; or the name of a bundled scenario whose stances are those of a plan.
+    overrides : from a key path to a value, as for `mcplan.load_scenario`.
+
     Raises
     ------
     ScenarioError

@@ -74,6 +74,7 @@ def balance(
     contacts : all contacts; ``loaded`` names the patches that carry load (default: all).
     torque_share : part of the torque limits that may be used; when that is too little, the torques go unbounded and
         ``torque_feasible`` is False.
+    faces : of each friction pyramid.
     """
     instance("balance", "robot", robot, Robot)
     contacts = each("balance", "contacts", contacts, Contact)

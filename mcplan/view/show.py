@@ -84,6 +84,7 @@ def save_html(what: Run | Plan | Scenario | Robot, path: str | PathLike[str]) ->
 
     Parameters
     ----------
+    what : Run, Plan, Scenario or Robot.
     path : of the file; one that is there is replaced, folders on the way are made.
 
     Returns

@@ -38,6 +38,7 @@ def solve_posture(
 
     Parameters
     ----------
+    robot, environment : who, and what its links keep clear of.
     contacts : at least one (`mcplan.contact`).
     near : (nq,) the posture that is preferred, or its name; the robot's ``half_sitting`` or neutral one by default.
     loaded : names of the patches that carry load; all by default.

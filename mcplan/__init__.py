@@ -26,6 +26,19 @@ from mcplan.version import __version__
 if TYPE_CHECKING:
     from mcplan.certificate.report import Check as Check, Report as Report
     from mcplan.certificate.verify import verify as verify
+    from mcplan.constraint.contact_rows import contact_rows as contact_rows
+    from mcplan.constraint.dynamics import ConstrainedDynamics as ConstrainedDynamics
+    from mcplan.constraint.rank import stance_rank as stance_rank
+    from mcplan.constraint.support_kinematics import support_inverse_kinematics as support_inverse_kinematics
+    from mcplan.control.classical import (
+        GravityCompensation as GravityCompensation,
+        ImpedanceControl as ImpedanceControl,
+        InverseDynamicsControl as InverseDynamicsControl,
+        OperationalSpaceControl as OperationalSpaceControl,
+        SupportedInverseDynamics as SupportedInverseDynamics,
+        TaskHierarchy as TaskHierarchy,
+        VirtualModelControl as VirtualModelControl,
+    )
     from mcplan.control.controller import WholeBodyController as WholeBodyController
     from mcplan.errors import (
         InputError as InputError,
@@ -70,10 +83,13 @@ if TYPE_CHECKING:
     from mcplan.sim.observer import Observer as Observer, StepSample as StepSample
     from mcplan.sim.run import Run as Run
     from mcplan.sim.run_file import load_run as load_run
-    from mcplan.sim.simulate import Simulation as Simulation
+    from mcplan.sim.simulate import Simulation as Simulation, make_physics as make_physics
+    from mcplan.statics.com_polyhedron import com_polyhedron as com_polyhedron
     from mcplan.statics.equilibrium import Equilibrium as Equilibrium, balance as balance
+    from mcplan.statics.shortfall import shortfall as shortfall
     from mcplan.statics.support_region import SupportRegion as SupportRegion, region_at
     from mcplan.statics.wrench_set import WrenchSet as WrenchSet, wrench_set
+    from mcplan.statics.zmp_area import zmp_area as zmp_area
     from mcplan.sweep.experiment import Experiment as Experiment, load_experiment as load_experiment
     from mcplan.sweep.results import Results as Results
     from mcplan.view.live import LiveView as LiveView
@@ -97,6 +113,14 @@ if TYPE_CHECKING:
 _HOME = {
     "mcplan.certificate.report": "Check Report",
     "mcplan.certificate.verify": "verify",
+    "mcplan.constraint.contact_rows": "contact_rows",
+    "mcplan.constraint.dynamics": "ConstrainedDynamics",
+    "mcplan.constraint.rank": "stance_rank",
+    "mcplan.constraint.support_kinematics": "support_inverse_kinematics",
+    "mcplan.control.classical": (
+        "GravityCompensation ImpedanceControl InverseDynamicsControl OperationalSpaceControl SupportedInverseDynamics "
+        "TaskHierarchy VirtualModelControl"
+    ),
     "mcplan.control.controller": "WholeBodyController",
     "mcplan.errors": "InputError JobFailed PlanningFailed ScenarioWarning SimulationFailed",
     "mcplan.export": "export_run",
@@ -119,10 +143,13 @@ _HOME = {
     "mcplan.sim.observer": "Observer StepSample",
     "mcplan.sim.run": "Run",
     "mcplan.sim.run_file": "load_run",
-    "mcplan.sim.simulate": "Simulation",
+    "mcplan.sim.simulate": "Simulation make_physics",
+    "mcplan.statics.com_polyhedron": "com_polyhedron",
     "mcplan.statics.equilibrium": "Equilibrium balance",
+    "mcplan.statics.shortfall": "shortfall",
     "mcplan.statics.support_region": "SupportRegion support_region=region_at",
     "mcplan.statics.wrench_set": "WrenchSet wrench_cone=wrench_set",
+    "mcplan.statics.zmp_area": "zmp_area",
     "mcplan.sweep.experiment": "Experiment load_experiment",
     "mcplan.sweep.results": "Results",
     "mcplan.view.live": "LiveView",

@@ -181,8 +181,10 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("name", metavar="NAME", nargs="?", help="robot or scenario: a bundled name or a path")
     sub.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     sub.add_argument("--fsm", action="store_true", help="print the state machine of a scenario (it is planned) or plan")
+    text = "print what the contacts of a stance can do: constraints, regions of the centre of mass, ZMP, wrench cones"
+    sub.add_argument("--stance", metavar="K", type=int, help=text)
     physics(sub)
-    output(sub, "with --fsm: draw the machine (.svg, .png, .pdf or .dot)")
+    output(sub, "with --fsm or --stance: draw it (.svg, .png or .pdf; a machine also .dot)")
 
     sub = command("bench", "measure kernels, the control tick and the closed loop, beside the peers if given")
     sub.add_argument("--peers", metavar="DIR", help="measure TSID and Pinocchio too: DIR/tsid and DIR/pin")

@@ -205,8 +205,10 @@ def info(arguments: Namespace) -> int:
 
     if arguments.fsm:
         return _machine(arguments)
+    if arguments.stance is not None:
+        return _stance(arguments)
     if arguments.output or arguments.physics:
-        raise InputError("-o and --physics are about a state machine: add --fsm")
+        raise InputError("-o and --physics are about a state machine or a stance: add --fsm or --stance K")
     description = describe(arguments.name) if arguments.name else bundled()
     if arguments.json:
         print(json.dumps(description.to_json(), indent=1))
@@ -244,6 +246,38 @@ def _machine(arguments: Namespace) -> int:
         path = Path(arguments.output)
         save_machine(states, settings, path, scenario.name)
         print(f"drawn: {path}", file=sys.stderr)
+    return 0
+
+
+def _stance(arguments: Namespace) -> int:
+    """Print the statics of a stance of a plan or scenario, and draw its regions."""
+    from mcplan.describe_stance import stance_lines, stance_statics, stance_values
+    from mcplan.planning import is_plan_file, plan, read_plan
+    from mcplan.run_directory import check_writable
+    from mcplan.scene.load import load_scenario
+
+    if not arguments.name:
+        raise InputError("--stance: of what? Name a plan or a scenario")
+    if arguments.physics:
+        raise InputError("--physics is about a state machine: add --fsm")
+    if arguments.output:
+        if Path(arguments.output).suffix.lower() not in (".svg", ".png", ".pdf"):
+            raise InputError(f"-o {arguments.output}: a stance is drawn as .svg, .png or .pdf")
+        check_writable(Path(arguments.output), arguments.force)
+    made = read_plan(arguments.name) if is_plan_file(arguments.name) else plan(load_scenario(arguments.name))
+    found = stance_statics(made, arguments.stance)
+    if arguments.json:
+        print(json.dumps(stance_values(found, arguments.stance), indent=1))
+    else:
+        print("\n".join(stance_lines(found, arguments.stance)))
+    if arguments.output:
+        from mcplan.view.plots.stance import save_stance
+
+        regions = {"region": found.region, "within torque limits": found.torque_region}
+        regions |= {} if found.zmp is None else {"ZMP": found.zmp}
+        title = f"{made.scenario.name}, stance {arguments.stance}: {found.name}"
+        save_stance(Path(arguments.output), title, found.contacts, found.com, regions)
+        print(f"drawn: {arguments.output}", file=sys.stderr)
     return 0
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.constraint.rank import stance_rank
 from mcplan.model.robot import Robot
 from mcplan.model.robot_file import bundled_robots, load_robot
 from mcplan.planning import read_plan
@@ -110,6 +111,8 @@ def describe_scenario(scenario: Scenario) -> Description:
     }
     lines += [f"{kind}: {', '.join(item.name for item in items)}" for kind, items in groups.items() if items]
     lines.append("start: " + ", ".join(f"{c.patch} on {c.support}" for c in scenario.start.contacts))
+    rank = stance_rank(scenario.robot, scenario.start.q, scenario.start.contacts)
+    lines.append(f"constraints at the start: {rank}")
     lines += [f"goal {number}: {_goal_text(item)}" for number, item in enumerate(scenario.goal)]
     settings = _settings(scenario)
     lines += _section("parameters (--set parameters.NAME=VALUE)", settings["parameters"])
@@ -126,6 +129,11 @@ def describe_scenario(scenario: Scenario) -> Description:
         "file": str(scenario.path),
         **{kind: [item.name for item in items] for kind, items in groups.items()},
         "start": [{"patch": c.patch, "support": c.support} for c in scenario.start.contacts],
+        "constraints": {
+            "independent": rank.constraints,
+            "base_controllable": rank.base_controllable,
+            "internal": rank.internal,
+        },
         "goal": [_goal_text(item) for item in scenario.goal],
         **settings,
         "stances": [_stance_text(item) for item in scenario.stances],

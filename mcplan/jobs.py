@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mcplan.arguments import file_path
 from mcplan.bars import BARS, in_notebook, note
 from mcplan.compiling import WATCH
+from mcplan.control.torque_driven import TorqueController
 from mcplan.planning.plan import Plan
 from mcplan.planning.planner import plan as make_plan
 from mcplan.progress import PlanningProgress, ProgressBar
@@ -64,6 +65,8 @@ def simulate(
     seed: int = 0,
     tasks: Sequence[Task] = (),
     extra: Extra | None = None,
+    controller: TorqueController | None = None,
+    duration: float | None = None,
     *,
     progress: bool = False,
     live: bool | int = False,
@@ -83,6 +86,9 @@ def simulate(
     seed : of everything random.
     tasks : further tasks beside those of the plan (`mcplan.Task`): a class with ``rows`` is one.
     extra : further terms of each tick's program, in CVXPY.
+    controller : gives the torques in place of the whole-body controller: an object with ``torque(t, terms, wrenches)``, or what
+        `mcplan.InverseDynamicsControl` and its like are; physics ``contact`` or ``mujoco``.
+    duration : s, of a run under such a controller; None takes the scenario's.
     progress : show time, real-time factor, expected end and phase.
     live : show the motion while it is simulated, on a page of 127.0.0.1 that this opens (in a notebook below the cell);
         a number is the port.
@@ -107,7 +113,7 @@ def simulate(
             observers = [*observers, open_ones.enter_context(_opened(plan, live))]
         if progress and BARS.shown:
             observers = [*observers, open_ones.enter_context(ProgressBar())]
-        return carry_out(plan, physics, observers, seed, tasks, extra)
+        return carry_out(plan, physics, observers, seed, tasks, extra, controller, duration)
 
 
 def sweep(

@@ -11,4 +11,4 @@ SLACK: Final = 1
 HOLD: Final = 2
 """There was no solution, and the robot is only damped."""
 NO_QP: Final = 3
-"""The controller did not run in this step of the physics; never the status of a solution."""
+"""The controller did not run in this step of the physics, or has no program; never the status of a solution."""

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from mcplan.certificate.goal_places import bar_errors, surface_errors
 from mcplan.certificate.independent import rotation_of, rotation_vector
 from mcplan.certificate.report import Check
+from mcplan.model.patch import MOUNT
 from mcplan.model.robot import Robot
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.spec import ContactSpec, PoseSpec
@@ -163,7 +164,7 @@ class Judge:
             yield Field("contacts", place, self.allowed.place, "m", names)
             yield Field("contacts, angle", turn, self.allowed.turn, "deg", names)
         if item.get("only"):
-            others = set(self.states.supports) - {spec.patch for spec in wanted}
+            others = set(self.states.supports) - {spec.patch for spec in wanted} - {MOUNT}
             count = np.zeros(K)
             for patch in others:
                 count += self.states.supports[patch] != ""

@@ -9,6 +9,7 @@ from mcplan.certificate.goal_checks import SOMETHING, Allowed, Judge, States, po
 from mcplan.certificate.motion_checks import worst
 from mcplan.certificate.report import Check
 from mcplan.errors import RunError
+from mcplan.model.patch import MOUNT
 from mcplan.sim.world import with_flaws
 
 
@@ -121,6 +122,8 @@ def _goals(evidence: Evidence) -> Iterator[Check]:
 def _fall(evidence: Evidence) -> Check:
     """Judge that the centre of mass stays above the lowest planned one, less an allowance."""
     allowed = evidence.tolerances.fall
+    if MOUNT in evidence.run.patches:
+        return Check("fall", 0.0, "m", f"<= {allowed:g}", True, "the base is fixed")
     planned = evidence.mechanism.motion(np.array([s.q for s in evidence.record.plan.stances])).com[:, 2]
     sunk = planned.min() - evidence.motion.com[:, 2]
     (k,) = worst(sunk)

@@ -80,7 +80,13 @@ def gather(robot: Robot, record: RobotRecord, environment: Environment) -> Solid
     bodies = rigid_bodies(record)
     met = _always_touching(_Known(robot, record))
     pairs = [pair for pair in _separate(robot, record, owner, bodies) if _names(record, owner, pair) not in met]
-    pairs += [(i, len(own) + j) for i in range(len(own)) for j in range(len(around))]
+    stands = bodies == 0 if robot.fixed else np.zeros(len(bodies), bool)  # what is fixed to the world, like the world
+    pairs += [
+        (i, len(own) + j)
+        for i in range(len(own))
+        for j, (_, who, _) in enumerate(around)
+        if not (stands[owner[i]] and who == WORLD)
+    ]
     supports = {name: name for name, _, _ in around}
     supports |= {surface.name: thing.name for thing in environment.objects for surface in thing.surfaces}
     return Solids(

@@ -17,6 +17,11 @@ def solver_checks(evidence: Evidence) -> Iterator[Check]:
     was due and is said not to have been asked counts as one without a solution.
     """
     run, tolerances = evidence.run, evidence.tolerances
+    if name := evidence.record.controller:
+        asked = int(np.count_nonzero(run.qp_status != NO_QP))
+        failure = f"{asked} samples say that a program was solved, and the run that {name} gave the torques"
+        yield Check("no program", float(asked), f"ticks beside {name}", "== 0", not asked, "", failure if asked else "")
+        return
     every = steps_per_tick(evidence)
     due = np.arange(len(run)) % every == 0
     without = due & ((run.qp_status == HOLD) | (run.qp_status == NO_QP))

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from mcplan.certificate.goal_checks import Allowed, Judge, States, place_errors, postures
-from mcplan.certificate.independent import Mechanism, deviation, rotation_of
+from mcplan.certificate.independent import Mechanism, deviation, rotation_of, rotation_vector
 from mcplan.certificate.report import Check
+from mcplan.model.patch import MOUNT
 from mcplan.planning.plan import Plan
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar
@@ -54,6 +55,11 @@ def _on_supports(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
         environment = plan.scenario.environment.placed(stance.objects)
         for contact in stance.contacts:
             where = f"{contact.patch} on {contact.support}, stance {k}"
+            if contact.patch == MOUNT:
+                far, turn = off_base(contact, plan.scenario.start.q)
+                off.append((far, where, f"{where} is {far:.4g} m off the base of the start"))
+                turned.append((turn, where, f"{where} is turned by {turn:.4g} deg out of the base of the start"))
+                continue
             support = environment.supports.get(contact.support)
             if support is None or contact.patch not in patches:
                 off.append((np.inf, where, f"{where}: there is no such patch or support"))
@@ -75,6 +81,13 @@ def _on_supports(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
         value, where, _ = max(found, key=lambda item: np.inf if np.isnan(item[0]) else item[0])
         wrong = [text for amount, _, text in found if not amount <= bound]
         yield Check(name, value, unit, f"<= {bound:g}", not wrong, where, "; ".join(wrong))
+
+
+def off_base(contact: Contact, q: np.ndarray) -> tuple[float, float]:
+    """Return by how much (m, deg) what holds a fixed base is off the base's place in the scenario."""
+    between = rotation_of(q[3:7, None])[..., 0].T @ contact.R
+    turn = float(np.linalg.norm(rotation_vector(between[None])[0]))
+    return float(np.linalg.norm(contact.p - q[:3])), float(np.rad2deg(turn))
 
 
 def _beyond_what_it_gives(contact: Contact, friction: float, on_bar: bool) -> float:

@@ -13,6 +13,7 @@ from mcplan.core.distance.many import fill_distance_rows, fill_distances, find_s
 from mcplan.core.distance.pair import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
 from mcplan.core.distance.shape import Shapes
 from mcplan.errors import InputError
+from mcplan.model.patch import MOUNT
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -25,8 +26,8 @@ class CollisionModel:
     """Every shape of a robot that collides, every solid of its environment, and the pairs that could meet.
 
     Links collide with each other unless they are neighbours, ignored by the robot, or touch in every configuration; and
-    with every obstacle, bar, object and slab below a surface. A mesh stands for its convex hull. Nothing is kept
-    between calls, so that the same question always has the same answer.
+    with every obstacle, bar, object and slab below a surface; of these a fixed base meets objects only. A mesh stands
+    for its convex hull. Nothing is kept between calls, so that the same question always has the same answer.
 
     Parameters
     ----------
@@ -51,7 +52,13 @@ class CollisionModel:
         self._bodies = {link: robot.frame(link)[0] for link in robot.link_names}
         names = [*links, *around]
         self.shapes = pack([*solids, *around.values()], [*bodies, *[-1] * len(around)])
-        outside = [(i, j) for i in range(len(links)) for j in range(len(links), len(names))]
+        free = {thing.name for thing in environment.objects}
+        outside = [
+            (i, j)
+            for i in range(len(links))
+            for j in range(len(links), len(names))
+            if not (robot.fixed and bodies[i] == 0) or names[j] in free  # it stands where somebody has put it up
+        ]
         indices = np.concatenate([self_pairs(robot), np.array(outside, np.int64).reshape(-1, 2)])
         self.indices = frozen(indices)
         self.pairs = tuple(Pair(names[i], names[j]) for i, j in indices)
@@ -171,7 +178,7 @@ class CollisionModel:
         found: set[int] = set()
         for contact in contacts:
             if isinstance(contact, Contact):
-                if contact.patch in self._alone:
+                if contact.patch in self._alone or contact.patch == MOUNT:
                     continue
                 link, support = self.robot.patches[contact.patch].link, contact.support
             else:

@@ -7,6 +7,7 @@ import numpy as np
 
 from mcplan.control.command import Command, PointLoads
 from mcplan.control.criteria import Asked, Measurement
+from mcplan.control.further_tasks import FurtherTasks
 from mcplan.control.handled import HandledObjects
 from mcplan.control.impedance import JointImpedance
 from mcplan.control.lift_watch import LiftWatch
@@ -58,6 +59,8 @@ class WholeBodyController:
         for contact in first.contacts:
             self.motion.close(contact, -1.0, 0.0)
         states = program_of(phases_of(plan), plan.scenario, [contact.patch for contact in first.contacts])
+        self._further = FurtherTasks(plan, [state.name for state in states])
+        tasks = (*self._further.tasks, *tasks)
         self.machine = Machine(states, self.motion)
         patches = {contact.patch for stance in plan.stances for contact in stance.contacts}
         patches |= {patch for spec in self.settings.states if spec.do for patch in spec.do.limbs}
@@ -120,6 +123,7 @@ class WholeBodyController:
         known = time.perf_counter()
         self.machine.update(t, self.measure(t), self)
         updated = time.perf_counter()
+        self._further.enter(self.machine.state.name)
         solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains)
         self._wrenches = wrenches = self.objects.of_robot(solution.wrenches)
         tau = solution.tau

@@ -120,7 +120,8 @@ class TaskSet:
         for task in self.further:
             if (follow := getattr(task, "follow", None)) is not None:
                 follow(t)
-            tasks.append(task)
+            if getattr(task, "patch", None) in (None, *motion.contacts):  # a force of what is not in contact is none
+                tasks.append(task)
         contacts = []
         for loaded in motion.contacts.values():
             contacts.append(self._constraint(t, loaded, terms))

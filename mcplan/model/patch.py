@@ -7,6 +7,12 @@ import numpy as np
 
 Kind = Literal["surface", "point", "grasp"]
 
+MOUNT = "fixed_base"
+"""The patch by which the root link of a robot with a fixed base is held to the world: a hold that never opens."""
+
+MOUNT_LIMIT = 1e4
+"""N, N m: the most that a fixed base bears where its file says nothing."""
+
 
 @dataclass(frozen=True, eq=False)
 class Patch:
@@ -36,6 +42,14 @@ class Patch:
     def points(self) -> np.ndarray:
         """Contact points (k,3) in patch axes: the polygon's corners at ``z = 0``."""
         return np.column_stack([self.polygon, np.zeros(len(self.polygon))])
+
+
+def mount_patch(link: str, max_force: float = MOUNT_LIMIT, max_moment: float = MOUNT_LIMIT) -> Patch:
+    """Return the patch that holds a root link to the world, at the link's origin."""
+    origin, R, p = np.zeros((1, 2)), np.eye(3), np.zeros(3)
+    for array in (origin, R, p):
+        array.flags.writeable = False
+    return Patch(MOUNT, link, link, "grasp", origin, R, p, max_force, max_moment)
 
 
 def convex_corners(polygon: np.ndarray) -> np.ndarray | None:

@@ -22,7 +22,7 @@ from mcplan.errors import InputError
 from mcplan.model.assemble import JointLimits
 from mcplan.model.description import UrdfModel
 from mcplan.model.geometry import Geometry
-from mcplan.model.patch import Patch
+from mcplan.model.patch import MOUNT, Patch
 from mcplan.model.xml_values import closest
 
 SHARED = 4096
@@ -32,7 +32,7 @@ themselves, would take longer to come up."""
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Robot:
-    """A robot with a floating base.
+    """A robot with a floating base, or with a fixed one (``fixed``): then ``q[:7]`` is where that stands.
 
     ``q`` (nq,) is base position, base quaternion w x y z, joints; ``v`` (nv,) base linear velocity, base angular
     velocity (world axes, at the base origin), joint rates. Every dynamics method also takes a leading axis.
@@ -55,7 +55,8 @@ class Robot:
     _scratch: local = field(default_factory=local, repr=False)
 
     def __repr__(self) -> str:
-        return f"Robot({self.name!r}, {self.n} joints, {self.mass:.4g} kg, {len(self.patches)} patches)"
+        base = ", fixed base" if self.fixed else ""
+        return f"Robot({self.name!r}, {self.n} joints, {self.mass:.4g} kg, {len(self.patches)} patches{base})"
 
     def __getstate__(self) -> dict:
         """Leave out the scratch space, which belongs to a thread."""
@@ -83,6 +84,14 @@ class Robot:
     def nv(self) -> int:
         """Size of ``v``: ``6 + n``."""
         return 6 + self.n
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the base is fixed to the world: its patch ``fixed_base`` is always in contact.
+
+        ``M`` and ``h`` have rows of the base all the same: what they leave there is the wrench that the base bears.
+        """
+        return MOUNT in self.patches
 
     @property
     def mass(self) -> float:
@@ -133,7 +142,8 @@ class Robot:
     def random_configuration(self, seed: int | np.random.Generator = 0) -> np.ndarray:
         """Return a random ``q``: base within 1 m of the origin in each axis, any orientation, joints in their limits.
 
-        A joint without a limit on one side goes up to pi from zero or from its other limit.
+        A joint without a limit on one side goes up to pi from zero or from its other limit. A fixed base stands at the
+        world's origin.
         """
         random = np.random.default_rng(seed)
         q = np.empty(self.nq)
@@ -144,6 +154,8 @@ class Robot:
         low = np.where(np.isfinite(lower), lower, np.where(np.isfinite(upper), upper, 0) - np.pi)
         high = np.where(np.isfinite(upper), upper, np.where(np.isfinite(lower), lower, 0) + np.pi)
         q[7:] = random.uniform(low, high)
+        if self.fixed:
+            q[:7] = 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
         return q
 
     def frame(self, name: str) -> tuple[int, np.ndarray]:
@@ -167,8 +179,14 @@ class Robot:
     def forward_dynamics(self, q, v, tau) -> np.ndarray:
         """Return ``vd = M^-1 (S' tau - h)`` (nv,) under joint torques (n,).
 
-        ``tau`` may also be a generalized force (nv,), which has a part on the base.
+        ``tau`` may also be a generalized force (nv,), which has a part on the base. A fixed base stands still: the rows
+        of the joints alone are solved.
         """
+        if self.fixed:
+            force = np.asarray(tau, float) if np.shape(tau)[-1] == self.n else np.asarray(tau, float)[..., 6:]
+            rest = force - self.nonlinear_effects(q, v)[..., 6:]
+            vd = np.linalg.solve(self.mass_matrix(q)[..., 6:, 6:], rest[..., None])[..., 0]
+            return np.concatenate([np.zeros((*vd.shape[:-1], 6)), vd], axis=-1)
 
         def one(tree, q, v, force, work, out):
             forward_dynamics(tree, q, v, force, work, np.empty((self.nv, self.nv)), out)

@@ -14,8 +14,9 @@ from mcplan.errors import Problem, RobotError
 from mcplan.model.assemble import Assembly, NotAssembled, assemble
 from mcplan.model.description import UrdfModel
 from mcplan.model.mechanism_check import singular_joint
+from mcplan.model.patch import MOUNT, mount_patch
 from mcplan.model.robot import Robot
-from mcplan.model.robot_resolve import Resolver
+from mcplan.model.robot_resolve import Resolver, is_fixed, patch_frames
 from mcplan.model.robot_schema import RobotSection
 from mcplan.model.urdf import parse_urdf, read_bytes
 
@@ -37,7 +38,7 @@ def load_robot(
     Parameters
     ----------
     path_or_name : a bundled name (``hrp2``), or the path of a ``robot.yaml`` or of a URDF file. A bare URDF gives a
-        robot without patches and postures.
+        robot without patches and postures, whose base is fixed if its root is a link ``world`` without mass.
     strict : refuse what is otherwise a ``RobotWarning``: non-physical inertias, missing visual meshes, misspelt tags.
     package_directories : where the meshes of ``package://NAME/...`` may be found: each is the package NAME or holds it.
 
@@ -78,13 +79,15 @@ def _from_urdf(path: Path, strict: bool, directories: list[Path]) -> Robot:
     data = read_bytes(path)
     model = parse_urdf(data, path, strict, directories, stacklevel=4)
     assembly = _assembled(model, {}, {})
+    patches = {MOUNT: mount_patch(model.root)} if is_fixed(model) and MOUNT not in model.links else {}
     return Robot(
         model.name,
         assembly.tree,
         model,
         assembly.joint_names,
         assembly.limits,
-        assembly.frames,
+        {**assembly.frames, **patch_frames(assembly, patches)},
+        patches,
         locked=assembly.locked,
         digest=hashlib.sha256(data).hexdigest(),
     )
@@ -105,7 +108,7 @@ def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
     patches = resolver.patches()
     postures = resolver.postures(assembly, limits)
     resolver.settle()
-    frames = {**assembly.frames, **resolver.patch_frames(assembly, patches)}
+    frames = {**assembly.frames, **patch_frames(assembly, patches)}
     return Robot(
         section.name or model.name,
         assembly.tree,

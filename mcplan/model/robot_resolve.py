@@ -1,17 +1,34 @@
 """A ``robot.yaml`` against its URDF: names that exist, values in their limits, poses as matrices."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from mcplan.document import Document
 from mcplan.errors import Problem, RobotError
 from mcplan.model.assemble import Assembly, JointLimits, frame_offset
 from mcplan.model.description import UrdfModel
-from mcplan.model.patch import Patch, convex_corners
+from mcplan.model.patch import MOUNT, Patch, convex_corners, mount_patch
 from mcplan.model.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
-from mcplan.model.robot_schema import PatchSection, PoseSection, RobotSection
+from mcplan.model.robot_schema import MountSection, PatchSection, PoseSection, RobotSection
 from mcplan.model.xml_values import closest
 
 Key = tuple[str | int, ...]
+
+
+def is_fixed(model: UrdfModel) -> bool:
+    """Whether a URDF says that its base is fixed: its root is a link ``world`` without mass, the custom of robotics."""
+    return model.root == "world" and model.links[model.root].inertia is None
+
+
+def patch_frames(assembly: Assembly, patches: Mapping[str, Patch]) -> dict[str, tuple[int, np.ndarray]]:
+    """Return each patch's body and pose there."""
+    frames = {}
+    for name, patch in patches.items():
+        body, offset = assembly.frames[patch.link]
+        R, p = offset[:9].reshape(3, 3), offset[9:]
+        frames[name] = body, frame_offset(R @ patch.R, R @ patch.p + p)
+    return frames
 
 
 class Resolver:
@@ -101,8 +118,15 @@ class Resolver:
         return JointLimits(**arrays)
 
     def patches(self) -> dict[str, Patch]:
-        """Return the patches."""
-        return {name: patch for name, s in self.section.patches.items() if (patch := self._patch(name, s)) is not None}
+        """Return the patches; the first one holds a fixed base."""
+        given = self.section.fixed_base
+        fixed = is_fixed(self.model) if given is None else bool(given)
+        if fixed and MOUNT in (*self.section.patches, *self.model.links):
+            self._problem(("fixed_base",), f"the patch that holds a fixed base is called {MOUNT!r}; rename your own")
+        bears = given if isinstance(given, MountSection) else MountSection()
+        held = {MOUNT: mount_patch(self.model.root, bears.max_force, bears.max_moment)} if fixed else {}
+        found = {name: self._patch(name, section) for name, section in self.section.patches.items()}
+        return held | {name: patch for name, patch in found.items() if patch is not None}
 
     def _patch(self, name: str, section: PatchSection) -> Patch | None:
         key = ("patches", name)
@@ -133,15 +157,6 @@ class Resolver:
         force, moment = section.max_force or infinite, section.max_moment or infinite
         limb = section.limb or section.link
         return Patch(name, section.link, limb, section.kind, polygon, R, p, force, moment)
-
-    def patch_frames(self, assembly: Assembly, patches: dict[str, Patch]) -> dict[str, tuple[int, np.ndarray]]:
-        """Return each patch's body and pose there."""
-        frames = {}
-        for name, patch in patches.items():
-            body, offset = assembly.frames[patch.link]
-            R, p = offset[:9].reshape(3, 3), offset[9:]
-            frames[name] = body, frame_offset(R @ patch.R, R @ patch.p + p)
-        return frames
 
     def postures(self, assembly: Assembly, limits: JointLimits) -> dict[str, np.ndarray]:
         """Return the postures as ``q`` (nq,)."""

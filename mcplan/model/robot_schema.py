@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from mcplan.model.patch import Kind
+from mcplan.model.patch import MOUNT_LIMIT, Kind
 
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -60,6 +60,13 @@ class CollisionSection(Section):
     ignore: list[tuple[str, str]] = []
 
 
+class MountSection(Section):
+    """What holds a fixed base: the most that it bears, N and N m."""
+
+    max_force: Positive = MOUNT_LIMIT
+    max_moment: Positive = MOUNT_LIMIT
+
+
 class RobotSection(Section):
     """The whole file."""
 
@@ -67,6 +74,7 @@ class RobotSection(Section):
     name: str | None = None
     urdf: str
     base: str | None = None
+    fixed_base: bool | MountSection | None = None
     locked: dict[str, Number] = {}
     armature: dict[str, Annotated[float, Field(ge=0, allow_inf_nan=False)]] = {}
     limits: dict[str, LimitSection] = {}

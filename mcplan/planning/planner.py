@@ -20,6 +20,8 @@ def plan(
 ) -> Plan:
     """Return a plan for a scenario: its hand-written sequence completed, or one found from start and goal.
 
+    A robot with a fixed base plans nothing: without ``stances`` its plan is the start.
+
     Parameters
     ----------
     scenario : a Scenario; or what `mcplan.load_scenario` takes: a bundled name, a path, a dictionary.
@@ -39,8 +41,11 @@ def plan(
         raise ScenarioError(f"plan: expected {expected}, not {shown(scenario)}")
     whole("plan", "seed", seed)
     scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
-    if scenario.stances:
+    if scenario.stances or (scenario.robot.fixed and not scenario.goal):
         return complete(scenario)
+    if scenario.robot.fixed:
+        name = scenario.robot.name
+        raise ScenarioError(f"{scenario.path}: no contacts are sought for {name}, whose base is fixed; give `stances:`")
     if not scenario.goal:
         raise ScenarioError(f"{scenario.path}: neither `goal:` nor `stances:`; there is nothing to plan")
     return find(scenario, seed, progress)

@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from mcplan.errors import InputError, PlanningFailed, ScenarioError
+from mcplan.model.patch import MOUNT
 from mcplan.planning.linking import Change, Linker
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.scene.contact import Contact
@@ -80,7 +81,7 @@ def _change(linker: Linker, item: StanceItem, before: PlannedStance, earlier: En
         return Change.remove(contacts, item.remove)
     added = item.add
     if item.contacts is not None:
-        names = [spec.patch for spec in item.contacts]
+        names = [spec.patch for spec in item.contacts] + [MOUNT] * robot.fixed
         gone = [patch for patch in before.patches if patch not in names]
         new = [spec for spec in item.contacts if spec.patch not in before.patches]
         if len(gone) + len(new) > 1:

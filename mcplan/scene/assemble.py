@@ -11,9 +11,12 @@ import numpy as np
 from mcplan.document import Document, dump_document
 from mcplan.document.document import in_file_order
 from mcplan.errors import InputError, Problem, ScenarioError
+from mcplan.model.patch import MOUNT
+from mcplan.model.pose import rotation_from_quat
 from mcplan.scene.build import build_environment
 from mcplan.scene.check import Checker
 from mcplan.scene.contact import Contact
+from mcplan.scene.mount import mount_contact
 from mcplan.scene.names import name_problems
 from mcplan.scene.parameters import resolve
 from mcplan.scene.schema import ScenarioSpec
@@ -137,9 +140,12 @@ def _start(spec: ScenarioSpec, checker: Checker) -> Start:
     specs, key = start.contacts, ("start", "contacts")
     if not specs and spec.stances and spec.stances[0].contacts:
         specs, key = spec.stances[0].contacts, ("stances", 0, "contacts")  # type: ignore[assignment]
-    if not specs and not spec.stances:
+    if not specs and not spec.stances and not robot.fixed:
         checker.report(("start",), "contacts are missing: what touches what at the start?")
     contacts: list[Contact] = []
+    if robot.fixed:
+        contacts.append(mount_contact(robot, rotation_from_quat(q[3:7]), q[:3]))
+        specs = tuple(contact for contact in specs if contact.patch != MOUNT)
     for k, contact in enumerate(specs):
         if contact.patch in robot.patches:
             X = robot.frame_pose(q, contact.patch)

@@ -8,15 +8,18 @@ import numpy as np
 from mcplan.arguments import unknown
 from mcplan.document import Document
 from mcplan.errors import InputError, Problem
+from mcplan.model.patch import MOUNT
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.free_directions import unfelt_freedoms
-from mcplan.scene.machine import StateSpec, Until
+from mcplan.scene.machine import Joints, StateSpec, Until
 from mcplan.scene.place import Near, make_contact
 from mcplan.scene.place_bar import bar_rotation
 from mcplan.scene.place_surface import surface_rotation
 from mcplan.scene.schema import PostureSpec, ScenarioSpec, StanceItem
 from mcplan.scene.spec import ContactSpec
+from mcplan.scene.tasks import TaskSpec
+from mcplan.scene.textbook import TextbookSpec
 
 if TYPE_CHECKING:
     from mcplan.model.robot import Robot
@@ -60,9 +63,17 @@ class Checker:
         ):
             for k, item in enumerate(getattr(spec.simulation, section)):
                 self._known(("simulation", section, k, "link"), kind, item.link, known)
+        self._textbook(("control", "textbook"), spec.control.textbook)
+        for k, task in enumerate(spec.control.tasks):
+            self._task(("control", "tasks", k), task)
+        last = max([1, *(task.priority for task in spec.control.tasks)])
+        for k, task in enumerate(spec.control.tasks):
+            if task.kinds[0] in ("contact_force", "torque") and task.priority != last:
+                said = f"tasks on forces and torques have the last priority, which is {last} here"
+                self.report(("control", "tasks", k, "priority"), said)
         for k, state in enumerate(spec.control.states):
             self._state(("control", "states", k), state)
-        if spec.simulation.physics != "qp":
+        if spec.simulation.physics != "qp" and spec.control.type == "whole_body":
             one = not isinstance(self.document.data.get("goal"), list)
             for place, said in unfelt_freedoms(self.robot, spec.start.contacts, spec.goal, spec.stances, one):
                 self.report(place, said)
@@ -87,6 +98,8 @@ class Checker:
         if spec.patch not in self.robot.patches:
             self._known((*key, "patch"), "patch", spec.patch, self.robot.patches)
             return None
+        if spec.patch == MOUNT:
+            return make_contact(self.robot, self.environment, spec, near) if spec.pose or near else None
         if spec.surface not in self.environment.supports:
             self._known((*key, "surface"), "surface or bar", spec.surface, self.environment.supports)
             return None
@@ -120,6 +133,28 @@ class Checker:
         if apart > 1e-3:
             self.report((*key, "pose"), f"is {1000 * apart:.0f} mm away from the coordinates; leave one of them out")
 
+    def _textbook(self, key: Key, spec: TextbookSpec) -> None:
+        """Check the names that a controller of the textbooks is given."""
+        if spec.frame is not None:
+            self._known((*key, "frame"), "link or patch", spec.frame, self.robot.frames)
+        self._posture_or_joints((*key, "posture"), spec.posture)
+
+    def _task(self, key: Key, spec: TaskSpec) -> None:
+        """Check the names in a further task."""
+        (kind,) = spec.kinds
+        section = getattr(spec, kind)
+        for name in ("frame", "reference", "target_frame"):
+            if (frame := getattr(section, name, None)) is not None:
+                self._known((*key, kind, name), "link or patch", frame, self.robot.frames)
+        if spec.contact_force is not None:
+            self._known((*key, kind, "patch"), "patch", spec.contact_force.patch, self.robot.patches)
+
+    def _posture_or_joints(self, key: Key, posture: str | Joints | None) -> None:
+        if isinstance(posture, str):
+            self._known(key, "posture", posture, self.robot.postures)
+        elif posture is not None:
+            self.posture(key, PostureSpec(joints=posture.joints))
+
     def _state(self, key: Key, spec: StateSpec) -> None:
         """Check the names in a state of the machine; which states there are is known with the plan."""
         if spec.until is not None:
@@ -129,10 +164,7 @@ class Checker:
         for section, names in (("limbs", spec.do.limbs), ("forces", spec.do.forces)):
             for name in names:
                 self._known((*key, "do", section, name), "patch", name, self.robot.patches)
-        if isinstance(spec.do.posture, str):
-            self._known((*key, "do", "posture"), "posture", spec.do.posture, self.robot.postures)
-        elif spec.do.posture is not None:
-            self.posture((*key, "do", "posture"), PostureSpec(joints=spec.do.posture.joints))
+        self._posture_or_joints((*key, "do", "posture"), spec.do.posture)
 
     def _until(self, key: Key, until: Until) -> None:
         for kind, more in (("error", ["com"]), ("speed", ["com", "joints"]), ("force", []), ("over", [])):
@@ -149,7 +181,7 @@ class Checker:
         poses: dict[str, np.ndarray] = {}
         for k, item in enumerate(spec.stances):
             key: Key = ("stances", k)
-            if k == 0 and item.contacts is None and not present:
+            if k == 0 and item.contacts is None and not present and not self.robot.fixed:
                 self.report(key, "the first item, or start.contacts, must give the contacts at the start")
             there = [self._known((*key, "objects", name), "object", name, objects) for name in item.objects]
             if item.objects and all(there):
@@ -162,11 +194,13 @@ class Checker:
                 if item.add.patch in present:
                     self.report((*key, "add", "patch"), f"`{item.add.patch}` is in contact already; remove it first")
                 present[item.add.patch] = item.add
-            elif item.remove is not None and present:
-                if item.remove not in present:
+            elif item.remove is not None and (present or item.remove == MOUNT):
+                if item.remove == MOUNT:
+                    self.report((*key, "remove"), f"{self.robot.name} has a fixed base: `{MOUNT}` cannot be removed")
+                elif item.remove not in present:
                     known = ", ".join(present)
                     self.report((*key, "remove"), f"`{item.remove}` is not in contact here; in contact are: {known}")
-                elif len(present) == 1:
+                elif len(present) == 1 and not self.robot.fixed:
                     self.report((*key, "remove"), f"without `{item.remove}` nothing is left in contact")
                 present.pop(item.remove, None)
             if item.posture is not None:
@@ -182,9 +216,9 @@ class Checker:
         self._each_once((*key, "contacts"), names)
         for j, contact in enumerate(contacts):
             self.contact((*key, "contacts", j), contact)
-        if not contacts:
+        if not contacts and not self.robot.fixed:
             self.report((*key, "contacts"), "a stance needs at least one contact")
-        changed = (set(names) ^ set(present)) & set(self.robot.patches)
+        changed = (set(names) ^ set(present)) & set(self.robot.patches) - {MOUNT}
         if first and present and changed:
             self.report((*key, "contacts"), f"not those of start.contacts: {', '.join(sorted(changed))} differ")
         if not first and len(changed) > 1:

@@ -13,8 +13,10 @@ import numpy as np
 from mcplan.arguments import shown
 from mcplan.document import Document
 from mcplan.errors import InputError
+from mcplan.model.patch import MOUNT
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
+from mcplan.scene.mount import mount_contact
 from mcplan.scene.place_bar import place_on_bar
 from mcplan.scene.place_surface import place_on_surface
 from mcplan.scene.resting import carrier
@@ -54,6 +56,11 @@ def make_contact(
     patch = robot.patches.get(spec.patch)
     if patch is None:
         raise InputError(f"robot {robot.name} has no patch `{spec.patch}`{_hint(spec.patch, robot.patches)}")
+    if spec.patch == MOUNT:
+        place_of_base = near if spec.pose is None else (spec.pose.R, spec.pose.p)
+        if place_of_base is None:
+            raise InputError(f"{MOUNT}: a pose is missing: where does the base stand?")
+        return mount_contact(robot, *place_of_base)
     support = environment.supports.get(spec.surface)
     if support is None:
         raise InputError(f"there is no surface or bar `{spec.surface}`{_hint(spec.surface, environment.supports)}")

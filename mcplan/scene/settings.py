@@ -7,6 +7,8 @@ from pydantic import Field
 from mcplan.scene.disturbance import Imperfections, Payload, Push
 from mcplan.scene.machine import StateSpec
 from mcplan.scene.spec import NotNegative, PoseSpec, Positive, Spec
+from mcplan.scene.tasks import TaskSpec
+from mcplan.scene.textbook import ControlType, TextbookSpec
 
 
 class ContactLaw(Spec):
@@ -65,9 +67,18 @@ class ControlSettings(Spec):
 
     states: tuple[StateSpec, ...] = ()
     """Of the state machine: new ones, and what is different about those of the plan."""
+    tasks: tuple[TaskSpec, ...] = ()
+    """Of the whole-body program, beside those of the plan."""
     rate: Positive | None = None
     """How often the controller runs, Hz: 1 / ``simulation.dt`` or a whole fraction of it; None is at every step. In
     between the torques stay (``contact``, ``mujoco``)."""
+    type: ControlType = "whole_body"
+    """What gives the torques: the whole-body program that carries out the plan; a controller of the textbooks (see
+    ``textbook``); or ``own``, an object that `mcplan.simulate` is given."""
+    duration: Positive = 5.0
+    """How long a run lasts in which something else than the program gives the torques, s."""
+    textbook: TextbookSpec = TextbookSpec()
+    """What a controller of the textbooks is to do."""
     solver: Solver = "DAQP"
     """Quadratic program solver."""
     form: Form = "mixed"

@@ -87,8 +87,12 @@ def steps_per_tick(scenario: Scenario) -> int:
     return steps
 
 
-def refuse_what_is_not_there(scenario: Scenario, physics: str) -> None:
+def refuse_what_is_not_there(scenario: Scenario, physics: str, own: bool = False) -> None:
     """Refuse what a back end cannot do, and what cannot be.
+
+    Parameters
+    ----------
+    own : whether something else than the whole-body program gives the torques, which believes in no free direction.
 
     Raises
     ------
@@ -101,7 +105,7 @@ def refuse_what_is_not_there(scenario: Scenario, physics: str) -> None:
         solver_options(scenario.control.solver)
     except InputError as error:
         problems.append(document.problem(("control", "solver"), str(error)))
-    if physics != "qp":
+    if physics != "qp" and not own and scenario.control.type == "whole_body":
         start = tuple(ContactSpec.model_validate(contact.to_data()) for contact in scenario.start.contacts)
         one = not isinstance(document.data.get("goal"), list)
         for place, said in unfelt_freedoms(scenario.robot, start, scenario.goal, scenario.stances, one):

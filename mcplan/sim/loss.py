@@ -28,7 +28,7 @@ class Loss:
 
     def __init__(self, plan: Plan, dt: float, lost_time: float):
         places = plan.scenario.robot.com(np.array([stance.q for stance in plan.stances]))
-        self._lowest = float(places[:, 2].min()) - FALL
+        self._lowest = -np.inf if plan.scenario.robot.fixed else float(places[:, 2].min()) - FALL
         self._failed: deque[bool] = deque(maxlen=max(1, round(lost_time / dt)))
         self._count = 0
         self._since, self._why = 0.0, ""

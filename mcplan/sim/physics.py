@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from mcplan.errors import InputError
 from mcplan.sim.recorder import PointForces
 
 
@@ -32,6 +34,22 @@ class Action(NamedTuple):
     external: np.ndarray | None = None
     object_vd: np.ndarray | None = None
     object_points: PointForces | None = None
+
+
+def action_of(action: Action | ArrayLike, n: int) -> Action:
+    """Return an action; joint torques (n,) alone are one, of which nothing is expected.
+
+    Raises
+    ------
+    InputError
+        They have another shape, or are not all numbers.
+    """
+    if isinstance(action, Action):
+        return action
+    tau = np.asarray(action, float)
+    if tau.shape != (n,) or not np.isfinite(tau).all():
+        raise InputError(f"step: torques of shape {tau.shape}, expected ({n},), all finite")
+    return Action(tau, np.zeros(6 + n), {}, {}, ())
 
 
 class Outcome(NamedTuple):
@@ -75,6 +93,6 @@ class Physics(Protocol):
         """Velocities of the objects."""
         ...
 
-    def step(self, action: Action, dt: float) -> Outcome:
-        """Advance ``q`` and ``v`` by dt (s)."""
+    def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> Outcome:
+        """Advance ``q`` and ``v`` by dt (s), under an action, or under joint torques (n,) where torques drive."""
         ...

@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mcplan.core.rigid_body.manifold import integrate
+from mcplan.errors import InputError
 from mcplan.model.pose import quat_from_rotation
 from mcplan.model.robot import Robot
 from mcplan.scene.environment import FreeObject
@@ -37,8 +39,16 @@ class QpPhysics:
         self.q = np.array(q, float)
         self.v = np.zeros(robot.nv) if v is None else np.array(v, float)
 
-    def step(self, action: Action, dt: float) -> Outcome:
-        """Advance the state by dt (s)."""
+    def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> Outcome:
+        """Advance the state by dt (s).
+
+        Raises
+        ------
+        InputError
+            The action is torques: these accelerations come from the whole-body program.
+        """
+        if not isinstance(action, Action):
+            raise InputError("physics qp integrates the accelerations of a program; torques drive contact and mujoco")
         self.v = self.v + dt * action.vd
         before, self.q = self.q, np.empty_like(self.q)
         integrate(before, self.v, dt, self.q)

@@ -43,15 +43,16 @@ class RunRecorder:
     dt : step, s.
     physics : ``qp``, ``contact`` or ``mujoco``.
     seed : seed of everything random in the run.
+    controller : class of one's own controller; empty for the whole-body program.
     """
 
-    def __init__(self, robot: Any, plan: Any, dt: float, physics: str = "qp", seed: int = 0):
+    def __init__(self, robot: Any, plan: Any, dt: float, physics: str = "qp", seed: int = 0, controller: str = ""):
         self.robot, self._live_plan = robot, plan
         scenario_document, plan_document = _documents(plan)
         self._robot_record = record_robot(robot)
         self._plan = record_plan(plan, plan_document)
         self._scenario = record_document(scenario_document)
-        self._dt, self._physics, self._seed = float(dt), physics, int(seed)
+        self._dt, self._physics, self._seed, self._controller = float(dt), physics, int(seed), controller
         used = {contact.patch for stance in self._plan.stances for contact in stance.contacts}
         self.patches: list[str] = [name for name in robot.patches if name in used]
         self._world = WorldRecord()
@@ -190,6 +191,7 @@ class RunRecorder:
             dt=self._dt,
             physics=self._physics,
             seed=self._seed,
+            controller=self._controller,
             joints=list(self.robot.joint_names),
             links=[link.name for link in self._robot_record.links],
             patches=self.patches,

@@ -285,6 +285,7 @@ class RunRecord(Record):
     mcplan : version of the program that wrote it.
     dt : step, s.
     notices : contacts that slid, ways that were not free; in the order of time.
+    controller : class of the controller whose torques these are; empty for the whole-body program.
     stopped : null when the simulation reached the end of the state machine, else why it had to stop.
     world : what the physics had that planner and controller did not know.
     """
@@ -294,6 +295,7 @@ class RunRecord(Record):
     dt: float = Field(gt=0)
     physics: str
     seed: int
+    controller: str = ""
     joints: list[str]
     links: list[str]
     objects: list[str] = []

@@ -5,10 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mcplan.arguments import each, instance, shown, whole
+from mcplan.control.classical.of_scenario import textbook_controller
 from mcplan.control.command import Command
 from mcplan.control.controller import WholeBodyController
+from mcplan.control.torque_driven import TorqueController, TorqueDriven
 from mcplan.core.check import SOUND, check
 from mcplan.document.messages import closest
 from mcplan.errors import InputError, SimulationFailed
@@ -61,6 +64,35 @@ PHYSICS: dict[str, Maker] = {"qp": _qp, "contact": _contact, "mujoco": _mujoco}
 """The back ends by the names that scenarios use."""
 
 
+def make_physics(scenario: Scenario, name: str | None = None, q: ArrayLike | None = None) -> Physics:
+    """Return a back end alone: a robot in its environment, that one drives with torques of one's own.
+
+        physics = mc.make_physics(scenario, "contact")
+        while True:
+            outcome = physics.step(tau)            # joint torques (n,), for 1 ms; physics.q, physics.v is the state
+
+    Parameters
+    ----------
+    scenario : gives robot, environment and ``simulation``.
+    name : of a back end; None takes the scenario's.
+    q : (nq,) first posture; None takes the scenario's start.
+
+    Raises
+    ------
+    InputError
+        There is no such back end.
+    """
+    name = name or scenario.simulation.physics
+    if name not in PHYSICS:
+        raise InputError(f"physics {name!r} is not available; choose {' or '.join(PHYSICS)}")
+    first = np.array(scenario.start.q if q is None else q, float)
+    robot = scenario.robot
+    if first.shape != (robot.nq,):
+        raise InputError(f"q has the shape {first.shape}; {robot.name} has ({robot.nq},)")
+    patches, contacts = list(robot.patches), scenario.start.contacts
+    return PHYSICS[name](World(robot, scenario.environment, first, patches, scenario.simulation, contacts))
+
+
 class Simulation:
     """A plan being carried out, one step at a time.
 
@@ -71,6 +103,9 @@ class Simulation:
     observers : told of every step and phase.
     seed : of everything random; recorded with the run.
     tasks, extra : the user's, as of `control.controller.WholeBodyController`.
+    controller : gives the torques in its place (`control.torque_driven.TorqueController`); None takes the one that the
+        scenario names.
+    duration : s, of a run under such a controller; None takes the scenario's.
 
     Attributes
     ----------
@@ -87,6 +122,8 @@ class Simulation:
         seed: int = 0,
         tasks: Sequence[Task] = (),
         extra: Extra | None = None,
+        controller: TorqueController | None = None,
+        duration: float | None = None,
     ):
         instance("Simulation", "plan", plan, Plan)
         whole("Simulation", "seed", seed)
@@ -95,12 +132,26 @@ class Simulation:
         settings = plan.scenario.simulation
         name = physics or settings.physics
         refuse_physics(name)
-        refuse_what_is_not_there(plan.scenario, name)
+        own = textbook_controller(plan) if controller is None else controller
+        if own is not None and (name == "qp" or tasks or extra is not None):
+            what = "physics qp integrates" if name == "qp" else "further tasks and terms are part of"
+            raise InputError(
+                f"{type(own).__name__} gives torques alone, and {what} the whole-body program; "
+                "choose contact or mujoco, without tasks and extra"
+            )
+        if own is None and duration is not None:
+            raise InputError("duration: a plan under the whole-body controller lasts as long as its state machine")
+        refuse_what_is_not_there(plan.scenario, name, own is not None)
         robot = plan.scenario.robot
         self.plan, self.dt, self.seed = plan, float(settings.dt), seed
         self._tick = steps_per_tick(plan.scenario)
-        self.controller = WholeBodyController(plan, self._tick * self.dt, name, tasks, extra)
-        self.recorder = RunRecorder(robot, plan, self.dt, name, seed)
+        self.controller: WholeBodyController | TorqueDriven = (
+            WholeBodyController(plan, self._tick * self.dt, name, tasks, extra)
+            if own is None
+            else TorqueDriven(plan, own, duration or plan.scenario.control.duration)
+        )
+        named = "" if own is None else type(own).__name__
+        self.recorder = RunRecorder(robot, plan, self.dt, name, seed, named)
         contacts = [contact for stance in plan.stances for contact in stance.contacts]
         believed = World(robot, plan.scenario.environment, plan.stances[0].q, self.recorder.patches, settings, contacts)
         standing = [contact.support for contact in plan.stances[0].contacts]
@@ -227,6 +278,8 @@ def simulate(
     seed: int = 0,
     tasks: Sequence[Task] = (),
     extra: Extra | None = None,
+    controller: TorqueController | None = None,
+    duration: float | None = None,
 ) -> Run:
     """Carry out a plan from its first stance to its end.
 
@@ -238,6 +291,8 @@ def simulate(
     seed : of everything random.
     tasks : further tasks beside those of the plan (`mcplan.Task`): a class with ``rows`` is one.
     extra : further terms of each tick's program, in CVXPY.
+    controller : gives the torques instead of the program: an object with ``torque(t, terms, wrenches)``.
+    duration : s, of a run under such a controller; None takes ``control.duration`` of the scenario.
 
     Raises
     ------
@@ -248,7 +303,7 @@ def simulate(
         plan = make_plan(plan)
     if not isinstance(plan, Plan):
         raise InputError(f"simulate: expected a Plan, a Scenario or a name, not {shown(plan)}")
-    simulation = Simulation(plan, physics, observers, seed, tasks, extra)
+    simulation = Simulation(plan, physics, observers, seed, tasks, extra, controller, duration)
     try:
         while simulation.step() is not None:
             pass

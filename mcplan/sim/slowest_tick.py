@@ -12,7 +12,7 @@ PARTS = ("terms", "machine", "program")
 def slowest_tick(run: Run) -> str:
     """Say how long the slowest tick of the controller took, when, in which phase and for which part; "" if unknown."""
     times = run.timing.get("control")
-    if times is None or not len(times):
+    if times is None or not len(times) or run.record.controller:
         return ""
     worst = int(np.argmax(times))
     k = int(np.flatnonzero(run.qp_status != NO_QP)[worst])

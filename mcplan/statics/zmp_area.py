@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.errors import InputError
 from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.support_region import SAME_POINT, SupportRegion, project, region_of
@@ -44,7 +45,7 @@ def zmp_area(
     c = np.asarray(com, dtype=float)
     lever = height - c[2]
     if abs(lever) < 1e-6:
-        raise ValueError(f"height {height} m: the plane passes through the centre of mass, where every push meets it")
+        raise InputError(f"height {height} m: the plane passes through the centre of mass, where every push meets it")
     if not contacts:
         return region_of(np.zeros((0, 2)), True)
     forces = ContactForces(contacts, faces, mass * GRAVITY)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.constraint.rank import stance_rank
 from mcplan.planning import Plan, PlannedStance
 from mcplan.scene import Contact
 from mcplan.view.passage import in_place
@@ -34,7 +35,7 @@ def stance_bands(plan: Plan) -> list[dict[str, Any]]:
             "end": min(float(last), k + 0.5),
             "name": name,
             "colour": colours[name],
-            "facts": _facts(k, stance, in_place(plan.stances[k - 1] if k else None, stance)),
+            "facts": _facts(plan, k, in_place(plan.stances[k - 1] if k else None, stance)),
         }
         for k, (name, stance) in enumerate(zip(names, plan.stances, strict=True))
     ]
@@ -44,8 +45,8 @@ def _name(stance: PlannedStance) -> str:
     return stance.change if stance.moved is None else f"{stance.change} {stance.moved}"
 
 
-def _facts(k: int, stance: PlannedStance, touching: Sequence[Contact]) -> dict[str, Any]:
-    contacts = []
+def _facts(plan: Plan, k: int, touching: Sequence[Contact]) -> dict[str, Any]:
+    stance, contacts = plan.stances[k], []
     for contact in touching:
         load = "no load"
         if loaded(stance, contact.patch):
@@ -58,4 +59,7 @@ def _facts(k: int, stance: PlannedStance, touching: Sequence[Contact]) -> dict[s
             value = stance.margins[name]
             scale = 1e3 if name == "clearance" else 1.0
             values.append([label, "no bound" if value is None else form.format(scale * value), ""])
+    rank = stance_rank(plan.scenario.robot, stance.q, stance.contacts)
+    values.append(["base controllable", "yes" if rank.base_controllable else f"{rank.base} of 6 directions", ""])
+    values.append(["internal constraints", str(rank.internal), ""])
     return {"title": f"stance {k}: {_name(stance)}", "contacts": contacts, "values": values}

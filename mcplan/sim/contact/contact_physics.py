@@ -4,11 +4,13 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mcplan.core.contact.bundle import close_fixed, close_moving
 from mcplan.core.contact.model import ANCHOR, BOUND, FREE, HELD, SPACE, exchange, scratch, touch
 from mcplan.core.contact.step import contact_step
-from mcplan.errors import SimulationFailed
+from mcplan.errors import InputError, SimulationFailed
+from mcplan.model.patch import MOUNT
 from mcplan.model.pose import cross, quat_from_rotation, rotation_from_quat
 from mcplan.model.robot import Robot
 from mcplan.model.shape_inertia import shape_inertia
@@ -17,7 +19,7 @@ from mcplan.scene.environment import Environment
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.contact.law import law_array
 from mcplan.sim.contact.pack import object_places, pack_scene
-from mcplan.sim.physics import Action, Outcome
+from mcplan.sim.physics import Action, Outcome, action_of
 from mcplan.sim.recorder import PointForces
 from mcplan.sim.touching_patch import touching_patch
 
@@ -73,7 +75,11 @@ class ContactPhysics:
         self._counts = told.counts
         self.centre_q[:] = np.array([[*p, *quat_from_rotation(R)] for R, p in places]).reshape(-1, 7)
         self._beside = _beside(robot, self.patches)
-        self._holding = [name for name in self.patches if robot.patches[name].kind == "grasp"]
+        grips = [name for name in self.patches if robot.patches[name].kind == "grasp"]
+        self._holding = [name for name in grips if name != MOUNT]
+        self._held = bool(grips)
+        if robot.fixed:
+            self._hold(MOUNT, self.q, (np.inf, np.inf))
 
     @property
     def counted(self) -> int:
@@ -85,8 +91,9 @@ class ContactPhysics:
         """Newton steps of the last step."""
         return int(self._counts[1])
 
-    def step(self, action: Action, dt: float) -> Outcome:
-        """Advance the state by dt (s)."""
+    def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> Outcome:
+        """Advance the state by dt (s), under an action or under joint torques (n,) alone."""
+        action = action_of(action, self.robot.n)
         if self._holding:
             self._close_and_open(action.active)
         begun, before = self.q, self.v
@@ -112,7 +119,7 @@ class ContactPhysics:
             self._attribute(index, value, meant, begun)
         points = PointForces(index[:, 0], index[:, 1], value[:, :3], value[:, 3:6], value[:, 6:])
         used = set(index[:, 1].tolist())
-        if self._holding:
+        if self._held:
             used.update(np.flatnonzero(self.grasps[:, HELD] > 0.0).tolist())
         wrench = self._wrench.copy()
         wrenches = {name: wrench[p] for p, name in enumerate(self.patches) if p in used}
@@ -151,12 +158,19 @@ class ContactPhysics:
             if name not in active:
                 row[HELD] = 0.0
             elif row[HELD] == 0.0 and (bar := self._within_reach(name)) is not None:
-                X, hold = self.robot.frame_pose(self.q, name), self._holds.get((name, bar))
-                row[HELD] = 1.0
-                row[ANCHOR : ANCHOR + 9], row[ANCHOR + 9 : ANCHOR + 12] = X[:3, :3].ravel(), X[:3, 3]
+                hold = self._holds.get((name, bar))
                 limited = hold or self.robot.patches[name]
-                row[BOUND : BOUND + 2] = limited.max_force, limited.max_moment
+                self._hold(name, self.q, (limited.max_force, limited.max_moment))
                 row[FREE : FREE + 6] = 0.0 if hold is None else ~hold.selection.any(axis=0)
+
+    def _hold(self, name: str, q: np.ndarray, most: tuple[float, float]) -> None:
+        """Hold a patch where it is at q, by no more than a force (N) and a moment (N m)."""
+        if name not in self.patches:
+            raise InputError(f"physics contact: the patch {name} of {self.robot.name} is not among those it is given")
+        row, X = self.grasps[self.patches.index(name)], self.robot.frame_pose(q, name)
+        row[HELD] = 1.0
+        row[ANCHOR : ANCHOR + 9], row[ANCHOR + 9 : ANCHOR + 12] = X[:3, :3].ravel(), X[:3, 3]
+        row[BOUND : BOUND + 2] = most
 
     def _within_reach(self, name: str) -> str | None:
         """Name of the nearest bar on which the patch can close."""

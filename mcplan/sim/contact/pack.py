@@ -15,6 +15,9 @@ from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.contact.bumps import Bump, shape_bumps
 from mcplan.sim.contact.shapes import pack_shapes
 
+RIGID = 1e-6
+"""How much less what holds a fixed base gives than a contact does: to nine digits, joints move as if it did not."""
+
 
 def pack_scene(
     robot: Robot,
@@ -60,6 +63,8 @@ def pack_scene(
         chain[i, : len(row)] = row
 
     ease, joint_ease = _eases(robot, q)
+    if robot.fixed:
+        ease[0] *= RIGID
     body_rows = np.zeros((bodies + len(objects), 9))
     for i, group in enumerate(bumps):
         points = [(bump[1], bump[2]) for _, bump, _ in group]
@@ -125,6 +130,8 @@ def _robot_bumps(robot: Robot) -> list[list[Placed]]:
     found: list[list[Placed]] = [[] for _ in robot.tree.topology]
     for i, link in enumerate(robot.link_names):
         body, offset = robot.frame(link)
+        if robot.fixed and body == 0:
+            continue
         R, p = offset[:9].reshape(3, 3), offset[9:]
         for geometry in robot.geometry[link]:
             if geometry.role != "visual":

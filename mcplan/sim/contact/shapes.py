@@ -56,18 +56,21 @@ def pack_shapes(robot: Robot, environment: Environment, q: np.ndarray) -> Packed
     friction += [FRICTION] * len(environment.obstacles)
     met = range(ours, len(solids))
     found = [tuple(pair) for pair in pairs.tolist()]
-    found += [(a, b) for a in range(ours) for b in met]
+    found += [(a, b) for a in range(ours) for b in met if b < moving or not (robot.fixed and bodies[a] == 0)]
     found += [(a, b) for a, b in combinations(met, 2) if a < moving]
     slabs = range(len(solids), len(solids) + len(environment.surfaces))
     solids += [slab(surface) for surface in environment.surfaces] + [bar_solid(bar) for bar in environment.bars]
     still = len(solids) - moving
-    span = np.searchsorted(bodies, np.arange(count + len(environment.objects) + 1))
+    stops = np.searchsorted(bodies, np.arange(count + len(environment.objects) + 1))
+    span = np.column_stack([stops[:-1], stops[1:]])
+    if robot.fixed:
+        span[0] = 0  # slabs and bars do not meet a base that is fixed to the world
     pair = np.array(found, np.int64).reshape(-1, 2)
     bodies += [-1] * still
     return PackedShapes(
         pack(solids, bodies),
         frozen(np.array([*links, *[-1] * still], np.int64)),
-        np.column_stack([span[:-1], span[1:]]),
+        span,
         frozen(np.column_stack([pair, np.array(bodies, np.int64)[pair]])),
         frozen(np.array([min(friction[a], friction[b]) for a, b in pair], float)),
         slabs,

@@ -10,7 +10,7 @@ from mcplan.collision.pairs import always_touching
 from mcplan.core.rigid_body.tree import AXIS, COM, INERTIA, MASS, ORIGIN, PARENT, PRISMATIC, ROTATION, TYPE, V
 from mcplan.errors import InputError
 from mcplan.model.geometry import Sphere
-from mcplan.model.patch import Patch
+from mcplan.model.patch import MOUNT, Patch
 from mcplan.model.robot import Robot
 from mcplan.sim.mujoco.options import EVERYTHING, ROBOT, SOLIMP, SOLREF, contact_options
 from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
@@ -29,8 +29,11 @@ POINT_RADIUS = 1e-3
 """The same of a point, which touches up to twice as far from its place when its link is upside down (m)."""
 
 
-def add_robot(spec: Any, robot: Robot) -> dict[str, tuple[str, ...]]:
-    """Add bodies, joints, motors and geoms; return the names of what can hold its grips: a weld, and two pins."""
+def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str, ...]]:
+    """Add bodies, joints, motors and geoms; return the names of what can hold its grips: a weld, and two pins.
+
+    ``base`` (7,) is the place of a fixed base, which has no joint.
+    """
     tree = robot.tree
     bodies: list[Any] = []
     seen: set[int] = set()
@@ -43,8 +46,11 @@ def add_robot(spec: Any, robot: Robot) -> dict[str, tuple[str, ...]]:
             "fullinertia": _realisable(inertia[INERTIA:], robot, i),
             "explicitinertial": True,
         }  # fmt: skip
-        body = owner.add_body(name=f"body:{i}", pos=p, quat=quat_wxyz(R), **inertial)
+        pose = {"pos": base[:3], "quat": base[3:]} if parent < 0 else {"pos": p, "quat": quat_wxyz(R)}
+        body = owner.add_body(name=f"body:{i}", **pose, **inertial)
         bodies.append(body)
+        if parent < 0 and robot.fixed:
+            continue
         if parent < 0:
             body.add_joint(type=mujoco.mjtJoint.mjJNT_FREE, name="base", align=False)
             continue
@@ -69,7 +75,8 @@ def add_robot(spec: Any, robot: Robot) -> dict[str, tuple[str, ...]]:
             if not _is_edge_of(patch, patches):
                 _add_patch(spec, bodies[index], patch, R_L, p_L)
     _exclude(spec, robot)
-    return {name: _add_holds(spec, robot, name) for name, patch in robot.patches.items() if patch.kind == "grasp"}
+    grips = [name for name, patch in robot.patches.items() if patch.kind == "grasp" and name != MOUNT]
+    return {name: _add_holds(spec, robot, name) for name in grips}
 
 
 def _realisable(inertia: np.ndarray, robot: Robot, body: int) -> np.ndarray:
@@ -143,6 +150,10 @@ def _is_edge_of(patch: Patch, others: list[Patch]) -> bool:
 def _exclude(spec: Any, robot: Robot) -> None:
     """Bodies whose links may or must overlap do not collide (MuJoCo leaves out parent and child by itself)."""
     done = set()
+    if robot.fixed:  # but not a body on one that is part of the world
+        for i in np.flatnonzero(robot.tree.topology[:, PARENT] == 0).tolist():
+            done.add((0, i))
+            spec.add_exclude(bodyname1="body:0", bodyname2=f"body:{i}")
     for pair in robot.collision_ignore | always_touching(robot):
         a, b = sorted({robot.frame(link)[0] for link in pair} | {-1})[-2:]
         if a >= 0 and (a, b) not in done:

@@ -1,5 +1,6 @@
 """The robot and its environment as one MuJoCo model."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from mcplan.errors import InputError
 from mcplan.model.geometry import Capsule
 from mcplan.model.robot import Robot
 from mcplan.model.shape_inertia import shape_inertia
+from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.sim.mujoco.bodies import add_robot
 from mcplan.sim.mujoco.options import OBJECT, OBJECT_SURFACE, SLIDING, SOLIMP, SOLREF, WORLD, contact_options
@@ -43,8 +45,13 @@ class Built:
     grasps: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
 
-def build(robot: Robot, environment: Environment) -> Built:
+def build(
+    robot: Robot, environment: Environment, q: np.ndarray | None = None, contacts: Sequence[Contact] = ()
+) -> Built:
     """Build the model.
+
+    ``q`` (7+n,) says where a fixed base stands; None puts it at the world's origin. Of ``contacts`` those that slide
+    are let slide without hopping.
 
     The bodies are those of the robot's tree, so that fixed and locked joints are merged as they are there, with the
     rotor inertias as armature. Contacts have no torsional friction of their own (condim 3): a patch turns by its
@@ -68,7 +75,12 @@ def build(robot: Robot, environment: Environment) -> Built:
     option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
     option.disableflags = int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
     _add_environment(spec, environment)
-    grasps = add_robot(spec, robot)
+    geoms = {geom.name for geom in spec.worldbody.geoms}
+    grasps = add_robot(spec, robot, (robot.neutral() if q is None else np.asarray(q))[:7])
+    for contact in contacts:
+        own, support = f"patch:{contact.patch}", f"world:{contact.support}"
+        if contact.options.get("slide") and support in geoms and spec.geom(own) is not None:
+            _let_slide(spec, own, support, contact.friction)
     try:
         model = spec.compile()
     except ValueError as error:
@@ -109,7 +121,7 @@ def _add_environment(spec: Any, environment: Environment) -> None:
     for thing in environment.objects:
         _add_object(spec, thing)
         for other in others:
-            _let_slide(spec, thing, other)
+            _let_slide(spec, f"object:{thing.name}", other, thing.friction)
         others.append(f"object:{thing.name}")
 
 
@@ -118,10 +130,10 @@ def _add_slab(spec: Any, body: Any, surface: Surface, R: np.ndarray, p: np.ndarr
     add_shape(spec, body, shape, R, p + R @ middle, **options)
 
 
-def _let_slide(spec: Any, thing: FreeObject, other: str) -> None:
-    """Let an object slide on another geom without hopping, see ``SLIDING``."""
-    pair = spec.add_pair(geomname1=other, geomname2=f"object:{thing.name}", condim=3)
-    pair.friction = [thing.friction, thing.friction, 0.0, 0.0, 0.0]
+def _let_slide(spec: Any, geom: str, other: str, friction: float) -> None:
+    """Let an object or a patch slide on another geom without hopping, see ``SLIDING``."""
+    pair = spec.add_pair(geomname1=other, geomname2=geom, condim=3)
+    pair.friction = [friction, friction, 0.0, 0.0, 0.0]
     pair.solref, pair.solimp, pair.solreffriction = SOLREF, SOLIMP, SLIDING
 
 

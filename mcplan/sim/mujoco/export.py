@@ -23,7 +23,7 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     rate : keyframes per second; None: 20.
     """
     robot, environment = run.robot, run.scenario.environment
-    spec = build(robot, environment).spec
+    spec = build(robot, environment, run.q[0]).spec
     physics = MujocoPhysics(robot, environment, run.q[0])
     model, data = physics.model, physics.data
     motors = [model.actuator(f"motor:{name}").id for name in robot.joint_names]

@@ -1,17 +1,21 @@
 """Physics ``mujoco``: torques act on the robot in MuJoCo, and what happens is read back."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import mujoco
 import numpy as np
+from numpy.typing import ArrayLike
 
+from mcplan.errors import InputError
+from mcplan.model.patch import MOUNT
+from mcplan.model.pose import cross
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.sim.mujoco.build import build
 from mcplan.sim.mujoco.grips import Grips
 from mcplan.sim.mujoco.touch import Touch
-from mcplan.sim.physics import Action, Outcome
+from mcplan.sim.physics import Action, Outcome, action_of
 
 LIMIT = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
 FRICTION = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
@@ -26,6 +30,8 @@ class MujocoPhysics:
     ``quat * exp(dt omega)``, which leaves ``omega`` where it is in both axes, so that ``vd`` in world axes is
     MuJoCo's acceleration rotated, and both equations above hold as they stand. The integrator ``implicitfast`` adds
     joint damping to ``M`` in the first equation; what it balances that way is counted into ``tau_ext``.
+
+    A fixed base has no joint there; the wrench that it bears is what its six rows of the equation leave.
 
     Parameters
     ----------
@@ -51,27 +57,35 @@ class MujocoPhysics:
         patches: Sequence[str] = (),
         contacts: Sequence[Contact] = (),
     ):
-        self.robot, built = robot, build(robot, environment)
+        if robot.fixed and MOUNT not in patches:
+            patches = (MOUNT, *patches)
+        self.robot, built = robot, build(robot, environment, q, contacts)
         self.model, self.data = built.model, mujoco.MjData(built.model)
-        base, joints = self.model.joint("base"), [self.model.joint(f"joint:{name}") for name in robot.joint_names]
-        self._place = np.array([*base.qposadr[0] + np.arange(7), *(joint.qposadr[0] for joint in joints)], int)
-        self._rate = np.array([*base.dofadr[0] + np.arange(6), *(joint.dofadr[0] for joint in joints)], int)
+        joints = [self.model.joint(f"joint:{name}") for name in robot.joint_names]
+        base = [] if robot.fixed else [self.model.joint("base")]
+        place, rate = ([getattr(each, key)[0] for each in (*base, *joints)] for key in ("qposadr", "dofadr"))
+        self._place = np.array([i + k for i in place[: len(base)] for k in range(7)] + place[len(base) :], int)
+        self._rate = np.array([i + k for i in rate[: len(base)] for k in range(6)] + rate[len(base) :], int)
+        self._first, self._stands = 6 if robot.fixed else 0, np.array(q[:7], float)
         self._motor = np.array([self.model.actuator(f"motor:{name}").id for name in robot.joint_names], int)
         self._damping = self.model.dof_damping.reshape(self.model.nv, -1)[self._rate, 0]
         bodies = [self.model.joint(f"object:{thing.name}") for thing in environment.objects]
         self._object_place = np.array([each.qposadr[0] + np.arange(7) for each in bodies], int).reshape(-1, 7)
         self._object_rate = np.array([each.dofadr[0] + np.arange(6) for each in bodies], int).reshape(-1, 6)
         self._touch = Touch(robot, built, self._rate, patches)
-        self._grips = Grips(robot, environment, built, contacts)
+        grips = [contact for contact in contacts if contact.patch != MOUNT]
+        if robot.fixed and any(contact.kind == "grasp" for contact in grips):
+            raise InputError(f"physics mujoco: {robot.name} has a fixed base and grasps; use the physics contact")
+        self._grips = Grips(robot, environment, built, grips)
         self.reset(q, v)
 
     def reset(self, q: np.ndarray, v: np.ndarray | None = None) -> None:
         """Start from a state; objects go back to where they were."""
         mujoco.mj_resetData(self.model, self.data)
         v = np.zeros(self.robot.nv) if v is None else v
-        R = _rotation(q[3:7])
-        self.data.qpos[self._place] = q
-        self.data.qvel[self._rate] = np.concatenate([v[:3], R.T @ v[3:6], v[6:]])
+        R, first = _rotation(q[3:7]), self._first
+        self.data.qpos[self._place] = q[7:] if first else q
+        self.data.qvel[self._rate] = np.concatenate([v[:3], R.T @ v[3:6], v[6:]])[first:]
         self.q, self.v = np.array(q, float), np.array(v, float)
 
     @property
@@ -87,12 +101,13 @@ class MujocoPhysics:
             omega[:] = _rotation(row[3:]) @ omega
         return v
 
-    def step(self, action: Action, dt: float) -> Outcome:
-        """Advance the state by dt (s).
+    def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> Outcome:
+        """Advance the state by dt (s), under an action or under joint torques (n,) alone.
 
         Torques beyond the limits of the motors are cut to them.
         """
-        data, v = self.data, self.v
+        action = action_of(action, self.robot.n)
+        data, q, v = self.data, self.q, self.v
         self._grips.follow(data, self.q, action.active)
         self._push(action.external)
         self.advance(action.tau, dt)
@@ -106,6 +121,9 @@ class MujocoPhysics:
         tau_ext = forces.other + self._joint_forces(R, dt, (self.v - v) / dt)
         if action.external is not None:
             tau_ext += action.external
+        if self.robot.fixed:
+            borne = {MOUNT: self._borne_by_base(q, v, (self.v - v) / dt, wrenches, tau_ext)}
+            wrenches, points = wrenches | borne, self._touch.with_grips(data, points, borne)
         touching = [patch for patch in self._touch.patches if patch in action.active or patch in wrenches]
         return Outcome((self.v - v) / dt, tau_ext, wrenches, points, tuple(touching))
 
@@ -119,12 +137,15 @@ class MujocoPhysics:
         """Set the generalised force (6+n,) from outside, given in world axes."""
         force = np.zeros(self.robot.nv) if external is None else np.array(external)
         force[3:6] = _rotation(self.q[3:7]).T @ force[3:6]
-        self.data.qfrc_applied[self._rate] = force
+        self.data.qfrc_applied[self._rate] = force[self._first :]
 
     def read_state(self) -> None:
         """Take ``q`` and ``v`` from MuJoCo."""
         self.q = self.data.qpos[self._place]
         self.v = self.data.qvel[self._rate]
+        if self.robot.fixed:
+            self.q, self.v = np.concatenate([self._stands, self.q]), np.concatenate([np.zeros(6), self.v])
+            return
         self.v[3:6] = _rotation(self.q[3:7]) @ self.v[3:6]
 
     def _joint_forces(self, R: np.ndarray, dt: float, vd: np.ndarray) -> np.ndarray:
@@ -135,8 +156,21 @@ class MujocoPhysics:
         force = data.qfrc_passive[self._rate]
         if len(rows):
             force += (data.efc_force[rows] @ data.efc_J.reshape(-1, self.model.nv)[rows])[self._rate]
+        force -= dt * self._damping * vd[self._first :]
+        if self.robot.fixed:
+            return np.concatenate([np.zeros(6), force])
         force[3:6] = R @ force[3:6]
-        return force - dt * self._damping * vd
+        return force
+
+    def _borne_by_base(
+        self, q: np.ndarray, v: np.ndarray, vd: np.ndarray, wrenches: Mapping[str, np.ndarray], other: np.ndarray
+    ) -> np.ndarray:
+        """Return the wrench (6,) of the world on a fixed base: what its rows of the equation of motion leave."""
+        borne = (self.robot.inverse_dynamics(q, v, vd) - other)[:6]
+        for patch, wrench in wrenches.items():
+            arm = self._touch.pose(self.data, patch)[1] - q[:3]
+            borne -= np.concatenate([wrench[:3], wrench[3:] + cross(arm, wrench[:3])])
+        return borne
 
 
 def _rotation(quat_wxyz: np.ndarray) -> np.ndarray:

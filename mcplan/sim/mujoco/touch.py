@@ -30,7 +30,7 @@ class Touch:
     Parameters
     ----------
     robot, built : the robot and its model.
-    rate : where the robot's velocities are in MuJoCo's.
+    rate : where the robot's velocities are in MuJoCo's, of a fixed base those of the joints alone.
     patches : names, in the order in which contact points count them.
     """
 
@@ -85,7 +85,11 @@ class Touch:
             mine = patch == index
             arm, F = xyz[mine] - self.pose(data, name)[1], force[mine]
             wrenches[name] = np.concatenate([F.sum(axis=0), _moment(arm, F)])
-        strays = self._generalised(data, first[k[(patch.reshape(-1, 2) < 0).all(axis=1)]])
+        loose = (patch.reshape(-1, 2) < 0).all(axis=1)
+        strays = self._generalised(data, first[k[loose]])
+        if self.robot.fixed:
+            mine = np.repeat(loose, 2) & (link >= 0) & (link < self._links)
+            strays[:3], strays[3:6] = force[mine].sum(axis=0), _moment(xyz[mine] - data.xpos[self._base], force[mine])
         shown, on_patch = link >= 0, patch >= 0
         link[on_patch] = self._link_of[patch[on_patch]]
         points = PointForces(link[shown], patch[shown], xyz[shown], normal[shown], force[shown])
@@ -106,11 +110,16 @@ class Touch:
         return PointForces(*map(np.concatenate, zip(points, more, strict=True)))
 
     def _generalised(self, data: Any, first: np.ndarray) -> np.ndarray:
-        """Return the generalised force (6+n,) of contacts whose rows begin at ``first``, world axes."""
+        """Return the generalised force (6+n,) of contacts whose rows begin at ``first``, world axes.
+
+        Of a fixed base MuJoCo knows no rows; they are left zero.
+        """
         if not len(first):
-            return np.zeros(len(self._rate))
+            return np.zeros(self.robot.nv)
         rows = (first[:, None] + np.arange(3)).ravel()
         force = (data.efc_force[rows] @ data.efc_J.reshape(-1, self._built.model.nv)[rows])[self._rate]
+        if self.robot.fixed:
+            return np.concatenate([np.zeros(6), force])
         force[3:6] = self.base_rotation(data) @ force[3:6]
         return force
 

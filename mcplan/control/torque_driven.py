@@ -1,0 +1,137 @@
+"""A controller that gives joint torques and nothing else, in the place of the whole-body controller.
+
+One's own controller is an object with one method::
+
+    class Hold:
+        frames = ("tip",)                              # whose terms it reads; may be left out
+
+        def torque(self, t, terms, wrenches):          # s, the state and its dynamics, measured wrenches by patch
+            return terms.h[6:]                         # (n,) N m
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from mcplan.control.command import Command
+from mcplan.control.machine import PhaseEvent
+from mcplan.control.notice import Notice
+from mcplan.errors import InputError, SimulationFailed
+from mcplan.model.terms import Terms
+from mcplan.planning.plan import Plan
+from mcplan.qp_status import NO_QP
+
+PHASE = "controlled"
+"""Name of the one phase of such a run."""
+
+
+class TorqueController(Protocol):
+    """What gives the torques: see this module; ``frames`` (names of links and patches) may be left out."""
+
+    def torque(self, t: float, terms: Terms, wrenches: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the joint torques (n,), N m.
+
+        Parameters
+        ----------
+        t : s.
+        terms : state ``terms.q``, ``terms.v`` and its dynamics, with the frames that ``frames`` names.
+        wrenches : by patch in contact (6,), as measured during the last step: N, N m, world axes.
+        """
+        ...
+
+
+class _Phase(NamedTuple):
+    name: str = PHASE
+    stance: int = 0
+
+
+class _Machine:
+    """One state, that ends with the time."""
+
+    def __init__(self) -> None:
+        self.phase, self.done = _Phase(), False
+        self.phases = self.states = (self.phase,)
+        self.events: list[PhaseEvent] = []
+
+    def update(self, t: float, duration: float) -> None:
+        if not self.events:
+            self.events.append(PhaseEvent(PHASE, 0, t))
+        if t >= duration - 1e-9:
+            self.events[-1].end, self.events[-1].ended_by, self.done = t, "time", True
+
+
+class _Place(NamedTuple):
+    value: np.ndarray
+
+
+class _Motion:
+    """No reference: the centre of mass is where it is."""
+
+    def __init__(self, terms: Terms):
+        self._terms, self.com = terms, self
+        self.notices: list[Notice] = []
+
+    def sample(self, t: float) -> _Place:
+        return _Place(self._terms.com)
+
+
+class TorqueDriven:
+    """Hands the torques of a controller on, as far as they are torques.
+
+    Parameters
+    ----------
+    plan : Plan; its first stance says which patches are in contact.
+    controller : gives the torques.
+    duration : s, after which the run is at its end.
+    """
+
+    def __init__(self, plan: Plan, controller: TorqueController, duration: float):
+        if not callable(getattr(controller, "torque", None)):
+            raise InputError(
+                f"a controller has a method torque(t, terms, wrenches) that returns the joint torques; "
+                f"{type(controller).__name__} has none"
+            )
+        if not duration > 0.0:
+            raise InputError(f"duration = {duration}, expected a time in s")
+        self.robot, self.controller, self.duration = plan.scenario.robot, controller, float(duration)
+        frames: Sequence[str] = getattr(controller, "frames", ())
+        self.terms = Terms(self.robot, frames)
+        self.machine, self.motion = _Machine(), _Motion(self.terms)
+        self._active = plan.stances[0].patches
+        self._nothing = np.zeros(self.robot.nv)
+
+    def step(
+        self,
+        t: float,
+        q: np.ndarray,
+        v: np.ndarray,
+        wrenches: Mapping[str, np.ndarray] | None = None,
+        objects: tuple[np.ndarray, np.ndarray] | None = None,
+    ) -> Command:
+        """Return the command for a state; see `control.controller.WholeBodyController.step`.
+
+        Raises
+        ------
+        SimulationFailed
+            The controller's torques have another shape, or are not numbers.
+        """
+        clock = time.perf_counter()
+        self.terms.update(q, v)
+        self.machine.update(t, self.duration)
+        tau = np.asarray(self.controller.torque(t, self.terms, wrenches or {}), float)
+        name = type(self.controller).__name__
+        if tau.shape != (self.robot.n,):
+            raise SimulationFailed(
+                f"{name}.torque returned an array of shape {tau.shape} at t = {t:g} s, expected ({self.robot.n},)",
+                "not a torque",
+            )
+        if not np.isfinite(tau).all():
+            joint = self.robot.joint_names[int(np.argmin(np.isfinite(tau)))]
+            raise SimulationFailed(
+                f"{name}.torque is {tau[~np.isfinite(tau)][0]} at {joint}, t = {t:g} s", "not a number"
+            )
+        timing = {"program": time.perf_counter() - clock}
+        phase = self.machine.phase
+        return Command(self._nothing, tau, {}, {}, NO_QP, (phase.name, phase.stance), self._active, timing=timing)

@@ -1,0 +1,96 @@
+"""Further tasks of the whole-body program, as a scenario writes them beside those of its plan.
+
+For example::
+
+    control:
+      tasks:
+        - {look_at: {frame: HEAD_LINK1, target: [1.5, 0.8, 1.3]}, weight: 50}
+        - {contact_force: {patch: right_hand, normal: 30}, during: [sway]}
+        - {relative_pose: {frame: left_hand, reference: CHEST_LINK1}, priority: 2}
+        - {torque: {}, weight: 1.0e-4}
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from mcplan.scene.spec import NotNegative, PoseSpec, Spec, Triple
+
+
+class LookAtSpec(Spec):
+    """An axis of a link, through a point of it, points at a target in the world, or in another link."""
+
+    frame: str
+    target: Triple
+    target_frame: str | None = None
+    axis: Triple = (1.0, 0.0, 0.0)
+    eye: Triple = (0.0, 0.0, 0.0)
+
+
+class LinkPoseSpec(Spec):
+    """A link or patch keeps a pose in the world; where none is given, that of the first stance."""
+
+    frame: str
+    pose: PoseSpec | None = None
+    position: bool = True
+    orientation: bool = True
+
+
+class RelativePoseSpec(LinkPoseSpec):
+    """The same in another link or patch."""
+
+    reference: str
+
+
+class ContactForceSpec(Spec):
+    """The force of the environment on a patch while it is in contact: as a vector, or its normal part alone, N."""
+
+    patch: str
+    force: Triple | None = None
+    axes: Literal["world", "contact", "patch"] = "world"
+    normal: float | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> "ContactForceSpec":
+        if (self.force is None) == (self.normal is None):
+            raise ValueError("give either `force`, a vector, or `normal`, a number")
+        return self
+
+
+class TorqueSpec(Spec):
+    """The torques are small: each in N m, or ``by_limit`` as a share of its limit."""
+
+    by_limit: bool = False
+
+
+class TaskSpec(Spec):
+    """One task: of which kind, how much it weighs, which level it has, and in which states."""
+
+    look_at: LookAtSpec | None = None
+    link_pose: LinkPoseSpec | None = None
+    relative_pose: RelativePoseSpec | None = None
+    contact_force: ContactForceSpec | None = None
+    torque: TorqueSpec | None = None
+    weight: NotNegative | None = None
+    kp: NotNegative | None = None
+    """1/s²; damping is critical."""
+    priority: Annotated[int, Field(ge=0, le=9)] = 1
+    """A lower number goes strictly before a higher one; the plan's own tasks have 1."""
+    during: tuple[str, ...] = ()
+    """States as ``mcplan info --fsm`` prints them (``swing left_sole``, ``swing``); empty: always."""
+
+    @model_validator(mode="after")
+    def _one(self) -> "TaskSpec":
+        if len(self.kinds) != 1:
+            raise ValueError(f"give one of {', '.join(KINDS)}; given: {', '.join(self.kinds) or 'none'}")
+        if self.kp is not None and self.kinds[0] in ("contact_force", "torque"):
+            raise ValueError(f"a task of kind {self.kinds[0]} has no kp")
+        return self
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds that are given: one."""
+        return [kind for kind in KINDS if getattr(self, kind) is not None]
+
+
+KINDS = ("look_at", "link_pose", "relative_pose", "contact_force", "torque")

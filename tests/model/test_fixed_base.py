@@ -1,0 +1,110 @@
+"""Robots with a fixed base: how they are said to be, what they are, and what stands in their way."""
+
+import numpy as np
+import pytest
+
+import mcplan as mc
+from mcplan.errors import RobotError, ScenarioError
+
+ARM = mc.load_robot("arm7")
+URDF = ARM.urdf_path.read_text()
+
+
+def rooted_in_world():
+    joint = '<link name="world"/><joint name="stand" type="fixed"><parent link="world"/><child link="base"/>'
+    return URDF.replace('<link name="base">', joint + '<origin xyz="0 0 0.5"/></joint><link name="base">', 1)
+
+
+def test_its_base_stands_still_and_bears_what_the_joints_leave():
+    random = np.random.default_rng(0)
+    for _ in range(5):
+        q, v = ARM.random_configuration(random), np.concatenate([np.zeros(6), random.normal(size=7)])
+        tau = random.normal(size=7) * 10
+        vd = ARM.forward_dynamics(q, v, tau)
+        np.testing.assert_array_equal(vd[:6], 0.0)
+        np.testing.assert_allclose(ARM.inverse_dynamics(q, v, vd)[6:], tau, atol=1e-9)
+    many = ARM.forward_dynamics(np.tile(q, (3, 1)), np.tile(v, (3, 1)), np.tile(tau, (3, 1)))
+    np.testing.assert_allclose(many, np.tile(vd, (3, 1)), atol=1e-12)
+
+
+def test_at_rest_the_base_bears_the_weight():
+    plan = mc.plan(mc.Scenario(ARM, mc.Environment([]), posture="ready"))
+    h = ARM.nonlinear_effects(plan.stances[0].q, np.zeros(ARM.nv))
+    np.testing.assert_allclose(plan.stances[0].wrenches["fixed_base"], h[:6], atol=1e-6)
+    np.testing.assert_allclose(plan.stances[0].tau, h[6:], atol=1e-6)
+    assert mc.verify(plan).success
+
+
+def test_a_urdf_that_is_rooted_in_a_link_world_is_fixed(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(rooted_in_world())
+    robot = mc.load_robot(path)
+    assert robot.fixed
+    assert "fixed base" in repr(robot)
+    np.testing.assert_allclose(robot.frame_pose(robot.neutral(), "base")[2, 3], 0.5)
+    path.write_text(URDF)
+    assert not mc.load_robot(path).fixed
+    (tmp_path / "robot.yaml").write_text("mcplan: 1\nurdf: arm.urdf\nfixed_base: true\n")
+    assert mc.load_robot(tmp_path / "robot.yaml").fixed
+    path.write_text(rooted_in_world())
+    (tmp_path / "robot.yaml").write_text("mcplan: 1\nurdf: arm.urdf\nfixed_base: false\n")
+    assert not mc.load_robot(tmp_path / "robot.yaml").fixed
+
+
+def test_what_holds_it_has_a_limit_that_the_certificate_judges(tmp_path):
+    (tmp_path / "arm.urdf").write_text(URDF)
+    (tmp_path / "robot.yaml").write_text(
+        "mcplan: 1\nurdf: arm.urdf\nfixed_base: {max_force: 100, max_moment: 50}\npostures: {up: {}}\n"
+    )
+    weak = mc.load_robot(tmp_path / "robot.yaml")
+    with pytest.raises(mc.PlanningFailed):  # it weighs 214 N
+        mc.plan(mc.Scenario(weak, mc.Environment([]), posture="up"))
+
+
+def test_a_patch_of_its_name_is_refused(tmp_path):
+    (tmp_path / "arm.urdf").write_text(URDF)
+    (tmp_path / "robot.yaml").write_text(
+        "mcplan: 1\nurdf: arm.urdf\nfixed_base: true\npatches:\n  fixed_base: {link: link7, kind: point}\n"
+    )
+    with pytest.raises(RobotError, match="'fixed_base'; rename your own"):
+        mc.load_robot(tmp_path / "robot.yaml")
+
+
+def test_nothing_is_sought_for_it_and_its_base_is_not_removed():
+    floor = mc.Surface("floor", size=(2, 2))
+    with pytest.raises(ScenarioError, match="whose base is fixed"):
+        mc.plan(mc.Scenario(ARM, mc.Environment([floor]), goal={"base": {"xyz": [1, 0, 0]}}, posture="ready"))
+    with pytest.raises(ScenarioError, match="`fixed_base` cannot be removed"):
+        mc.Scenario(ARM, mc.Environment([floor]), posture="ready", stances=[{"contacts": []}, {"remove": "fixed_base"}])
+
+
+def test_a_plan_of_it_is_written_and_read_again(tmp_path):
+    floor = mc.Surface("floor", size=(2, 2))
+    q = ARM.posture("ready")
+    q[:3] = 0.3, -0.2, 0.1
+    q[3:7] = np.cos(0.4), 0.0, 0.0, np.sin(0.4)
+    plan = mc.plan(mc.Scenario(ARM, mc.Environment([floor]), posture=q))
+    plan.save(tmp_path / "arm.plan.yaml")
+    again = mc.load_plan(tmp_path / "arm.plan.yaml")
+    assert again.stances[0].patches == ("fixed_base",)
+    np.testing.assert_allclose(again.stances[0].contacts[0].p, q[:3], atol=1e-12)
+    assert mc.verify(again).success
+    moved = plan.stances[0]
+    shifted = moved.contacts[0].at(moved.contacts[0].R, moved.contacts[0].p + 0.01)
+    forged = type(plan)(plan.scenario, (type(moved)(**{**vars(moved), "contacts": (shifted,)}),))
+    report = mc.verify(forged)
+    assert not report.success
+    assert any("off the base of the start" in failure for failure in report.failures)
+
+
+@pytest.mark.parametrize("physics", ["qp", "contact", "mujoco"])
+def test_it_reaches_a_wall_and_comes_back_with_the_whole_body_program(physics):
+    floor = mc.Surface("floor", size=(4, 4))
+    wall = mc.Surface("wall", xyz=(0.5, 0, 0.9), rpy=(0, -np.pi / 2, 0), size=(1, 1), friction=0.5)
+    touch = {"patch": "tip", "surface": "wall", "x": 0.0, "y": 0.0}
+    stances = [{"contacts": []}, {"add": touch}, {"remove": "tip"}]
+    plan = mc.plan(mc.Scenario(ARM, mc.Environment([floor, wall]), posture="ready", stances=stances))
+    run = mc.simulate(plan, physics=physics)
+    report = mc.verify(run)
+    assert report.success, report.failures
+    assert run.wrench[:, run.patches.index("tip")].any()

@@ -54,6 +54,8 @@ class Bars:
             if self._progress is None:
                 self._progress = self._new()
                 self._progress.start()
+                if not sys.stderr.isatty():
+                    threading.Thread(target=self._tick, args=(self._progress,), daemon=True).start()
                 atexit.register(self.close)  # a terminal gets its cursor back
             return self._progress.add_task(name, total=None, text="")
 
@@ -63,11 +65,24 @@ class Bars:
             if task is None or self._progress is None or task not in self._progress.task_ids:
                 return
             self._progress.update(task, text=text, total=None if share is None else 1.0, completed=share or 0.0)
-            if not sys.stderr.isatty() and time.monotonic() - self._written >= 1.0:
-                self._written = time.monotonic()
-                shown = next(each for each in self._progress.tasks if each.id == task)
-                line = f"{shown.description} {shown.elapsed or 0.0:.0f} s {text}"
-                print(f"\r{line:<79}", end="", file=sys.stderr, flush=True)
+            if not sys.stderr.isatty():
+                self._write()
+
+    def _write(self) -> None:
+        """Write the line of a notebook anew, if the last one is a second old."""
+        with self._lock:
+            if self._progress is None or not self._progress.tasks or time.monotonic() - self._written < 1.0:
+                return
+            self._written = time.monotonic()
+            shown = self._progress.tasks[-1]
+            line = f"{shown.description} {shown.elapsed or 0.0:.0f} s {shown.fields['text']}"
+            print(f"\r{line:<79}", end="", file=sys.stderr, flush=True)
+
+    def _tick(self, progress: "Progress") -> None:
+        """Write until what is shown has ended: the work may say nothing for long."""
+        while self._progress is progress:
+            self._write()
+            time.sleep(0.25)
 
     def remove(self, task: "TaskID | None") -> None:
         """Show a task no more; what is left on the terminal is as it was before."""

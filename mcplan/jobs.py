@@ -86,8 +86,8 @@ def simulate(
     seed : of everything random.
     tasks : further tasks beside those of the plan (`mcplan.Task`): a class with ``rows`` is one.
     extra : further terms of each tick's program, in CVXPY.
-    controller : gives the torques in place of the whole-body controller: an object with ``torque(t, terms, wrenches)``, or what
-        `mcplan.InverseDynamicsControl` and its like are; physics ``contact`` or ``mujoco``.
+    controller : gives the torques in place of the whole-body controller: an object with ``torque(t, terms, wrenches)``,
+        as `mcplan.InverseDynamicsControl` and its like are; physics ``contact`` or ``mujoco``.
     duration : s, of a run under such a controller; None takes the scenario's.
     progress : show time, real-time factor, expected end and phase.
     live : show the motion while it is simulated, on a page of 127.0.0.1 that this opens (in a notebook below the cell);

@@ -17,7 +17,7 @@ PYTHON = {
     "mc.Scenaro": r"no attribute 'Scenaro'; did you mean 'Scenario'\?",
     "mc.solve_postur": r"did you mean 'solve_posture'\?",
     # robots
-    "mc.load_robot('hrp3')": r"no robot is called 'hrp3'; bundled: hrp2; did you mean 'hrp2'\?",
+    "mc.load_robot('hrp3')": r"no robot is called 'hrp3'; bundled: .*hrp2.*; did you mean 'hrp2'\?",
     "mc.load_robot('no.urdf')": r"no\.urdf: cannot be read: No such file",
     "mc.load_robot(3)": r"load_robot: expected a bundled name or the path of a file, not 3",
     "robot.posture('half_siting')": r"no posture 'half_siting'; did you mean 'half_sitting'\?",
@@ -157,7 +157,7 @@ COMMANDS = {
     "check {file}": r"no file of mcplan; expected a scenario, plan, robot or experiment",
     "info wlak": r"no robot, scenario or plan `wlak`; did you mean `walk`\?",
     "info step --fsm -o {new}.txt": r"expected \.svg, \.png, \.pdf or \.dot",
-    "info step -o {new}": r"-o and --physics are about a state machine: add --fsm",
+    "info step -o {new}": r"-o and --physics are about a state machine or a stance: add --fsm or --stance",
     "bench --peers {file}": r"--peers",
 }
 

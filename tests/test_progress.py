@@ -56,7 +56,7 @@ def test_a_first_run_shows_within_a_second_that_it_compiles_and_how_far_it_is(tm
 
 
 def test_planning_is_shown_at_least_once_a_second(tmp_path):
-    parts, _ = shown(["plan", "stairs_rail"], 6.0, tmp_path)
+    parts, _ = shown(["plan", "stairs_rail"], 5.0, tmp_path)
     text = "".join(part for _, part in parts)
     assert re.search(r"planning .* \d+ stances, \d+ postures, ~\d+\.\d moves to go", text), text
     begun = next(k for k, (_, part) in enumerate(parts) if "0:00:0" in part)

@@ -8,7 +8,7 @@ from mcplan.bench.growth import linearity
 from mcplan.bench.report import BenchReport, Row
 
 COLOURS = {"aim": "green", "ok": "green", "short": "red"}
-WIDTH = 100
+WIDTH = 80
 """Columns when the output is no terminal."""
 
 

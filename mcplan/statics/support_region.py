@@ -9,6 +9,7 @@ confirmed by the program along its normal or split at the point that it returns.
 Source: Bretl & Lall, Testing static equilibrium for legged robots, IEEE T-RO 24(4), 2008.
 """
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +37,7 @@ SAME_POINT = 1e-7
 MOST_VERTICES = 1000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SupportRegion:
     """A convex polygon in the horizontal plane; with one or two vertices a point or a segment.
 
@@ -72,6 +73,15 @@ class SupportRegion:
         p, n = self.vertices, np.roll(self.vertices, -1, axis=0)
         weight = p[:, 0] * n[:, 1] - p[:, 1] * n[:, 0]
         return ((p + n) * weight[:, None]).sum(axis=0) / (6.0 * area)
+
+    def __repr__(self) -> str:
+        return f"SupportRegion({len(self.vertices)} vertices, {self.area:.4f} m²)"
+
+    def _repr_svg_(self) -> str:
+        """Return the drawing for notebooks."""
+        text = io.StringIO()
+        self.plot().figure.savefig(text, format="svg")
+        return text.getvalue()
 
     def plot(self, axes: Any = None, **style: Any) -> Any:
         """Draw the region from above into matplotlib axes, new ones by default, and return them."""

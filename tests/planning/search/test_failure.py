@@ -28,7 +28,7 @@ def test_what_is_out_of_reach_weighs_more_than_places_that_are_taken():
 
 
 def test_places_that_are_taken_are_the_reason_where_there_is_no_other():
-    assert remedy(tree_of((3, CROWDED)), None) == "more room between RLEG_LINK5 and plane (0.004 m)"
+    assert remedy(tree_of((3, CROWDED)), None) == "more room between RLEG_LINK5 and plane (4 mm)"
 
 
 def test_nothing_is_said_of_a_search_that_refused_nothing():

@@ -43,5 +43,5 @@ def test_a_posture_that_is_not_says_what_is_missed(scene):
     assert posture.violations[0].amount > 0.0
     with pytest.raises(InputError, match="different patches"):
         mc.solve_posture(robot, env, [*soles, soles[0]])
-    with pytest.raises(InputError, match="hrp2 has"):
+    with pytest.raises(InputError, match="q of hrp2"):
         mc.solve_posture(robot, env, soles, near=np.zeros(3))

@@ -24,7 +24,7 @@ def test_balance_weighs_more_than_many_places_that_are_taken():
 
 
 def test_what_is_out_of_reach_weighs_more_than_places_that_are_taken():
-    assert "so that left_sole reaches them (0.20 m)" in remedy(tree_of((900, CROWDED), (5, FAR)), None)
+    assert "so that left_sole reaches them (200 mm)" in remedy(tree_of((900, CROWDED), (5, FAR)), None)
 
 
 def test_places_that_are_taken_are_the_reason_where_there_is_no_other():

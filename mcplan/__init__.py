@@ -48,6 +48,11 @@ if TYPE_CHECKING:
         SimulationFailed as SimulationFailed,
     )
     from mcplan.export import export_run as export_run
+    from mcplan.imported import (
+        ImportedStance as ImportedStance,
+        read_pymanoid_stance as read_pymanoid_stance,
+        read_step_list as read_step_list,
+    )
     from mcplan.jobs import plan as plan, simulate as simulate, sweep as sweep
     from mcplan.model.geometry import (
         Box as Box,
@@ -124,6 +129,7 @@ _HOME = {
     "mcplan.control.controller": "WholeBodyController",
     "mcplan.errors": "InputError JobFailed PlanningFailed ScenarioWarning SimulationFailed",
     "mcplan.export": "export_run",
+    "mcplan.imported": "ImportedStance read_pymanoid_stance read_step_list",
     "mcplan.jobs": "plan simulate sweep",
     "mcplan.model.geometry": "Box Capsule Cylinder MeshShape Sphere",
     "mcplan.model.robot": "Robot",

@@ -26,7 +26,7 @@ states:
         - {limb: LeftFoot, type: Add, startTime: 2.0, endTime: 3.0,
            pose: {translation: [0.15, 0.1, 0]}, constraint: {type: Surface, fricCoeff: 0.5}}
         - {limb: RightFoot, type: Add, startTime: 3.5, endTime: 4.5,
-           pose: {translation: [0.15, -0.1, 0.05], rotation: [0, 0, 0.1]}, constraint: {type: Surface, fricCoeff: 0.5}}
+           pose: {translation: [0.33, -0.1, 0.05], rotation: [0, 0, 0.1]}, constraint: {type: Surface, fricCoeff: 0.5}}
         - limb: LeftHand
           pose: {translation: [0.4, 0.35, 0.9]}
           swingCommand: {type: Add, startTime: 5.0, endTime: 7.0}
@@ -111,7 +111,7 @@ def test_a_step_list_becomes_a_sequence_that_can_be_planned(robot, tmp_path):
     feet_only = scenario.document.data["stances"][:5]
     plan = mc.plan(mc.Scenario(robot, scenario.environment, start=soles, stances=feet_only))
     np.testing.assert_allclose(middle(plan.stances[2].contact("left_sole")), [0.15, 0.1, 0.0], atol=1e-9)
-    np.testing.assert_allclose(middle(plan.stances[4].contact("right_sole")), [0.15, -0.1, 0.05], atol=1e-9)
+    np.testing.assert_allclose(middle(plan.stances[4].contact("right_sole")), [0.33, -0.1, 0.05], atol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ WAYS = {
 }
 """From what something is to what a command takes instead: how the one becomes the other."""
 
-ENDINGS = ("", ".yaml", ".yml", ".plan.yaml", ".tree.json", ".urdf", ".npz")
+ENDINGS = ("", ".yaml", ".yml", ".plan.yaml", ".tree.json", ".json", ".urdf", ".npz")
 """What may be left out at the end of a name."""
 
 

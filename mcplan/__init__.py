@@ -2,7 +2,7 @@
 
     import mcplan as mc
     scenario = mc.load_scenario("table_hand")
-    run = mc.simulate(mc.plan(scenario))
+    run = mc.simulate(mc.plan(scenario), progress=True)
     print(mc.verify(run))
     mc.save_html(run, "replay.html")
 
@@ -16,6 +16,8 @@ or without a file::
 Names are imported when they are first used, so that ``import mcplan`` and ``mcplan --help`` start at once.
 """
 
+import sys
+from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -44,8 +46,16 @@ if TYPE_CHECKING:
         InputError as InputError,
         JobFailed as JobFailed,
         PlanningFailed as PlanningFailed,
+        ScenarioWarning as ScenarioWarning,
         SimulationFailed as SimulationFailed,
     )
+    from mcplan.export import export_run as export_run
+    from mcplan.imported import (
+        ImportedStance as ImportedStance,
+        read_pymanoid_stance as read_pymanoid_stance,
+        read_step_list as read_step_list,
+    )
+    from mcplan.jobs import plan as plan, simulate as simulate, sweep as sweep
     from mcplan.kinematics.inverse_kinematics import (
         InverseKinematics as InverseKinematics,
         inverse_kinematics as inverse_kinematics,
@@ -60,11 +70,11 @@ if TYPE_CHECKING:
     from mcplan.model.robot import Robot as Robot
     from mcplan.model.robot_file import load_robot as load_robot
     from mcplan.planning.plan import Plan as Plan, PlannedStance as PlannedStance
-    from mcplan.planning.plan_file import read_plan as load_plan  # noqa: F401
-    from mcplan.planning.planner import plan as plan
+    from mcplan.planning.plan_file import read_plan
     from mcplan.planning.posture.result import PostureResult as PostureResult
     from mcplan.planning.posture.solve import solve_posture as solve_posture
     from mcplan.planning.posture.task import BaseTarget as BaseTarget
+    from mcplan.progress import ProgressBar as ProgressBar
     from mcplan.scene.contact import Contact as Contact
     from mcplan.scene.environment import (
         Bar as Bar,
@@ -81,17 +91,20 @@ if TYPE_CHECKING:
         PlannerSettings as PlannerSettings,
         SimulationSettings as SimulationSettings,
     )
+    from mcplan.sim.observer import Observer as Observer, StepSample as StepSample
     from mcplan.sim.run import Run as Run
     from mcplan.sim.run_file import load_run as load_run
-    from mcplan.sim.simulate import Simulation as Simulation, make_physics as make_physics, simulate as simulate
+    from mcplan.sim.simulate import Simulation as Simulation, make_physics as make_physics
     from mcplan.statics.com_polyhedron import com_polyhedron as com_polyhedron
-    from mcplan.statics.equilibrium import balance as balance
+    from mcplan.statics.equilibrium import Equilibrium as Equilibrium, balance as balance
     from mcplan.statics.shortfall import shortfall as shortfall
-    from mcplan.statics.support_region import SupportRegion as SupportRegion, region_at as support_region  # noqa: F401
-    from mcplan.statics.wrench_set import wrench_set as wrench_cone  # noqa: F401
+    from mcplan.statics.support_region import SupportRegion as SupportRegion, region_at
+    from mcplan.statics.wrench_set import WrenchSet as WrenchSet, wrench_set
     from mcplan.statics.zmp_area import zmp_area as zmp_area
-    from mcplan.view.replay import save_html as save_html
-    from mcplan.view.show import show as show
+    from mcplan.sweep.experiment import Experiment as Experiment, load_experiment as load_experiment
+    from mcplan.sweep.results import Results as Results
+    from mcplan.view.live import LiveView as LiveView
+    from mcplan.view.show import save_html as save_html, show as show
     from mcplan.whole_body.tasks import (
         AngularMomentumTask as AngularMomentumTask,
         ComTask as ComTask,
@@ -103,6 +116,10 @@ if TYPE_CHECKING:
         Task as Task,
         TorqueTask as TorqueTask,
     )
+
+    # names that are others inside: a checker with all its rules takes them for exported so
+    load_plan, support_region, wrench_cone = read_plan, region_at, wrench_set
+    Stance = PlannedStance
 
 _HOME = {
     "mcplan.certificate.report": "Check Report",
@@ -117,14 +134,16 @@ _HOME = {
         "TaskHierarchy VirtualModelControl"
     ),
     "mcplan.control.controller": "WholeBodyController",
-    "mcplan.errors": "InputError JobFailed PlanningFailed SimulationFailed",
+    "mcplan.errors": "InputError JobFailed PlanningFailed ScenarioWarning SimulationFailed",
+    "mcplan.export": "export_run",
+    "mcplan.imported": "ImportedStance read_pymanoid_stance read_step_list",
+    "mcplan.jobs": "plan simulate sweep",
     "mcplan.kinematics.inverse_kinematics": "InverseKinematics inverse_kinematics",
     "mcplan.model.geometry": "Box Capsule Cylinder MeshShape Sphere",
     "mcplan.model.robot": "Robot",
     "mcplan.model.robot_file": "load_robot",
-    "mcplan.planning.plan": "Plan PlannedStance",
+    "mcplan.planning.plan": "Plan PlannedStance Stance=PlannedStance",
     "mcplan.planning.plan_file": "load_plan=read_plan",
-    "mcplan.planning.planner": "plan",
     "mcplan.planning.posture.result": "PostureResult",
     "mcplan.planning.posture.solve": "solve_posture",
     "mcplan.planning.posture.task": "BaseTarget",
@@ -134,17 +153,21 @@ _HOME = {
     "mcplan.scene.place": "contact",
     "mcplan.scene.scenario": "Scenario",
     "mcplan.scene.settings": "ControlSettings PlannerSettings SimulationSettings",
+    "mcplan.progress": "ProgressBar",
+    "mcplan.sim.observer": "Observer StepSample",
     "mcplan.sim.run": "Run",
     "mcplan.sim.run_file": "load_run",
-    "mcplan.sim.simulate": "Simulation make_physics simulate",
+    "mcplan.sim.simulate": "Simulation make_physics",
     "mcplan.statics.com_polyhedron": "com_polyhedron",
-    "mcplan.statics.equilibrium": "balance",
+    "mcplan.statics.equilibrium": "Equilibrium balance",
     "mcplan.statics.shortfall": "shortfall",
     "mcplan.statics.support_region": "SupportRegion support_region=region_at",
-    "mcplan.statics.wrench_set": "wrench_cone=wrench_set",
+    "mcplan.statics.wrench_set": "WrenchSet wrench_cone=wrench_set",
     "mcplan.statics.zmp_area": "zmp_area",
-    "mcplan.view.replay": "save_html",
-    "mcplan.view.show": "show",
+    "mcplan.sweep.experiment": "Experiment load_experiment",
+    "mcplan.sweep.results": "Results",
+    "mcplan.view.live": "LiveView",
+    "mcplan.view.show": "save_html show",
     "mcplan.whole_body.tasks": (
         "AngularMomentumTask ComTask ContactForceTask LinkPoseTask LookAtTask PostureTask RelativePoseTask Task "
         "TorqueTask"
@@ -167,10 +190,15 @@ __all__ = ["__version__", *_NAMES, *_PACKAGES]
 def __getattr__(name: str) -> Any:
     if name in _NAMES:
         module, private = _NAMES[name]
-        return getattr(import_module(module), private)
+        found = getattr(import_module(module), private)
+        if "mcplan.core.jit" in sys.modules:
+            import_module("mcplan.compiling").WATCH.watch()
+        return found
     if name in _PACKAGES:
         return import_module(f"mcplan.{name}")
-    raise AttributeError(f"module 'mcplan' has no attribute {name!r}")
+    near = [] if name.startswith("__") else get_close_matches(name, _NAMES, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise AttributeError(f"module 'mcplan' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -4,10 +4,15 @@ Exit status: 0 done, 1 the job ran and failed (no plan, fell, certificate broken
 """
 
 import argparse
+import difflib
+import re
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
+from typing import NoReturn
 
 from mcplan.errors import McplanError
 from mcplan.version import __version__
@@ -22,9 +27,37 @@ exit status: 0 done, 1 the job ran and failed, 2 bad input, 3 internal error
 """
 
 
+WORK = ("run", "plan", "simulate", "verify", "bench")
+"""Commands that need compiled kernels from their beginning on."""
+
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser that says what was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage, and the message with the closest choice; exit with status 2."""
+        found = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        if found:
+            word, choices = found[1], re.findall(r"[\w-]+", found[2])
+            near = difflib.get_close_matches(word, choices, n=1)
+            what = re.sub(r"^argument (.*?): .*", r"\1", message)
+            hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(choices)}"
+            if what == "COMMAND" and self._names_something(word):
+                hint = f"to plan and simulate it: mcplan run {word}"
+            message = f"{what}: there is no `{word}`; {hint}".replace("COMMAND: there is no", "there is no command")
+        super().error(message)
+
+    @staticmethod
+    def _names_something(word: str) -> bool:
+        """Whether a word that is no command is a scenario, or a file."""
+        from mcplan.scene.load import bundled_scenarios
+
+        return word in bundled_scenarios() or Path(word).exists()
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of the whole command line."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="mcplan",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -39,7 +72,9 @@ def build_parser() -> argparse.ArgumentParser:
         return int(text)
 
     def command(name: str, text: str) -> argparse.ArgumentParser:
-        return commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        sub = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        sub.add_argument("-q", "--quiet", action="store_true", help="show no progress and say no notices")
+        return sub
 
     def output(sub: argparse.ArgumentParser, what: str) -> None:
         sub.add_argument("-o", "--output", metavar="PATH", help=what)
@@ -68,11 +103,16 @@ def build_parser() -> argparse.ArgumentParser:
         names = ["qp", "contact", "mujoco"]
         sub.add_argument("--physics", choices=names, help="physics back end (default: the scenario's)")
 
+    def live(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("--live", action="store_true", help="show the motion while it is simulated, on 127.0.0.1")
+        sub.add_argument("--port", type=whole_number, default=0, help="port of --live (default: a free one)")
+
     sub = command("run", "plan, simulate and verify a scenario, and write its replay")
     scenario(sub)
     physics(sub)
+    live(sub)
     output(sub, "directory of the results (default runs/NAME, runs/NAME-2, ...)")
-    sub.add_argument("--open", action="store_true", help="open the replay in the browser")
+    sub.add_argument("--open", action="store_true", help="open the replay (with --live also that) in the browser")
 
     sub = command("plan", "find a posture for each stance of a scenario and write the plan")
     scenario(sub)
@@ -81,7 +121,9 @@ def build_parser() -> argparse.ArgumentParser:
     sub = command("simulate", "simulate a plan file (a scenario is planned first)")
     scenario(sub)
     physics(sub)
+    live(sub)
     output(sub, "directory of the results (default runs/NAME, runs/NAME-2, ...)")
+    sub.add_argument("--open", action="store_true", help="open the replay (with --live also that) in the browser")
 
     sub = command("verify", "recompute a run, or a plan stance by stance, and print its certificate")
     sub.add_argument("run", metavar="RUN|PLAN", help="directory of a run, its run.npz, or a plan file")
@@ -100,13 +142,15 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("--html", metavar="FILE", help="write one offline HTML file and stop")
     sub.add_argument("--force", action="store_true", help="write over FILE")
     sub.add_argument("--open", action="store_true", help="open the browser")
-    sub.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default: a free one)")
+    sub.add_argument("--port", type=whole_number, default=0, help="port on 127.0.0.1 (default: a free one)")
 
     sub = command(
         "plot", "plot centre of mass, momentum, forces, torques, velocities, task errors and clock times of runs"
     )
     sub.add_argument("runs", metavar="RUN", nargs="+", help="directory of a run, or its run.npz")
     sub.add_argument("-o", "--output", metavar="DIR", help="where the figures go (default: RUN/plots)")
+    sub.add_argument("--format", choices=["png", "pdf", "svg"], default="png", help="of the figures (default png)")
+    sub.add_argument("--force", action="store_true", help="write over figures that are there")
 
     sub = command("export", "write a run in the format of another program")
     sub.add_argument("run", metavar="RUN", help="directory of a run, or its run.npz")
@@ -177,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status."""
     parsed = build_parser().parse_args(arguments)
     try:
-        return getattr(import_module("mcplan.commands"), parsed.command)(parsed)
+        return _carry_out(parsed)
     except McplanError as error:
         print(error, file=sys.stderr)
         return error.exit_status
@@ -191,6 +235,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         traceback.print_exc()
         print("mcplan: internal error; please report it with the lines above", file=sys.stderr)
         return 3
+
+
+def _carry_out(parsed: argparse.Namespace) -> int:
+    """Run the command with its progress shown; at the end the terminal is as it was."""
+    from mcplan.bars import BARS, be_quiet, note
+
+    be_quiet(parsed.quiet)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = lambda message, *_: note(f"{message} (a doubt, not a mistake)")
+            if parsed.command in WORK:
+                from mcplan.compiling import WATCH  # imports neither NumPy nor Numba: a first run says so at once
+
+                WATCH.expect(getattr(parsed, "physics", None))
+            return getattr(import_module("mcplan.commands"), parsed.command)(parsed)
+    finally:
+        BARS.close()
+        be_quiet(False)
 
 
 if __name__ == "__main__":

@@ -15,42 +15,41 @@ if TYPE_CHECKING:
     from mcplan.certificate.verify import Report
     from mcplan.planning import Plan
     from mcplan.scene import Scenario
+    from mcplan.sim.observer import Observer
+    from mcplan.view.live import LiveView
 
 
 def run(arguments: Namespace) -> int:
     """Plan, simulate, verify, and write everything."""
+    from mcplan.bars import note
     from mcplan.planning.plan_file import is_plan
 
     scenario = _scenario(arguments)
     if is_plan(scenario.document):
-        print(f"{arguments.scenario} is a plan and planned anew; `mcplan simulate` carries it out", file=sys.stderr)
-    from mcplan.run_directory import check_writable
-    from mcplan.sim.disturbance import refuse_what_is_not_there
-    from mcplan.sim.first_run import compiling_ahead  # takes a second: what is wrong with the scenario is said before
-
-    refuse_what_is_not_there(scenario, arguments.physics or scenario.simulation.physics)
-    check_writable(Path(arguments.output or Path("runs") / scenario.name / "new"), arguments.force)
-    with compiling_ahead(arguments.physics or scenario.simulation.physics) as compiling:
-        if compiling:
-            print("compiling the kernels, once per installation: a minute or two", file=sys.stderr)
-        return _execute(_plan(scenario, arguments), arguments)
+        note(f"{arguments.scenario} is a plan and planned anew; `mcplan simulate` carries it out")
+    return _plan_and_execute(scenario, arguments)
 
 
 def simulate(arguments: Namespace) -> int:
     """Simulate a plan file, or plan a scenario first."""
     from mcplan.planning import is_plan_file, read_plan
+    from mcplan.recognise import PLAN, SCENARIO, find
 
-    if is_plan_file(arguments.scenario):
-        if arguments.variant is not None:
-            raise InputError(f"--variant {arguments.variant}: {arguments.scenario} is a plan; give its scenario")
-        return _execute(read_plan(arguments.scenario, overrides=_overrides(arguments)), arguments)
-    return run(arguments)
+    path = find(arguments.scenario, SCENARIO, PLAN)
+    if not is_plan_file(path):
+        return _plan_and_execute(_scenario(arguments), arguments)
+    if arguments.variant is not None:
+        raise InputError(f"--variant {arguments.variant}: {path} is a plan; give its scenario")
+    plan = read_plan(path, overrides=_overrides(arguments))
+    _refuse_early(plan.scenario, arguments)
+    return _execute(plan, arguments)
 
 
 def plan(arguments: Namespace) -> int:
     """Plan a scenario and write the plan file."""
     from mcplan.planning import write_plan
     from mcplan.planning.search.tree_file import tree_path, write_tree
+    from mcplan.progress import Working
     from mcplan.run_directory import check_writable
 
     scenario = _scenario(arguments)
@@ -68,47 +67,54 @@ def plan(arguments: Namespace) -> int:
         write_tree(result.tree, scenario, tree_path(path))
     print(result.summary())
     print(f"plan: {path}")
-    return 0 if _proven(result) else 1
+    with Working("checking"):
+        return 0 if _proven(result) else 1
 
 
 def verify(arguments: Namespace) -> int:
     """Recompute a run and print its certificate."""
     from mcplan.certificate.verify import verify as certify
+    from mcplan.progress import Working
+    from mcplan.recognise import PLAN, RUN, find
 
-    if not arguments.engines:
-        report = certify(arguments.run)
-        content = report.to_json() if arguments.json else {}
-    else:
-        from mcplan.certificate.reproduction import with_engines
+    path = find(arguments.run, RUN, PLAN)
+    with Working("verifying"):
+        if not arguments.engines:
+            report = certify(path)
+            content = report.to_json() if arguments.json else {}
+        else:
+            from mcplan.certificate.reproduction import with_engines
 
-        report, engines = with_engines(arguments.run, arguments.engines)
-        content = report.to_json() | {"engines": engines}
+            report, engines = with_engines(str(path), arguments.engines)
+            content = report.to_json() | {"engines": engines}
     print(json.dumps(content, indent=1) if arguments.json else report.text())
     return 0 if report.success else 1
 
 
 def replay(arguments: Namespace) -> int:
     """Write the replay as a file, or serve it on loopback until interrupted."""
+    from mcplan.progress import Working
     from mcplan.run_directory import check_writable
     from mcplan.whole_file import write_text
 
     if arguments.html:
         check_writable(Path(arguments.html), arguments.force)
-    page = _replay_page(arguments.run)
+    with Working("drawing"):
+        page = _replay_page(arguments.run)
     if arguments.html:
         write_text(Path(arguments.html), page)
         print(f"replay: {arguments.html}")
         if arguments.open:
             webbrowser.open(Path(arguments.html).resolve().as_uri())
         return 0
-    from mcplan.view.server import PageServer
+    from mcplan.view.server import PageServer, address_text
 
     try:
         server = PageServer(page, arguments.port)
     except (OSError, OverflowError) as error:
         raise InputError(f"port {arguments.port} of 127.0.0.1 cannot be used: {error}") from error
     with server:
-        print(f"replay: {server.url}   (this machine only; stop with Ctrl-C)", flush=True)
+        print(f"replay: {address_text(server.url)}\nstop with Ctrl-C", flush=True)
         if arguments.open:
             webbrowser.open(server.url)
         server.wait()
@@ -119,57 +125,78 @@ def plot(arguments: Namespace) -> int:
     """Plot runs."""
     from dataclasses import replace
 
+    from mcplan.recognise import RUN, find
+    from mcplan.run_directory import check_writable
     from mcplan.sim.run_file import load_run, load_timing
-    from mcplan.view.plots import save_plots
+    from mcplan.view.plots import FIGURES, save_plots
 
+    places: list[tuple[Path, Path]] = []
     for name in arguments.runs:
-        path = Path(name)
+        path = find(name, RUN)
         home = path if path.is_dir() else path.parent
         directory = Path(arguments.output) if arguments.output else home / "plots"
         if arguments.output and len(arguments.runs) > 1:
             directory = directory / home.name
-        for figure in save_plots(replace(load_run(path), timing=load_timing(path)), directory):
+        for title in FIGURES:
+            check_writable(directory / f"{title}.{arguments.format}", arguments.force)
+        if directory in [place for _, place in places]:
+            raise InputError(f"two runs are called {home.name}: plot them into directories of their own")
+        places.append((path, directory))
+    for path, directory in places:
+        for figure in save_plots(replace(load_run(path), timing=load_timing(path)), directory, arguments.format):
             print(figure)
     return 0
 
 
 def export(arguments: Namespace) -> int:
     """Write a run in the format of another program."""
-    from mcplan.export import export_run
+    from mcplan.export import export_run, refuse_missing
+    from mcplan.recognise import RUN, find
     from mcplan.run_directory import check_writable
     from mcplan.sim.run_file import load_run
 
     path = Path(arguments.output)
     check_writable(path, arguments.force)
-    for file in export_run(load_run(arguments.run), arguments.to, path, arguments.rate):
+    refuse_missing(arguments.to, arguments.rate)
+    for file in export_run(load_run(find(arguments.run, RUN)), arguments.to, path, arguments.rate):
         print(file)
     return 0
 
 
 def check(arguments: Namespace) -> int:
     """Print every problem of every file."""
+    from mcplan.recognise import EXPERIMENT, PLAN, ROBOT, SCENARIO, find, kind_of
     from mcplan.scene.load import check_file, doubts_of
     from mcplan.sweep.command import check_experiment
-    from mcplan.sweep.experiment import is_experiment_file
 
     found = 0
     for file in arguments.files:
-        problems, about = check_experiment(file) if is_experiment_file(file) else (check_file(file), "")
+        about, doubts = "", []
+        try:
+            path = find(file, SCENARIO, PLAN, ROBOT, EXPERIMENT)
+        except InputError as error:  # what cannot be read at all is said, and the next file is looked at
+            problems = list(error.problems)
+        else:
+            if kind_of(path) == EXPERIMENT:
+                problems, about = check_experiment(str(path))
+            else:
+                problems, doubts = check_file(path), doubts_of(path)
         found += len(problems)
         for problem in problems:
             print(problem, file=sys.stderr)
+        for doubt in doubts:
+            print(f"{doubt} (a doubt, not a mistake)", file=sys.stderr)
         if not problems:
-            for doubt in [] if about else doubts_of(file):
-                print(f"{doubt} (a doubt, not a mistake)", file=sys.stderr)
             print(f"{file}: ok{about}")
     return 2 if found else 0
 
 
 def sweep(arguments: Namespace) -> int:
     """Run an experiment and write its results."""
+    from mcplan.recognise import EXPERIMENT, find
     from mcplan.sweep.command import run_experiment
 
-    return run_experiment(arguments)
+    return run_experiment(find(arguments.experiment, EXPERIMENT), arguments)
 
 
 def info(arguments: Namespace) -> int:
@@ -194,14 +221,19 @@ def _machine(arguments: Namespace) -> int:
     """Print the state machine of a scenario or plan, and draw it."""
     from mcplan.control.listing import entries_of, listing, machine_of
     from mcplan.planning import is_plan_file, plan, read_plan
+    from mcplan.recognise import PLAN, SCENARIO, find
     from mcplan.run_directory import check_writable
     from mcplan.scene.load import load_scenario
 
     if not arguments.name:
         raise InputError("--fsm: the machine of what? Name a scenario or a plan")
     if arguments.output:
+        from mcplan.view.machine import check_suffix
+
+        check_suffix(Path(arguments.output))
         check_writable(Path(arguments.output), arguments.force)
-    made = read_plan(arguments.name) if is_plan_file(arguments.name) else plan(load_scenario(arguments.name))
+    path = find(arguments.name, SCENARIO, PLAN)
+    made = read_plan(path) if is_plan_file(path) else plan(load_scenario(path))
     if made.scenario.control.type != "whole_body":
         raise InputError(f"--fsm: {made.scenario.name} is driven by {made.scenario.control.type}, which has no states")
     scenario, states = made.scenario, machine_of(made)
@@ -280,17 +312,20 @@ def bench(arguments: Namespace) -> int:
 def _replay_page(name: str) -> str:
     """Return the page of a run, of a plan with its search tree if that lies beside it, or of a search tree."""
     from mcplan.planning import read_plan
-    from mcplan.planning.search.tree_file import is_tree_file, read_tree, tree_path
+    from mcplan.planning.search.tree_file import read_tree, tree_path
+    from mcplan.recognise import PLAN, RUN, TREE, find, kind_of
     from mcplan.sim.run_file import load_run
     from mcplan.view.plan_replay import plan_page, tree_page
     from mcplan.view.replay import replay_page
 
-    if is_tree_file(name):
-        return tree_page(*read_tree(name))
-    if Path(name).suffix.lower() in (".yaml", ".yml"):
-        beside = tree_path(name)
-        return plan_page(read_plan(name), read_tree(beside)[1] if beside.is_file() else None)
-    return replay_page(load_run(name))
+    path = find(name, RUN, PLAN, TREE)
+    kind = kind_of(path)
+    if kind == TREE:
+        return tree_page(*read_tree(path))
+    if kind == PLAN:
+        beside = tree_path(path)
+        return plan_page(read_plan(path), read_tree(beside)[1] if beside.is_file() else None)
+    return replay_page(load_run(path))
 
 
 def _overrides(arguments: Namespace) -> dict[str, str]:
@@ -304,6 +339,9 @@ def _overrides(arguments: Namespace) -> dict[str, str]:
 
 
 def _scenario(arguments: Namespace) -> "Scenario":
+    from mcplan.bars import note
+    from mcplan.recognise import PLAN, SCENARIO, find
+    from mcplan.scene.doubts import replaced_friction
     from mcplan.scene.load import load_scenario
 
     overrides = _overrides(arguments)
@@ -311,19 +349,46 @@ def _scenario(arguments: Namespace) -> "Scenario":
         # a path is meant from here, and not from the scenario's folder
         is_path = Path(arguments.robot).suffix or len(Path(arguments.robot).parts) > 1
         overrides["robot"] = str(Path(arguments.robot).resolve()) if is_path else arguments.robot
-    return load_scenario(arguments.scenario, overrides=overrides, variant=arguments.variant)
+    scenario = load_scenario(find(arguments.scenario, SCENARIO, PLAN), overrides, arguments.variant)
+    if "environment.friction" in overrides and (replaced := replaced_friction(scenario.document)):
+        note(str(replaced))
+    return scenario
+
+
+def _refuse_early(scenario: "Scenario", arguments: Namespace) -> None:
+    """Refuse what could not be simulated or written, before any work."""
+    from mcplan.run_directory import check_writable
+    from mcplan.sim.disturbance import refuse_what_is_not_there
+    from mcplan.sim.simulate import refuse_physics
+
+    physics = arguments.physics or scenario.simulation.physics
+    refuse_physics(physics)
+    refuse_what_is_not_there(scenario, physics)
+    check_writable(Path(arguments.output or Path("runs") / scenario.name / "new"), arguments.force)
+
+
+def _plan_and_execute(scenario: "Scenario", arguments: Namespace) -> int:
+    """Plan and simulate, while a second process compiles what control will need, if this is a first run."""
+    from mcplan.sim.first_run import compiling_ahead  # takes a second: what is wrong with the scenario is said before
+
+    _refuse_early(scenario, arguments)
+    with compiling_ahead(arguments.physics or scenario.simulation.physics):
+        return _execute(_plan(scenario, arguments), arguments)
 
 
 def _plan(scenario: "Scenario", arguments: Namespace) -> "Plan":
+    from mcplan.bars import note
+    from mcplan.compiling import WATCH
     from mcplan.planning import plan as make_plan
     from mcplan.progress import PlanningProgress
 
-    print(f"planning {scenario.name} ...", file=sys.stderr)
+    WATCH.watch()
+    note(f"planning {scenario.name} ...")
     try:
         with PlanningProgress() as progress:
             made = make_plan(scenario, seed=arguments.seed, progress=progress.update)
         for notice in made.notices:
-            print(notice, file=sys.stderr)
+            note(notice)
         return made
     except PlanningFailed as failure:
         said = PlanningFailed(f"{scenario.name}: no plan\n{failure}")
@@ -344,32 +409,56 @@ def _proven(plan: "Plan") -> bool:
 
 def _execute(plan: "Plan", arguments: Namespace) -> int:
     """Simulate, verify, write, and say how it went."""
+    from contextlib import ExitStack
+
+    from mcplan.bars import note
     from mcplan.certificate.verify import verify as certify
-    from mcplan.progress import ProgressBar
+    from mcplan.compiling import WATCH
+    from mcplan.progress import ProgressBar, Working
     from mcplan.run_directory import new_directory, write_results
     from mcplan.sim.simulate import simulate as execute
     from mcplan.sim.slowest_tick import slowest_tick
 
-    directory = new_directory(plan.scenario.name, arguments.output, arguments.force)
-    stopped: SimulationFailed | None = None
-    try:
-        with ProgressBar() as progress:
-            result = execute(plan, physics=arguments.physics, seed=arguments.seed, observers=[progress])
-    except SimulationFailed as failure:
-        if failure.run is None:
-            raise
-        stopped, result = failure, failure.run
-    report = certify(result)
-    write_results(directory, plan, result, report)
+    WATCH.watch()
+    with Working("checking"):
+        proven = _proven(plan)
+    if not proven:
+        note("the plan's own certificate does not hold (above); it is simulated all the same")
+    with ExitStack() as shown:
+        observers: list[Observer] = [shown.enter_context(ProgressBar())]
+        if arguments.live:
+            observers.append(shown.enter_context(_live(plan, arguments)))
+        directory = new_directory(plan.scenario.name, arguments.output, arguments.force)
+        stopped: SimulationFailed | None = None
+        try:
+            result = execute(plan, physics=arguments.physics, seed=arguments.seed, observers=observers)
+        except SimulationFailed as failure:
+            if failure.run is None:
+                raise
+            stopped, result = failure, failure.run
+    with Working("verifying"):
+        report = certify(result)
+    with Working("writing"):
+        write_results(directory, plan, result, report)
     _say(report, directory)
     if slowest := slowest_tick(result):
         print(slowest)
     if stopped:
         print(stopped, file=sys.stderr)
-    if getattr(arguments, "open", False):
+    if arguments.open:
         webbrowser.open((directory / "replay.html").resolve().as_uri())
-    proven = _proven(plan)
     return 0 if proven and report.success and not stopped else 1
+
+
+def _live(plan: "Plan", arguments: Namespace) -> "LiveView":
+    """Return a live view; where it is to be seen is printed."""
+    from mcplan.view.live import LiveView
+
+    view = LiveView(plan, arguments.port)
+    print(f"live: {view.address}", file=sys.stderr, flush=True)
+    if arguments.open:
+        webbrowser.open(view.url)
+    return view
 
 
 def _say(report: "Report", directory: Path) -> None:

@@ -2,17 +2,16 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mcplan.constraint.rank import stance_rank
-from mcplan.errors import InputError
 from mcplan.model.proposal.surface import shape_points
 from mcplan.model.robot import Robot
-from mcplan.model.robot_file import bundled_robots, is_robot_file, load_robot
-from mcplan.planning import is_plan_file, read_plan
+from mcplan.model.robot_file import bundled_robots, load_robot
+from mcplan.planning import read_plan
+from mcplan.recognise import PLAN, ROBOT, SCENARIO, find, kind_of
 from mcplan.scene import GoalItem, Scenario, StanceItem, bundled_scenarios, load_scenario
 
 
@@ -40,18 +39,15 @@ def describe(name: str, package_directories: Sequence[str] = ()) -> Description:
     InputError
         When it is none of these, or has mistakes.
     """
-    if name in bundled_robots():
-        return describe_robot(load_robot(name))
-    if name not in bundled_scenarios() and not Path(name).exists():
-        known = ", ".join([*bundled_robots(), *bundled_scenarios()])
-        raise InputError(f"{name}: no such file, and not one of the bundled robots and scenarios: {known}")
-    if Path(name).suffix.lower() in (".urdf", ".xml") or (Path(name).exists() and is_robot_file(name)):
-        return describe_robot(load_robot(name, package_directories=package_directories))
-    if is_plan_file(name):
-        plan = read_plan(name)
+    path = find(name, ROBOT, SCENARIO, PLAN)
+    kind = kind_of(path)
+    if kind == ROBOT:
+        return describe_robot(load_robot(path, package_directories=package_directories))
+    if kind == PLAN:
+        plan = read_plan(path)
         description = describe_scenario(plan.scenario)
         return Description((*description.lines, "", "plan", plan.summary()), description.values)
-    return describe_scenario(load_scenario(name))
+    return describe_scenario(load_scenario(path))
 
 
 def bundled() -> Description:
@@ -149,6 +145,11 @@ def describe_scenario(scenario: Scenario) -> Description:
     rank = stance_rank(scenario.robot, scenario.start.q, scenario.start.contacts)
     lines.append(f"constraints at the start: {rank}")
     lines += [f"goal {number}: {_goal_text(item)}" for number, item in enumerate(scenario.goal)]
+    settings = _settings(scenario)
+    lines += _section("parameters (--set parameters.NAME=VALUE)", settings["parameters"])
+    lines += _section("variants (--variant N)", settings["variants"])
+    for part in ("planner", "control", "simulation"):
+        lines += _section(f"{part} (--set {part}.KEY=VALUE)", settings[part])
     if scenario.stances:
         lines.append("stances:")
         lines += [f"  {number:2d}  {_stance_text(item)}" for number, item in enumerate(scenario.stances)]
@@ -165,9 +166,31 @@ def describe_scenario(scenario: Scenario) -> Description:
             "internal": rank.internal,
         },
         "goal": [_goal_text(item) for item in scenario.goal],
+        **settings,
         "stances": [_stance_text(item) for item in scenario.stances],
     }
     return Description(tuple(lines), values)
+
+
+def _settings(scenario: Scenario) -> dict[str, dict[str, Any]]:
+    """Return what the file says of parameters, of what varies, and of settings; expressions as they stand there."""
+    said = scenario.source.data if isinstance(scenario.source.data, dict) else {}
+    return {key: dict(said.get(key) or {}) for key in ("parameters", "variants", "planner", "control", "simulation")}
+
+
+def _section(title: str, values: dict[str, Any]) -> list[str]:
+    """Return the lines of one section, none where it is empty."""
+    shown = {key: f"{len(value)} of them" if key == "states" else _plain(value) for key, value in values.items()}
+    return [f"{title}:", *(f"  {key}: {value}" for key, value in shown.items())] if shown else []
+
+
+def _plain(value: Any) -> str:
+    """Return a value as a file would say it, on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_plain(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_plain, value)) + "]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _goal_text(item: GoalItem) -> str:

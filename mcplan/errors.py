@@ -54,6 +54,10 @@ class ScenarioError(InputError):
     """A scenario or plan file that cannot be used."""
 
 
+class ScenarioWarning(UserWarning):
+    """What a scenario says can be, but is hardly meant: degrees for radians, millimetres for metres."""
+
+
 class RunError(InputError):
     """A run file that cannot be read: damaged, of another format, or not a run at all."""
 

@@ -1,77 +1,75 @@
-"""Progress on the terminal: of planning and of a simulation."""
+"""Progress of planning and of a simulation, as bars."""
 
-import sys
+import time
+from typing import TYPE_CHECKING
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
+from mcplan.bars import BARS
 from mcplan.control.machine import PhaseEvent
 from mcplan.sim.observer import Observer, StepSample
 
+if TYPE_CHECKING:
+    from rich.progress import TaskID
 
-class PlanningProgress:
-    """Shows clock time, stances and postures looked at, and how far the nearest stance is from the goal.
 
-    It writes to standard error, and only where that is a terminal.
-    """
+class _Shown:
+    """A context in which one task is shown."""
+
+    name: str
 
     def __init__(self) -> None:
-        self._progress = Progress(
-            TextColumn("planning"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[found]}"),
-            console=Console(file=sys.stderr),
-            transient=True,
-            disable=not sys.stderr.isatty(),
-        )
-        self._task = self._progress.add_task("", found="")
+        self._task: TaskID | None = None
 
-    def update(self, nodes: int, calls: int, least: float) -> None:
-        """Show stances, calls of the posture generator, and the least potential so far (about the moves left)."""
-        found = f"{nodes} stances, {calls} postures, about {max(least, 0.0):.1f} moves from the goal"
-        self._progress.update(self._task, found=found)
-
-    def __enter__(self) -> "PlanningProgress":
-        self._progress.start()
+    def __enter__(self):
+        self._task = BARS.add(self.name)
         return self
 
     def __exit__(self, *_) -> None:
-        self._progress.stop()
+        BARS.remove(self._task)
 
 
-class ProgressBar(Observer):
-    """Shows simulated time, clock time and the phase.
+class Working(_Shown):
+    """Shows that something goes on, and for how long."""
 
-    It writes to standard error, so that standard output stays what the command prints.
-    """
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+
+class PlanningProgress(_Shown):
+    """Shows clock time, stances and postures looked at, and how far the nearest stance is from the goal."""
+
+    name = "planning"
+
+    def update(self, nodes: int, calls: int, least: float) -> None:
+        """Show stances, calls of the posture generator, and the least potential so far (about the moves left)."""
+        BARS.update(self._task, f"{nodes} stances, {calls} postures, ~{max(least, 0.0):.1f} moves to go")
+
+
+class ProgressBar(Observer, _Shown):
+    """Shows simulated time, how fast it passes, when it will end, and the phase; an observer and a context manager."""
+
+    name = "simulating"
 
     def __init__(self) -> None:
-        self._progress = Progress(
-            TextColumn("simulating"),
-            BarColumn(24),
-            TextColumn("{task.fields[t]:6.2f} s in"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[phase]}"),
-            console=Console(file=sys.stderr),
-            transient=True,
-        )
-        self._task = self._progress.add_task("", total=1.0, t=0.0, phase="")
-        self._last = -1.0
+        super().__init__()
+        self._phase, self._began, self._drawn = "", time.monotonic(), -1.0
+
+    def on_start(self, steps_per_second: float, phases: int) -> None:
+        """Begin to count time."""
+        self._began = time.monotonic()
 
     def on_step(self, sample: StepSample) -> None:
-        """Show a sample; heard at every step, drawn ten times per simulated second."""
-        if sample.t - self._last >= 0.1:
-            self._last = sample.t
-            self._progress.update(self._task, completed=sample.phase / max(sample.phases, 1), t=sample.t)
+        """Show a sample; heard at every step, drawn ten times per second."""
+        now = time.monotonic()
+        if now - self._drawn < 0.1:
+            return
+        self._drawn = now
+        clock, share = max(now - self._began, 1e-9), sample.phase / max(sample.phases, 1)
+        left = f", ~{clock * (1.0 - share) / share:.0f} s left" if 0.05 < share < 1.0 else ""
+        text = f"t {sample.t:.2f} s, {sample.t / clock:.1f} x real time{left}, {self._phase}"
+        BARS.update(self._task, text, min(share, 1.0))
 
     def on_phase(self, event: PhaseEvent) -> None:
         """Show the phase that begins."""
         if event.ended_by is None:
-            self._progress.update(self._task, phase=event.name)
-
-    def __enter__(self) -> "ProgressBar":
-        self._progress.start()
-        return self
-
-    def __exit__(self, *_) -> None:
-        self._progress.stop()
+            self._phase = event.name

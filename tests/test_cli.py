@@ -1,7 +1,6 @@
 """The command line: exit status, messages, and that nothing is written over."""
 
 import json
-import os
 import subprocess
 import sys
 
@@ -191,23 +190,3 @@ def test_directories_that_lead_to_a_plan_are_made(tmp_path):
     path = tmp_path / "new" / "folder" / "sway.plan.yaml"
     assert main(["plan", "sway", "-o", str(path)]) == 0
     assert path.is_file()
-
-
-@pytest.mark.skipif(not hasattr(os, "openpty"), reason="no pseudo-terminals on this system")
-def test_planning_shows_its_progress_on_a_terminal_and_nowhere_else(tmp_path):
-    terminal, other_end = os.openpty()
-    command = [sys.executable, "-m", "mcplan.cli", "plan", "step", "-o", str(tmp_path / "a.plan.yaml")]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=other_end, cwd=tmp_path) as running:
-        os.close(other_end)
-        said = b""
-        try:
-            while part := os.read(terminal, 65536):  # a terminal that nobody reads holds the program up
-                said += part
-        except OSError:  # the other end is closed: so some systems say it
-            pass
-    os.close(terminal)
-    assert running.returncode == 0, said
-    assert said.count(b"planning") > 1
-    command[-1] = str(tmp_path / "b.plan.yaml")
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.stderr.count("planning") == 1

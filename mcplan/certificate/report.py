@@ -1,5 +1,6 @@
 """The certificate: what was checked of a run or a plan, what was found, and how much is allowed."""
 
+import re
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -126,6 +127,23 @@ class Report:
         lists = {"goals": self.goals, "failures": self.failures, "notices": list(self.notices)}
         return {"success": self.success, **values, **lists}
 
+    def _notes(self) -> list[str]:
+        """Return the notices, those of one kind as one, with what they mean for the certificate."""
+        kinds: dict[str, list[dict[str, Any]]] = {}
+        for notice in self.notices:
+            kinds.setdefault(re.sub(r"-?\d[\d.]*(e-?\d+)?", "#", notice["text"]), []).append(notice)
+        lines = []
+        for alike in kinds.values():
+            first, last = alike[0], alike[-1]
+            when = f"t = {first['t']:.3f} s"
+            if len(alike) > 1:
+                when = f"{len(alike)} times from t = {first['t']:.3f} s to {last['t']:.3f} s"
+            lines.append(f"{when}: {first['text']}")
+        if lines:
+            held = "the certificate holds all the same" if self.success else "see what is broken above"
+            lines.append(f"what the plan did not foresee; {held}")
+        return lines
+
     def text(self) -> str:
         """Return the certificate as text."""
         rows = self.rows()
@@ -135,5 +153,5 @@ class Report:
             columns = "  ".join(cell.ljust(width) for cell, width in zip(row[:4], widths, strict=True))
             lines.append(f"  {columns}  {row[4]}".rstrip())
         lines += [f"  broken: {failure}" for failure in self.failures]
-        lines += [f"  note: t = {notice['t']:.3f} s: {notice['text']}" for notice in self.notices]
+        lines += [f"  note: {text}" for text in self._notes()]
         return "\n".join(lines)

@@ -60,7 +60,13 @@ class StanceRank:
 
 
 def stance_rank(robot: Robot, q: ArrayLike, contacts: "Sequence[Contact]") -> StanceRank:
-    """Return the ranks of a stance at a posture q (nq,)."""
+    """Return the ranks of a stance: how much its contacts hold, and what they leave free.
+
+    Parameters
+    ----------
+    robot, q : Robot, and its posture (nq,).
+    contacts : of the stance.
+    """
     J = contact_rows(robot, q, np.zeros(robot.nv), contacts).J
     constraints = _rank(J)
     return StanceRank(len(J), constraints, _rank(J[:, :6]), robot.nv - constraints)

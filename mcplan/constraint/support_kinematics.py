@@ -77,9 +77,10 @@ def support_inverse_kinematics(
 
     Parameters
     ----------
-    q : (nq,) posture to begin with, its contacts in place.
+    robot, q : Robot, and the posture (nq,) to begin with, its contacts in place.
+    contacts : that stay.
     targets : by link or patch a pose (4, 4) or a position (3,); by ``com`` a position (3,), m.
-    tolerance : m and rad.
+    tolerance, iterations : m and rad; steps at most.
 
     Raises
     ------

@@ -20,34 +20,26 @@ All this stands on parts of Numba that it promises to nobody: ``Dispatcher.get_c
 later one.
 """
 
-import hashlib
 import inspect
 import math
-import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 
 import numba
 from numba import config, types
+from numba.core import event
 from numba.core.dispatcher import Dispatcher
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
+from mcplan.core.cache import cache_directory
+
 prange = numba.prange
 
 
-def _cache_directory() -> str:
-    """Return the directory for compiled kernels, named by the hash of all files of ``core/``."""
-    digest = hashlib.sha256(numba.__version__.encode())
-    for file in sorted(Path(__file__).parent.rglob("*.py")):
-        digest.update(file.relative_to(Path(__file__).parent).as_posix().encode() + file.read_bytes())
-    base = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return str(Path(base) / "mcplan" / digest.hexdigest()[:16])
-
-
-CACHE_DIRECTORY = _cache_directory()
+CACHE_DIRECTORY = cache_directory()
 
 
 def _compile(function, *, fastmath=False, forceinline=False, allocates=False, **options):
@@ -78,6 +70,22 @@ def is_cached(kernel) -> bool:
     name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-*.nbi"
     folder = Path(inspect.getfile(function)).parent.name
     return any(Path(CACHE_DIRECTORY).glob(f"{folder}_*/{name}"))
+
+
+def on_compiling(begins: Callable[[str], None], ends: Callable[[], None]) -> None:
+    """Have ``begins`` called with the name of each kernel that this process compiles from now on, ``ends`` after it.
+
+    A kernel compiles those that it calls, so pairs are nested. What comes from the cache is not told of.
+    """
+
+    class Told(event.Listener):
+        def on_start(self, event):
+            begins(event.data["dispatcher"].py_func.__name__)
+
+        def on_end(self, event):
+            ends()
+
+    event.register("numba:compile", Told())
 
 
 def jit(function):

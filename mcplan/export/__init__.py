@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from mcplan.arguments import file_path, instance
+from mcplan.document.messages import closest
 from mcplan.errors import InputError
 from mcplan.sim.run import Run
 
@@ -39,16 +40,20 @@ def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None)
     InputError
         When the rate is not positive, or the library that the kind takes is not installed.
     """
+    return refuse_missing(kind, rate)(instance("export_run", "run", run, Run), file_path("export_run", path), rate)
+
+
+def refuse_missing(kind: str, rate: float | None = None) -> Callable[..., list[Path]]:
+    """Return what writes a kind of export; refuse a kind that there is not, one without its library, or such a rate."""
     if rate is not None and not (np.isfinite(rate) and rate > 0.0):
         raise InputError(f"rate {rate}: expected a positive number of samples per second")
     if kind not in KINDS:
-        raise InputError(f"there is no export `{kind}`; there are: {', '.join(KINDS)}")
+        raise InputError(f"there is no export `{kind}`{closest(str(kind), KINDS)}")
     module, function = KINDS[kind]
     try:
-        write: Callable[..., Any] = getattr(import_module(module), function)
+        return getattr(import_module(module), function)
     except ModuleNotFoundError as error:
         library = (error.name or "").partition(".")[0]
         if library not in LIBRARIES:
             raise
-        raise InputError(f"--to {kind} takes the library {library}: pip install 'mcplan[{library}]'") from error
-    return write(run, Path(path), rate)
+        raise InputError(f"--to {kind} takes the library {library}: pip install {library}") from error

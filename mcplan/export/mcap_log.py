@@ -1,4 +1,8 @@
-"""A run as an MCAP log, which Foxglove and its like open: JSON messages on channels that carry their JSON schema."""
+"""A run as an MCAP log, which Foxglove and its like open: JSON messages on channels that carry their JSON schema.
+
+What Foxglove draws by itself comes in its own schemas, 30 times a second: ``/tf``, ``/scene``, ``/forces`` and
+``/joint_states``. All numbers of the run come at its rate, in schemas of this project.
+"""
 
 import json
 from collections.abc import Iterator
@@ -7,6 +11,8 @@ from typing import Any
 
 from mcap.writer import Writer
 
+from mcplan.export import foxglove
+from mcplan.export.foxglove_schema import SCHEMAS as FOXGLOVE
 from mcplan.sim.run import Run
 from mcplan.sim.run_table import WRENCH, XYZ
 from mcplan.version import __version__
@@ -45,14 +51,24 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
         writer = Writer(stream)
         writer.start(profile="", library=f"mcplan {__version__}")
         schemas = {name: _schema(writer, name, properties) for name, properties in SCHEMAS.items()}
+        for name, schema in FOXGLOVE.items():
+            schemas[name] = writer.register_schema(name, "jsonschema", json.dumps(schema).encode())
         channels: dict[str, int] = {}
-        for k in run.every(rate):
+
+        def add(k: int, topic: str, name: str, message: dict[str, Any]) -> None:
             time = round(float(run.t[k]) * 1e9)
-            for topic, schema, message in _messages(run, int(k)):
-                if topic not in channels:
-                    channels[topic] = writer.register_channel(topic, "json", schemas[schema])
-                data = json.dumps(message, allow_nan=False).encode()
-                writer.add_message(channels[topic], log_time=time, data=data, publish_time=time)
+            if topic not in channels:
+                channels[topic] = writer.register_channel(topic, "json", schemas[name])
+            data = json.dumps(message, allow_nan=False).encode()
+            writer.add_message(channels[topic], log_time=time, data=data, publish_time=time)
+
+        add(0, *foxglove.scene(run))
+        shown = set(run.every(min(foxglove.RATE, rate or foxglove.RATE)).tolist())
+        for k in sorted(shown | set(run.every(rate).tolist())):
+            for message in foxglove.frame(run, k) if k in shown else ():
+                add(k, *message)
+            for message in _messages(run, k):
+                add(k, *message)
         record = run.record
         about = {"scenario": run.scenario.name, "robot": record.robot.name, "physics": record.physics}
         writer.add_metadata("mcplan", {**about, "seed": str(record.seed), "dt": repr(record.dt)})

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mcplan.arguments import shown
 from mcplan.document import Document, read_document
 from mcplan.errors import Problem, RobotError
 from mcplan.model.assemble import Assembly, NotAssembled, assemble
@@ -51,6 +52,8 @@ def load_robot(
     RobotError
         With every problem that was found, each with file and line.
     """
+    if not isinstance(path_or_name, str | os.PathLike):
+        raise RobotError(f"load_robot: expected a bundled name or the path of a file, not {shown(path_or_name)}")
     path = Path(path_or_name)
     name = str(path_or_name)
     if path.suffix == "" and name == path.name and not path.is_file():

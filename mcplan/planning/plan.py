@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,6 +100,10 @@ class Plan:
     def segments(self) -> tuple[Segment, ...]:
         """The motions on contacts that stay closed, in their order."""
         return tuple(segment for transition in self.transitions for segment in transition.segments)
+
+    def _repr_html_(self) -> str:
+        """Return the stances as a table for notebooks."""
+        return f"<b>{escape(repr(self))}</b><pre>{escape(self.summary())}</pre>"
 
     def __repr__(self) -> str:
         return f"Plan({self.scenario.name!r}, {self.scenario.robot.name}, {len(self.stances)} stances)"

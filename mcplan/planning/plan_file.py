@@ -9,11 +9,11 @@ holds the motion that leads there; a file without, or with other speeds in its `
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mcplan.arguments import file_path
 from mcplan.document import Document, dump_document, read_document
 from mcplan.errors import InputError, ScenarioError
 from mcplan.model.pose import quat_from_rotation
@@ -58,7 +58,8 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
 
 def write_plan(plan: Plan, path: str | os.PathLike[str]) -> None:
     """Write a plan file; an existing one is replaced as a whole."""
-    write_text(path, dump_document(plan_document(plan, Path(path).parent)))
+    path = file_path("save", path)
+    write_text(path, dump_document(plan_document(plan, path.parent)))
 
 
 def is_plan_file(path: str | os.PathLike[str]) -> bool:
@@ -78,12 +79,17 @@ def is_plan(document: Document) -> bool:
 def read_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None = None) -> Plan:
     """Read a plan file.
 
+    Parameters
+    ----------
+    path : of the file; or the name of a bundled scenario whose stances are those of a plan.
+    overrides : from a key path to a value, as for `mcplan.load_scenario`.
+
     Raises
     ------
     ScenarioError
         When the file is no plan, or something in it is wrong.
     """
-    scenario = load_scenario(path, overrides)
+    scenario = load_scenario(file_path("load_plan", path), overrides)
     if not scenario.stances:
         raise ScenarioError(f"{scenario.path}: no stances, so it is a scenario and not a plan; plan it first")
     stances: list[PlannedStance] = []

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any
 
+from mcplan.arguments import shown, whole
 from mcplan.errors import ScenarioError
 from mcplan.planning.plan import Plan
 from mcplan.planning.sequence import complete
@@ -35,6 +36,10 @@ def plan(
     PlanningFailed
         When no plan is found, with what stopped it; its ``tree`` holds the record of the search.
     """
+    if not isinstance(scenario, Scenario | str | PathLike | Mapping):
+        expected = "a Scenario, the name of a bundled one, the path of a file, or a dictionary"
+        raise ScenarioError(f"plan: expected {expected}, not {shown(scenario)}")
+    whole("plan", "seed", seed)
     scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
     if scenario.stances or (scenario.robot.fixed and not scenario.goal):
         return complete(scenario)

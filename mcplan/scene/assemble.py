@@ -1,5 +1,6 @@
 """From the document of a scenario to the values of its fields, with everything that is wrong with it."""
 
+import difflib
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from mcplan.scene.build import build_environment
 from mcplan.scene.check import Checker
 from mcplan.scene.contact import Contact
 from mcplan.scene.mount import mount_contact
+from mcplan.scene.names import name_problems
 from mcplan.scene.parameters import resolve
 from mcplan.scene.schema import ScenarioSpec
 from mcplan.scene.spec import ContactSpec
@@ -57,14 +59,19 @@ def assembled(
     document, unresolved = _resolved(source, variant)
     spec, problems = document.examine(ScenarioSpec, salvage=True)
     if spec is None or unresolved:
-        return None, in_file_order([*problems, *unresolved])
+        problems += unresolved
+        if robot is None:
+            robot, more = _robot_or_stand_in(document)
+            problems += more
+        told = {problem.key for problem in problems}
+        return None, in_file_order([*problems, *(p for p in name_problems(document, robot) if p.key not in told)])
     environment, more = build_environment(spec.environment, document)
     problems += more
-    try:
-        robot = _robot(spec.robot, document) if robot is None else robot
-    except InputError as error:
-        problems += [document.problem(("robot",), p.message) if p.file is None else p for p in error.problems]
-        return None, in_file_order(problems)
+    if robot is None:
+        robot, more = _robot_or_stand_in(document)
+        problems += more
+        if robot is None:
+            return None, in_file_order([*problems, *name_problems(document, None)])
     checker = Checker(document, robot, environment)
     start = _start(spec, checker)
     checker.scenario(spec)
@@ -105,6 +112,21 @@ def _robot(name: str, document: Document) -> "Robot":
     path = Path(name)
     is_path = path.suffix.lower() in (*SUFFIXES, ".urdf", ".xml") or len(path.parts) > 1
     return load_robot(Path(document.path).parent / path if is_path else name)
+
+
+def _robot_or_stand_in(document: Document) -> tuple["Robot | None", list[Problem]]:
+    """Return the robot of a document; or what is wrong, and one that it may mean, to check the rest by."""
+    from mcplan.model.robot_file import bundled_robots
+
+    name = document.data.get("robot") if isinstance(document.data, dict) else None
+    if not isinstance(name, str):
+        return None, []
+    try:
+        return _robot(name, document), []
+    except InputError as error:
+        problems = [document.problem(("robot",), p.message) if p.file is None else p for p in error.problems]
+    near = difflib.get_close_matches(name, bundled_robots(), n=1)
+    return (_robot(near[0], document) if near else None), problems
 
 
 def _start(spec: ScenarioSpec, checker: Checker) -> Start:

@@ -1,11 +1,11 @@
 """What must hold between the parts of a scenario: names that exist, contacts that can be, items that follow."""
 
-import difflib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mcplan.arguments import unknown
 from mcplan.document import Document
 from mcplan.errors import InputError, Problem
 from mcplan.model.patch import MOUNT
@@ -247,7 +247,5 @@ class Checker:
         known = list(known)
         if name in known:
             return True
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"; did you mean `{near[0]}`?" if near else f"; there are: {', '.join(known) or 'none'}"
-        self.report(key, f"unknown {what} `{name}`{hint}")
+        self.report(key, unknown(what, name, known))
         return False

@@ -1,11 +1,12 @@
 """What a file says that can be, but is hardly meant: degrees for radians, millimetres for metres."""
 
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from mcplan.document import Document
-from mcplan.errors import Problem
+from mcplan.errors import Problem, ScenarioWarning
 
 TURN = 2 * math.pi
 """rad: no angle of a scenario needs to be larger."""
@@ -24,7 +25,33 @@ Key = tuple[str | int, ...]
 
 def doubts(document: Document) -> list[Problem]:
     """Return what is hardly meant, each with its line; nothing of it keeps the file from being used."""
+    replaced = replaced_friction(document)
+    return [*([replaced] if replaced else []), *_hardly_meant(document)]
+
+
+def _hardly_meant(document: Document) -> list[Problem]:
     return [document.problem(key, text) for key, text in _walk((), document.data)]
+
+
+def replaced_friction(document: Document) -> Problem | None:
+    """Return that ``environment.friction`` replaces what surfaces and bars say of their own, where it does."""
+    section = document.data.get("environment") if isinstance(document.data, dict) else None
+    if not isinstance(section, dict) or section.get("friction") is None:
+        return None
+    groups = [section.get(group) or [] for group in ("surfaces", "bars")]
+    items = [item for group in groups if isinstance(group, list) for item in group if isinstance(item, dict)]
+    own = [f"`{item.get('name')}` {item['friction']}" for item in items if "friction" in item]
+    if not own:
+        return None
+    shown = ", ".join(own[:4]) + (f" and {len(own) - 4} more" if len(own) > 4 else "")
+    text = f"{section['friction']} replaces the friction of every surface and bar, also that of {shown}"
+    return document.problem(("environment", "friction"), text)
+
+
+def warn_of_doubts(document: Document, stacklevel: int = 3) -> None:
+    """Warn of what is hardly meant, where Python values or a file have become a scenario."""
+    for doubt in _hardly_meant(document):
+        warnings.warn(str(doubt), ScenarioWarning, stacklevel=stacklevel)
 
 
 def _angle(value: float) -> str:

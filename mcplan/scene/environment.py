@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mcplan.arguments import instance, shown
 from mcplan.errors import InputError
 from mcplan.model.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
 from mcplan.scene.polygon import area, counter_clockwise, is_convex
@@ -68,7 +69,7 @@ class Surface:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        what = f"surface `{name}`"
+        what = f"surface `{_name(name)}`"
         if (size is None) == (polygon is None):
             raise InputError(f"{what}: give either size=(length, width) or polygon=[(x, y), ...], in m")
         if size is not None:
@@ -76,7 +77,7 @@ class Surface:
                 _positive(what, "size", length, "m")
             corners = sides / 2 * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
         else:
-            corners = np.array(polygon, float)
+            corners = _numbers(what, "polygon", polygon)  # type: ignore[arg-type]
         if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3 or not np.isfinite(corners).all():
             raise InputError(f"{what}: polygon has the shape {corners.shape}, expected at least 3 rows of x, y in m")
         if abs(area(corners)) < 1e-9 or not is_convex(corners):
@@ -123,7 +124,8 @@ class Bar:
     def __init__(
         self, name: str, ends: ArrayLike, radius: float, friction: float = 0.7, max_force: float | None = None
     ):
-        what, points = f"bar `{name}`", np.array(ends, float)
+        what = f"bar `{_name(name)}`"
+        points = _numbers(what, "ends", ends)
         if points.shape != (2, 3) or not np.isfinite(points).all():
             raise InputError(f"{what}: ends has the shape {points.shape}, expected two points x, y, z in m")
         if np.linalg.norm(points[1] - points[0]) < 1e-6:
@@ -174,8 +176,9 @@ class Obstacle:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        R, p = _pose(f"obstacle `{name}`", R, p, xyz, rpy, quat_wxyz)
-        _set(self, name=name, shape=shape, R=R, p=p)
+        what = f"obstacle `{_name(name)}`"
+        R, p = _pose(what, R, p, xyz, rpy, quat_wxyz)
+        _set(self, name=name, shape=_solid(what, shape), R=R, p=p)
 
     def __repr__(self) -> str:
         return f"Obstacle({self.name!r}, {type(self.shape).__name__}, xyz=({', '.join(f'{x:.4g}' for x in self.p)}))"
@@ -217,9 +220,9 @@ class FreeObject:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        what = f"object `{name}`"
+        what = f"object `{_name(name)}`"
         R, p = _pose(what, R, p, xyz, rpy, quat_wxyz)
-        _set(self, name=name, shape=shape, R=R, p=p, mass=_positive(what, "mass", mass, "kg"))
+        _set(self, name=name, shape=_solid(what, shape), R=R, p=p, mass=_positive(what, "mass", mass, "kg"))
         _set(self, friction=_not_negative(what, "friction", friction, ""))
         _set(self, surfaces=tuple(s if s.owner == name else replace(s, owner=name) for s in surfaces))
 
@@ -274,7 +277,11 @@ class Environment:
         obstacles: Iterable[Thing] = (),
         objects: Iterable[Thing] = (),
     ):
-        things: list[Thing] = [*surfaces, *bars, *obstacles, *objects]
+        groups = {"surfaces": surfaces, "bars": bars, "obstacles": obstacles, "objects": objects}
+        for group, members in groups.items():
+            if isinstance(members, str) or not isinstance(members, Iterable):
+                raise InputError(f"Environment: {group}: expected a list, [floor, table], not {shown(members)}")
+        things: list[Thing] = [thing for members in groups.values() for thing in members]
         for thing in things:
             if not isinstance(thing, Surface | Bar | Obstacle | FreeObject):
                 raise InputError(f"an environment holds surfaces, bars, obstacles and free objects, not {thing!r:.80}")
@@ -339,23 +346,60 @@ def _set(thing: object, **values: object) -> None:
         object.__setattr__(thing, name, value)
 
 
+def _name(name: str) -> str:
+    """Return a name that can stand in a file."""
+    if not instance("environment", "name", name, str):
+        raise InputError("environment: name: expected a text that is not empty")
+    return name
+
+
+def _solid(what: str, shape: "Shape") -> "Shape":
+    """Return a shape that can be: of a known kind, with lengths that are positive."""
+    from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
+
+    if not isinstance(shape, Box | Sphere | Capsule | Cylinder | MeshShape):
+        raise InputError(f"{what}: shape: expected a Box, Sphere, Capsule, Cylinder or MeshShape, not {shown(shape)}")
+    if isinstance(shape, Box):
+        for length in _vector(what, "size of its box", shape.size, 3):
+            _positive(what, "size of its box", length, "m")
+    elif not isinstance(shape, MeshShape):
+        _positive(what, "radius", shape.radius, "m")
+        if not isinstance(shape, Sphere):
+            _positive(what, "length", shape.length, "m")
+    return shape
+
+
+def _numbers(what: str, key: str, value: ArrayLike) -> np.ndarray:
+    """Return ``value`` as an array of floats; NaN where it is none."""
+    try:
+        return np.array(value, float)
+    except (TypeError, ValueError):
+        raise InputError(f"{what}: {key}: expected numbers in m, not {shown(value)}") from None
+
+
 def _vector(what: str, key: str, value: ArrayLike, size: int) -> np.ndarray:
     """Return ``value`` as a finite vector of floats."""
-    vector = np.array(value, float)
+    vector = _numbers(what, key, value)
     if vector.shape != (size,) or not np.isfinite(vector).all():
         raise InputError(f"{what}: {key} is {value!r:.60}, expected {size} finite numbers")
     return vector
 
 
 def _positive(what: str, key: str, value: float, unit: str) -> float:
-    if not value > 0.0:
+    if _number(what, key, value, unit) <= 0.0:
         raise InputError(f"{what}: {key} is {value:g}{unit and ' ' + unit}, expected more than 0")
     return float(value)
 
 
 def _not_negative(what: str, key: str, value: float, unit: str) -> float:
-    if not value >= 0.0:
+    if _number(what, key, value, unit) < 0.0:
         raise InputError(f"{what}: {key} is {value:g}{unit and ' ' + unit}, expected 0 or more")
+    return float(value)
+
+
+def _number(what: str, key: str, value: float, unit: str) -> float:
+    if not isinstance(value, int | float | np.floating | np.integer) or not np.isfinite(value):
+        raise InputError(f"{what}: {key}: expected a finite number{unit and ' in ' + unit}, not {shown(value)}")
     return float(value)
 
 
@@ -380,7 +424,7 @@ def _pose(
         if abs(np.linalg.norm(quat) - 1.0) > 1e-3:
             raise InputError(f"{what}: quat_wxyz has length {np.linalg.norm(quat):.6g}, expected 1 (within 0.001)")
         return rotation_from_quat(quat), place
-    turn = np.eye(3) if R is None else np.array(R, float)
+    turn = np.eye(3) if R is None else _numbers(what, "R", R)
     if turn.shape != (3, 3) or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-6):
         raise InputError(f"{what}: R is no rotation matrix (3, 3)")
     return turn, place

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mcplan.arguments import shown, whole
 from mcplan.document import Document, read_document
 from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.scene.assemble import SUFFIXES, assembled
-from mcplan.scene.doubts import doubts
+from mcplan.scene.doubts import doubts, warn_of_doubts
 from mcplan.scene.parameters import resolve
 from mcplan.scene.scenario import Scenario
 
@@ -38,10 +39,14 @@ def load_scenario(
         document = read_document(find_scenario(source), ScenarioError, collect=True)
     else:
         expected = "the name of a bundled scenario, the path of a file, or a dictionary"
-        raise ScenarioError(f"load_scenario: expected {expected}, not {type(source).__name__}")
+        raise ScenarioError(f"load_scenario: expected {expected}, not {shown(source)}")
+    if variant is not None:
+        whole("load_scenario", "variant", variant, ScenarioError)
     if overrides:
         document = document.with_overrides(overrides, ScenarioError)
-    return Scenario.of(document, variant)
+    scenario = Scenario.of(document, variant)
+    warn_of_doubts(scenario.document)
+    return scenario
 
 
 def find_scenario(name_or_path: str | os.PathLike[str]) -> Path:

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import ValidationError
 
+from mcplan.arguments import shown
+from mcplan.document import Document
 from mcplan.errors import InputError
 from mcplan.model.patch import MOUNT
 from mcplan.scene.contact import Contact
@@ -130,15 +131,18 @@ def contact(
     InputError
         Unknown patch or support, a kind that they do not allow, coordinates missing, or a place beyond the support.
     """
+    if not hasattr(robot, "patches"):
+        raise InputError(f"contact: robot: expected a Robot, not {shown(robot)}; mcplan.load_robot(...) gives one")
+    if not isinstance(support, Surface | Bar | str):
+        raise InputError(f"contact: support: expected a Surface, a Bar or the name of one, not {shown(support)}")
     known = Environment([support]) if environment is None and isinstance(support, Surface | Bar) else environment
     if known is None:
         raise InputError(f"support {support!r} is a name: give the environment that holds it too")
     name = support if isinstance(support, str) else support.name
-    try:
-        spec = ContactSpec.model_validate({"patch": patch, "surface": name, **place})
-    except ValidationError as error:
-        wrong = error.errors()[0]
-        raise InputError(f"contact of {patch} on {name}: {'.'.join(map(str, wrong['loc']))}: {wrong['msg']}") from None
+    said = Document.of_values({"patch": patch, "surface": name, **place})
+    spec, problems = said.examine(ContactSpec)
+    if spec is None or problems:
+        raise InputError(*(f"contact of {patch} on {name}: {p.key}: {p.message}" for p in problems))
     if near is not None:
         if patch not in robot.patches:
             raise InputError(f"robot {robot.name} has no patch `{patch}`{_hint(patch, robot.patches)}")

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from mcplan.arguments import file_path, instance
 from mcplan.document import Document, dump_document
+from mcplan.document.messages import closest
 from mcplan.errors import ScenarioError
 from mcplan.scene.assemble import Start, assembled
 from mcplan.scene.contact import Contact
+from mcplan.scene.doubts import warn_of_doubts
 from mcplan.scene.environment import Environment
 from mcplan.scene.schema import GoalItem, StanceItem
 from mcplan.scene.settings import ControlSettings, PlannerSettings, SimulationSettings
@@ -25,6 +28,12 @@ FULL_MASS = 50.0
 """kg: the defaults of the control are those of a robot of this mass or more."""
 
 ContactLike = Contact | Mapping[str, Any]
+
+PARTS = (
+    "robot", "environment", "start", "goal", "posture", "stances", "planner", "control", "simulation", "name",
+    "description",
+)  # fmt: skip
+"""What a scenario is made of."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -95,8 +104,9 @@ class Scenario:
             self.__dict__.update(values | read)
             return
         if read:
-            raise TypeError(f"Scenario has no argument {next(iter(read))!r}")
-        environment.check_names()
+            raise TypeError(f"Scenario has no argument {next(iter(read))!r}{closest(next(iter(read)), PARTS)}")
+        instance("Scenario", "robot", robot, _robot_type())
+        instance("Scenario", "environment", environment, Environment).check_names()
         data: dict[str, Any] = {"mcplan": 1, "name": name, "description": description, "robot": robot_name(robot)}
         data |= {"environment": environment_data(environment), "start": start_data(robot, start, posture)}
         data |= {"goal": goal_data(goal)} if goal else {}
@@ -107,6 +117,7 @@ class Scenario:
                  (("planner", planner), ("control", control), ("simulation", simulation)) if value}  # fmt: skip
         made = Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
         self.__dict__.update(made.__dict__)
+        warn_of_doubts(made.document)
 
     @classmethod
     def of(cls, source: Document, variant: int | None = None, robot: "Robot | None" = None) -> "Scenario":
@@ -153,11 +164,12 @@ class Scenario:
         changes : ``robot``, ``environment``, ``start``, ``goal``, ``stances``, ``name``, ``description`` as for a new
             scenario; ``planner``, ``control``, ``simulation``: the keys that change.
         """
-        data, robot = dict(self.document.data), changes.pop("robot", self.robot)
+        data = dict(self.document.data)
+        robot: Robot = instance("replace", "robot", changes.pop("robot", self.robot), _robot_type())
         data["robot"] = robot_name(robot)
         for key, value in changes.items():
             if key == "environment":
-                value.check_names()
+                instance("replace", "environment", value, Environment).check_names()
                 data[key] = environment_data(value)
             elif key == "start":
                 data[key] = {k: v for k, v in data.get("start", {}).items() if k != "contacts"}
@@ -169,13 +181,21 @@ class Scenario:
             elif key in ("stances", "name", "description"):
                 data[key] = value
             else:
-                raise TypeError(f"a scenario has no part {key!r}")
+                raise TypeError(f"a scenario has no part {key!r}{closest(key, PARTS)}")
         return Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the scenario as a file, replacing an existing one as a whole; paths in it are relative to its place."""
-        write_text(path, dump_document(self.data(Path(path).parent)))
+        path = file_path("save", path)
+        write_text(path, dump_document(self.data(path.parent)))
 
     def data(self, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:
         """Return what the scenario says as plain values, for a file in ``directory``."""
         return moved_paths(self.document.data, Path(self.path).parent, Path(directory))
+
+
+def _robot_type() -> type:
+    """Return the class of robots: imported late, for it takes Numba with it."""
+    from mcplan.model.robot import Robot
+
+    return Robot

@@ -32,7 +32,7 @@ class ContactLaw(Spec):
 
 
 class SimulationSettings(Spec):
-    """How the motion is simulated."""
+    """How the motion is simulated: the keys of the section ``simulation`` of a scenario."""
 
     physics: Literal["qp", "contact", "mujoco"] = "qp"
     """Back end: ``qp`` integrates the accelerations of the quadratic program."""

@@ -1,12 +1,13 @@
 """From Python objects to what a scenario file says of them: plain values that read back as the same scene."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mcplan.arguments import shown, vector
 from mcplan.errors import InputError
 from mcplan.model.pose import quat_from_rotation
 from mcplan.scene.contact import Contact
@@ -55,8 +56,8 @@ def environment_data(environment: Environment) -> dict[str, Any]:
 
 def contacts_data(contacts: Sequence[Contact | Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return a list of contacts."""
-    if isinstance(contacts, Contact | Mapping | str):
-        raise InputError(f"expected a list of contacts, not {contacts!r:.80}")
+    if isinstance(contacts, Contact | Mapping | str) or not isinstance(contacts, Iterable):
+        raise InputError(f"expected a list of contacts, not {shown(contacts)}")
     return [_contact(contact) for contact in contacts]
 
 
@@ -66,9 +67,7 @@ def start_data(robot: "Robot", start: "Sequence[Contact | Mapping[str, Any]] | S
     if isinstance(posture, str):
         data["posture"] = posture
     elif posture is not None:
-        q = np.array(posture, float)
-        if q.shape != (robot.nq,):
-            raise InputError(f"posture has the shape {q.shape}; q of {robot.name} has ({robot.nq},)")
+        q = vector(f"start of {robot.name}", "posture", posture, robot.nq)
         data["posture"] = {"joints": dict(zip(robot.joint_names, q[7:].tolist(), strict=True))}
         data["base"] = {"xyz": q[:3].tolist(), "quat_wxyz": q[3:7].tolist()}
     return data
@@ -78,6 +77,9 @@ def goal_data(goal: Any) -> Any:
     """Return the section ``goal`` of contacts, of an item, or of a list of items."""
     if isinstance(goal, Mapping):
         return _item(goal)
+    if isinstance(goal, Contact | str) or not isinstance(goal, Iterable):
+        expected = "a list of contacts, a goal such as {'base': {'xyz': [1, 0, 0.65]}}, or a list of those"
+        raise InputError(f"goal: expected {expected}, not {shown(goal)}")
     items = list(goal)
     if all(isinstance(item, Contact) or (isinstance(item, Mapping) and "patch" in item) for item in items):
         return {"contacts": contacts_data(items)}

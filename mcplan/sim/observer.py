@@ -20,6 +20,7 @@ class StepSample:
     wrenches : by patch, (6,) at the patch origin in world axes.
     forces : by patch (k,3) at the contact's points, or the points as the back end found them.
     status : 0 solved, 1 slack form, 2 hold, 3 no program.
+    objects : (O, 7) poses of the scene's free objects at t, None where there are none.
     phase, phases : index of the present phase and how many there are; ``phase / phases`` is a measure of progress.
     """
 
@@ -33,6 +34,7 @@ class StepSample:
     status: int
     phase: int
     phases: int
+    objects: np.ndarray | None = None
 
 
 class Observer:

@@ -6,6 +6,7 @@ Sample k is the state at ``t[k]``; ``tau``, ``wrench`` and ``vd`` act on ``[t_k,
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,17 @@ class Run:
         end = f", stopped: {self.record.stopped}" if self.record.stopped else ""
         return f"Run({name!r}, {self.record.physics}, {len(self)} samples, {len(self) * self.dt:.3f} s{end})"
 
+    def _repr_html_(self) -> str:
+        """Return for notebooks what the run is, and how long each phase took."""
+        first = np.flatnonzero(np.diff(self.phase, prepend=-1))
+        ends = np.append(first[1:], len(self))
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{escape(self.phases[self.phase[k]])}</td>"
+            f"<td>{self.t[k]:.3f} s</td><td>{(end - k) * self.dt:.3f} s</td></tr>"
+            for k, end in zip(first, ends, strict=True)
+        )
+        return f"<b>{escape(repr(self))}</b><table><tr><th>phase</th><th>from</th><th>for</th></tr>{rows}</table>"
+
     @property
     def dt(self) -> float:
         """Step, s."""
@@ -219,7 +231,7 @@ class Run:
         try:
             import pandas
         except ModuleNotFoundError as error:
-            raise InputError("to_pandas takes the library pandas: pip install 'mcplan[pandas]'") from error
+            raise InputError("to_pandas takes the library pandas: pip install pandas") from error
         rows = self.every(rate)
         return pandas.DataFrame({name: column[rows] for name, column in table(self).items()})
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 from pydantic import ValidationError
 
+from mcplan.arguments import file_path
 from mcplan.errors import Problem, RunError
 from mcplan.sim.records import RunRecord
 from mcplan.sim.run import SHAPES, Run, dtype_of, shape_problems
@@ -65,7 +66,7 @@ def save_run(run: Run, path: str | Path) -> Path:
     -------
     The path of the run's file. Clock times, if any, go to ``timing.npz`` beside it.
     """
-    path = Path(path)
+    path = file_path("save", path)
     if path.suffix != ".npz":
         path = path / RUN_NAME
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +89,7 @@ def load_run(path: str | Path) -> Run:
     RunError
         The file is missing, damaged, of another version, or not a run; the message says which and where.
     """
-    path = Path(path)
+    path = file_path("load_run", path)
     if path.is_dir():
         path = path / RUN_NAME
     if not path.is_file():

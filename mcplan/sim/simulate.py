@@ -7,11 +7,13 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mcplan.arguments import each, instance, shown, whole
 from mcplan.control.classical.of_scenario import textbook_controller
 from mcplan.control.command import Command
 from mcplan.control.controller import WholeBodyController
 from mcplan.control.torque_driven import TorqueController, TorqueDriven
 from mcplan.core.check import SOUND, check
+from mcplan.document.messages import closest
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning.plan import Plan
 from mcplan.planning.planner import plan as make_plan
@@ -40,14 +42,23 @@ def _contact(world: World) -> Physics:
     )
 
 
+def refuse_physics(name: str) -> None:
+    """Refuse a back end that there is not, or whose library is not installed, before any work."""
+    if name not in PHYSICS:
+        raise InputError(f"there is no physics {name!r}{closest(str(name), PHYSICS)}")
+    if name == "mujoco" and find_spec("mujoco") is None:
+        raise InputError("physics mujoco needs the package mujoco: pip install mujoco")
+
+
 def _mujoco(world: World) -> Physics:
-    if find_spec("mujoco") is None:
-        raise InputError("physics mujoco needs the package mujoco: pip install 'mcplan[mujoco]'")
     from mcplan.sim.mujoco.physics import MujocoPhysics
 
     robot = with_losses(world.robot, world.settings)
     return MujocoPhysics(robot, world.environment, world.q, patches=world.patches, contacts=world.contacts)
 
+
+TASK = ("weight", "dimension", "key", "diagonal", "frames", "rows")
+"""What a task has (`whole_body.tasks.task.Task`)."""
 
 PHYSICS: dict[str, Maker] = {"qp": _qp, "contact": _contact, "mujoco": _mujoco}
 """The back ends by the names that scenarios use."""
@@ -63,8 +74,7 @@ def back_end(physics: str | Maker | None, default: str) -> tuple[str, Maker]:
     """
     chosen = default if physics is None else physics
     if isinstance(chosen, str):
-        if chosen not in PHYSICS:
-            raise InputError(f"physics {chosen!r} is not available; choose {' or '.join(PHYSICS)}")
+        refuse_physics(chosen)
         return chosen, PHYSICS[chosen]
     if not callable(chosen):
         expected = f"{', '.join(PHYSICS)}, or a class that is made of a World"
@@ -131,6 +141,10 @@ class Simulation:
         controller: TorqueController | None = None,
         duration: float | None = None,
     ):
+        instance("Simulation", "plan", plan, Plan)
+        whole("Simulation", "seed", seed)
+        tasks = _tasks(tasks)
+        observers = each("Simulation", "observers", observers, Observer)
         settings = plan.scenario.simulation
         name, maker = back_end(physics, settings.physics)
         own = textbook_controller(plan) if controller is None else controller
@@ -229,7 +243,8 @@ class Simulation:
         )  # fmt: skip
         machine = self.controller.machine
         sample = StepSample(self.index, t, q, v, tau, outcome.wrenches, outcome.forces, status,
-                            len(machine.events), len(machine.states))  # fmt: skip
+                            len(machine.events), len(machine.states),
+                            None if objects is None else objects[0])  # fmt: skip
         for observer in self.observers:
             observer.on_step(sample)
         self.index += 1
@@ -259,6 +274,16 @@ class Simulation:
                 for observer in self.observers:
                     observer.on_phase(event)
         self._known = len(events)
+
+
+def _tasks(tasks: Sequence[Task]) -> Sequence[Task]:
+    """Refuse what is no task before anything else looks at it."""
+    if hasattr(tasks, "rows") or isinstance(tasks, str) or not isinstance(tasks, Sequence):
+        raise InputError(f"tasks: expected a list of tasks, not {shown(tasks)}")
+    for number, task in enumerate(tasks):
+        if missing := [name for name in TASK if not hasattr(task, name)]:
+            raise InputError(f"tasks[{number}]: {shown(task)} is no task: it has no {', '.join(missing)} (mcplan.Task)")
+    return tasks
 
 
 def simulate(
@@ -293,7 +318,7 @@ def simulate(
     if isinstance(plan, Scenario | str):
         plan = make_plan(plan)
     if not isinstance(plan, Plan):
-        raise InputError(f"simulate: expected a Plan, a Scenario or a name, not {type(plan).__name__}")
+        raise InputError(f"simulate: expected a Plan, a Scenario or a name, not {shown(plan)}")
     simulation = Simulation(plan, physics, observers, seed, tasks, extra, controller, duration)
     try:
         while simulation.step() is not None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mcplan.arguments import each, instance
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot import Robot
 from mcplan.optimize.dense import solve_dense
@@ -73,7 +74,10 @@ def balance(
     contacts : all contacts; ``loaded`` names the patches that carry load (default: all).
     torque_share : part of the torque limits that may be used; when that is too little, the torques go unbounded and
         ``torque_feasible`` is False.
+    faces : of each friction pyramid.
     """
+    instance("balance", "robot", robot, Robot)
+    contacts = each("balance", "contacts", contacts, Contact)
     bearing = [contact for contact in contacts if loaded is None or contact.patch in loaded]
     forces = ContactForces(bearing, faces, robot.mass * GRAVITY)
     c = robot.com(q)

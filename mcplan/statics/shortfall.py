@@ -50,7 +50,15 @@ class Shortfall:
 def shortfall(
     robot: Robot, q: np.ndarray, contacts: Sequence[Contact], torque_share: float = 1.0, faces: int = 8
 ) -> Shortfall | None:
-    """Return why the contacts cannot hold the robot at ``q``, or None when they can."""
+    """Return why the contacts cannot hold the robot at ``q``, or None when they can.
+
+    Parameters
+    ----------
+    robot, q : Robot, and its posture (nq,).
+    contacts : those that carry load.
+    torque_share : part of the torque limits that the joints may use.
+    faces : of each friction pyramid.
+    """
     com = robot.com(q)
     if can_balance(com, contacts, robot.mass, faces):
         if can_hold(robot, q, contacts, torque_share, faces):

@@ -9,12 +9,14 @@ confirmed by the program along its normal or split at the point that it returns.
 Source: Bretl & Lall, Testing static equilibrium for legged robots, IEEE T-RO 24(4), 2008.
 """
 
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mcplan.arguments import each, instance, vector
 from mcplan.core.algebra.support_polygon import support_polygon
 from mcplan.core.optimize import simplex
 from mcplan.core.rigid_body.tree import GRAVITY
@@ -35,7 +37,7 @@ SAME_POINT = 1e-7
 MOST_VERTICES = 1000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SupportRegion:
     """A convex polygon in the horizontal plane; with one or two vertices a point or a segment.
 
@@ -72,6 +74,15 @@ class SupportRegion:
         weight = p[:, 0] * n[:, 1] - p[:, 1] * n[:, 0]
         return ((p + n) * weight[:, None]).sum(axis=0) / (6.0 * area)
 
+    def __repr__(self) -> str:
+        return f"SupportRegion({len(self.vertices)} vertices, {self.area:.4f} m²)"
+
+    def _repr_svg_(self) -> str:
+        """Return the drawing for notebooks."""
+        text = io.StringIO()
+        self.plot().figure.savefig(text, format="svg")
+        return text.getvalue()
+
     def plot(self, axes: Any = None, **style: Any) -> Any:
         """Draw the region from above into matplotlib axes, new ones by default, and return them."""
         from mcplan.view.plots.region import plot_region  # upwards: what draws itself needs no second name
@@ -80,7 +91,8 @@ class SupportRegion:
 
     def depth(self, point: np.ndarray) -> float:
         """Return the distance (m) from the horizontal ``point`` to the nearest edge line; negative outside."""
-        return -np.inf if self.empty else float((self.b - self.A @ np.asarray(point)[:2]).min())
+        at = vector("depth", "point", point, 2, 3)[:2]
+        return -np.inf if self.empty else float((self.b - self.A @ at).min())
 
     def inset(self, margin: float, share: float = 0.5) -> np.ndarray:
         """Return ``b`` of the region shrunk by ``margin`` (m).
@@ -129,6 +141,8 @@ def region_at(
     torque_share : part of the torque limits that the joints may use (`torque_support_region`); None leaves them out.
     exact : use the true friction cones instead of pyramids of 8 faces.
     """
+    instance("support_region", "robot", robot, Robot)
+    contacts = each("support_region", "contacts", contacts, Contact)
     placed = [contact.at(X[:3, :3], X[:3, 3]) for contact in contacts for X in [robot.frame_pose(q, contact.patch)]]
     if torque_share is None:
         return support_region(placed, robot.mass, exact=exact)

@@ -34,13 +34,14 @@ def zmp_area(
     exact: bool = False,
     tolerance: float | None = None,
 ) -> SupportRegion:
-    """Return the area of the module's docstring.
+    """Return where the zero-moment point may be: the area of the module's docstring.
 
     Parameters
     ----------
     com : (3,) centre of mass, m.
+    contacts, mass : those that carry load; kg.
     height : of the horizontal plane in which the area lies, m; not that of the centre of mass.
-    tolerance : m, as for `support_region`.
+    faces, exact, tolerance : as for `support_region`; m.
     """
     c = np.asarray(com, dtype=float)
     lever = height - c[2]

@@ -26,7 +26,7 @@ def connect(workers: int, scheduler: str | None = None) -> Iterator[Any]:
         Dask is not installed, nobody answers at the address.
     """
     if find_spec("distributed") is None:
-        raise InputError("a sweep needs the package distributed: pip install 'mcplan[sweep]'")
+        raise InputError("a sweep needs the package distributed: pip install dask distributed psutil pyarrow")
     import dask
     from distributed import Client, LocalCluster
 

@@ -1,5 +1,6 @@
 """What ``mcplan sweep`` and ``mcplan check EXPERIMENT`` say."""
 
+import os
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -17,9 +18,9 @@ from mcplan.sweep.sweep import Work, sweep, work_of
 from mcplan.sweep.terminal import print_results
 
 
-def run_experiment(arguments: Namespace) -> int:
-    """Run an experiment, print and write its results; return the exit status."""
-    experiment = load_experiment(arguments.experiment, arguments.max_cases, arguments.seeds)
+def run_experiment(path: str | os.PathLike[str], arguments: Namespace) -> int:
+    """Run the experiment of a file, print and write its results; return the exit status."""
+    experiment = load_experiment(path, arguments.max_cases, arguments.seeds)
     directory = results_directory(experiment, arguments.output)
     work = work_of(experiment, directory, arguments.only, arguments.retry_failed)
     print(_plan_text(experiment, work, arguments.workers), file=sys.stderr)

@@ -2,13 +2,14 @@
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 from pathlib import Path
 from typing import Any
 
+from mcplan.arguments import file_path
 from mcplan.document import Document, read_document
 from mcplan.document.document import in_file_order
 from mcplan.errors import InputError, Problem
@@ -83,12 +84,14 @@ class Experiment:
                     yield Case(name, scenario.source, overrides, swept, seed, variant, spec.steps, robot)
 
 
-def load_experiment(path: str | os.PathLike[str], max_cases: int | None = None, seeds: str | None = None) -> Experiment:
-    """Read and check an experiment file.
+def load_experiment(
+    path: str | os.PathLike[str] | Mapping[str, Any], max_cases: int | None = None, seeds: str | None = None
+) -> Experiment:
+    """Read and check an experiment.
 
     Parameters
     ----------
-    path : of the file.
+    path : of the file; or the same as a dictionary, with paths relative to the present directory.
     max_cases : the greatest number of cases that is meant; None: ``MAX_CASES``.
     seeds : ``FROM`` or ``FROM:COUNT``, instead of the file's: so that the first one can be drawn when measuring.
 
@@ -98,7 +101,10 @@ def load_experiment(path: str | os.PathLike[str], max_cases: int | None = None, 
         With everything that is wrong with the file, each with its line: unknown keys and fields, values that a scenario
         refuses, empty lists, missing scenarios, more cases than confirmed.
     """
-    document = read_document(path, InputError, collect=True)
+    if isinstance(path, Mapping):
+        document = Document.of_values(path, InputError)
+    else:
+        document = read_document(file_path("load_experiment", path), InputError, collect=True)
     if seeds is not None:
         document = document.with_overrides({"seeds": _seeds(seeds, document)}, InputError)
     spec, problems = document.examine(ExperimentSpec, salvage=True)

@@ -17,7 +17,7 @@ from mcplan.whole_file import whole_file
 Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Results:
     """The rows of an experiment.
 
@@ -59,6 +59,18 @@ class Results:
         writer.writerows([_cell(row.get(name)) for name in self.columns] for row in self.rows)
         return text.getvalue()
 
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame``: a row per case, with what it was given, ``success``, and what was measured."""
+        try:
+            import pandas
+        except ModuleNotFoundError as error:
+            raise InputError("to_pandas takes the library pandas: pip install pandas") from error
+        return pandas.DataFrame([{name: row.get(name) for name in self.columns} for row in self.rows])
+
+    def __repr__(self) -> str:
+        good = sum(bool(row.get("success")) for row in self.rows)
+        return f"Results({self.experiment.name!r}, {len(self)} of {len(self.experiment)} cases, {good} succeeded)"
+
     def write_parquet(self, path: Path) -> None:
         """Write the table as Parquet; lists, and columns of mixed types, as JSON texts.
 
@@ -71,7 +83,7 @@ class Results:
             import pyarrow as pa
             import pyarrow.parquet as pq
         except ImportError:
-            raise InputError("Parquet needs the package pyarrow: pip install 'mcplan[sweep]'") from None
+            raise InputError("Parquet needs the package pyarrow: pip install pyarrow") from None
         arrays = {name: pa.array(_typed(name, [row.get(name) for row in self.rows])) for name in self.columns}
         with whole_file(path) as partial:
             pq.write_table(pa.table(arrays), partial)

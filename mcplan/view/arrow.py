@@ -28,11 +28,7 @@ def draw_force(drawing: Drawing, path: str, place: np.ndarray, force: np.ndarray
     shown = size > SMALLEST_FORCE
     if not np.any(shown):
         return
-    colour = shapes.material(palette.FORCE, on_top=True)
-    drawing.root[path]["shaft"]["solid"].set_object(mg.Cylinder(1.0, 0.011), colour)
-    drawing.root[path]["shaft"]["solid"].set_transform(pose(np.eye(3), [0, 0, 0.5]) @ shapes.CYLINDER_TO_Z)
-    drawing.root[path]["head"]["solid"].set_object(mg.Cylinder(0.07, 0.0, 0.0, 0.028), colour)
-    drawing.root[path]["head"]["solid"].set_transform(pose(np.eye(3), [0, 0, 0.035]) @ shapes.CYLINDER_TO_Z)
+    draw_arrow(drawing, path)
     length = np.maximum(size * NEWTON, 1e-3)
     quat = shapes.rotation_from_z(force)
     tip = place + force * NEWTON
@@ -41,6 +37,15 @@ def draw_force(drawing: Drawing, path: str, place: np.ndarray, force: np.ndarray
         f"{path}/shaft", position=place, quat_wxyz=quat, visible=shown, scale=np.column_stack([ones, ones, length])
     )
     drawing.animate(f"{path}/head", position=tip, quat_wxyz=quat, visible=shown)
+
+
+def draw_arrow(drawing: Drawing, path: str) -> None:
+    """Draw the parts of an arrow at the origin along z: a shaft of length one to scale, and a head to move."""
+    colour = shapes.material(palette.FORCE, on_top=True)
+    drawing.root[path]["shaft"]["solid"].set_object(mg.Cylinder(1.0, 0.011), colour)
+    drawing.root[path]["shaft"]["solid"].set_transform(pose(np.eye(3), [0, 0, 0.5]) @ shapes.CYLINDER_TO_Z)
+    drawing.root[path]["head"]["solid"].set_object(mg.Cylinder(0.07, 0.0, 0.0, 0.028), colour)
+    drawing.root[path]["head"]["solid"].set_transform(pose(np.eye(3), [0, 0, 0.035]) @ shapes.CYLINDER_TO_Z)
 
 
 def draw_cone(

@@ -30,16 +30,21 @@ class Drawing:
         self.times = np.asarray(times, dtype=float)
         self.camera = (np.array([0.0, 0.0, 0.7]), np.array([2.5, 2.0, 1.7]))  # looks at the first point from the second
         self.root = meshcat.Visualizer(window=self)
-        self.listeners: list[Callable[[bytes], None]] = []
         self._commands: list[bytes] = []
         self._clips: dict[str, list[AnimationTrack]] = {}
 
     def send(self, command) -> None:
         """Record one command; part of what meshcat asks of its window."""
-        packed = _pack(command.lower())
-        self._commands.append(packed)
-        for listener in self.listeners:
-            listener(packed)
+        self._commands.append(_pack(command.lower()))
+
+    def frame(self, draw: Callable[[], None]) -> list[bytes]:
+        """Return what ``draw`` sends, packed, instead of keeping it: what a live view pushes."""
+        kept, self._commands = self._commands, []
+        try:
+            draw()
+            return self._commands
+        finally:
+            self._commands = kept
 
     def animate(self, path: str, *, position=None, quat_wxyz=None, scale=None, visible=None) -> None:
         """Move the node at ``path`` with one value per frame of ``times``.

@@ -14,6 +14,9 @@ from mcplan.errors import InputError
 from mcplan.scene.settings import ControlSettings
 from mcplan.whole_file import write_text
 
+SUFFIXES = (".svg", ".png", ".pdf", ".dot")
+"""Endings of a drawing."""
+
 WIDTH, HEIGHT, HALF, GAP = 2.0, 1.4, (0.8, 0.16), 0.95
 """Distance of columns and rows, half the size of a box, and the depth of the ways below a row (inch)."""
 
@@ -37,6 +40,12 @@ def arrows_of(states: Sequence[State], settings: ControlSettings) -> Iterator[Ar
             if to is not None:
                 text = label or ""
                 yield k, to, text + (f" (at most {jump.times})" if jump.times else "")
+
+
+def check_suffix(path: Path) -> None:
+    """Refuse a file that is no drawing by its ending."""
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{path}: expected {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
 
 
 def save_machine(states: Sequence[State], settings: ControlSettings, path: Path, title: str) -> None:

@@ -38,7 +38,6 @@ class Page:
 
     def text(self) -> str:
         """Return the page as text."""
-        viewer_js = (Path(meshcat.__file__).parent / "viewer" / "dist" / "main.min.js").read_text(encoding="utf-8")
         data = {
             "title": self.title,
             "duration": self.duration,
@@ -46,19 +45,30 @@ class Page:
             "bands": list(self.bands),
             "camera": [point.tolist() for point in self.drawing.camera],
             "tree": self.tree,
-            "commands": [base64.b64encode(command).decode("ascii") for command in self.drawing.commands()],
+            "commands": encoded(self.drawing),
         }
-        # no text of the user's may end the script element, or open another
-        parts = {
-            "TITLE": html.escape(self.title),
-            "VIEWER": viewer_js.replace("</script", "<\\/script"),
-            "DATA": json.dumps(data).replace("<", "\\u003c"),
-            "STYLE": _part("page.css"),
-            "PLAYER": _part("player.js"),
-            "TREE": _part("tree.js") if self.tree is not None else "",
-        }
-        pieces = _part("page.html").split("{{")
-        return pieces[0] + "".join(parts[name] + rest for name, rest in (piece.split("}}", 1) for piece in pieces[1:]))
+        tree = part("tree.js") if self.tree is not None else ""
+        return filled("page.html", self.title, data, PLAYER=part("player.js"), TREE=tree)
+
+
+def encoded(drawing: Drawing) -> list[str]:
+    """Return the commands of a drawing as text for a page."""
+    return [base64.b64encode(command).decode("ascii") for command in drawing.commands()]
+
+
+def filled(template: str, title: str, data: dict[str, Any], **scripts: str) -> str:
+    """Return a template of this folder with title, style, meshcat's viewer, data and scripts in place."""
+    viewer_js = (Path(meshcat.__file__).parent / "viewer" / "dist" / "main.min.js").read_text(encoding="utf-8")
+    # no text of the user's may end the script element, or open another
+    parts = {
+        "TITLE": html.escape(title),
+        "VIEWER": viewer_js.replace("</script", "<\\/script"),
+        "DATA": json.dumps(data).replace("<", "\\u003c"),
+        "STYLE": part("page.css"),
+        **scripts,
+    }
+    pieces = part(template).split("{{")
+    return pieces[0] + "".join(parts[name] + rest for name, rest in (piece.split("}}", 1) for piece in pieces[1:]))
 
 
 def band_items(bands: Sequence[tuple[float, float, str]]) -> list[dict[str, Any]]:
@@ -67,5 +77,6 @@ def band_items(bands: Sequence[tuple[float, float, str]]) -> list[dict[str, Any]
     return [{"begin": b, "end": e, "name": name, "colour": colours[name]} for b, e, name in bands]
 
 
-def _part(name: str) -> str:
+def part(name: str) -> str:
+    """Return a file of this folder: a template, a style or a script."""
     return resources.files("mcplan.view").joinpath(name).read_text(encoding="utf-8")

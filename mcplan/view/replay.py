@@ -1,30 +1,16 @@
 """The replay of a run: robot, environment, contacts, forces, centre of mass and support region over time."""
 
-from pathlib import Path
 
 import numpy as np
 
-from mcplan.errors import InputError
-from mcplan.planning.plan import Plan
 from mcplan.sim.run import Run
 from mcplan.view.drawing import Drawing
 from mcplan.view.film import Film, PatchForce, lowest
 from mcplan.view.page import Page, band_items
 from mcplan.view.phase_bands import phase_bands
-from mcplan.view.plan_replay import plan_page
-from mcplan.whole_file import write_text
 
 SHORTEST_TRAIL = 0.03
 """m: patches that move less through the air leave no trail."""
-
-
-def save_html(what: Run | Plan, path: str | Path) -> Path:
-    """Write the replay of a run, or the page of a plan, as one HTML file that needs no network; return its path."""
-    if not isinstance(what, Run | Plan):
-        raise InputError(f"save_html: expected a Run or a Plan, not {type(what).__name__}")
-    path = Path(path)
-    write_text(path, replay_page(what) if isinstance(what, Run) else plan_page(what))
-    return path
 
 
 def replay_page(run: Run) -> str:

@@ -31,6 +31,12 @@ def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
             node.set_property("visible", False)
 
 
+def drawn_links(robot: Robot) -> list[str]:
+    """Return the links that have something to see: geometry or patches."""
+    patched = {patch.link for patch in robot.patches.values()}
+    return [link for link in robot.link_names if robot.geometry.get(link) or link in patched]
+
+
 def patch_mesh(polygon: np.ndarray):
     """Return a thin plate that shows around the patch; a line or a point becomes a strip."""
     polygon = np.asarray(polygon, dtype=float)
@@ -50,12 +56,7 @@ def patch_mesh(polygon: np.ndarray):
 
 def animate_robot(drawing: Drawing, robot: Robot, q: np.ndarray, path: str = "robot") -> None:
     """Move the links through the configurations ``q`` (frames, nq)."""
-    drawn = [
-        link
-        for link in robot.link_names
-        if robot.geometry.get(link) or any(patch.link == link for patch in robot.patches.values())
-    ]
-    for link in drawn:
+    for link in drawn_links(robot):
         X = np.array([robot.frame_pose(row, link) for row in q])
         quat = shapes.continuous(Rotation.from_matrix(X[:, :3, :3]).as_quat(scalar_first=True))
         drawing.animate(f"{path}/{link}", position=X[:, :3, 3], quat_wxyz=quat)

@@ -1,4 +1,4 @@
-"""A page served to this machine only.
+"""A page served to this machine only, and frames that are pushed to it.
 
 meshcat's own server prints 127.0.0.1 but listens on all interfaces, and hangs when nobody reads its error pipe; this
 one binds loopback, runs in a thread of the process, and answers only requests that name a loopback host (so that a
@@ -6,11 +6,14 @@ foreign web page cannot reach it through a name of its own that resolves to 127.
 """
 
 import asyncio
+import contextlib
+import os
 import socket
 import threading
 
 import tornado.httpserver
 import tornado.web
+import tornado.websocket
 
 LOOPBACK = "127.0.0.1"
 
@@ -22,6 +25,7 @@ class PageServer:
     ----------
     text : the page.
     port : TCP port on 127.0.0.1; 0 takes a free one.
+    frames : whether pages may ask for what is pushed, at ``/frames``.
 
     Raises
     ------
@@ -29,13 +33,17 @@ class PageServer:
         When the port is taken.
     """
 
-    def __init__(self, text: str, port: int = 0):
+    def __init__(self, text: str, port: int = 0, frames: bool = False):
         listener = socket.create_server((LOOPBACK, port))
         listener.setblocking(False)
         self.port = listener.getsockname()[1]
         self.url = f"http://{LOOPBACK}:{self.port}/"
         self._loop = asyncio.new_event_loop()
-        application = tornado.web.Application([(r"/", _Page, {"text": text, "port": self.port})])
+        self._readers: set[_Frames] = set()
+        self._frame = b""
+        routes: list[tuple] = [(r"/", _Page, {"text": text, "port": self.port})]
+        routes += [(r"/frames", _Frames, {"server": self})] if frames else []
+        application = tornado.web.Application(routes, websocket_ping_interval=20)
 
         def serve() -> None:
             asyncio.set_event_loop(self._loop)
@@ -48,6 +56,16 @@ class PageServer:
         self._thread = threading.Thread(target=serve, name="mcplan page server", daemon=True)
         self._thread.start()
 
+    def push(self, frame: bytes) -> None:
+        """Send a frame to every page that has taken the one before; a page that comes later begins with the last."""
+        with contextlib.suppress(RuntimeError):  # closed in the meantime
+            self._loop.call_soon_threadsafe(self._spread, frame)
+
+    def _spread(self, frame: bytes) -> None:
+        self._frame = frame
+        for reader in tuple(self._readers):
+            reader.take()
+
     def wait(self) -> None:
         """Block until the server is closed or the user interrupts."""
         try:
@@ -59,8 +77,13 @@ class PageServer:
     def close(self) -> None:
         """Stop serving."""
         if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(5.0)
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
+
+    async def _end(self) -> None:
+        """Let pages have the last frame before they are left."""
+        await asyncio.gather(*(reader.rest() for reader in tuple(self._readers)))
 
     def __enter__(self) -> "PageServer":
         return self
@@ -74,8 +97,64 @@ class _Page(tornado.web.RequestHandler):
         self.text, self.port = text, port
 
     def get(self) -> None:
-        if self.request.host not in (f"{LOOPBACK}:{self.port}", f"localhost:{self.port}"):
+        if self.request.host not in hosts(self.port):
             raise tornado.web.HTTPError(403)
         self.set_header("Content-Type", "text/html; charset=utf-8")
         self.set_header("Cache-Control", "no-store")
         self.finish(self.text)
+
+
+class _Frames(tornado.websocket.WebSocketHandler):
+    """A page that takes frames: one at a time, and the newest when it is slower than they come."""
+
+    def initialize(self, server: PageServer) -> None:
+        self.server, self.sent = server, b""
+        self.sending: asyncio.Future[None] | None = None
+
+    def prepare(self) -> None:
+        if self.request.host not in hosts(self.server.port):
+            raise tornado.web.HTTPError(403)
+
+    def check_origin(self, origin: str) -> bool:
+        return origin.partition("://")[2] in hosts(self.server.port)
+
+    def open(self) -> None:
+        self.server._readers.add(self)
+        self.take()
+
+    def on_message(self, message: str | bytes) -> None:
+        """Pages have nothing to say."""
+
+    def on_close(self) -> None:
+        self.server._readers.discard(self)
+
+    def take(self) -> None:
+        if self.sending is None and self.server._frame and self.server._frame is not self.sent:
+            self.sending = asyncio.ensure_future(self._send())
+
+    async def _send(self) -> None:
+        with contextlib.suppress(tornado.websocket.WebSocketClosedError):
+            while self.sent is not self.server._frame:
+                self.sent = self.server._frame
+                await self.write_message(self.sent, binary=True)
+        self.sending = None
+
+    async def rest(self) -> None:
+        if self.sending is not None:
+            await asyncio.wait([self.sending], timeout=1.0)
+        self.close()
+
+
+def hosts(port: int) -> tuple[str, str]:
+    """Return the names under which a page of this machine may ask."""
+    return f"{LOOPBACK}:{port}", f"localhost:{port}"
+
+
+def address_text(url: str) -> str:
+    """Return an address for a person: this machine only, and the tunnel to it when the person came by SSH."""
+    text = f"{url}   (this machine only)"
+    if "SSH_CONNECTION" in os.environ:
+        port = url.rstrip("/").rsplit(":", 1)[1]
+        tunnel = f"ssh -N -L {port}:127.0.0.1:{port} {socket.gethostname()}"
+        text += f"\n  from yours: {tunnel}   then open {url}"
+    return text

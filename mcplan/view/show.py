@@ -1,14 +1,16 @@
 """Look at things from Python: inside a notebook where there is one, else in a browser."""
 
 import html
-import sys
 import tempfile
 import webbrowser
 from collections.abc import Sequence
+from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
+from mcplan.arguments import file_path, shown
+from mcplan.bars import in_notebook
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.planning.plan import Plan
@@ -65,7 +67,7 @@ def show(
         Something else, or a posture of another robot.
     """
     page = Shown(_page(what, q, contacts, environment), height, None)
-    if not _in_notebook():
+    if not in_notebook():
         with tempfile.NamedTemporaryFile(prefix="mcplan-", suffix=".html", delete=False) as file:
             page.path = Path(file.name)
         write_text(page.path, page.text)
@@ -73,8 +75,38 @@ def show(
     return page
 
 
+def save_html(what: Run | Plan | Scenario | Robot, path: str | PathLike[str]) -> Path:
+    """Write a run, a plan, a scenario at its start, or a robot as one HTML file that needs no network.
+
+    >>> import tempfile, mcplan as mc
+    >>> mc.save_html(mc.load_scenario("walk"), tempfile.mkdtemp() + "/walk.html").name
+    'walk.html'
+
+    Parameters
+    ----------
+    what : Run, Plan, Scenario or Robot.
+    path : of the file; one that is there is replaced, folders on the way are made.
+
+    Returns
+    -------
+    The path.
+
+    Raises
+    ------
+    InputError
+        Something else, or a path that is none.
+    """
+    place = file_path("save_html", path)
+    write_text(place, _page(what, None, (), None, "save_html"))
+    return place
+
+
 def _page(
-    what: object, q: np.ndarray | None, contacts: Sequence[Contact], environment: Environment | None
+    what: object,
+    q: np.ndarray | None,
+    contacts: Sequence[Contact],
+    environment: Environment | None,
+    where: str = "show",
 ) -> str:
     if not isinstance(what, Robot) and (q is not None or contacts or environment is not None):
         raise InputError("show: q, contacts and environment are for a robot; a run, plan or scenario has its own")
@@ -89,7 +121,7 @@ def _page(
             name = "half_sitting" if "half_sitting" in what.postures else None
             default = what.neutral() if name is None else what.posture(name)
             return posture_page(what, default if q is None else q, environment, contacts, what.name)
-    raise InputError(f"show: expected a Run, Plan, Scenario or Robot, not {type(what).__name__}")
+    raise InputError(f"{where}: expected a Run, Plan, Scenario or Robot, not {shown(what)}")
 
 
 def posture_page(
@@ -115,9 +147,3 @@ def posture_page(
         carrying=[tuple(contacts)] * 2,
     )
     return Page(title, film.draw(), [], 0.0).text()
-
-
-def _in_notebook() -> bool:
-    """Whether a Jupyter kernel runs this process."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return shell is not None and "IPKernelApp" in getattr(shell, "config", {})

@@ -87,6 +87,7 @@ def test_json_has_the_promised_keys_and_table_every_row(report):
     assert set(document["growth"]["contact_points_us"]) == {"4", "8"}
     assert document["failures"] == []
     text = text_of(report)
+    assert max(map(len, text.splitlines())) <= 80
     for row in report.rows:
         assert row.name in text
     tick = report.rows[0]

@@ -9,7 +9,7 @@ import pytest
 
 from mcplan.certificate.description import description_checks
 from mcplan.certificate.distances import distance_checks
-from mcplan.certificate.engines import NAMES, engine_class
+from mcplan.certificate.engines import NAMES, PACKAGES, engine_class
 from mcplan.certificate.engines.contract import moving_joints
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.reproduction import AGREEMENT, Reproduction, reproduce
@@ -357,7 +357,7 @@ def test_an_engine_that_is_not_installed_is_said_with_the_line_that_installs_it(
     monkeypatch.delitem(sys.modules, f"mcplan.certificate.engines.{name}", raising=False)
     assert main(["verify", str(tmp_path / "run.npz"), "--with", name]) == 2
     message = capsys.readouterr().err
-    assert message == f"--with {name} needs the package {name}: pip install 'mcplan[{name}]'\n"
+    assert message == f"--with {name} needs the package {name}: pip install {PACKAGES[name]}\n"
 
 
 def test_an_engine_that_does_not_exist_and_a_plan_are_refused(tmp_path, capsys):

@@ -112,7 +112,7 @@ def test_parts_are_replaced_and_checked_anew(scenario, robot, soles):
         (lambda: mc.Bar("b", ends=[(0, 0, 0), (0, 0, 0)], radius=0.1), "same point"),
         (lambda: mc.Bar("b", ends=[(0, 0), (1, 1)], radius=0.1), "two points"),
         (lambda: mc.Environment([3]), "not 3"),
-        (lambda: mc.load_scenario(3), "a dictionary, not int"),
+        (lambda: mc.load_scenario(3), "a dictionary, not 3"),
     ],
 )
 def test_a_wrong_value_is_named(make, text):

@@ -453,7 +453,7 @@ def test_distance_from_a_polygon_an_edge_and_a_point():
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(simulation, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install 'mcplan\[mujoco\]'"):
+    with pytest.raises(InputError, match=r"pip install mujoco"):
         simulation.PHYSICS["mujoco"](
             simulation.World(ROBOT, Environment(), ROBOT.neutral(), (), SimulationSettings(), ())
         )

@@ -30,8 +30,10 @@ def test_an_animation_plays_the_frames_it_was_given_at_their_times():
     assert np.allclose(played, positions, atol=1e-6)  # ... and interpolation brings them back, in single precision
 
 
-def test_listeners_hear_of_every_command():
-    drawing, heard = Drawing(), []
-    drawing.listeners.append(heard.append)
+def test_a_frame_is_returned_and_not_kept():
+    drawing = Drawing()
     drawing.root["a"].set_object(geometry.Box([1, 1, 1]))
-    assert heard == drawing.commands()
+    before = drawing.commands()
+    sent = drawing.frame(lambda: drawing.root["a"].set_transform(np.eye(4)))
+    assert [umsgpack.unpackb(command)["type"] for command in sent] == ["set_transform"]
+    assert drawing.commands() == before

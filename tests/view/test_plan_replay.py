@@ -181,4 +181,4 @@ def test_the_command_takes_plans_with_and_without_tree_and_trees_alone(planned, 
     assert main(["replay", str(tree_path(file)), "--html", str(tmp_path / "tree.html")]) == 0
     assert data_of((tmp_path / "tree.html").read_text())["tree"]["failure"] == "stopped"
     assert main(["replay", str(tmp_path / "missing.tree.json")]) == 2
-    assert "cannot be read" in capsys.readouterr().err
+    assert "there is no such file" in capsys.readouterr().err

@@ -5,7 +5,10 @@ from importlib import import_module
 from mcplan.certificate.engines.contract import Engine
 from mcplan.errors import InputError
 
-NAMES = ("pinocchio", "mujoco")
+PACKAGES = {"pinocchio": "pin", "mujoco": "mujoco"}
+"""What pip calls the library of an engine."""
+
+NAMES = tuple(PACKAGES)
 """Each is a module here with a class ``ENGINE``, an extra of the package, and a library of the same name."""
 
 
@@ -24,5 +27,5 @@ def engine_class(name: str) -> type[Engine]:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("mcplan"):
             raise
-        raise InputError(f"--with {name} needs the package {error.name}: pip install 'mcplan[{name}]'") from error
+        raise InputError(f"--with {name} needs the package {error.name}: pip install {PACKAGES[name]}") from error
     return found

@@ -5,6 +5,7 @@ from time import perf_counter
 
 import numpy as np
 
+from mcplan.amounts import angle, length
 from mcplan.planning.posture.violation import Violation
 from mcplan.scene.contact import Contact, contact_of
 from mcplan.statics.equilibrium import Equilibrium
@@ -86,10 +87,14 @@ class PostureResult:
         return f"PostureResult({'found' if self.found else f'not found: {self.reason}'})"
 
     def __str__(self) -> str:
-        units = {"position": "rad from a joint limit", "torque": "of the torque limit", "clearance": "m clearance"}
+        words = {
+            "position": lambda margin: f"{angle(margin)} from a joint limit",
+            "torque": lambda share: f"{share:.0%} of the torque limit",
+            "clearance": lambda distance: f"{length(distance)} clearance",
+        }
         if not self.found:
             return f"no posture on {', '.join(c.patch for c in self.contacts)}: {self.reason} (at {self.stage})"
-        values = ", ".join(f"{self.margins[name]:.3g} {text}" for name, text in units.items() if name in self.margins)
+        values = ", ".join(say(self.margins[name]) for name, say in words.items() if name in self.margins)
         return f"posture on {', '.join(c.patch for c in self.contacts)}: {values}"
 
     @property

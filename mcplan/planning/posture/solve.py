@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from mcplan.arguments import each, instance, vector
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
@@ -19,7 +20,7 @@ def solve_posture(
     robot: Robot,
     environment: Environment,
     contacts: Sequence[Contact],
-    near: np.ndarray | None = None,
+    near: np.ndarray | str | None = None,
     *,
     loaded: Iterable[str] | None = None,
     com: np.ndarray | None = None,
@@ -37,8 +38,9 @@ def solve_posture(
 
     Parameters
     ----------
+    robot, environment : who, and what its links keep clear of.
     contacts : at least one (`mcplan.contact`).
-    near : (nq,) the posture that is preferred; the robot's ``half_sitting`` or neutral one by default.
+    near : (nq,) the posture that is preferred, or its name; the robot's ``half_sitting`` or neutral one by default.
     loaded : names of the patches that carry load; all by default.
     com : (2,) or (3,) centre of mass that is asked for (m).
     base : where the base is asked for.
@@ -50,14 +52,17 @@ def solve_posture(
     InputError
         No contacts, one patch twice, or a posture of another robot.
     """
+    where = "solve_posture"
+    instance(where, "robot", robot, Robot)
+    instance(where, "environment", environment, Environment)
+    contacts = each(where, "contacts", contacts, Contact)
     names = [contact.patch for contact in contacts]
     if not names or len(set(names)) < len(names):
         raise InputError(f"solve_posture: expected contacts of different patches, not {', '.join(names) or 'none'}")
     if near is None:
         near = robot.posture("half_sitting") if "half_sitting" in robot.postures else robot.neutral()
-    guide = np.array(near, dtype=float)
-    if guide.shape != (robot.nq,):
-        raise InputError(f"near has the shape {guide.shape}; q of {robot.name} has ({robot.nq},)")
+    guide = robot.posture(near) if isinstance(near, str) else vector(where, f"near (q of {robot.name})", near, robot.nq)
+    com = None if com is None else vector(where, "com", com, 2, 3)
     model = CollisionModel(robot, environment) if collisions else None
     generator = PostureGenerator(robot, environment, settings, model)
     return generator.generate(contacts, loaded, guide, com=com, base=base)

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from mcplan.amounts import angle, length, length_or_angle
+
 
 @dataclass(frozen=True)
 class Violation:
@@ -38,18 +40,19 @@ class Violation:
 
     def __str__(self) -> str:
         words = {
-            "reach": f"{self.thing} stays {self.amount:.2g} (m, rad) away from its contact",
-            "joint limit": f"{self.thing} would have to go {self.amount:.3f} rad beyond its limit",
-            "equilibrium": f"the centre of mass stays {self.amount:.4f} m outside its support region",
+            "reach": f"{self.thing} stays {length_or_angle(self.amount)} away from its contact",
+            "joint limit": f"{self.thing} would have to go {angle(self.amount)} beyond its limit",
+            "equilibrium": f"the centre of mass stays {length(self.amount)} outside its support region",
             "friction": f"{self.thing} slip: {self.amount:.0f} N are missing for balance",
             "load": f"{self.thing} cannot carry the robot: {self.amount:.0f} N are missing for balance",
             "torque": f"{self.thing} needs {self.amount:.0%} of its torque limit more than allowed",
-            "collision": f"{self.thing} come {self.amount:.4f} m too close",
-            "com": f"the centre of mass stays {self.amount:.4f} m away from its target",
-            "base": f"the base stays {self.amount:.4f} {'m' if self.thing == 'place' else 'rad'} outside the tolerance "
+            "collision": f"{self.thing} come {length(self.amount)} too close",
+            "com": f"the centre of mass stays {length(self.amount)} away from its target",
+            "base": f"the base stays {(length if self.thing == 'place' else angle)(self.amount)} outside the tolerance "
             f"of its {self.thing}",
-            "clearance": f"{self.thing}, in the air, comes {self.amount:.4f} m too close to a surface or its neighbour",
-            "passage": f"on the way there {self.thing} come {self.amount:.3f} m too close",
-            "way": f"on the held contacts {self.thing} stays {self.amount:.2f} (rad, m) away from the posture",
+            "clearance": f"{self.thing}, in the air, comes {length(self.amount)} too close to a surface or its "
+            "neighbour",
+            "passage": f"on the way there {self.thing} come {length(self.amount)} too close",
+            "way": f"on the held contacts {self.thing} stays {length_or_angle(self.amount)} away from the posture",
         }
         return words[self.kind]

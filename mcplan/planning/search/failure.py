@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from mcplan.amounts import angle, length
 from mcplan.model.robot import Robot
 from mcplan.planning.guide.passage import Hindrance
 from mcplan.planning.search.barred import Barred
@@ -64,7 +65,8 @@ def barred_way(barred: Barred, where: str) -> str:
     for one in barred.motions:
         lines.append(f"barred: {one.motion}: {'; '.join(str(violation) for violation in one.violations)}")
     worst = max((one.violations[0] for one in barred.motions), key=lambda violation: violation.amount)
-    lines.append(f"what would have to change: {worst.amount:.3f} m more room between {worst.thing}, or a larger budget")
+    room = f"{length(worst.amount)} more room between {worst.thing}"
+    lines.append(f"what would have to change: {room}, or a larger budget")
     return "\n  ".join(lines)
 
 
@@ -75,14 +77,15 @@ def missing(robot: Robot, rejection: Mapping[str, Any]) -> str:
     if rejection["kind"] == "reach" and support is not None:
         patch = rejection["thing"] if rejection["thing"] in supports else next(iter(supports))
         limb = robot.patches[patch].limb
-        return f"{support} is {max(rejection['amount'], 0.01):.2f} m beyond the {limb}'s reach ({rejection['reason']})"
+        beyond = length(max(rejection["amount"], 0.01))
+        return f"{support} is {beyond} beyond the {limb}'s reach ({rejection['reason']})"
     return str(rejection["reason"])
 
 
 def remedy(tree: SearchTree, hindrance: Hindrance | None) -> str:
     """Return what would have to be otherwise, by what rejected most, see `_says`; empty when nothing was."""
     if hindrance is not None:
-        return f"{hindrance.amount:.2f} m more room or support at ({hindrance.place.x:.2f}, {hindrance.place.y:.2f})"
+        return f"{length(hindrance.amount)} more room or support at ({hindrance.place.x:.2f}, {hindrance.place.y:.2f})"
     kinds: Counter = Counter()
     for r in tree.rejected:
         kinds[r["kind"]] += _says(r)
@@ -93,13 +96,13 @@ def remedy(tree: SearchTree, hindrance: Hindrance | None) -> str:
     thing = min(things, key=lambda name: (-things[name], name))
     least = min(r["amount"] for r in tree.rejected if r["kind"] == kind and r["thing"] == thing)
     return {
-        "reach": f"supports closer together or lower, so that {thing} reaches them ({least:.2f} m)",
-        "joint limit": f"supports where {thing} keeps within its limits ({least:.2f} rad)",
+        "reach": f"supports closer together or lower, so that {thing} reaches them ({length(least)})",
+        "joint limit": f"supports where {thing} keeps within its limits ({angle(least)})",
         "equilibrium": "supports that lie around the centre of mass, or another contact to hold on to",
         "friction": f"more friction under {thing}, less tilt, or a contact to hold on to ({least:.0f} N are missing)",
         "load": f"stronger contacts than {thing}, or one more ({least:.0f} N are missing)",
         "torque": f"a posture or a contact that takes load off {thing} ({least:.0%} of its limit)",
-        "collision": f"more room between {thing} ({least:.3f} m)",
+        "collision": f"more room between {thing} ({length(least)})",
     }.get(kind, f"{thing}: {least:.3f}")
 
 

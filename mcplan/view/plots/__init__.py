@@ -25,10 +25,10 @@ FIGURES: dict[str, Callable[[Run], Figure]] = {
 """File name (without suffix) and function of each figure."""
 
 
-def save_plots(run: Run, directory: str | Path) -> list[Path]:
-    """Write every figure of ``FIGURES`` as PNG into ``directory`` (made if it is not there); return the paths.
+def save_plots(run: Run, directory: str | Path, kind: str = "png") -> list[Path]:
+    """Write every figure of ``FIGURES``, as ``png``, ``pdf`` or ``svg``, into ``directory``; return the paths.
 
-    A run without clock times has no figure of them.
+    The directory is made if it is not there. A run without clock times has no figure of them.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
@@ -36,6 +36,6 @@ def save_plots(run: Run, directory: str | Path) -> list[Path]:
     for name, plot in FIGURES.items():
         if name == "clock" and not run.timing:
             continue
-        paths.append(directory / f"{name}.png")
+        paths.append(directory / f"{name}.{kind}")
         plot(run).savefig(paths[-1], dpi=130)
     return paths

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mcplan.arguments import vector
 from mcplan.core.whole_body import tasks as qp_tasks
 from mcplan.model.terms import Terms
 from mcplan.whole_body.packed import Slot
@@ -29,6 +30,7 @@ class PostureTask(KernelTask):
     kp, kd, position, velocity, acceleration = Slot(), Slot(), Slot(), Slot(), Slot()
 
     def __init__(self, position: Array, weight: ArrayLike = 0.05, kp: ArrayLike = 40.0, kd: ArrayLike | None = None):
+        position = vector("PostureTask", "position (q[7:] of a posture)", position)
         n = len(position)
         self.allocate(kp=n, kd=n, position=n, velocity=n, acceleration=n, weight=n)
         self.position, self.weight, self.kp, self.kd = position, weight, kp, damping(kp, kd)

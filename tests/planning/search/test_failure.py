@@ -27,11 +27,11 @@ def test_balance_weighs_more_than_many_places_that_are_taken():
 
 
 def test_what_is_out_of_reach_weighs_more_than_places_that_are_taken():
-    assert "so that left_sole reaches them (0.20 m)" in remedy(tree_of((900, CROWDED), (5, FAR)), None)
+    assert "so that left_sole reaches them (200 mm)" in remedy(tree_of((900, CROWDED), (5, FAR)), None)
 
 
 def test_places_that_are_taken_are_the_reason_where_there_is_no_other():
-    assert remedy(tree_of((3, CROWDED)), None) == "more room between RLEG_LINK5 and plane (0.004 m)"
+    assert remedy(tree_of((3, CROWDED)), None) == "more room between RLEG_LINK5 and plane (4 mm)"
 
 
 @pytest.mark.parametrize(("thing", "advised"), [("CHEST_LINK1 and RARM_LINK4", True), ("CHEST_LINK1 and wall", False)])

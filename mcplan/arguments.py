@@ -1,0 +1,101 @@
+"""What a public function says of an argument of the wrong type, shape or range: what was expected, and what came."""
+
+import difflib
+import operator
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from mcplan.errors import InputError
+
+Kind = TypeVar("Kind")
+
+HINTS = {
+    "Robot": "mcplan.load_robot(...) gives one",
+    "Environment": "mcplan.Environment([floor, table, ...]) is one",
+    "Contact": 'mcplan.contact(robot, "left_sole", floor, x=0, y=0.1) gives one',
+    "Plan": "mcplan.plan(...) or mcplan.load_plan(...) gives one",
+    "Scenario": "mcplan.load_scenario(...) gives one",
+}
+"""How to come by a value of a type, for those that a beginner is asked for."""
+
+
+def instance(where: str, name: str, value: object, kind: type[Kind]) -> Kind:
+    """Return ``value`` when it is of the type ``kind``.
+
+    Raises
+    ------
+    InputError
+        Naming the function ``where``, the argument ``name``, the type that was expected and the value.
+    """
+    if isinstance(value, kind):
+        return value
+    hint = f"; {HINTS[kind.__name__]}" if kind.__name__ in HINTS else ""
+    raise InputError(f"{where}: {name}: expected {_article(kind)}, not {shown(value)}{hint}")
+
+
+def _article(kind: type) -> str:
+    name = "text" if kind is str else kind.__name__
+    return f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+
+
+def each(where: str, name: str, values: Any, kind: type[Kind]) -> list[Kind]:
+    """Return a list of values that are all of the type ``kind``; a single one is told that it belongs into a list."""
+    if isinstance(values, (kind, str | bytes)) or not isinstance(values, Iterable):
+        inside = "; put it into a list: [...]" if isinstance(values, kind) else ""
+        raise InputError(f"{where}: {name}: expected a list of {kind.__name__}, not {shown(values)}{inside}")
+    return [instance(where, f"{name}[{k}]", value, kind) for k, value in enumerate(values)]
+
+
+def vector(where: str, name: str, value: Any, *sizes: int) -> np.ndarray:
+    """Return ``value`` as finite floats (size,), of one of the ``sizes`` where some are given."""
+    try:
+        found = np.array(value, float)
+    except (TypeError, ValueError):
+        found = np.full(0, np.nan)
+    fits = found.ndim == 1 and (len(found) in sizes or not sizes)
+    if not fits or not np.isfinite(found).all():
+        counts = " or ".join(map(str, sizes)) + " finite numbers" if sizes else "a list of finite numbers"
+        raise InputError(f"{where}: {name}: expected {counts}, not {shown(value)}")
+    return found
+
+
+def whole(where: str, name: str, value: Any, error: type[InputError] = InputError) -> int:
+    """Return ``value`` as a whole number from 0 on."""
+    try:
+        number = -1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise error(f"{where}: {name}: expected a whole number from 0 on, not {shown(value)}")
+    return number
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """Return that a name is not known, with the closest that is, or all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; did you mean `{near[0]}`?" if near else f"; there are: {', '.join(names) or 'none'}"
+    return f"unknown {what} `{name}`{hint}"
+
+
+def shown(value: object) -> str:
+    """Return a value as a message shows it: short, and an array by its shape."""
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}" if value.size > 4 else f"the array {value.tolist()}"
+    if isinstance(value, type):
+        return f"the class {value.__name__}"
+    text = repr(value)
+    text = text if len(text) <= 80 else text[:77] + "..."
+    plain = value is None or isinstance(value, str | bytes | int | float | complex | list | tuple | dict)
+    return text if plain or type(value).__name__ in text else f"{type(value).__name__} {text}"
+
+
+def file_path(where: str, value: Any) -> Path:
+    """Return ``value`` as a path."""
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        raise InputError(f"{where}: expected the path of a file, not {shown(value)}")
+    return Path(value)

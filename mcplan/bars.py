@@ -1,0 +1,117 @@
+"""Bars on standard error for long work: compiling, planning, simulating, sweeping; where somebody looks.
+
+On a terminal they are drawn anew ten times a second; in a notebook there is one line that is written anew once a
+second; elsewhere nothing but what ``note`` says. ``be_quiet`` silences all of it.
+"""
+
+import atexit
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+_state: dict[str, bool] = {"quiet": False}
+
+
+def be_quiet(quiet: bool = True) -> None:
+    """Show nothing from now on, or show again."""
+    _state["quiet"] = quiet
+
+
+def note(text: str) -> None:
+    """Say something on standard error, unless all is to be quiet."""
+    if not _state["quiet"]:
+        print(text, file=sys.stderr)
+
+
+def in_notebook() -> bool:
+    """Whether a Jupyter kernel runs this process."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell is not None and "IPKernelApp" in getattr(shell, "config", {})
+
+
+class Bars:
+    """All that is shown at one time; `BARS` is the one of this process, since a terminal has one last line."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._progress: Progress | None = None
+        self._written = -1.0
+
+    @property
+    def shown(self) -> bool:
+        """Whether anybody looks."""
+        return not _state["quiet"] and (sys.stderr.isatty() or in_notebook())
+
+    def add(self, name: str) -> "TaskID | None":
+        """Begin to show a task; return what `update` and `remove` take, None where nobody looks."""
+        if not self.shown:
+            return None
+        with self._lock:
+            if self._progress is None:
+                self._progress = self._new()
+                self._progress.start()
+                if not sys.stderr.isatty():
+                    threading.Thread(target=self._tick, args=(self._progress,), daemon=True).start()
+                atexit.register(self.close)  # a terminal gets its cursor back
+            return self._progress.add_task(name, total=None, text="")
+
+    def update(self, task: "TaskID | None", text: str, share: float | None = None) -> None:
+        """Show how far a task is: a text, and its share of the whole where that is known."""
+        with self._lock:
+            if task is None or self._progress is None or task not in self._progress.task_ids:
+                return
+            self._progress.update(task, text=text, total=None if share is None else 1.0, completed=share or 0.0)
+            if not sys.stderr.isatty():
+                self._write()
+
+    def _write(self) -> None:
+        """Write the line of a notebook anew, if the last one is a second old."""
+        with self._lock:
+            if self._progress is None or not self._progress.tasks or time.monotonic() - self._written < 1.0:
+                return
+            self._written = time.monotonic()
+            shown = self._progress.tasks[-1]
+            line = f"{shown.description} {shown.elapsed or 0.0:.0f} s {shown.fields['text']}"
+            print(f"\r{line:<79}", end="", file=sys.stderr, flush=True)
+
+    def _tick(self, progress: "Progress") -> None:
+        """Write until what is shown has ended: the work may say nothing for long."""
+        while self._progress is progress:
+            self._write()
+            time.sleep(0.25)
+
+    def remove(self, task: "TaskID | None") -> None:
+        """Show a task no more; what is left on the terminal is as it was before."""
+        with self._lock:
+            if task is None or self._progress is None or task not in self._progress.task_ids:
+                return
+            self._progress.remove_task(task)
+            if not self._progress.tasks:
+                self.close()
+
+    def close(self) -> None:
+        """Show nothing more of what is shown."""
+        with self._lock:
+            if self._progress is not None:
+                self._progress.stop()
+                self._progress = None
+                atexit.unregister(self.close)
+            if self._written > 0.0:
+                print(f"\r{'':79}\r", end="", file=sys.stderr, flush=True)
+                self._written = -1.0
+
+    def _new(self) -> "Progress":
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        return Progress(
+            TextColumn("{task.description:<10}"), BarColumn(12), TimeElapsedColumn(), TextColumn("{task.fields[text]}"),
+            console=Console(file=sys.stderr), transient=True, disable=not sys.stderr.isatty(),
+        )  # fmt: skip
+
+
+BARS = Bars()

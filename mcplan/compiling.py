@@ -1,0 +1,118 @@
+"""Say that kernels are being compiled: a bar with the time that is left for a first run, a line where nobody looks.
+
+A run compiles what is missing in the cache, once per installation. The first run of all takes a minute or two,
+the first use of a physics less. How far it is can be read from the cache: what a second process compiles counts too.
+"""
+
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from mcplan.bars import BARS, note
+from mcplan.core.cache import cache_directory, compiled_kernels, declared_kernels
+
+if TYPE_CHECKING:
+    from rich.progress import TaskID
+
+OF_PHYSICS = {"contact": ("contact", "rigid_body/forward_dynamics", "algebra/tree_factor")}
+"""Folders and files of kernels that only one physics uses."""
+
+SELDOM = ("rigid_body/batch", "rigid_body/lagrangian", "algebra/cholesky", "algebra/impedance")
+"""Files of kernels that no run uses unless it is asked to."""
+
+COLD = 0.5
+"""A cache with less than this share of the kernels belongs to a first run."""
+
+PAUSE = 1.0
+"""s without compiling after which it is over, for now."""
+
+LOOK = 0.2
+"""s between two looks at the cache."""
+
+
+class Compiling:
+    """Watches the compilation of this process and shows it; `WATCH` is the one of this process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._depth, self._last = 0, 0.0
+        self._thread: threading.Thread | None = None
+        self._name = ""
+        self._said = False
+        self._watching = False
+        self._needed: frozenset[str] = frozenset()
+
+    def expect(self, physics: str | None) -> bool:
+        """Show at once, before Numba is imported, that this is a first run, if it is; return whether it is."""
+        folders = [folder for name, own in OF_PHYSICS.items() if name != physics for folder in own]
+        needed = declared_kernels((*folders, *SELDOM))
+        if len(needed & compiled_kernels(cache_directory())) >= COLD * len(needed):
+            return False
+        self._needed = frozenset(needed)
+        self._show()
+        self.watch()
+        return True
+
+    def watch(self) -> None:
+        """Begin to watch; needs Numba."""
+        if not self._watching:
+            from mcplan.core.jit import on_compiling
+
+            self._watching = True
+            on_compiling(self._begins, self._ends)
+
+    def _begins(self, name: str) -> None:
+        self._depth += 1
+        self._name = name
+        if self._depth == 1:
+            self._show()
+
+    def _ends(self) -> None:
+        self._depth -= 1
+        self._last = time.monotonic()
+
+    def _show(self) -> None:
+        with self._lock:
+            self._last = time.monotonic()
+            if not self._said:
+                self._said = True
+                if not BARS.shown:
+                    long = "a minute or two" if self._needed else "some seconds"
+                    note(f"compiling kernels, once per installation: {long}")
+            if self._thread is None and BARS.shown:
+                self._thread = threading.Thread(target=self._bar, name="mcplan compiling", daemon=True)
+                self._thread.start()
+
+    def _bar(self) -> None:
+        directory, task = cache_directory(), BARS.add("compiling")
+        began, had = time.monotonic(), len(compiled_kernels(directory))
+        try:
+            while True:
+                self._update(task, directory, began, had)
+                time.sleep(LOOK)
+                with self._lock:
+                    # a first run imports much between two kernels
+                    pause = 10 * PAUSE if self._needed else PAUSE
+                    if not self._depth and time.monotonic() - self._last > pause:
+                        self._thread = None
+                        return
+        finally:
+            BARS.remove(task)
+
+    def _update(self, task: "TaskID | None", directory: str, began: float, had: int) -> None:
+        there = compiled_kernels(directory)
+        done = len(there) - had
+        if not self._needed:
+            BARS.update(task, f"{done} kernels, once per installation: {self._name}")
+            return
+        total = len(self._needed)
+        have = len(there & self._needed)
+        left = ""
+        if done >= 10:
+            seconds = (time.monotonic() - began) * (total - have) / done
+            left = f", ~{seconds // 60:.0f}:{seconds % 60:02.0f} left"
+        first = "" if done else " (once: a minute or two)"
+        BARS.update(task, f"{have} of {total} kernels{left}{first}", have / total)
+
+
+WATCH = Compiling()

@@ -1,0 +1,187 @@
+"""A run as what Foxglove shows by itself: frames, the scene with the robot's links, arrows of forces, joint states."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
+from mcplan.model.pose import quat_from_rotation
+from mcplan.sim.run import Run
+
+RATE = 30.0
+"""Frames per second: what a screen shows."""
+
+WORLD = "world"
+
+NEWTON = 0.6 / 600.0
+"""Length of a force arrow per force, m/N."""
+
+SMALLEST_FORCE = 1.0
+"""N: smaller forces have no arrow."""
+
+ROBOT, SURFACE, BAR, OBSTACLE, OBJECT, FORCE = (
+    (0.62, 0.66, 0.72, 1.0), (0.80, 0.78, 0.72, 1.0), (0.45, 0.50, 0.58, 1.0), (0.78, 0.47, 0.40, 1.0),
+    (0.80, 0.63, 0.35, 1.0), (0.85, 0.25, 0.10, 1.0),
+)  # fmt: skip
+"""Colours: red, green, blue, opacity."""
+
+Message = tuple[str, str, dict[str, Any]]
+"""Topic, name of the schema, and the message."""
+
+
+def scene(run: Run) -> Message:
+    """Return the message, sent once, with the environment in the world and the robot's links in their own frames."""
+    t, environment = float(run.t[0]), run.scenario.environment
+    entities = []
+    for surface in environment.surfaces:
+        entities.append(_entity(t, WORLD, f"surface {surface.name}", triangles=[_slab(surface)]))
+    for bar in environment.bars:
+        z = bar.direction
+        size = [2 * bar.radius, 2 * bar.radius, bar.length]
+        shape = _cylinder(_pose(_with_z(z), bar.ends.mean(axis=0)), size, BAR)
+        entities.append(_entity(t, WORLD, f"bar {bar.name}", cylinders=[shape]))
+    for thing in environment.obstacles:
+        entities.append(_entity(t, WORLD, f"obstacle {thing.name}", **_shape(thing.shape, thing.R, thing.p, OBSTACLE)))
+    for thing in environment.objects:
+        entities.append(_entity(t, _frame(thing.name), f"object {thing.name}",
+                                **_shape(thing.shape, np.eye(3), np.zeros(3), OBJECT)))  # fmt: skip
+    for link, geometries in run.robot.geometry.items():
+        seen = [each for each in geometries if each.role != "collision"] or list(geometries)
+        for k, each in enumerate(seen):
+            shapes = _shape(each.shape, each.R, each.p, each.color or ROBOT)
+            entities.append(_entity(t, link, f"{link} {k}", **shapes))
+    return "/scene", "foxglove.SceneUpdate", {"deletions": [], "entities": entities}
+
+
+def frame(run: Run, k: int) -> Iterator[Message]:
+    """Yield transforms, joint states and forces of sample k."""
+    t, stamp, robot = float(run.t[k]), _stamp(float(run.t[k])), run.robot
+    transforms = []
+    for link in robot.link_names:
+        X = robot.frame_pose(run.q[k], link)
+        transforms.append(_transform(stamp, link, quat_from_rotation(X[:3, :3]), X[:3, 3]))
+    for column, name in enumerate(run.record.objects):
+        if run.object_q is not None:
+            at = run.object_q[k, column]
+            transforms.append(_transform(stamp, _frame(name), at[3:], at[:3]))
+    yield "/tf", "foxglove.FrameTransforms", {"transforms": transforms}
+    numbers = zip(run.q[k, 7:], run.v[k, 6:], run.vd[k, 6:], run.tau[k], strict=True)
+    joints = [
+        {"name": name, "position": float(q), "velocity": float(v), "acceleration": float(a), "effort": float(tau)}
+        for name, (q, v, a, tau) in zip(run.record.joints, numbers, strict=True)
+    ]
+    yield "/joint_states", "foxglove.JointStates", {"timestamp": stamp, "joints": joints}
+    entities, deletions = [], []
+    for column, patch in enumerate(run.patches):
+        force = run.wrench[k, column, :3]
+        size = float(np.linalg.norm(force))
+        if size > SMALLEST_FORCE:
+            entities.append(_entity(t, WORLD, f"force {patch}", arrows=[_arrow(_place(run, k, column), force)]))
+        else:
+            deletions.append({"timestamp": stamp, "type": 0, "id": f"force {patch}"})
+    yield "/forces", "foxglove.SceneUpdate", {"deletions": deletions, "entities": entities}
+
+
+def _place(run: Run, k: int, column: int) -> np.ndarray:
+    """Return where the force of a patch acts: the mean of its points weighted by their force, else its origin (3,)."""
+    points = run.points(k)
+    mine = run.point_patch[points] == column
+    weight = np.linalg.norm(run.point_force[points][mine], axis=1)
+    if weight.sum() > 1e-9:
+        return weight @ run.point_xyz[points][mine] / weight.sum()
+    return run.robot.frame_pose(run.q[k], run.patches[column])[:3, 3]
+
+
+def _frame(name: str) -> str:
+    return f"object {name}"
+
+
+def _stamp(t: float) -> dict[str, int]:
+    nanoseconds = round(t * 1e9)
+    return {"sec": nanoseconds // 10**9, "nsec": nanoseconds % 10**9}
+
+
+def _entity(t: float, frame_id: str, name: str, **primitives: list[dict[str, Any]]) -> dict[str, Any]:
+    kinds = ("arrows", "cubes", "spheres", "cylinders", "lines", "triangles", "texts", "models")
+    return {
+        "timestamp": _stamp(t), "frame_id": frame_id, "id": name, "lifetime": {"sec": 0, "nsec": 0},
+        "frame_locked": True, "metadata": [], **{kind: primitives.get(kind, []) for kind in kinds},
+    }  # fmt: skip
+
+
+def _transform(stamp: dict[str, int], child: str, quat_wxyz: np.ndarray, p: np.ndarray) -> dict[str, Any]:
+    return {"timestamp": stamp, "parent_frame_id": WORLD, "child_frame_id": child, "translation": _xyz(p),
+            "rotation": _quat(quat_wxyz)}  # fmt: skip
+
+
+def _xyz(p: Any) -> dict[str, float]:
+    return dict(zip("xyz", map(float, p), strict=True))
+
+
+def _quat(quat_wxyz: Any) -> dict[str, float]:
+    return dict(zip("wxyz", map(float, quat_wxyz), strict=True))
+
+
+def _pose(R: np.ndarray, p: np.ndarray) -> dict[str, Any]:
+    return {"position": _xyz(p), "orientation": _quat(quat_from_rotation(R))}
+
+
+def _color(rgba: tuple[float, float, float, float]) -> dict[str, float]:
+    return dict(zip("rgba", map(float, rgba), strict=True))
+
+
+def _cylinder(pose: dict[str, Any], size: Any, color: Any) -> dict[str, Any]:
+    return {"pose": pose, "size": _xyz(size), "bottom_scale": 1.0, "top_scale": 1.0, "color": _color(color)}
+
+
+def _shape(shape: Any, R: np.ndarray, p: np.ndarray, color: Any) -> dict[str, list[dict[str, Any]]]:
+    """Return the primitives of a shape, by their kind."""
+    pose = _pose(R, p)
+    if isinstance(shape, Box):
+        return {"cubes": [{"pose": pose, "size": _xyz(shape.size), "color": _color(color)}]}
+    if isinstance(shape, Sphere):
+        return {"spheres": [{"pose": pose, "size": _xyz([2 * shape.radius] * 3), "color": _color(color)}]}
+    if isinstance(shape, Cylinder | Capsule):
+        across = 2 * shape.radius
+        found = {"cylinders": [_cylinder(pose, [across, across, shape.length], color)]}
+        if isinstance(shape, Capsule):
+            ends = [p + end * shape.length / 2 * R[:, 2] for end in (-1.0, 1.0)]
+            ball = {"size": _xyz([across] * 3), "color": _color(color)}
+            found["spheres"] = [{"pose": _pose(R, end)} | ball for end in ends]
+        return found
+    if isinstance(shape, MeshShape):
+        return {"triangles": [_triangles(pose, shape.vertices, shape.faces, color)]}
+    raise TypeError(f"no message for a {type(shape).__name__}")
+
+
+def _triangles(pose: dict[str, Any], vertices: np.ndarray, faces: np.ndarray, color: Any) -> dict[str, Any]:
+    points = [_xyz(point) for point in np.round(vertices, 6)]
+    return {"pose": pose, "points": points, "color": _color(color), "colors": [], "indices": faces.ravel().tolist()}
+
+
+def _slab(surface: Any) -> dict[str, Any]:
+    """Return a surface as the slab below its polygon."""
+    k, (top, bottom) = len(surface.polygon), (0.0, -surface.thickness)
+    vertices = np.vstack([np.column_stack([surface.polygon, np.full(k, z)]) for z in (top, bottom)])
+    faces = [[0, i, i + 1] for i in range(1, k - 1)] + [[k, k + i + 1, k + i] for i in range(1, k - 1)]
+    for i in range(k):
+        j = (i + 1) % k
+        faces += [[i, k + i, k + j], [i, k + j, j]]
+    return _triangles(_pose(surface.R, surface.p), vertices, np.array(faces), SURFACE)
+
+
+def _arrow(place: np.ndarray, force: np.ndarray) -> dict[str, Any]:
+    """Return an arrow: Foxglove's point along x."""
+    size = float(np.linalg.norm(force))
+    turn = Rotation.align_vectors([force / size], [[1.0, 0.0, 0.0]])[0].as_matrix()
+    return {"pose": _pose(turn, place), "shaft_length": size * NEWTON, "shaft_diameter": 0.02, "head_length": 0.07,
+            "head_diameter": 0.05, "color": _color(FORCE)}  # fmt: skip
+
+
+def _with_z(z: np.ndarray) -> np.ndarray:
+    """Return a rotation (3, 3) whose z axis is ``z``."""
+    x = np.cross([0.0, 1.0, 0.0] if abs(z[1]) < 0.9 else [1.0, 0.0, 0.0], z)
+    x /= np.linalg.norm(x)
+    return np.column_stack([x, np.cross(z, x), z])

@@ -1,0 +1,93 @@
+"""A stance of pymanoid: contacts with their frames, and a centre of mass.
+
+{"com": {"pos": [0, 0, 0.9], "mass": 62.0},
+"left_foot": {"shape": [0.12, 0.065], "friction": 0.5, "pos": [0.2, 0.15, 0.1], "rpy": [0.4, 0, 0]}, ...}
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from mcplan.arguments import file_path, instance
+from mcplan.errors import InputError, Problem
+from mcplan.imported.place import Place, pose_of, surfaces_for
+from mcplan.model.robot import Robot
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
+from mcplan.scene.place import make_contact
+
+PATCHES = {
+    "left_foot": "left_sole", "right_foot": "right_sole", "left_hand": "left_hand", "right_hand": "right_hand",
+}  # fmt: skip
+"""From its names of limbs to ours, unless said otherwise."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedStance:
+    """A stance of another program, for one of our robots.
+
+    Parameters
+    ----------
+    environment : a surface for each plane of contacts.
+    contacts : on them.
+    com : (3,) centre of mass there, m, or None.
+    mass : of the other robot, kg, or None.
+    """
+
+    environment: Environment
+    contacts: tuple[Contact, ...]
+    com: np.ndarray | None
+    mass: float | None
+
+
+def read_pymanoid_stance(
+    path: str | os.PathLike[str], robot: Robot, patches: Mapping[str, str] | None = None
+) -> ImportedStance:
+    """Read a stance that pymanoid has written as JSON.
+
+    Parameters
+    ----------
+    path : of the file.
+    robot : whose patches take the places of pymanoid's contacts; its size is its own.
+    patches : from pymanoid's names of contacts to patches; `PATCHES` where nothing is said.
+
+    Raises
+    ------
+    InputError
+        No such file, no JSON, a contact without frame or friction, a name that stands for no patch.
+    """
+    place, robot = file_path("read_pymanoid_stance", path), instance("read_pymanoid_stance", "robot", robot, Robot)
+    names = PATCHES | dict(patches or {})
+    try:
+        data = json.loads(place.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(Problem(str(place), None, "", f"cannot be read: {error.strerror}")) from None
+    except ValueError as error:
+        raise InputError(Problem(str(place), getattr(error, "lineno", None), "", f"is not JSON: {error}")) from None
+    if not isinstance(data, dict) or not set(data) - {"com"}:
+        raise InputError(Problem(str(place), None, "", "expected contacts by name: left_foot, right_foot, ..."))
+    places, problems = [], []
+    for name, item in data.items():
+        if name == "com":
+            continue
+        try:
+            R, p = pose_of("pos, rpy", {"translation": item["pos"], "rotation": item.get("rpy", (0.0, 0.0, 0.0))})
+            friction = float(item["friction"])
+            if name not in names:
+                raise InputError(f"stands for no patch; say which: patches={{{name!r}: ...}}")
+            places.append(Place(names[name], R, p, friction))
+        except InputError as error:
+            problems.append(Problem(str(place), None, name, str(error)))
+        except (TypeError, KeyError, ValueError):
+            problems.append(Problem(str(place), None, name, "expected pos, rpy and friction"))
+    if problems:
+        raise InputError(*problems)
+    surfaces, said = surfaces_for(places, robot)
+    environment = Environment(surfaces)
+    contacts = tuple(make_contact(robot, environment, each) for each in said)
+    com = data.get("com") or {}
+    at = None if "pos" not in com else np.array(com["pos"], float)
+    return ImportedStance(environment, contacts, at, None if "mass" not in com else float(com["mass"]))

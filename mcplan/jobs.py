@@ -1,0 +1,176 @@
+"""The long jobs from Python: planning and simulating, with progress and a live view."""
+
+import webbrowser
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from mcplan.arguments import file_path
+from mcplan.bars import BARS, in_notebook, note
+from mcplan.compiling import WATCH
+from mcplan.control.torque_driven import TorqueController
+from mcplan.planning.plan import Plan
+from mcplan.planning.planner import plan as make_plan
+from mcplan.progress import PlanningProgress, ProgressBar
+from mcplan.scene.scenario import Scenario
+from mcplan.sim.observer import Observer
+from mcplan.sim.run import Run
+from mcplan.sim.simulate import simulate as carry_out
+from mcplan.whole_body.declaration import Extra
+from mcplan.whole_body.tasks.task import Task
+
+if TYPE_CHECKING:
+    from mcplan.sweep.experiment import Experiment
+    from mcplan.sweep.results import Results
+
+Told = Callable[[int, int, float], None]
+
+
+def plan(
+    scenario: Scenario | str | PathLike[str] | Mapping[str, Any], seed: int = 0, progress: bool | Told = False
+) -> Plan:
+    """Return a plan for a scenario: its hand-written sequence completed, or one found from start and goal.
+
+    >>> import mcplan as mc
+    >>> mc.plan("sway")
+    Plan('sway', hrp2, 5 stances)
+
+    Parameters
+    ----------
+    scenario : a Scenario; or what `mcplan.load_scenario` takes: a bundled name, a path, a dictionary.
+    seed : of the search: 0 takes candidates in their own order, another one rerolls those that are nearly as good; the
+        same seed gives the same plan. A hand-written sequence leaves nothing to draw.
+    progress : True shows nodes, postures, distance to the goal and time; or a function that is called with nodes, calls
+        of the posture generator, and the least potential so far (about the moves that are left).
+
+    Raises
+    ------
+    ScenarioError
+        The scenario is not sound, or has neither ``stances`` nor ``goal``.
+    PlanningFailed
+        No plan is found, with what stopped it; its ``tree`` holds the record of the search.
+    """
+    WATCH.watch()
+    if progress is not True:
+        return make_plan(scenario, seed, progress or None)
+    with PlanningProgress() as shown:
+        return make_plan(scenario, seed, shown.update)
+
+
+def simulate(
+    plan: Plan | Scenario | str | PathLike[str],
+    physics: str | None = None,
+    observers: Iterable[Observer] = (),
+    seed: int = 0,
+    tasks: Sequence[Task] = (),
+    extra: Extra | None = None,
+    controller: TorqueController | None = None,
+    duration: float | None = None,
+    *,
+    progress: bool = False,
+    live: bool | int = False,
+) -> Run:
+    """Carry out a plan from its first stance to its end; a scenario is planned first.
+
+    >>> import mcplan as mc
+    >>> run = mc.simulate("sway")
+    >>> mc.verify(run).success
+    True
+
+    Parameters
+    ----------
+    plan : a Plan; or a Scenario, a bundled name, or the path of a plan or scenario file.
+    physics : back end: ``qp``, ``contact`` or ``mujoco``; None takes the scenario's.
+    observers : told of every step and phase (`mcplan.Observer`).
+    seed : of everything random.
+    tasks : further tasks beside those of the plan (`mcplan.Task`): a class with ``rows`` is one.
+    extra : further terms of each tick's program, in CVXPY.
+    controller : gives the torques in place of the whole-body controller: an object with ``torque(t, terms, wrenches)``,
+        as `mcplan.InverseDynamicsControl` and its like are; physics ``contact`` or ``mujoco``.
+    duration : s, of a run under such a controller; None takes the scenario's.
+    progress : show time, real-time factor, expected end and phase.
+    live : show the motion while it is simulated, on a page of 127.0.0.1 that this opens (in a notebook below the cell);
+        a number is the port.
+
+    Raises
+    ------
+    InputError
+        Something else than a plan, a physics or a task that is not there.
+    SimulationFailed
+        The simulation had to stop; ``run`` of the exception is the record up to there, or None if there is nothing.
+    """
+    from mcplan.planning.plan_file import is_plan_file, read_plan
+
+    WATCH.watch()
+    if isinstance(plan, str | PathLike):
+        plan = read_plan(plan) if is_plan_file(plan) else make_plan(plan)
+    elif isinstance(plan, Scenario):
+        plan = make_plan(plan)
+    observers = list(observers) if isinstance(observers, Iterable) else observers
+    with ExitStack() as open_ones:
+        if live is not False and isinstance(plan, Plan):
+            observers = [*observers, open_ones.enter_context(_opened(plan, live))]
+        if progress and BARS.shown:
+            observers = [*observers, open_ones.enter_context(ProgressBar())]
+        return carry_out(plan, physics, observers, seed, tasks, extra, controller, duration)
+
+
+def sweep(
+    experiment: "Experiment | str | PathLike[str] | Mapping[str, Any]",
+    directory: str | PathLike[str] | None = None,
+    workers: int | None = None,
+    *,
+    only: str = "",
+    retry_failed: bool = False,
+    progress: bool | Callable[[int, int, int], None] = False,
+) -> "Results":
+    """Run what an experiment's store does not have yet, in processes of their own, and return the table of it all.
+
+        results = mc.sweep({"mcplan": 1, "name": "walks", "scenarios": ["walk"], "steps": "plan",
+                            "variants": True, "seeds": {"from": 0, "count": 20}})
+        table = results.to_pandas()
+
+    In a script this stands below ``if __name__ == "__main__":``, as with everything that starts Python processes.
+
+    Parameters
+    ----------
+    experiment : the path of a file, the same as a dictionary, or an Experiment (`mcplan.load_experiment`).
+    directory : of store and results; ``runs/sweeps/NAME`` by default. What it has already is not run again.
+    workers : processes on this machine; one per core by default.
+    only : condition on the fields of a case: ``'scenario == "walk" and seed < 3'``.
+    retry_failed : run cases again that did not come to a verdict.
+    progress : True shows a bar; or a function that is told of cases done, cases to do, and how many have failed.
+
+    Raises
+    ------
+    InputError
+        Everything that is wrong with the experiment, before anything runs; Dask is not installed.
+    JobFailed
+        The workers are lost; what was finished is stored.
+    """
+    from mcplan.sweep.command import SweepProgress, results_directory
+    from mcplan.sweep.experiment import Experiment, load_experiment
+    from mcplan.sweep.sweep import sweep as run_missing
+
+    made = experiment if isinstance(experiment, Experiment) else load_experiment(experiment)
+    place = results_directory(made, None) if directory is None else file_path("sweep", directory)
+    if progress is not True:
+        return run_missing(made, place, workers, None, only, retry_failed, progress or None)
+    with SweepProgress() as shown:
+        return run_missing(made, place, workers, None, only, retry_failed, shown.update)
+
+
+def _opened(plan: Plan, live: bool | int):
+    """Return a live view that somebody looks at."""
+    from mcplan.view.live import LiveView
+
+    view = LiveView(plan, 0 if live is True else live)
+    if in_notebook():
+        from IPython.display import IFrame, display
+
+        display(IFrame(view.url, "100%", 500))
+    else:
+        note(f"live: {view.address}")
+        webbrowser.open(view.url)
+    return view

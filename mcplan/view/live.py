@@ -1,0 +1,148 @@
+"""A simulation to look at while it runs: a page on 127.0.0.1 to which frames are pushed."""
+
+import json
+import struct
+import time
+from collections.abc import Mapping
+
+import numpy as np
+from meshcat import geometry as mg
+
+from mcplan.arguments import instance
+from mcplan.control.machine import PhaseEvent
+from mcplan.errors import InputError
+from mcplan.model.pose import rotation_from_quat
+from mcplan.planning.plan import Plan
+from mcplan.sim.observer import Observer, StepSample
+from mcplan.view import palette, shapes
+from mcplan.view.arrow import NEWTON, SMALLEST_FORCE, draw_arrow
+from mcplan.view.drawing import Drawing
+from mcplan.view.environment import draw_environment, pose, set_stage
+from mcplan.view.page import encoded, filled, part
+from mcplan.view.robot import draw_robot, drawn_links
+from mcplan.view.server import PageServer, address_text
+
+FRAMES = 25.0
+"""Per second of clock time, however fast the simulation is."""
+
+
+class LiveView(Observer):
+    """Shows a simulation in a browser while it runs; an observer, and a context manager that serves until its end.
+
+        with mc.LiveView(plan) as view:
+            print(view.url)
+            run = mc.simulate(plan, observers=[view])
+
+    The page is served to this machine only. What it shows is taken from the simulation and changes nothing in it.
+
+    Parameters
+    ----------
+    plan : Plan; its robot and environment are drawn.
+    port : on 127.0.0.1; 0 takes a free one.
+
+    Attributes
+    ----------
+    url : address of the page.
+    address : the address as a line for a person, with the SSH tunnel where this machine is reached by SSH.
+
+    Raises
+    ------
+    InputError
+        No Plan, or a port that cannot be used.
+    """
+
+    def __init__(self, plan: Plan, port: int = 0):
+        plan = instance("LiveView", "plan", plan, Plan)
+        self._robot = plan.scenario.robot
+        self._links = drawn_links(self._robot)
+        self._drawing = Drawing()
+        path = np.array([self._robot.com(stance.q) for stance in plan.stances])
+        set_stage(self._drawing, path, plan.scenario.environment)
+        draw_environment(self._drawing, plan.scenario.environment)
+        draw_robot(self._drawing, self._robot)
+        patches = dict.fromkeys(contact.patch for stance in plan.stances for contact in stance.contacts)
+        for patch in patches:
+            draw_arrow(self._drawing, f"forces/{patch}")
+        colour = shapes.material(palette.COM, flat=True, on_top=True)
+        self._drawing.root["com"].set_object(mg.Sphere(0.025), colour)
+        self._patches = tuple(patches)
+        self._objects = [thing.name for thing in plan.scenario.environment.objects]
+        self._pose(plan.stances[0].q, {}, None)
+        data = {"commands": encoded(self._drawing), "camera": [point.tolist() for point in self._drawing.camera]}
+        page = filled("live.html", plan.scenario.name, data, LIVE=part("live.js"))
+        self._phase, self._began, self._drawn = "", time.perf_counter(), -np.inf
+        self._last: StepSample | None = None
+        try:
+            self._server = PageServer(page, port, frames=True)
+        except (OSError, OverflowError) as error:
+            raise InputError(f"port {port} of 127.0.0.1 cannot be used: {error}") from error
+        self.url = self._server.url
+
+    @property
+    def address(self) -> str:
+        """Address of the page, and how to reach it from another machine."""
+        return address_text(self.url)
+
+    def on_start(self, steps_per_second: float, phases: int) -> None:
+        """Begin to count time."""
+        self._began = time.perf_counter()
+
+    def on_step(self, sample: StepSample) -> None:
+        """Push a frame when the last one is old enough."""
+        self._last, now = sample, time.perf_counter()
+        if now - self._drawn >= 1.0 / FRAMES:
+            self._drawn = now
+            self._push(sample)
+
+    def on_phase(self, event: PhaseEvent) -> None:
+        """Keep the name of the phase."""
+        if event.ended_by is None:
+            self._phase = event.name
+
+    def on_end(self, stopped: str | None) -> None:
+        """Push the last frame, and say how it ended."""
+        if self._last is not None:
+            self._push(self._last, f"stopped: {stopped}" if stopped else "the simulation has ended")
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.close()
+
+    def __enter__(self) -> "LiveView":
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def _push(self, sample: StepSample, ended: str = "") -> None:
+        commands = self._drawing.frame(lambda: self._pose(sample.q, sample.wrenches, sample.objects))
+        clock = max(time.perf_counter() - self._began, 1e-9)
+        share = 1.0 if ended else min(1.0, sample.phase / max(sample.phases, 1))
+        status = {"t": sample.t, "factor": sample.t / clock, "phase": self._phase, "share": share, "ended": ended}
+        head = json.dumps(status).encode()
+        parts = [struct.pack("<I", len(head)), head]
+        for command in commands:
+            parts += [struct.pack("<I", len(command)), command]
+        self._server.push(b"".join(parts))
+
+    def _pose(self, q: np.ndarray, wrenches: Mapping[str, np.ndarray], objects: np.ndarray | None) -> None:
+        """Place links, objects, centre of mass and forces."""
+        robot, root = self._robot, self._drawing.root
+        for link in self._links:
+            root["robot"][link].set_transform(robot.frame_pose(q, link))
+        root["com"].set_transform(pose(np.eye(3), robot.com(q)))
+        for name, at in zip(self._objects, () if objects is None else objects, strict=objects is not None):
+            place = pose(rotation_from_quat(at[3:]), at[:3])
+            root["environment"]["objects"][name].set_transform(place)
+        for patch in self._patches:
+            force = np.asarray(wrenches.get(patch, np.zeros(6)))[:3]
+            size = float(np.linalg.norm(force))
+            node = root["forces"][patch]
+            node.set_property("visible", size > SMALLEST_FORCE)
+            link = robot.patches[patch].link
+            root["robot"][link][f"patch {patch}"].set_property("visible", size > SMALLEST_FORCE)
+            if size > SMALLEST_FORCE:
+                at = robot.frame_pose(q, patch)[:3, 3]
+                turn = rotation_from_quat(shapes.rotation_from_z(force[None])[0])
+                node["shaft"].set_transform(pose(turn @ np.diag([1.0, 1.0, size * NEWTON]), at))
+                node["head"].set_transform(pose(turn, at + force * NEWTON))

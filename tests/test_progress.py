@@ -1,0 +1,124 @@
+"""What a terminal shows during long work, seen through a pseudo-terminal; and that nothing else is shown anything."""
+
+import itertools
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mcplan import bars
+from mcplan.cli import main
+from mcplan.compiling import Compiling
+from mcplan.core.cache import cache_directory, compiled_kernels, declared_kernels
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="no pseudo-terminals on this system")
+
+
+def shown(command, seconds, directory, **environment):
+    """Run a command on a terminal of 80 columns; return what it showed with the time of each part, and its status.
+
+    It is ended after ``seconds`` from the first sign of life on; the status is then negative.
+    """
+    terminal, other_end = os.openpty()
+    parts, started = [], time.monotonic()
+    command = [sys.executable, "-m", "mcplan.cli", *command]
+    environment = os.environ | {"COLUMNS": "80", "TERM": "xterm"} | environment
+    with subprocess.Popen(command, stdout=other_end, stderr=other_end, cwd=directory, env=environment) as running:
+        os.close(other_end)
+        try:
+            while part := os.read(terminal, 65536):  # a terminal that nobody reads holds the program up
+                text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", part.decode(errors="replace"))
+                parts.append((time.monotonic() - started, text))
+                if parts[-1][0] - parts[0][0] > seconds:
+                    running.terminate()
+                    break
+        except OSError:  # the other end is closed: so some systems say it
+            pass
+    os.close(terminal)
+    return parts, running.returncode
+
+
+def test_a_first_run_shows_within_a_second_that_it_compiles_and_how_far_it_is(tmp_path):
+    first = []
+    for attempt in range(3):  # on a busy machine the best counts: it is this program's delay, not the machine's
+        cache = str(tmp_path / str(attempt))
+        parts, _ = shown(["run", "sway"], 2.0, tmp_path, XDG_CACHE_HOME=cache, NUMBA_CACHE_DIR="")
+        text = "".join(part for _, part in parts)
+        assert re.search(r"compiling .* \d+ of \d+ kernels", text), text
+        first.append(parts[0][0])
+        if first[-1] < 1.0:
+            break
+    assert min(first) < 1.0
+
+
+def test_planning_is_shown_at_least_once_a_second(tmp_path):
+    parts, _ = shown(["plan", "stairs_rail"], 5.0, tmp_path)
+    text = "".join(part for _, part in parts)
+    assert re.search(r"planning .* \d+ stances, \d+ postures, ~\d+\.\d moves to go", text), text
+    begun = next(k for k, (_, part) in enumerate(parts) if "0:00:0" in part)
+    times = [when for when, _ in parts[begun:]]
+    assert times[-1] - times[0] > 3.0
+    assert max(b - a for a, b in itertools.pairwise(times)) < 1.0
+
+
+def test_a_run_shows_how_fast_time_passes_and_leaves_the_terminal_as_it_was(tmp_path):
+    parts, status = shown(["run", "sway", "--set", "simulation.dt=0.005"], 120.0, tmp_path)
+    text = "".join(part for _, part in parts)
+    assert status == 0, text
+    assert re.search(r"simulating .* t \d+\.\d\d s, \d+\.\d x real time", text), text
+    for line in text.replace("\r", "\n").splitlines():
+        assert len(line) <= 80 or not line.startswith(("compiling", "planning", "simulating")), line
+    assert "certificate holds" in text
+
+
+def test_elsewhere_lines_say_what_begins_and_quiet_says_nothing(tmp_path, capsys):
+    for number, (options, lines) in enumerate([([], ["planning sway ..."]), (["-q"], [])]):
+        path = str(tmp_path / f"{number}.plan.yaml")
+        assert main(["plan", "sway", "-o", path, *options]) == 0
+        said = capsys.readouterr()
+        assert [line for line in said.err.splitlines() if "kernels" not in line] == lines
+        assert f"plan: {path}" in said.out
+
+
+def test_a_notebook_gets_one_line_a_second(monkeypatch, capsys):
+    monkeypatch.setattr(bars, "in_notebook", lambda: True)
+    one = bars.Bars()
+    task = one.add("simulating")
+    for _ in range(5):
+        one.update(task, "t 1.00 s")
+    assert capsys.readouterr().err.count("t 1.00 s") == 1
+    one.remove(task)
+    assert capsys.readouterr().err.strip() == ""
+
+
+def test_kernels_that_are_compiled_are_among_those_that_are_declared():
+    assert compiled_kernels(cache_directory()) <= declared_kernels()
+    assert len(declared_kernels(["contact"])) < len(declared_kernels())
+
+
+def test_a_first_run_is_told_from_a_later_one(tmp_path, monkeypatch, capsys):
+    watch = Compiling()
+    assert not watch.expect("qp")
+    monkeypatch.setattr("mcplan.compiling.cache_directory", lambda: str(tmp_path))
+    assert watch.expect("qp")
+    watch._begins("some_kernel")
+    watch._ends()
+    assert capsys.readouterr().err == "compiling kernels, once per installation: a minute or two\n"
+
+
+def test_what_compiles_is_told(tmp_path):
+    """In a process of its own: the cache of this one has everything."""
+    code = (
+        "from mcplan.core.jit import on_compiling\nfrom mcplan.core.algebra.rotation import quaternion_multiply\n"
+        "import numpy as np\n"
+        "told = []\non_compiling(told.append, lambda: told.append('.'))\n"
+        "for _ in range(2): quaternion_multiply(np.ones(4), np.ones(4), np.empty(4))\n"
+        "print(*told)"
+    )
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert done.stdout.split() == ["quaternion_multiply", "."], done.stderr

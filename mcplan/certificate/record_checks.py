@@ -19,7 +19,7 @@ SAME = 1e-9
 """Numbers of the plan that was rebuilt from its document, in their own unit: coordinates become poses by other sums."""
 
 FOUND = ("mcplan", "stances", "plan", "robot")
-"""Keys in which a plan's document and its scenario's may differ: version of the format, what was found, the robot's file."""
+"""Keys in which the documents of plan and scenario may differ: version of the format, what was found, robot's file."""
 
 OF_ROBOT = ("links", "joints", "coordinates", "lower", "upper", "velocity", "torque", "armature", "patches")
 """Parts of a robot's record that its files say again."""

@@ -8,7 +8,7 @@ The norms of forces and moments of grips are bounded by half-spaces that are add
 objects that carry contacts stand on has to hold them, too. Solved by HiGHS; nothing is shared with `mcplan.statics`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -55,27 +55,46 @@ class Balance:
         self.limit = record.limit("torque")
 
     def along(self, track: Track) -> tuple[np.ndarray, list[Held]]:
-        """Return times along a segment and how it is held there."""
+        """Return times along a segment and how its contacts hold it there, each in its place."""
         t = np.linspace(track.curve.times[0], track.duration, PARTS + 1)
-        return t, self.at(track.curve.sample(t), [track.closed] * len(t))
-
-    def at(self, q: np.ndarray, contacts: Sequence[Sequence[Contact]]) -> list[Held]:
-        """Return how configurations (m, 7+n) are held by contacts where their patches are."""
-        names = sorted({contact.patch for here in contacts for contact in here})
+        names = [contact.patch for contact in track.closed]
+        q = track.curve.sample(t)
         motion = self.mechanism.motion(q, patches=names)
-        units = np.tile(np.eye(6), (len(q), 1))
-        repeated = np.repeat(q, 6, axis=0)
+        places = {}
+        for contact in track.closed:
+            R, p = motion.R[contact.patch], motion.p[contact.patch]
+            axes, _ = track.place(contact, t)
+            off = track.error(contact, t, R, p)[:, :3]
+            places[contact.patch] = R, p - np.einsum("kij,kj->ki", axes, off)
+        return t, self.at(q, track.closed, places, motion.force)
+
+    def at(
+        self,
+        q: np.ndarray,
+        contacts: Sequence[Contact],
+        places: Mapping[str, tuple[np.ndarray, np.ndarray]],
+        gravity: np.ndarray,
+    ) -> list[Held]:
+        """Return how contacts hold configurations.
+
+        Parameters
+        ----------
+        q, gravity : (m, 7+n), (m, 6+n) configurations, and the generalised forces that hold them up.
+        contacts : what holds them.
+        places : {patch: R (m, 3, 3), p (m, 3)} where each is then.
+        """
+        units, repeated = np.tile(np.eye(6), (len(q), 1)), np.repeat(q, 6, axis=0)
         maps = {
             link: self.mechanism.generalized(repeated, {link: units}).reshape(len(q), 6, -1).transpose(0, 2, 1)
-            for link in {self.links[name] for name in names}
+            for link in {self.links[contact.patch] for contact in contacts}
         }
         found: list[Held] = []
         cuts: dict[tuple[str, bool], list[np.ndarray]] = {}
-        for k, here in enumerate(contacts):
-            program = _Program(motion.force[k], self.limit, self.weight, cuts)
-            for contact in here:
-                R, p = motion.R[contact.patch][k], motion.p[contact.patch][k]
-                program.add(contact, R, p, maps[self.links[contact.patch]][k])
+        for k, force in enumerate(gravity):
+            program = _Program(force, self.limit, self.weight, cuts)
+            for contact in contacts:
+                R, p = places[contact.patch]
+                program.add(contact, R[k], p[k], maps[self.links[contact.patch]][k])
             found.append(program.solve(self.record.coordinates))
         return found
 

@@ -145,11 +145,8 @@ class _Lines:
 
     def _contacts(self, track: Track, t: np.ndarray, motion: Motion) -> None:
         for contact in track.closed:
-            R, p = track.place(contact, t)
             patch = contact.patch
-            back = np.swapaxes(R, 1, 2)
-            local = np.einsum("kij,kj->ki", back, motion.p[patch] - p)
-            error = deviation(back @ motion.R[patch], local, contact.selection)
+            error = track.error(contact, t, motion.R[patch], motion.p[patch])
             distance = np.linalg.norm(error[:, :3], axis=1)
             turn = np.rad2deg(np.linalg.norm(error[:, 3:], axis=1))
             for line, values, unit in ((self.place, distance, "m away from"), (self.angle, turn, "deg turned out of")):

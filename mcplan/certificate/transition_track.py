@@ -1,13 +1,13 @@
 """The segments of a plan's transitions beside what its stances say about them, and where these contradict them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from mcplan.certificate.curve import Curve, minimum_jerk
-from mcplan.certificate.independent import quaternion_step, rotation_of, rotation_vector
+from mcplan.certificate.independent import deviation, quaternion_step, rotation_of, rotation_vector
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.transition.transition import Course, Segment
 from mcplan.scene.contact import Contact
@@ -53,6 +53,15 @@ class Track:
         part = f", segment {self.part}" if self.part else ""
         return f"stance {self.stance} ({self.title}){part}, t = {t:.2f} of {self.duration:.2f} s"
 
+    def error(self, contact: Contact, t: np.ndarray, R: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return how far a patch at poses R (m, 3, 3), p (m, 3) is from a closed contact at times (m,): (m, 6).
+
+        Along the directions that it constrains, in the contact's axes, m and rad.
+        """
+        R0, p0 = self.place(contact, t)
+        back = np.swapaxes(R0, 1, 2)
+        return deviation(back @ R, np.einsum("kij,kj->ki", back, p - p0), contact.selection)
+
     def object_poses(self, name: str, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return rotations (m, 3, 3) and places (m, 3) of an object at times (m,): straight, by minimum jerk."""
         begin, end = self.objects[name], self.moved[name]
@@ -88,7 +97,7 @@ def tracks_of(plan: Plan) -> tuple[list[Track], list[str]]:
         near = (*plan.stances[max(k - 2, 0)].contacts, *before.contacts, *stance.contacts)
         problems = list(_of_transition(plan, k, slides))
         for part, segment in enumerate(transition.segments):
-            problems += _of_shape(segment, part, plan.scenario.robot.nq)
+            problems += _of_shape(segment, part, plan.scenario.robot.nq, plan.scenario.robot.patches)
             if problems:
                 continue
             closed = stance.contacts if part else before.contacts
@@ -116,8 +125,12 @@ def _of_transition(plan: Plan, k: int, slides: set[str]) -> Iterator[str]:
         yield f"{', '.join(sorted(slides))} moves while contacts change"
 
 
-def _of_shape(segment: Segment, part: int, nq: int) -> Iterator[str]:
+def _of_shape(segment: Segment, part: int, nq: int, patches: Collection[str]) -> Iterator[str]:
+    """Say what keeps a segment from being looked at."""
     where, times, q = f"segment {part}", segment.times, segment.q
+    names = [course.patch for course in segment.courses]
+    if len(set(names)) < len(names) or not set(names) <= set(patches):
+        yield f"{where} has courses of {', '.join(names)}, expected patches of the robot, each once"
     if len(times) < LEAST_KNOTS or q.shape != (len(times), nq) or segment.com.shape != (len(times), 3):
         yield f"{where} has {len(times)} times and knots {q.shape}, expected {LEAST_KNOTS} or more of {nq} numbers"
     elif not (np.isfinite(times).all() and np.isfinite(q).all() and np.isfinite(segment.com).all()):
@@ -148,13 +161,9 @@ def _of_segment(plan: Plan, k: int, part: int, slides: set[str]) -> Iterator[str
 
 
 def _of_courses(plan: Plan, k: int, part: int, closed: dict[str, Contact]) -> Iterator[str]:
-    stance, patches = plan.stances[k], plan.scenario.robot.patches
+    stance = plan.stances[k]
     assert stance.transition is not None
     courses = stance.transition.segments[part].courses
-    names = [course.patch for course in courses]
-    if len(set(names)) < len(names) or not set(names) <= patches.keys():
-        yield f"courses of {', '.join(names)}: expected patches of the robot, each once"
-        return
     for course in courses:
         if course.patch in closed:
             yield f"{course.patch} has a course, but is in contact"
@@ -182,7 +191,9 @@ def _of_courses(plan: Plan, k: int, part: int, closed: dict[str, Contact]) -> It
     for course in courses:
         if course.waits and not any(course.meets and course.meets.same_place(c, SAME) for c in later):
             yield f"{course.patch} waits above a place that no later stance has"
-    if part and (names != [stance.moved] or not courses[0].leaves or courses[0].meets is not None):
+    if part and (
+        [course.patch for course in courses] != [stance.moved] or not courses[0].leaves or courses[0].meets is not None
+    ):
         yield f"segment 1 does not lift {stance.moved} off its support"
 
 

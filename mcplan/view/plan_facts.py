@@ -7,9 +7,8 @@ import numpy as np
 
 from mcplan.planning import Plan, PlannedStance
 from mcplan.scene import Contact
-from mcplan.view.passage import in_place
 from mcplan.view.phase_bands import band_colours
-from mcplan.view.plan_film import loaded
+from mcplan.view.plan_film import in_place, loaded
 
 MARGINS = {
     "equilibrium": ("push it resists", "{:.1f} N"),
@@ -58,4 +57,9 @@ def _facts(k: int, stance: PlannedStance, touching: Sequence[Contact]) -> dict[s
             value = stance.margins[name]
             scale = 1e3 if name == "clearance" else 1.0
             values.append([label, "no bound" if value is None else form.format(scale * value), ""])
+    if stance.transition is not None:
+        near = stance.transition.near
+        values.append(["motion from the stance before", f"{stance.transition.duration:.1f} s", ""])
+        if near.distance is not None:
+            values.append(["... least clearance", f"{1e3 * near.distance:.1f} mm", " and ".join(near.bodies)])
     return {"title": f"stance {k}: {_name(stance)}", "contacts": contacts, "values": values}

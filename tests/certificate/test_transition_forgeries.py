@@ -176,7 +176,7 @@ FORGERIES = {
     "begins elsewhere, the other way": (lambda p: knot(p, STEP, 0, 0, -2e-4), "ends"),
     "ends elsewhere": (lambda p: knot(p, STEP, -1, 12, -2e-4), "ends"),
     "ends elsewhere, the other way": (lambda p: knot(p, GO, -1, 12, 2e-4), "ends"),
-    "centre of mass": (lambda p: forged(p, STEP, com=segment(p, STEP).com + [0, 2e-6, 0]), "centre of mass"),
+    "centre of mass": (lambda p: forged(p, STEP, com=segment(p, STEP).com + np.array([0, 2e-6, 0])), "centre of mass"),
     "centre of mass, the other way": (
         lambda p: forged(p, STEP, com=segment(p, STEP).com - [2e-6, 0, 0]), "centre of mass"),
     "moved knots": (lambda p: bump(p, STEP, [0], [0.008]), "contact place"),
@@ -211,7 +211,7 @@ def test_a_forged_transition_is_caught_by_name(step, name):
 
 WITHIN = {
     "ends": (lambda p: knot(p, STEP, -1, 12, 2e-5), "ends"),
-    "centre of mass": (lambda p: forged(p, STEP, com=segment(p, STEP).com + [0, 5e-7, 0]), "centre of mass"),
+    "centre of mass": (lambda p: forged(p, STEP, com=segment(p, STEP).com + np.array([0, 5e-7, 0])), "centre of mass"),
     "knots": (lambda p: bump(p, STEP, [0], [-0.003]), "contact place"),
     "turned": (lambda p: turning(p, GO, np.deg2rad(0.4)), "contact angle"),
     "lift": (lambda p: lifted(p, 1.05), "path"),

@@ -32,7 +32,7 @@ from mcplan.sim.tolerances import Tolerances
 
 
 def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
-    """Verify a run, or a plan stance by stance.
+    """Verify a run, or a plan: its stances and the motions between them.
 
     Parameters
     ----------

@@ -73,7 +73,9 @@ def show(
     return page
 
 
-def _page(what: object, q: np.ndarray | None, contacts: Sequence[Contact], environment: Environment | None) -> str:
+def _page(
+    what: object, q: np.ndarray | None, contacts: Sequence[Contact], environment: Environment | None
+) -> str:
     if not isinstance(what, Robot) and (q is not None or contacts or environment is not None):
         raise InputError("show: q, contacts and environment are for a robot; a run, plan or scenario has its own")
     match what:

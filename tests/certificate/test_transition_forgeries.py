@@ -238,6 +238,18 @@ def test_honest_transitions_pass(step, box):
     assert 0.0 < found(step)["clearance"].value < 0.1
 
 
+@pytest.mark.parametrize(("limit", "line"), [("torque", "torque"), ("velocity", "velocity")])
+def test_joints_that_are_too_weak_or_slow_are_caught_by_name(step, limit, line):
+    """Those of a robot with a part of the limits: just less than what the worst joint needs, and just more."""
+    record = record_robot(step.scenario.robot)
+    need = found(step)[line].value
+    for share, passes in ((0.97 * need, False), (1.03 * need, True)):
+        weak = record.model_copy(update={limit: [share * value for value in getattr(record, limit)]})
+        (check,) = (c for c in transition_checks(step, weak) if c.name == f"transition: {line}")
+        assert check.passed == passes
+        assert passes or "stance" in check.failure
+
+
 def test_a_plan_of_one_stance_has_no_transitions(step):
     assert found(replace(step, stances=step.stances[:1])) == {}
 

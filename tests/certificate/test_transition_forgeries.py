@@ -191,6 +191,8 @@ FORGERIES = {
     "bent knee": (lambda p: bump(p, STEP, [joint(p, "RLEG_JOINT3")], [0.08]), "path"),
     "stretched knee": (lambda p: bump(p, STEP, [joint(p, "RLEG_JOINT3")], [-0.08]), "path"),
     "dragged": (dragged, "lift"),
+    "dragged on its toes": (lambda p: bump(dragged(p), STEP, [joint(p, "RLEG_JOINT4")], [0.3]), "lift"),
+    "dragged on its heel": (lambda p: bump(dragged(p), STEP, [joint(p, "RLEG_JOINT4")], [-0.3]), "lift"),
     "beyond the upper limit": (lambda p: beyond(p, "RARM_JOINT3", 1), "joint position"),
     "beyond the lower limit": (lambda p: beyond(p, "LARM_JOINT3", -1), "joint position"),
     "too fast": (lambda p: timed(p, STEP, 0.1), "velocity"),

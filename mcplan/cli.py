@@ -125,7 +125,7 @@ def build_parser() -> argparse.ArgumentParser:
     output(sub, "directory of the results (default runs/NAME, runs/NAME-2, ...)")
     sub.add_argument("--open", action="store_true", help="open the replay (with --live also that) in the browser")
 
-    sub = command("verify", "recompute a run, or a plan stance by stance, and print its certificate")
+    sub = command("verify", "recompute a run, or the stances and motions of a plan, and print its certificate")
     sub.add_argument("run", metavar="RUN|PLAN", help="directory of a run, its run.npz, or a plan file")
     sub.add_argument(
         "--with",

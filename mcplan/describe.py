@@ -10,7 +10,7 @@ from mcplan.constraint.rank import stance_rank
 from mcplan.model.proposal.surface import shape_points
 from mcplan.model.robot import Robot
 from mcplan.model.robot_file import bundled_robots, load_robot
-from mcplan.planning import read_plan
+from mcplan.planning import PlannedStance, read_plan
 from mcplan.recognise import PLAN, ROBOT, SCENARIO, find, kind_of
 from mcplan.scene import GoalItem, Scenario, StanceItem, bundled_scenarios, load_scenario
 
@@ -46,8 +46,36 @@ def describe(name: str, package_directories: Sequence[str] = ()) -> Description:
     if kind == PLAN:
         plan = read_plan(path)
         description = describe_scenario(plan.scenario)
-        return Description((*description.lines, "", "plan", plan.summary()), description.values)
+        motions = [_motion(stance) for stance in plan.stances]
+        lines = ["", "plan", plan.summary(), "", "motions: time, and where bodies come nearest"]
+        lines += [f"{k:3d}  {text}" for k, text in enumerate(map(_motion_text, motions)) if text]
+        return Description((*description.lines, *lines), description.values | {"motions": motions})
     return describe_scenario(load_scenario(path))
+
+
+def _motion(stance: PlannedStance) -> dict[str, Any] | None:
+    """Return the motion that leads to a stance as plain values."""
+    if stance.transition is None:
+        return None
+    near = stance.transition.near
+    return {
+        "change": stance.change,
+        "moved": stance.moved,
+        "duration": stance.transition.duration,
+        "clearance": near.distance,
+        "between": list(near.bodies),
+        "missed": stance.transition.missed,
+    }
+
+
+def _motion_text(motion: dict[str, Any] | None) -> str:
+    if motion is None:
+        return ""
+    what = " ".join(filter(None, (motion["change"], motion["moved"])))
+    near = "nothing near" if motion["clearance"] is None else f"{1e3 * motion['clearance']:.1f} mm"
+    bodies = f" between {' and '.join(motion['between'])}" if motion["between"] else ""
+    missed = f", {1e3 * motion['missed']:.1f} mm less than wanted" if motion["missed"] > 0.0 else ""
+    return f"{what:24s} {motion['duration']:5.1f} s  {near}{bodies}{missed}"
 
 
 def bundled() -> Description:

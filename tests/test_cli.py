@@ -96,6 +96,24 @@ def test_info_speaks_to_people_and_to_programs(capsys):
     assert json.loads(capsys.readouterr().out)["surfaces"] == ["floor", "table"]
 
 
+def test_info_of_a_plan_tells_its_motions(tmp_path, capsys):
+    """How long each takes, and which bodies come nearest."""
+    file = tmp_path / "plan.yaml"
+    assert main(["plan", "sway", "-o", str(file)]) == 0
+    capsys.readouterr()
+    assert main(["info", str(file), "--json"]) == 0
+    first, *motions = json.loads(capsys.readouterr().out)["motions"]
+    assert first is None
+    assert main(["info", str(file)]) == 0
+    text = capsys.readouterr().out
+    for motion in motions:
+        assert motion["duration"] > 0.5
+        line = (
+            f"{motion['duration']:5.1f} s  {1e3 * motion['clearance']:.1f} mm between {' and '.join(motion['between'])}"
+        )
+        assert line in text
+
+
 def test_a_plan_is_not_written_over(tmp_path, capsys):
     file = tmp_path / "plan.yaml"
     file.write_text("precious")

@@ -118,11 +118,27 @@ class Watch:
         self._fine(R, p, room, rest, enough, lower, samples)
         return lower
 
-    def look_at(self, R: np.ndarray, p: np.ndarray, room: np.ndarray, pair: np.ndarray, samples: np.ndarray) -> None:
-        """Look at some pairs: (M, owners + 1, ..) poses, (M,) how much each may overlap, (M,) pairs and samples."""
+    def look_at(
+        self,
+        R: np.ndarray,
+        p: np.ndarray,
+        room: np.ndarray,
+        pair: np.ndarray,
+        samples: np.ndarray,
+        slack: np.ndarray | float = 0.0,
+    ) -> np.ndarray:
+        """Look at some pairs; return lower bounds of their distances (M,).
+
+        Parameters
+        ----------
+        R, p : (M, owners + 1, 3, 3), (M, owners + 1, 3) poses.
+        room, slack : (M,) as of ``look``.
+        pair, samples : (M,) which pair, and the numbers of the samples.
+        """
         lower = np.full(len(pair), -np.inf)
-        enough = np.where(room == 0.0, np.maximum(self.least, 0.0), -room)
+        enough = np.where(room == 0.0, np.maximum(self.least, 0.0), -room) + slack
         self._judge(R, p, np.arange(len(pair)), pair, room, enough, lower, samples)
+        return lower
 
     def _coarse(self, R: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Lower bounds of distances (K, P) from balls around the solids, and from the facets of what stands fast."""
@@ -231,7 +247,7 @@ def clearance_checks(evidence: Evidence) -> Iterator[Check]:
     if len(between):
         short = lower[:-1] + lower[1:] + room[:-1] + room[1:] < between - 2 * GAP
         _look_between(evidence, watch, looked, np.argwhere(short), allowed, links)
-    yield _line(watch, evidence.time, evidence.tolerances.overlap, "at")
+    yield line(watch, evidence.time, evidence.tolerances.overlap, "at")
 
 
 def stance_clearance(plan: Plan) -> Check:
@@ -262,20 +278,21 @@ def stance_clearance(plan: Plan) -> Check:
         ]
     )
     watch.look(R, p, room, np.zeros_like(room), np.arange(len(plan.stances)))
-    return _line(watch, lambda k: f"stance {k}", PLAN_CLEARANCE, "in")
+    return line(watch, lambda k: f"stance {k}", PLAN_CLEARANCE, "in")
 
 
-def _line(watch: Watch, when: Callable[[int], str], tolerance: float, word: str) -> Check:
+def line(watch: Watch, when: Callable[[int], str], tolerance: float, word: str, name: str = "clearance") -> Check:
+    """Return the line of the certificate that says what a watch has seen."""
     failure = "; ".join(
         f"{watch.name(pair)} overlap by {found.depth:.4g} m {word} {when(found.worst)}"
         + (f" (from {when(found.first)} on)" if found.first != found.worst else "")
         for pair, found in sorted(watch.overlaps.items(), key=lambda item: -item[1].depth)
     )
     if np.isinf(watch.least):
-        return Check("clearance", None, "m", "", True)
+        return Check(name, None, "m", "", True)
     pair, k = watch.at
     where = f"{watch.name(pair)} {word} {when(k)}"
-    return Check("clearance", watch.least, "m", f">= -{tolerance:g}", not failure, where, failure)
+    return Check(name, watch.least, "m", f">= -{tolerance:g}", not failure, where, failure)
 
 
 class _Allowed:

@@ -1,5 +1,7 @@
 """The static certificate of a plan: every stance's posture keeps its contacts and its balance, by another path.
 
+The motions between stances are judged in `mcplan.certificate.transition_checks`.
+
 The posture of stance k links it to the one before: the contacts of the larger of the two are in place, and only those
 that both share carry load.
 """
@@ -54,10 +56,11 @@ def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str, further: Sequen
     checks += further
     found = {check.name: check.value for check in checks}
     position = found.get("position")
+    clearances = [found.get(name) for name in ("clearance", "transition: clearance")]
     values = {
         "eom_residual": found.get("force balance"),
         "torque_ratio": found.get("torque"),
-        "clearance": found.get("clearance"),
+        "clearance": min((value for value in clearances if value is not None), default=None),
         "position_margin": None if position is None or not np.isfinite(position) else -position,
     }
     return Report(title, tuple(checks), values)

@@ -22,6 +22,7 @@ from mcplan.certificate.record_checks import record_checks
 from mcplan.certificate.report import Check, Report
 from mcplan.certificate.solver_checks import solver_checks
 from mcplan.certificate.stance_checks import stance_checks
+from mcplan.certificate.transition_checks import transition_checks
 from mcplan.errors import InputError
 from mcplan.planning.plan import Plan
 from mcplan.sim.robot_record import record_plan, record_robot
@@ -31,7 +32,7 @@ from mcplan.sim.tolerances import Tolerances
 
 
 def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
-    """Verify a run, or a plan stance by stance.
+    """Verify a run, or a plan: its stances and the motions between them.
 
     Parameters
     ----------
@@ -57,6 +58,7 @@ def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
         title = f"plan {run.scenario.name}, {len(run.stances)} stances"
         robot = record_robot(run.scenario.robot)
         further = [*stance_checks(run, robot), stance_clearance(run), *stance_objects(run)]
+        further += transition_checks(run, robot)
         report = judge_plan(robot, record_plan(run), title, further)
         return replace(report, values=report.values | {"goal_reached": goal_reached(report.checks)})
     with np.errstate(all="ignore"):  # a tampered run may hold any number; what is not a number fails its check

@@ -115,7 +115,7 @@ class Plan:
         write_plan(self, path)
 
     def summary(self) -> str:
-        """Return one line per stance: what changes, and the margins of the posture that leads there; then the goal."""
+        """Return one line per stance: what changes, margins, and the motion that leads there; then the goal."""
         lines = []
         for k, stance in enumerate(self.stances):
             what = stance.change if stance.moved is None else f"{stance.change} {stance.moved}"
@@ -124,5 +124,7 @@ class Plan:
                 f"push {push:.0f} N" if push is not None else "",
                 f"torque {torque:.0%}" if torque is not None else "",
             ]
-            lines.append(f"{k:3d}  {what:24s} {', '.join(m for m in margins if m):24s} on {', '.join(stance.patches)}")
+            motion = "" if stance.transition is None else stance.transition.summary()
+            margin = ", ".join(m for m in margins if m)
+            lines.append(f"{k:3d}  {what:24s} {margin:24s} {motion:14s} on {', '.join(stance.patches)}")
         return "\n".join([*lines, *(str(item) for item in self.goals)])

@@ -30,6 +30,26 @@ limit is a row with the rounding of a sum of such rows."""
 PLAN_CLEARANCE = 1e-6
 """m: overlap of bodies in a planned posture that is none: ten times the accuracy of the distances."""
 
+TRANSITION_PLACE, TRANSITION_ANGLE_DEG = 5e-3, 0.5
+"""m, deg: contacts along a transition against their places. Its knots are smoothed references: a posture may miss its
+contacts by 2 mm, and smoothing by as much again; what is left the controller's feedback takes out. It is what a run in
+``mujoco`` may drift by half."""
+
+TRANSITION_PATH = 0.01
+"""m: patches in the air along a transition, in its knots, against their courses: what is proven of the knots is not to
+be another motion than the one that is carried out. A fifth of the height at which they keep off supports by default."""
+
+TRANSITION_LIFT = 5e-3
+"""m: how high above the support that it leaves all of a patch is at least once: what control drifts must not drag."""
+
+TRANSITION_BALANCE, TRANSITION_COM = 1e-3, 1e-6
+"""N and N m: balance along a transition, of forces found by a program that keeps rows to 1e-7 weights. m: the curve of
+the centre of mass at its knots, rounded."""
+
+TRANSITION_CLEARANCE = 2e-4
+"""m: how well the least distance along a transition is known: its times are looked at as closely as that needs, and
+bodies that overlap by more at any time are found. At the times that are looked at ``PLAN_CLEARANCE`` counts."""
+
 ON_SUPPORT = 2e-3
 """m: how far the corners of a patch may be beyond the rim of the surface that they are on: 1 mm is what a scenario may
 ask for without ``overhang``, another is rounding of what was planned and what a contact drifts."""

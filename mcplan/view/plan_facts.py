@@ -8,9 +8,8 @@ import numpy as np
 from mcplan.constraint.rank import stance_rank
 from mcplan.planning import Plan, PlannedStance
 from mcplan.scene import Contact
-from mcplan.view.passage import in_place
 from mcplan.view.phase_bands import band_colours
-from mcplan.view.plan_film import loaded
+from mcplan.view.plan_film import in_place, loaded
 
 MARGINS = {
     "equilibrium": ("push it resists", "{:.1f} N"),
@@ -62,4 +61,9 @@ def _facts(plan: Plan, k: int, touching: Sequence[Contact]) -> dict[str, Any]:
     rank = stance_rank(plan.scenario.robot, stance.q, stance.contacts)
     values.append(["base controllable", "yes" if rank.base_controllable else f"{rank.base} of 6 directions", ""])
     values.append(["internal constraints", str(rank.internal), ""])
+    if stance.transition is not None:
+        near = stance.transition.near
+        values.append(["motion from the stance before", f"{stance.transition.duration:.1f} s", ""])
+        if near.distance is not None:
+            values.append(["... least clearance", f"{1e3 * near.distance:.1f} mm", " and ".join(near.bodies)])
     return {"title": f"stance {k}: {_name(stance)}", "contacts": contacts, "values": values}

@@ -1,4 +1,4 @@
-"""From a plan and a search tree to frames: the stances with the postures between them, then the nodes one by one."""
+"""From a plan and a search tree to frames: the stances with the motions between them, then the nodes one by one."""
 
 import json
 from collections.abc import Sequence
@@ -8,15 +8,19 @@ from typing import Any
 import numpy as np
 
 from mcplan.errors import InputError
+from mcplan.motion.quintic import minimum_jerk
 from mcplan.planning import Plan, PlannedStance
 from mcplan.planning.search.tree import SearchTree
+from mcplan.planning.transition.transition import Segment
 from mcplan.scene import Contact, Scenario
 from mcplan.scene.place import make_contact
 from mcplan.view.film import Film, PatchForce, lowest
-from mcplan.view.passage import in_place, passage
 
-BETWEEN = 9
+BETWEEN = 15
 """Postures between two stances."""
+
+TRAIL = 40
+"""Points of the way of a patch along a segment."""
 
 GAP = 10.0
 """Of time between the last stance and the first node, which are never played one after the other."""
@@ -36,6 +40,7 @@ class Frame:
     touching, carrying : contacts in place, and those of them that carry load.
     moved : the patches that change there.
     forces : {patch: (place, force, normal, friction)} of those that carry.
+    objects : {name: (7,)} poses of those that have been moved.
     """
 
     time: float
@@ -44,6 +49,30 @@ class Frame:
     carrying: tuple[Contact, ...]
     moved: frozenset[str] = frozenset()
     forces: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray, float]] = field(default_factory=dict)
+    objects: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+def in_place(before: PlannedStance | None, stance: PlannedStance) -> tuple[Contact, ...]:
+    """Return the contacts that are in place at the linking posture: those of the larger of the two stances."""
+    if before is None or len(stance.contacts) >= len(before.contacts):
+        return stance.contacts
+    return before.contacts
+
+
+def motions(plan: Plan, k: int) -> list[Segment]:
+    """Return the segments that lead from the posture of stance ``k`` to that of the next one, in their order.
+
+    What follows the posture of a stance in its own transition, the lift of a patch that it has let go, is the first.
+
+    Raises
+    ------
+    InputError
+        When the plan has no such motion.
+    """
+    own, onward = plan.stances[k].transition, plan.stances[k + 1].transition
+    if onward is None:
+        raise InputError(f"stance {k + 1} of the plan has no transition; mcplan.plan and load_plan find them")
+    return [*(own.segments[1:] if own else ()), onward.segments[0]]
 
 
 def stance_frames(plan: Plan) -> list[Frame]:
@@ -55,14 +84,54 @@ def stance_frames(plan: Plan) -> list[Frame]:
         touching = in_place(before, stance)
         carrying = tuple(c for c in touching if loaded(stance, c.patch))
         moved = frozenset() if stance.moved is None else frozenset([stance.moved])
-        frames.append(Frame(float(k), stance.q, touching, carrying, moved, _forces(stance, carrying)))
+        frames.append(Frame(float(k), stance.q, touching, carrying, moved, _forces(stance, carrying), stance.objects))
         if k + 1 < len(plan.stances):
             end = _forces(plan.stances[k + 1], stance.contacts)
             begin = _forces(stance, stance.contacts)
-            for share, q in zip(shares, passage(plan, k, shares), strict=True):
+            segments = motions(plan, k)
+            for share in shares:
                 forces = {patch: _between(begin.get(patch), end.get(patch), share) for patch in begin | end}
-                frames.append(Frame(k + float(share), q, stance.contacts, stance.contacts, frozenset(), forces))
+                segment, t = _at(segments, float(share))
+                objects = _slid(plan.scenario, stance, segment, t)
+                touch = stance.contacts
+                frames.append(
+                    Frame(k + float(share), segment.posture.sample(t).q, touch, touch, frozenset(), forces, objects)
+                )
     return frames
+
+
+def trails(plan: Plan) -> list[np.ndarray]:
+    """Return the ways (points, 3) of the patches that the transitions of a plan move."""
+    robot, found = plan.scenario.robot, []
+    for segment in (part for stance in plan.stances[1:] if stance.transition for part in stance.transition.segments):
+        for course in segment.courses:
+            times = np.linspace(0.0, segment.duration, TRAIL)
+            places = [robot.frame_pose(segment.posture.sample(t).q, course.patch)[:3, 3] for t in times]
+            found.append(np.array(places))
+    return found
+
+
+def _at(segments: Sequence[Segment], share: float) -> tuple[Segment, float]:
+    """Return the segment in which a share of the time of all is over, and the time in it (s)."""
+    left = share * sum(segment.duration for segment in segments)
+    for segment in segments[:-1]:
+        if left <= segment.duration:
+            return segment, left
+        left -= segment.duration
+    return segments[-1], left
+
+
+def _slid(scenario: Scenario, stance: PlannedStance, segment: Segment, t: float) -> dict[str, np.ndarray]:
+    """Return the poses of objects that have been moved, at time t of a segment that may move them on, straight."""
+    moved = dict(stance.objects)
+    for thing in scenario.environment.objects:
+        if segment.objects and thing.name in segment.objects:
+            begin, end = stance.objects.get(thing.name, thing.pose), segment.objects[thing.name]
+            end = end * np.append(np.ones(3), np.full(4, 1.0 if begin[3:] @ end[3:] >= 0.0 else -1.0))
+            pose = begin + minimum_jerk(t / segment.duration)[0] * (end - begin)
+            pose[3:] /= np.linalg.norm(pose[3:])
+            moved[thing.name] = pose
+    return moved
 
 
 def node_frames(scenario: Scenario, tree: SearchTree, shown: Sequence[int], begin: float) -> list[Frame]:
@@ -100,8 +169,8 @@ class Places:
         return self._known[key]
 
 
-def film(scenario: Scenario, frames: Sequence[Frame]) -> Film:
-    """Return frames as a film.
+def film(scenario: Scenario, frames: Sequence[Frame], ways: Sequence[np.ndarray] = ()) -> Film:
+    """Return frames as a film, with ways (points, 3) of patches through the air.
 
     Raises
     ------
@@ -124,7 +193,17 @@ def film(scenario: Scenario, frames: Sequence[Frame]) -> Film:
         carrying=[frame.carrying for frame in frames],
         moved={name: np.array([name in frame.moved for frame in frames]) for name in used},
         forces={name: _acting(frames, name) for name in used},
+        trails=ways,
+        object_q=_object_poses(scenario, frames),
     )
+
+
+def _object_poses(scenario: Scenario, frames: Sequence[Frame]) -> np.ndarray | None:
+    """Return the poses (frames, objects, 7) of the objects; None where none has been moved."""
+    if not any(frame.objects for frame in frames):
+        return None
+    things = scenario.environment.objects
+    return np.array([[frame.objects.get(thing.name, thing.pose) for thing in things] for frame in frames])
 
 
 def loaded(stance: PlannedStance, patch: str) -> bool:

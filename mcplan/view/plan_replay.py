@@ -1,5 +1,9 @@
 """The replay of a plan, of the search tree that led to it, or of the tree alone when there is no plan."""
 
+from collections.abc import Sequence
+
+import numpy as np
+
 from mcplan.planning import Plan
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scene import Scenario
@@ -7,7 +11,7 @@ from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing
 from mcplan.view.page import Page
 from mcplan.view.plan_facts import stance_bands
-from mcplan.view.plan_film import GAP, Frame, film, node_frames, stance_frames
+from mcplan.view.plan_film import GAP, Frame, film, node_frames, stance_frames, trails
 from mcplan.view.robot import patch_mesh
 from mcplan.view.tree_panel import shown_nodes, tree_panel, tried_patches
 
@@ -16,7 +20,7 @@ def plan_page(plan: Plan, tree: SearchTree | None = None) -> str:
     """Return the replay of a plan as the text of one HTML page: its stances, and the tree beside them if given."""
     tree = tree or plan.tree
     frames = stance_frames(plan)
-    return _page(plan.scenario, frames, tree, stance_bands(plan), float(len(plan.stances) - 1), "")
+    return _page(plan.scenario, frames, tree, stance_bands(plan), float(len(plan.stances) - 1), "", trails(plan))
 
 
 def tree_page(scenario: Scenario, tree: SearchTree, failure: str = "") -> str:
@@ -30,7 +34,13 @@ def tree_page(scenario: Scenario, tree: SearchTree, failure: str = "") -> str:
 
 
 def _page(
-    scenario: Scenario, frames: list[Frame], tree: SearchTree | None, bands: list, duration: float, failure: str
+    scenario: Scenario,
+    frames: list[Frame],
+    tree: SearchTree | None,
+    bands: list,
+    duration: float,
+    failure: str,
+    ways: Sequence[np.ndarray] = (),
 ) -> str:
     panel = None
     if tree is not None and tree.nodes:
@@ -38,7 +48,7 @@ def _page(
         shown = shown_nodes(tree)
         frames = [*frames, *node_frames(scenario, tree, shown, begin)]
         panel = tree_panel(scenario, tree, shown, begin, failure)
-    drawing = film(scenario, frames).draw()
+    drawing = film(scenario, frames, ways).draw()
     if panel is not None and tree is not None:
         _draw_tried(drawing, scenario, tree)
     return Page(scenario.name, drawing, bands, duration, True, panel).text()

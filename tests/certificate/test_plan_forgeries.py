@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.verify import verify
+from mcplan.planning.chain import with_transitions
 from tests.certificate.forging import asking, broken
 from tests.sim.waving_box import waving_run
 
@@ -201,7 +202,8 @@ def test_a_contact_that_is_let_go_is_in_its_place_until_then_and_carries_nothing
     """The posture of a stance links it to the one before: the contacts of the larger one are in place."""
     last = plan.stances[1]
     gone = replace(last, contacts=last.contacts[:1], change="remove", moved="tip")
-    honest = replace(plan, stances=(*plan.stances, gone))
+    stances = with_transitions(plan.scenario, (*plan.stances, gone))
+    honest = replace(plan, stances=stances)
     assert broken(honest) == {"item 2 of 2: contacts", "item 2 of 2: contacts, angle"}
     assert "contact place" in broken(posture(honest, 2, 7, 1e-3))
     assert "force on shared contacts only" in broken(wrench(honest, 2, "tip", [-1e-3, 0, 0, 0, 0, 0]))

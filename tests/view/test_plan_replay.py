@@ -2,18 +2,20 @@
 
 import json
 import re
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import umsgpack
 
 from mcplan.cli import main
+from mcplan.errors import InputError
 from mcplan.planning import plan, write_plan
 from mcplan.planning.search.tree_file import tree_path, write_tree
 from mcplan.scene import load_scenario
 from mcplan.statics.support_region import support_region
-from mcplan.view.passage import in_place, passage
-from mcplan.view.plan_film import GAP, film, node_frames, stance_frames
+from mcplan.view.plan_film import BETWEEN, GAP, _at, film, in_place, motions, node_frames, stance_frames, trails
 from mcplan.view.plan_replay import plan_page, tree_page
 from mcplan.view.support import support_polygon
 from mcplan.view.tree_panel import SHOWN, shown_nodes
@@ -79,22 +81,65 @@ def test_forces_act_at_the_centre_of_pressure_within_the_patch(planned):
             assert np.linalg.norm(force - pressure * normal) <= friction * pressure + 1e-5
 
 
-def test_between_stances_the_shared_contacts_stay_in_place(planned):
-    robot = planned.scenario.robot
-    for k in (2, 3):  # one foot swings; both stand
-        stance = planned.stances[k]
-        for q in passage(planned, k, np.array([0.25, 0.5, 0.75])):
-            for contact in stance.contacts:
-                assert robot.frame_pose(q, contact.patch)[:3, 3] == pytest.approx(contact.p, abs=1e-4)
+def frames_between(planned, k):
+    """The frames between the posture of a stance and that of the next."""
+    found = [frame for frame in stance_frames(planned) if k < frame.time < k + 1]
+    assert len(found) == BETWEEN
+    return found
 
 
-def test_a_foot_swings_above_the_straight_line(planned):
+def test_between_stances_the_plans_own_motion_is_drawn(planned):
+    """At each share of the time of its segments, where their curve has the robot then."""
+    for k in range(len(planned.stances) - 1):
+        segments = motions(planned, k)
+        assert segments[0].q[0] == pytest.approx(planned.stances[k].q, abs=1e-9)
+        assert segments[-1].q[-1] == pytest.approx(planned.stances[k + 1].q, abs=1e-9)
+        total = sum(segment.duration for segment in segments)
+        for frame in frames_between(planned, k):
+            t = (frame.time - k) * total
+            if len(segments) == 1:
+                assert frame.q == pytest.approx(segments[0].posture.sample(t).q, abs=1e-9)
+            assert np.linalg.norm(frame.q[3:7]) == pytest.approx(1.0)
+
+
+def test_segments_follow_each_other_in_their_own_time():
+    first, second = SimpleNamespace(duration=1.0), SimpleNamespace(duration=3.0)
+    for share, segment, t in ((0.1, first, 0.4), (0.25, first, 1.0), (0.5, second, 1.0), (1.0, second, 3.0)):
+        assert _at([first, second], share) == (segment, pytest.approx(t))
+
+
+def test_a_foot_goes_over_what_is_between_its_places_and_leaves_a_trail(planned):
     robot, stances = planned.scenario.robot, planned.stances
     k = next(k for k, stance in enumerate(stances[:-1]) if stance.change == "remove")
     patch = stances[k].moved
     ends = [robot.frame_pose(stances[i].q, patch)[:3, 3] for i in (k, k + 1)]
-    (middle,) = passage(planned, k, np.array([0.5]))
-    assert robot.frame_pose(middle, patch)[2, 3] > (ends[0][2] + ends[1][2]) / 2 + 0.05
+    heights = [robot.frame_pose(frame.q, patch)[2, 3] for frame in frames_between(planned, k)]
+    assert max(heights) > max(ends[0][2], ends[1][2]) + 0.02
+    swings = sum(len(part.courses) for stance in stances[1:] for part in stance.transition.segments)
+    ways = trails(planned)
+    assert len(ways) == swings
+    way = next(w for w in ways if np.allclose(w[0], ends[0], atol=1e-6) and np.allclose(w[-1], ends[1], atol=1e-6))
+    assert way[:, 2].max() >= max(heights) - 1e-3
+
+
+def test_a_plan_without_its_motions_cannot_be_drawn(planned):
+    bare = replace(planned, stances=tuple(replace(stance, transition=None) for stance in planned.stances))
+    with pytest.raises(InputError, match="stance 1 of the plan has no transition"):
+        plan_page(bare)
+
+
+def test_what_is_pushed_is_drawn_where_it_is_pushed_to():
+    planned = plan(load_scenario("push"))
+    k = next(k for k, stance in enumerate(planned.stances) if stance.objects)
+    poses = [frame.objects for frame in stance_frames(planned) if k - 1 <= frame.time <= k]
+    assert poses[0] == {}
+    (name,) = poses[-1]
+    start = next(thing.pose for thing in planned.scenario.environment.objects if thing.name == name)
+    ways = [float(np.linalg.norm(pose.get(name, start)[:3] - start[:3])) for pose in poses]
+    assert ways == sorted(ways)
+    assert poses[-1][name] == pytest.approx(planned.stances[k].objects[name])
+    drawn = film(planned.scenario, stance_frames(planned))
+    assert drawn.object_q.shape == (len(drawn.times), len(planned.scenario.environment.objects), 7)
 
 
 def test_the_panel_lists_every_node_and_every_rejected_move(planned, page):

@@ -151,6 +151,11 @@ class Transition:
         """By how much the least distance with which a motion is content is missed (m); 0 where it is kept."""
         return max(segment.missed for segment in self.segments)
 
+    def summary(self) -> str:
+        """Return how long it takes and how near bodies come: ``2.3 s, 12 mm``."""
+        near = self.near.distance
+        return f"{self.duration:.1f} s" + ("" if near is None else f", {1e3 * near:.0f} mm")
+
     def __repr__(self) -> str:
         near = self.near.distance
         what = "shift" if self.patch is None else self.patch

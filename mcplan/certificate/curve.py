@@ -1,0 +1,75 @@
+"""The curve of a segment by another path than the controller's: SciPy's splines of degree five through its knots.
+
+Base position, rotation vector of the base from its first knot, and joints are polynomials between knots. In the basis
+of Bernstein ``x(s) = sum_i b_i B_i(s)`` on a piece, so that no coefficient is exceeded in between::
+
+    min b_i <= x <= max b_i,     |xd| <= 5 max |b_i+1 - b_i| / h,     |xdd| <= 20 max |b_i+2 - 2 b_i+1 + b_i| / h²
+
+Source: Farin, Curves and Surfaces for CAGD, 5th ed. (2002), §5.3 on derivatives and the convex hull.
+"""
+
+from functools import cached_property
+from math import comb, factorial
+
+import numpy as np
+from scipy.interpolate import make_interp_spline
+
+from mcplan.certificate.independent import quaternion_step, rotation_of, rotation_vector
+
+TO_BERNSTEIN = np.array([[comb(i, m) / comb(5, m) if m <= i else 0.0 for m in range(6)] for i in range(6)])
+"""Coefficients of Bernstein from those of the powers of s."""
+
+
+class Curve:
+    """Configurations along a segment, at rest at both ends.
+
+    Parameters
+    ----------
+    times : (k,) s, increasing, six at least; until the first one the first knot is held.
+    q : (k, 7+n) knots.
+    """
+
+    def __init__(self, times: np.ndarray, q: np.ndarray):
+        self.times, self.first = np.asarray(times, float), np.asarray(q[0], float)
+        R = rotation_of(np.asarray(q)[:, 3:7].T).transpose(2, 0, 1)
+        phi = rotation_vector(R @ R[0].T)
+        values = np.concatenate([q[:, :3], phi, q[:, 7:]], axis=1)
+        rest = [(m, np.zeros(values.shape[1])) for m in (1, 2)]
+        self._spline = make_interp_spline(self.times, values, k=5, bc_type=(rest, rest))
+
+    def sample(self, t: np.ndarray) -> np.ndarray:
+        """Return the configurations (m, 7+n) at times (m,), held before and after."""
+        x = self._spline(np.clip(t, self.times[0], self.times[-1]))
+        base = np.broadcast_to(self.first[3:7, None], (4, len(x)))
+        return np.concatenate([x[:, :3], quaternion_step(base, x[:, 3:6].T).T, x[:, 6:]], axis=1)
+
+    @cached_property
+    def _bernstein(self) -> np.ndarray:
+        """Coefficients (6, pieces, 6+n)."""
+        h = np.diff(self.times)[:, None]
+        powers = np.stack([h**m / factorial(m) * self._spline(self.times[:-1], m) for m in range(6)])
+        return np.einsum("im,mpk->ipk", TO_BERNSTEIN, powers)
+
+    @cached_property
+    def range(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds (pieces, n) that the joints do not leave (rad or m)."""
+        joints = self._bernstein[:, :, 6:]
+        return joints.min(axis=0), joints.max(axis=0)
+
+    @cached_property
+    def speed(self) -> np.ndarray:
+        """Bounds (pieces, 6+n) of the absolute rates: base position, its rotation vector, joints (per s)."""
+        h = np.diff(self.times)[:, None]
+        return np.asarray(5.0 * np.abs(np.diff(self._bernstein, axis=0)).max(axis=0) / h)
+
+    @cached_property
+    def acceleration(self) -> np.ndarray:
+        """Bounds (pieces, 6+n) of the absolute second derivatives (per s²)."""
+        h = np.diff(self.times)[:, None]
+        return np.asarray(20.0 * np.abs(np.diff(self._bernstein, n=2, axis=0)).max(axis=0) / h**2)
+
+
+def minimum_jerk(s: np.ndarray) -> np.ndarray:
+    """Return 10 s³ - 15 s⁴ + 6 s⁵, held outside of [0, 1]."""
+    s = np.clip(s, 0.0, 1.0)
+    return np.asarray(s**3 * (10.0 - 15.0 * s + 6.0 * s * s))

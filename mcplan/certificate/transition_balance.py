@@ -1,0 +1,246 @@
+"""Whether the closed contacts hold the robot, at rest, all along its transitions: a linear program at samples of them.
+
+With the gravity terms g(q), the wrench map of every contact and forces f in friction pyramids inscribed in the cones::
+
+    minimise s   subject to   sum J' f = g on the base,   |g - sum J' f| <= s tau_max on the joints,   f within limits
+
+The norms of forces and moments of grips are bounded by half-spaces that are added where a solution is beyond them. What
+objects that carry contacts stand on has to hold them, too. Solved by HiGHS; nothing is shared with `mcplan.statics`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+
+from mcplan.certificate.independent import STANDARD_GRAVITY, Mechanism
+from mcplan.certificate.transition_track import Track
+from mcplan.scene.contact import Contact
+from mcplan.sim.records import RobotRecord
+
+FACES = 16
+"""Edges of the pyramid that stands for a friction cone: it is around the 8 that plans are made with."""
+
+PARTS = 10
+"""Equal parts of a segment at whose ends it is looked at."""
+
+CUTS, WITHIN = 20, 0.98
+"""Most rounds of half-spaces, and at which part of the bound of a norm they lie: a few suffice to keep the bound."""
+
+PRICE = 1e3
+"""Of a missing wrench in weights, against a share of the torques."""
+
+
+class Held(NamedTuple):
+    """What holds a posture: largest share of a torque limit needed, and the wrench that is missing (N, N m)."""
+
+    share: float
+    joint: str
+    missing: float
+
+
+class Balance:
+    """Holds postures of a robot by contacts.
+
+    Parameters
+    ----------
+    record, mechanism : the robot.
+    """
+
+    def __init__(self, record: RobotRecord, mechanism: Mechanism):
+        self.record, self.mechanism = record, mechanism
+        self.links = {patch.name: patch.link for patch in record.patches}
+        self.weight = float(mechanism.mass.sum() * np.linalg.norm(STANDARD_GRAVITY))
+        self.limit = record.limit("torque")
+
+    def along(self, track: Track) -> tuple[np.ndarray, list[Held]]:
+        """Return times along a segment and how its contacts hold it there, each in its place."""
+        t = np.linspace(track.curve.times[0], track.duration, PARTS + 1)
+        names = [contact.patch for contact in track.closed]
+        q = track.curve.sample(t)
+        motion = self.mechanism.motion(q, patches=names)
+        places = {}
+        for contact in track.closed:
+            R, p = motion.R[contact.patch], motion.p[contact.patch]
+            axes, _ = track.place(contact, t)
+            off = track.error(contact, t, R, p)[:, :3]
+            places[contact.patch] = R, p - np.einsum("kij,kj->ki", axes, off)
+        return t, self.at(q, track.closed, places, motion.force)
+
+    def at(
+        self,
+        q: np.ndarray,
+        contacts: Sequence[Contact],
+        places: Mapping[str, tuple[np.ndarray, np.ndarray]],
+        gravity: np.ndarray,
+    ) -> list[Held]:
+        """Return how contacts hold configurations.
+
+        Parameters
+        ----------
+        q, gravity : (m, 7+n), (m, 6+n) configurations, and the generalised forces that hold them up.
+        contacts : what holds them.
+        places : {patch: R (m, 3, 3), p (m, 3)} where each is then.
+        """
+        units, repeated = np.tile(np.eye(6), (len(q), 1)), np.repeat(q, 6, axis=0)
+        maps = {
+            link: self.mechanism.generalized(repeated, {link: units}).reshape(len(q), 6, -1).transpose(0, 2, 1)
+            for link in {self.links[contact.patch] for contact in contacts}
+        }
+        found: list[Held] = []
+        cuts: dict[tuple[str, bool], list[np.ndarray]] = {}
+        for k, force in enumerate(gravity):
+            program = _Program(force, self.limit, self.weight, cuts)
+            for contact in contacts:
+                R, p = places[contact.patch]
+                program.add(contact, R[k], p[k], maps[self.links[contact.patch]][k])
+            found.append(program.solve(self.record.coordinates))
+        return found
+
+
+class _Program:
+    """The linear program of one posture; forces in weights.
+
+    ``cuts`` are the unit vectors, in patch axes, of the half-spaces that bound forces and moments of grips: those that
+    one posture needs help the next.
+    """
+
+    def __init__(
+        self, gravity: np.ndarray, limit: np.ndarray, weight: float, cuts: dict[tuple[str, bool], list[np.ndarray]]
+    ):
+        self.cuts = cuts
+        self.gravity, self.weight = gravity / weight, weight
+        self.limited = np.flatnonzero(np.isfinite(limit))
+        self.limit = limit[self.limited] / weight
+        self.columns: list[np.ndarray] = []
+        self.free: list[bool] = []
+        self.bounded: list[tuple[np.ndarray, float]] = []
+        self.norms: list[tuple[tuple[str, bool], np.ndarray, int, float]] = []
+        self.carried: dict[str, tuple[Contact, list[tuple[int, np.ndarray]]]] = {}
+        self.count = 0
+
+    def add(self, contact: Contact, R: np.ndarray, p: np.ndarray, J: np.ndarray) -> None:
+        """Add a contact whose patch has the pose (R, p); J (6+n, 6) maps a wrench about the world's origin."""
+        if contact.kind == "grasp":
+            S = contact.selection
+            wrench = np.concatenate([S[:, :3] @ R.T, S[:, 3:] @ R.T], axis=1).T
+            at = slice(self.count, self.count + wrench.shape[1])
+            for turning, most in ((False, contact.max_force), (True, contact.max_moment)):
+                if np.isfinite(most):
+                    part = S.T[3:] if turning else S.T[:3]
+                    self.norms.append(((contact.patch, turning), part, at.start, most / self.weight))
+        else:
+            axes = contact.axes_at(R)
+            edges = _edges(axes, contact.friction)
+            arms = contact.points @ R.T
+            wrench = np.concatenate([np.concatenate([edges, np.cross(arm, edges, axis=0)]) for arm in arms], axis=1)
+            at = slice(self.count, self.count + wrench.shape[1])
+            if np.isfinite(contact.max_force):
+                row = np.zeros(at.stop)
+                row[at] = 1.0
+                self.bounded.append((row, contact.max_force / self.weight))
+        about_origin = wrench.copy()
+        about_origin[3:] += np.cross(p, wrench[:3], axis=0)
+        self._append(J @ about_origin, contact.kind == "grasp")
+        if contact.carrier is not None:
+            _, on = self.carried.setdefault(contact.carrier.name, (contact, []))
+            on.append((at.start, about_origin))
+
+    def _append(self, columns: np.ndarray, free: bool) -> None:
+        self.columns.append(columns)
+        self.free += [free] * columns.shape[1]
+        self.count += columns.shape[1]
+
+    def _objects(self) -> tuple[np.ndarray, np.ndarray]:
+        """Add the forces of what carries objects; return the equations of their balance about the world's origin."""
+        blocks, sums = [], []
+        for contact, on in self.carried.values():
+            carrier = contact.carrier
+            assert carrier is not None
+            edges, points = _edges(carrier.rest.axes, carrier.rest.friction), carrier.rest.world_points
+            below = np.concatenate([np.concatenate([edges, np.cross(x, edges, axis=0)]) for x in points], axis=1)
+            blocks.append([*((start, -wrench) for start, wrench in on), (self.count, below)])
+            weight = -carrier.mass * STANDARD_GRAVITY / self.weight
+            sums.append(np.concatenate([weight, np.cross(carrier.com, weight)]))
+            self._append(np.zeros((len(self.gravity), below.shape[1])), False)
+        rows = np.zeros((6 * len(blocks), self.count))
+        for k, block in enumerate(blocks):
+            for start, wrench in block:
+                rows[6 * k : 6 * k + 6, start : start + wrench.shape[1]] = wrench
+        return rows, np.concatenate(sums) if sums else np.zeros(0)
+
+    def solve(self, names: Sequence[str]) -> Held:
+        """Return how the posture is held."""
+        of_objects, sums = self._objects()
+        J = np.concatenate([np.zeros((len(self.gravity), 0)), *self.columns], axis=1)
+        x = self._minimum(J, of_objects, sums, elastic=False)
+        missing = 0.0
+        if x is None:
+            x = self._minimum(J, of_objects, sums, elastic=True)
+            if x is None:
+                return Held(np.inf, "", np.inf)
+            missing = float(np.abs(x[self.count + 1 :]).max()) * self.weight
+        if not len(self.limited):
+            return Held(0.0, "", missing)
+        tau = self.gravity[6:] - J[6:] @ x[: self.count]
+        shares = np.abs(tau[self.limited]) / np.maximum(self.limit, np.finfo(float).tiny)
+        i = int(np.argmax(shares))
+        return Held(float(shares[i]), names[self.limited[i]], missing)
+
+    def _minimum(self, J: np.ndarray, of_objects: np.ndarray, sums: np.ndarray, elastic: bool) -> np.ndarray | None:
+        """Return forces, the share of the torques, and with ``elastic`` what is missing of the balances; or None."""
+        n, rows = self.count, len(self.limited)
+        equal = np.zeros((6 + len(sums), n + 1))
+        equal[:6, :n], equal[6:, :n] = J[:6], of_objects
+        torque = np.zeros((2 * rows, n + 1))
+        torque[:rows, :n], torque[rows:, :n] = J[6:][self.limited], -J[6:][self.limited]
+        torque[:, n] = -np.tile(self.limit, 2)
+        above = np.concatenate([self.gravity[6:][self.limited], -self.gravity[6:][self.limited]])
+        upper, bound = [torque], [above]
+        for row, most in self.bounded:
+            upper.append(np.concatenate([row, np.zeros(n + 1 - len(row))])[None])
+            bound.append(np.array([most]))
+        price = np.zeros(n + 1)
+        price[n] = 1.0
+        limits = [(None, None) if free else (0.0, None) for free in self.free] + [(0.0, None)]
+        if elastic:
+            equal = np.concatenate([equal, np.eye(len(equal)), -np.eye(len(equal))], axis=1)
+            price = np.concatenate([price, np.full(2 * len(equal), PRICE)])
+            limits += [(0.0, None)] * (2 * len(equal))
+        asked = np.concatenate([self.gravity[:6], sums])
+        for key, part, start, most in self.norms:
+            for u in self.cuts.setdefault(key, []):
+                upper.append(_row(u @ part, start, n + 1))
+                bound.append(np.array([WITHIN * most]))
+        for _ in range(CUTS):
+            A = np.concatenate(upper)
+            A = np.concatenate([A, np.zeros((len(A), len(price) - A.shape[1]))], axis=1)
+            answer = linprog(price, A, np.concatenate(bound), equal, asked, limits, method="highs")
+            if answer.x is None:
+                return None
+            kept = True
+            for key, part, start, most in self.norms:
+                value = part @ answer.x[start : start + part.shape[1]]
+                size = float(np.linalg.norm(value))
+                if size > most:
+                    kept = False
+                    self.cuts[key].append(value / size)
+                    upper.append(_row(value / size @ part, start, n + 1))
+                    bound.append(np.array([WITHIN * most]))
+            if kept:
+                return np.asarray(answer.x)
+        return None
+
+
+def _row(values: np.ndarray, start: int, length: int) -> np.ndarray:
+    """Return a row (1, length) that holds values from a column on."""
+    row = np.zeros((1, length))
+    row[0, start : start + len(values)] = values
+    return row
+
+
+def _edges(axes: np.ndarray, friction: float) -> np.ndarray:
+    """Return the edges (3, FACES) of a friction cone about the third axis, each with a normal force of 1."""
+    angle = 2 * np.pi * np.arange(FACES) / FACES
+    return axes[:, 2:] + friction * (np.outer(axes[:, 0], np.cos(angle)) + np.outer(axes[:, 1], np.sin(angle)))

@@ -1,0 +1,209 @@
+"""The transitions of a plan, along their whole length: what the stances' own certificate says nothing about.
+
+Contacts that stay keep their places and hold the robot, at rest and within torque limits; joints keep within limits and
+speeds; patches in the air go off their supports, where their courses say, and onto the next; bodies keep apart.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mcplan.certificate.independent import Mechanism, Motion, deviation, rotation_of, rotation_vector
+from mcplan.certificate.report import Check
+from mcplan.certificate.transition_balance import Balance
+from mcplan.certificate.transition_clearance import transition_clearance
+from mcplan.certificate.transition_path import expected_path
+from mcplan.certificate.transition_track import Track, left_contact, tracks_of
+from mcplan.planning.plan import Plan
+from mcplan.scene.contact import Contact
+from mcplan.scene.settings import ControlSettings
+from mcplan.sim.records import RobotRecord
+from mcplan.sim.tolerances import (
+    PLAN_FORCE,
+    PLAN_PLACE,
+    TRANSITION_ANGLE_DEG,
+    TRANSITION_BALANCE,
+    TRANSITION_COM,
+    TRANSITION_LIFT,
+    TRANSITION_PATH,
+    TRANSITION_PLACE,
+)
+
+HALVES = 2
+"""Times per piece of a spline at which contacts and paths are looked at."""
+
+
+class _Line:
+    """One line: its worst value, where that is, and all that is wrong.
+
+    Parameters
+    ----------
+    name, unit : of the line.
+    bound : what a value may be at most; at least, where ``least``.
+    """
+
+    def __init__(self, name: str, unit: str, bound: float, least: bool = False):
+        self.name, self.unit, self.bound, self.sign = name, unit, bound, -1.0 if least else 1.0
+        self.value: float | None = None
+        self.where, self.wrong = "", list[str]()
+
+    def see(self, value: float, where: str, what: str) -> None:
+        """Take a value; ``what`` says in words what it is."""
+        if self.value is None or not self.sign * value <= self.sign * self.value:
+            self.value, self.where = value, where
+        if not self.sign * value <= self.sign * self.bound:
+            self.wrong.append(f"{where}: {what}")
+
+    def check(self) -> Check:
+        """Return the line."""
+        bound = "" if self.value is None else f"{'>=' if self.sign < 0 else '<='} {self.bound:g}"
+        return Check(
+            f"transition: {self.name}", self.value, self.unit, bound, not self.wrong, self.where, "; ".join(self.wrong)
+        )
+
+
+def transition_checks(plan: Plan, record: RobotRecord) -> Iterator[Check]:
+    """Yield the lines of the certificate of a plan that concern its transitions; none where it has one stance."""
+    if len(plan.stances) < 2:
+        return
+    tracks, wrong = tracks_of(plan)
+    found = float(len(wrong))
+    yield Check("transition: stances", found, "contradictions", "<= 0", not wrong, "", "; ".join(wrong))
+    mechanism = Mechanism(record)
+    lines = _Lines(plan, record, mechanism)
+    for track in tracks:
+        lines.see(track)
+    yield from (line.check() for line in lines.all)
+    yield transition_clearance(plan, record, mechanism, tracks)
+
+
+class _Lines:
+    """The lines that are taken segment by segment."""
+
+    def __init__(self, plan: Plan, record: RobotRecord, mechanism: Mechanism):
+        self.plan, self.record, self.mechanism = plan, record, mechanism
+        self.settings: ControlSettings = plan.scenario.transition_settings
+        self.balance = Balance(record, mechanism)
+        self.patches = [patch.name for patch in record.patches]
+        self.points = {patch.name: np.array([[*x, 0.0][:3] for x in patch.polygon]) for patch in record.patches}
+        self.ends = _Line("ends", "m, rad", PLAN_PLACE)
+        self.com = _Line("centre of mass", "m", TRANSITION_COM)
+        self.place = _Line("contact place", "m", TRANSITION_PLACE)
+        self.angle = _Line("contact angle", "deg", TRANSITION_ANGLE_DEG)
+        self.path = _Line("path", "m", TRANSITION_PATH)
+        self.lift = _Line("lift", "m", TRANSITION_LIFT, least=True)
+        self.position = _Line("joint position", "rad beyond the limit", PLAN_FORCE)
+        self.velocity = _Line("velocity", "of the limit", 1.0)
+        self.held = _Line("balance", "N, N m missing", TRANSITION_BALANCE)
+        self.torque = _Line("torque", "of the limit", 1.0)
+
+    @property
+    def all(self) -> tuple[_Line, ...]:
+        """In the order in which they are shown."""
+        return (
+            self.ends, self.com, self.place, self.angle, self.path, self.lift, self.position, self.velocity, self.held,
+            self.torque,
+        )  # fmt: skip
+
+    def see(self, track: Track) -> None:
+        """Take a segment into all lines."""
+        t = _times(track)
+        motion = self.mechanism.motion(track.curve.sample(t), patches=self.patches)
+        self._ends(track, motion)
+        self._contacts(track, t, motion)
+        self._courses(track, t, motion)
+        self._joints(track)
+        for at, held in zip(*self.balance.along(track), strict=True):
+            where, on = track.when(at), ", ".join(contact.patch for contact in track.closed) or "nothing"
+            self.held.see(held.missing, where, f"{on} cannot hold the robot: {held.missing:.4g} N (N m) are missing")
+            text = f"{held.joint} needs {held.share:.3f} of its torque limit at least"
+            self.torque.see(held.share, f"{held.joint}, {where}", text)
+
+    def _ends(self, track: Track, motion: Motion) -> None:
+        stances, knots = self.plan.stances, track.segment.q
+        before, stance = stances[track.stance - 1], stances[track.stance]
+        if track.part == 0:
+            earlier = before.transition
+            begin = before.q if earlier is None else earlier.segments[-1].q[-1]
+            gap = apart(begin, knots[0])
+            self.ends.see(gap, track.when(0.0), f"begins {gap:.4g} away from where the motion before ended")
+        gap = apart(stance.q, knots[0] if track.part else knots[-1])
+        here = track.when(0.0 if track.part else track.duration)
+        self.ends.see(gap, here, f"is {gap:.4g} away from the posture of its stance")
+        off = np.linalg.norm(self.mechanism.motion(knots).com - track.segment.com, axis=1)
+        worst = int(np.argmax(off))
+        where = track.when(track.segment.times[worst])
+        self.com.see(float(off[worst]), where, f"the centre of mass is said to be {off[worst]:.4g} m from where it is")
+        for course in track.segment.courses:
+            old = left_contact(stances, track.stance, track.part, course)
+            for contact, k, t in ((old, 0, 0.0), (course.meets, -1, track.duration)):
+                if contact is not None:
+                    error = _error(contact, motion, course.patch, k)
+                    verb = "begins" if k == 0 else "ends"
+                    where = f"{course.patch}, {track.when(t)}"
+                    self.ends.see(error, where, f"{verb} {error:.4g} away from its place on {contact.support}")
+
+    def _contacts(self, track: Track, t: np.ndarray, motion: Motion) -> None:
+        for contact in track.closed:
+            patch = contact.patch
+            error = track.error(contact, t, motion.R[patch], motion.p[patch])
+            distance = np.linalg.norm(error[:, :3], axis=1)
+            turn = np.rad2deg(np.linalg.norm(error[:, 3:], axis=1))
+            for line, values, unit in ((self.place, distance, "m away from"), (self.angle, turn, "deg turned out of")):
+                k = int(np.argmax(values))
+                line.see(float(values[k]), f"{patch}, {track.when(t[k])}", f"is {values[k]:.4g} {unit} its place")
+
+    def _courses(self, track: Track, t: np.ndarray, motion: Motion) -> None:
+        for course in track.segment.courses:
+            asked = expected_path(track, course, self.settings, self.mechanism, t)
+            off = np.linalg.norm(motion.p[course.patch] - asked, axis=1)
+            k = int(np.argmax(off))
+            where = f"{course.patch}, {track.when(t[k])}"
+            self.path.see(float(off[k]), where, f"the knots have it {off[k]:.4g} m from where its course does")
+            old = left_contact(self.plan.stances, track.stance, track.part, course)
+            if old is None:
+                continue
+            corners = np.einsum("kij,cj->kci", motion.R[course.patch], self.points[course.patch])
+            heights = ((corners + motion.p[course.patch][:, None] - old.p) @ old.normal).min(axis=1)
+            k = int(np.argmax(heights))
+            if course.meets is not None or track.part:
+                text = f"gets no farther than {heights[k]:.4g} m off {old.support}"
+                self.lift.see(float(heights[k]), f"{course.patch}, {track.when(t[k])}", text)
+
+    def _joints(self, track: Track) -> None:
+        names, curve = self.record.coordinates, track.curve
+        if not names:
+            return
+        lower, upper = curve.range
+        beyond = np.maximum(self.record.limit("lower") - lower, upper - self.record.limit("upper"))
+        piece, i = np.unravel_index(np.argmax(beyond), beyond.shape)
+        value, where = float(beyond[piece, i]), f"{names[i]}, {track.when(curve.times[piece])}"
+        self.position.see(value, where, f"is {value:.4g} rad beyond its limit")
+        limit = self.record.limit("velocity")
+        rates = curve.speed[:, 6:] / np.maximum(limit, np.finfo(float).tiny)
+        piece, i = np.unravel_index(np.argmax(rates), rates.shape)
+        value, where = float(rates[piece, i]), f"{names[i]}, {track.when(curve.times[piece])}"
+        if np.isfinite(limit).any():
+            self.velocity.see(value, where, f"moves with {value * limit[i]:.4g} rad/s, limit {limit[i]:g}")
+
+
+def apart(q0: np.ndarray, q1: np.ndarray) -> float:
+    """Return how far two configurations (7+n,) are apart: the most of base position, its rotation, joints (m, rad)."""
+    R = rotation_of(np.array([q0[3:7], q1[3:7]]).T).transpose(2, 0, 1)
+    turn = float(np.linalg.norm(rotation_vector((R[1] @ R[0].T)[None])))
+    flat = np.abs(np.delete(np.asarray(q1) - q0, slice(3, 7)))
+    return max(turn, float(np.linalg.norm((q1 - q0)[:3])), float(flat.max()))
+
+
+def _error(contact: Contact, motion: Motion, patch: str, k: int) -> float:
+    """Return how far a patch is from a contact at sample k, along the directions that it constrains (m, rad)."""
+    R, p = motion.R[patch][k], motion.p[patch][k]
+    local = (p - contact.p) @ contact.R
+    return float(np.linalg.norm(deviation((contact.R.T @ R)[None], local[None], contact.selection)))
+
+
+def _times(track: Track) -> np.ndarray:
+    """Return the knots' times, and those between them."""
+    times = track.curve.times
+    share = np.arange(HALVES) / HALVES
+    return np.append((times[:-1, None] + np.outer(np.diff(times), share)).ravel(), times[-1])

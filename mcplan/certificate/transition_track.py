@@ -1,0 +1,209 @@
+"""The segments of a plan's transitions beside what its stances say about them, and where these contradict them."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from mcplan.certificate.curve import Curve, minimum_jerk
+from mcplan.certificate.independent import deviation, quaternion_step, rotation_of, rotation_vector
+from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.planning.transition.transition import Course, Segment
+from mcplan.scene.contact import Contact
+
+SAME = 1e-6
+"""m, rad: places and poses of a file that differ by less are the same: digits that it leaves out."""
+
+LEAST_KNOTS = 6
+"""A spline of degree five goes through no fewer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """A segment and what is around it.
+
+    Attributes
+    ----------
+    stance, part : number of the stance that it leads to, and which segment of the transition it is.
+    title : what changes in that stance.
+    segment, curve : what the plan says, and the curve of the whole body.
+    closed : contacts that stay, where they are at its beginning.
+    near : contacts of the stances around it: their links may touch their supports.
+    objects, moved : {name: (7,)} poses of all objects at its beginning and at its end.
+    """
+
+    stance: int
+    part: int
+    title: str
+    segment: Segment
+    curve: Curve
+    closed: tuple[Contact, ...]
+    near: tuple[Contact, ...]
+    objects: dict[str, np.ndarray]
+    moved: dict[str, np.ndarray]
+
+    @property
+    def duration(self) -> float:
+        """From beginning to end (s)."""
+        return float(self.curve.times[-1])
+
+    def when(self, t: float) -> str:
+        """Return a time of it as text."""
+        part = f", segment {self.part}" if self.part else ""
+        return f"stance {self.stance} ({self.title}){part}, t = {t:.2f} of {self.duration:.2f} s"
+
+    def error(self, contact: Contact, t: np.ndarray, R: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Return how far a patch at poses R (m, 3, 3), p (m, 3) is from a closed contact at times (m,): (m, 6).
+
+        Along the directions that it constrains, in the contact's axes, m and rad.
+        """
+        R0, p0 = self.place(contact, t)
+        back = np.swapaxes(R0, 1, 2)
+        return deviation(back @ R, np.einsum("kij,kj->ki", back, p - p0), contact.selection)
+
+    def object_poses(self, name: str, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return rotations (m, 3, 3) and places (m, 3) of an object at times (m,): straight, by minimum jerk."""
+        begin, end = self.objects[name], self.moved[name]
+        share = minimum_jerk(t / self.duration)[:, None]
+        R0, R1 = (rotation_of(pose[3:, None])[..., 0] for pose in (begin, end))
+        turn = share * rotation_vector((R1 @ R0.T)[None])
+        base = np.broadcast_to(begin[3:, None], (4, len(t)))
+        R = rotation_of(quaternion_step(base, turn.T)).transpose(2, 0, 1)
+        return R, begin[:3] + share * (end[:3] - begin[:3])
+
+    def place(self, contact: Contact, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pose (m, 3, 3), (m, 3) of a closed contact at times (m,): on an object it goes along."""
+        name = None if contact.carrier is None else contact.carrier.name
+        if name is None or np.array_equal(self.objects[name], self.moved[name]):
+            return np.broadcast_to(contact.R, (len(t), 3, 3)), np.broadcast_to(contact.p, (len(t), 3))
+        R, p = self.object_poses(name, t)
+        R0, p0 = rotation_of(self.objects[name][3:, None])[..., 0], self.objects[name][:3]
+        return R @ R0.T @ contact.R, p + R @ R0.T @ (contact.p - p0)
+
+
+def tracks_of(plan: Plan) -> tuple[list[Track], list[str]]:
+    """Return the tracks of a plan that can be judged, and what contradicts its stances, in words."""
+    tracks, wrong = [], []
+    poses = {thing.name: np.asarray(thing.pose, float) for thing in plan.scenario.environment.objects}
+    for k, (before, stance) in enumerate(pairwise(plan.stances), start=1):
+        title = stance.change if stance.moved is None else f"{stance.change} {stance.moved}"
+        transition = stance.transition
+        if transition is None:
+            wrong.append(f"stance {k}: no transition leads there")
+            continue
+        start, end = poses | before.objects, poses | stance.objects
+        slides = {name for name in poses if np.abs(start[name] - end[name]).max() > 1e-9}
+        near = (*plan.stances[max(k - 2, 0)].contacts, *before.contacts, *stance.contacts)
+        problems = list(_of_transition(plan, k, slides))
+        for part, segment in enumerate(transition.segments):
+            problems += _of_shape(segment, part, plan.scenario.robot.nq, plan.scenario.robot.patches)
+            if problems:
+                continue
+            closed = stance.contacts if part else before.contacts
+            problems += _of_segment(plan, k, part, slides)
+            coming = tuple(course.meets for course in segment.courses if course.meets is not None)
+            began, moved = (end, end) if part else (start, end)
+            tracks.append(
+                Track(k, part, title, segment, Curve(segment.times, segment.q), closed, (*near, *coming), began, moved)
+            )
+        wrong += [f"stance {k} ({title}): {problem}" for problem in problems]
+    return tracks, wrong
+
+
+def _of_transition(plan: Plan, k: int, slides: set[str]) -> Iterator[str]:
+    stance, transition = plan.stances[k], plan.stances[k].transition
+    assert transition is not None
+    if transition.patch != stance.moved:
+        yield f"its transition is that of {transition.patch or 'a shift'}"
+    most = 2 if stance.change == "remove" else 1
+    if not 1 <= len(transition.segments) <= most:
+        yield f"{len(transition.segments)} segments, expected 1{' or 2' if most == 2 else ''}"
+    if stance.change in ("add", "remove") and not transition.ramp > 0.0:
+        yield f"the force of {stance.moved} changes within {transition.ramp:g} s, expected a ramp"
+    if slides and stance.change != "shift":
+        yield f"{', '.join(sorted(slides))} moves while contacts change"
+
+
+def _of_shape(segment: Segment, part: int, nq: int, patches: Collection[str]) -> Iterator[str]:
+    """Say what keeps a segment from being looked at."""
+    where, times, q = f"segment {part}", segment.times, segment.q
+    names = [course.patch for course in segment.courses]
+    if len(set(names)) < len(names) or not set(names) <= set(patches):
+        yield f"{where} has courses of {', '.join(names)}, expected patches of the robot, each once"
+    if len(times) < LEAST_KNOTS or q.shape != (len(times), nq) or segment.com.shape != (len(times), 3):
+        yield f"{where} has {len(times)} times and knots {q.shape}, expected {LEAST_KNOTS} or more of {nq} numbers"
+    elif not (np.isfinite(times).all() and np.isfinite(q).all() and np.isfinite(segment.com).all()):
+        yield f"{where} holds numbers that are not finite"
+    elif times[0] < 0.0 or not (np.diff(times) > 0.0).all():
+        yield f"the times of {where} do not rise from 0 on"
+    elif np.abs(np.linalg.norm(q[:, 3:7], axis=1) - 1.0).max() > SAME:
+        yield f"a base quaternion of {where} has not the length 1"
+
+
+def _of_segment(plan: Plan, k: int, part: int, slides: set[str]) -> Iterator[str]:
+    """Say what of a segment contradicts the stances: its contacts, its objects, its courses."""
+    before, stance, transition = plan.stances[k - 1], plan.stances[k], plan.stances[k].transition
+    assert transition is not None
+    segment = transition.segments[part]
+    closed = stance.contacts if part or slides else before.contacts
+    expected = {contact.patch: contact for contact in closed}
+    found = {contact.patch: contact for contact in segment.contacts}
+    if found.keys() != expected.keys() or len(segment.contacts) != len(closed):
+        yield f"segment {part} stands on {', '.join(found) or 'nothing'}, expected {', '.join(expected)}"
+    for patch in found.keys() & expected.keys():
+        if not found[patch].same_place(expected[patch], SAME):
+            yield f"segment {part} has {patch} elsewhere than its stance"
+    objects = segment.objects or {}
+    if objects.keys() != slides or any(np.abs(objects[n] - stance.objects[n]).max() > SAME for n in slides):
+        yield f"segment {part} moves {', '.join(objects) or 'no object'}, not as the stance has it"
+    yield from _of_courses(plan, k, part, expected)
+
+
+def _of_courses(plan: Plan, k: int, part: int, closed: dict[str, Contact]) -> Iterator[str]:
+    stance = plan.stances[k]
+    assert stance.transition is not None
+    courses = stance.transition.segments[part].courses
+    for course in courses:
+        if course.patch in closed:
+            yield f"{course.patch} has a course, but is in contact"
+        old, normal = left_contact(plan.stances, k, part, course), _normal(course)
+        if course.leaves and old is None:
+            yield f"{course.patch} leaves a support, but no stance before has it on one"
+        if not (np.isfinite(course.lift).all() and np.isfinite(course.approach).all()):
+            yield f"lift or approach of {course.patch} is not finite"
+            continue
+        off = (old.normal if old is not None else normal, course.lift, "lift")
+        for along, offset, name in (off, (normal, course.approach, "approach")):
+            if along is None:
+                if np.abs(offset).max() > SAME:
+                    yield f"the {name} of {course.patch} belongs to no support"
+            elif offset @ along < -SAME or np.abs(offset - (offset @ along) * along).max() > SAME:
+                yield f"the {name} of {course.patch} is not along the normal of its support"
+    arriving = [course for course in courses if course.meets is not None and not course.waits]
+    goal = [stance.contact(stance.moved)] if stance.change == "add" and stance.moved in stance.patches else []
+    if [course.patch for course in arriving] != [contact.patch for contact in goal]:
+        said = ", ".join(course.patch for course in arriving) or "no patch"
+        yield f"segment {part} brings {said} to a support, expected {', '.join(c.patch for c in goal) or 'none'}"
+    elif goal and not (arriving[0].meets and arriving[0].meets.same_place(goal[0], SAME)):
+        yield f"segment {part} brings {goal[0].patch} to another place than its stance"
+    later = [contact for s in plan.stances[k + 1 :] for contact in s.contacts]
+    for course in courses:
+        if course.waits and not any(course.meets and course.meets.same_place(c, SAME) for c in later):
+            yield f"{course.patch} waits above a place that no later stance has"
+    if part and (
+        [course.patch for course in courses] != [stance.moved] or not courses[0].leaves or courses[0].meets is not None
+    ):
+        yield f"segment 1 does not lift {stance.moved} off its support"
+
+
+def left_contact(stances: Sequence[PlannedStance], k: int, part: int, course: Course) -> Contact | None:
+    """Return the contact on which a patch rests when segment ``part`` of the transition to stance k begins."""
+    if not course.leaves:
+        return None
+    known = stances[k - 1] if part else stances[max(k - 2, 0)]
+    return next((contact for contact in known.contacts if contact.patch == course.patch), None)
+
+
+def _normal(course: Course) -> np.ndarray | None:
+    return None if course.meets is None else course.meets.normal

@@ -1,0 +1,293 @@
+"""Forged transitions: a line of the certificate says which stance and segment, what and by how much."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+from mcplan.certificate.evidence import Evidence
+from mcplan.certificate.transition_checks import transition_checks
+from mcplan.planning import plan as make_plan
+from mcplan.planning.transition.transition import Course
+from mcplan.scene import load_scenario
+from mcplan.sim.robot_record import record_robot
+from tests.sim.waving_box import waving_run
+
+GO, STEP = 1, 2
+"""The stance in which a foot lets go, and the one in which it comes down."""
+
+
+@pytest.fixture(scope="module")
+def step():
+    """HRP-2 stands on two feet, on one, and on two again."""
+    plan = make_plan(load_scenario("step"))
+    return replace(plan, stances=plan.stances[:3])
+
+
+@pytest.fixture(scope="module")
+def box():
+    """A box puts a finger on a wall."""
+    return Evidence(waving_run(40, touch=30)).plan
+
+
+@pytest.fixture(scope="module")
+def pushing():
+    """HRP-2 up to the stance in which it has pushed a box."""
+    plan = make_plan(load_scenario("push"))
+    k = next(k for k, stance in enumerate(plan.stances) if stance.objects)
+    return replace(plan, stances=plan.stances[: k + 1])
+
+
+def found(plan):
+    """What is said by name of the line."""
+    return {
+        check.name.removeprefix("transition: "): check
+        for check in transition_checks(plan, record_robot(plan.scenario.robot))
+    }
+
+
+def broken(plan):
+    return {name for name, check in found(plan).items() if not check.passed}
+
+
+def forged(plan, k, part=0, **changes):
+    """The plan with other fields of a segment."""
+    stance = plan.stances[k]
+    segments = list(stance.transition.segments)
+    segments[part] = replace(segments[part], **changes)
+    return with_transition(plan, k, segments=tuple(segments))
+
+
+def with_transition(plan, k, **changes):
+    stances = list(plan.stances)
+    stances[k] = replace(stances[k], transition=replace(stances[k].transition, **changes))
+    return replace(plan, stances=tuple(stances))
+
+
+def segment(plan, k, part=0):
+    return plan.stances[k].transition.segments[part]
+
+
+def bump(plan, k, at, by):
+    """Knots of which some numbers are moved: most in the middle, not at the ends."""
+    q = segment(plan, k).q.copy()
+    share = np.linspace(0.0, 1.0, len(q))
+    q[:, at] += np.outer(np.sin(np.pi * share) ** 4, np.atleast_1d(by)).reshape(q[:, at].shape)
+    return with_knots(plan, k, q)
+
+
+def with_knots(plan, k, q):
+    return forged(plan, k, q=q, com=plan.scenario.robot.com(q))
+
+
+def knot(plan, k, which, at, by):
+    """One knot moved."""
+    q = segment(plan, k).q.copy()
+    q[which, at] += by
+    return with_knots(plan, k, q)
+
+
+def joint(plan, name):
+    return 7 + plan.scenario.robot.joint_names.index(name)
+
+
+def turning(plan, k, angle):
+    """Knots whose base is turned about the vertical, most in the middle."""
+    q = segment(plan, k).q.copy()
+    for row, share in zip(q, np.linspace(0.0, 1.0, len(q)), strict=True):
+        turn = Rotation.from_rotvec([0, 0, angle * np.sin(np.pi * share) ** 4])
+        row[3:7] = (turn * Rotation.from_quat(row[3:7], scalar_first=True)).as_quat(scalar_first=True)
+    return with_knots(plan, k, q)
+
+
+def timed(plan, k, factor):
+    return forged(plan, k, times=factor * segment(plan, k).times)
+
+
+def course(plan, k, **changes):
+    (first, *others) = segment(plan, k).courses
+    return forged(plan, k, courses=(replace(first, **changes), *others))
+
+
+def lifted(plan, factor):
+    return course(plan, STEP, lift=factor * segment(plan, STEP).courses[0].lift)
+
+
+def dragged(plan):
+    """The foot goes as the straight way of the joints takes it, and the course says no more."""
+    old = segment(plan, STEP).q
+    robot, shares = plan.scenario.robot, np.linspace(0.0, 1.0, len(old)) ** 2
+    q = np.array([robot.integrate(old[0], robot.difference(old[0], old[-1]), share) for share in shares])
+    q[:, joint(plan, "RLEG_JOINT3")] += 0.02 * np.sin(np.pi * np.linspace(0.0, 1.0, len(old)))
+    contact = plan.stances[STEP].contact("right_sole")
+    courses = (Course("right_sole", "body", np.zeros(3), np.zeros(3), True, contact),)
+    return forged(plan, STEP, q=q, com=plan.scenario.robot.com(q), courses=courses)
+
+
+def beyond(plan, name, side):
+    """One joint on its way beyond a limit."""
+    at, robot = joint(plan, name), plan.scenario.robot
+    limit = (robot.limits.lower if side < 0 else robot.limits.upper)[at - 7]
+    middle = len(segment(plan, GO).q) // 2
+    return bump(plan, GO, [at], [limit + side * 0.01 - segment(plan, GO).q[middle, at]])
+
+
+def stances_but(plan, k, **changes):
+    stances = list(plan.stances)
+    stances[k] = replace(stances[k], **changes)
+    return replace(plan, stances=tuple(stances))
+
+
+def weak(plan, most):
+    """The foot that stays bears no more than ``most`` (N): in the stances and in the motion between them."""
+    for k in (GO, STEP):
+        contacts = tuple(replace(c, max_force=most) if c.patch == "left_sole" else c for c in plan.stances[k].contacts)
+        plan = stances_but(plan, k, contacts=contacts)
+    return forged(plan, STEP, contacts=plan.stances[GO].contacts)
+
+
+FORGERIES = {
+    "no transition": (lambda p: stances_but(p, STEP, transition=None), "stances"),
+    "swapped patch": (lambda p: with_transition(p, STEP, patch="left_sole"), "stances"),
+    "course of another patch": (lambda p: course(p, STEP, patch="left_sole"), "stances"),
+    "course of no patch": (lambda p: course(p, STEP, patch="tail"), "stances"),
+    "no course": (lambda p: forged(p, STEP, courses=()), "stances"),
+    "comes to no support": (lambda p: course(p, STEP, meets=None), "stances"),
+    "comes to another place": (
+        lambda p: course(p, STEP, meets=replace(p.stances[STEP].contact("right_sole"), p=np.array([1.0, 0, 0]))),
+        "stances"),
+    "only waits above it": (lambda p: course(p, STEP, waits=True), "stances"),
+    "lifted sideways": (lambda p: course(p, STEP, lift=np.array([0.05, 0.0, 0.05])), "stances"),
+    "approach from below": (lambda p: course(p, STEP, approach=np.array([0.0, 0.0, -0.05])), "stances"),
+    "stands on nothing": (lambda p: forged(p, STEP, contacts=()), "stances"),
+    "stands elsewhere": (
+        lambda p: forged(p, STEP, contacts=(replace(p.stances[GO].contacts[0], p=np.array([0.0, 0.2, 0.0])),)),
+        "stances"),
+    "moves an object that there is not": (lambda p: forged(p, STEP, objects={"crate": np.zeros(7)}), "stances"),
+    "no ramp": (lambda p: with_transition(p, STEP, ramp=0.0), "stances"),
+    "a segment too many": (
+        lambda p: with_transition(p, STEP, segments=2 * p.stances[STEP].transition.segments), "stances"),
+    "times that fall": (lambda p: forged(p, STEP, times=segment(p, STEP).times[::-1]), "stances"),
+    "times before the beginning": (lambda p: forged(p, STEP, times=segment(p, STEP).times - 0.1), "stances"),
+    "not a number": (lambda p: forged(p, STEP, q=np.nan * segment(p, STEP).q), "stances"),
+    "a knot too few": (lambda p: forged(p, STEP, q=segment(p, STEP).q[1:]), "stances"),
+    "begins elsewhere": (lambda p: knot(p, STEP, 0, 7, 2e-4), "ends"),
+    "begins elsewhere, the other way": (lambda p: knot(p, STEP, 0, 0, -2e-4), "ends"),
+    "ends elsewhere": (lambda p: knot(p, STEP, -1, 12, -2e-4), "ends"),
+    "ends elsewhere, the other way": (lambda p: knot(p, GO, -1, 12, 2e-4), "ends"),
+    "centre of mass": (lambda p: forged(p, STEP, com=segment(p, STEP).com + np.array([0, 2e-6, 0])), "centre of mass"),
+    "centre of mass, the other way": (
+        lambda p: forged(p, STEP, com=segment(p, STEP).com - [2e-6, 0, 0]), "centre of mass"),
+    "moved knots": (lambda p: bump(p, STEP, [0], [0.008]), "contact place"),
+    "moved knots, the other way": (lambda p: bump(p, STEP, [1], [-0.008]), "contact place"),
+    "one moved knot": (lambda p: knot(p, GO, 11, 0, 0.006), "contact place"),
+    "turned knots": (lambda p: turning(p, GO, np.deg2rad(0.7)), "contact angle"),
+    "turned knots, the other way": (lambda p: turning(p, STEP, -np.deg2rad(0.7)), "contact angle"),
+    "a lower lift": (lambda p: lifted(p, 0.5), "path"),
+    "a higher lift": (lambda p: lifted(p, 1.5), "path"),
+    "a lower approach": (
+        lambda p: course(p, STEP, approach=0.5 * segment(p, STEP).courses[0].approach), "path"),
+    "bent knee": (lambda p: bump(p, STEP, [joint(p, "RLEG_JOINT3")], [0.08]), "path"),
+    "stretched knee": (lambda p: bump(p, STEP, [joint(p, "RLEG_JOINT3")], [-0.08]), "path"),
+    "dragged": (dragged, "lift"),
+    "dragged on its toes": (lambda p: bump(dragged(p), STEP, [joint(p, "RLEG_JOINT4")], [0.3]), "lift"),
+    "dragged on its heel": (lambda p: bump(dragged(p), STEP, [joint(p, "RLEG_JOINT4")], [-0.3]), "lift"),
+    "beyond the upper limit": (lambda p: beyond(p, "RARM_JOINT3", 1), "joint position"),
+    "beyond the lower limit": (lambda p: beyond(p, "LARM_JOINT3", -1), "joint position"),
+    "too fast": (lambda p: timed(p, STEP, 0.1), "velocity"),
+    "leaning out": (lambda p: bump(p, STEP, [1], [-0.12]), "balance"),
+    "leaning out, the other way": (lambda p: bump(p, STEP, [0], [0.25]), "balance"),
+    "more weight than the foot bears": (lambda p: weak(p, 500.0), "balance"),
+    "an arm in the chest": (lambda p: bump(p, STEP, [joint(p, "RARM_JOINT1")], [0.9]), "clearance"),
+    "legs crossed for a moment": (lambda p: knot(p, STEP, 12, joint(p, "RLEG_JOINT1"), 0.4), "clearance"),
+    "down into the floor": (lambda p: bump(p, GO, [2], [-0.01]), "clearance"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_transition_is_caught_by_name(step, name):
+    forge, line = FORGERIES[name]
+    assert line in broken(forge(step))
+
+
+WITHIN = {
+    "ends": (lambda p: knot(p, STEP, -1, 12, 2e-5), "ends"),
+    "centre of mass": (lambda p: forged(p, STEP, com=segment(p, STEP).com + np.array([0, 5e-7, 0])), "centre of mass"),
+    "knots": (lambda p: bump(p, STEP, [0], [-0.003]), "contact place"),
+    "turned": (lambda p: turning(p, GO, np.deg2rad(0.4)), "contact angle"),
+    "lift": (lambda p: lifted(p, 1.05), "path"),
+    "faster": (lambda p: timed(p, STEP, 0.8), "velocity"),
+    "slower": (lambda p: timed(p, STEP, 3.0), "path"),
+    "a foot that bears enough": (lambda p: weak(p, 700.0), "balance"),
+    "an arm to the side": (lambda p: bump(p, STEP, [joint(p, "RARM_JOINT1")], [-0.3]), "clearance"),
+}
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_what_is_within_its_bound_passes(step, name):
+    change, line = WITHIN[name]
+    assert line not in broken(change(step))
+
+
+def test_honest_transitions_pass(step, box):
+    """And each line says where its worst value is."""
+    for plan in (step, box):
+        lines = found(plan)
+        assert [name for name, check in lines.items() if not check.passed] == []
+        assert "stance" in lines["contact place"].where
+    assert 0.0 < found(step)["torque"].value < 1.0
+    assert 0.0 < found(step)["clearance"].value < 0.1
+
+
+@pytest.mark.parametrize(("limit", "line"), [("torque", "torque"), ("velocity", "velocity")])
+def test_joints_that_are_too_weak_or_slow_are_caught_by_name(step, limit, line):
+    """Those of a robot with a part of the limits: just less than what the worst joint needs, and just more."""
+    record = record_robot(step.scenario.robot)
+    need = found(step)[line].value
+    for share, passes in ((0.97 * need, False), (1.03 * need, True)):
+        weak = record.model_copy(update={limit: [share * value for value in getattr(record, limit)]})
+        (check,) = (c for c in transition_checks(step, weak) if c.name == f"transition: {line}")
+        assert check.passed == passes
+        assert passes or "stance" in check.failure
+
+
+def test_a_plan_of_one_stance_has_no_transitions(step):
+    assert found(replace(step, stances=step.stances[:1])) == {}
+
+
+def test_hands_go_along_with_what_they_push(pushing):
+    lines = found(pushing)
+    assert lines["stances"].passed
+    assert lines["contact place"].passed
+
+
+def slide(plan):
+    return len(plan.stances) - 1
+
+
+SLIDES = {
+    "moves no object": (lambda p: forged(p, slide(p), objects=None), "stances"),
+    "moves it farther": (
+        lambda p: forged(p, slide(p), objects={n: x + 1e-3 for n, x in segment(p, slide(p)).objects.items()}),
+        "stances"),
+    "hands that stay behind": (lambda p: late(p, 0.1), "contact place"),
+    "hands that are ahead": (lambda p: late(p, -0.1), "contact place"),
+}  # fmt: skip
+
+
+def late(plan, share):
+    """The robot goes a share of the time after the object, or before it."""
+    k = slide(plan)
+    times, q = segment(plan, k).times, segment(plan, k).q
+    s = np.linspace(0.0, 1.0, len(times))
+    at = s + share * np.sin(np.pi * s) ** 2
+    moved = np.array([np.interp(at, s, column) for column in q.T]).T
+    moved[:, 3:7] /= np.linalg.norm(moved[:, 3:7], axis=1, keepdims=True)
+    return with_knots(plan, k, moved)
+
+
+@pytest.mark.parametrize("name", SLIDES)
+def test_a_forged_slide_is_caught_by_name(pushing, name):
+    forge, line = SLIDES[name]
+    assert line in broken(forge(pushing))

@@ -19,6 +19,9 @@ from mcplan.certificate.independent import quaternion_step, rotation_of, rotatio
 TO_BERNSTEIN = np.array([[comb(i, m) / comb(5, m) if m <= i else 0.0 for m in range(6)] for i in range(6)])
 """Coefficients of Bernstein from those of the powers of s."""
 
+CUTS = 16
+"""Intervals into which a piece is cut for the bounds of its joints."""
+
 
 class Curve:
     """Configurations along a segment, at rest at both ends.
@@ -46,15 +49,23 @@ class Curve:
     @cached_property
     def _bernstein(self) -> np.ndarray:
         """Coefficients (6, pieces, 6+n)."""
-        h = np.diff(self.times)[:, None]
-        powers = np.stack([h**m / factorial(m) * self._spline(self.times[:-1], m) for m in range(6)])
+        return self._coefficients(self.times[:-1], np.diff(self.times))
+
+    def _coefficients(self, begin: np.ndarray, h: np.ndarray) -> np.ndarray:
+        """Return the coefficients (6, m, 6+n) on intervals of lengths h (m,) that lie within pieces."""
+        powers = np.stack([h[:, None] ** m / factorial(m) * self._spline(begin, m) for m in range(6)])
         return np.einsum("im,mpk->ipk", TO_BERNSTEIN, powers)
 
     @cached_property
     def range(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds (pieces, n) that the joints do not leave (rad or m)."""
-        joints = self._bernstein[:, :, 6:]
-        return joints.min(axis=0), joints.max(axis=0)
+        """Bounds (pieces, n) that the joints do not leave (rad or m).
+
+        What coefficients are beyond the curve sinks with the square of the length of an interval: pieces are cut.
+        """
+        h = np.diff(self.times) / CUTS
+        begin = (self.times[:-1, None] + h[:, None] * np.arange(CUTS)).ravel()
+        joints = self._coefficients(begin, np.repeat(h, CUTS))[:, :, 6:].reshape(6, len(h), CUTS, -1)
+        return joints.min(axis=(0, 2)), joints.max(axis=(0, 2))
 
     @cached_property
     def speed(self) -> np.ndarray:

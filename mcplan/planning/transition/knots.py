@@ -17,6 +17,7 @@ import numpy as np
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS, Task
 from mcplan.model.robot import Robot
+from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.posture.contact_region import ContactRegions, Support
 from mcplan.planning.posture.freedom import ContactRows, contact_rows
 from mcplan.planning.posture.settings import PostureSettings
@@ -38,6 +39,16 @@ PLACED = 2e-3
 
 FIT = 1e-3
 """m, rad: a posture that misses its contacts and wanted distances by no more will do without a search."""
+
+KEPT, LED, KEPT_COUNTS, LED_COUNTS = 2e-3, 6e-3, 2.0, 1.25
+"""m, rad: by so much the curve through knots may be off its contacts, and off the paths of patches that are led; and
+how many times what is beyond counts: 4.5 and 10 mm are as much as a motion may miss its distances by."""
+
+QUARTER = 0.02
+"""m: where bodies come so near to what they are to keep, they are looked at in quarters of the way from knot to knot."""
+
+INWARDS, INSIDE = 5, 1e-3
+"""Times that knots are drawn away from joint limits, and how far inside them the curve is to stay (rad or m)."""
 
 STRIDE = 3
 """Postures from one that is searched for to the next; those in between are searched for where these do not lead."""
@@ -187,6 +198,7 @@ class KnotFinder:
         robot, settings, last = self.robot, self.settings, len(guides) - 1
         com = robot.com(guides)
         closed = _at_knots(contacts, last + 1)
+        moving = any(here is not closed[0] for here in closed)
         supports = [self._support(here, com[k]) for k, here in enumerate(closed)]
         held = [[contact_rows(robot, self.environment, contact, None) for contact in here] for here in closed]
         watched = self._watched(closed[0])
@@ -245,20 +257,20 @@ class KnotFinder:
                     q[k], missed[k] = better, amount
             if not settled:
                 break
-        smooth, short = q, np.full(last + 1, np.inf)
+        smooth, short, worst = q, np.inf, NOWHERE
         for passes, ease in SMOOTHINGS:
             off = self._smooth_offsets(guides, q, passes, ease)
             softer = np.array([robot.integrate(guide, step, 1.0) for guide, step in zip(guides, off, strict=True)])
-            yield
-            misses = [self._short(softer[k], wishes[k], watched)[0] for k in range(1, last)]
-            if max(misses, default=0.0) < short.max():
-                smooth, short = softer, np.array([0.0, *misses, 0.0])
-            if short.max() <= max(missed.max(), SLIP):
+            self._draw_inside(softer)
+            amount, where = yield from self._missed(softer, tasks, len(held[0]), moving, wishes, watched)
+            if amount < short:
+                smooth, short, worst = softer, amount, where
+            if short <= max(missed.max(), SLIP):
                 break
-        k = int(np.argmax(np.maximum(missed, short)))
-        shortest, bodies = self._short(smooth[k] if short[k] >= missed[k] else q[k], wishes[k], watched)
-        worst = Worst(k / last, bodies if shortest >= max(missed[k], short[k]) else ())
-        return Knots(smooth, float(max(missed.max(), short.max())), float(missed.max()), worst)
+        if missed.max() > short:
+            k = int(np.argmax(missed))
+            worst = Worst(k / last, self._short(q[k], wishes[k], watched)[1])
+        return Knots(smooth, float(max(missed.max(), short)), float(missed.max()), worst)
 
     def lifted(
         self, guide: np.ndarray, contacts: Sequence[Contact], patch: str, place: np.ndarray, lift: np.ndarray
@@ -317,10 +329,89 @@ class KnotFinder:
         """Return by how much a posture misses the distances with which a way is content (m), and of which bodies."""
         pairs, distance, _ = self._near(q, watched)
         short = wish.content[pairs] - distance
-        if not (short > 0.0).any():
-            return 0.0, ()
+        if not len(short):
+            return -SEE, ()
+        if short.max() <= 0.0:
+            return float(short.max()), ()
         pair = self.collisions.pairs[pairs[np.argmax(short)]]
         return float(short.max()), (pair.a, pair.b)
+
+    def _draw_inside(self, q: np.ndarray) -> None:
+        """Draw knots (k, nq) inwards where the curve through them would take joints beyond their limits in between.
+
+        It swings beyond its knots where they turn sharply near a limit. The ends stay.
+        """
+        last, limits = len(q) - 1, self.robot.limits
+        times = np.arange(0.25, last, 0.25)
+        before, after = np.floor(times).astype(int), np.ceil(times).astype(int)
+        for _ in range(INWARDS):
+            joints = Spline(np.arange(last + 1.0), q[:, 7:])
+            values = np.array([joints.sample(t).value for t in times])
+            over = np.maximum(values - limits.upper + INSIDE, 0.0) - np.maximum(limits.lower + INSIDE - values, 0.0)
+            if not over.any():
+                break
+            change = np.zeros_like(q[:, 7:])
+            for knots in (before, after):
+                for k, amount in zip(knots, over, strict=True):
+                    change[k] = np.where(np.abs(amount) > np.abs(change[k]), amount, change[k])
+            q[1:-1, 7:] -= 1.2 * change[1:-1]
+
+    def _missed(
+        self,
+        q: np.ndarray,
+        tasks: Sequence[Task],
+        closed: int,
+        moving: bool,
+        wishes: Sequence[Wish],
+        watched: np.ndarray,
+    ) -> Steps[tuple[float, Worst]]:
+        """Return by how much the curve through knots (k, nq) misses what is asked of it, and where.
+
+        Contacts and joint limits are looked at in the knots and between them, led patches in the knots; distances, where
+        something is near, at quarters of the way from knot to knot. Each is counted so that what is too much of it is
+        as much as what a motion may miss its distances by.
+
+        Parameters
+        ----------
+        closed : how many of the contacts of a task are closed; the others are led.
+        moving : whether contacts are elsewhere from knot to knot: then they are looked at in the knots only.
+        """
+        last, limits = len(q) - 1, self.robot.limits
+        curve = PostureSpline(np.arange(last + 1.0), q)
+        worst, where = 0.0, NOWHERE
+        close = np.zeros(4 * last + 1, dtype=bool)  # of what is looked at in quarters
+        order = [*range(2, 4 * last, 2), *range(1, 4 * last, 2)]
+        for i in order:
+            if i % 2 and not (close[i - 1] or close[i + 1]):
+                continue
+            k, part = divmod(i, 4)
+            here = q[k] if part == 0 else curve.sample(0.25 * i).q
+            bodies: tuple[str, ...] = ()
+            amount = 10.0 * float(np.maximum(limits.lower - here[7:], here[7:] - limits.upper).max(initial=0.0))
+            if part == 0 or (i % 2 == 0 and not moving):
+                amount = max(amount, self._off(tasks[k], here, closed, part == 0))
+            wish = wishes[k]
+            if part:
+                wish = Wish(wish.need, np.minimum(wish.content, wishes[k + 1].content))
+            short, near = self._short(here, wish, watched)
+            close[i] = short > -QUARTER
+            if short > amount:
+                amount, bodies = short, near
+            if amount > worst:
+                worst, where = amount, Worst(0.25 * i / last, bodies)
+            yield
+        return worst, where
+
+    def _off(self, task: Task, q: np.ndarray, closed: int, led: bool) -> float:
+        """Return by how much a posture is off the contacts of its task, and off the places of led patches."""
+        rows = self._search.run(task, q, 0, 1e-6, 1e-4)
+        of = rows.contact_of
+        missed, held = rows.missed[: len(of)], of < closed
+        amount = KEPT_COUNTS * float((missed[held] - KEPT).max(initial=0.0))
+        if led and not held.all():
+            places = np.concatenate([np.arange(n) < 3 for n in np.bincount(of)])[~held]
+            amount = max(amount, LED_COUNTS * float((missed[~held][places] - LED).max(initial=0.0)))
+        return amount
 
     def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
         """Return how far inside the region that contacts balance a centre of mass (3,) is (m); negative outside."""

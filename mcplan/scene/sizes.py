@@ -3,7 +3,7 @@
     robot.leg       from hip to sole along the joints      robot.height    of the base over the ground in half_sitting
     robot.foot      length of a sole, 0 of a point         robot.width     from the left to the right foot's origin
     robot.reach     from shoulder to hand along the joints robot.shoulder  height of the shoulders in half_sitting
-    robot.front     from below the base to the toes
+    robot.front     from below the base to the toes        robot.step      height that a knee lifts the robot by
 
 All in m, rounded to millimetres, so that a scenario reads the same whatever the last digits of a robot's file are.
 """
@@ -16,20 +16,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.document import Document
 from mcplan.errors import InputError
+from mcplan.model.proposal.limbs import Limb, joint_of_body
+from mcplan.model.proposal.patches import pitch_bodies
 from mcplan.scene.expression import ROBOT
 
 if TYPE_CHECKING:
     from mcplan.model.robot import Robot
 
 PREFIX = f"{ROBOT}."
-NAMES = ("leg", "foot", "height", "width", "front", "reach", "shoulder")
+NAMES = ("leg", "foot", "height", "width", "front", "step", "reach", "shoulder")
 FEET = "feet"
 """Stands for every patch that the robot stands on; ``x`` and ``y`` then move all of them."""
 
 STEP = 0.005
 """m: to which the places of feet are rounded, so that a scenario has plain numbers."""
+
+STRONG, DEEP, HIGH = 0.6, np.pi / 3, 0.15
+"""Share of a knee's torque; half of its deepest bend (rad); share of a leg's length, where its knee says nothing."""
 
 LEVEL, UPRIGHT = 0.01, 0.9
 """m: how far from the ground, and how near to facing it, a patch is that the robot stands on in its posture."""
@@ -89,6 +95,8 @@ def sizes(robot: "Robot") -> dict[str, float]:
     found["width"] = max(y) - min(y)
     corners = [robot.frame_pose(q, name)[0] @ [*x, 1.0] for name in standing for x in robot.patches[name].points]
     found["front"] = max(corners) - q[0]
+    lifts = [_step(robot, q, name, _own(chain, legs)) for name, chain in zip(standing, legs, strict=True)]
+    found["step"] = min(lifts)
     limbs = {robot.patches[name].limb for name in standing}
     others = [p for p in robot.patches.values() if p.limb not in limbs and p.kind != "grasp"]
     hands = {patch.name: _chain(robot, patch.name) for patch in others}
@@ -102,6 +110,26 @@ def sizes(robot: "Robot") -> dict[str, float]:
     if arms:
         found["reach"], found["shoulder"] = max(arms)
     return {name: round(float(value), 3) for name, value in found.items()}
+
+
+def _step(robot: "Robot", q: np.ndarray, patch: str, bodies: list[int]) -> float:
+    """Return the height (m) by which a leg can lift the robot, whose weight is over the middle of its foot.
+
+    A knee that bends by ``2 b`` lifts by ``(t + s) (1 - cos b)`` when it stretches, thigh t and shank s; the weight's
+    lever about it is ``s sin b - x``, x from the ankle to the middle of the foot, and ``m g (s sin b - x)`` may take
+    ``STRONG`` of its torque. A leg without hip, knee and ankle about y: ``HIGH`` of its length.
+    """
+    high = HIGH * _length(robot, q, patch, bodies)
+    pitch = pitch_bodies(robot, q, Limb(tuple(bodies), (), ""))
+    if len(pitch) != 3:
+        return high
+    hip, knee, ankle = (_place(robot, q, body) for body in pitch)
+    thigh, shank = float(np.linalg.norm(knee - hip)), float(np.linalg.norm(ankle - knee))
+    torque = robot.limits.torque[joint_of_body(robot)[pitch[1]]]
+    middle = robot.frame_pose(q, patch) @ [*robot.patches[patch].polygon.mean(axis=0), 0.0, 1.0]
+    lever = STRONG * torque / (robot.mass * GRAVITY) + max(middle[0] - ankle[0], 0.0)
+    bend = np.arcsin(min(lever / shank, np.sin(DEEP)))
+    return float((thigh + shank) * (1.0 - np.cos(bend)))
 
 
 def _chain(robot: "Robot", patch: str) -> list[int]:

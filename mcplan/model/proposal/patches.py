@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mcplan.core.rigid_body.tree import AXIS, GRAVITY, ORIGIN, PARENT, ROTATION
 from mcplan.model.pose import quat_from_rotation
-from mcplan.model.proposal.limbs import HEAD, Limb, limbs, links_of, side
-from mcplan.model.proposal.surface import body_points, face, flattest
+from mcplan.model.proposal.limbs import HEAD, Limb, joint_of_body, limbs, links_of, side
+from mcplan.model.proposal.surface import Face, body_points, face, flattest
 from mcplan.model.robot import Robot
 
 LOWEST = 0.12
@@ -21,6 +22,9 @@ DEPTHS = (1e-3, 2e-3, 4e-3)
 
 ROUNDED = 0.015
 """The same of a rounded one, as a share of the leg's length."""
+
+ANKLE, LEAST_LEVER = 0.8, 0.01
+"""Share of an ankle's torque that the robot's weight may take; m: an ankle that bears less says nothing of the sole."""
 
 LEAN = np.deg2rad(50)
 """How far a leg on a ball may lean before the ball would touch beside its point."""
@@ -179,10 +183,14 @@ def _sole(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed:
         normal = flattest(points, down, _axes(robot, limb.end), depth)
         found = face(points, normal, ahead, np.zeros(3), depth)
         if found.size[0] >= SOLE[0] * leg and found.size[1] >= SOLE[1] * leg:
+            low, high = _borne(robot, limb, found)
             R_P, p = _on_link(robot, link, found.R, found.p)
             why = f"the flat end of {link}, {1000 * found.size[0]:.0f} x {1000 * found.size[1]:.0f} mm"
+            if not np.allclose([low, high], [found.low, found.high]):
+                x, y = 1000 * (high - low)
+                why += f", cut to the {x:.0f} x {y:.0f} mm that the ankle bears"
             sole = f"{name}_sole" if f"{name}_sole" not in robot.link_names else f"{name}_foot_sole"
-            return Proposed(sole, link, limb_name, "surface", R_P, p, _corners(found.low, found.high), why)
+            return Proposed(sole, link, limb_name, "surface", R_P, p, _corners(low, high), why)
     centre, radius = _ball(points, down, ROUNDED * leg)
     beyond = radius / np.cos(LEAN)
     R_P = np.column_stack([ahead, np.cross(down, ahead), down])
@@ -192,6 +200,29 @@ def _sole(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed:
         f"so that the leg may lean by {np.rad2deg(LEAN):.0f} degrees"
     )
     return Proposed(f"{name}_foot", link, limb_name, "point", R_P, p, np.zeros((1, 2)), why)
+
+
+def _borne(robot: Robot, limb: Limb, found: Face) -> tuple[np.ndarray, np.ndarray]:
+    """Return the corners (2,), (2,) of what of a sole the ankle can use with the robot's weight on it.
+
+    A force ``m g`` at a distance d from a joint's axis asks for the torque ``m g d``; of the torque ``ANKLE`` is taken.
+    """
+    low, high = found.low.copy(), found.high.copy()
+    body, joints = limb.end, joint_of_body(robot)
+    R, p = np.eye(3), np.zeros(3)  # from the body to the end of the leg
+    for _ in range(min(2, len(limb.bodies))):
+        row = robot.tree.joint[body]
+        axis, origin = found.R.T @ R @ row[AXIS : AXIS + 3], found.R.T @ (p - found.p)
+        lever = ANKLE * robot.limits.torque[joints[body]] / (robot.mass * GRAVITY)
+        side = 0 if abs(axis[1]) > 0.8 else 1 if abs(axis[0]) > 0.8 else None
+        if side is not None and lever > LEAST_LEVER:
+            low[side], high[side] = max(low[side], origin[side] - lever), min(high[side], origin[side] + lever)
+        # the joint at zero: its parent's frame in this one
+        R_J, p_J = row[ROTATION:ORIGIN].reshape(3, 3), row[ORIGIN:AXIS]
+        R = R @ R_J.T
+        p = p - R @ p_J
+        body = int(robot.tree.topology[body, PARENT])
+    return (low, high) if (high - low).min() > 2 * LEAST_LEVER else (found.low, found.high)
 
 
 def _ball(points: np.ndarray, down: np.ndarray, depth: float) -> tuple[np.ndarray, float]:

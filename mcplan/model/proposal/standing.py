@@ -15,8 +15,8 @@ BENDS = (0.7, 0.6, 0.5, 0.4, 0.3)
 BEARS = 0.5
 """Share of a knee's torque that the robot's whole weight on one leg may take."""
 
-ROOM = 0.05
-"""rad: how far joints stay from their limits, a tenth of their range at most."""
+ROOM, ROOM_ARM = 0.05, 0.25
+"""rad: how far joints of the legs and other joints stay from their limits, a tenth of their range at most."""
 
 PLACE, LEVEL, BALANCE, APART = 50.0, 10.0, 30.0, 5.0
 """Weights of the ground (m), of a sole's slope (rad), of the centre of mass and of the feet's places (m)."""
@@ -34,8 +34,7 @@ def half_sitting(found: Anatomy) -> np.ndarray:
 
     of all feet: heights, slopes, the centre of mass over their middle, and places as at the beginning.
     """
-    robot = found.robot
-    lower, upper = _bounds(robot)
+    lower, upper = _bounds(found)
     start = found.q.copy()
     for bend in BENDS:
         start[7:] = np.clip(_bent(found, bend), lower, upper)
@@ -50,10 +49,16 @@ def half_sitting(found: Anatomy) -> np.ndarray:
     return q
 
 
-def _bounds(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    lower, upper = robot.limits.lower, robot.limits.upper
-    room = np.minimum(ROOM, np.where(np.isfinite(upper - lower), (upper - lower) / 10, np.inf))
+def _bounds(found: Anatomy) -> tuple[np.ndarray, np.ndarray]:
+    lower, upper = found.robot.limits.lower, found.robot.limits.upper
+    tenth = np.where(np.isfinite(upper - lower), (upper - lower) / 10, np.inf)
+    room = np.minimum(np.where(_in_legs(found), ROOM, ROOM_ARM), tenth)
     return lower + room, upper - room + 1e-9  # least_squares wants room between the two
+
+
+def _in_legs(found: Anatomy) -> np.ndarray:
+    """Return which joints (n,) are those of a leg."""
+    return np.isin(np.arange(found.robot.n), [joint for limb in found.legs.values() for joint in limb.joints])
 
 
 def _load(found: Anatomy, q: np.ndarray) -> float:
@@ -70,7 +75,7 @@ def _load(found: Anatomy, q: np.ndarray) -> float:
 
 
 def _bent(found: Anatomy, bend: float) -> np.ndarray:
-    """Return the joints (n,) to begin with: those of ``q``, with the knees bent forward where they are straight."""
+    """Return the joints (n,) to begin with: those of ``q``, knees bent where they are straight, less where asked."""
     robot, q = found.robot, found.q
     joints, joint = q[7:].copy(), joint_of_body(robot)
     for limb in found.legs.values():
@@ -78,7 +83,10 @@ def _bent(found: Anatomy, bend: float) -> np.ndarray:
         if len(bodies) != 3 or len(found.legs) > 2:
             continue
         hip, knee, ankle = bodies
-        if abs(joints[joint[knee]]) > BENDS[0] / 2:
+        already = abs(joints[joint[knee]])
+        if already > BENDS[0] / 2:
+            if bend < min(already, BENDS[0]):  # bent as given, it cannot bear the robot
+                joints[[joint[body] for body in bodies]] *= bend / already
             continue
         for body, share in ((hip, -0.5), (knee, 1.0), (ankle, -0.5)):
             # about +y a positive angle moves the shank back
@@ -91,8 +99,7 @@ def _bent(found: Anatomy, bend: float) -> np.ndarray:
 
 def _balanced(found: Anatomy, start: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     robot, soles = found.robot, found.soles
-    in_legs = np.isin(np.arange(robot.n), [joint for limb in found.legs.values() for joint in limb.joints])
-    weight = np.where(in_legs, LEGS, OTHERS)
+    weight = np.where(_in_legs(found), LEGS, OTHERS)
     place0 = np.array([pose(robot, start, sole)[:3, 3] for sole in soles]).reshape(-1, 3)
     place0 = place0 - start[:3]
     q = start.copy()

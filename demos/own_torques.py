@@ -22,7 +22,7 @@ def yields(scenario: mc.Scenario, physics: str) -> np.ndarray:
     rest = world.q[7:].copy()
     control = mc.ImpedanceControl(robot, rest, kp=STIFFNESS, kd=30.0)
     terms = Terms(robot)
-    for k in range(4000):
+    for k in range(2500):
         terms.update(world.q, world.v)
         # what a hand that pushes does is a torque more, of which the controller knows nothing
         world.step(control.torque(1e-3 * k, terms, {}) + PUSH)

@@ -22,7 +22,7 @@ def main() -> None:
 
     q, v, random = plan.stances[0].q.copy(), np.zeros(robot.nv), np.random.default_rng(0)
     terms, worst = Terms(robot, hierarchy.frames), 0.0
-    for k in range(2000):
+    for k in range(1200):
         terms.update(q, v)
         if k % 100 == 0:
             levels = hierarchy.programs(terms)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mcplan.certificate.verify import verify as verify
     from mcplan.constraint.contact_rows import contact_rows as contact_rows
     from mcplan.constraint.dynamics import ConstrainedDynamics as ConstrainedDynamics
+    from mcplan.constraint.equations_of_motion import equations_of_motion as equations_of_motion
     from mcplan.constraint.rank import stance_rank as stance_rank
     from mcplan.constraint.support_kinematics import support_inverse_kinematics as support_inverse_kinematics
     from mcplan.control.classical import (
@@ -120,6 +121,7 @@ _HOME = {
     "mcplan.certificate.verify": "verify",
     "mcplan.constraint.contact_rows": "contact_rows",
     "mcplan.constraint.dynamics": "ConstrainedDynamics",
+    "mcplan.constraint.equations_of_motion": "equations_of_motion",
     "mcplan.constraint.rank": "stance_rank",
     "mcplan.constraint.support_kinematics": "support_inverse_kinematics",
     "mcplan.control.classical": (

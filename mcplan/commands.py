@@ -234,6 +234,8 @@ def _machine(arguments: Namespace) -> int:
         check_writable(Path(arguments.output), arguments.force)
     path = find(arguments.name, SCENARIO, PLAN)
     made = read_plan(path) if is_plan_file(path) else plan(load_scenario(path))
+    if made.scenario.control.type != "whole_body":
+        raise InputError(f"--fsm: {made.scenario.name} is driven by {made.scenario.control.type}, which has no states")
     scenario, states = made.scenario, machine_of(made)
     settings = scenario.control_in(arguments.physics or scenario.simulation.physics)
     if arguments.json:

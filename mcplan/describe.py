@@ -66,6 +66,7 @@ def describe_robot(robot: Robot) -> Description:
         f"{robot.name}: {robot.mass:.3f} kg, {len(robot.link_names)} links, {robot.n} joints "
         f"(nq {robot.nq}, nv {robot.nv})",
         f"urdf: {robot.urdf_path}",
+        f"base: {robot.description.root}, {'fixed to the world' if robot.fixed else 'floating'}",
         "",
         f"{'joint':18s} {'lower':>8s} {'upper':>8s} {'velocity':>9s} {'torque':>8s}   [rad, rad/s, N m; m, m/s, N]",
     ]
@@ -88,6 +89,7 @@ def describe_robot(robot: Robot) -> Description:
         "nq": robot.nq,
         "nv": robot.nv,
         "urdf": str(robot.urdf_path),
+        "fixed_base": robot.fixed,
         "joints": {
             joint: {key: _finite(column[i]) for key, column in zip(names, columns, strict=True)}
             for i, joint in enumerate(robot.joint_names)

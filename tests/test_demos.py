@@ -63,3 +63,25 @@ def test_own_states_leaves_its_state_when_the_foot_is_light_and_holds(printed):
     assert force
     assert 130 <= int(force[1]) <= 150
     assert "certificate holds: True" in found
+
+
+ANSWERS = {
+    "arm_on_a_wall": (r"(\S+) N in the mean", lambda newton: abs(newton - 20.0) < 1.0),
+    "own_torques": (r"measured within (\S+)%", lambda percent: percent < 1.0),
+    "own_controller": (r"stays within (\S+) mm", lambda mm: mm < 10.0),
+    "virtual_model": (r"yields by (\S+) mm and stands: True", lambda mm: 2.0 < mm < 30.0),
+    "priorities": (r"agree to (\S+) of", lambda share: share < 1e-8),
+    "impact": (r"both soles move at (\S+) m/s", lambda speed: speed < 1e-9),
+    "internal_forces": (r"^(\d+) directions of torque", lambda count: count == 6),
+    "room_to_move": (r"right_hand on table: (\d+) faces", lambda faces: faces > 10),
+    "feet_stay": (r"the hand reaches (\S+) m", lambda metres: 0.3 < metres < 0.9),
+    "look_and_press": (r"past its target by (\S+) degrees", lambda degrees: degrees < 1.0),
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_the_answer_is_the_one_that_mechanics_gives(name, printed):
+    pattern, right = ANSWERS[name]
+    found = re.search(pattern, printed(ROOT / "demos" / f"{name}.py"), re.MULTILINE)
+    assert found
+    assert right(float(found[1]))

@@ -80,6 +80,7 @@ class TaskSet:
         # Without the inertia a light pull at a hand would move the chest, with its long lever, before the arm.
         self._inertia = np.maximum(1.0, np.diag(robot.mass_matrix(q))[6:] / s.posture_inertia)
         self.posture = PostureTask(q[7:], s.posture_weight * self._inertia, s.posture_kp)
+        self.posture.priority = s.posture_priority
         self.momentum = AngularMomentumTask(s.angular_momentum_weight, s.angular_momentum_damping)
         self.limbs: dict[str, LinkPoseTask] = {}
         self._angles: dict[str, LinkPoseTask] = {}

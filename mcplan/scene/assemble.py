@@ -20,10 +20,14 @@ from mcplan.scene.mount import mount_contact
 from mcplan.scene.names import name_problems
 from mcplan.scene.parameters import resolve
 from mcplan.scene.schema import ScenarioSpec
+from mcplan.scene.spec import ContactSpec
 from mcplan.scene.variant import check_variants, variant_document
 
 if TYPE_CHECKING:
     from mcplan.model.robot import Robot
+
+SAME = 1e-6
+"""m; of quaternions, one less their product: places that are the same."""
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -144,9 +148,11 @@ def _start(spec: ScenarioSpec, checker: Checker) -> Start:
         checker.report(("start",), "contacts are missing: what touches what at the start?")
     contacts: list[Contact] = []
     if robot.fixed:
+        _stand(checker, q, [(key, k, contact) for k, contact in enumerate(specs)], start.base is not None)
         contacts.append(mount_contact(robot, rotation_from_quat(q[3:7]), q[:3]))
-        specs = tuple(contact for contact in specs if contact.patch != MOUNT)
     for k, contact in enumerate(specs):
+        if robot.fixed and contact.patch == MOUNT:
+            continue
         if contact.patch in robot.patches:
             X = robot.frame_pose(q, contact.patch)
             resolved = checker.contact((*key, k), contact, (X[:3, :3], X[:3, 3]))
@@ -158,6 +164,20 @@ def _start(spec: ScenarioSpec, checker: Checker) -> Start:
         if name in names[:k]:
             checker.report(("start", "contacts", k, "patch"), f"`{name}` is listed twice")
     return Start(q, tuple(contacts), start.posture is not None, start.base is not None)
+
+
+def _stand(
+    checker: Checker, q: np.ndarray, specs: list[tuple[tuple[str | int, ...], int, ContactSpec]], base_given: bool
+) -> None:
+    """Put a fixed base of q where the contact that holds it says, if it is listed; it must not contradict the base."""
+    for key, k, contact in specs:
+        if contact.patch != MOUNT or contact.pose is None:
+            continue
+        place = contact.pose.array
+        turned = 1.0 - abs(float(place[3:] @ q[3:7]))
+        if base_given and (np.abs(place[:3] - q[:3]).max() > SAME or turned > SAME):
+            checker.report((*key, k, "pose"), "is not where start.base has the base; leave one of them out")
+        q[:7] = place
 
 
 def _quat_wxyz(R: np.ndarray) -> np.ndarray:

@@ -66,7 +66,7 @@ class Checker:
         self._textbook(("control", "textbook"), spec.control.textbook)
         for k, task in enumerate(spec.control.tasks):
             self._task(("control", "tasks", k), task)
-        last = max([1, *(task.priority for task in spec.control.tasks)])
+        last = max([spec.control.posture_priority, *(task.priority for task in spec.control.tasks)])
         for k, task in enumerate(spec.control.tasks):
             if task.kinds[0] in ("contact_force", "torque") and task.priority != last:
                 said = f"tasks on forces and torques have the last priority, which is {last} here"

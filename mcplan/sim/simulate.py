@@ -64,7 +64,25 @@ PHYSICS: dict[str, Maker] = {"qp": _qp, "contact": _contact, "mujoco": _mujoco}
 """The back ends by the names that scenarios use."""
 
 
-def make_physics(scenario: Scenario, name: str | None = None, q: ArrayLike | None = None) -> Physics:
+def back_end(physics: str | Maker | None, default: str) -> tuple[str, Maker]:
+    """Return the name and the maker of a back end; one of one's own is a class made of a ``World``, with a ``name``.
+
+    Raises
+    ------
+    InputError
+        There is none of this name, or what is given makes none.
+    """
+    chosen = default if physics is None else physics
+    if isinstance(chosen, str):
+        refuse_physics(chosen)
+        return chosen, PHYSICS[chosen]
+    if not callable(chosen):
+        expected = f"{', '.join(PHYSICS)}, or a class that is made of a World"
+        raise InputError(f"physics: expected {expected}, not {type(chosen).__name__}")
+    return str(getattr(chosen, "name", None) or getattr(chosen, "__name__", type(chosen).__name__)), chosen
+
+
+def make_physics(scenario: Scenario, physics: str | Maker | None = None, q: ArrayLike | None = None) -> Physics:
     """Return a back end alone: a robot in its environment, that one drives with torques of one's own.
 
         physics = mc.make_physics(scenario, "contact")
@@ -74,7 +92,7 @@ def make_physics(scenario: Scenario, name: str | None = None, q: ArrayLike | Non
     Parameters
     ----------
     scenario : gives robot, environment and ``simulation``.
-    name : of a back end; None takes the scenario's.
+    physics : name of a back end, or one of one's own; None takes the scenario's.
     q : (nq,) first posture; None takes the scenario's start.
 
     Raises
@@ -82,15 +100,13 @@ def make_physics(scenario: Scenario, name: str | None = None, q: ArrayLike | Non
     InputError
         There is no such back end.
     """
-    name = name or scenario.simulation.physics
-    if name not in PHYSICS:
-        raise InputError(f"physics {name!r} is not available; choose {' or '.join(PHYSICS)}")
+    _, maker = back_end(physics, scenario.simulation.physics)
     first = np.array(scenario.start.q if q is None else q, float)
     robot = scenario.robot
     if first.shape != (robot.nq,):
         raise InputError(f"q has the shape {first.shape}; {robot.name} has ({robot.nq},)")
     patches, contacts = list(robot.patches), scenario.start.contacts
-    return PHYSICS[name](World(robot, scenario.environment, first, patches, scenario.simulation, contacts))
+    return maker(World(robot, scenario.environment, first, patches, scenario.simulation, contacts))
 
 
 class Simulation:
@@ -99,7 +115,7 @@ class Simulation:
     Parameters
     ----------
     plan : Plan
-    physics : name of a back end; None takes the scenario's.
+    physics : name of a back end, or one of one's own (`back_end`); None takes the scenario's.
     observers : told of every step and phase.
     seed : of everything random; recorded with the run.
     tasks, extra : the user's, as of `control.controller.WholeBodyController`.
@@ -117,7 +133,7 @@ class Simulation:
     def __init__(
         self,
         plan: Plan,
-        physics: str | None = None,
+        physics: str | Maker | None = None,
         observers: Iterable[Observer] = (),
         seed: int = 0,
         tasks: Sequence[Task] = (),
@@ -130,8 +146,7 @@ class Simulation:
         tasks = _tasks(tasks)
         observers = each("Simulation", "observers", observers, Observer)
         settings = plan.scenario.simulation
-        name = physics or settings.physics
-        refuse_physics(name)
+        name, maker = back_end(physics, settings.physics)
         own = textbook_controller(plan) if controller is None else controller
         if own is not None and (name == "qp" or tasks or extra is not None):
             what = "physics qp integrates" if name == "qp" else "further tasks and terms are part of"
@@ -157,7 +172,7 @@ class Simulation:
         standing = [contact.support for contact in plan.stances[0].contacts]
         world, record = draw_world(believed, standing, seed)
         self.recorder.take_place_in(record, world.robot)
-        self.physics = PHYSICS[name](world)
+        self.physics = maker(world)
         self.disturbance = Disturbance(robot, settings, self.dt, seed)
         self.observers = tuple(observers)
         self.index = 0
@@ -273,7 +288,7 @@ def _tasks(tasks: Sequence[Task]) -> Sequence[Task]:
 
 def simulate(
     plan: Plan | Scenario | str,
-    physics: str | None = None,
+    physics: str | Maker | None = None,
     observers: Iterable[Observer] = (),
     seed: int = 0,
     tasks: Sequence[Task] = (),
@@ -286,7 +301,8 @@ def simulate(
     Parameters
     ----------
     plan : a Plan; or a Scenario or the name of a bundled one, which is planned first.
-    physics : back end, a name in ``PHYSICS`` (``qp``, ``contact``, ``mujoco``); None takes the scenario's.
+    physics : back end: a name in ``PHYSICS`` (``qp``, ``contact``, ``mujoco``), or a class of one's own (`back_end`);
+        None takes the scenario's.
     observers : told of every step and phase.
     seed : of everything random.
     tasks : further tasks beside those of the plan (`mcplan.Task`): a class with ``rows`` is one.

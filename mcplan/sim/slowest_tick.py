@@ -12,10 +12,11 @@ PARTS = ("terms", "machine", "program")
 def slowest_tick(run: Run) -> str:
     """Say how long the slowest tick of the controller took, when, in which phase and for which part; "" if unknown."""
     times = run.timing.get("control")
-    if times is None or not len(times) or run.record.controller:
+    ticks = np.flatnonzero(run.qp_status != NO_QP)
+    if times is None or not len(times) or not len(ticks):  # a controller of one's own has no program
         return ""
     worst = int(np.argmax(times))
-    k = int(np.flatnonzero(run.qp_status != NO_QP)[worst])
+    k = int(ticks[worst])
     parts = {name: run.timing[name][worst] for name in PARTS if name in run.timing}
     most = max(parts, key=lambda name: parts[name], default="")
     share = f", {1e3 * parts[most]:.3g} ms of it {most}" if most else ""

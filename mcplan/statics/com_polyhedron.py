@@ -13,6 +13,7 @@ Source: Audren & Kheddar, 3-D robust stability polyhedron in multicontact, IEEE 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
@@ -61,6 +62,12 @@ class ComPolyhedron:
         return region_of(
             np.asarray(corners).reshape(-1, 2), bool(np.abs(corners).max(initial=0.0) < 4.0 * REACH - 1e-6)
         )
+
+    def plot(self, heights: Sequence[float], axes: Any = None) -> Any:
+        """Draw the sections at some heights (m) from above into matplotlib axes, new ones by default; return them."""
+        for height in heights:
+            axes = self.section(height).plot(axes, label=f"{height:g} m")
+        return axes
 
     def vertices(self, low: float, high: float) -> np.ndarray:
         """Return the corners (j, 3) of the part between two heights (m); none when it is empty or flat."""

@@ -85,3 +85,20 @@ def test_a_state_that_is_not_there_is_refused():
     plan = mc.plan(mc.load_scenario("sway", {"control.tasks": [task]}))
     with pytest.raises(mc.InputError, match="there is no state `swing left_sole`; there are: stand"):
         mc.Simulation(plan)
+
+
+def test_a_posture_of_a_later_level_pulls_the_centre_of_mass_off_by_nothing():
+    """A chest that leans forward takes the centre of mass along, unless the legs give way."""
+    lean = {"posture": {"joints": {"CHEST_JOINT1": 0.3}}, "over": 0.5}
+    states = [{"state": "lean", "after": "stand", "do": lean, "until": {"finished": 0.2}}]
+    off = []
+    for level in (1, 2):
+        heavy = {"control.posture_weight": 1000.0, "control.posture_priority": level, "control.states": states}
+        simulation = mc.Simulation(mc.plan(mc.load_scenario("sway", FEW | heavy)))
+        controller = simulation.controller
+        while simulation.t < 0.8:
+            simulation.step()
+        assert controller.machine.state.name == "lean"
+        off.append(np.linalg.norm(controller.terms.com - controller.motion.com.sample(simulation.t).value))
+    assert off[0] > 3e-3
+    assert off[1] < 0.05 * off[0]

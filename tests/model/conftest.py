@@ -8,9 +8,9 @@ from mcplan.model.robot_file import load_robot
 
 ARM = """<?xml version="1.0"?>
 <robot name="arm">
-  <link name="world"/>
+  <link name="ground"/>
   <joint name="mount" type="fixed">
-    <origin xyz="0.1 -0.2 0.3" rpy="0.3 -0.2 0.5"/><parent link="world"/><child link="pedestal"/>
+    <origin xyz="0.1 -0.2 0.3" rpy="0.3 -0.2 0.5"/><parent link="ground"/><child link="pedestal"/>
   </joint>
   <link name="pedestal">
     <inertial><origin xyz="0.02 0.01 0.1" rpy="0.1 0.2 0.3"/><mass value="4"/>

@@ -61,6 +61,20 @@ def test_what_holds_it_has_a_limit_that_the_certificate_judges(tmp_path):
         mc.plan(mc.Scenario(weak, mc.Environment([]), posture="up"))
 
 
+def test_in_mujoco_a_fixed_base_with_a_grip_on_a_bar_is_refused_before_it_moves(tmp_path):
+    (tmp_path / "arm.urdf").write_text(URDF)
+    (tmp_path / "robot.yaml").write_text(
+        "mcplan: 1\nurdf: arm.urdf\nfixed_base: true\npatches:\n"
+        "  grip: {link: link7, kind: grasp, max_force: 100, max_moment: 10}\n"
+    )
+    robot, bar = mc.load_robot(tmp_path / "robot.yaml"), mc.Bar("rail", ends=[(0.5, -1, 1), (0.5, 1, 1)], radius=0.02)
+    grasp = mc.contact(robot, "grip", bar, along=1.0, angle=0.0)
+    scenario = mc.Scenario(robot, mc.Environment([bar]), [grasp])
+    with pytest.raises(mc.InputError, match="has a fixed base and grasps; use the physics contact"):
+        mc.make_physics(scenario, "mujoco")
+    assert mc.make_physics(scenario, "contact").q.shape == (robot.nq,)
+
+
 def test_a_patch_of_its_name_is_refused(tmp_path):
     (tmp_path / "arm.urdf").write_text(URDF)
     (tmp_path / "robot.yaml").write_text(
@@ -76,6 +90,17 @@ def test_nothing_is_sought_for_it_and_its_base_is_not_removed():
         mc.plan(mc.Scenario(ARM, mc.Environment([floor]), goal={"base": {"xyz": [1, 0, 0]}}, posture="ready"))
     with pytest.raises(ScenarioError, match="`fixed_base` cannot be removed"):
         mc.Scenario(ARM, mc.Environment([floor]), posture="ready", stances=[{"contacts": []}, {"remove": "fixed_base"}])
+
+
+def test_it_stands_where_its_base_or_its_contact_says():
+    stand = {"patch": "fixed_base", "surface": "world", "pose": {"xyz": [0.5, 0.0, 0.2], "rpy": [0.0, 0.0, 1.0]}}
+    scenario = mc.Scenario(ARM, mc.Environment([]), [stand], posture="ready")
+    np.testing.assert_allclose(scenario.start.q[:3], [0.5, 0.0, 0.2])
+    again = scenario.replace(start=scenario.start.contacts)
+    np.testing.assert_allclose(again.start.q, scenario.start.q, atol=1e-12)
+    q = ARM.posture("ready")
+    with pytest.raises(ScenarioError, match=r"is not where start.base has the base"):
+        mc.Scenario(ARM, mc.Environment([]), [stand], posture=q)
 
 
 def test_a_plan_of_it_is_written_and_read_again(tmp_path):
@@ -98,11 +123,11 @@ def test_a_plan_of_it_is_written_and_read_again(tmp_path):
 
 
 @pytest.mark.parametrize("physics", ["qp", "contact", "mujoco"])
-def test_it_reaches_a_wall_and_comes_back_with_the_whole_body_program(physics):
+def test_it_reaches_a_wall_with_the_whole_body_program(physics):
     floor = mc.Surface("floor", size=(4, 4))
     wall = mc.Surface("wall", xyz=(0.5, 0, 0.9), rpy=(0, -np.pi / 2, 0), size=(1, 1), friction=0.5)
     touch = {"patch": "tip", "surface": "wall", "x": 0.0, "y": 0.0}
-    stances = [{"contacts": []}, {"add": touch}, {"remove": "tip"}]
+    stances = [{"contacts": []}, {"add": touch}]
     plan = mc.plan(mc.Scenario(ARM, mc.Environment([floor, wall]), posture="ready", stances=stances))
     run = mc.simulate(plan, physics=physics)
     report = mc.verify(run)

@@ -9,7 +9,7 @@ from mcplan.sim.tolerances import FALL
 
 @pytest.fixture
 def loss():
-    robot = SimpleNamespace(com=lambda q: np.array([[0.0, 0.0, 0.8], [0.1, 0.0, 0.6]]))
+    robot = SimpleNamespace(fixed=False, com=lambda q: np.array([[0.0, 0.0, 0.8], [0.1, 0.0, 0.6]]))
     plan = SimpleNamespace(scenario=SimpleNamespace(robot=robot), stances=[SimpleNamespace(q=np.zeros(7))] * 2)
     return Loss(plan, 0.01, 0.1)
 

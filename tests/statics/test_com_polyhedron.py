@@ -58,6 +58,11 @@ def test_inside_every_acceleration_is_balanced_and_outside_one_is_not(contacts):
     assert seen >= 8
 
 
+def test_its_sections_are_drawn(contacts):
+    axes = com_polyhedron(contacts, MASS, 1.0).plot([0.4, 0.8])
+    assert [line.get_label() for line in axes.get_lines()] == ["0.4 m", "0.8 m"]
+
+
 def test_it_shrinks_with_the_acceleration_and_ends(contacts):
     areas = [com_polyhedron(contacts, MASS, a).section(0.8).area for a in (0.0, 0.5, 1.0, 2.0)]
     assert all(np.diff(areas) < 0.0)

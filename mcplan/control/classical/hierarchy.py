@@ -2,7 +2,8 @@
 
     for i = 1 .. n:   x_i = (A_i N_i)^+ (b_i - A_i x),   x += N_i x_i,   N_{i+1} = null space of A_1 .. A_i
 
-is algorithm 2; as a sequence of programs
+is algorithm 2; with ``A_i = J_i`` and ``b_i = w_i - Jdot_i v`` it is the multi-task decomposition of accelerations
+(3.81 for one level, 3.82 for several). As a sequence of programs
 
     min |A_i x - b_i|²    subject to    A_k x = A_k x_k*  for all k < i            (3.107)
 

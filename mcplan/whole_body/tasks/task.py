@@ -50,9 +50,11 @@ class KernelTask(Packed):
     code : which of the kernel's tasks it is.
     selected : which rows of that task, of three or six, it has; not of a diagonal one.
     weight : (m,) weight of each row; one number may be assigned.
+    priority : level, see `priority_of`.
     """
 
     code: int
+    priority: int = 1
     selected: tuple[int, ...] = ()
     weight = Slot()
 

@@ -10,7 +10,7 @@ import mcplan as mc
 from mcplan.control.classical import end_effector_dynamics, joints_between, selections
 from mcplan.errors import InputError
 from mcplan.model.terms import Terms
-from mcplan.sim.physics import action_of
+from mcplan.sim.physics import Outcome, action_of
 from tests.arm import arm, arm_at_wall, free_arm
 
 PHYSICS = ["contact", "mujoco"]
@@ -96,11 +96,11 @@ def test_selection_matrices_share_all_directions_between_motion_and_force():
 def wiping(friction, physics):
     """Return the run of the arm that presses on a wall with 20 N and moves along it, and the way of its tip."""
     ends = [[0.3551242, 0.12, 0.89], [0.3551242, -0.12, 0.97]]
-    textbook = {"frame": "tip", "kp": 1600.0, "over": 1.2, "press": [20.0, 0.0, 0.0],
+    textbook = {"frame": "tip", "kp": 1600.0, "over": 0.8, "press": [20.0, 0.0, 0.0],
                 "path": [{"xyz": end} for end in ends]}  # fmt: skip
-    plan = arm_at_wall(friction, type="operational_space", duration=3.0, textbook=textbook)
+    plan = arm_at_wall(friction, type="operational_space", duration=2.0, textbook=textbook)
     run = mc.simulate(plan, physics=physics)
-    force = -run.wrench[300:, run.patches.index("tip"), 0]
+    force = -run.wrench[200:, run.patches.index("tip"), 0]
     if physics == "mujoco":
         # a point that slides leaves a wall of MuJoCo's for a step every hundredth of a second, and comes back
         force = np.convolve(force, np.full(100, 0.01), "valid")
@@ -186,6 +186,10 @@ def test_a_controller_of_ones_own_drives_a_plan_and_says_what_is_wrong():
     wave = Wave()
     run = mc.simulate(plan, controller=wave, duration=0.2)
     assert run.record.controller == "Wave"
+    claimed = replace(run, record=run.record.model_copy(update={"physics": "qp"}))
+    assert any("integrates what a program says" in failure for failure in mc.verify(claimed).failures)
+    solved = replace(run, qp_status=np.zeros_like(run.qp_status))
+    assert any("a program was solved" in failure for failure in mc.verify(solved).failures)
     assert len(wave.times) == 201
     assert run.q[-1, 7] > 0.01
     assert wave.far > 0.3
@@ -217,3 +221,34 @@ def test_torques_of_ones_own_against_a_physics(scenario, physics):
         world.step(np.zeros(6))
     with pytest.raises(InputError, match="torques drive contact and mujoco"):
         mc.make_physics(scenario, "qp").step(tau)
+
+
+class Ideal:
+    """Physics of one's own: forward dynamics and a step of Euler's, the base bearing what is left."""
+
+    name = "ideal"
+
+    def __init__(self, world):
+        self.robot, self.q, self.v = world.robot, np.array(world.q), np.zeros(world.robot.nv)
+        self.object_q, self.object_v = np.zeros((0, 7)), np.zeros((0, 6))
+
+    def step(self, action, dt=DT):
+        action = action_of(action, self.robot.n)
+        vd = self.robot.forward_dynamics(self.q, self.v, action.tau)
+        wrench = self.robot.inverse_dynamics(self.q, self.v, vd)[:6]
+        self.v = self.v + dt * vd
+        self.q = self.robot.integrate(self.q, self.v, dt)
+        return Outcome(vd, None, {"fixed_base": wrench}, {}, ("fixed_base",))
+
+
+def test_a_physics_of_ones_own_carries_a_plan_out_and_is_certified_like_the_others():
+    textbook = {"posture": {"joints": {"joint2": -0.3}}, "over": 0.3}
+    plan = free_arm(type="inverse_dynamics", duration=0.5, textbook=textbook)
+    runs = [mc.simulate(plan, physics=physics) for physics in (Ideal, "contact")]
+    assert runs[0].record.physics == "ideal"
+    report = mc.verify(runs[0])
+    assert report.success, report.failures
+    np.testing.assert_allclose(runs[0].q[-1], runs[1].q[-1], atol=1e-6)
+    assert isinstance(mc.make_physics(plan.scenario, Ideal), Ideal)
+    with pytest.raises(InputError, match="or a class that is made of a World"):
+        mc.simulate(plan, physics=3)

@@ -77,6 +77,11 @@ def verify(arguments: Namespace) -> int:
     from mcplan.progress import Working
     from mcplan.recognise import PLAN, RUN, find
 
+    if arguments.engines:
+        from mcplan.certificate.engines import engine_class
+
+        for name in arguments.engines:
+            engine_class(name)  # what is not there is said before any work
     path = find(arguments.run, RUN, PLAN)
     with Working("verifying"):
         if not arguments.engines:

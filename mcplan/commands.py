@@ -77,6 +77,11 @@ def verify(arguments: Namespace) -> int:
     from mcplan.progress import Working
     from mcplan.recognise import PLAN, RUN, find
 
+    if arguments.engines:
+        from mcplan.certificate.engines import engine_class
+
+        for name in arguments.engines:
+            engine_class(name)  # what is not there is said before any work
     path = find(arguments.run, RUN, PLAN)
     with Working("verifying"):
         if not arguments.engines:
@@ -262,6 +267,7 @@ def _stance(arguments: Namespace) -> int:
     """Print the statics of a stance of a plan or scenario, and draw its regions."""
     from mcplan.describe_stance import stance_lines, stance_statics, stance_values
     from mcplan.planning import is_plan_file, plan, read_plan
+    from mcplan.recognise import PLAN, SCENARIO, find
     from mcplan.run_directory import check_writable
     from mcplan.scene.load import load_scenario
 
@@ -273,7 +279,8 @@ def _stance(arguments: Namespace) -> int:
         if Path(arguments.output).suffix.lower() not in (".svg", ".png", ".pdf"):
             raise InputError(f"-o {arguments.output}: a stance is drawn as .svg, .png or .pdf")
         check_writable(Path(arguments.output), arguments.force)
-    made = read_plan(arguments.name) if is_plan_file(arguments.name) else plan(load_scenario(arguments.name))
+    path = find(arguments.name, SCENARIO, PLAN)
+    made = read_plan(path) if is_plan_file(path) else plan(load_scenario(path))
     found = stance_statics(made, arguments.stance)
     if arguments.json:
         print(json.dumps(stance_values(found, arguments.stance), indent=1))

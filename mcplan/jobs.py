@@ -21,6 +21,7 @@ from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.tasks.task import Task
 
 if TYPE_CHECKING:
+    from mcplan.sim.world import Maker
     from mcplan.sweep.experiment import Experiment
     from mcplan.sweep.results import Results
 
@@ -60,7 +61,7 @@ def plan(
 
 def simulate(
     plan: Plan | Scenario | str | PathLike[str],
-    physics: str | None = None,
+    physics: "str | Maker | None" = None,
     observers: Iterable[Observer] = (),
     seed: int = 0,
     tasks: Sequence[Task] = (),
@@ -81,7 +82,8 @@ def simulate(
     Parameters
     ----------
     plan : a Plan; or a Scenario, a bundled name, or the path of a plan or scenario file.
-    physics : back end: ``qp``, ``contact`` or ``mujoco``; None takes the scenario's.
+    physics : back end: ``qp``, ``contact`` or ``mujoco``; None takes the scenario's; or a class of one's own that is
+        made of a ``World`` (`mcplan.sim.simulate.back_end`).
     observers : told of every step and phase (`mcplan.Observer`).
     seed : of everything random.
     tasks : further tasks beside those of the plan (`mcplan.Task`): a class with ``rows`` is one.

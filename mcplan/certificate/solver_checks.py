@@ -19,8 +19,12 @@ def solver_checks(evidence: Evidence) -> Iterator[Check]:
     run, tolerances = evidence.run, evidence.tolerances
     if name := evidence.record.controller:
         asked = int(np.count_nonzero(run.qp_status != NO_QP))
-        failure = f"{asked} samples say that a program was solved, and the run that {name} gave the torques"
-        yield Check("no program", float(asked), f"ticks beside {name}", "== 0", not asked, "", failure if asked else "")
+        failure = (
+            f"{asked} samples say that a program was solved, and the run that {name} gave the torques" if asked else ""
+        )
+        if evidence.record.physics == "qp":
+            failure = f"physics qp integrates what a program says, and the run says that {name} gave the torques"
+        yield Check("no program", float(asked), f"ticks beside {name}", "== 0", not failure, "", failure)
         return
     every = steps_per_tick(evidence)
     due = np.arange(len(run)) % every == 0

@@ -48,7 +48,7 @@ def equations_of_motion(robot: Robot, q: ArrayLike, v: ArrayLike, method: Method
 
     Parameters
     ----------
-    q, v : (nq,), (nv,) state.
+    robot, q, v : Robot, and its state (nq,), (nv,).
     method : ``projected`` (link by link, by Jacobians), ``newton-euler`` (recursively), ``lagrange`` (from energies).
 
     Raises

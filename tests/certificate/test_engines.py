@@ -363,5 +363,6 @@ def test_an_engine_that_is_not_installed_is_said_with_the_line_that_installs_it(
 def test_an_engine_that_does_not_exist_and_a_plan_are_refused(tmp_path, capsys):
     with pytest.raises(InputError, match="no such engine; there are: pinocchio, mujoco"):
         engine_class("bullet")
+    (tmp_path / "plan.yaml").write_text("stances: [{q: []}]")
     assert main(["verify", str(tmp_path / "plan.yaml"), "--with", "mujoco"]) == 2
     assert "is a plan, which has no motion to recompute" in capsys.readouterr().err

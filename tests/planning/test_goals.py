@@ -182,20 +182,20 @@ REFUSED = {
     "apart": (
         "{contacts: [{patch: left_sole, surface: floor, x: 0, y: 1, yaw: 0}, "
         "{patch: right_sole, surface: floor, x: 0, y: -1, yaw: 0}]}",
-        r"no posture has all its contacts in place: .*_sole stays 0\.\d+ .*; bring them closer",
+        r"no posture has all its contacts in place: .*_sole stays \d{3} mm or .* deg away.*; bring them closer",
     ),
     "too high": (
         "{base: {xyz: [0.2, 0, 2.0], tolerance: 0.05}}",
-        r"no contacts are found .* base.*the base stays \d\.\d+ m",
+        r"no contacts are found .* base.*the base stays [\d.]+ m",
     ),
     "beyond the floor": ("{base: {xyz: [-4.0, 0, 0.65]}}", r"no contacts are found .* base"),
     "upside down": (
         "{base: {xyz: [0, 0, 0.65], rpy: [3.14, 0, 0], angle_tolerance: 0.1}}",
-        r"no contacts are found .*rad",
+        r"no contacts are found .*the base stays \d+ deg outside",
     ),
     "com outside": (
         f"{{{EXACT}, com: [0.4, 0.0], only: true}}",
-        r"centre of mass stays 0\.[3-9]\d+ m outside its support region",
+        r"centre of mass stays [3-9]\d\d mm outside its support region",
     ),
     "posture on contacts": (f"{{{EXACT}, posture: half_kneel, only: true}}", r"posture .* off by .* allowed"),
     "posture on other patches": (
@@ -216,7 +216,7 @@ def test_what_no_posture_holds_is_refused_at_once_with_what_is_missing(name, tmp
 
 
 def test_another_robot_is_told_what_is_missing(small_planned):
-    with pytest.raises(PlanningFailed, match=r"no contacts are found .* base.*the base stays \d\.\d+ m"):
+    with pytest.raises(PlanningFailed, match=r"no contacts are found .* base.*the base stays [\d.]+ m"):
         small_planned("refused", "{base: {xyz: [0.2, 0, 2], tolerance: 0.05}}")
 
 

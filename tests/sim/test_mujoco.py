@@ -13,7 +13,6 @@ from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface
 from mcplan.scene.place import make_contact
-from mcplan.scene.settings import SimulationSettings
 from mcplan.sim import simulate as simulation
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.mujoco.shapes import RECESS, recede, slab
@@ -454,6 +453,4 @@ def test_distance_from_a_polygon_an_edge_and_a_point():
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setattr(simulation, "find_spec", lambda name: None)
     with pytest.raises(InputError, match=r"pip install mujoco"):
-        simulation.PHYSICS["mujoco"](
-            simulation.World(ROBOT, Environment(), ROBOT.neutral(), (), SimulationSettings(), ())
-        )
+        simulation.refuse_physics("mujoco")

@@ -52,7 +52,7 @@ def test_scenarios_are_shown_at_their_start(opened):
 
 
 def test_what_cannot_be_shown_is_refused(robot):
-    with pytest.raises(InputError, match="not int"):
+    with pytest.raises(InputError, match="not 3"):
         mc.show(3)
     with pytest.raises(InputError, match="hrp2 has"):
         mc.show(robot, np.zeros(3))

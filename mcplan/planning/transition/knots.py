@@ -367,9 +367,9 @@ class KnotFinder:
     ) -> Steps[tuple[float, Worst]]:
         """Return by how much the curve through knots (k, nq) misses what is asked of it, and where.
 
-        Contacts and joint limits are looked at in the knots and between them, led patches in the knots; distances, where
-        something is near, at quarters of the way from knot to knot. Each is counted so that what is too much of it is
-        as much as what a motion may miss its distances by.
+        Contacts and joint limits are looked at in the knots and between them, led patches in the knots; distances,
+        where something is near, at quarters of the way from knot to knot. Each is counted so that what is too much of
+        it is as much as what a motion may miss its distances by.
 
         Parameters
         ----------

@@ -186,6 +186,10 @@ def test_a_controller_of_ones_own_drives_a_plan_and_says_what_is_wrong():
     wave = Wave()
     run = mc.simulate(plan, controller=wave, duration=0.2)
     assert run.record.controller == "Wave"
+    claimed = replace(run, record=run.record.model_copy(update={"physics": "qp"}))
+    assert any("integrates what a program says" in failure for failure in mc.verify(claimed).failures)
+    solved = replace(run, qp_status=np.zeros_like(run.qp_status))
+    assert any("a program was solved" in failure for failure in mc.verify(solved).failures)
     assert len(wave.times) == 201
     assert run.q[-1, 7] > 0.01
     assert wave.far > 0.3

@@ -46,7 +46,7 @@ def test_a_path_is_looked_for_whose_swings_are_free(monkeypatch):
 
 def test_where_all_are_barred_there_is_no_plan_and_the_best_path_is_told(monkeypatch, tmp_path, capsys):
     bar(monkeypatch, 0.0)
-    told = r"a way of \d moves was found.*\n.*barred: (left|right)_sole from floor to floor: .*a and b come 0\.050 m"
+    told = r"a way of \d moves was found.*\n.*barred: (left|right)_sole from floor to floor: .*a and b come 50 mm"
     with pytest.raises(PlanningFailed, match=told) as failure:
         plan(load_scenario("walk", SHORT | {"planner.max_calls": 300}))
     assert len(failure.value.best) > 1  # its nodes

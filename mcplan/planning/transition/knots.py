@@ -45,7 +45,7 @@ KEPT, LED, KEPT_COUNTS, LED_COUNTS = 2e-3, 6e-3, 2.0, 1.25
 how many times what is beyond counts: 4.5 and 10 mm are as much as a motion may miss its distances by."""
 
 QUARTER = 0.02
-"""m: where bodies come so near to what they are to keep, they are looked at in quarters of the way from knot to knot."""
+"""m: bodies that come so near to what they are to keep are looked at in quarters of the way from knot to knot."""
 
 INWARDS, INSIDE = 5, 1e-3
 """Times that knots are drawn away from joint limits, and how far inside them the curve is to stay (rad or m)."""

@@ -119,6 +119,7 @@ def test_what_compiles_is_told(tmp_path):
         "for _ in range(2): quaternion_multiply(np.ones(4), np.ones(4), np.empty(4))\n"
         "print(*told)"
     )
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[1])}
+    mine = {"XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"} | mine
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
     assert done.stdout.split() == ["quaternion_multiply", "."], done.stderr

@@ -85,7 +85,7 @@ class Surface:
         R, p = _pose(what, R, p, xyz, rpy, quat_wxyz)
         _set(self, name=name, R=R, p=p, polygon=counter_clockwise(corners), owner=owner)
         _set(self, thickness=_not_negative(what, "thickness", thickness, "m"))
-        _set(self, friction=_not_negative(what, "friction", friction, ""))
+        _set(self, friction=_friction(what, friction))
 
     def __repr__(self) -> str:
         xyz = ", ".join(f"{x:.4g}" for x in self.p)
@@ -131,7 +131,7 @@ class Bar:
         if np.linalg.norm(points[1] - points[0]) < 1e-6:
             raise InputError(f"{what}: the two ends are the same point")
         _set(self, name=name, ends=points, max_force=max_force, radius=_positive(what, "radius", radius, "m"))
-        _set(self, friction=_not_negative(what, "friction", friction, ""))
+        _set(self, friction=_friction(what, friction))
 
     def __repr__(self) -> str:
         ends = ", ".join("(" + ", ".join(f"{x:.4g}" for x in end) + ")" for end in self.ends)
@@ -223,7 +223,7 @@ class FreeObject:
         what = f"object `{_name(name)}`"
         R, p = _pose(what, R, p, xyz, rpy, quat_wxyz)
         _set(self, name=name, shape=_solid(what, shape), R=R, p=p, mass=_positive(what, "mass", mass, "kg"))
-        _set(self, friction=_not_negative(what, "friction", friction, ""))
+        _set(self, friction=_friction(what, friction))
         _set(self, surfaces=tuple(s if s.owner == name else replace(s, owner=name) for s in surfaces))
 
     def __repr__(self) -> str:
@@ -395,6 +395,11 @@ def _not_negative(what: str, key: str, value: float, unit: str) -> float:
     if _number(what, key, value, unit) < 0.0:
         raise InputError(f"{what}: {key} is {value:g}{unit and ' ' + unit}, expected 0 or more")
     return float(value)
+
+
+def _friction(what: str, value: float) -> float:
+    """Return a coefficient of friction; infinity is one that never slips."""
+    return value if isinstance(value, float) and value == np.inf else _not_negative(what, "friction", value, "")
 
 
 def _number(what: str, key: str, value: float, unit: str) -> float:

@@ -18,6 +18,7 @@ from mcplan.model.terms import Terms
 from mcplan.planning import Plan, PlannedStance
 from mcplan.planning.posture.freedom import contact_rows
 from mcplan.planning.posture.task import PostureSearch
+from mcplan.planning.transition.transition import Segment, Transition
 from mcplan.scene import Scenario, load_scenario
 from mcplan.sim.simulate import Simulation
 from mcplan.whole_body import ComTask, ContactConstraint, PostureTask, Task, WholeBodyQP
@@ -72,7 +73,11 @@ def _take_a_step(scenario: Scenario, physics: str) -> None:
     q, contacts = scenario.start.q, scenario.start.contacts
     nothing, rest = {contact.patch: np.zeros(6) for contact in contacts}, np.zeros(len(q) - 7)
     standing = PlannedStance(contacts, "start", None, q, nothing, rest, {})
-    lifting = PlannedStance(contacts[:-1], "remove", contacts[-1].patch, q, nothing, rest, {})
+    count, com = 7, scenario.robot.com(q)
+    still = Segment(contacts, np.linspace(0.0, 1.0, count), np.tile(q, (count, 1)), np.tile(com, (count, 1)))
+    patch = contacts[-1].patch
+    motion = Transition(patch, (still,))
+    lifting = PlannedStance(contacts[:-1], "remove", patch, q, nothing, rest, {}, transition=motion)
     Simulation(Plan(scenario, (standing, lifting)), physics).step()
 
 

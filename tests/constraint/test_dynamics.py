@@ -109,6 +109,7 @@ def dropped(physics, height=0.05):
     return arm, q, v, world.v
 
 
+@pytest.mark.filterwarnings("ignore:.*friction coefficient of 5")
 def test_an_impact_in_the_contact_physics_is_that_of_the_projector():
     arm, q, before, after = dropped("contact")
     base = np.concatenate([np.eye(6), np.zeros((6, 7))], axis=1)

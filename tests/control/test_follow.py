@@ -24,8 +24,9 @@ def planned():
     """HRP-2 in half sitting on both feet, and the motion to a posture 4 cm lower."""
     robot = load_robot("hrp2")
     soles = tuple(
-        make_contact(robot, SCENE, {"patch": patch, "surface": "floor", "x": 0.0, "y": y, "yaw": 0.0})
-        for patch, y in (("left_sole", 0.095), ("right_sole", -0.095))
+        make_contact(robot, SCENE, {"patch": patch, "surface": "floor", "x": X[0, 3], "y": X[1, 3], "yaw": 0.0})
+        for patch in ("left_sole", "right_sole")
+        for X in [robot.frame_pose(robot.posture("half_sitting"), patch)]
     )
     q = robot.posture("half_sitting")
     lower = q.copy()

@@ -72,11 +72,11 @@ def test_motions_that_a_file_lacks_or_made_with_other_speeds_are_found_when_it_i
     for one, other in zip(same.segments, found.segments, strict=True):
         np.testing.assert_allclose(one.q, other.q, atol=1e-12)
     write_plan(short, old)
-    slower = read_plan(old, {"control.com_speed": 0.05})
+    slower = read_plan(old, {"control.joint_speed": 0.1})
     ways = [sum(transition.duration for transition in one.transitions) for one in (slower, same)]
     assert ways[0] > ways[1]
     (notice,) = slower.notices
-    assert "control.com_speed" in notice
+    assert "control.joint_speed" in notice
     assert data["plan"]["made_with"]["com_speed"] == 0.25
 
 

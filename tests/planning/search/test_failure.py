@@ -38,7 +38,7 @@ def test_places_that_are_taken_are_the_reason_where_there_is_no_other():
 def test_of_two_links_that_are_in_each_others_way_the_robots_file_can_say_that_they_are_not(thing, advised):
     tree = tree_of((3, ("lift", Violation("collision", thing, 0.004))))
     text = explained(load_robot("hrp2"), tree, None, None, "")
-    assert f"more room between {thing} (0.004 m)" in text
+    assert f"more room between {thing} (4 mm)" in text
     assert ("`collision: {ignore: [[CHEST_LINK1, RARM_LINK4]]}`" in text) == advised
 
 

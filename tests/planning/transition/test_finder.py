@@ -144,8 +144,9 @@ def test_the_body_goes_straight_where_limbs_alone_can_do_what_is_asked():
     floor = Surface("floor", np.eye(3), np.zeros(3), square)
     scene = Environment((floor,))
     soles = tuple(
-        make_contact(robot, scene, {"patch": patch, "surface": "floor", "x": 0.0, "y": y, "yaw": 0.0})
-        for patch, y in (("left_sole", 0.095), ("right_sole", -0.095))
+        make_contact(robot, scene, {"patch": patch, "surface": "floor", "x": X[0, 3], "y": X[1, 3], "yaw": 0.0})
+        for patch in ("left_sole", "right_sole")
+        for X in [robot.frame_pose(robot.posture("half_sitting"), patch)]
     )
     q0 = robot.posture("half_sitting")
     q1 = q0.copy()

@@ -365,7 +365,8 @@ class TransitionFinder:
         leads = []
         for patch, path in led.items():
             samples = [path.sample(t) for t in times]
-            leads.append(Led(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R)))
+            halves = np.array([path.sample(t).p for t in 0.5 * (times[1:] + times[:-1])])
+            leads.append(Led(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R), halves))
         guides = straight_knots(self.robot, begin.q, q, count)
         return (yield from finder.find(guides, begin.closed, leads, touching, modest))
 

@@ -99,11 +99,15 @@ def run(steps: Steps[Found]) -> Found:
 
 
 class Led(NamedTuple):
-    """A patch that is led: its positions (k, 3), and its rotations (3, 3) at the two ends; on the way it may turn."""
+    """A patch that is led: its positions (k, 3), and its rotations (3, 3) at the two ends; on the way it may turn.
+
+    Its positions halfway between knots (k - 1, 3) are looked at where they are given.
+    """
 
     patch: str
     places: np.ndarray
     turns: tuple[np.ndarray, np.ndarray]
+    halves: np.ndarray | None = None
 
     def away(self, k: int) -> tuple[float, float]:
         """Return the distances of a position from both ends (m)."""
@@ -261,8 +265,12 @@ class KnotFinder:
         for passes, ease in SMOOTHINGS:
             off = self._smooth_offsets(guides, q, passes, ease)
             softer = np.array([robot.integrate(guide, step, 1.0) for guide, step in zip(guides, off, strict=True)])
+            for k in range(1, last):  # smoothing has drawn it off its contacts and paths
+                back = tasks[k]._replace(guide=softer[k])
+                softer[k] = self._search.run(back, softer[k], STEPS, 1e-6, 1e-4, trust=0.2).q
+                yield
             self._draw_inside(softer)
-            amount, where = yield from self._missed(softer, tasks, len(held[0]), moving, wishes, watched)
+            amount, where = yield from self._missed(softer, tasks, led, moving, wishes, watched)
             if amount < short:
                 smooth, short, worst = softer, amount, where
             if short <= max(missed.max(), SLIP):
@@ -360,20 +368,19 @@ class KnotFinder:
         self,
         q: np.ndarray,
         tasks: Sequence[Task],
-        closed: int,
+        led: Sequence[Led],
         moving: bool,
         wishes: Sequence[Wish],
         watched: np.ndarray,
     ) -> Steps[tuple[float, Worst]]:
         """Return by how much the curve through knots (k, nq) misses what is asked of it, and where.
 
-        Contacts and joint limits are looked at in the knots and between them, led patches in the knots; distances,
-        where something is near, at quarters of the way from knot to knot. Each is counted so that what is too much of
-        it is as much as what a motion may miss its distances by.
+        Contacts, joint limits and led patches are looked at in the knots and halfway between them; distances, where
+        something is near, at quarters of the way from knot to knot. Each is counted so that what is too much of it is
+        as much as what a motion may miss its distances by.
 
         Parameters
         ----------
-        closed : how many of the contacts of a task are closed; the others are led.
         moving : whether contacts are elsewhere from knot to knot: then they are looked at in the knots only.
         """
         last, limits = len(q) - 1, self.robot.limits
@@ -389,7 +396,13 @@ class KnotFinder:
             bodies: tuple[str, ...] = ()
             amount = 10.0 * float(np.maximum(limits.lower - here[7:], here[7:] - limits.upper).max(initial=0.0))
             if part == 0 or (i % 2 == 0 and not moving):
-                amount = max(amount, self._off(tasks[k], here, closed, part == 0))
+                amount = max(amount, self._off(tasks[k], here, led))
+            if i % 2 == 0:
+                for lead in led:
+                    places = lead.places if part == 0 else lead.halves
+                    if places is not None:
+                        off = np.linalg.norm(self.robot.frame_pose(here, lead.patch)[:3, 3] - places[k])
+                        amount = max(amount, LED_COUNTS * (float(off) - LED))
             wish = wishes[k]
             if part:
                 wish = Wish(wish.need, np.minimum(wish.content, wishes[k + 1].content))
@@ -402,16 +415,11 @@ class KnotFinder:
             yield
         return worst, where
 
-    def _off(self, task: Task, q: np.ndarray, closed: int, led: bool) -> float:
-        """Return by how much a posture is off the contacts of its task, and off the places of led patches."""
+    def _off(self, task: Task, q: np.ndarray, led: Sequence[Led]) -> float:
+        """Return by how much a posture is off the closed contacts of its task, those before the led ones, as it counts."""
         rows = self._search.run(task, q, 0, 1e-6, 1e-4)
-        of = rows.contact_of
-        missed, held = rows.missed[: len(of)], of < closed
-        amount = KEPT_COUNTS * float((missed[held] - KEPT).max(initial=0.0))
-        if led and not held.all():
-            places = np.concatenate([np.arange(n) < 3 for n in np.bincount(of)])[~held]
-            amount = max(amount, LED_COUNTS * float((missed[~held][places] - LED).max(initial=0.0)))
-        return amount
+        held = rows.contact_of < len(task.contact) - len(led)
+        return KEPT_COUNTS * float((rows.missed[: len(held)][held] - KEPT).max(initial=0.0))
 
     def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
         """Return how far inside the region that contacts balance a centre of mass (3,) is (m); negative outside."""

@@ -36,6 +36,9 @@ BARRED = 5e-3
 LOST = 0.03
 """m, rad: a motion that misses its contacts or distances by more is no better than the straight one."""
 
+LED = 8e-3
+"""m: a patch whose path the knots leave by more goes as they take it."""
+
 FAST, ROUNDS = 1.02, 3
 """A motion is slowed down that would have to take so many times longer, and at most so often."""
 
@@ -281,6 +284,8 @@ class TransitionFinder:
                 slow = yield from self._slowed(free, begin.closed)
                 return slow, Course(patch, "body", NONE, NONE, True, contact)
         slow = yield from self._slowed(motion, begin.closed)
+        if motion.knots.strayed > LED:  # the knots go around what is in its way
+            return slow, Course(patch, "body", NONE, NONE, old is not None, contact)
         return slow, Course(patch, "own", lift, approach, old is not None, contact)
 
     def _reach_out(

@@ -40,9 +40,9 @@ PLACED = 2e-3
 FIT = 1e-3
 """m, rad: a posture that misses its contacts and wanted distances by no more will do without a search."""
 
-KEPT, LED, KEPT_COUNTS, LED_COUNTS = 2e-3, 6e-3, 2.0, 1.25
-"""m, rad: by so much the curve through knots may be off its contacts, and off the paths of patches that are led; and
-how many times what is beyond counts: 4.5 and 10 mm are as much as a motion may miss its distances by."""
+KEPT, KEPT_COUNTS = 2e-3, 2.0
+"""m, rad: by so much the curve through knots may be off its contacts, and how many times what is beyond counts: 4.5 mm
+are as much as a motion may miss its distances by."""
 
 QUARTER = 0.02
 """m: bodies that come so near to what they are to keep are looked at in quarters of the way from knot to knot."""
@@ -59,7 +59,10 @@ ROUNDS, STEPS = 10, 8
 STRETCH = 0.02
 """m: the most that a pair is pushed apart before its distance is taken anew."""
 
-GRAZE = 3e-3
+APART = 1e-4
+"""m: bodies that come nearer do not keep apart, however near they are to be."""
+
+GRAZE = 2e-3
 """m: by so much less than others a link may be apart from a support that it leaves or comes to: they may touch."""
 
 OPENING = 0.5
@@ -116,10 +119,11 @@ class Led(NamedTuple):
 
 
 class Wish(NamedTuple):
-    """What distance each pair is to keep (m), and with which a motion is content."""
+    """What distance each pair is to keep (m), with which a motion is content, and below which bodies overlap."""
 
     need: np.ndarray
     content: np.ndarray
+    least: np.ndarray
 
 
 class Worst(NamedTuple):
@@ -145,12 +149,14 @@ class Knots:
     missed : by how much the worst misses its clearance (m), or ``unsmoothed`` where that is more; 0 when none does.
     unsmoothed : by how much it missed its contacts or its clearance before the smoothing (m, rad).
     worst : where that is.
+    strayed : how far a led patch gets from its path (m).
     """
 
     q: np.ndarray
     missed: float
     unsmoothed: float
     worst: Worst = NOWHERE
+    strayed: float = 0.0
 
 
 class KnotFinder:
@@ -221,7 +227,7 @@ class KnotFinder:
             tasks.append(self._search.task(rows, guides[k], supports[k].rows, pull))
             away = {lead.patch: lead.away(k) for lead in led}
             need = np.minimum(self._need(k / last, ends, passing, away), most)
-            wishes.append(Wish(need, np.minimum(need, ENOUGH) - GRAZE * grazing))
+            wishes.append(Wish(need, np.minimum(need, ENOUGH) - GRAZE * grazing, APART - GRAZE * grazing))
 
         def settle(k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
             return (yield from self._clear(tasks[k]._replace(guide=guide), start, wishes[k], watched))
@@ -262,23 +268,32 @@ class KnotFinder:
             if not settled:
                 break
         smooth, short, worst = q, np.inf, NOWHERE
+        strayed = 0.0
+        content = max(missed.max(), SLIP)
         for passes, ease in SMOOTHINGS:
             off = self._smooth_offsets(guides, q, passes, ease)
-            softer = np.array([robot.integrate(guide, step, 1.0) for guide, step in zip(guides, off, strict=True)])
-            for k in range(1, last):  # smoothing has drawn it off its contacts and paths
-                back = tasks[k]._replace(guide=softer[k])
-                softer[k] = self._search.run(back, softer[k], STEPS, 1e-6, 1e-4, trust=0.2).q
-                yield
-            self._draw_inside(softer)
-            amount, where = yield from self._missed(softer, tasks, led, moving, wishes, watched)
-            if amount < short:
-                smooth, short, worst = softer, amount, where
-            if short <= max(missed.max(), SLIP):
+            drawn = np.array([robot.integrate(guide, step, 1.0) for guide, step in zip(guides, off, strict=True)])
+            for around in (False, True):
+                softer = drawn.copy()
+                for k in range(1, last):  # smoothing has drawn it off its contacts and paths, and onto what is near
+                    back = tasks[k]._replace(guide=drawn[k])
+                    if around and not self._fits(back, drawn[k], wishes[k], watched):
+                        softer[k], _ = yield from self._clear(back, drawn[k], wishes[k], watched)
+                    elif not around:
+                        softer[k] = self._search.run(back, drawn[k], STEPS, 1e-6, 1e-4, trust=0.2).q
+                    yield
+                self._draw_inside(softer)
+                amount, where, stray = yield from self._missed(softer, tasks, led, moving, wishes, watched)
+                if amount < short:
+                    smooth, short, worst, strayed = softer, amount, where, stray
+                if short <= content:
+                    break
+            if short <= content:
                 break
         if missed.max() > short:
             k = int(np.argmax(missed))
             worst = Worst(k / last, self._short(q[k], wishes[k], watched)[1])
-        return Knots(smooth, float(max(missed.max(), short)), float(missed.max()), worst)
+        return Knots(smooth, float(max(missed.max(), short)), float(missed.max()), worst, strayed)
 
     def lifted(
         self, guide: np.ndarray, contacts: Sequence[Contact], patch: str, place: np.ndarray, lift: np.ndarray
@@ -297,7 +312,7 @@ class KnotFinder:
         held = [contact_rows(self.robot, self.environment, contact, None) for contact in contacts]
         watched = self._watched(contacts)
         need = np.where(self._own, np.minimum(self._wanted, self._distances(guide)), ENOUGH)
-        wish = Wish(need, np.minimum(need, ENOUGH))
+        wish = Wish(need, np.minimum(need, ENOUGH), np.full(len(need), APART))
         height = float(np.linalg.norm(lift))
         normal = np.concatenate([lift / height, np.zeros(3)])[None]
         best, least = guide, np.inf
@@ -339,6 +354,8 @@ class KnotFinder:
         short = wish.content[pairs] - distance
         if not len(short):
             return -SEE, ()
+        under = wish.least[pairs] - distance
+        short = np.where(under > 0.0, np.maximum(short, ENOUGH + under), short)
         if short.max() <= 0.0:
             return float(short.max()), ()
         pair = self.collisions.pairs[pairs[np.argmax(short)]]
@@ -372,8 +389,8 @@ class KnotFinder:
         moving: bool,
         wishes: Sequence[Wish],
         watched: np.ndarray,
-    ) -> Steps[tuple[float, Worst]]:
-        """Return by how much the curve through knots (k, nq) misses what is asked of it, and where.
+    ) -> Steps[tuple[float, Worst, float]]:
+        """Return by how much the curve through knots (k, nq) misses what is asked of it, where, and how far patches stray.
 
         Contacts, joint limits and led patches are looked at in the knots and halfway between them; distances, where
         something is near, at quarters of the way from knot to knot. Each is counted so that what is too much of it is
@@ -385,7 +402,7 @@ class KnotFinder:
         """
         last, limits = len(q) - 1, self.robot.limits
         curve = PostureSpline(np.arange(last + 1.0), q)
-        worst, where = 0.0, NOWHERE
+        worst, where, strayed = 0.0, NOWHERE, 0.0
         close = np.zeros(4 * last + 1, dtype=bool)  # of what is looked at in quarters
         order = [*range(2, 4 * last, 2), *range(1, 4 * last, 2)]
         for i in order:
@@ -402,10 +419,10 @@ class KnotFinder:
                     places = lead.places if part == 0 else lead.halves
                     if places is not None:
                         off = np.linalg.norm(self.robot.frame_pose(here, lead.patch)[:3, 3] - places[k])
-                        amount = max(amount, LED_COUNTS * (float(off) - LED))
+                        strayed = max(strayed, float(off))
             wish = wishes[k]
             if part:
-                wish = Wish(wish.need, np.minimum(wish.content, wishes[k + 1].content))
+                wish = wish._replace(content=np.minimum(wish.content, wishes[k + 1].content))
             short, near = self._short(here, wish, watched)
             close[i] = short > -QUARTER
             if short > amount:
@@ -413,10 +430,10 @@ class KnotFinder:
             if amount > worst:
                 worst, where = amount, Worst(0.25 * i / last, bodies)
             yield
-        return worst, where
+        return worst, where, strayed
 
     def _off(self, task: Task, q: np.ndarray, led: Sequence[Led]) -> float:
-        """Return by how much a posture is off the closed contacts of its task, those before the led ones, as it counts."""
+        """Return by how much a posture is off the closed contacts of its task, which stand before led patches."""
         rows = self._search.run(task, q, 0, 1e-6, 1e-4)
         held = rows.contact_of < len(task.contact) - len(led)
         return KEPT_COUNTS * float((rows.missed[: len(held)][held] - KEPT).max(initial=0.0))

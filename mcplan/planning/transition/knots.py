@@ -390,7 +390,7 @@ class KnotFinder:
         wishes: Sequence[Wish],
         watched: np.ndarray,
     ) -> Steps[tuple[float, Worst, float]]:
-        """Return by how much the curve through knots (k, nq) misses what is asked of it, where, and how far patches stray.
+        """Return what the curve through knots (k, nq) misses of what is asked, where, and how far led patches stray.
 
         Contacts, joint limits and led patches are looked at in the knots and halfway between them; distances, where
         something is near, at quarters of the way from knot to knot. Each is counted so that what is too much of it is

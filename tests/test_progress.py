@@ -96,7 +96,8 @@ def test_a_notebook_gets_one_line_a_second(monkeypatch, capsys):
 
 
 def test_kernels_that_are_compiled_are_among_those_that_are_declared():
-    assert compiled_kernels(cache_directory()) <= declared_kernels()
+    compiled = {name for name in compiled_kernels(cache_directory()) if "/test_" not in name}  # tests have their own
+    assert compiled <= declared_kernels()
     assert len(declared_kernels(["contact"])) < len(declared_kernels())
 
 

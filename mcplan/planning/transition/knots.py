@@ -44,8 +44,8 @@ KEPT, KEPT_COUNTS = 2e-3, 2.0
 """m, rad: by so much the curve through knots may be off its contacts, and how many times what is beyond counts: 4.5 mm
 are as much as a motion may miss its distances by."""
 
-QUARTER = 0.02
-"""m: bodies that come so near to what they are to keep are looked at in quarters of the way from knot to knot."""
+NEARER = 0.02
+"""m: bodies that come so near to what they are to keep are looked at in eighths of the way from knot to knot."""
 
 INWARDS, INSIDE = 5, 1e-3
 """Times that knots are drawn away from joint limits, and how far inside them the curve is to stay (rad or m)."""
@@ -227,7 +227,8 @@ class KnotFinder:
             tasks.append(self._search.task(rows, guides[k], supports[k].rows, pull))
             away = {lead.patch: lead.away(k) for lead in led}
             need = np.minimum(self._need(k / last, ends, passing, away), most)
-            wishes.append(Wish(need, np.minimum(need, ENOUGH) - GRAZE * grazing, APART - GRAZE * grazing))
+            least = np.minimum(APART, need - 1e-5)  # no more than the ends have
+            wishes.append(Wish(need, np.minimum(need, ENOUGH) - GRAZE * grazing, least - GRAZE * grazing))
 
         def settle(k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
             return (yield from self._clear(tasks[k]._replace(guide=guide), start, wishes[k], watched))
@@ -393,7 +394,7 @@ class KnotFinder:
         """Return what the curve through knots (k, nq) misses of what is asked, where, and how far led patches stray.
 
         Contacts, joint limits and led patches are looked at in the knots and halfway between them; distances, where
-        something is near, at quarters of the way from knot to knot. Each is counted so that what is too much of it is
+        something is near, at eighths of the way from knot to knot. Each is counted so that what is too much of it is
         as much as what a motion may miss its distances by.
 
         Parameters
@@ -403,18 +404,18 @@ class KnotFinder:
         last, limits = len(q) - 1, self.robot.limits
         curve = PostureSpline(np.arange(last + 1.0), q)
         worst, where, strayed = 0.0, NOWHERE, 0.0
-        close = np.zeros(4 * last + 1, dtype=bool)  # of what is looked at in quarters
-        order = [*range(2, 4 * last, 2), *range(1, 4 * last, 2)]
+        close = np.ones(2 * last + 1, dtype=bool)  # halfway and in the knots: whether to look around there more closely
+        order = [*range(4, 8 * last, 4), *(i for i in range(1, 8 * last) if i % 4)]
         for i in order:
-            if i % 2 and not (close[i - 1] or close[i + 1]):
+            if i % 4 and not (close[i // 4] or close[i // 4 + 1]):
                 continue
-            k, part = divmod(i, 4)
-            here = q[k] if part == 0 else curve.sample(0.25 * i).q
+            k, part = divmod(i, 8)
+            here = q[k] if part == 0 else curve.sample(i / 8).q
             bodies: tuple[str, ...] = ()
             amount = 10.0 * float(np.maximum(limits.lower - here[7:], here[7:] - limits.upper).max(initial=0.0))
-            if part == 0 or (i % 2 == 0 and not moving):
+            if part == 0 or (i % 4 == 0 and not moving):
                 amount = max(amount, self._off(tasks[k], here, led))
-            if i % 2 == 0:
+            if i % 4 == 0:
                 for lead in led:
                     places = lead.places if part == 0 else lead.halves
                     if places is not None:
@@ -424,11 +425,12 @@ class KnotFinder:
             if part:
                 wish = wish._replace(content=np.minimum(wish.content, wishes[k + 1].content))
             short, near = self._short(here, wish, watched)
-            close[i] = short > -QUARTER
+            if i % 4 == 0:
+                close[i // 4] = short > -NEARER
             if short > amount:
                 amount, bodies = short, near
             if amount > worst:
-                worst, where = amount, Worst(0.25 * i / last, bodies)
+                worst, where = amount, Worst(i / (8 * last), bodies)
             yield
         return worst, where, strayed
 

@@ -219,6 +219,7 @@ class TransitionFinder:
         q = yield from self.knots.lifted(begin.q, begin.closed, patch, place, height * old.normal)
         duration = max(self.timing.duration(height), self.law.straight(begin.q, q, begin.closed))
         motion = yield from self._motion(begin, q, duration, (old,), {})
+        motion = yield from self._slowed(motion, begin.closed)
         return self._segment(begin, q, motion, (Course(patch, "body", NONE, NONE, True),), (old,))
 
     def slide(

@@ -68,18 +68,6 @@ def load_robot(
     return _from_urdf(path, strict, directories)
 
 
-def is_robot_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a YAML file describes a robot: it names a ``urdf``.
-
-    Raises
-    ------
-    InputError
-        The file cannot be read as YAML.
-    """
-    data = read_document(path, collect=True).data
-    return isinstance(data, dict) and "urdf" in data
-
-
 def _from_urdf(path: Path, strict: bool, directories: list[Path]) -> Robot:
     data = read_bytes(path)
     model = parse_urdf(data, path, strict, directories, stacklevel=4)

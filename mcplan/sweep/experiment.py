@@ -138,14 +138,6 @@ def _seeds(text: str, document: Document) -> dict[str, int]:
     return {"from": int(first), "count": int(number)}
 
 
-def is_experiment_file(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is an experiment: it has the key ``scenarios``, which nothing else has."""
-    if not Path(path).is_file() or Path(path).suffix.lower() not in (".yaml", ".yml"):
-        return False
-    data = read_document(path, collect=True).data
-    return isinstance(data, dict) and "scenarios" in data
-
-
 def _number(experiment: Experiment, max_cases: int | None) -> list[Problem]:
     count, most = len(experiment), MAX_CASES if max_cases is None else max_cases
     if count <= most:

@@ -20,7 +20,7 @@ from mcplan.model.robot import Robot
 from mcplan.model.solid import frozen
 from mcplan.model.terms import Terms
 from mcplan.motion.path import Pose
-from mcplan.planning.transition.knots import OPENING
+from mcplan.planning.transition.nearness import OPENING
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings

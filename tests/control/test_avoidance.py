@@ -18,7 +18,7 @@ from mcplan.errors import InputError
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
-from mcplan.planning.transition.knots import OPENING
+from mcplan.planning.transition.nearness import OPENING
 from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from mcplan.motion.posture_path import PosturePath
 from mcplan.motion.quintic import minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.posture.settings import PostureSettings
+from mcplan.planning.transition.detour import Detour
 from mcplan.planning.transition.knots import KnotFinder, Knots, Led, Steps
+from mcplan.planning.transition.smoothing import straight_knots
 from mcplan.planning.transition.time_law import PARTS, TimeLaw
 from mcplan.planning.transition.transition import Course, Near, Segment
 from mcplan.scene.allowed import allowed_pose
@@ -21,8 +24,9 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
 
-HIGHER = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3)
-"""m: how much higher than the clearance a limb is lifted in turn, until nothing is in its way."""
+HIGHER, LOW = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3), 3
+"""m: how much higher than the clearance a limb is lifted in turn, until nothing is in its way; and how many of these
+are tried before a way around it."""
 
 KNOTS, LOOK = 24, 16
 """Pieces of a segment, and of one that is looked at only."""
@@ -98,6 +102,14 @@ class _Motion:
         return not free, not self.held, self.stretch if free else self.missed
 
 
+class _Over(NamedTuple):
+    """A motion in which a patch is lifted over what is in its way, and by how much (3,), (3,)."""
+
+    motion: _Motion
+    lift: np.ndarray
+    approach: np.ndarray
+
+
 Leads = Callable[[PostureTrajectory], dict[str, LimbPath | PosturePath]]
 """Makes the paths of led patches for a straight motion of the body."""
 
@@ -133,6 +145,7 @@ class TransitionFinder:
         self.knots = KnotFinder(robot, environment, plain, self.collisions)
         self._steady = KnotFinder(robot, environment, replace(plain, weights=steady), self.collisions)
         self.law = TimeLaw(robot, settings, self.knots)
+        self._detours: dict[tuple, np.ndarray | None] = {}
 
     # -- what a segment does ----------------------------------------------------------------------------------------
 
@@ -187,14 +200,14 @@ class TransitionFinder:
         return self._segment(begin, q, motion, tuple(courses), touching)
 
     def look(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Steps[Knots]:
-        """Search for knots of a swing, quicker than `swing`: every second height, the body free to move, no time law.
+        """Search for knots of a swing, quicker than `swing`: few heights, the body free to move, no time law.
 
-        It tells whether there is a way at all; the finer steps decide how high, hardly whether.
+        It tells whether there is a way at all; what more `swing` tries decides how, hardly whether.
         """
         contact, *_ = added
         patch, old, touching = contact.patch, begin.rising.get(contact.patch), (*begin.rising.values(), *added)
         duration = self.law.straight(begin.q, q, begin.closed)
-        heights = HIGHER[::2]
+        heights = HIGHER[:LOW:2]
         best: Knots | None = None
         for higher in (None, *heights) if old is None else (*heights, None):
             paths = {}
@@ -208,9 +221,11 @@ class TransitionFinder:
             if best is None or knots.missed < best.missed:
                 best = knots
             if best.missed <= BARRED:
-                break
+                return best
         assert best is not None
-        return best
+        guides = yield from self._detour(begin, q, touching)
+        around = best if guides is None else (yield from self.knots.find(guides, begin.closed, (), touching))
+        return around if around.missed <= BARRED else best
 
     def retraction(self, begin: Departure, patch: str) -> Steps[Segment]:
         """Search for the lift of a patch that has nowhere to go yet clear of its support; the body moves along."""
@@ -239,7 +254,7 @@ class TransitionFinder:
         shares = [minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, KNOTS + 1)]
         along = [tuple(replace(c, p=c.p + share * (end[c.patch].p - c.p)) for c in begin.closed) for share in shares]
         beside = [pair for pair in self.collisions.pairs if pair.b in objects]
-        guides = straight_knots(self.robot, begin.q, q)
+        guides = straight_knots(self.robot, begin.q, q, KNOTS)
         knots = yield from self.knots.find(guides, along, ignored=[(pair.a, pair.b) for pair in beside])
         motion = yield from self._timed(knots, times, begin.closed)
         slow = yield from self._slowed(motion, begin.closed)
@@ -264,30 +279,46 @@ class TransitionFinder:
         without the body. None where it misses as much as ``bound`` (m).
         """
         patch, old = contact.patch, begin.rising.get(contact.patch)
-        best: tuple[_Motion, np.ndarray, np.ndarray] | None = None
-        for higher in HIGHER:
-            lift, approach = lift_and_approach(
-                self._place(begin.q, patch)[1], contact, old, self.settings.clearance + higher
-            )
+        over = yield from self._over(begin, contact, q, duration, touching, HIGHER[:LOW])
+        free: _Motion | None = None
+        if old is not None and (over.motion.missed > GOOD or not over.motion.held):
+            free = yield from self._motion(begin, q, duration, touching, {})
+            free = yield from self._around(free, begin, q, touching)
+        if min(over.motion.missed, np.inf if free is None else free.missed) > BARRED:
+            higher = yield from self._over(begin, contact, q, duration, touching, HIGHER[LOW:])
+            over = min(over, higher, key=lambda one: one.motion.rank)
+        if over.motion.missed >= bound:
+            return None
+        if free is not None and free.rank < over.motion.rank and free.missed <= BARRED:
+            slow = yield from self._slowed(free, begin.closed)
+            return slow, Course(patch, "body", NONE, NONE, True, contact)
+        slow = yield from self._slowed(over.motion, begin.closed)
+        if over.motion.knots.strayed > LED:  # the knots go around what is in its way
+            return slow, Course(patch, "body", NONE, NONE, old is not None, contact)
+        return slow, Course(patch, "own", over.lift, over.approach, old is not None, contact)
+
+    def _over(
+        self,
+        begin: Departure,
+        contact: Contact,
+        q: np.ndarray,
+        duration: float,
+        touching: tuple[Contact, ...],
+        heights: Sequence[float],
+    ) -> Steps["_Over"]:
+        """Search for the way of a patch over what is in between, at the first height at which it is free."""
+        start, old = self._place(begin.q, contact.patch)[1], begin.rising.get(contact.patch)
+        best: _Over | None = None
+        for higher in heights:
+            lift, approach = lift_and_approach(start, contact, old, self.settings.clearance + higher)
             path = self._swing_path(begin, contact, q, lift, approach, duration)
-            motion = yield from self._motion(begin, q, path.duration, touching, {patch: path})
-            if best is None or motion.rank < best[0].rank:
-                best = motion, lift, approach
+            motion = yield from self._motion(begin, q, path.duration, touching, {contact.patch: path})
+            if best is None or motion.rank < best.motion.rank:
+                best = _Over(motion, lift, approach)
             if motion.missed <= GOOD:
                 break
         assert best is not None
-        motion, lift, approach = best
-        if motion.missed >= bound:
-            return None
-        if old is not None and (motion.missed > GOOD or not motion.held):
-            free = yield from self._motion(begin, q, duration, touching, {})
-            if free.rank < motion.rank and free.missed <= BARRED:
-                slow = yield from self._slowed(free, begin.closed)
-                return slow, Course(patch, "body", NONE, NONE, True, contact)
-        slow = yield from self._slowed(motion, begin.closed)
-        if motion.knots.strayed > LED:  # the knots go around what is in its way
-            return slow, Course(patch, "body", NONE, NONE, old is not None, contact)
-        return slow, Course(patch, "own", lift, approach, old is not None, contact)
+        return best
 
     def _reach_out(
         self, begin: Departure, contact: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
@@ -325,10 +356,31 @@ class TransitionFinder:
                 free = yield from self._motion(begin, q, duration, touching, {})
                 if free.missed < motion.missed:
                     motion = free
+            motion = yield from self._around(motion, begin, q, touching)
             if motion.stretch <= FAST:
                 return motion
             duration *= motion.stretch
         return (yield from self._slowed(motion, begin.closed))
+
+    def _around(
+        self, barred: _Motion, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]
+    ) -> Steps[_Motion]:
+        """Search for a motion around what bars one; return that one where it is not, or none is found."""
+        if barred.missed <= BARRED:
+            return barred
+        guides = yield from self._detour(begin, q, touching)
+        if guides is None:
+            return barred
+        knots = yield from self.knots.find(guides, begin.closed, (), touching)
+        around = yield from self._timed(knots, np.linspace(0.0, barred.duration, KNOTS + 1), begin.closed)
+        return around if around.missed <= BARRED else barred
+
+    def _detour(self, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]) -> Steps[np.ndarray | None]:
+        """Return the knots of a detour, None where there is none; those found last are kept."""
+        key = (begin.q.tobytes(), q.tobytes(), *(contact.patch for contact in (*begin.closed, *touching)))
+        if key not in self._detours:
+            self._detours = {key: (yield from Detour(self.knots, begin.q, q, begin.closed, touching).knots(KNOTS))}
+        return self._detours[key]
 
     # -- knots in time ----------------------------------------------------------------------------------------------
 
@@ -348,11 +400,15 @@ class TransitionFinder:
             motion = yield from self._timed(knots, times, begin.closed)
             if best is None or motion.rank < best.rank:
                 best = motion
+            if best.missed > LOST and finder is self.knots:  # to keep close what is close opens no way
+                break
             if best.missed <= GOOD and best.held and best.stretch <= slow:
                 break
         assert best is not None
         if best.knots.unsmoothed > LOST:
-            best = replace(best, knots=replace(best.knots, q=straight_knots(self.robot, begin.q, q)), stretch=1.0)
+            best = replace(
+                best, knots=replace(best.knots, q=straight_knots(self.robot, begin.q, q, KNOTS)), stretch=1.0
+            )
         return best
 
     def _knots(
@@ -452,9 +508,3 @@ def lift_and_approach(
     step, normal = contact.p - start, (old or contact).normal
     lift = normal * max(clearance, clearance + float(step @ normal))
     return lift, contact.normal * max(clearance, clearance - float(step @ contact.normal))
-
-
-def straight_knots(robot: Robot, q0: np.ndarray, q1: np.ndarray, count: int = KNOTS) -> np.ndarray:
-    """Return the knots (count + 1, nq) of the straight minimum-jerk motion from q0 to q1, evenly spaced in time."""
-    step = robot.difference(q0, q1)
-    return np.array([robot.integrate(q0, step, minimum_jerk(s)[0]) for s in np.linspace(0.0, 1.0, count + 1)])

@@ -17,22 +17,15 @@ import numpy as np
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS, Task
 from mcplan.model.robot import Robot
-from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.motion.spline import PostureSpline
 from mcplan.planning.posture.contact_region import ContactRegions, Support
 from mcplan.planning.posture.freedom import ContactRows, contact_rows
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.task import PostureSearch, prices
+from mcplan.planning.transition.nearness import APART, ENOUGH, GRAZE, Nearness, Wish, away_from_ends
+from mcplan.planning.transition.smoothing import draw_inside, smooth_offsets
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-
-WANTED, ENOUGH = 0.02, 0.006
-"""m: distance that a way tries to keep from the environment, and with which it is content."""
-
-WANTED_OF_SELF = 0.008
-"""m: distance that it tries to keep between links; more would bar postures that arms and waist need."""
-
-SEE = 0.05
-"""m: pairs nearer than this are watched."""
 
 PLACED = 2e-3
 """m, rad: a posture on the way keeps its contacts within this; the controller holds them to the rest."""
@@ -47,9 +40,6 @@ are as much as a motion may miss its distances by."""
 NEARER = 0.02
 """m: bodies that come so near to what they are to keep are looked at in eighths of the way from knot to knot."""
 
-INWARDS, INSIDE = 5, 1e-3
-"""Times that knots are drawn away from joint limits, and how far inside them the curve is to stay (rad or m)."""
-
 STRIDE = 3
 """Postures from one that is searched for to the next; those in between are searched for where these do not lead."""
 
@@ -59,20 +49,8 @@ ROUNDS, STEPS = 10, 8
 STRETCH = 0.02
 """m: the most that a pair is pushed apart before its distance is taken anew."""
 
-APART = 1e-4
-"""m: bodies that come nearer do not keep apart, however near they are to be."""
-
-GRAZE = 2e-3
-"""m: by so much less than others a link may be apart from a support that it leaves or comes to: they may touch."""
-
-OPENING = 0.5
-"""Clearance that a moving patch gains per distance from its end of the way."""
-
 TURNING = 0.02
 """m: so near to an end of its way a patch is not turned."""
-
-ROOM = 0.2
-"""Part of the way in which a pair that is close at an end is given to part, where no patch moves."""
 
 LIFTS = (1.0, 0.5, 0.25, 0.125)
 """Parts of the height to which a patch is lifted that are tried in turn."""
@@ -116,14 +94,6 @@ class Led(NamedTuple):
         """Return the distances of a position from both ends (m)."""
         first, last = (float(np.linalg.norm(self.places[k] - self.places[end])) for end in (0, -1))
         return first, last
-
-
-class Wish(NamedTuple):
-    """What distance each pair is to keep (m), with which a motion is content, and below which bodies overlap."""
-
-    need: np.ndarray
-    content: np.ndarray
-    least: np.ndarray
 
 
 class Worst(NamedTuple):
@@ -178,10 +148,9 @@ class KnotFinder:
     ):
         self.robot, self.environment, self.settings = robot, environment, settings or PostureSettings()
         self.collisions = collisions or CollisionModel(robot, environment)
-        self._own = np.array([pair.b in robot.link_names for pair in self.collisions.pairs], dtype=bool)
-        self._wanted = np.where(self._own, WANTED_OF_SELF, WANTED)
+        self.nearness = Nearness(robot, self.collisions)
         # the ends keep the planner's margin; half of it leaves the way between them some room
-        self._search = PostureSearch(robot, prices(robot, self.settings.weights), 0.5 * self.settings.joint_margin)
+        self.search = PostureSearch(robot, prices(robot, self.settings.weights), 0.5 * self.settings.joint_margin)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
 
     def find(
@@ -209,24 +178,26 @@ class KnotFinder:
         com = robot.com(guides)
         closed = _at_knots(contacts, last + 1)
         moving = any(here is not closed[0] for here in closed)
-        supports = [self._support(here, com[k]) for k, here in enumerate(closed)]
+        supports = [self.support(here, com[k]) for k, here in enumerate(closed)]
         held = [[contact_rows(robot, self.environment, contact, None) for contact in here] for here in closed]
-        watched = self._watched(closed[0])
+        watched = self.nearness.watched(closed[0])
         watched[[k for k, pair in enumerate(self.collisions.pairs) if (pair.a, pair.b) in ignored]] = False
         yield
         passing = [(list(self.collisions.pairs_of([contact])), contact.patch) for contact in touching]
-        ends = self._distances(guides[0]), self._distances(guides[-1])
+        ends = self.nearness.distances(guides[0]), self.nearness.distances(guides[-1])
         most = np.maximum(*ends) if modest else np.inf
         q, missed, off = guides.copy(), np.zeros(len(guides)), np.zeros((len(guides), robot.nv))
         tasks, wishes = [], []
+        places = {patch: robot.frame_pose(guides, patch)[:, :3, 3] for _, patch in passing}
+        places |= {lead.patch: lead.places for lead in led}
         grazing = np.zeros(len(self.collisions.pairs))
         grazing[[pair for pairs, _ in passing for pair in pairs]] = 1.0
         for k in range(last + 1):
             rows = [*held[k], *(self._led_rows(lead, k) for lead in led)]
             pull = np.append(com[k, :2], settings.weights.com)
-            tasks.append(self._search.task(rows, guides[k], supports[k].rows, pull))
-            away = {lead.patch: lead.away(k) for lead in led}
-            need = np.minimum(self._need(k / last, ends, passing, away), most)
+            tasks.append(self.search.task(rows, guides[k], supports[k].rows, pull))
+            away = {patch: away_from_ends(there, k) for patch, there in places.items()}
+            need = np.minimum(self.nearness.need(k / last, ends, passing, away), most)
             least = np.minimum(APART, need - 1e-5)  # no more than the ends have
             wishes.append(Wish(need, np.minimum(need, ENOUGH) - GRAZE * grazing, least - GRAZE * grazing))
 
@@ -257,7 +228,7 @@ class KnotFinder:
                 if amount < missed[k]:
                     q[k], missed[k], off[k] = other, amount, robot.difference(guides[k], other)
         for _ in range(SWEEPS if missed.max() <= WORTH else 0):
-            off, settled = self._smooth_offsets(guides, q, *SMOOTHINGS[0]), 0
+            off, settled = smooth_offsets(robot, guides, q, *SMOOTHINGS[0]), 0
             for k in range(1, last):
                 better, amount = robot.integrate(guides[k], off[k], 1.0), 0.0
                 if not self._fits(tasks[k], better, wishes[k], watched):
@@ -272,7 +243,7 @@ class KnotFinder:
         strayed = 0.0
         content = max(missed.max(), SLIP)
         for passes, ease in SMOOTHINGS:
-            off = self._smooth_offsets(guides, q, passes, ease)
+            off = smooth_offsets(robot, guides, q, passes, ease)
             drawn = np.array([robot.integrate(guide, step, 1.0) for guide, step in zip(guides, off, strict=True)])
             for around in (False, True):
                 softer = drawn.copy()
@@ -281,9 +252,9 @@ class KnotFinder:
                     if around and not self._fits(back, drawn[k], wishes[k], watched):
                         softer[k], _ = yield from self._clear(back, drawn[k], wishes[k], watched)
                     elif not around:
-                        softer[k] = self._search.run(back, drawn[k], STEPS, 1e-6, 1e-4, trust=0.2).q
+                        softer[k] = self.search.run(back, drawn[k], STEPS, 1e-6, 1e-4, trust=0.2).q
                     yield
-                self._draw_inside(softer)
+                draw_inside(robot, softer)
                 amount, where, stray = yield from self._missed(softer, tasks, led, moving, wishes, watched)
                 if amount < short:
                     smooth, short, worst, strayed = softer, amount, where, stray
@@ -293,7 +264,7 @@ class KnotFinder:
                 break
         if missed.max() > short:
             k = int(np.argmax(missed))
-            worst = Worst(k / last, self._short(q[k], wishes[k], watched)[1])
+            worst = Worst(k / last, self.nearness.short(q[k], wishes[k], watched)[1])
         return Knots(smooth, float(max(missed.max(), short)), float(missed.max()), worst, strayed)
 
     def lifted(
@@ -311,8 +282,8 @@ class KnotFinder:
         """
         com, (body, offset) = self.robot.com(guide), self.robot.frame(patch)
         held = [contact_rows(self.robot, self.environment, contact, None) for contact in contacts]
-        watched = self._watched(contacts)
-        need = np.where(self._own, np.minimum(self._wanted, self._distances(guide)), ENOUGH)
+        watched = self.nearness.watched(contacts)
+        need = np.where(self.nearness.own, np.minimum(self.nearness.wanted, self.nearness.distances(guide)), ENOUGH)
         wish = Wish(need, np.minimum(need, ENOUGH), np.full(len(need), APART))
         height = float(np.linalg.norm(lift))
         normal = np.concatenate([lift / height, np.zeros(3)])[None]
@@ -321,66 +292,13 @@ class KnotFinder:
             frame = np.concatenate([offset, np.eye(3).ravel(), place + part * lift])
             rows = [*held, ContactRows(PLACE_ROWS, body, frame, normal, np.zeros((0, 10)))]
             pull = np.append(com[:2], self.settings.weights.com)
-            task = self._search.task(rows, guide, self._support(contacts, com).rows, pull)
+            task = self.search.task(rows, guide, self.support(contacts, com).rows, pull)
             q, missed = yield from self._clear(task, guide, wish, watched)
             if missed < least:
                 best, least = q, missed
             if missed <= FIT:
                 break
         return best
-
-    def _watched(self, contacts: Sequence[Contact]) -> np.ndarray:
-        """Say of each pair whether it can come nearer or part on contacts that stay."""
-        watched = np.ones(len(self.collisions.pairs), dtype=bool)
-        watched[list(self.collisions.fixed_by(contacts) | self.collisions.pairs_of(contacts))] = False
-        return watched
-
-    def _smooth_offsets(self, guides: np.ndarray, q: np.ndarray, passes: int, ease: int) -> np.ndarray:
-        """Return by what postures differ from their guides (k, nv), smoothed along the way; the ends are kept.
-
-        ``S off + S (off - S off)``: what a filter S takes off a hill is filtered and given back, or a foot that is
-        lifted high would be let down by centimetres.
-
-        Source: Tukey, Exploratory Data Analysis, 1977 (twicing).
-        """
-        off = np.array([self.robot.difference(guide, here) for guide, here in zip(guides, q, strict=True)])
-        once = _filtered(off, passes)
-        off = once + _filtered(off - once, passes)
-        part = np.clip(np.minimum(np.arange(len(off)), np.arange(len(off))[::-1]) / ease, 0.0, 1.0)[:, None]
-        return off * part**3 * (10 - 15 * part + 6 * part**2)
-
-    def _short(self, q: np.ndarray, wish: "Wish", watched: np.ndarray) -> tuple[float, tuple[str, ...]]:
-        """Return by how much a posture misses the distances with which a way is content (m), and of which bodies."""
-        pairs, distance, _ = self._near(q, watched)
-        short = wish.content[pairs] - distance
-        if not len(short):
-            return -SEE, ()
-        under = wish.least[pairs] - distance
-        short = np.where(under > 0.0, np.maximum(short, ENOUGH + under), short)
-        if short.max() <= 0.0:
-            return float(short.max()), ()
-        pair = self.collisions.pairs[pairs[np.argmax(short)]]
-        return float(short.max()), (pair.a, pair.b)
-
-    def _draw_inside(self, q: np.ndarray) -> None:
-        """Draw knots (k, nq) inwards where the curve through them would take joints beyond their limits in between.
-
-        It swings beyond its knots where they turn sharply near a limit. The ends stay.
-        """
-        last, limits = len(q) - 1, self.robot.limits
-        times = np.arange(0.25, last, 0.25)
-        before, after = np.floor(times).astype(int), np.ceil(times).astype(int)
-        for _ in range(INWARDS):
-            joints = Spline(np.arange(last + 1.0), q[:, 7:])
-            values = np.array([joints.sample(t).value for t in times])
-            over = np.maximum(values - limits.upper + INSIDE, 0.0) - np.maximum(limits.lower + INSIDE - values, 0.0)
-            if not over.any():
-                break
-            change = np.zeros_like(q[:, 7:])
-            for knots in (before, after):
-                for k, amount in zip(knots, over, strict=True):
-                    change[k] = np.where(np.abs(amount) > np.abs(change[k]), amount, change[k])
-            q[1:-1, 7:] -= 1.2 * change[1:-1]
 
     def _missed(
         self,
@@ -424,7 +342,7 @@ class KnotFinder:
             wish = wishes[k]
             if part:
                 wish = wish._replace(content=np.minimum(wish.content, wishes[k + 1].content))
-            short, near = self._short(here, wish, watched)
+            short, near = self.nearness.short(here, wish, watched)
             if i % 4 == 0:
                 close[i // 4] = short > -NEARER
             if short > amount:
@@ -436,29 +354,30 @@ class KnotFinder:
 
     def _off(self, task: Task, q: np.ndarray, led: Sequence[Led]) -> float:
         """Return by how much a posture is off the closed contacts of its task, which stand before led patches."""
-        rows = self._search.run(task, q, 0, 1e-6, 1e-4)
+        rows = self.search.run(task, q, 0, 1e-6, 1e-4)
         held = rows.contact_of < len(task.contact) - len(led)
         return KEPT_COUNTS * float((rows.missed[: len(held)][held] - KEPT).max(initial=0.0))
 
     def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
         """Return how far inside the region that contacts balance a centre of mass (3,) is (m); negative outside."""
-        region = self._support(contacts, com).region
+        region = self.support(contacts, com).region
         return -np.inf if region.empty else float(region.depth(com))
 
-    def _support(self, contacts: Sequence[Contact], com: np.ndarray) -> Support:
+    def support(self, contacts: Sequence[Contact], com: np.ndarray) -> Support:
+        """Return where contacts balance a centre of mass of about the height of ``com`` (3,)."""
         share = self.settings.friction_share
         return self._regions.support([contact.spared(share) for contact in contacts], com)
 
-    def _clear(self, task: Task, q: np.ndarray, wish: "Wish", watched: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
+    def _clear(self, task: Task, q: np.ndarray, wish: Wish, watched: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
         """Return a posture of the task, with distances of the watched pairs, from ``q``; and by how much it misses."""
         best, least = q, np.inf
-        pairs, distance, J = self._near(q, watched)
+        pairs, distance, J = self.nearness.near(q, watched)
         for _ in range(ROUNDS):
             linear = np.ascontiguousarray(np.column_stack([J, np.minimum(wish.need[pairs] - distance, STRETCH)]))
-            step = self._search.run(task._replace(linear=linear, linear_q=q), q, STEPS, 1e-6, 1e-4, trust=0.2)
+            step = self.search.run(task._replace(linear=linear, linear_q=q), q, STEPS, 1e-6, 1e-4, trust=0.2)
             q = step.q
             placed = float(step.missed[: len(step.missed) - len(linear)].max(initial=0.0))
-            pairs, distance, J = self._near(q, watched)
+            pairs, distance, J = self.nearness.near(q, watched)
             short = float((wish.content[pairs] - distance).max(initial=0.0))
             amount = max(placed - PLACED, short)
             if amount < least:
@@ -468,21 +387,15 @@ class KnotFinder:
                 break
         return best, least
 
-    def _fits(self, task: Task, q: np.ndarray, wish: "Wish", watched: np.ndarray) -> bool:
+    def _fits(self, task: Task, q: np.ndarray, wish: Wish, watched: np.ndarray) -> bool:
         """Say whether a posture will do as it is."""
-        step = self._search.run(task, q, 0, 1e-6, 1e-4)
+        step = self.search.run(task, q, 0, 1e-6, 1e-4)
         if not np.array_equal(step.q, q) or step.worst > FIT:
             return False
-        pairs, distance, _ = self._near(q, watched)
+        pairs, distance, _ = self.nearness.near(q, watched)
         return bool((distance - wish.need[pairs]).min(initial=0.0) > -FIT)
 
-    def _near(self, q: np.ndarray, watched: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the pairs that are watched and near, their distances, and rates of these."""
-        pairs, distance, J = self.collisions.near(q, SEE)
-        kept = watched[pairs]
-        return pairs[kept], distance[kept], J[kept]
-
-    def _led_rows(self, led: "Led", k: int) -> ContactRows:
+    def _led_rows(self, led: Led, k: int) -> ContactRows:
         """Return the rows that hold the position of the led patch, and near its ends the orientation that it has there.
 
         Close to a support a patch that turned would cut into it.
@@ -495,39 +408,9 @@ class KnotFinder:
             return ContactRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
         return ContactRows(PLACE_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
 
-    def _distances(self, q: np.ndarray) -> np.ndarray:
-        """Return the distances of all pairs (m), inf where they are far."""
-        distance = np.full(len(self.collisions.pairs), np.inf)
-        pairs, near, _ = self.collisions.near(q, SEE)
-        distance[pairs] = near
-        return distance
-
-    def _need(
-        self,
-        share: float,
-        ends: tuple[np.ndarray, np.ndarray],
-        passing: list[tuple[list[int], str]],
-        away: dict[str, tuple[float, float]],
-    ) -> np.ndarray:
-        """Return what each pair is to keep: what is wanted, less near an end at which it is closer."""
-        gain = [WANTED * min(1.0, part / ROOM) for part in (share, 1.0 - share)]
-        need = np.minimum(self._wanted, np.minimum(ends[0] + gain[0], ends[1] + gain[1]))
-        for pairs, patch in passing:
-            grown = [OPENING * distance for distance in away[patch]] if patch in away else gain
-            need[pairs] = np.minimum(need[pairs], min(WANTED, *grown))
-        return need
-
 
 def _at_knots(contacts: Sequence[Contact] | Sequence[Sequence[Contact]], count: int) -> list[tuple[Contact, ...]]:
     """Return the contacts in place at each knot."""
     alike = [contact for contact in contacts if isinstance(contact, Contact)]
     moving = [tuple(here) for here in contacts if not isinstance(here, Contact)]
     return moving or [tuple(alike)] * count
-
-
-def _filtered(values: np.ndarray, passes: int) -> np.ndarray:
-    """Return values (k, n) after so many passes of the filter; beyond their ends they go on as a line does."""
-    for _ in range(passes):
-        mirrored = np.vstack([2 * values[0] - values[1], values, 2 * values[-1] - values[-2]])
-        values = (mirrored[:-2] + 2 * values + mirrored[2:]) / 4
-    return values

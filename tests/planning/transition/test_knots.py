@@ -13,18 +13,9 @@ from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.transition.knots import (
-    ENOUGH,
-    OPENING,
-    ROOM,
-    TURNING,
-    WANTED,
-    WANTED_OF_SELF,
-    KnotFinder,
-    Led,
-    _filtered,
-    run,
-)
+from mcplan.planning.transition.knots import TURNING, KnotFinder, Led, run
+from mcplan.planning.transition.nearness import ENOUGH, OPENING, ROOM, WANTED, WANTED_OF_SELF
+from mcplan.planning.transition.smoothing import filtered
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
 from mcplan.scene.place import make_contact
 from tests.planning.obstacle_step import step_past
@@ -145,9 +136,9 @@ def test_a_way_counts_on_the_share_of_every_limit_that_a_plan_counts_on():
 
 def test_the_filter_leaves_lines_alone_and_damps_what_jumps_from_knot_to_knot():
     line = np.outer(np.arange(12.0), [0.3, -1.0]) + np.array([2.0, 5.0])
-    assert _filtered(line, 6) == pytest.approx(line)
+    assert filtered(line, 6) == pytest.approx(line)
     zigzag = np.array([[(-1.0) ** k] for k in range(31)])
-    assert np.abs(_filtered(zigzag, 6)[8:-8]).max() < 1e-3
+    assert np.abs(filtered(zigzag, 6)[8:-8]).max() < 1e-3
 
 
 @pytest.fixture(scope="module")
@@ -159,22 +150,19 @@ def test_pairs_may_be_as_close_as_at_the_near_end_and_part_within_a_fifth_of_the
     """What is wanted, less near an end at which it is closer; a pair that touches on purpose opens with its patch."""
     count = len(finder.collisions.pairs)
     ends = np.full(count, 0.001), np.full(count, 0.015)
-    own = int(np.flatnonzero(finder._own)[0])
-    other = int(np.flatnonzero(~finder._own)[0])
+    own = int(np.flatnonzero(finder.nearness.own)[0])
+    other = int(np.flatnonzero(~finder.nearness.own)[0])
     for share, begin, end in ((0.0, 0.0, 1.0), (0.1, 0.5, 1.0), (0.5, 1.0, 1.0), (0.95, 1.0, 0.25), (1.0, 1.0, 0.0)):
-        need = finder._need(share, ends, [], {})
+        need = finder.nearness.need(share, ends, [], {})
         room = min(0.001 + WANTED * begin, 0.015 + WANTED * end)
         assert min(share / ROOM, 1.0) == pytest.approx(begin)
         assert min((1.0 - share) / ROOM, 1.0) == pytest.approx(end)
         assert need[other] == pytest.approx(min(WANTED, room))
         assert need[own] == pytest.approx(min(WANTED_OF_SELF, room))
     far = np.full(count, np.inf), np.full(count, np.inf)
-    need = finder._need(0.5, far, [([other], "left_sole")], {"left_sole": (0.01, 0.3)})
+    need = finder.nearness.need(0.5, far, [([other], "left_sole")], {"left_sole": (0.01, 0.3)})
     assert need[other] == pytest.approx(min(WANTED, OPENING * 0.01))
     assert need[own] == pytest.approx(WANTED_OF_SELF)
-    # a patch that is not led is given the time instead
-    need = finder._need(0.1, far, [([other], "left_sole")], {})
-    assert need[other] == pytest.approx(0.5 * WANTED)
 
 
 def test_a_led_patch_keeps_its_turn_near_the_ends_only(finder, scene):

@@ -1,0 +1,234 @@
+"""The way around what bars a straight motion: two trees of postures on the contacts grow towards each other.
+
+Knots near a straight motion stay on the side of an obstacle on which they begin. Here random postures pull the one tree
+on, the other one follows, and what joins them is shortened. Each step goes to the posture nearest to where it is pulled
+that keeps contacts and balance, and bodies apart; so trees slide along obstacles rather than end there.
+
+Sources: Kuffner & LaValle, RRT-Connect, ICRA 2000; Berenson et al., Manipulation planning on constraint manifolds,
+ICRA 2009.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from mcplan.model.robot import Robot
+from mcplan.motion.quintic import minimum_jerk
+from mcplan.planning.posture.freedom import contact_rows
+from mcplan.planning.transition.knots import KnotFinder, Steps
+from mcplan.planning.transition.nearness import GRAZE, OPENING
+from mcplan.planning.transition.smoothing import filtered, straight_knots
+from mcplan.scene.contact import Contact
+
+MOST = 1500
+"""Steps of the trees after which a motion counts as barred."""
+
+STEP, REACH = 0.1, 6
+"""m, rad: length of a step in the coordinate that changes most; and steps of a tree towards a random posture."""
+
+WANTED, WANTED_OF_SELF = 0.015, 0.008
+"""m: distances that are kept from the environment and between links, where both ends do."""
+
+SLACK = 1e-3
+"""m: by so much less bodies may be apart on the way from posture to posture."""
+
+PLACED = 5e-4
+"""m, rad: a posture keeps its contacts and balance within this."""
+
+NEARER, THERE = 0.01, 0.02
+"""A step is worth taking that comes nearer by this, and postures are the same that are no farther apart (m, rad)."""
+
+POSITION = 3.0
+"""rad/m: what a metre of the base counts as."""
+
+LIMB, OTHER, BASE = 0.7, 0.12, (0.05, 0.05, 0.05, 0.12, 0.12, 0.12)
+"""rad, m: standard deviations of random postures about the straight motion: of joints of the limb that moves, of other
+joints, and of the base."""
+
+SCALES = (0.5, 1.0, 1.5)
+"""Random postures are so many times as far away, each as often."""
+
+CUTS, SHORTER = 60, 0.95
+"""Attempts at a short cut, and what part of the way it has to be to be taken."""
+
+SMOOTH = 4
+"""Passes of the filter (1, 2, 1) / 4 over the knots."""
+
+
+class Detour:
+    """Searches for a way from posture to posture on contacts that stay closed. It draws the same numbers each time.
+
+    Parameters
+    ----------
+    finder : of knots, in the same scene.
+    q0, q1 : (nq,) postures at the ends, at which nothing overlaps.
+    contacts : closed all along.
+    touching : contacts that limbs leave or come to.
+    """
+
+    def __init__(
+        self,
+        finder: KnotFinder,
+        q0: np.ndarray,
+        q1: np.ndarray,
+        contacts: Sequence[Contact],
+        touching: Sequence[Contact],
+    ):
+        self.finder, self.robot, self.nearness = finder, finder.robot, finder.nearness
+        self.q0, self.q1, self.random, self.steps = q0, q1, np.random.default_rng(0), 0
+        robot, nearness = self.robot, self.nearness
+        self._held = [contact_rows(robot, finder.environment, contact, None) for contact in contacts]
+        self._com = robot.com(q0)
+        self._support = finder.support(contacts, self._com).rows
+        self._watched = nearness.watched(contacts)
+        self._wanted = np.minimum(
+            np.where(nearness.own, WANTED_OF_SELF, WANTED), np.minimum(*map(nearness.distances, (q0, q1)))
+        )
+        self._passing = [(list(nearness.collisions.pairs_of([contact])), contact.patch) for contact in touching]
+        moving = {contact.patch for contact in touching}
+        self._places = {patch: [robot.frame_pose(q, patch)[:3, 3] for q in (q0, q1)] for patch in moving}
+        self._weight = np.ones(robot.nv)
+        self._weight[:3] = POSITION
+        self._spread = np.full(robot.nv, OTHER)
+        self._spread[_moves(robot, q0, moving) & ~_moves(robot, q0, {contact.patch for contact in contacts})] = LIMB
+        self._spread[:6] = BASE
+
+    def knots(self, count: int) -> Steps[np.ndarray | None]:
+        """Search for evenly spaced knots (count + 1, nq) of a way, from rest to rest; None where there is none."""
+        way = yield from self._way()
+        if way is None:
+            return None
+        way = yield from self._shortened(way)
+        lengths = np.array([0.0, *(self._distance(a, b) for a, b in pairwise(way))]).cumsum()
+        straight, knots = straight_knots(self.robot, self.q0, self.q1, count), []
+        for k in range(count + 1):
+            length = minimum_jerk(k / count)[0] * lengths[-1]
+            i = int(np.clip(np.searchsorted(lengths, length, side="right") - 1, 0, len(way) - 2))
+            share = (length - lengths[i]) / max(lengths[i + 1] - lengths[i], 1e-12)
+            knots.append(self._between(way[i], way[i + 1], share))
+        off = filtered(np.array([self.robot.difference(a, b) for a, b in zip(straight, knots, strict=True)]), SMOOTH)
+        off[[0, -1]] = 0.0
+        return np.array([self.robot.integrate(q, step, 1.0) for q, step in zip(straight, off, strict=True)])
+
+    # -- trees ------------------------------------------------------------------------------------------------------
+
+    def _way(self) -> Steps[list[np.ndarray] | None]:
+        here, there = _Tree(self.q0), _Tree(self.q1)
+        i, met = yield from self._extended(here, 0, self.q1)
+        if met:
+            return [*here.way(i), self.q1]
+        forward = True
+        while self.steps < MOST:
+            known, pull = len(here.q), self._drawn()
+            i, _ = yield from self._extended(here, self._nearest(here, pull), pull, REACH)
+            if len(here.q) > known:
+                j, met = yield from self._extended(there, self._nearest(there, here.q[i]), here.q[i])
+                if met:
+                    way = [*here.way(i), *reversed(there.way(j))]
+                    return way if forward else way[::-1]
+            here, there, forward = there, here, not forward
+        return None
+
+    def _extended(self, tree: "_Tree", i: int, pull: np.ndarray, most: int = MOST) -> Steps[tuple[int, bool]]:
+        """Let a tree grow from its posture i as far as it gets; return its last posture, and whether it got there."""
+        left = self._distance(tree.q[i], pull)
+        for _ in range(most):
+            if left < THERE:
+                break
+            q = self._step(tree.q[i], pull)
+            yield
+            if q is None or (now := self._distance(q, pull)) > left - NEARER:
+                break
+            i, left = tree.add(q, i), now
+        return i, left < THERE
+
+    def _shortened(self, way: list[np.ndarray]) -> Steps[list[np.ndarray]]:
+        for _ in range(CUTS):
+            i, j = sorted(self.random.integers(len(way), size=2))
+            if j - i < 2:
+                continue
+            tree = _Tree(way[i])
+            last, met = yield from self._extended(tree, 0, way[j])
+            cut = [*tree.way(last), way[j]]
+            if met and self._length(cut) < SHORTER * self._length(way[i : j + 1]):
+                way = way[:i] + cut + way[j + 1 :]
+        return way
+
+    def _drawn(self) -> np.ndarray:
+        robot, limits = self.robot, self.robot.limits
+        q = self._between(self.q0, self.q1, self.random.uniform())
+        off = self.random.choice(SCALES) * self._spread * self.random.normal(size=robot.nv)
+        q = robot.integrate(q, off, 1.0)
+        q[7:] = np.clip(q[7:], limits.lower, limits.upper)
+        return q
+
+    # -- postures ---------------------------------------------------------------------------------------------------
+
+    def _step(self, q: np.ndarray, pull: np.ndarray) -> np.ndarray | None:
+        """Return the posture a step from ``q`` towards another that is free, and free on the way; None if it is not."""
+        self.steps += 1
+        difference = self.robot.difference(q, pull)
+        length = float(np.abs(self._weight * difference).max())
+        goal = pull if length <= STEP else self.robot.integrate(q, difference, STEP / length)
+        pairs, distance, J = self.nearness.near(q, self._watched)
+        linear = np.ascontiguousarray(np.column_stack([J, self._need(q)[pairs] - distance]))
+        search, hint = self.finder.search, np.append(self._com[:2], 0.0)
+        task = search.task(self._held, goal, self._support, hint, linear, q)
+        found = search.run(task, q, 4, 1e-5, 1e-4, trust=STEP)
+        if found.missed[: len(found.missed) - len(linear)].max(initial=0.0) > PLACED:
+            return None
+        return found.q if self._free(found.q) and self._free(self._between(q, found.q, 0.5)) else None
+
+    def _free(self, q: np.ndarray) -> bool:
+        pairs, distance, _ = self.nearness.near(q, self._watched)
+        return bool((distance - self._need(q)[pairs]).min(initial=0.0) > -SLACK)
+
+    def _need(self, q: np.ndarray) -> np.ndarray:
+        """Return what each pair is to keep (m): a patch that leaves its support does so by and by."""
+        need = self._wanted.copy()
+        for pairs, patch in self._passing:
+            here = self.robot.frame_pose(q, patch)[:3, 3]
+            away = min(float(np.linalg.norm(here - place)) for place in self._places[patch])
+            need[pairs] = np.minimum(need[pairs], OPENING * away - GRAZE)
+        return need
+
+    def _between(self, a: np.ndarray, b: np.ndarray, share: float) -> np.ndarray:
+        return np.asarray(self.robot.integrate(a, self.robot.difference(a, b), share))
+
+    def _distance(self, a: np.ndarray, b: np.ndarray) -> float:
+        return float(np.linalg.norm(self._weight * self.robot.difference(a, b)))
+
+    def _length(self, way: list[np.ndarray]) -> float:
+        return sum(self._distance(a, b) for a, b in pairwise(way))
+
+    def _nearest(self, tree: "_Tree", q: np.ndarray) -> int:
+        return int(np.argmin([self._distance(known, q) for known in tree.q]))
+
+
+class _Tree:
+    """Postures, and from which each was reached."""
+
+    def __init__(self, root: np.ndarray):
+        self.q, self._before = [root], [-1]
+
+    def add(self, q: np.ndarray, before: int) -> int:
+        self.q.append(q)
+        self._before.append(before)
+        return len(self.q) - 1
+
+    def way(self, i: int) -> list[np.ndarray]:
+        """Return the postures from the root to posture i."""
+        way = []
+        while i >= 0:
+            way.append(self.q[i])
+            i = self._before[i]
+        return way[::-1]
+
+
+def _moves(robot: Robot, q: np.ndarray, patches: set[str]) -> np.ndarray:
+    """Say of each coordinate whether it moves one of the patches."""
+    moves = np.zeros(robot.nv, dtype=bool)
+    for patch in patches:
+        moves |= np.abs(robot.frame_jacobian(q, patch)).max(axis=0) > 1e-9
+    return moves

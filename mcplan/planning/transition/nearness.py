@@ -1,0 +1,113 @@
+"""How near bodies are along a motion, and how far they are to stay apart there."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mcplan.collision.model import CollisionModel
+from mcplan.model.robot import Robot
+from mcplan.scene.contact import Contact
+
+WANTED, ENOUGH = 0.02, 0.006
+"""m: distance that a way tries to keep from the environment, and with which it is content."""
+
+WANTED_OF_SELF = 0.008
+"""m: distance that it tries to keep between links; more would bar postures that arms and waist need."""
+
+SEE = 0.05
+"""m: pairs nearer than this are watched."""
+
+APART = 1e-4
+"""m: bodies that come nearer do not keep apart, however near they are to be."""
+
+GRAZE = 2e-3
+"""m: by so much less than others a link may be apart from a support that it leaves or comes to: they may touch."""
+
+OPENING = 0.5
+"""Clearance that a moving patch gains per distance from its end of the way."""
+
+ROOM = 0.2
+"""Part of the way in which a pair that is close at an end is given to part."""
+
+
+class Wish(NamedTuple):
+    """What distance each pair is to keep (m), with which a motion is content, and below which bodies overlap."""
+
+    need: np.ndarray
+    content: np.ndarray
+    least: np.ndarray
+
+
+class Nearness:
+    """Distances of the bodies of one scene.
+
+    Parameters
+    ----------
+    robot, collisions : the scene.
+    """
+
+    def __init__(self, robot: Robot, collisions: CollisionModel):
+        self.robot, self.collisions = robot, collisions
+        self.own = np.array([pair.b in robot.link_names for pair in collisions.pairs], dtype=bool)
+        self.wanted = np.where(self.own, WANTED_OF_SELF, WANTED)
+
+    def watched(self, contacts: Sequence[Contact]) -> np.ndarray:
+        """Say of each pair whether it can come nearer or part on contacts that stay."""
+        watched = np.ones(len(self.collisions.pairs), dtype=bool)
+        watched[list(self.collisions.fixed_by(contacts) | self.collisions.pairs_of(contacts))] = False
+        return watched
+
+    def near(self, q: np.ndarray, watched: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the pairs that are watched and near, their distances, and rates of these."""
+        pairs, distance, J = self.collisions.near(q, SEE)
+        kept = watched[pairs]
+        return pairs[kept], distance[kept], J[kept]
+
+    def distances(self, q: np.ndarray) -> np.ndarray:
+        """Return the distances of all pairs (m), inf where they are far."""
+        distance = np.full(len(self.collisions.pairs), np.inf)
+        pairs, near, _ = self.collisions.near(q, SEE)
+        distance[pairs] = near
+        return distance
+
+    def short(self, q: np.ndarray, wish: Wish, watched: np.ndarray) -> tuple[float, tuple[str, ...]]:
+        """Return by how much a posture misses the distances with which a way is content (m), and of which bodies."""
+        pairs, distance, _ = self.near(q, watched)
+        short = wish.content[pairs] - distance
+        if not len(short):
+            return -SEE, ()
+        under = wish.least[pairs] - distance
+        short = np.where(under > 0.0, np.maximum(short, ENOUGH + under), short)
+        if short.max() <= 0.0:
+            return float(short.max()), ()
+        pair = self.collisions.pairs[pairs[np.argmax(short)]]
+        return float(short.max()), (pair.a, pair.b)
+
+    def need(
+        self,
+        share: float,
+        ends: tuple[np.ndarray, np.ndarray],
+        passing: list[tuple[list[int], str]],
+        away: dict[str, tuple[float, float]],
+    ) -> np.ndarray:
+        """Return what each pair is to keep (m): what is wanted, less near an end at which it is closer.
+
+        Parameters
+        ----------
+        share : of the way that has passed.
+        ends : distances of all pairs at both ends.
+        passing : pairs that touch on purpose, and the patch that they part with.
+        away : by patch, its distances from both ends of its way.
+        """
+        gain = [WANTED * min(1.0, part / ROOM) for part in (share, 1.0 - share)]
+        need = np.minimum(self.wanted, np.minimum(ends[0] + gain[0], ends[1] + gain[1]))
+        for pairs, patch in passing:
+            need[pairs] = np.minimum(need[pairs], min(WANTED, *(OPENING * distance for distance in away[patch])))
+        return need
+
+
+def away_from_ends(places: np.ndarray, k: int) -> tuple[float, float]:
+    """Return the distances (m) of a place on a way (n, 3) from both ends of it."""
+    first, last = (float(np.linalg.norm(places[k] - places[end])) for end in (0, -1))
+    return first, last

@@ -24,9 +24,8 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
 
-HIGHER, LOW = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3), 3
-"""m: how much higher than the clearance a limb is lifted in turn, until nothing is in its way; and how many of these
-are tried before a way around it."""
+HIGHER = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3)
+"""m: how much higher than the clearance a limb is lifted in turn, until nothing is in its way."""
 
 KNOTS, LOOK = 24, 16
 """Pieces of a segment, and of one that is looked at only."""
@@ -53,6 +52,9 @@ take so many times longer, the body helps."""
 
 LONG = 2.0
 """A motion that takes so many times longer is bent to part bodies that are close at both ends: they may stay so."""
+
+LIFT = 8e-3
+"""m: how far off the support that it leaves all of a patch is to be at least once; one that is not would drag."""
 
 NONE = np.zeros(3)
 
@@ -207,11 +209,14 @@ class TransitionFinder:
         contact, *_ = added
         patch, old, touching = contact.patch, begin.rising.get(contact.patch), (*begin.rising.values(), *added)
         duration = self.law.straight(begin.q, q, begin.closed)
-        heights = HIGHER[:LOW:2]
+        heights = HIGHER[::2]
         best: Knots | None = None
+        least = 0.0
         for higher in (None, *heights) if old is None else (*heights, None):
             paths = {}
             if higher is not None:
+                if higher < least:
+                    continue
                 lift, approach = lift_and_approach(
                     self._place(begin.q, patch)[1], contact, old, self.settings.clearance + higher
                 )
@@ -222,6 +227,8 @@ class TransitionFinder:
                 best = knots
             if best.missed <= BARRED:
                 return best
+            if higher is not None:
+                least = higher + knots.missed - BARRED
         assert best is not None
         guides = yield from self._detour(begin, q, touching)
         around = best if guides is None else (yield from self.knots.find(guides, begin.closed, (), touching))
@@ -279,14 +286,11 @@ class TransitionFinder:
         without the body. None where it misses as much as ``bound`` (m).
         """
         patch, old = contact.patch, begin.rising.get(contact.patch)
-        over = yield from self._over(begin, contact, q, duration, touching, HIGHER[:LOW])
+        over = yield from self._over(begin, contact, q, duration, touching)
         free: _Motion | None = None
         if old is not None and (over.motion.missed > GOOD or not over.motion.held):
-            free = yield from self._motion(begin, q, duration, touching, {})
+            free = yield from self._risen(begin, old, q, duration, touching)
             free = yield from self._around(free, begin, q, touching)
-        if min(over.motion.missed, np.inf if free is None else free.missed) > BARRED:
-            higher = yield from self._over(begin, contact, q, duration, touching, HIGHER[LOW:])
-            over = min(over, higher, key=lambda one: one.motion.rank)
         if over.motion.missed >= bound:
             return None
         if free is not None and free.rank < over.motion.rank and free.missed <= BARRED:
@@ -297,6 +301,40 @@ class TransitionFinder:
             return slow, Course(patch, "body", NONE, NONE, old is not None, contact)
         return slow, Course(patch, "own", over.lift, over.approach, old is not None, contact)
 
+    def _risen(
+        self, begin: Departure, old: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
+    ) -> Steps[_Motion]:
+        """Search for the way of a patch off its support as the body takes it, which raises it halfway."""
+        straight = straight_knots(self.robot, begin.q, q, KNOTS)
+        halfway = straight[KNOTS // 2]
+        place = self._place(halfway, old.patch)[1]
+        place = place - ((place - old.p) @ old.normal) * old.normal
+        top = yield from self.knots.lifted(
+            halfway, begin.closed, old.patch, place, self.settings.clearance * old.normal
+        )
+        step, times = self.robot.difference(halfway, top), np.linspace(0.0, 1.0, KNOTS + 1)
+        parts = [minimum_jerk(min(2.0 * t, 2.0 - 2.0 * t))[0] for t in times]
+        raised = np.array([self.robot.integrate(q, step, part) for q, part in zip(straight, parts, strict=True)])
+        best: _Motion | None = None
+        for guides in (raised, straight):
+            knots = yield from self.knots.find(guides, begin.closed, (), touching)
+            motion = yield from self._timed(self._dragging(knots, old), duration * times, begin.closed)
+            if best is None or motion.rank < best.rank:
+                best = motion
+            if best.missed <= GOOD:
+                break
+        assert best is not None
+        return best
+
+    def _dragging(self, knots: Knots, old: Contact | None) -> Knots:
+        """Return the knots, as barred where they do not get all of a patch `LIFT` off its old support."""
+        if old is None:
+            return knots
+        X = self.robot.frame_pose(knots.q, old.patch)
+        corners = np.einsum("kij,cj->kci", X[:, :3, :3], self.robot.patches[old.patch].points) + X[:, None, :3, 3]
+        risen = float(((corners - old.p) @ old.normal).min(axis=1).max())
+        return knots if risen >= LIFT else replace(knots, missed=max(knots.missed, BARRED + LIFT - risen))
+
     def _over(
         self,
         begin: Departure,
@@ -304,12 +342,16 @@ class TransitionFinder:
         q: np.ndarray,
         duration: float,
         touching: tuple[Contact, ...],
-        heights: Sequence[float],
-    ) -> Steps["_Over"]:
-        """Search for the way of a patch over what is in between, at the first height at which it is free."""
+    ) -> Steps[_Over]:
+        """Search for the way of a patch over what is in between, at the first height at which it is free.
+
+        Heights are left out that make up for less than what is missing at a lower one.
+        """
         start, old = self._place(begin.q, contact.patch)[1], begin.rising.get(contact.patch)
-        best: _Over | None = None
-        for higher in heights:
+        best, least = None, 0.0
+        for higher in HIGHER:
+            if higher < least:
+                continue
             lift, approach = lift_and_approach(start, contact, old, self.settings.clearance + higher)
             path = self._swing_path(begin, contact, q, lift, approach, duration)
             motion = yield from self._motion(begin, q, path.duration, touching, {contact.patch: path})
@@ -317,6 +359,7 @@ class TransitionFinder:
                 best = _Over(motion, lift, approach)
             if motion.missed <= GOOD:
                 break
+            least = higher + motion.missed - BARRED
         assert best is not None
         return best
 
@@ -363,16 +406,27 @@ class TransitionFinder:
         return (yield from self._slowed(motion, begin.closed))
 
     def _around(
-        self, barred: _Motion, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]
+        self,
+        barred: _Motion,
+        begin: Departure,
+        q: np.ndarray,
+        touching: tuple[Contact, ...],
+        old: Contact | None = None,
     ) -> Steps[_Motion]:
-        """Search for a motion around what bars one; return that one where it is not, or none is found."""
+        """Search for a motion around what bars one; return that one where it is not barred, or none is found.
+
+        Parameters
+        ----------
+        old : support that a patch is to get off on the way.
+        """
         if barred.missed <= BARRED:
             return barred
         guides = yield from self._detour(begin, q, touching)
         if guides is None:
             return barred
         knots = yield from self.knots.find(guides, begin.closed, (), touching)
-        around = yield from self._timed(knots, np.linspace(0.0, barred.duration, KNOTS + 1), begin.closed)
+        times = np.linspace(0.0, barred.duration, KNOTS + 1)
+        around = yield from self._timed(self._dragging(knots, old), times, begin.closed)
         return around if around.missed <= BARRED else barred
 
     def _detour(self, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]) -> Steps[np.ndarray | None]:

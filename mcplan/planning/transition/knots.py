@@ -37,8 +37,8 @@ KEPT, KEPT_COUNTS = 2e-3, 2.0
 """m, rad: by so much the curve through knots may be off its contacts, and how many times what is beyond counts: 4.5 mm
 are as much as a motion may miss its distances by."""
 
-NEARER = 0.02
-"""m: bodies that come so near to what they are to keep are looked at in eighths of the way from knot to knot."""
+FINEST = 32
+"""Parts of the way from knot to knot in which distances are looked at where bodies may come too near in between."""
 
 STRIDE = 3
 """Postures from one that is searched for to the next; those in between are searched for where these do not lead."""
@@ -255,7 +255,7 @@ class KnotFinder:
                         softer[k] = self.search.run(back, drawn[k], STEPS, 1e-6, 1e-4, trust=0.2).q
                     yield
                 draw_inside(robot, softer)
-                amount, where, stray = yield from self._missed(softer, tasks, led, moving, wishes, watched)
+                amount, where, stray = yield from self._missed(softer, tasks, led, moving, wishes, watched, short)
                 if amount < short:
                     smooth, short, worst, strayed = softer, amount, where, stray
                 if short <= content:
@@ -264,7 +264,7 @@ class KnotFinder:
                 break
         if missed.max() > short:
             k = int(np.argmax(missed))
-            worst = Worst(k / last, self.nearness.short(q[k], wishes[k], watched)[1])
+            worst = Worst(k / last, self.nearness.short(q[k], wishes[k], watched).bodies)
         return Knots(smooth, float(max(missed.max(), short)), float(missed.max()), worst, strayed)
 
     def lifted(
@@ -308,49 +308,60 @@ class KnotFinder:
         moving: bool,
         wishes: Sequence[Wish],
         watched: np.ndarray,
+        most: float,
     ) -> Steps[tuple[float, Worst, float]]:
         """Return what the curve through knots (k, nq) misses of what is asked, where, and how far led patches stray.
 
-        Contacts, joint limits and led patches are looked at in the knots and halfway between them; distances, where
-        something is near, at eighths of the way from knot to knot. Each is counted so that what is too much of it is
+        Contacts, joint limits and led patches are looked at in the knots and halfway between them; distances as closely
+        as their rates ask for. Each is counted so that what is too much of it is
         as much as what a motion may miss its distances by.
 
         Parameters
         ----------
         moving : whether contacts are elsewhere from knot to knot: then they are looked at in the knots only.
+        most : where as much is missed, the rest does not matter.
         """
         last, limits = len(q) - 1, self.robot.limits
         curve = PostureSpline(np.arange(last + 1.0), q)
         worst, where, strayed = 0.0, NOWHERE, 0.0
-        close = np.ones(2 * last + 1, dtype=bool)  # halfway and in the knots: whether to look around there more closely
-        order = [*range(4, 8 * last, 4), *(i for i in range(1, 8 * last) if i % 4)]
-        for i in order:
-            if i % 4 and not (close[i // 4] or close[i // 4 + 1]):
-                continue
-            k, part = divmod(i, 8)
-            here = q[k] if part == 0 else curve.sample(i / 8).q
-            bodies: tuple[str, ...] = ()
-            amount = 10.0 * float(np.maximum(limits.lower - here[7:], here[7:] - limits.upper).max(initial=0.0))
-            if part == 0 or (i % 4 == 0 and not moving):
-                amount = max(amount, self._off(tasks[k], here, led))
-            if i % 4 == 0:
-                for lead in led:
-                    places = lead.places if part == 0 else lead.halves
-                    if places is not None:
-                        off = np.linalg.norm(self.robot.frame_pose(here, lead.patch)[:3, 3] - places[k])
-                        strayed = max(strayed, float(off))
-            wish = wishes[k]
-            if part:
-                wish = wish._replace(content=np.minimum(wish.content, wishes[k + 1].content))
-            short, near = self.nearness.short(here, wish, watched)
-            if i % 4 == 0:
-                close[i // 4] = short > -NEARER
-            if short > amount:
-                amount, bodies = short, near
-            if amount > worst:
-                worst, where = amount, Worst(i / (8 * last), bodies)
-            yield
+        width, looked = FINEST // 2, set(range(0, FINEST * last + 1, FINEST // 2))
+        here = looked - {0, FINEST * last}
+        while here:
+            doubtful: set[int] = set()
+            for i in sorted(here):
+                k, part = divmod(i, FINEST)
+                sample = curve.sample(i / FINEST)
+                q_here, wish = (q[k], wishes[k]) if part == 0 else (sample.q, wishes[k])
+                if part:
+                    wish = wish._replace(content=np.minimum(wish.content, wishes[k + 1].content))
+                short = self.nearness.short(q_here, wish, watched, 0.5 * width / FINEST * sample.v)
+                amount, bodies = (short.amount, short.bodies) if short.amount > 0.0 else (0.0, ())
+                beyond = 10.0 * float(np.maximum(limits.lower - q_here[7:], q_here[7:] - limits.upper).max(initial=0.0))
+                if part == 0 or (part == FINEST // 2 and not moving):
+                    beyond = max(beyond, self._off(tasks[k], q_here, led))
+                if part in (0, FINEST // 2):
+                    strayed = max(strayed, self._strayed(q_here, led, k, part))
+                if beyond > amount:
+                    amount, bodies = beyond, ()
+                if amount > worst:
+                    worst, where = amount, Worst(i / (FINEST * last), bodies)
+                    if worst >= most:
+                        return worst, where, strayed
+                if width > 1 and short.around > SLIP:
+                    doubtful |= {i - width // 2, i + width // 2}
+                yield
+            here, width = doubtful - looked, width // 2
+            looked |= here
         return worst, where, strayed
+
+    def _strayed(self, q: np.ndarray, led: Sequence[Led], k: int, part: int) -> float:
+        """Return how far led patches are from their paths (m), in knot k or halfway from there to the next."""
+        far = 0.0
+        for lead in led:
+            places = lead.halves if part else lead.places
+            if places is not None:
+                far = max(far, float(np.linalg.norm(self.robot.frame_pose(q, lead.patch)[:3, 3] - places[k])))
+        return far
 
     def _off(self, task: Task, q: np.ndarray, led: Sequence[Led]) -> float:
         """Return by how much a posture is off the closed contacts of its task, which stand before led patches."""

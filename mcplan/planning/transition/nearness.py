@@ -27,6 +27,9 @@ GRAZE = 2e-3
 OPENING = 0.5
 """Clearance that a moving patch gains per distance from its end of the way."""
 
+CURVED = 1.5
+"""How many times as far as at first a distance may change before it is looked at again."""
+
 ROOM = 0.2
 """Part of the way in which a pair that is close at an end is given to part."""
 
@@ -37,6 +40,14 @@ class Wish(NamedTuple):
     need: np.ndarray
     content: np.ndarray
     least: np.ndarray
+
+
+class Short(NamedTuple):
+    """By how much a posture misses what is asked (m; negative: kept with room), of which bodies, and so around it."""
+
+    amount: float
+    bodies: tuple[str, ...]
+    around: float
 
 
 class Nearness:
@@ -71,18 +82,21 @@ class Nearness:
         distance[pairs] = near
         return distance
 
-    def short(self, q: np.ndarray, wish: Wish, watched: np.ndarray) -> tuple[float, tuple[str, ...]]:
-        """Return by how much a posture misses the distances with which a way is content (m), and of which bodies."""
-        pairs, distance, _ = self.near(q, watched)
-        short = wish.content[pairs] - distance
-        if not len(short):
-            return -SEE, ()
-        under = wish.least[pairs] - distance
+    def short(self, q: np.ndarray, wish: Wish, watched: np.ndarray, step: np.ndarray | None = None) -> "Short":
+        """Return by how much a posture misses the distances with which a way is content, and of which bodies.
+
+        Parameters
+        ----------
+        step : (nv,) how far the way goes on from there, or back, before it is looked at again.
+        """
+        pairs, distance, J = self.near(q, watched)
+        if not len(pairs):
+            return Short(-SEE, (), -SEE)
+        short, under = wish.content[pairs] - distance, wish.least[pairs] - distance
+        around = short if step is None else short + CURVED * np.abs(J @ step)
         short = np.where(under > 0.0, np.maximum(short, ENOUGH + under), short)
-        if short.max() <= 0.0:
-            return float(short.max()), ()
         pair = self.collisions.pairs[pairs[np.argmax(short)]]
-        return float(short.max()), (pair.a, pair.b)
+        return Short(float(short.max()), (pair.a, pair.b), float(around.max()))
 
     def need(
         self,

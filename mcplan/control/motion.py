@@ -18,7 +18,8 @@ from mcplan.motion.posture_path import PosturePath
 from mcplan.motion.quintic import Quintic, minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.posture.limbs import joints_of
-from mcplan.planning.transition.finder import BARRED, Departure, TransitionFinder
+from mcplan.planning.transition.body_motion import BARRED, Departure
+from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.transition import Course, Segment
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact

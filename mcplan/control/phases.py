@@ -9,7 +9,7 @@ import numpy as np
 from mcplan.control.motion import FAR, Motion
 from mcplan.errors import SimulationFailed
 from mcplan.motion.path import Pose
-from mcplan.planning.transition.knots import Steps
+from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact

@@ -9,9 +9,9 @@ import numpy as np
 from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.transition.finder import BARRED, Departure
-from mcplan.planning.transition.knots import run
+from mcplan.planning.transition.body_motion import BARRED, Departure
 from mcplan.planning.transition.segments import Segments
+from mcplan.planning.transition.steps import run
 from mcplan.planning.transition.transition import Transition
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment

@@ -21,7 +21,8 @@ from mcplan.planning.posture.reference import ground_patches, guide_posture
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.transition.finder import BARRED, HIGHER, Departure, lift_and_approach
+from mcplan.planning.transition.body_motion import BARRED, Departure
+from mcplan.planning.transition.finder import HIGHER, lift_and_approach
 from mcplan.planning.transition.knots import Knots
 from mcplan.planning.transition.segments import Segments
 from mcplan.planning.transition.swing import BodyShift, Swing

@@ -7,8 +7,9 @@ from mcplan.control.motion import FAR, Motion
 from mcplan.control.phases import Shift
 from mcplan.model.robot_file import load_robot
 from mcplan.motion.quintic import Quintic
-from mcplan.planning.transition.finder import Departure, TransitionFinder
-from mcplan.planning.transition.knots import run
+from mcplan.planning.transition.body_motion import Departure
+from mcplan.planning.transition.finder import TransitionFinder
+from mcplan.planning.transition.steps import run
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings

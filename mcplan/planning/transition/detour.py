@@ -16,9 +16,10 @@ import numpy as np
 from mcplan.model.robot import Robot
 from mcplan.motion.quintic import minimum_jerk
 from mcplan.planning.posture.freedom import contact_rows
-from mcplan.planning.transition.knots import KnotFinder, Steps
+from mcplan.planning.transition.knots import KnotFinder
 from mcplan.planning.transition.nearness import GRAZE, OPENING
 from mcplan.planning.transition.smoothing import filtered, straight_knots
+from mcplan.planning.transition.steps import Steps
 from mcplan.scene.contact import Contact
 
 MOST = 1500
@@ -42,7 +43,7 @@ NEARER, THERE = 0.01, 0.02
 POSITION = 3.0
 """rad/m: what a metre of the base counts as."""
 
-LIMB, OTHER, BASE = 0.7, 0.12, (0.05, 0.05, 0.05, 0.12, 0.12, 0.12)
+LIMB, OTHER, BASE = 0.7, 0.15, (0.1, 0.1, 0.1, 0.15, 0.2, 0.15)
 """rad, m: standard deviations of random postures about the straight motion: of joints of the limb that moves, of other
 joints, and of the base."""
 

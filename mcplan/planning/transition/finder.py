@@ -1,7 +1,7 @@
 """Finds the motion from one stance to the next: knots, courses of patches in the air, and the time it takes."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,12 +12,10 @@ from mcplan.motion.limb_path import LimbPath, Timing
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.posture_path import PosturePath
 from mcplan.motion.quintic import minimum_jerk
-from mcplan.motion.spline import PostureSpline, Spline
-from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.transition.detour import Detour
-from mcplan.planning.transition.knots import KnotFinder, Knots, Led, Steps
+from mcplan.planning.transition.body_motion import BARRED, FAST, GOOD, KNOTS, LOST, BodyMotion, Departure, MotionFinder
+from mcplan.planning.transition.knots import Knots
 from mcplan.planning.transition.smoothing import straight_knots
-from mcplan.planning.transition.time_law import PARTS, TimeLaw
+from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.transition import Course, Near, Segment
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
@@ -27,87 +25,19 @@ from mcplan.scene.settings import ControlSettings
 HIGHER = (0.0, 0.04, 0.08, 0.12, 0.16, 0.2, 0.25, 0.3)
 """m: how much higher than the clearance a limb is lifted in turn, until nothing is in its way."""
 
-KNOTS, LOOK = 24, 16
-"""Pieces of a segment, and of one that is looked at only."""
-
-GOOD = 3e-3
-"""m, rad: a motion that misses its distances or contacts by no more is taken as it is."""
-
-BARRED = 5e-3
-"""m, rad: one that misses by more is none: its bodies would touch."""
-
-LOST = 0.03
-"""m, rad: a motion that misses its contacts or distances by more is no better than the straight one."""
+LOOK = 16
+"""Pieces of a motion that is looked at only."""
 
 LED = 8e-3
 """m: a patch whose path the knots leave by more goes as they take it."""
 
-FAST, ROUNDS = 1.02, 3
-"""A motion is slowed down that would have to take so many times longer, and at most so often."""
-
-STEADY, WIDE = 100.0, 1.5
-"""Price of moving base and centre of mass off the straight way, relative to that of planned postures: where limbs alone
-can do what is to be done, the body goes from one proven stance to the next as it would without. Where they cannot, or
-take so many times longer, the body helps."""
-
-LONG = 2.0
-"""A motion that takes so many times longer is bent to part bodies that are close at both ends: they may stay so."""
-
-LIFT = 8e-3
-"""m: how far off the support that it leaves all of a patch is to be at least once; one that is not would drag."""
-
 NONE = np.zeros(3)
-
-
-@dataclass(frozen=True, eq=False)
-class Departure:
-    """From where a segment begins, at rest.
-
-    Attributes
-    ----------
-    q : (nq,) posture.
-    closed : contacts that stay closed.
-    rising : by patch, contacts that have opened and that the patch has not moved away from yet.
-    """
-
-    q: np.ndarray
-    closed: tuple[Contact, ...]
-    rising: dict[str, Contact] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class _Motion:
-    """Knots in time.
-
-    Attributes
-    ----------
-    stretch : in how many times its time it would keep within speeds and accelerations; 1 where it does.
-    """
-
-    times: np.ndarray
-    knots: Knots
-    stretch: float
-    held: bool
-
-    @property
-    def missed(self) -> float:
-        return self.knots.missed
-
-    @property
-    def duration(self) -> float:
-        return float(self.times[-1])
-
-    @property
-    def rank(self) -> tuple[bool, bool, float]:
-        """By what motions are chosen: those that are free first, of them those that are held, of these the quickest."""
-        free = self.missed <= GOOD
-        return not free, not self.held, self.stretch if free else self.missed
 
 
 class _Over(NamedTuple):
     """A motion in which a patch is lifted over what is in its way, and by how much (3,), (3,)."""
 
-    motion: _Motion
+    motion: BodyMotion
     lift: np.ndarray
     approach: np.ndarray
 
@@ -136,18 +66,8 @@ class TransitionFinder:
         self.robot, self.environment, self.settings = robot, environment, settings
         self.timing = Timing(settings.limb_speed, settings.limb_angular_speed)
         self.collisions = collisions or CollisionModel(robot, environment)
-        plain = PostureSettings()
-        weights = plain.weights
-        steady = replace(
-            weights,
-            base_position=STEADY * weights.base_position,
-            base_orientation=STEADY * weights.base_orientation,
-            com=STEADY * weights.com,
-        )
-        self.knots = KnotFinder(robot, environment, plain, self.collisions)
-        self._steady = KnotFinder(robot, environment, replace(plain, weights=steady), self.collisions)
-        self.law = TimeLaw(robot, settings, self.knots)
-        self._detours: dict[tuple, np.ndarray | None] = {}
+        self.motions = MotionFinder(robot, environment, settings, self.collisions)
+        self.knots, self.law = self.motions.knots, self.motions.law
 
     # -- what a segment does ----------------------------------------------------------------------------------------
 
@@ -222,7 +142,7 @@ class TransitionFinder:
                 )
                 paths = {patch: self._swing_path(begin, contact, q, lift, approach, duration)}
             T = max([duration, *(path.duration for path in paths.values())])
-            knots = yield from self._knots(self.knots, begin, q, T, touching, paths, LOOK)
+            knots = yield from self.motions.along(self.knots, begin, q, T, touching, paths, LOOK)
             if best is None or knots.missed < best.missed:
                 best = knots
             if best.missed <= BARRED:
@@ -230,7 +150,7 @@ class TransitionFinder:
             if higher is not None:
                 least = higher + knots.missed - BARRED
         assert best is not None
-        guides = yield from self._detour(begin, q, touching)
+        guides = yield from self.motions.detour(begin, q, touching)
         around = best if guides is None else (yield from self.knots.find(guides, begin.closed, (), touching))
         return around if around.missed <= BARRED else best
 
@@ -240,8 +160,8 @@ class TransitionFinder:
         place, height = self._place(begin.q, patch)[1], self.settings.clearance
         q = yield from self.knots.lifted(begin.q, begin.closed, patch, place, height * old.normal)
         duration = max(self.timing.duration(height), self.law.straight(begin.q, q, begin.closed))
-        motion = yield from self._motion(begin, q, duration, (old,), {})
-        motion = yield from self._slowed(motion, begin.closed)
+        motion = yield from self.motions.find(begin, q, duration, (old,), {})
+        motion = yield from self.motions.slowed(motion, begin.closed)
         return self._segment(begin, q, motion, (Course(patch, "body", NONE, NONE, True),), (old,))
 
     def slide(
@@ -263,8 +183,8 @@ class TransitionFinder:
         beside = [pair for pair in self.collisions.pairs if pair.b in objects]
         guides = straight_knots(self.robot, begin.q, q, KNOTS)
         knots = yield from self.knots.find(guides, along, ignored=[(pair.a, pair.b) for pair in beside])
-        motion = yield from self._timed(knots, times, begin.closed)
-        slow = yield from self._slowed(motion, begin.closed)
+        motion = yield from self.motions.timed(knots, times, begin.closed)
+        slow = yield from self.motions.slowed(motion, begin.closed)
         segment = self._segment(begin, q, slow, (), (), [(pair.a, pair.b) for pair in beside])
         return replace(segment, contacts=contacts, objects=objects)
 
@@ -278,7 +198,7 @@ class TransitionFinder:
         duration: float,
         touching: tuple[Contact, ...],
         bound: float = np.inf,
-    ) -> Steps[tuple[_Motion, Course] | None]:
+    ) -> Steps[tuple[BodyMotion, Course] | None]:
         """Search for the way from one support to another, as low as what is in between allows.
 
         From the air it goes off along the normal along which it will come down. Where no height will do a patch leaves
@@ -287,53 +207,19 @@ class TransitionFinder:
         """
         patch, old = contact.patch, begin.rising.get(contact.patch)
         over = yield from self._over(begin, contact, q, duration, touching)
-        free: _Motion | None = None
+        free: BodyMotion | None = None
         if old is not None and (over.motion.missed > GOOD or not over.motion.held):
-            free = yield from self._risen(begin, old, q, duration, touching)
-            free = yield from self._around(free, begin, q, touching)
+            free = yield from self.motions.risen(begin, old, q, duration, touching)
+            free = yield from self.motions.around(free, begin, q, touching)
         if over.motion.missed >= bound:
             return None
         if free is not None and free.rank < over.motion.rank and free.missed <= BARRED:
-            slow = yield from self._slowed(free, begin.closed)
+            slow = yield from self.motions.slowed(free, begin.closed)
             return slow, Course(patch, "body", NONE, NONE, True, contact)
-        slow = yield from self._slowed(over.motion, begin.closed)
+        slow = yield from self.motions.slowed(over.motion, begin.closed)
         if over.motion.knots.strayed > LED:  # the knots go around what is in its way
             return slow, Course(patch, "body", NONE, NONE, old is not None, contact)
         return slow, Course(patch, "own", over.lift, over.approach, old is not None, contact)
-
-    def _risen(
-        self, begin: Departure, old: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
-    ) -> Steps[_Motion]:
-        """Search for the way of a patch off its support as the body takes it, which raises it halfway."""
-        straight = straight_knots(self.robot, begin.q, q, KNOTS)
-        halfway = straight[KNOTS // 2]
-        place = self._place(halfway, old.patch)[1]
-        place = place - ((place - old.p) @ old.normal) * old.normal
-        top = yield from self.knots.lifted(
-            halfway, begin.closed, old.patch, place, self.settings.clearance * old.normal
-        )
-        step, times = self.robot.difference(halfway, top), np.linspace(0.0, 1.0, KNOTS + 1)
-        parts = [minimum_jerk(min(2.0 * t, 2.0 - 2.0 * t))[0] for t in times]
-        raised = np.array([self.robot.integrate(q, step, part) for q, part in zip(straight, parts, strict=True)])
-        best: _Motion | None = None
-        for guides in (raised, straight):
-            knots = yield from self.knots.find(guides, begin.closed, (), touching)
-            motion = yield from self._timed(self._dragging(knots, old), duration * times, begin.closed)
-            if best is None or motion.rank < best.rank:
-                best = motion
-            if best.missed <= GOOD:
-                break
-        assert best is not None
-        return best
-
-    def _dragging(self, knots: Knots, old: Contact | None) -> Knots:
-        """Return the knots, as barred where they do not get all of a patch `LIFT` off its old support."""
-        if old is None:
-            return knots
-        X = self.robot.frame_pose(knots.q, old.patch)
-        corners = np.einsum("kij,cj->kci", X[:, :3, :3], self.robot.patches[old.patch].points) + X[:, None, :3, 3]
-        risen = float(((corners - old.p) @ old.normal).min(axis=1).max())
-        return knots if risen >= LIFT else replace(knots, missed=max(knots.missed, BARRED + LIFT - risen))
 
     def _over(
         self,
@@ -354,7 +240,7 @@ class TransitionFinder:
                 continue
             lift, approach = lift_and_approach(start, contact, old, self.settings.clearance + higher)
             path = self._swing_path(begin, contact, q, lift, approach, duration)
-            motion = yield from self._motion(begin, q, path.duration, touching, {contact.patch: path})
+            motion = yield from self.motions.find(begin, q, path.duration, touching, {contact.patch: path})
             if best is None or motion.rank < best.motion.rank:
                 best = _Over(motion, lift, approach)
             if motion.missed <= GOOD:
@@ -365,7 +251,7 @@ class TransitionFinder:
 
     def _reach_out(
         self, begin: Departure, contact: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
-    ) -> Steps[tuple[_Motion, Course]]:
+    ) -> Steps[tuple[BodyMotion, Course]]:
         """Search for the way from the air to a support: as its posture goes, or over what would then be in its way."""
         patch, (_, start) = contact.patch, self._place(begin.q, contact.patch)
         distance = float(np.linalg.norm(contact.p - start))
@@ -390,125 +276,26 @@ class TransitionFinder:
 
     def _with_body(
         self, begin: Departure, q: np.ndarray, duration: float, touching: tuple[Contact, ...], leads: Leads
-    ) -> Steps[_Motion]:
+    ) -> Steps[BodyMotion]:
         """Search for a motion in which the body follows led patches, or goes on its own where that is barred."""
         for _ in range(2):  # what limbs are lifted by does not take longer when the body does: the way is another one
             paths = leads(PostureTrajectory(begin.q, q, duration))
-            motion = yield from self._motion(begin, q, duration, touching, paths)
+            motion = yield from self.motions.find(begin, q, duration, touching, paths)
             if paths and motion.missed > GOOD:
-                free = yield from self._motion(begin, q, duration, touching, {})
+                free = yield from self.motions.find(begin, q, duration, touching, {})
                 if free.missed < motion.missed:
                     motion = free
-            motion = yield from self._around(motion, begin, q, touching)
+            motion = yield from self.motions.around(motion, begin, q, touching)
             if motion.stretch <= FAST:
                 return motion
             duration *= motion.stretch
-        return (yield from self._slowed(motion, begin.closed))
-
-    def _around(
-        self,
-        barred: _Motion,
-        begin: Departure,
-        q: np.ndarray,
-        touching: tuple[Contact, ...],
-        old: Contact | None = None,
-    ) -> Steps[_Motion]:
-        """Search for a motion around what bars one; return that one where it is not barred, or none is found.
-
-        Parameters
-        ----------
-        old : support that a patch is to get off on the way.
-        """
-        if barred.missed <= BARRED:
-            return barred
-        guides = yield from self._detour(begin, q, touching)
-        if guides is None:
-            return barred
-        knots = yield from self.knots.find(guides, begin.closed, (), touching)
-        times = np.linspace(0.0, barred.duration, KNOTS + 1)
-        around = yield from self._timed(self._dragging(knots, old), times, begin.closed)
-        return around if around.missed <= BARRED else barred
-
-    def _detour(self, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]) -> Steps[np.ndarray | None]:
-        """Return the knots of a detour, None where there is none; those found last are kept."""
-        key = (begin.q.tobytes(), q.tobytes(), *(contact.patch for contact in (*begin.closed, *touching)))
-        if key not in self._detours:
-            self._detours = {key: (yield from Detour(self.knots, begin.q, q, begin.closed, touching).knots(KNOTS))}
-        return self._detours[key]
-
-    # -- knots in time ----------------------------------------------------------------------------------------------
-
-    def _motion(
-        self,
-        begin: Departure,
-        q: np.ndarray,
-        duration: float,
-        touching: tuple[Contact, ...],
-        led: Mapping[str, LimbPath | PosturePath],
-    ) -> Steps[_Motion]:
-        """Search for knots, the body steady at first, then free to move, then free to keep bodies close that are."""
-        times = np.linspace(0.0, duration, KNOTS + 1)
-        best: _Motion | None = None
-        for finder, modest, slow in ((self._steady, False, WIDE), (self.knots, False, LONG), (self.knots, True, 0.0)):
-            knots = yield from self._knots(finder, begin, q, duration, touching, led, KNOTS, modest)
-            motion = yield from self._timed(knots, times, begin.closed)
-            if best is None or motion.rank < best.rank:
-                best = motion
-            if best.missed > LOST and finder is self.knots:  # to keep close what is close opens no way
-                break
-            if best.missed <= GOOD and best.held and best.stretch <= slow:
-                break
-        assert best is not None
-        if best.knots.unsmoothed > LOST:
-            best = replace(
-                best, knots=replace(best.knots, q=straight_knots(self.robot, begin.q, q, KNOTS)), stretch=1.0
-            )
-        return best
-
-    def _knots(
-        self,
-        finder: KnotFinder,
-        begin: Departure,
-        q: np.ndarray,
-        duration: float,
-        touching: tuple[Contact, ...],
-        led: Mapping[str, LimbPath | PosturePath],
-        count: int = KNOTS,
-        modest: bool = False,
-    ) -> Steps[Knots]:
-        """Search for knots near the straight motion, with patches led along paths."""
-        times = np.linspace(0.0, duration, count + 1)
-        leads = []
-        for patch, path in led.items():
-            samples = [path.sample(t) for t in times]
-            halves = np.array([path.sample(t).p for t in 0.5 * (times[1:] + times[:-1])])
-            leads.append(Led(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R), halves))
-        guides = straight_knots(self.robot, begin.q, q, count)
-        return (yield from finder.find(guides, begin.closed, leads, touching, modest))
-
-    def _timed(self, knots: Knots, times: np.ndarray, contacts: tuple[Contact, ...]) -> Steps[_Motion]:
-        if knots.missed > BARRED:  # no time makes it free
-            return _Motion(times, knots, 1.0, False)
-        posture, com = PostureSpline(times, knots.q), Spline(times, self.robot.com(knots.q))
-        yield
-        looked = np.array([posture.sample(t).q for t in np.linspace(0.0, times[-1], PARTS + 1)])
-        bears, held = yield from self.law.bears(looked, contacts)
-        return _Motion(times, knots, self.law.stretch(com, posture, contacts, bears), held)
-
-    def _slowed(self, motion: _Motion, contacts: tuple[Contact, ...]) -> Steps[_Motion]:
-        """Search for the same motion in so much time that it keeps within speeds and accelerations."""
-        for _ in range(ROUNDS):
-            if motion.stretch <= FAST:
-                break
-            times = motion.stretch * motion.times
-            motion = yield from self._timed(motion.knots, times, contacts)
-        return motion
+        return (yield from self.motions.slowed(motion, begin.closed))
 
     def _segment(
         self,
         begin: Departure,
         end: np.ndarray,
-        motion: _Motion,
+        motion: BodyMotion,
         courses: tuple[Course, ...],
         touching: tuple[Contact, ...],
         ignore: Sequence[tuple[str, str]] = (),

@@ -3,14 +3,11 @@
 Between two postures that are proven, the straight motion of the joints may leave the contacts' reach, the region where
 the robot balances, or pass through an obstacle. So knots along it are found one after the other, by inverse kinematics
 from the one before; of those that what is already found leads to closely enough, none is searched for.
-
-The search goes in steps: a generator that yields after a fraction of a millisecond's work, so that a controller can
-search on from tick to tick; `run` takes all steps at once.
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,6 +21,7 @@ from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.task import PostureSearch, prices
 from mcplan.planning.transition.nearness import APART, ENOUGH, GRAZE, Nearness, Wish, away_from_ends
 from mcplan.planning.transition.smoothing import draw_inside, smooth_offsets
+from mcplan.planning.transition.steps import Steps
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 
@@ -64,19 +62,6 @@ gently as they themselves begin and end: less where more would lead through some
 
 WORTH, SLIP = 0.01, 1e-3
 """m, rad: a way that misses more is not worth smoothing; smoothing may make a posture miss by so much."""
-
-Found = TypeVar("Found")
-Steps = Generator[None, None, Found]
-"""A search that goes on step by step, and returns what it has found."""
-
-
-def run(steps: Steps[Found]) -> Found:
-    """Take all steps of a search and return what it finds."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return end.value
 
 
 class Led(NamedTuple):

@@ -7,8 +7,10 @@ import numpy as np
 from mcplan.collision.model import CollisionModel
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.contact_region import contact_key
-from mcplan.planning.transition.finder import Departure, TransitionFinder
-from mcplan.planning.transition.knots import Found, Knots, Steps, run
+from mcplan.planning.transition.body_motion import Departure
+from mcplan.planning.transition.finder import TransitionFinder
+from mcplan.planning.transition.knots import Knots
+from mcplan.planning.transition.steps import Found, Steps, run
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment

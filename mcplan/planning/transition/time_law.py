@@ -17,7 +17,8 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot import Robot
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.spline import PostureSpline, Spline
-from mcplan.planning.transition.knots import KnotFinder, Steps
+from mcplan.planning.transition.knots import KnotFinder
+from mcplan.planning.transition.steps import Steps
 from mcplan.scene.contact import Contact
 from mcplan.scene.counted import counted_on
 from mcplan.scene.settings import ControlSettings

@@ -13,9 +13,10 @@ from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.transition.knots import TURNING, KnotFinder, Led, run
+from mcplan.planning.transition.knots import TURNING, KnotFinder, Led
 from mcplan.planning.transition.nearness import ENOUGH, OPENING, ROOM, WANTED, WANTED_OF_SELF
 from mcplan.planning.transition.smoothing import filtered
+from mcplan.planning.transition.steps import run
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
 from mcplan.scene.place import make_contact
 from tests.planning.obstacle_step import step_past

@@ -6,8 +6,10 @@ import pytest
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot_file import load_robot
 from mcplan.motion.spline import PostureSpline, Spline
-from mcplan.planning.transition.finder import KNOTS, TransitionFinder, _Motion
-from mcplan.planning.transition.knots import Knots, run
+from mcplan.planning.transition.body_motion import KNOTS, BodyMotion
+from mcplan.planning.transition.finder import TransitionFinder
+from mcplan.planning.transition.knots import Knots
+from mcplan.planning.transition.steps import run
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
@@ -34,7 +36,7 @@ def swerving(scene):
     aside = 0.06 * np.clip(np.minimum(np.arange(KNOTS + 1), np.arange(KNOTS, -1, -1)) / 4, 0.0, 1.0) ** 2
     knots = np.tile(q, (KNOTS + 1, 1))
     knots[:, 1] += aside
-    return _Motion(np.linspace(0.0, 1.5, KNOTS + 1), Knots(knots, 0.0, 0.0), 2.0, True)
+    return BodyMotion(np.linspace(0.0, 1.5, KNOTS + 1), Knots(knots, 0.0, 0.0), 2.0, True)
 
 
 def test_a_motion_is_slowed_until_its_centre_of_pressure_stays_within_the_room_that_contacts_leave(scene, swerving):
@@ -48,19 +50,19 @@ def test_a_motion_is_slowed_until_its_centre_of_pressure_stays_within_the_room_t
         )
 
     assert excess(swerving) > 2.0
-    slow = run(finder._slowed(swerving, contacts))
+    slow = run(finder.motions.slowed(swerving, contacts))
     assert excess(slow) < 1.1
     assert slow.duration < 1.1 * swerving.duration * np.sqrt(excess(swerving))  # no slower than it must be
     np.testing.assert_array_equal(slow.knots.q, swerving.knots.q)
-    assert run(finder._slowed(slow, contacts)) is slow
+    assert run(finder.motions.slowed(slow, contacts)) is slow
 
 
 def test_a_motion_through_a_posture_that_its_contacts_do_not_bear_is_not_held(scene, swerving):
     _, finder, contacts, _ = scene
-    gentle = run(finder._slowed(swerving, contacts))
+    gentle = run(finder.motions.slowed(swerving, contacts))
     knots = swerving.knots.q.copy()
     knots[KNOTS // 2, 0] += 0.3  # out of the feet
-    outside = run(finder._timed(Knots(knots, 0.0, 0.0), swerving.times, contacts))
+    outside = run(finder.motions.timed(Knots(knots, 0.0, 0.0), swerving.times, contacts))
     assert gentle.held
     assert not outside.held
     assert outside.rank > gentle.rank

@@ -1,0 +1,251 @@
+"""Finds motions of the whole body in time: near the straight one, raised halfway, or around what is in the way."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from mcplan.collision.model import CollisionModel
+from mcplan.model.robot import Robot
+from mcplan.motion.limb_path import LimbPath
+from mcplan.motion.posture_path import PosturePath
+from mcplan.motion.quintic import minimum_jerk
+from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.planning.posture.settings import PostureSettings
+from mcplan.planning.transition.detour import Detour
+from mcplan.planning.transition.knots import KnotFinder, Knots, Led
+from mcplan.planning.transition.smoothing import straight_knots
+from mcplan.planning.transition.steps import Steps
+from mcplan.planning.transition.time_law import PARTS, TimeLaw
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
+from mcplan.scene.settings import ControlSettings
+
+KNOTS = 24
+"""Pieces of a motion."""
+
+GOOD = 3e-3
+"""m, rad: a motion that misses its distances or contacts by no more is taken as it is."""
+
+BARRED = 5e-3
+"""m, rad: one that misses by more is none: its bodies would touch."""
+
+LOST = 0.03
+"""m, rad: a motion that misses its contacts or distances by more is no better than the straight one."""
+
+FAST, ROUNDS = 1.02, 3
+"""A motion is slowed down that would have to take so many times longer, and at most so often."""
+
+STEADY, WIDE = 100.0, 1.5
+"""Price of moving base and centre of mass off the straight way, relative to that of planned postures: where limbs alone
+can do what is to be done, the body goes from one proven stance to the next as it would without. Where they cannot, or
+take so many times longer, the body helps."""
+
+LONG = 2.0
+"""A motion that takes so many times longer is bent to part bodies that are close at both ends: they may stay so."""
+
+LIFT = 8e-3
+"""m: how far off the support that it leaves all of a patch is to be at least once; one that is not would drag."""
+
+
+@dataclass(frozen=True, eq=False)
+class Departure:
+    """From where a segment begins, at rest.
+
+    Attributes
+    ----------
+    q : (nq,) posture.
+    closed : contacts that stay closed.
+    rising : by patch, contacts that have opened and that the patch has not moved away from yet.
+    """
+
+    q: np.ndarray
+    closed: tuple[Contact, ...]
+    rising: dict[str, Contact] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class BodyMotion:
+    """Knots in time.
+
+    Attributes
+    ----------
+    stretch : in how many times its time it would keep within speeds and accelerations; 1 where it does.
+    """
+
+    times: np.ndarray
+    knots: Knots
+    stretch: float
+    held: bool
+
+    @property
+    def missed(self) -> float:
+        """By how much it misses distances or contacts (m, rad)."""
+        return self.knots.missed
+
+    @property
+    def duration(self) -> float:
+        """How long it takes (s)."""
+        return float(self.times[-1])
+
+    @property
+    def rank(self) -> tuple[bool, bool, float]:
+        """By what motions are chosen: those that are free first, of them those that are held, of these the quickest."""
+        free = self.missed <= GOOD
+        return not free, not self.held, self.stretch if free else self.missed
+
+
+class MotionFinder:
+    """Finds motions of the body in one scene.
+
+    Parameters
+    ----------
+    robot, environment, settings, collisions : see `TransitionFinder`.
+    """
+
+    def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, collisions: CollisionModel):
+        self.robot, self.settings = robot, settings
+        plain = PostureSettings()
+        weights = plain.weights
+        steady = replace(
+            weights,
+            base_position=STEADY * weights.base_position,
+            base_orientation=STEADY * weights.base_orientation,
+            com=STEADY * weights.com,
+        )
+        self.knots = KnotFinder(robot, environment, plain, collisions)
+        self._steady = KnotFinder(robot, environment, replace(plain, weights=steady), collisions)
+        self.law = TimeLaw(robot, settings, self.knots)
+        self._detours: dict[tuple, np.ndarray | None] = {}
+
+    def find(
+        self,
+        begin: Departure,
+        q: np.ndarray,
+        duration: float,
+        touching: tuple[Contact, ...],
+        led: Mapping[str, LimbPath | PosturePath],
+    ) -> Steps[BodyMotion]:
+        """Search for knots, the body steady at first, then free to move, then free to keep bodies close that are."""
+        times = np.linspace(0.0, duration, KNOTS + 1)
+        best: BodyMotion | None = None
+        for finder, modest, slow in ((self._steady, False, WIDE), (self.knots, False, LONG), (self.knots, True, 0.0)):
+            knots = yield from self.along(finder, begin, q, duration, touching, led, KNOTS, modest)
+            motion = yield from self.timed(knots, times, begin.closed)
+            if best is None or motion.rank < best.rank:
+                best = motion
+            if best.missed > LOST and finder is self.knots:  # to keep close what is close opens no way
+                break
+            if best.missed <= GOOD and best.held and best.stretch <= slow:
+                break
+        assert best is not None
+        if best.knots.unsmoothed > LOST:
+            best = replace(
+                best, knots=replace(best.knots, q=straight_knots(self.robot, begin.q, q, KNOTS)), stretch=1.0
+            )
+        return best
+
+    def along(
+        self,
+        finder: KnotFinder,
+        begin: Departure,
+        q: np.ndarray,
+        duration: float,
+        touching: tuple[Contact, ...],
+        led: Mapping[str, LimbPath | PosturePath],
+        count: int = KNOTS,
+        modest: bool = False,
+    ) -> Steps[Knots]:
+        """Search for knots near the straight motion, with patches led along paths."""
+        times = np.linspace(0.0, duration, count + 1)
+        leads = []
+        for patch, path in led.items():
+            samples = [path.sample(t) for t in times]
+            halves = np.array([path.sample(t).p for t in 0.5 * (times[1:] + times[:-1])])
+            leads.append(Led(patch, np.array([x.p for x in samples]), (samples[0].R, samples[-1].R), halves))
+        guides = straight_knots(self.robot, begin.q, q, count)
+        return (yield from finder.find(guides, begin.closed, leads, touching, modest))
+
+    def timed(self, knots: Knots, times: np.ndarray, contacts: tuple[Contact, ...]) -> Steps[BodyMotion]:
+        """Search for how long knots at ``times`` (k,) are to take, and whether contacts hold the robot along them."""
+        if knots.missed > BARRED:  # no time makes it free
+            return BodyMotion(times, knots, 1.0, False)
+        posture, com = PostureSpline(times, knots.q), Spline(times, self.robot.com(knots.q))
+        yield
+        looked = np.array([posture.sample(t).q for t in np.linspace(0.0, times[-1], PARTS + 1)])
+        bears, held = yield from self.law.bears(looked, contacts)
+        return BodyMotion(times, knots, self.law.stretch(com, posture, contacts, bears), held)
+
+    def slowed(self, motion: BodyMotion, contacts: tuple[Contact, ...]) -> Steps[BodyMotion]:
+        """Search for the same motion in so much time that it keeps within speeds and accelerations."""
+        for _ in range(ROUNDS):
+            if motion.stretch <= FAST:
+                break
+            times = motion.stretch * motion.times
+            motion = yield from self.timed(motion.knots, times, contacts)
+        return motion
+
+    def risen(
+        self, begin: Departure, old: Contact, q: np.ndarray, duration: float, touching: tuple[Contact, ...]
+    ) -> Steps[BodyMotion]:
+        """Search for the way of a patch off its support as the body takes it, which raises it halfway."""
+        straight = straight_knots(self.robot, begin.q, q, KNOTS)
+        halfway = straight[KNOTS // 2]
+        place = self.robot.frame_pose(halfway, old.patch)[:3, 3]
+        place = place - ((place - old.p) @ old.normal) * old.normal
+        top = yield from self.knots.lifted(
+            halfway, begin.closed, old.patch, place, self.settings.clearance * old.normal
+        )
+        step, times = self.robot.difference(halfway, top), np.linspace(0.0, 1.0, KNOTS + 1)
+        parts = [minimum_jerk(min(2.0 * t, 2.0 - 2.0 * t))[0] for t in times]
+        raised = np.array([self.robot.integrate(q, step, part) for q, part in zip(straight, parts, strict=True)])
+        best: BodyMotion | None = None
+        for guides in (raised, straight):
+            knots = yield from self.knots.find(guides, begin.closed, (), touching)
+            motion = yield from self.timed(self._dragging(knots, old), duration * times, begin.closed)
+            if best is None or motion.rank < best.rank:
+                best = motion
+            if best.missed <= GOOD:
+                break
+        assert best is not None
+        return best
+
+    def _dragging(self, knots: Knots, old: Contact | None) -> Knots:
+        """Return the knots, as barred where they do not get all of a patch `LIFT` off its old support."""
+        if old is None:
+            return knots
+        X = self.robot.frame_pose(knots.q, old.patch)
+        corners = np.einsum("kij,cj->kci", X[:, :3, :3], self.robot.patches[old.patch].points) + X[:, None, :3, 3]
+        risen = float(((corners - old.p) @ old.normal).min(axis=1).max())
+        return knots if risen >= LIFT else replace(knots, missed=max(knots.missed, BARRED + LIFT - risen))
+
+    def around(
+        self,
+        barred: BodyMotion,
+        begin: Departure,
+        q: np.ndarray,
+        touching: tuple[Contact, ...],
+        old: Contact | None = None,
+    ) -> Steps[BodyMotion]:
+        """Search for a motion around what bars one; return that one where it is not barred, or none is found.
+
+        Parameters
+        ----------
+        old : support that a patch is to get off on the way.
+        """
+        if barred.missed <= BARRED:
+            return barred
+        guides = yield from self.detour(begin, q, touching)
+        if guides is None:
+            return barred
+        knots = yield from self.knots.find(guides, begin.closed, (), touching)
+        times = np.linspace(0.0, barred.duration, KNOTS + 1)
+        around = yield from self.timed(self._dragging(knots, old), times, begin.closed)
+        return around if around.missed <= BARRED else barred
+
+    def detour(self, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]) -> Steps[np.ndarray | None]:
+        """Return the knots of a detour, None where there is none; those found last are kept."""
+        key = (begin.q.tobytes(), q.tobytes(), *(contact.patch for contact in (*begin.closed, *touching)))
+        if key not in self._detours:
+            self._detours = {key: (yield from Detour(self.knots, begin.q, q, begin.closed, touching).knots(KNOTS))}
+        return self._detours[key]

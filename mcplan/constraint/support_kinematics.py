@@ -36,15 +36,6 @@ DEPENDENT = 1e-7
 """Relative: rows of contacts that say no more than others."""
 
 
-def support_velocity(
-    robot: Robot, q: ArrayLike, contacts: "Sequence[Contact]", J: ArrayLike, w: ArrayLike
-) -> np.ndarray:
-    """Return the velocity (nv,) that keeps the contacts and comes nearest to ``J v = w`` (eq. 2.260)."""
-    Jc = contact_rows(robot, q, np.zeros(robot.nv), contacts).J
-    N = np.eye(robot.nv) - np.linalg.pinv(Jc, DEPENDENT) @ Jc
-    return N @ np.linalg.pinv(np.asarray(J, float) @ N, DEPENDENT) @ np.asarray(w, float)
-
-
 @dataclass(frozen=True)
 class SupportPosture:
     """A posture found on a support.

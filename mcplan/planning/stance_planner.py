@@ -39,12 +39,16 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
 from mcplan.scene.schema import GoalItem
+from mcplan.scene.sizes import relative_size
 
 SHORT = 1
 """Passes of the portfolio that contacts found for an item may take before others are tried."""
 
 STRIDE = 0.6
-"""m: progress of one move of a foot."""
+"""m: progress of one move of a foot, for a robot of the size of HRP-2."""
+
+LOOSE = 0.01
+"""m²: extent of a patch, of a robot of that size, below which it is put down in any direction."""
 
 Progress = Callable[[int, int, float], None]
 
@@ -113,6 +117,7 @@ class _Planning:
         self.offsets = nominal_offsets(self.robot, self.first.q, contacts, self.limbs)
         self.ending = Ending(self.prover, self.first.q)
         self.targets = Targets(self.ending, self.patches, self.first.contacts)
+        self.size = relative_size(self.robot)
         self.require = tuple(frozenset([group] if isinstance(group, str) else group) for group in self.settings.require)
 
     def plan(self) -> Plan:
@@ -316,12 +321,13 @@ class _Planning:
         return None, least
 
     def _passes(self) -> list[tuple[float, Pass]]:
-        step = self.settings.step
+        size = self.size
+        step = self.settings.step * (1.0 if "step" in self.settings.model_fields_set else size)
         return [
-            (0.10, Pass(np.inf, 300, step)),
-            (0.10, Pass(4.0, 700, step)),
-            (0.05, Pass(np.inf, 700, step + 0.1)),
-            (0.05, Pass(2.0, 2000, step + 0.2)),
+            (0.10 * size, Pass(np.inf, 300, step)),
+            (0.10 * size, Pass(4.0, 700, step)),
+            (0.05 * size, Pass(np.inf, 700, step + 0.1 * size)),
+            (0.05 * size, Pass(2.0, 2000, step + 0.2 * size)),
         ]
 
     def _around(self, direct: GuidePath, contacts, q, goal: Goal) -> Guide:
@@ -355,7 +361,7 @@ class _Planning:
 
     def _potential(self, goal: Goal, guide: GuidePath, sampled: dict[str, Candidates]) -> Potential:
         target = {patch: self._target(sampled[patch], guide) for patch in goal.specs}
-        return Potential(goal, self.limbs, target, STRIDE, 0.0 if goal.chosen else FREE_LIMB, goal.posed)
+        return Potential(goal, self.limbs, target, self.size * STRIDE, 0.0 if goal.chosen else FREE_LIMB, goal.posed)
 
     def _target(self, sampled: Candidates, guide: GuidePath) -> float:
         s = sampled.s[sampled.goal]
@@ -391,5 +397,6 @@ class _Planning:
         return [frozenset(self.first.patches), goal.stance, *listed]
 
     def _loose(self, patch: str) -> bool:
+        """Whether a patch is too small to say by its direction how it is put down."""
         polygon = self.robot.patches[patch].polygon
-        return len(polygon) < 3 or float(np.ptp(polygon, axis=0).prod()) < 0.01
+        return len(polygon) < 3 or float(np.ptp(polygon, axis=0).prod()) < LOOSE * self.size**2

@@ -265,6 +265,7 @@ class PlannerSettings(Spec):
     max_calls: Annotated[int, Field(ge=1)] = 3000
     """Calls of the posture generator that the search may take."""
     step: Annotated[float, Field(gt=0, le=2)] = 0.4
-    """How far ahead of the others a contact is placed at first, along the way (m); later attempts go farther."""
+    """How far ahead of the others a contact is placed at first, along the way (m), later attempts go farther; left out,
+    so far for a robot of the size of HRP-2, and in proportion for others."""
     guide: tuple[PoseSpec, ...] = ()
     """Poses of the base that the way goes through, where the straight one does not do."""

@@ -31,6 +31,9 @@ NAMES = ("leg", "foot", "height", "width", "front", "step", "reach", "shoulder")
 FEET = "feet"
 """Stands for every patch that the robot stands on; ``x`` and ``y`` then move all of them."""
 
+FULL_LEG, FULL_MASS = 0.707, 56.0
+"""m, kg: length of a leg, and mass, of a robot of size 1."""
+
 STEP = 0.005
 """m: to which the places of feet are rounded, so that a scenario has plain numbers."""
 
@@ -110,6 +113,12 @@ def sizes(robot: "Robot") -> dict[str, float]:
     if arms:
         found["reach"], found["shoulder"] = max(arms)
     return {name: round(float(value), 3) for name, value in found.items()}
+
+
+def relative_size(robot: "Robot") -> float:
+    """Return how large a robot is for the planner's lengths, that of HRP-2 being 1: by its legs, else by its mass."""
+    leg = sizes(robot).get("leg")
+    return (robot.mass / FULL_MASS) ** (1 / 3) if leg is None else leg / FULL_LEG
 
 
 def _step(robot: "Robot", q: np.ndarray, patch: str, bodies: list[int]) -> float:

@@ -449,7 +449,8 @@ def _execute(plan: "Plan", arguments: Namespace) -> int:
         write_results(directory, plan, result, report)
     _say(report, directory)
     if slowest := slowest_tick(result):
-        print(slowest)
+        compiled = f"; kernels were compiled meanwhile, for {WATCH.seconds:.0f} s" if WATCH.seconds >= 1.0 else ""
+        print(slowest + compiled)
     if stopped:
         print(stopped, file=sys.stderr)
     if arguments.open:

@@ -1,6 +1,5 @@
 """Every public name is documented, has an example that runs, and passes a type checker with all its rules."""
 
-import doctest
 import inspect
 import re
 import subprocess
@@ -8,40 +7,49 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mcplan as mc
 
 ROOT = Path(__file__).parents[1]
-REFERENCE = ROOT / "docs" / "reference.md"
-
-
-def test_the_examples_of_the_reference_run():
-    failed, tried = doctest.testfile(str(REFERENCE), module_relative=False, verbose=False)
-    assert tried > 50
-    assert failed == 0
-
-
-@pytest.mark.parametrize("name", mc.__all__)
-def test_a_public_name_is_documented_and_has_an_example(name):
-    said = inspect.getdoc(getattr(mc, name)) or ""
-    assert len(said) > 30 or name == "__version__", said
-    examples = "\n".join(line[4:] for line in REFERENCE.read_text().splitlines() if line[:3] in (">>>", "..."))
-    assert re.search(rf"\bmc\.{name}\b", examples)
-
-
-FUNCTIONS = {name: getattr(import_module(module), inside) for name, (module, inside) in mc._NAMES.items()}
+NAMES = {name: getattr(import_module(module), inside) for name, (module, inside) in mc._NAMES.items()}
 """Public names by what they are; ``mc.sweep`` is the package of that name as soon as this has been imported."""
 
+PACKAGES = {name: import_module(f"mcplan.{name}") for name in mc._PACKAGES}
+INSIDE = {f"{name}.{inside}": getattr(thing, inside) for name, thing in PACKAGES.items() for inside in thing.__all__}
+EVERYTHING = {**NAMES, **PACKAGES, **INSIDE}
+FUNCTIONS = {name: thing for name, thing in EVERYTHING.items() if inspect.isfunction(thing)}
 
-@pytest.mark.parametrize("name", [name for name, thing in FUNCTIONS.items() if inspect.isfunction(thing)])
+
+def examples(page):
+    """What is run of a page: `tests/test_pages.py` runs it."""
+    return "\n".join(line[4:] for line in (ROOT / "docs" / page).read_text().splitlines() if line[:3] in (">>>", "..."))
+
+
+EXAMPLES = {False: examples("reference.md"), True: examples("coordinates.md")}
+
+
+@pytest.mark.parametrize("name", EVERYTHING)
+def test_a_public_name_is_documented_and_has_an_example(name):
+    said = inspect.getdoc(EVERYTHING[name]) or ""
+    assert len(said) > 30, said
+    used = rf"\b{re.escape(name)}\b" if name in INSIDE else rf"\bmc\.{name}\b"
+    if name in PACKAGES:
+        used = rf"\b{name}\.\w"
+    assert re.search(used, EXAMPLES[name in INSIDE or name in PACKAGES])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_says_what_it_takes_and_raises(name):
-    function = FUNCTIONS[name]
-    said = inspect.getdoc(function)
-    missing = [p for p in inspect.signature(function).parameters if not re.search(rf"\b{p}\b", said)]
-    assert not missing
-    for parameter in inspect.signature(function).parameters.values():
-        assert parameter.annotation is not inspect.Parameter.empty
+    """Every parameter is named and typed, arrays have their shape, and what the function itself raises is said."""
+    said, parameters = inspect.getdoc(FUNCTIONS[name]), inspect.signature(FUNCTIONS[name]).parameters
+    assert not [p for p in parameters if not re.search(rf"\b{p}\b", said)]
+    assert all(p.annotation is not inspect.Parameter.empty for p in parameters.values())
+    if any("ArrayLike" in str(p) or p.annotation is np.ndarray for p in parameters.values()):
+        assert re.search(r"\(\w[^()]*,[^()]*\)", said), "no shape"
+    for raised in set(re.findall(r"raise (\w+)\(", inspect.getsource(FUNCTIONS[name]))):
+        assert re.search(rf"Raises\n-+\n(.*\n)*?.*{raised}", said), f"{raised} is not said"
 
 
 def test_the_public_surface_passes_a_strict_type_checker_and_wrong_uses_do_not(tmp_path):

@@ -50,6 +50,7 @@ def point_rows(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str, point: Arra
 
     Parameters
     ----------
+    robot : the robot.
     q, v : (nq,), (nv,) state.
     frame : link or patch.
     point : (3,) in the frame's axes, m.
@@ -63,7 +64,14 @@ def point_rows(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str, point: Arra
 
 
 def surface_rows(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) -> ContactRows:
-    """Return the six rows of a link or patch that neither moves nor turns, linear then angular, world axes."""
+    """Return the six rows of a link or patch that neither moves nor turns, linear then angular, world axes.
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
+    frame : link or patch.
+    """
     J = robot.frame_jacobian(q, frame)
     return ContactRows(J, robot.frame_bias_acceleration(q, v, frame), np.zeros(6, int))
 

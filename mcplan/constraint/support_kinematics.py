@@ -39,7 +39,14 @@ DEPENDENT = 1e-7
 def support_velocity(
     robot: Robot, q: ArrayLike, contacts: "Sequence[Contact]", J: ArrayLike, w: ArrayLike
 ) -> np.ndarray:
-    """Return the velocity (nv,) that keeps the contacts and comes nearest to ``J v = w`` (eq. 2.260)."""
+    """Return the velocity (nv,) that keeps the contacts and comes nearest to ``J v = w`` (eq. 2.260).
+
+    Parameters
+    ----------
+    robot, q : the robot, and its posture (nq,) with the contacts in place.
+    contacts : that stay.
+    J, w : (k, nv), (k,) what is wanted: a Jacobian, and the velocity of what it is of, m/s or rad/s.
+    """
     Jc = contact_rows(robot, q, np.zeros(robot.nv), contacts).J
     N = np.eye(robot.nv) - np.linalg.pinv(Jc, DEPENDENT) @ Jc
     return N @ np.linalg.pinv(np.asarray(J, float) @ N, DEPENDENT) @ np.asarray(w, float)

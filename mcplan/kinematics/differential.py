@@ -81,7 +81,13 @@ def weighted_inverse(J: ArrayLike, weights: ArrayLike) -> Array:
 
 
 def null_space(J: ArrayLike, scale: float = 0.0) -> Array:
-    """Return ``N = 1 - J+ J`` (k, k), whose rates do not move the task: S1 eq. 2.199."""
+    """Return ``N = 1 - J+ J`` (k, k), whose rates do not move the task: S1 eq. 2.199.
+
+    Parameters
+    ----------
+    J : (m, k) Jacobian.
+    scale : size by which small singular values are judged, where J is a part of something larger.
+    """
     J = np.asarray(J, dtype=np.float64)
     return np.asarray(np.eye(J.shape[1]) - pseudo_inverse(J, scale) @ J)
 

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from mcplan.planning.posture.result import PostureResult as PostureResult
     from mcplan.planning.posture.solve import solve_posture as solve_posture
     from mcplan.planning.posture.task import BaseTarget as BaseTarget
+    from mcplan.planning.transition.transition import Segment as Segment, Transition as Transition
     from mcplan.progress import ProgressBar as ProgressBar
     from mcplan.scene.contact import Contact as Contact
     from mcplan.scene.environment import (
@@ -149,6 +150,7 @@ _HOME = {
     "mcplan.planning.posture.result": "PostureResult",
     "mcplan.planning.posture.solve": "solve_posture",
     "mcplan.planning.posture.task": "BaseTarget",
+    "mcplan.planning.transition.transition": "Segment Transition",
     "mcplan.scene.contact": "Contact",
     "mcplan.scene.environment": "Bar Environment FreeObject Obstacle Surface",
     "mcplan.scene.load": "load_scenario",

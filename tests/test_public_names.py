@@ -68,3 +68,55 @@ def test_what_is_offered_is_what_there_is():
     assert set(mc.__all__) <= set(dir(mc))
     with pytest.raises(AttributeError, match="did you mean 'Scenario'"):
         _ = mc.Scenaro
+
+
+@pytest.fixture(scope="module")
+def things():
+    """One of each kind of thing that public names make or return."""
+    robot, plan = mc.load_robot("hrp2"), mc.plan(mc.load_scenario("sway", {"simulation.dt": 0.005}))
+    arm, simulation, stand = mc.load_robot("arm7"), mc.Simulation(plan), plan.stances[0]
+    q, v, contacts = stand.q, np.zeros(robot.nv), stand.contacts
+    rows = mc.contact_rows(robot, q, v, contacts)
+    tasks = [
+        mc.ComTask(),
+        mc.PostureTask(q[7:]),
+        mc.LinkPoseTask("BODY"),
+        mc.AngularMomentumTask(),
+        mc.TorqueTask(robot.n),
+    ]
+    tasks += [
+        mc.RelativePoseTask("LARM_LINK6", "BODY"),
+        mc.LookAtTask("BODY", [1, 0, 0]),
+        mc.ContactForceTask("left_sole"),
+    ]
+    textbook = [mc.GravityCompensation(arm), mc.ImpedanceControl(arm, arm.posture("ready")[7:])]
+    textbook += [mc.SupportedInverseDynamics(robot, contacts, q[7:]), mc.TaskHierarchy(robot, contacts, [tasks[:1]])]
+    textbook += [mc.VirtualModelControl(robot, contacts, q), mc.InverseDynamicsControl(arm, arm.posture("ready")[7:])]
+    scenario, motion, rules = plan.scenario, plan.stances[1].transition, mc.coordinates
+    return [
+        *tasks, *textbook, robot, robot.limits, plan, stand, stand.contacts[0], motion, motion.segments[0], scenario,
+        scenario.environment, scenario.simulation, scenario.control, scenario.planner, simulation, simulation.step(),
+        simulation.physics, mc.WholeBodyController(plan, dt=0.005), mc.Terms(robot), mc.BaseTarget(np.zeros(3), 0.1),
+        mc.solve_posture(robot, scenario.environment, contacts), mc.balance(robot, q, contacts), rules.ZYX,
+        mc.support_region(robot, q, contacts), mc.wrench_cone(contacts[0]), mc.com_polyhedron(contacts, robot.mass),
+        rows, mc.ConstrainedDynamics(robot, q, v, rows), mc.ConstrainedDynamics(robot, q, v, rows).impact(),
+        mc.equations_of_motion(robot, q, v), mc.stance_rank(robot, q, contacts), rules.Lagrangian(robot),
+        mc.support_inverse_kinematics(robot, q, contacts, {}), mc.inverse_kinematics(robot, {"BODY": q[:3]}, q),
+        rules.equations_of_motion(robot, q, v), rules.to_com(robot, q, v), rules.Maximal(robot),
+        rules.fixed_base(robot, q, v[6:], "BODY"), mc.MeshShape(np.eye(3), np.array([[0, 1, 2]])),
+        mc.load_experiment({"mcplan": 1, "name": "w", "scenarios": ["walk"]}),
+    ]  # fmt: skip
+
+
+def test_a_thing_shows_itself_in_one_line(things):
+    for thing in things:
+        said = repr(thing)
+        assert len(said) <= 160, said
+        assert "\n" not in said, said
+        assert " object at 0x" not in said, said
+        assert type(thing).__name__ in said, said
+
+
+def test_settings_show_what_differs_from_the_defaults():
+    assert repr(mc.ControlSettings(com_kp=30.0)) == "ControlSettings(com_kp=30.0)"
+    assert repr(mc.SimulationSettings(physics="qp")) == "SimulationSettings()"

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from mcplan.errors import InputError
 from mcplan.model.pose import cross, cross_matrix
 from mcplan.model.robot import Robot
+from mcplan.short import short
 
 if TYPE_CHECKING:
     from mcplan.scene.contact import Contact
@@ -38,6 +39,8 @@ class ContactRows:
     J: np.ndarray
     bias: np.ndarray
     owner: np.ndarray
+
+    __repr__ = short
 
     def __len__(self) -> int:
         return len(self.J)

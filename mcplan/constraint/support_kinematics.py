@@ -16,6 +16,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.constraint.contact_rows import contact_rows
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
+from mcplan.short import short
 
 if TYPE_CHECKING:
     from mcplan.scene.contact import Contact
@@ -68,6 +69,8 @@ class SupportPosture:
     error: float
     slip: float
     iterations: int
+
+    __repr__ = short
 
 
 def support_inverse_kinematics(

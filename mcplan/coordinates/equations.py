@@ -9,6 +9,7 @@ from mcplan.coordinates.chart import Array, numbers
 from mcplan.core.rigid_body.lagrangian import lagrangian_matrices
 from mcplan.core.rigid_body.tree import GRAVITY, workspace
 from mcplan.model.robot import Robot
+from mcplan.short import short
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,8 @@ class EquationsOfMotion:
     C: Array
     G: Array
     nu: Array
+
+    __repr__ = short
 
     @property
     def M_rate(self) -> Array:
@@ -90,6 +93,8 @@ class VelocityChange:
 
     T: Array
     T_rate: Array
+
+    __repr__ = short
 
     @property
     def inverse(self) -> "VelocityChange":

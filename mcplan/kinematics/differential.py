@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from mcplan.coordinates.chart import Array
 from mcplan.errors import InputError
+from mcplan.short import short
 
 SMALLEST = 1e-9
 """Singular values below this part of the Jacobian's largest count as zero: what is left of a task in the null space of
@@ -37,6 +38,8 @@ class VelocityTask:
 
     J: Array
     w: Array
+
+    __repr__ = short
 
     def __post_init__(self) -> None:
         J, w = np.atleast_2d(np.asarray(self.J, dtype=np.float64)), np.atleast_1d(np.asarray(self.w, dtype=np.float64))

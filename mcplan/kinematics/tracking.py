@@ -23,6 +23,7 @@ from mcplan.errors import InputError
 from mcplan.kinematics.differential import damped_inverse, pseudo_inverse
 from mcplan.kinematics.frame_error import frame_target
 from mcplan.model.robot import Robot
+from mcplan.short import short
 
 Reference = Callable[[float], tuple[ArrayLike, ArrayLike]]
 """At a time: the wanted pose (4, 4), and the wanted velocity (6,), linear then angular, world axes."""
@@ -42,6 +43,8 @@ class Tracked:
     t: Array
     q: Array
     error: Array
+
+    __repr__ = short
 
 
 def tracking_velocity(

@@ -1,5 +1,6 @@
 """What a scenario file says: poses and contacts, as pydantic models."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -30,6 +31,13 @@ class Spec(BaseModel):
     """A part of a file: unknown keys are refused, values do not change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Yield what differs from the defaults: settings have too many keys to show them all."""
+        for name, value in super().__repr_args__():
+            field = type(self).model_fields.get(name or "")
+            if field is None or value != field.get_default(call_default_factory=True, validated_data={}):
+                yield name, value
 
 
 class PoseSpec(Spec):

@@ -28,6 +28,7 @@ default_role = "code"
 
 html_theme = "furo"
 html_title = f"mcplan {release}"
-html_static_path: list[str] = []
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
 html_show_sphinx = False
 pygments_style, pygments_dark_style = "friendly", "monokai"

@@ -86,6 +86,7 @@ def anchors(page):
     text = page.read_text(encoding="utf-8")
     for source in re.findall(r"^```\{include\} (\S+)", text, flags=re.MULTILINE):
         text += (page.parent / source).read_text(encoding="utf-8")
+    text = extension("schema_keys").expanded(text)
     titles = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
     made = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
     return made | set(re.findall(r"^\(([\w-]+)\)=$", text, flags=re.MULTILINE))

@@ -11,7 +11,6 @@ import cvxpy as cp
 import numpy as np
 
 import mcplan as mc
-from mcplan.model.terms import Terms
 from mcplan.whole_body import ComTask, ContactConstraint, LinkPoseTask, PostureTask, WholeBodyQP
 
 DT, TICKS, FORCE = 1e-3, 2000, 20.0
@@ -32,7 +31,7 @@ def main() -> None:
 
     com, trunk = ComTask(), LinkPoseTask("BODY", position=False, weight=5.0, kp=100.0)
     tasks = [com, trunk, PostureTask(stance.q[7:])]
-    terms = Terms(robot, ["left_sole", "right_sole", "left_hand", "BODY"])
+    terms = mc.Terms(robot, ["left_sole", "right_sole", "left_hand", "BODY"])
     terms.update(stance.q, np.zeros(robot.nv))
     rest, trunk.R = terms.com.copy(), terms.frame("BODY").R.copy()
 

@@ -9,7 +9,6 @@ constraint's multiplier (eq. 38); with nine numbers for the orientation there ar
 import numpy as np
 
 import mcplan as mc
-from mcplan.model.terms import Terms
 from mcplan.whole_body import ComTask, ContactConstraint, PostureTask, QPSettings, WholeBodyQP
 from mcplan.whole_body.settings import FORMS
 
@@ -18,7 +17,7 @@ def main() -> None:
     robot, floor = mc.load_robot("hrp2"), mc.Surface("floor", size=(4, 4))
     q = robot.posture("half_sitting")
     v = 0.2 * np.random.default_rng(0).normal(size=robot.nv)
-    terms = Terms(robot, ("left_sole", "right_sole"))
+    terms = mc.Terms(robot, ("left_sole", "right_sole"))
     terms.update(q, v)
     places = {"left_sole": 0.095, "right_sole": -0.095}
     soles = [ContactConstraint(mc.contact(robot, patch, floor, x=0.01, y=y)) for patch, y in places.items()]

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 import numpy as np
 
 import mcplan as mc
-from mcplan.model.terms import Terms
 
 
 class Stir:
@@ -25,7 +24,7 @@ class Stir:
         """Return where the tip should be (3,), m."""
         return self.centre + 0.08 * np.array([0.0, np.sin(2.0 * t), 1.0 - np.cos(2.0 * t)])
 
-    def torque(self, t: float, terms: Terms, wrenches: Mapping[str, np.ndarray]) -> np.ndarray:
+    def torque(self, t: float, terms: mc.Terms, wrenches: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the joint torques (n,), N m: this is all that a controller must have."""
         tip = terms.frame("tip")
         pull = 1500.0 * (self.target(t) - tip.p) - 40.0 * tip.velocity[:3]

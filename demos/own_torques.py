@@ -10,7 +10,6 @@ import importlib.util
 import numpy as np
 
 import mcplan as mc
-from mcplan.model.terms import Terms
 
 STIFFNESS, PUSH = 150.0, 4.0
 
@@ -21,7 +20,7 @@ def yields(scenario: mc.Scenario, physics: str) -> np.ndarray:
     world = mc.make_physics(scenario, physics)
     rest = world.q[7:].copy()
     control = mc.ImpedanceControl(robot, rest, kp=STIFFNESS, kd=30.0)
-    terms = Terms(robot)
+    terms = mc.Terms(robot)
     for k in range(2500):
         terms.update(world.q, world.v)
         # what a hand that pushes does is a torque more, of which the controller knows nothing

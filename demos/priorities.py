@@ -9,7 +9,6 @@ import numpy as np
 
 import mcplan as mc
 from mcplan.control.classical import hierarchical_least_squares, sequence_of_programs
-from mcplan.model.terms import Terms
 
 
 def main() -> None:
@@ -21,7 +20,7 @@ def main() -> None:
     hierarchy = mc.TaskHierarchy(robot, plan.stances[0].contacts, [[tip], [posture]])
 
     q, v, random = plan.stances[0].q.copy(), np.zeros(robot.nv), np.random.default_rng(0)
-    terms, worst = Terms(robot, hierarchy.frames), 0.0
+    terms, worst = mc.Terms(robot, hierarchy.frames), 0.0
     for k in range(1200):
         terms.update(q, v)
         if k % 100 == 0:

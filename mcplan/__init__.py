@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from mcplan.version import __version__
 
 if TYPE_CHECKING:
-    from mcplan import coordinates as coordinates, kinematics as kinematics
+    from mcplan import constraint as constraint, coordinates as coordinates, kinematics as kinematics
     from mcplan.certificate.report import Check as Check, Report as Report
     from mcplan.certificate.verify import verify as verify
     from mcplan.constraint.contact_rows import contact_rows as contact_rows
@@ -69,11 +69,13 @@ if TYPE_CHECKING:
     )
     from mcplan.model.robot import Robot as Robot
     from mcplan.model.robot_file import load_robot as load_robot
+    from mcplan.model.terms import Terms as Terms
     from mcplan.planning.plan import Plan as Plan, PlannedStance as PlannedStance
     from mcplan.planning.plan_file import read_plan
     from mcplan.planning.posture.result import PostureResult as PostureResult
     from mcplan.planning.posture.solve import solve_posture as solve_posture
     from mcplan.planning.posture.task import BaseTarget as BaseTarget
+    from mcplan.planning.transition.transition import Segment as Segment, Transition as Transition
     from mcplan.progress import ProgressBar as ProgressBar
     from mcplan.scene.contact import Contact as Contact
     from mcplan.scene.environment import (
@@ -142,11 +144,13 @@ _HOME = {
     "mcplan.model.geometry": "Box Capsule Cylinder MeshShape Sphere",
     "mcplan.model.robot": "Robot",
     "mcplan.model.robot_file": "load_robot",
+    "mcplan.model.terms": "Terms",
     "mcplan.planning.plan": "Plan PlannedStance Stance=PlannedStance",
     "mcplan.planning.plan_file": "load_plan=read_plan",
     "mcplan.planning.posture.result": "PostureResult",
     "mcplan.planning.posture.solve": "solve_posture",
     "mcplan.planning.posture.task": "BaseTarget",
+    "mcplan.planning.transition.transition": "Segment Transition",
     "mcplan.scene.contact": "Contact",
     "mcplan.scene.environment": "Bar Environment FreeObject Obstacle Surface",
     "mcplan.scene.load": "load_scenario",
@@ -181,7 +185,7 @@ _NAMES = {
     for public, _, private in (name.partition("=") for name in names.split())
 }
 
-_PACKAGES = ("coordinates", "kinematics")
+_PACKAGES = ("constraint", "coordinates", "kinematics")
 """Packages whose own names are public."""
 
 __all__ = ["__version__", *_NAMES, *_PACKAGES]

@@ -46,6 +46,12 @@ class Bars:
         """Whether anybody looks."""
         return not _state["quiet"] and (sys.stderr.isatty() or in_notebook())
 
+    @property
+    def count(self) -> int:
+        """How many tasks are shown."""
+        with self._lock:
+            return len(self._progress.tasks) if self._progress is not None else 0
+
     def add(self, name: str) -> "TaskID | None":
         """Begin to show a task; return what `update` and `remove` take, None where nobody looks."""
         if not self.shown:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import sys
 import webbrowser
 from argparse import Namespace
@@ -92,7 +93,7 @@ def verify(arguments: Namespace) -> int:
 
             report, engines = with_engines(str(path), arguments.engines)
             content = report.to_json() | {"engines": engines}
-    print(json.dumps(content, indent=1) if arguments.json else report.text())
+    print(json.dumps(content, indent=1) if arguments.json else report.text(_width()))
     return 0 if report.success else 1
 
 
@@ -449,7 +450,8 @@ def _execute(plan: "Plan", arguments: Namespace) -> int:
         write_results(directory, plan, result, report)
     _say(report, directory)
     if slowest := slowest_tick(result):
-        print(slowest)
+        compiled = f"; kernels were compiled meanwhile, for {WATCH.seconds:.0f} s" if WATCH.seconds >= 1.0 else ""
+        print(slowest + compiled)
     if stopped:
         print(stopped, file=sys.stderr)
     if arguments.open:
@@ -468,8 +470,13 @@ def _live(plan: "Plan", arguments: Namespace) -> "LiveView":
     return view
 
 
+def _width() -> int | None:
+    """Return how many characters a line has on the terminal, None where nobody looks at one."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
 def _say(report: "Report", directory: Path) -> None:
-    print(report.text())
+    print(report.text(_width()))
     files: Sequence[tuple[str, str]] = (("replay", "replay.html"), ("record", "run.npz"), ("report", "report.json"))
     for what, name in files:
         print(f"{what}: {directory / name}")

@@ -41,6 +41,8 @@ class Compiling:
         self._said = False
         self._watching = False
         self._needed: frozenset[str] = frozenset()
+        self.seconds = 0.0  # spent on compiling in this process
+        self._since = 0.0
 
     def expect(self, physics: str | None) -> bool:
         """Show at once, before Numba is imported, that this is a first run, if it is; return whether it is."""
@@ -65,11 +67,14 @@ class Compiling:
         self._depth += 1
         self._name = name
         if self._depth == 1:
+            self._since = time.monotonic()
             self._show()
 
     def _ends(self) -> None:
         self._depth -= 1
         self._last = time.monotonic()
+        if self._depth == 0:
+            self.seconds += self._last - self._since
 
     def _show(self) -> None:
         with self._lock:
@@ -91,8 +96,8 @@ class Compiling:
                 self._update(task, directory, began, had)
                 time.sleep(LOOK)
                 with self._lock:
-                    # a first run imports much between two kernels
-                    pause = 10 * PAUSE if self._needed else PAUSE
+                    # a first run imports much between two kernels, while nothing else is shown yet
+                    pause = 10 * PAUSE if self._needed and BARS.count == 1 else PAUSE
                     if not self._depth and time.monotonic() - self._last > pause:
                         self._thread = None
                         return

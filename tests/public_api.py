@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import mcplan as mc
-from mcplan.model.terms import Terms
 
 
 class Gaze:
@@ -18,7 +17,7 @@ class Gaze:
     diagonal = False
     frames = ("HEAD_LINK1",)
 
-    def rows(self, terms: Terms) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def rows(self, terms: mc.Terms) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return A and b."""
         return np.zeros((3, 34)), np.zeros(3)
 
@@ -53,6 +52,15 @@ def statics(robot: mc.Robot, environment: mc.Environment, contacts: list[mc.Cont
     region: mc.SupportRegion = mc.support_region(robot, found.q, contacts)
     depth: float = region.depth(robot.com(found.q)) + cone.depth(forces.wrenches["left_sole"])
     return depth
+
+
+def parts(robot: mc.Robot, contacts: list[mc.Contact]) -> bool:
+    """Use the packages whose names are public."""
+    q, v = robot.posture("half_sitting"), np.zeros(robot.nv)
+    dynamics = mc.coordinates.Lagrangian(robot, mc.coordinates.ROTATION_MATRIX)
+    tip: mc.kinematics.InverseKinematics = mc.kinematics.inverse_kinematics(robot, {"left_hand": np.eye(4)}, q)
+    rows: mc.constraint.ContactRows = mc.constraint.contact_rows(robot, q, v, contacts)
+    return tip.reached and dynamics.size > len(rows)
 
 
 def motion(robot: mc.Robot, environment: mc.Environment, contacts: list[mc.Contact], home: Path) -> mc.Report:

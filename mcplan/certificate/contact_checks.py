@@ -181,7 +181,7 @@ def _points_against_patches(evidence: Evidence) -> Iterator[Check]:
     (s,) = worst(share)
     value, where = float(share[s]), evidence.point_name(int(planned[s]))
     failure = "" if value <= 1.0 else f"the normal at {where} is not that of its support ({normals[s]:.3g} rad off)"
-    yield Check("contact normals", value, "of what faces so turned can have", "<= 1", not failure, where, failure)
+    yield Check("contact normals", value, "of what these faces can have", "<= 1", not failure, where, failure)
 
 
 def _skew_allowed(evidence: Evidence) -> np.ndarray:

@@ -144,14 +144,19 @@ class Report:
             lines.append(f"what the plan did not foresee; {held}")
         return lines
 
-    def text(self) -> str:
-        """Return the certificate as text."""
+    def text(self, width: int | None = None) -> str:
+        """Return the certificate as text; the place of a worst value has a line below where the width is too small."""
         rows = self.rows()
         widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        if width is not None and 8 + sum(widths) > width:  # a value so long that it stands alone pushes its bound aside
+            widths[2] = max(8, min(widths[2], width - 8 - widths[0] - widths[1] - widths[3]))
         lines = [f"{self.title}: {'certificate holds' if self.success else 'CERTIFICATE BROKEN'}"]
         for row in rows:
             columns = "  ".join(cell.ljust(width) for cell, width in zip(row[:4], widths, strict=True))
-            lines.append(f"  {columns}  {row[4]}".rstrip())
+            if width is not None and row[4] and len(columns) + 4 + len(row[4]) > width:
+                lines += [f"  {columns}".rstrip(), f"        {row[4]}"]
+            else:
+                lines.append(f"  {columns}  {row[4]}".rstrip())
         lines += [f"  broken: {failure}" for failure in self.failures]
         lines += [f"  note: {text}" for text in self._notes()]
         return "\n".join(lines)

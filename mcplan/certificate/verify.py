@@ -43,6 +43,8 @@ def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
     ------
     RunError, ScenarioError
         The file cannot be read.
+    InputError
+        It is neither a run nor a plan.
     """
     if isinstance(run, str | Path):
         if Path(run).suffix.lower() in (".yaml", ".yml"):

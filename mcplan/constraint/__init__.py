@@ -1,1 +1,23 @@
 """What contacts forbid a robot: their Jacobians, how much of the robot they leave to move, forces and impacts."""
+
+from mcplan.constraint.contact_rows import ContactRows, contact_rows, point_rows, surface_rows
+from mcplan.constraint.dynamics import ConstrainedDynamics, Impact
+from mcplan.constraint.equations_of_motion import EquationOfMotion, equations_of_motion
+from mcplan.constraint.rank import StanceRank, stance_rank
+from mcplan.constraint.support_kinematics import SupportPosture, support_inverse_kinematics, support_velocity
+
+__all__ = [
+    "ConstrainedDynamics",
+    "ContactRows",
+    "EquationOfMotion",
+    "Impact",
+    "StanceRank",
+    "SupportPosture",
+    "contact_rows",
+    "equations_of_motion",
+    "point_rows",
+    "stance_rank",
+    "support_inverse_kinematics",
+    "support_velocity",
+    "surface_rows",
+]

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from mcplan.errors import InputError
 from mcplan.model.pose import cross, cross_matrix
 from mcplan.model.robot import Robot
+from mcplan.short import short
 
 if TYPE_CHECKING:
     from mcplan.scene.contact import Contact
@@ -39,6 +40,8 @@ class ContactRows:
     bias: np.ndarray
     owner: np.ndarray
 
+    __repr__ = short
+
     def __len__(self) -> int:
         return len(self.J)
 
@@ -50,6 +53,7 @@ def point_rows(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str, point: Arra
 
     Parameters
     ----------
+    robot : the robot.
     q, v : (nq,), (nv,) state.
     frame : link or patch.
     point : (3,) in the frame's axes, m.
@@ -63,7 +67,14 @@ def point_rows(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str, point: Arra
 
 
 def surface_rows(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) -> ContactRows:
-    """Return the six rows of a link or patch that neither moves nor turns, linear then angular, world axes."""
+    """Return the six rows of a link or patch that neither moves nor turns, linear then angular, world axes.
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
+    frame : link or patch.
+    """
     J = robot.frame_jacobian(q, frame)
     return ContactRows(J, robot.frame_bias_acceleration(q, v, frame), np.zeros(6, int))
 

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike
 
 from mcplan.constraint.contact_rows import ContactRows
 from mcplan.model.robot import Robot
+from mcplan.short import short
 
 DEPENDENT = 1e-10
 """Of the largest eigenvalue of ``J M^-1 J'``: smaller ones are rounding."""
@@ -42,6 +43,8 @@ class Impact:
     impulse: np.ndarray
     loss: float
 
+    __repr__ = short
+
 
 class ConstrainedDynamics:
     """A robot at one state under constraints.
@@ -58,6 +61,8 @@ class ConstrainedDynamics:
     inertia : (k, k) ``Lambda``, what the constraints' directions are felt to weigh, kg or kg m².
     null_space : (nv, nv) ``N_c``: velocities and accelerations that keep the constraints.
     """
+
+    __repr__ = short
 
     def __init__(self, robot: Robot, q: ArrayLike, v: ArrayLike, rows: ContactRows):
         self.robot, self.rows = robot, rows

@@ -23,6 +23,7 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
 from mcplan.model.pose import cross, cross_matrix
 from mcplan.model.robot import Robot
+from mcplan.short import short
 
 Method = Literal["projected", "newton-euler", "lagrange"]
 
@@ -41,6 +42,9 @@ class EquationOfMotion(NamedTuple):
     M: np.ndarray
     b: np.ndarray
     g: np.ndarray
+
+    def __repr__(self) -> str:
+        return short(self)
 
 
 def equations_of_motion(robot: Robot, q: ArrayLike, v: ArrayLike, method: Method = "projected") -> EquationOfMotion:

@@ -16,6 +16,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.constraint.contact_rows import contact_rows
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
+from mcplan.short import short
 
 if TYPE_CHECKING:
     from mcplan.scene.contact import Contact
@@ -36,6 +37,22 @@ DEPENDENT = 1e-7
 """Relative: rows of contacts that say no more than others."""
 
 
+def support_velocity(
+    robot: Robot, q: ArrayLike, contacts: "Sequence[Contact]", J: ArrayLike, w: ArrayLike
+) -> np.ndarray:
+    """Return the velocity (nv,) that keeps the contacts and comes nearest to ``J v = w`` (eq. 2.260).
+
+    Parameters
+    ----------
+    robot, q : the robot, and its posture (nq,) with the contacts in place.
+    contacts : that stay.
+    J, w : (k, nv), (k,) what is wanted: a Jacobian, and the velocity of what it is of, m/s or rad/s.
+    """
+    Jc = contact_rows(robot, q, np.zeros(robot.nv), contacts).J
+    N = np.eye(robot.nv) - np.linalg.pinv(Jc, DEPENDENT) @ Jc
+    return N @ np.linalg.pinv(np.asarray(J, float) @ N, DEPENDENT) @ np.asarray(w, float)
+
+
 @dataclass(frozen=True)
 class SupportPosture:
     """A posture found on a support.
@@ -52,6 +69,8 @@ class SupportPosture:
     error: float
     slip: float
     iterations: int
+
+    __repr__ = short
 
 
 def support_inverse_kinematics(

@@ -93,6 +93,9 @@ class WholeBodyController:
             Asked(lambda: tuple(motion.targets), self._height),
         )
 
+    def __repr__(self) -> str:
+        return f"WholeBodyController({self.plan.scenario.name!r}, {self.robot.name}, dt={self.dt:g} s)"
+
     def step(
         self,
         t: float,

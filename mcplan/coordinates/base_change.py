@@ -26,13 +26,27 @@ from mcplan.model.robot import Robot
 
 
 def configuration_in(robot: Robot, q: ArrayLike, frame: str) -> Array:
-    """Return ``q_D`` (nq,): position and quaternion w x y z of the frame, then the joints (S2 eq. 17a)."""
+    """Return ``q_D`` (nq,): position and quaternion w x y z of the frame, then the joints (S2 eq. 17a).
+
+    Parameters
+    ----------
+    robot : the robot.
+    q : (nq,) configuration.
+    frame : link or patch.
+    """
     X = robot.frame_pose(q, frame)
     return np.concatenate([X[:3, 3], UNIT_QUATERNION.parameters(X[:3, :3]), np.asarray(q, dtype=np.float64)[7:]])
 
 
 def configuration_from(robot: Robot, q_D: ArrayLike, frame: str) -> Array:
-    """Return the robot's own q (nq,) from the pose of another frame and the joints: the inverse of S2 eq. 17a."""
+    """Return the robot's own q (nq,) from the pose of another frame and the joints: the inverse of S2 eq. 17a.
+
+    Parameters
+    ----------
+    robot : the robot.
+    q_D : (nq,) position and quaternion w x y z of the frame, then the joints.
+    frame : link or patch that it is of.
+    """
     q_D = numbers(q_D, (robot.nq,), "q_D")
     shape = q_D.copy()
     shape[:7] = 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
@@ -42,7 +56,14 @@ def configuration_from(robot: Robot, q_D: ArrayLike, frame: str) -> Array:
 
 
 def to_frame(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) -> VelocityChange:
-    """Return the change to the velocity with a link or patch as the base: ``T = [J_D; 0 1]`` (S2 eq. 18)."""
+    """Return the change to the velocity with a link or patch as the base: ``T = [J_D; 0 1]`` (S2 eq. 18).
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
+    frame : link or patch.
+    """
     return to_mixed_frame(robot, q, v, frame, frame)
 
 
@@ -51,6 +72,9 @@ def to_mixed_frame(robot: Robot, q: ArrayLike, v: ArrayLike, origin: str, orient
 
     Parameters
     ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
+    origin, orientation : links or patches: whose linear and whose angular velocity it is.
     origin : frame E, whose origin's velocity comes first.
     orientation : frame F, whose angular velocity comes next.
     """

@@ -15,7 +15,13 @@ from mcplan.model.robot import Robot
 
 
 def locked_inertia(robot: Robot, q: ArrayLike) -> Array:
-    """Return ``I_C`` (6, 6) about the centre of mass, as if all joints were locked: S2 eq. 29 and 30; kg, kg m²."""
+    """Return ``I_C`` (6, 6) about the centre of mass, as if all joints were locked: S2 eq. 29 and 30; kg, kg m².
+
+    Parameters
+    ----------
+    robot : the robot.
+    q : (nq,) configuration.
+    """
     X = _to_com(robot, q)
     return np.asarray(X @ robot.mass_matrix(q)[:6, :6] @ X.T, dtype=np.float64)
 
@@ -25,13 +31,24 @@ def average_velocity(robot: Robot, q: ArrayLike, v: ArrayLike) -> Array:
 
     The angular part is the one with which the robot would turn if all joints locked at once; it is the rate of no
     orientation.
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
     """
     momentum = robot.centroidal_momentum_matrix(q) @ np.asarray(v, dtype=np.float64)
     return np.asarray(np.linalg.solve(locked_inertia(robot, q), momentum), dtype=np.float64)
 
 
 def to_com(robot: Robot, q: ArrayLike, v: ArrayLike) -> VelocityChange:
-    """Return the change to G[B]: velocity of the centre of mass, angular velocity of the base (S2 eq. 35 to 37)."""
+    """Return the change to G[B]: velocity of the centre of mass, angular velocity of the base (S2 eq. 35 to 37).
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
+    """
     eom = equations_of_motion(robot, q, v)
     J, J_rate = np.eye(6, robot.nv), np.zeros((6, robot.nv))
     J[:3], J_rate[:3] = eom.M[:3] / robot.mass, eom.M_rate[:3] / robot.mass
@@ -42,6 +59,11 @@ def to_centroid(robot: Robot, q: ArrayLike, v: ArrayLike) -> VelocityChange:
     """Return the change to the average velocity, ``T = [I_C^-1 A; 0 1]`` with the momentum matrix A: S2 eq. 39.
 
     In it M is ``diag(m 1, L_C, H_G)`` and G is ``[-m g; 0; 0]`` (lemma 4).
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
     """
     eom = equations_of_motion(robot, q, v)
     X, X_rate = _to_com(robot, q), np.zeros((6, 6))

@@ -9,6 +9,7 @@ from mcplan.coordinates.chart import Array, numbers
 from mcplan.core.rigid_body.lagrangian import lagrangian_matrices
 from mcplan.core.rigid_body.tree import GRAVITY, workspace
 from mcplan.model.robot import Robot
+from mcplan.short import short
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +30,8 @@ class EquationsOfMotion:
     C: Array
     G: Array
     nu: Array
+
+    __repr__ = short
 
     @property
     def M_rate(self) -> Array:
@@ -56,6 +59,11 @@ def equations_of_motion(robot: Robot, q: ArrayLike, v: ArrayLike) -> EquationsOf
     ``C = sum J_t' m J_t_rate + J_r' I J_r_rate - J_r' [I w x] J_r`` over the bodies (S0 eq. 26, with the mixed velocity
     in the place of a chart's rates), which is the choice that makes ``M_rate - 2 C`` skew-symmetric; ``C v`` is the
     same for all choices. ``G = -M [g; 0; 0]`` (S2 eq. 12).
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
     """
     q = np.ascontiguousarray(q, dtype=np.float64)
     v = np.ascontiguousarray(v, dtype=np.float64)
@@ -85,6 +93,8 @@ class VelocityChange:
 
     T: Array
     T_rate: Array
+
+    __repr__ = short
 
     @property
     def inverse(self) -> "VelocityChange":

@@ -21,6 +21,7 @@ from mcplan.coordinates.base_change import to_frame
 from mcplan.coordinates.chart import Array, numbers
 from mcplan.coordinates.equations import EquationsOfMotion, VelocityChange, equations_of_motion
 from mcplan.model.robot import Robot
+from mcplan.short import short
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,8 @@ class FixedBase:
     frame: str
     change: VelocityChange
     floating: EquationsOfMotion
+
+    __repr__ = short
 
     @property
     def M(self) -> Array:

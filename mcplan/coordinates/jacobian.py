@@ -40,6 +40,7 @@ def point_jacobian(
 
     Parameters
     ----------
+    robot, q : the robot, and its configuration (nq,).
     point : (3,) coordinates in the frame, m.
     axes : in which the velocities are written: the world's or the frame's.
     """
@@ -57,6 +58,7 @@ def relative_jacobian(
 
     Parameters
     ----------
+    robot, q : the robot, and its configuration (nq,).
     point : (3,) coordinates in the frame, m.
     axes : in which the velocities are written: the base's or the frame's.
     """
@@ -70,6 +72,12 @@ def frame_jacobian_rate(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) ->
 
     A joint's column ``[s_lin + s_ang x r; s_ang]`` changes because its screw s moves with the body that carries it,
     ``s_rate = V x s``, and because the point r moves.
+
+    Parameters
+    ----------
+    robot : the robot.
+    q, v : (nq,), (nv,) state.
+    frame : link or patch.
     """
     body, _ = robot.frame(frame)
     q = np.ascontiguousarray(q, dtype=np.float64)
@@ -103,6 +111,12 @@ def analytic_jacobian(
 
     ``E = diag(E_P, E_R)`` of the charts of position and rotation, J the geometric Jacobian.
 
+    Parameters
+    ----------
+    robot, q : the robot, and its configuration (nq,).
+    frame : link or patch.
+    position, rotation : charts of the frame's position and orientation.
+
     Raises
     ------
     InputError : one of the charts is singular at this pose.
@@ -116,7 +130,14 @@ def analytic_jacobian(
 def geometric_jacobian(
     J_A: ArrayLike, X: ArrayLike, position: PositionChart = CARTESIAN, rotation: RotationChart = ROLL_PITCH_YAW
 ) -> Array:
-    """Return ``J = E J_A`` (6, k) from the analytic Jacobian (3 + d, k) of a frame with the pose X (4, 4)."""
+    """Return ``J = E J_A`` (6, k) from the analytic Jacobian (3 + d, k) of a frame with the pose X (4, 4).
+
+    Parameters
+    ----------
+    J_A : (3 + d, k) analytic Jacobian.
+    X : (4, 4) pose of the frame in the world.
+    position, rotation : the charts that it belongs to.
+    """
     J_A, X = np.asarray(J_A, dtype=np.float64), numbers(X, (4, 4), "pose")
     E_P, E_R = position.E(position.parameters(X[:3, 3])), rotation.E(rotation.parameters(X[:3, :3]))
     return np.vstack([E_P @ J_A[:3], E_R @ J_A[3:]])

@@ -21,6 +21,7 @@ from mcplan.core.rigid_body.tree import workspace
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.model.pose import cross_matrix
 from mcplan.model.robot import Robot
+from mcplan.short import short
 
 STABILISATION = 5.0
 """1/s, rate at which a violated constraint of the chart decays in a simulation (Baumgarte 1972). The stages of a step
@@ -45,6 +46,8 @@ class Trajectory:
     q: Array
     q_rate: Array
 
+    __repr__ = short
+
 
 class Lagrangian:
     """Dynamics of a robot in the coordinates ``(x0, theta, joints)``.
@@ -56,6 +59,8 @@ class Lagrangian:
     robot : the robot.
     chart : of the base's orientation.
     """
+
+    __repr__ = short
 
     def __init__(self, robot: Robot, chart: RotationChart = UNIT_QUATERNION):
         self.robot, self.chart = robot, chart

@@ -38,6 +38,7 @@ from mcplan.core.rigid_body.tree import (
 from mcplan.errors import InputError
 from mcplan.model.pose import cross_matrix
 from mcplan.model.robot import Robot
+from mcplan.short import short
 
 ATTAINABLE = 1e-6
 """A residual of velocities (m/s, rad/s), or of poses (m, rad), above which joints would have to give."""
@@ -56,6 +57,8 @@ class BodyPoses:
     position: Array
     rotation: Array
 
+    __repr__ = short
+
 
 class Maximal:
     """A robot seen as bodies.
@@ -65,6 +68,8 @@ class Maximal:
     robot : the robot.
     bodies : names of the bodies, the base first, each after its parent.
     """
+
+    __repr__ = short
 
     def __init__(self, robot: Robot):
         self.robot = robot

@@ -26,7 +26,13 @@ def inverse(X: ArrayLike) -> Array:
 
 
 def transformed(X: ArrayLike, point: ArrayLike) -> Array:
-    """Return ``R r + p`` (3,), a point's coordinates in A from those in B: S1 eq. 2.109."""
+    """Return ``R r + p`` (3,), a point's coordinates in A from those in B: S1 eq. 2.109.
+
+    Parameters
+    ----------
+    X : (4, 4) pose of B in A.
+    point : (3,) coordinates in B, m.
+    """
     X = numbers(X, (4, 4), "pose")
     return np.asarray(X[:3, :3] @ numbers(point, (3,), "point") + X[:3, 3], dtype=np.float64)
 
@@ -35,6 +41,10 @@ def velocity_transform(X: ArrayLike) -> Array:
     """Return ``[R [p x] R; 0 R]`` (6, 6): a 6D velocity written in B, in A (S2 section 2.2).
 
     S2 prints ``o`` for the upper right block, and means ``[o x] R``.
+
+    Parameters
+    ----------
+    X : (4, 4) pose of B in A.
     """
     X = numbers(X, (4, 4), "pose")
     out = np.zeros((6, 6))
@@ -44,7 +54,12 @@ def velocity_transform(X: ArrayLike) -> Array:
 
 
 def force_transform(X: ArrayLike) -> Array:
-    """Return ``[R 0; [p x] R R]`` (6, 6): a 6D force written in B, in A; the inverse transpose of the other."""
+    """Return ``[R 0; [p x] R R]`` (6, 6): a 6D force written in B, in A; the inverse transpose of the other.
+
+    Parameters
+    ----------
+    X : (4, 4) pose of B in A.
+    """
     X = numbers(X, (4, 4), "pose")
     out = np.zeros((6, 6))
     out[:3, :3] = out[3:, 3:] = X[:3, :3]

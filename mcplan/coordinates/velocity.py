@@ -46,12 +46,26 @@ def representation_change(X: ArrayLike, source: Representation, target: Represen
 
 
 def convert_velocity(velocity: ArrayLike, X: ArrayLike, source: Representation, target: Representation) -> Array:
-    """Return a frame's velocity (6,) in another representation, or its Jacobian (6, ...)."""
+    """Return a frame's velocity (6,) in another representation, or its Jacobian (6, ...).
+
+    Parameters
+    ----------
+    velocity : (6,) or (6, k) in the representation ``source``.
+    X : (4, 4) pose of the frame in the world.
+    source, target : ``inertial``, ``body`` or ``mixed``.
+    """
     return np.asarray(representation_change(X, source, target) @ np.asarray(velocity, dtype=np.float64))
 
 
 def convert_force(force: ArrayLike, X: ArrayLike, source: Representation, target: Representation) -> Array:
-    """Return a 6D force (6,) on a frame in another representation, so that its power is the same."""
+    """Return a 6D force (6,) on a frame in another representation, so that its power is the same.
+
+    Parameters
+    ----------
+    force : (6,) in the representation ``source``.
+    X : (4, 4) pose of the frame in the world.
+    source, target : ``inertial``, ``body`` or ``mixed``.
+    """
     return np.asarray(representation_change(X, target, source).T @ np.asarray(force, dtype=np.float64))
 
 
@@ -66,6 +80,7 @@ def convert_acceleration(
     ----------
     acceleration, velocity : (6,) rate of the velocity, and the velocity, in the representation ``source``.
     X : (4, 4) pose of the frame in the world.
+    source, target : ``inertial``, ``body`` or ``mixed``.
     """
     X = numbers(X, (4, 4), "pose")
     given = numbers(velocity, (6,), "velocity")

@@ -18,6 +18,7 @@ from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.place import make_contact
+from mcplan.short import short
 
 PATCHES = {
     "left_foot": "left_sole", "right_foot": "right_sole", "left_hand": "left_hand", "right_hand": "right_hand",
@@ -41,6 +42,8 @@ class ImportedStance:
     contacts: tuple[Contact, ...]
     com: np.ndarray | None
     mass: float | None
+
+    __repr__ = short
 
 
 def read_pymanoid_stance(

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from mcplan.coordinates.chart import Array
 from mcplan.errors import InputError
+from mcplan.short import short
 
 SMALLEST = 1e-9
 """Singular values below this part of the Jacobian's largest count as zero: what is left of a task in the null space of
@@ -37,6 +38,8 @@ class VelocityTask:
 
     J: Array
     w: Array
+
+    __repr__ = short
 
     def __post_init__(self) -> None:
         J, w = np.atleast_2d(np.asarray(self.J, dtype=np.float64)), np.atleast_1d(np.asarray(self.w, dtype=np.float64))
@@ -81,7 +84,13 @@ def weighted_inverse(J: ArrayLike, weights: ArrayLike) -> Array:
 
 
 def null_space(J: ArrayLike, scale: float = 0.0) -> Array:
-    """Return ``N = 1 - J+ J`` (k, k), whose rates do not move the task: S1 eq. 2.199."""
+    """Return ``N = 1 - J+ J`` (k, k), whose rates do not move the task: S1 eq. 2.199.
+
+    Parameters
+    ----------
+    J : (m, k) Jacobian.
+    scale : size by which small singular values are judged, where J is a part of something larger.
+    """
     J = np.asarray(J, dtype=np.float64)
     return np.asarray(np.eye(J.shape[1]) - pseudo_inverse(J, scale) @ J)
 

@@ -61,7 +61,12 @@ class FrameTarget:
 
 
 def rotation_error(target: ArrayLike, R: ArrayLike) -> Array:
-    """Return ``log(R* R')`` (3,), rad, in world axes: the shortest turn from R to R* (S1 eq. 2.236)."""
+    """Return ``log(R* R')`` (3,), rad, in world axes: the shortest turn from R to R* (S1 eq. 2.236).
+
+    Parameters
+    ----------
+    target, R : (3, 3) R*, and the rotation that is to become it.
+    """
     return ROTATION_VECTOR.parameters(np.asarray(target, dtype=np.float64) @ np.asarray(R, dtype=np.float64).T)
 
 

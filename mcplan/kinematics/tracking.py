@@ -23,6 +23,7 @@ from mcplan.errors import InputError
 from mcplan.kinematics.differential import damped_inverse, pseudo_inverse
 from mcplan.kinematics.frame_error import frame_target
 from mcplan.model.robot import Robot
+from mcplan.short import short
 
 Reference = Callable[[float], tuple[ArrayLike, ArrayLike]]
 """At a time: the wanted pose (4, 4), and the wanted velocity (6,), linear then angular, world axes."""
@@ -43,6 +44,8 @@ class Tracked:
     q: Array
     error: Array
 
+    __repr__ = short
+
 
 def tracking_velocity(
     robot: Robot,
@@ -62,6 +65,8 @@ def tracking_velocity(
 
     Parameters
     ----------
+    robot, q : the robot, and its configuration (nq,).
+    frame : link or patch that follows.
     pose, velocity : (4, 4) and (6,) wanted; a position (3,) or a rotation (3, 3) instead of the pose is tracked alone.
     gain : k, 1/s.
     rotation : a chart in whose numbers the orientation is tracked, ``J_A+ (theta_rate* + k (theta* - theta))``; by
@@ -103,8 +108,17 @@ def track(
 
     Parameters
     ----------
+    robot : the robot.
+    start : (nq,) configuration at t = 0.
+    frame : link or patch that follows.
+    gain, rotation, fixed_base, damping : as of ``tracking_velocity``.
     reference : wanted pose and velocity at a time; see ``tracking_velocity`` for the rest.
     duration, dt : s. ``gain * dt`` must stay below 2, or the feedback overshoots more at each step.
+
+    Raises
+    ------
+    InputError
+        ``dt`` is longer than the duration, or the feedback overshoots.
     """
     if not (0.0 < dt <= duration and 0.0 <= gain * dt < 2.0):
         raise InputError(f"duration = {duration} s, dt = {dt} s, gain = {gain} 1/s; expected 0 <= gain dt < 2")

@@ -8,6 +8,7 @@ import numpy as np
 from mcplan.core.rigid_body.tree import FLOATING, PRISMATIC, REVOLUTE, Tree
 from mcplan.model.description import Inertia, Joint, UrdfModel
 from mcplan.model.pose import axis_rotation
+from mcplan.short import short
 
 MAX_JOINTS = 500
 
@@ -20,6 +21,8 @@ class JointLimits:
     upper: np.ndarray
     velocity: np.ndarray
     torque: np.ndarray
+
+    __repr__ = short
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from typing import Literal
 
 import numpy as np
 
+from mcplan.short import short
+
 Role = Literal["visual", "collision", "both"]
 
 
@@ -44,6 +46,8 @@ class MeshShape:
 
     vertices: np.ndarray
     faces: np.ndarray
+
+    __repr__ = short
 
 
 Shape = Box | Sphere | Cylinder | Capsule | MeshShape

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from mcplan.core.rigid_body import terms as packed
 from mcplan.core.rigid_body.tree import Tree, workspace
 from mcplan.errors import InputError
+from mcplan.short import short
 
 
 class HasTree(Protocol):
@@ -54,6 +55,8 @@ class Terms:
     momentum, momentum_bias : (6,) linear then angular about the centre of mass, and ``Adot v``
     momentum_matrix : (6, nv)
     """
+
+    __repr__ = short
 
     def __init__(self, robot: HasTree, frames: Sequence[str] = ()):
         self._tree = tree = robot.tree

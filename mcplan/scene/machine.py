@@ -29,9 +29,11 @@ class Until(Spec):
     """A criterion: exactly one of ``KINDS``."""
 
     all: "tuple[Until, ...] | None" = None
+    """Criteria that hold at the same time."""
     any: "tuple[Until, ...] | None" = None
     """Criteria that hold at the same time; or the first of them that holds."""
     error: str | None = None
+    """Of ``com`` or a patch on its way, ``below`` a bound: m or rad."""
     speed: str | None = None
     """Of ``com``, ``joints`` (speed) or a patch on its way, ``below`` a bound: m or rad, m/s or rad/s."""
     force: str | None = None
@@ -39,7 +41,9 @@ class Until(Spec):
     over: str | None = None
     """A patch on its way is over its place, ``below`` a height, m."""
     below: NotNegative | None = None
+    """The bound: m, rad, m/s, rad/s or N."""
     above: NotNegative | None = None
+    """The same."""
     elapsed: NotNegative | None = None
     """s since the state began."""
     finished: NotNegative | None = None
@@ -74,16 +78,20 @@ class Jump(Spec):
     """A transition: to a state by name, and how many times at most; after that the run fails."""
 
     state: str
+    """Its name."""
     stance: Annotated[int, Field(ge=0)] | None = None
     """None: the nearest of that name, in the same stance if there is one."""
     times: Annotated[int, Field(ge=1)] | None = None
+    """At most; after that the run fails."""
 
 
 class LimbMove(Spec):
     """Where a patch that touches nothing goes: to a pose, or by so much from where it is (m, world axes)."""
 
     to: PoseSpec | None = None
+    """A pose in the world."""
     by: Triple | None = None
+    """A displacement, world axes, m."""
 
     @model_validator(mode="after")
     def _one(self) -> "LimbMove":
@@ -96,6 +104,7 @@ class Joints(Spec):
     """Joints that move; the others stay."""
 
     joints: dict[str, float]
+    """Positions by joint, rad or m."""
 
 
 class Deed(Spec):
@@ -107,6 +116,7 @@ class Deed(Spec):
     """A posture of the robot, or some joints: their references. What the contacts and the centre of mass need goes
     first."""
     limbs: dict[str, LimbMove] = Field(default_factory=dict)
+    """Where patches go that touch nothing."""
     forces: dict[str, NotNegative] = Field(default_factory=dict)
     """The most that a contact may carry from then on, N."""
     over: Positive = 1.0
@@ -126,6 +136,7 @@ class Gains(Spec):
     limb_kp: NotNegative | None = None
     angular_momentum_weight: NotNegative | None = None
     angular_momentum_damping: NotNegative | None = None
+    """As in ``control``, in this state."""
 
 
 class StateSpec(Spec):
@@ -136,15 +147,19 @@ class StateSpec(Spec):
     stance: Annotated[int, Field(ge=0)] | None = None
     """Index of the stance of the plan; None is every stance."""
     after: str | None = None
+    """A new state comes right after this one."""
     before: str | None = None
     """Where a new state goes; without either it is entered by a transition only."""
     do: Deed | None = None
+    """What a new state does."""
     until: Until | None = None
+    """What ends it."""
     next: str | dict[str, str | Jump] | None = None
     """By the label of the criterion that ended the state: the state that follows, or ``next``, ``again``, ``end``,
     ``fail``. A name alone holds for every label. What leads elsewhere than to the next state leaves undone what the
     state would do at its end: open a contact, or close it."""
     gains: Gains | None = None
+    """That hold in it."""
 
     @model_validator(mode="after")
     def _new_or_not(self) -> "StateSpec":

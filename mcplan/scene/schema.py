@@ -22,11 +22,17 @@ class SurfaceSpec(Spec):
     """A planar convex patch: ``size`` is centred on the pose, or ``polygon`` gives the corners."""
 
     name: Name
+    """By which everything else refers to it."""
     pose: PoseSpec = PoseSpec()
+    """Of its middle: x and y along its edges, z its outward normal."""
     size: tuple[Positive, Positive] | None = None
+    """Length along x and width along y, m; or ``polygon``."""
     polygon: tuple[Pair, ...] | None = None
+    """Corners x, y in its frame, m: convex, at least three."""
     thickness: NotNegative = 0.05
+    """Of the slab below it, m, which collides."""
     friction: NotNegative = 0.7
+    """Coulomb coefficient."""
 
     @model_validator(mode="after")
     def _one_outline(self) -> "SurfaceSpec":
@@ -52,9 +58,13 @@ class BarSpec(Spec):
     """A round bar between two ends."""
 
     name: Name
+    """By which everything else refers to it."""
     ends: tuple[Triple, Triple]
+    """Middle of its two ends, world, m."""
     radius: Positive
+    """m."""
     friction: NotNegative = 0.7
+    """Coulomb coefficient, for what stands on it."""
     max_force: Positive | None = None
     """Largest force of a grasp of this bar, N, instead of that of the patch: a rough or thick bar holds better."""
 
@@ -69,38 +79,51 @@ class BoxSpec(Spec):
     """Full edge lengths, m."""
 
     size: tuple[Positive, Positive, Positive]
+    """Along x, y and z, m."""
 
 
 class SphereSpec(Spec):
     """Radius, m."""
 
     radius: Positive
+    """m."""
 
 
 class RoundSpec(Spec):
     """A cylinder or capsule along z: radius and length (of a capsule without its half spheres), m."""
 
     radius: Positive
+    """m."""
     length: Positive
+    """m."""
 
 
 class MeshSpec(Spec):
     """A mesh file, relative to the scenario; its vertices are multiplied by ``scale``."""
 
     file: str
+    """STL, OBJ, PLY, OFF or COLLADA; its convex hull counts."""
     scale: Positive = 1.0
+    """1 where the file is in m."""
 
 
 class SolidSpec(Spec):
     """A named solid: exactly one of the shapes, and its pose."""
 
     name: Name
+    """By which everything else refers to it."""
     pose: PoseSpec = PoseSpec()
+    """Of its frame, world."""
     box: BoxSpec | None = None
+    """A box about its frame's origin."""
     sphere: SphereSpec | None = None
+    """A sphere."""
     capsule: RoundSpec | None = None
+    """A cylinder with half spheres at its ends, along z."""
     cylinder: RoundSpec | None = None
+    """A cylinder along z."""
     mesh: MeshSpec | None = None
+    """A mesh."""
 
     @model_validator(mode="after")
     def _one_shape(self) -> "SolidSpec":
@@ -119,25 +142,35 @@ class ObjectSpec(SolidSpec):
     """A solid that can be moved; the poses of its surfaces are relative to its own."""
 
     mass: Positive
+    """kg; its inertia is that of a solid of even density."""
     friction: NotNegative = 0.7
+    """Coulomb coefficient of its sides; its ``surfaces`` have their own."""
     surfaces: tuple[SurfaceSpec, ...] = ()
+    """Where the robot may touch it; poses in its frame."""
 
 
 class EnvironmentSpec(Spec):
     """What stands around the robot; ``friction`` here replaces that of every surface and bar."""
 
     surfaces: tuple[SurfaceSpec, ...] = ()
+    """What may be stood on or leant on."""
     bars: tuple[BarSpec, ...] = ()
+    """What may be held or stood on."""
     obstacles: tuple[ObstacleSpec, ...] = ()
+    """What is only kept clear of."""
     objects: tuple[ObjectSpec, ...] = ()
+    """What can be moved."""
     friction: NotNegative | None = None
+    """Replaces that of every surface and bar."""
 
 
 class PostureSpec(Spec):
     """A named posture, joints that differ from it, or both; a bare word is a name."""
 
     name: str | None = None
+    """One of the robot's postures."""
     joints: dict[str, float] = Field(default_factory=dict)
+    """Joints that differ from it, rad or m."""
 
     def apply(self, robot: "Robot", q: np.ndarray) -> np.ndarray:
         """Return ``q`` (nq,) with the base kept and the joints of this posture.
@@ -176,17 +209,24 @@ class StartSpec(Spec):
     """Where the motion begins: the posture is a guess, the contacts are exact."""
 
     posture: Posture | None = None
+    """A guess; by default the robot's ``half_sitting``."""
     base: PoseSpec | None = None
+    """A guess, or where a fixed base stands."""
     contacts: tuple[ContactSpec, ...] = ()
+    """What touches at the start; exact."""
 
 
 class BaseGoalSpec(Spec):
     """A place for the base: within ``tolerance`` (m); with an orientation also within ``angle_tolerance`` (rad)."""
 
     xyz: Triple
+    """Of the base's origin, world, m."""
     tolerance: Positive = 0.05
+    """m."""
     rpy: Triple | None = None
+    """Of the base, rad; with ``angle_tolerance``."""
     angle_tolerance: Positive | None = None
+    """Of the shortest turn, rad."""
 
     @model_validator(mode="after")
     def _orientation_with_tolerance(self) -> "BaseGoalSpec":
@@ -199,14 +239,19 @@ class GoalItem(Spec):
     """One goal; everything given must hold. Without contacts it leaves them to the planner."""
 
     contacts: tuple[ContactSpec, ...] = ()
+    """Each of these touches in the end."""
     base: BaseGoalSpec | None = None
+    """Where the base is to be."""
     posture: Posture | None = None
+    """A posture of the robot by name, or some joints."""
     posture_tolerance: Positive = 0.2
     """How far each joint may be from the posture: rad, or m. Contacts outrank the posture and take up part of this."""
     com: CoM | None = None
+    """Where the centre of mass is to be: x, y or x, y, z, world, m."""
     com_tolerance: Positive = 0.01
     """How far the centre of mass may be from ``com``, m."""
     objects: dict[str, PoseSpec] = Field(default_factory=dict)
+    """Where free objects are to be, by name."""
     only: bool = False
     """No other contacts than those listed."""
 
@@ -238,18 +283,29 @@ class StanceItem(Spec):
     """One item of a sequence; the keys after ``com`` are written by the planner."""
 
     contacts: tuple[ContactSpec, ...] | None = None
+    """All contacts of this stance: that of the first one."""
     add: ContactSpec | None = None
+    """The contact that is made."""
     remove: str | None = None
+    """The patch whose contact opens."""
     posture: Posture | None = None
+    """To which the planner stays near."""
     com: CoM | None = None
+    """Where the centre of mass goes: x, y or x, y, z, world, m."""
     objects: dict[str, PoseSpec] = Field(default_factory=dict)
     """Poses that objects have at the end of this item: the contacts that stay on them push or pull them there."""
     moved: str | None = None
+    """The patch that changes (written by the planner)."""
     change: Literal["start", "add", "remove", "shift"] | None = None
+    """What changes (written by the planner)."""
     q: tuple[float, ...] | None = None
+    """The posture (written by the planner): base position in m, quaternion w x y z, joints in rad or m."""
     wrenches: dict[str, tuple[float, float, float, float, float, float]] | None = None
+    """By patch, force in N and moment in N m, world axes at the patch (written by the planner)."""
     tau: tuple[float, ...] | None = None
+    """Joint torques, N m (written by the planner)."""
     margins: dict[str, Any] | None = None
+    """How far the posture is from its limits (written by the planner)."""
     transition: TransitionSpec | None = None
     """The motion that leads here from the item before."""
 
@@ -267,17 +323,31 @@ class ScenarioSpec(Spec):
     mcplan: Literal[1, 2]
     """Version of the format: plans of version 2 hold the motion between their stances."""
     name: Name
+    """Of files and directories made from it."""
     description: str = ""
+    """A sentence for people."""
     robot: str
+    """A bundled robot, or the path of a URDF or a robot.yaml, relative to this file."""
     environment: EnvironmentSpec = EnvironmentSpec()
+    """What stands around the robot."""
     start: StartSpec = StartSpec()
+    """Where the motion begins."""
     goal: Goal = ()
+    """One item, or several that are reached in order."""
     planner: PlannerSettings = PlannerSettings()
+    """Options of the search."""
     control: ControlSettings = ControlSettings()
+    """Of the controller and its state machine."""
     simulation: SimulationSettings = SimulationSettings()
+    """Of the simulation."""
     stances: tuple[StanceItem, ...] = ()
+    """A sequence written by hand, or found by the planner."""
     plan: dict[str, Any] | None = None
+    """Of a plan file: how it was found (written by the planner)."""
     parameters: dict[str, Any] = Field(default_factory=dict)
+    """Names for numbers, which ``=`` expressions use."""
     variants: dict[str, Any] = Field(default_factory=dict)
-    """Both are gone once the file is resolved (`mcplan.scene.parameters`); what a seed drew stands in ``variant``."""
+    """How parameters, friction and start vary with a seed. Both are gone once the file is resolved
+    (`mcplan.scene.parameters`)."""
     variant: dict[str, Any] | None = None
+    """What the seed of a variant drew (written by the program)."""

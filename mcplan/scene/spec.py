@@ -1,5 +1,6 @@
 """What a scenario file says: poses and contacts, as pydantic models."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
@@ -31,13 +32,23 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        """Yield what differs from the defaults: settings have too many keys to show them all."""
+        for name, value in super().__repr_args__():
+            field = type(self).model_fields.get(name or "")
+            if field is None or value != field.get_default(call_default_factory=True, validated_data={}):
+                yield name, value
+
 
 class PoseSpec(Spec):
     """``{xyz: [x, y, z], rpy: [roll, pitch, yaw]}`` or with ``quat_wxyz``; without either, axes of the world."""
 
     xyz: Triple = (0.0, 0.0, 0.0)
+    """m."""
     rpy: Triple | None = None
+    """``Rz(yaw) Ry(pitch) Rx(roll)``, rad."""
     quat_wxyz: tuple[float, float, float, float] | None = None
+    """Unit quaternion, instead of ``rpy``."""
 
     @model_validator(mode="after")
     def _one_orientation(self) -> "PoseSpec":
@@ -72,21 +83,37 @@ class ContactSpec(Spec):
     """One contact; coordinates that are left out are for the planner, or for the nearest place, to fill in."""
 
     patch: str
+    """Of the robot; with ``{patch: feet}`` every patch that it stands on."""
     surface: str
+    """Surface or bar."""
     kind: Literal["surface", "point", "grasp"] | None = None
+    """``surface``, ``point`` or ``grasp``; by default that of the patch, as far as the support allows it."""
     x: float | None = None
+    """Of the patch's origin on a surface, in the surface's frame, m."""
     y: float | None = None
+    """The same, m."""
     yaw: float | None = None
+    """Of the patch about the surface's normal, rad."""
     along: float | None = None
+    """Of the patch's origin on a bar, from its first end, m."""
     angle: float | None = None
+    """About the bar, rad."""
     flip: bool | None = None
+    """The patch's x points along the bar from its second end."""
     offset: float | None = None
+    """Of a sole on a bar: from its origin to the bar, along the sole's x, m."""
     overhang: bool = False
+    """The patch may reach beyond the edge of the surface; what lies on it counts."""
     friction: NotNegative | None = None
+    """Instead of that of the support."""
     max_force: Positive | None = None
+    """Normal force, or force of a grasp, at most, N."""
     slide: Axes = ()
+    """Axes of the patch along which it may slide."""
     hinge: Axes = ()
+    """Axes of the patch about which it may turn."""
     pose: PoseSpec | None = None
+    """Of a patch that holds on to the world itself (``fixed_base``)."""
 
     @property
     def given(self) -> dict[str, float | bool]:

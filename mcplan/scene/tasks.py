@@ -21,34 +21,48 @@ class LookAtSpec(Spec):
     """An axis of a link, through a point of it, points at a target in the world, or in another link."""
 
     frame: str
+    """Link or patch."""
     target: Triple
+    """Point, m, in the world or in ``target_frame``."""
     target_frame: str | None = None
+    """Link or patch that carries the target."""
     axis: Triple = (1.0, 0.0, 0.0)
+    """Of the frame, that points at the target."""
     eye: Triple = (0.0, 0.0, 0.0)
+    """Point of the frame from which it does, m."""
 
 
 class LinkPoseSpec(Spec):
     """A link or patch keeps a pose in the world; where none is given, that of the first stance."""
 
     frame: str
+    """Link or patch."""
     pose: PoseSpec | None = None
+    """That it keeps."""
     position: bool = True
+    """Whether its position is asked for."""
     orientation: bool = True
+    """Whether its orientation is."""
 
 
 class RelativePoseSpec(LinkPoseSpec):
     """The same in another link or patch."""
 
     reference: str
+    """Link or patch in which the pose is meant."""
 
 
 class ContactForceSpec(Spec):
     """The force of the environment on a patch while it is in contact: as a vector, or its normal part alone, N."""
 
     patch: str
+    """In contact."""
     force: Triple | None = None
+    """(3,) N."""
     axes: Literal["world", "contact", "patch"] = "world"
+    """Of ``force``."""
     normal: float | None = None
+    """Normal part alone, N."""
 
     @model_validator(mode="after")
     def _one(self) -> "ContactForceSpec":
@@ -61,17 +75,24 @@ class TorqueSpec(Spec):
     """The torques are small: each in N m, or ``by_limit`` as a share of its limit."""
 
     by_limit: bool = False
+    """Each torque counts as a share of its limit."""
 
 
 class TaskSpec(Spec):
     """One task: of which kind, how much it weighs, which level it has, and in which states."""
 
     look_at: LookAtSpec | None = None
+    """A link looks at a point."""
     link_pose: LinkPoseSpec | None = None
+    """A link keeps a pose in the world."""
     relative_pose: RelativePoseSpec | None = None
+    """A link keeps a pose in another."""
     contact_force: ContactForceSpec | None = None
+    """The force at a contact."""
     torque: TorqueSpec | None = None
+    """Small torques."""
     weight: NotNegative | None = None
+    """Against the other tasks of its priority; each kind has a default."""
     kp: NotNegative | None = None
     """1/s²; damping is critical."""
     priority: Annotated[int, Field(ge=0, le=9)] = 1

@@ -12,30 +12,45 @@ class CourseSpec(Spec):
     """How a patch in the air goes along, see `mcplan.planning.transition.transition.Course`."""
 
     patch: str
+    """Its name."""
     leader: Literal["own", "body"]
+    """On a path of its own, or as the knots take it."""
     lift: Triple = (0.0, 0.0, 0.0)
+    """Along the normal that it leaves, m."""
     approach: Triple = (0.0, 0.0, 0.0)
+    """Along the normal that it comes to, m."""
     leaves: bool = False
+    """Whether it rests on its old support at the beginning."""
     meets: bool = False
+    """Whether it comes to its new contact."""
     waits: bool = False
+    """Whether that contact closes later."""
 
 
 class NearSpec(Spec):
     """Where bodies come nearest."""
 
     distance: float | None = None
+    """m."""
     between: tuple[str, ...] = ()
+    """Names of the two bodies."""
 
 
 class SegmentSpec(Spec):
     """A motion of the whole body from rest to rest; ``knots`` are postures q, each a line of numbers."""
 
     times: Annotated[tuple[NotNegative, ...], Field(min_length=6, max_length=1000)]
+    """Of the knots, s, from 0 on."""
     knots: Annotated[tuple[str, ...], Field(min_length=6, max_length=1000)]
+    """Postures of the whole body."""
     courses: tuple[CourseSpec, ...] = ()
+    """Of patches that leave a support or come to one."""
     near: NearSpec = NearSpec()
+    """Where bodies come nearest."""
     missed: NotNegative = 0.0
+    """By how much the least distance is missed, m."""
     held: bool = True
+    """Whether its contacts hold the robot all along, at rest."""
 
     @field_validator("times")
     @classmethod
@@ -67,5 +82,8 @@ class TransitionSpec(Spec):
     """The motion from the stance before."""
 
     ramp: NotNegative = 0.0
+    """How long a force sinks before its contact opens, or its limit rises after it closed, s."""
     parts: bool = False
+    """Whether a patch that has opened leaves its support."""
     segments: Annotated[tuple[SegmentSpec, ...], Field(min_length=1, max_length=2)]
+    """One or two, from rest to rest."""

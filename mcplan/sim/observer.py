@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from mcplan.control.machine import PhaseEvent
+from mcplan.short import short
 
 
 @dataclass(slots=True)
@@ -35,6 +36,8 @@ class StepSample:
     phase: int
     phases: int
     objects: np.ndarray | None = None
+
+    __repr__ = short
 
 
 class Observer:

@@ -10,6 +10,7 @@ from mcplan.errors import InputError
 from mcplan.model.pose import quat_from_rotation
 from mcplan.model.robot import Robot
 from mcplan.scene.environment import FreeObject
+from mcplan.short import short
 from mcplan.sim.physics import Action, Outcome
 
 
@@ -32,6 +33,8 @@ class QpPhysics:
     """
 
     name = "qp"
+
+    __repr__ = short
 
     def __init__(self, robot: Robot, q: np.ndarray, v: np.ndarray | None = None, objects: Sequence[FreeObject] = ()):
         self.object_q = np.array([[*thing.p, *quat_from_rotation(thing.R)] for thing in objects]).reshape(-1, 7)

@@ -184,6 +184,9 @@ class Simulation:
         for observer in self.observers:
             observer.on_start(1 / self.dt, len(self.controller.machine.phases))
 
+    def __repr__(self) -> str:
+        return f"Simulation({self.plan.scenario.name!r}, {type(self.physics).__name__}, t={self.t:.3f} s)"
+
     @property
     def t(self) -> float:
         """Time (s)."""

@@ -19,9 +19,13 @@ def slowest_tick(run: Run) -> str:
     k = int(ticks[worst])
     parts = {name: run.timing[name][worst] for name in PARTS if name in run.timing}
     most = max(parts, key=lambda name: parts[name], default="")
-    share = f", {1e3 * parts[most]:.3g} ms of it {most}" if most else ""
+    share = f", {_said(parts[most])} of it {most}" if most else ""
     phase = run.phases[int(run.phase[k])]
     return (
-        f"slowest tick: {1e3 * times[worst]:.3g} ms at t = {run.t[k]:.3f} s in {phase}{share} "
-        f"(median {1e3 * float(np.median(times)):.3g} ms)"
+        f"slowest tick: {_said(times[worst])} at t = {run.t[k]:.3f} s in {phase}{share} "
+        f"(median {_said(float(np.median(times)))})"
     )
+
+
+def _said(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds >= 1.0 else f"{1e3 * seconds:.3g} ms"

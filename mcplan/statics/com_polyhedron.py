@@ -24,6 +24,7 @@ from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.polygon import clip
+from mcplan.short import short
 from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.support_region import REACH, SAME_POINT, SupportRegion, project, region_of
 from mcplan.statics.torque_rows import TorqueRows
@@ -45,6 +46,8 @@ class ComPolyhedron:
     A: np.ndarray
     b: np.ndarray
     acceleration: float
+
+    __repr__ = short
 
     def depth(self, point: np.ndarray) -> float:
         """Return the distance (m) from a place (3,) to the nearest face; negative outside."""

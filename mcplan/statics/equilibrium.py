@@ -16,6 +16,7 @@ from mcplan.model.robot import Robot
 from mcplan.optimize.dense import solve_dense
 from mcplan.optimize.polytope import ball_polytope
 from mcplan.scene.contact import Contact
+from mcplan.short import short
 from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.static_program import StaticProgram
 from mcplan.statics.torque_rows import TorqueRows, joint_torque_map
@@ -56,6 +57,8 @@ class Equilibrium:
     point_forces: dict[str, np.ndarray]
     tau: np.ndarray
     residual: float
+
+    __repr__ = short
 
 
 def balance(

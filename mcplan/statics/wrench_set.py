@@ -23,6 +23,7 @@ from scipy.spatial import ConvexHull
 from mcplan.model.pose import cross_matrix
 from mcplan.optimize.polytope import ball_polytope, friction_pyramid
 from mcplan.scene.contact import Contact
+from mcplan.short import short
 from mcplan.statics.contact_forces import UNBOUNDED_GRASP, ball_rays
 
 SAME_FACE = 1e-9
@@ -44,6 +45,8 @@ class WrenchSet:
     b: np.ndarray
     rays: np.ndarray
     vertices: np.ndarray
+
+    __repr__ = short
 
     def depth(self, w: np.ndarray) -> float:
         """Return by how much the nearest face is kept; negative outside."""

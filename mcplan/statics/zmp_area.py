@@ -42,6 +42,11 @@ def zmp_area(
     contacts, mass : those that carry load; kg.
     height : of the horizontal plane in which the area lies, m; not that of the centre of mass.
     faces, exact, tolerance : as for `support_region`; m.
+
+    Raises
+    ------
+    InputError
+        The plane passes through the centre of mass.
     """
     c = np.asarray(com, dtype=float)
     lever = height - c[2]

@@ -14,6 +14,7 @@ from mcplan.document import Document, read_document
 from mcplan.document.document import in_file_order
 from mcplan.errors import InputError, Problem
 from mcplan.scene import Scenario
+from mcplan.short import short
 from mcplan.sweep.axes import Axis, axes_of, axis_problems, seeds_of
 from mcplan.sweep.case import Case
 from mcplan.sweep.columns import COLUMNS
@@ -41,6 +42,8 @@ class Experiment:
     document: Document
     axes: tuple[Axis, ...]
     scenarios: dict[str, Scenario]
+
+    __repr__ = short
 
     @property
     def name(self) -> str:

@@ -33,7 +33,9 @@ class SeedRange(Spec):
     """The seeds ``from``, ``from + 1``, ...: ``count`` of them."""
 
     count: Annotated[int, Field(ge=1)]
+    """How many."""
     first: Seed = Field(0, alias="from")
+    """The first of them."""
 
 
 class Limits(Spec):
@@ -53,12 +55,17 @@ class FigureSpec(Spec):
     """
 
     x: str
+    """Field or result along x."""
     y: str
+    """Result, or for a heat map the field, along y."""
     by: str | None = None
+    """A curve for each of its values."""
     value: str | None = None
+    """Result that a heat map shows."""
     where: str | None = None
     """Only cases for which this condition holds."""
     title: str = ""
+    """Above it."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> "FigureSpec":
@@ -71,11 +78,17 @@ class TableSpec(Spec):
     """One table: a row for each combination of ``rows``, columns ``values`` and then ``each`` per value of ``by``."""
 
     rows: Annotated[tuple[str, ...], Field(min_length=1)]
+    """Fields: a row for each combination of their values."""
     values: tuple[str, ...] = ()
+    """Columns of results."""
     by: str | None = None
+    """Field: further columns for each of its values."""
     each: tuple[str, ...] = ()
+    """Which results these are."""
     where: str | None = None
+    """Only cases for which this condition holds."""
     title: str = ""
+    """Above it."""
 
     @model_validator(mode="after")
     def _each_by(self) -> "TableSpec":
@@ -90,34 +103,48 @@ class ExpectSpec(Spec):
     """Thresholds for the cases for which ``where`` holds."""
 
     where: str | None = None
+    """Only cases for which this condition holds."""
     columns: Annotated[dict[str, str], Field(min_length=1)]
+    """By result a bound: ``">= 0.9"``."""
 
 
 class ExperimentSpec(Spec):
     """The whole file."""
 
     mcplan: Literal[1]
+    """Version of the format."""
     name: Name
+    """Of the directory with its results."""
     question: str = ""
+    """That it answers."""
     scenarios: Annotated[tuple[str, ...], Field(min_length=1)]
     """Bundled names, or paths relative to this file."""
     steps: Literal["plan", "simulate"] = "simulate"
     """``plan``: plan and its certificate; ``simulate``: also carried out, with the certificate of the run."""
     set: dict[str, Any] = Field(default_factory=dict)
+    """Fields with one value for all cases."""
     grid: dict[str, Values] = Field(default_factory=dict)
+    """Fields with lists of values: every combination."""
     zip: dict[str, Values] = Field(default_factory=dict)
+    """Fields with lists of values that run in parallel."""
     cases: tuple[Annotated[dict[str, Any], Field(min_length=1)], ...] | None = Field(None, min_length=1)
+    """Sets of fields, one after the other."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] | SeedRange = (0,)
     """Of simulation and variant; without variants the planner's too, which else has no reason to leave its order."""
     variants: bool = False
+    """Whether the seed draws the scenario's variant."""
     limits: Limits = Limits()
+    """What one case may take."""
     keep: tuple[Literal["plan", "report", "run"], ...] = ("plan",)
     """What is kept of each case besides its row: files named by its hash."""
     collect: tuple[str, ...] = ()
     """Result columns of the tables; all results are stored in any case."""
     figures: tuple[FigureSpec, ...] = ()
+    """Drawn from the results."""
     tables: tuple[TableSpec, ...] = ()
+    """Made from the results."""
     expect: dict[str, str] | tuple[ExpectSpec, ...] = Field(default_factory=dict)
+    """Bounds by result; one that is not met ends the command with 1."""
 
     @model_validator(mode="after")
     def _parallel_lists(self) -> "ExperimentSpec":

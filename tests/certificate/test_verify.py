@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcplan.certificate.report import KEYS
+from mcplan.certificate.report import KEYS, Check, Report
 from mcplan.certificate.verify import verify
 from mcplan.qp_status import HOLD, NO_QP, SLACK, SOLVED
 from tests.certificate.forging import add, put
@@ -353,3 +353,16 @@ def test_the_force_limit_of_a_contact_is_along_its_normal(run, most, passes):
     plan = run.record.plan.model_copy(update={"stances": stances})
     limited = replace(run, record=run.record.model_copy(update={"plan": plan}))
     assert ("normal force" in broken(limited)) == (not passes)
+
+
+def test_a_certificate_fits_a_terminal_and_loses_nothing():
+    checks = (
+        Check("integration identity", 6.7e-16, "m, rad, m/s, rad/s", "<= 1e-09", True, "base rotation x, t = 15.340 s"),
+        Check("contact normals", 0.5, "of what these faces can have", "<= 1", True, "point 0 of sole at t = 0.0 s"),
+        Check("fall", 0.0, "m", "<= 0.2", True, "t = 1.000 s"),
+    )
+    report = Report("a run", checks, {})
+    narrow = report.text(80).splitlines()
+    assert max(map(len, narrow)) <= 80
+    assert "".join("".join(narrow).split()) == "".join(report.text().split())
+    assert len(report.text().splitlines()) == 1 + len(checks)

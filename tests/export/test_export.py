@@ -82,8 +82,10 @@ def test_mujoco_loads_the_scene_and_its_keyframes_put_every_patch_where_the_run_
         assert data.time == pytest.approx(run.t[k])
         assert model.key(key).name == f"{k}:{run.phases[run.phase[k]]}"
         for i, joint in enumerate(robot.joint_names):
-            assert data.joint(f"joint:{joint}").qpos[0] == pytest.approx(run.q[k, 7 + i], abs=1e-6)
-            assert data.actuator(f"motor:{joint}").ctrl[0] == pytest.approx(run.tau[k, i], rel=1e-5, abs=1e-5)
+            assert data.joint(joint).qpos[0] == pytest.approx(run.q[k, 7 + i], abs=1e-6)
+            assert data.actuator(joint).ctrl[0] == pytest.approx(run.tau[k, i], rel=1e-5, abs=1e-5)
+        for link in ("BODY", "LARM_LINK5"):
+            assert data.body(link).xpos == pytest.approx(robot.frame_pose(run.q[k], link)[:3, 3], abs=1e-5)
         # the momentum is the same, so that base velocity and axes are
         momentum = robot.centroidal_momentum_matrix(run.q[k]) @ run.v[k]
         mujoco.mj_subtreeVel(model, data)

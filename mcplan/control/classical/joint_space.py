@@ -19,6 +19,7 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
+from mcplan.short import short
 
 
 def gravity_torque(terms: Terms, mass: float) -> np.ndarray:
@@ -40,6 +41,8 @@ class GravityCompensation:
 
     frames: tuple[str, ...] = ()
 
+    __repr__ = short
+
     def __init__(self, robot: Robot, kd: ArrayLike = 0.0):
         self.mass, self.kd = robot.mass, per_joint("kd", kd, robot)
 
@@ -60,6 +63,8 @@ class ImpedanceControl:
     """
 
     frames: tuple[str, ...] = ()
+
+    __repr__ = short
 
     def __init__(
         self,
@@ -91,6 +96,8 @@ class InverseDynamicsControl:
     """
 
     frames: tuple[str, ...] = ()
+
+    __repr__ = short
 
     def __init__(
         self, robot: Robot, reference: ArrayLike | JointPath, kp: ArrayLike = 100.0, kd: ArrayLike | None = None

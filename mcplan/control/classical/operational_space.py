@@ -27,6 +27,7 @@ from mcplan.control.classical.reference import FramePath, FrameReference
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
+from mcplan.short import short
 
 DEPENDENT = 1e-6
 """Of the largest eigenvalue of ``J M^-1 J'``: in a direction that weighs a million times as much as another, the frame
@@ -80,6 +81,8 @@ class OperationalSpaceControl:
     InputError
         The base is not fixed, or an argument has another shape.
     """
+
+    __repr__ = short
 
     def __init__(
         self,

@@ -18,6 +18,7 @@ from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
 from mcplan.scene.contact import Contact
+from mcplan.short import short
 
 DEPENDENT = 1e-8
 """Of the largest singular value: torques that no contact lets act."""
@@ -57,6 +58,8 @@ class SupportedInverseDynamics:
     """
 
     frames: tuple[str, ...] = ()
+
+    __repr__ = short
 
     def __init__(
         self,

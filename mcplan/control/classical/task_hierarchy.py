@@ -23,6 +23,7 @@ from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
 from mcplan.scene.contact import Contact
+from mcplan.short import short
 from mcplan.whole_body.tasks.task import Task, unknown_of
 
 Method = Literal["least squares", "programs"]
@@ -43,6 +44,8 @@ class TaskHierarchy:
     InputError
         A task is about forces or torques, or the method is neither.
     """
+
+    __repr__ = short
 
     def __init__(
         self,

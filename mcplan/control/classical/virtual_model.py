@@ -23,6 +23,7 @@ from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
 from mcplan.motion.quintic import Quintic
 from mcplan.scene.contact import Contact
+from mcplan.short import short
 
 WEIGHT = 1e-2
 """m²: how much a grasp's moment counts against a force: 1 N m like 10 N."""
@@ -41,6 +42,8 @@ class VirtualModelControl:
     turn_kp, turn_kd : of the base, N m/rad and N m s/rad.
     joint_kp, joint_kd : of the joints, N m/rad and N m s/rad: what the body does not determine.
     """
+
+    __repr__ = short
 
     def __init__(
         self,

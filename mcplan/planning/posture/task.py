@@ -13,6 +13,7 @@ from mcplan.core.rigid_body.tree import MASS, PARENT, V, workspace
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.freedom import ContactRows, cell_row
 from mcplan.planning.posture.settings import Weights
+from mcplan.short import short
 
 TRUST = 0.4
 """m, rad: bound of one step in each coordinate."""
@@ -46,6 +47,8 @@ class BaseTarget:
     tolerance: float
     R: np.ndarray | None = None
     angle_tolerance: float | None = None
+
+    __repr__ = short
 
     def rows(self) -> ContactRows:
         """Return the rows: the ball ``|p - xyz| <= tolerance`` and the cube around it, which leads into a small one.

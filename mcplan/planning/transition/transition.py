@@ -14,6 +14,7 @@ import numpy as np
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.transition.knots import NOWHERE, Worst
 from mcplan.scene.contact import Contact
+from mcplan.short import short
 
 Leader = Literal["own", "body"]
 """What a patch in the air follows: a path of its own, along which the knots take it too; or the knots alone."""
@@ -81,6 +82,8 @@ class Segment:
     missed: float = 0.0
     worst: Worst = NOWHERE
     held: bool = True
+
+    __repr__ = short
 
     @property
     def duration(self) -> float:

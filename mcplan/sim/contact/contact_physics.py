@@ -17,6 +17,7 @@ from mcplan.model.shape_inertia import shape_inertia
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import SimulationSettings
+from mcplan.short import short
 from mcplan.sim.contact.law import law_array
 from mcplan.sim.contact.pack import object_places, pack_scene
 from mcplan.sim.physics import Action, Outcome, action_of
@@ -46,6 +47,8 @@ class ContactPhysics:
     """
 
     name = "contact"
+
+    __repr__ = short
 
     def __init__(
         self,

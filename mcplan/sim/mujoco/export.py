@@ -1,9 +1,13 @@
 """A run as a MuJoCo scene with keyframes: one XML file that ``mujoco.MjModel.from_xml_path`` and the viewer open."""
 
+import re
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 import numpy as np
 
+from mcplan.coordinates.maximal import Maximal
+from mcplan.model.robot import Robot
 from mcplan.sim.mujoco.build import build
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.run import Run
@@ -16,7 +20,8 @@ RATE = 20.0
 def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     """Write robot, environment and keyframes as MJCF; return the path.
 
-    A keyframe has time, qpos, qvel and, as ctrl, the joint torques; its name is the number of its sample and its phase.
+    Bodies have the names of the links, joints and actuators those of the robot's joints. A keyframe has time,
+    qpos, qvel and, as ctrl, the joint torques; its name is the number of its sample and its phase.
 
     Parameters
     ----------
@@ -38,8 +43,15 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
         spec.add_key(name=f"{k}:{phase}", time=float(run.t[k]), qpos=data.qpos, qvel=data.qvel, ctrl=ctrl)
     spec.modelname = run.scenario.name
     spec.compile()
-    write_text(path, spec.to_xml())
+    write_text(path, _with_names_of(robot, spec.to_xml()))
     return [path]
+
+
+def _with_names_of(robot: Robot, xml: str) -> str:
+    """Return the scene with bodies called as their links, joints and motors as the robot's joints."""
+    links = [escape(name) for name in Maximal(robot).bodies]
+    xml = re.sub(r'"body:(\d+)"', lambda found: f'"{links[int(found[1])]}"', xml)
+    return re.sub(r'"(?:joint|motor):([^"]*)"', r'"\1"', xml)
 
 
 def _place(joint, data, q: np.ndarray, v: np.ndarray) -> None:

@@ -12,6 +12,7 @@ from mcplan.model.pose import cross
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
+from mcplan.short import short
 from mcplan.sim.mujoco.build import build
 from mcplan.sim.mujoco.coordinates import Coordinates
 from mcplan.sim.mujoco.grips import Grips
@@ -48,6 +49,8 @@ class MujocoPhysics:
     """
 
     name = "mujoco"
+
+    __repr__ = short
 
     def __init__(
         self,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mcplan.model.terms import Terms
+from mcplan.short import short
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.tasks.task import Array
 
@@ -32,6 +33,8 @@ class ContactForceTask:
 
     unknown = "force"
     diagonal = False
+
+    __repr__ = short
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcplan.model.terms import Terms
+from mcplan.short import short
 from mcplan.whole_body.tasks.task import Array, damping
 
 NEAREST = 0.02
@@ -50,6 +51,8 @@ class LookAtTask:
     """
 
     diagonal = False
+
+    __repr__ = short
 
     def __init__(
         self,

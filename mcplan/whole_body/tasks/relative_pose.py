@@ -3,6 +3,7 @@
 import numpy as np
 
 from mcplan.model.terms import Terms
+from mcplan.short import short
 from mcplan.whole_body.rotation_error import rotation_error
 from mcplan.whole_body.tasks.task import Array, damping
 
@@ -31,6 +32,8 @@ class RelativePoseTask:
     """
 
     diagonal = False
+
+    __repr__ = short
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mcplan.model.terms import Terms
+from mcplan.short import short
 from mcplan.whole_body.packed import Array, Packed, Slot
 
 __all__ = ["Array", "KernelTask", "Task", "damping", "priority_of", "unknown_of", "weights"]
@@ -57,6 +58,9 @@ class KernelTask(Packed):
     priority: int = 1
     selected: tuple[int, ...] = ()
     weight = Slot()
+
+    def __repr__(self) -> str:
+        return short(self, self.slots)
 
 
 def unknown_of(task: Any) -> str:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcplan.model.terms import Terms
+from mcplan.short import short
 from mcplan.whole_body.tasks.task import Array
 
 
@@ -23,6 +24,8 @@ class TorqueTask:
     unknown = "torque"
     diagonal = True
     frames: tuple[str, ...] = ()
+
+    __repr__ = short
 
     def __init__(self, joints: int, weight: float | Array = 1e-4):
         self.weight = weight

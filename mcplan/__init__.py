@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from mcplan.planning.posture.solve import solve_posture as solve_posture
     from mcplan.planning.posture.task import BaseTarget as BaseTarget
     from mcplan.progress import ProgressBar as ProgressBar
+    from mcplan.run_directory import save_report as save_report
     from mcplan.scene.contact import Contact as Contact
     from mcplan.scene.environment import (
         Bar as Bar,
@@ -147,6 +148,7 @@ _HOME = {
     "mcplan.planning.posture.result": "PostureResult",
     "mcplan.planning.posture.solve": "solve_posture",
     "mcplan.planning.posture.task": "BaseTarget",
+    "mcplan.run_directory": "save_report",
     "mcplan.scene.contact": "Contact",
     "mcplan.scene.environment": "Bar Environment FreeObject Obstacle Surface",
     "mcplan.scene.load": "load_scenario",

@@ -21,7 +21,7 @@ EPILOG = """\
 SCENARIO is the name of a bundled scenario (mcplan info lists them) or the path of a file.
 exit status: 0 done, 1 the job ran and failed, 2 bad input, 3 internal error
 
-  mcplan run table_hand                     plan, simulate, verify; writes runs/table_hand/replay.html
+  mcplan run table_hand                     plan, simulate, verify; writes runs/table_hand/report.html
   mcplan run step --set simulation.dt=0.002 any field of the scenario can be set
   mcplan replay runs/table_hand --open      look at it
 """
@@ -143,6 +143,11 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("--force", action="store_true", help="write over FILE")
     sub.add_argument("--open", action="store_true", help="open the browser")
     sub.add_argument("--port", type=whole_number, default=0, help="port on 127.0.0.1 (default: a free one)")
+
+    sub = command("report", "write the report of a run: what happened, the closest calls, certificate, charts, replay")
+    sub.add_argument("run", metavar="RUN", help="directory of a run, or its run.npz")
+    output(sub, "the HTML file (default RUN/report.html)")
+    sub.add_argument("--open", action="store_true", help="open it in the browser")
 
     sub = command(
         "plot", "plot centre of mass, momentum, forces, torques, velocities, task errors and clock times of runs"

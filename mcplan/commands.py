@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mcplan.planning import Plan
     from mcplan.scene import Scenario
     from mcplan.sim.observer import Observer
+    from mcplan.sim.run import Run
     from mcplan.view.live import LiveView
 
 
@@ -123,6 +124,24 @@ def replay(arguments: Namespace) -> int:
         if arguments.open:
             webbrowser.open(server.url)
         server.wait()
+    return 0
+
+
+def report(arguments: Namespace) -> int:
+    """Write the report of a run that is there."""
+    from mcplan.progress import Working
+    from mcplan.recognise import RUN, find
+    from mcplan.run_directory import check_writable, save_report
+
+    run = find(arguments.run, RUN)
+    home = run if run.is_dir() else run.parent
+    path = Path(arguments.output) if arguments.output else home / "report.html"
+    check_writable(path, arguments.force)
+    with Working("verifying"):
+        save_report(_recorded(run), path)
+    print(f"report: {path}")
+    if arguments.open:
+        webbrowser.open(path.resolve().as_uri())
     return 0
 
 
@@ -321,7 +340,6 @@ def _replay_page(name: str) -> str:
     from mcplan.planning import read_plan
     from mcplan.planning.search.tree_file import read_tree, tree_path
     from mcplan.recognise import PLAN, RUN, TREE, find, kind_of
-    from mcplan.sim.run_file import load_run
     from mcplan.view.plan_replay import plan_page, tree_page
     from mcplan.view.replay import replay_page
 
@@ -332,7 +350,19 @@ def _replay_page(name: str) -> str:
     if kind == PLAN:
         beside = tree_path(path)
         return plan_page(read_plan(path), read_tree(beside)[1] if beside.is_file() else None)
-    return replay_page(load_run(path))
+    from mcplan.certificate.verify import verify as certify
+
+    recorded = _recorded(path)
+    return replay_page(recorded, certify(recorded))
+
+
+def _recorded(path: Path) -> "Run":
+    """Return a run with its clock times, where they are beside it."""
+    from dataclasses import replace
+
+    from mcplan.sim.run_file import load_run, load_timing
+
+    return replace(load_run(path), timing=load_timing(path))
 
 
 def _overrides(arguments: Namespace) -> dict[str, str]:
@@ -380,7 +410,21 @@ def _plan_and_execute(scenario: "Scenario", arguments: Namespace) -> int:
 
     _refuse_early(scenario, arguments)
     with compiling_ahead(arguments.physics or scenario.simulation.physics):
-        return _execute(_plan(scenario, arguments), arguments)
+        try:
+            made = _plan(scenario, arguments)
+        except PlanningFailed as failure:
+            _keep_failure(scenario, failure, arguments)
+            raise
+        return _execute(made, arguments)
+
+
+def _keep_failure(scenario: "Scenario", failure: PlanningFailed, arguments: Namespace) -> None:
+    """Write the report of a scenario that has no plan; say where it is."""
+    from mcplan.run_directory import new_directory, write_failure
+
+    directory = new_directory(scenario.name, arguments.output, arguments.force)
+    write_failure(directory, scenario, failure)
+    print(f"report: {directory / 'report.html'}", file=sys.stderr)
 
 
 def _plan(scenario: "Scenario", arguments: Namespace) -> "Plan":
@@ -470,6 +514,8 @@ def _live(plan: "Plan", arguments: Namespace) -> "LiveView":
 
 def _say(report: "Report", directory: Path) -> None:
     print(report.text())
-    files: Sequence[tuple[str, str]] = (("replay", "replay.html"), ("record", "run.npz"), ("report", "report.json"))
+    files: Sequence[tuple[str, str]] = (
+        ("report", "report.html"), ("replay", "replay.html"), ("record", "run.npz"), ("certificate", "report.json")
+    )  # fmt: skip
     for what, name in files:
         print(f"{what}: {directory / name}")

@@ -14,6 +14,16 @@ import meshcat
 from mcplan.view.drawing import Drawing
 from mcplan.view.phase_bands import band_colours
 
+STYLES = ("theme.css", "page.css")
+SCRIPTS = ("element.js", "charts.js", "player.js")
+"""Files of `web` that every page with a scene holds, in their order."""
+
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "media-src blob:; worker-src blob:; frame-src 'self'"
+)
+"""What a page may load: itself. Nothing that a file names can make it fetch anything."""
+
 
 @dataclass(frozen=True)
 class Page:
@@ -47,8 +57,8 @@ class Page:
             "tree": self.tree,
             "commands": encoded(self.drawing),
         }
-        tree = part("tree.js") if self.tree is not None else ""
-        return filled("page.html", self.title, data, PLAYER=part("player.js"), TREE=tree)
+        scripts = [*SCRIPTS, *(["tree.js"] if self.tree is not None else [])]
+        return filled("page.html", self.title, data, STYLES, scripts)
 
 
 def encoded(drawing: Drawing) -> list[str]:
@@ -56,19 +66,29 @@ def encoded(drawing: Drawing) -> list[str]:
     return [base64.b64encode(command).decode("ascii") for command in drawing.commands()]
 
 
-def filled(template: str, title: str, data: dict[str, Any], **scripts: str) -> str:
-    """Return a template of this folder with title, style, meshcat's viewer, data and scripts in place."""
-    viewer_js = (Path(meshcat.__file__).parent / "viewer" / "dist" / "main.min.js").read_text(encoding="utf-8")
-    # no text of the user's may end the script element, or open another
-    parts = {
-        "TITLE": html.escape(title),
-        "VIEWER": viewer_js.replace("</script", "<\\/script"),
-        "DATA": json.dumps(data).replace("<", "\\u003c"),
-        "STYLE": part("page.css"),
-        **scripts,
-    }
+def filled(
+    template: str, title: str, data: dict[str, Any], styles: Sequence[str], scripts: Sequence[str], **parts: str
+) -> str:
+    """Return a template of `web` with title, styles, data, scripts, and meshcat's viewer where it asks for it.
+
+    Parameters
+    ----------
+    parts : further markup by its name in the template; texts in it are escaped by who made it.
+    """
     pieces = part(template).split("{{")
-    return pieces[0] + "".join(parts[name] + rest for name, rest in (piece.split("}}", 1) for piece in pieces[1:]))
+    # no text of the user's may end the script element, or open another
+    known = {
+        "TITLE": html.escape(title),
+        "POLICY": POLICY,
+        "DATA": json.dumps(data).replace("<", "\\u003c"),
+        "STYLE": "\n".join(part(name) for name in styles),
+        "SCRIPT": "\n".join(part(name) for name in scripts),
+        **parts,
+    }
+    if any(piece.startswith("VIEWER}}") for piece in pieces):
+        viewer_js = (Path(meshcat.__file__).parent / "viewer" / "dist" / "main.min.js").read_text(encoding="utf-8")
+        known["VIEWER"] = viewer_js.replace("</script", "<\\/script")
+    return pieces[0] + "".join(known[name] + rest for name, rest in (piece.split("}}", 1) for piece in pieces[1:]))
 
 
 def band_items(bands: Sequence[tuple[float, float, str]]) -> list[dict[str, Any]]:
@@ -78,5 +98,5 @@ def band_items(bands: Sequence[tuple[float, float, str]]) -> list[dict[str, Any]
 
 
 def part(name: str) -> str:
-    """Return a file of this folder: a template, a style or a script."""
-    return resources.files("mcplan.view").joinpath(name).read_text(encoding="utf-8")
+    """Return a file of `web`: a template, a style or a script."""
+    return resources.files("mcplan.view").joinpath("web", name).read_text(encoding="utf-8")

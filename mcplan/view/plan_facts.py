@@ -25,7 +25,7 @@ MARGINS = {
 
 def stance_bands(plan: Plan) -> list[dict[str, Any]]:
     """Return the bands of a plan's time line: one around each stance, coloured by what changes."""
-    names = [_name(stance) for stance in plan.stances]
+    names = [stance_name(stance) for stance in plan.stances]
     colours = band_colours(names)
     last = len(names) - 1
     return [
@@ -40,7 +40,8 @@ def stance_bands(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def _name(stance: PlannedStance) -> str:
+def stance_name(stance: PlannedStance) -> str:
+    """Return what changes at a stance, and for which patch."""
     return stance.change if stance.moved is None else f"{stance.change} {stance.moved}"
 
 
@@ -66,4 +67,4 @@ def _facts(plan: Plan, k: int, touching: Sequence[Contact]) -> dict[str, Any]:
         values.append(["motion from the stance before", f"{stance.transition.duration:.1f} s", ""])
         if near.distance is not None:
             values.append(["... least clearance", f"{1e3 * near.distance:.1f} mm", " and ".join(near.bodies)])
-    return {"title": f"stance {k}: {_name(stance)}", "contacts": contacts, "values": values}
+    return {"title": f"stance {k}: {stance_name(stance)}", "contacts": contacts, "values": values}

@@ -4,6 +4,7 @@
 import numpy as np
 
 from mcplan.sim.run import Run
+from mcplan.view.certificate import Certificate
 from mcplan.view.drawing import Drawing
 from mcplan.view.film import Film, PatchForce, lowest
 from mcplan.view.page import Page, band_items
@@ -13,8 +14,8 @@ SHORTEST_TRAIL = 0.03
 """m: patches that move less through the air leave no trail."""
 
 
-def replay_page(run: Run) -> str:
-    """Return the replay of ``run`` as the text of one HTML page."""
+def replay_page(run: Run, certificate: Certificate | None = None) -> str:
+    """Return the replay of ``run`` as the text of one HTML page; with what its certificate says, where it has one."""
     return Page(run.scenario.name, replay(run), band_items(phase_bands(run)), float(run.t[-1] - run.t[0])).text()
 
 

@@ -5,9 +5,7 @@ from matplotlib.figure import Figure
 
 from mcplan.sim.run import Run
 from mcplan.view.plots.bands import beside, time_axes
-
-LOADED = 1.0
-"""Friction is judged at points with more normal force than this, N (the rule of the certificate)."""
+from mcplan.view.readings import LOADED, cone_used
 
 
 def plot_forces(run: Run) -> Figure:
@@ -23,10 +21,7 @@ def plot_forces(run: Run) -> Figure:
         if not np.any(size > LOADED):
             continue
         (line,) = force.plot(t, np.where(run.active[:, column], size, np.nan), label=name)
-        used = friction_used(run, column)
-        grip = _largest_force(run, name)
-        if grip is not None:
-            used = np.where(run.active[:, column], size / grip, np.nan)
+        used = cone_used(run, column)
         if not np.all(np.isnan(used)):
             friction.plot(t, used, color=line.get_color(), label=name)
     friction.axhline(1.0, color="black", linestyle="--", linewidth=1)
@@ -35,27 +30,3 @@ def plot_forces(run: Run) -> Figure:
     force.set_ylim(bottom=0.0)
     beside(force)
     return figure
-
-
-def _largest_force(run: Run, patch: str) -> float | None:
-    """Return the largest force that the grasps of a patch may carry (N), None where it grasps nothing, or has none."""
-    found = [stance.contact(patch) for stance in run.record.plan.stances]
-    limits = [c.max_force for c in found if c is not None and c.kind == "grasp" and c.max_force is not None]
-    return min(limits, default=None)
-
-
-def friction_used(run: Run, column: int) -> np.ndarray:
-    """Return per sample |f_t| / (mu f_n) at the worst loaded point of a patch; NaN where none is loaded.
-
-    mu is that of the planned contact which the sample's phase leads to, or comes from.
-    """
-    used = np.full(len(run.t), np.nan)
-    mu = run.patch_friction(run.patches[column])
-    sample = run.point_sample()
-    normal = np.einsum("ij,ij->i", run.point_force, run.point_normal)
-    mine = (run.point_patch == column) & (normal > LOADED) & ~np.isnan(mu[sample])
-    tangential = np.linalg.norm(run.point_force - normal[:, None] * run.point_normal, axis=1)
-    ratio = tangential[mine] / (mu[sample[mine]] * normal[mine])
-    used[sample[mine]] = 0.0
-    np.maximum.at(used, sample[mine], ratio)
-    return used

@@ -12,15 +12,9 @@ viewer.controls.target.set(...target);
 viewer.controls.update();
 viewer.set_dirty();
 
-const animator = viewer.animator, get = id => document.getElementById(id), slider = get("slider");
+const animator = viewer.animator, slider = get("slider");
 let stepTimer = null, listen = () => {};
 
-function element(tag, text, name) {
-  const made = document.createElement(tag);
-  if (text !== undefined) made.textContent = text;
-  if (name) made.className = name;
-  return made;
-}
 function resume() { for (const a of animator.actions) { a.paused = false; a.enabled = true; a.play(); } }
 function now() { return animator.actions.length ? Math.max(...animator.actions.map(a => a.time)) : 0; }
 function jump(t) { resume(); animator.seek(t); }

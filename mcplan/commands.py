@@ -337,6 +337,7 @@ def bench(arguments: Namespace) -> int:
 
 def _replay_page(name: str) -> str:
     """Return the page of a run, of a plan with its search tree if that lies beside it, or of a search tree."""
+    from mcplan.certificate.verify import verify as certify
     from mcplan.planning import read_plan
     from mcplan.planning.search.tree_file import read_tree, tree_path
     from mcplan.recognise import PLAN, RUN, TREE, find, kind_of
@@ -348,12 +349,10 @@ def _replay_page(name: str) -> str:
     if kind == TREE:
         return tree_page(*read_tree(path))
     if kind == PLAN:
-        beside = tree_path(path)
-        return plan_page(read_plan(path), read_tree(beside)[1] if beside.is_file() else None)
-    from mcplan.certificate.verify import verify as certify
-
-    recorded = _recorded(path)
-    return replay_page(recorded, certify(recorded))
+        beside, plan = tree_path(path), read_plan(path)
+        return plan_page(plan, read_tree(beside)[1] if beside.is_file() else None, certify(plan))
+    run = _recorded(path)
+    return replay_page(run, certify(run))
 
 
 def _recorded(path: Path) -> "Run":

@@ -11,11 +11,16 @@ from typing import Any
 
 import meshcat
 
+from mcplan.view.arrow import NEWTON
 from mcplan.view.drawing import Drawing
+from mcplan.view.layers import arrows, colour_keys, layers
 from mcplan.view.phase_bands import band_colours
 
 STYLES = ("theme.css", "page.css")
-SCRIPTS = ("element.js", "charts.js", "player.js")
+SCRIPTS = (
+    "element.js", "charts.js", "stage.js", "clock.js", "timeline.js", "labels.js", "ghost.js", "card.js", "legend.js",
+    "keys.js",
+)  # fmt: skip
 """Files of `web` that every page with a scene holds, in their order."""
 
 POLICY = (
@@ -37,6 +42,11 @@ class Page:
     duration : length of the motion on the time line, in its unit; 0 where there is none.
     stances : whether the time line counts stances, with one band around each whole number, instead of seconds.
     tree : the panel of the search tree (`view.tree_panel`), or None.
+    readings : charts below the time line (`view.readings`), or None.
+    certificate : what holds and what does not (`view.certificate`), or None.
+    ghost : postures of the stances that the motion goes to (`view.ghost`), or None.
+    plan : the stances that were carried out: ``name``, ``margin``, and the time ``t`` or None.
+    shown : keys of layers that are shown at first although they are usually not (`view.layers`).
     """
 
     title: str
@@ -45,6 +55,11 @@ class Page:
     duration: float
     stances: bool = False
     tree: dict[str, Any] | None = field(default=None, repr=False)
+    readings: dict[str, Any] | None = field(default=None, repr=False)
+    certificate: dict[str, Any] | None = field(default=None, repr=False)
+    ghost: dict[str, Any] | None = field(default=None, repr=False)
+    plan: Sequence[dict[str, Any]] = ()
+    shown: Sequence[str] = ()
 
     def text(self) -> str:
         """Return the page as text."""
@@ -54,10 +69,20 @@ class Page:
             "stances": self.stances,
             "bands": list(self.bands),
             "camera": [point.tolist() for point in self.drawing.camera],
+            "ground": self.drawing.ground,
+            "layers": layers(self.drawing, self.shown),
+            "keys": colour_keys(self.drawing),
+            "forces": arrows(self.drawing),
+            "newton": NEWTON,
             "tree": self.tree,
+            "readings": self.readings,
+            "certificate": self.certificate,
+            "ghost": self.ghost,
+            "plan": list(self.plan),
             "commands": encoded(self.drawing),
+            "tracks": self.drawing.tracks(),
         }
-        scripts = [*SCRIPTS, *(["tree.js"] if self.tree is not None else [])]
+        scripts = [*SCRIPTS, "main.js", *(["tree.js"] if self.tree is not None else [])]
         return filled("page.html", self.title, data, STYLES, scripts)
 
 

@@ -8,8 +8,10 @@ import numpy as np
 from mcplan.constraint.rank import stance_rank
 from mcplan.planning import Plan, PlannedStance
 from mcplan.scene import Contact
+from mcplan.view.palette import PATCHES
 from mcplan.view.phase_bands import band_colours
 from mcplan.view.plan_film import in_place, loaded
+from mcplan.view.readings import numbers
 
 MARGINS = {
     "equilibrium": ("push it resists", "{:.1f} N"),
@@ -68,3 +70,44 @@ def _facts(plan: Plan, k: int, touching: Sequence[Contact]) -> dict[str, Any]:
         if near.distance is not None:
             values.append(["... least clearance", f"{1e3 * near.distance:.1f} mm", " and ".join(near.bodies)])
     return {"title": f"stance {k}: {stance_name(stance)}", "contacts": contacts, "values": values}
+
+
+def plan_readings(plan: Plan) -> dict[str, Any]:
+    """Return charts over the stances of a plan: forces, shares of limits, and the push that each resists."""
+    stances = plan.stances
+    patches = list(dict.fromkeys(name for stance in stances for name in stance.wrenches if loaded(stance, name)))
+    forces = [
+        np.array([float(np.linalg.norm(s.wrenches.get(name, np.zeros(6))[:3])) for s in stances]) for name in patches
+    ]
+    curves = [
+        {"name": name, "colour": PATCHES[i % len(PATCHES)], "values": numbers(force, 1)}
+        for i, (name, force) in enumerate(zip(patches, forces, strict=True))
+    ]
+
+    def margin(name: str, scale: float) -> list[float | None]:
+        values = [stance.margins.get(name) for stance in stances]
+        return numbers(np.array([np.nan if value is None else scale * value for value in values]), 2)
+
+    return {
+        "t": [float(k) for k in range(len(stances))],
+        "charts": [
+            {"name": "contact forces", "unit": "N", "low": 0, "curves": curves},
+            {
+                "name": "limits used",
+                "unit": "%",
+                "low": 0,
+                "limit": 100,
+                "curves": [
+                    {"name": "torque", "colour": "#c2410c", "values": margin("torque", 100.0)},
+                    {"name": "friction cone", "colour": "#2e8b57", "values": margin("friction_ratio", 100.0)},
+                ],
+            },
+            {
+                "name": "push it resists",
+                "unit": "N",
+                "low": 0,
+                "curves": [{"name": "at rest", "colour": "#1f6fd0", "values": margin("equilibrium", 1.0)}],
+            },
+        ],
+        "patches": [],
+    }

@@ -48,6 +48,7 @@ class Readings:
                 "name": run.patches[i],
                 "colour": PATCHES[i % len(PATCHES)],
                 "values": numbers(self.forces[middle, i], 1),
+                "of": "grip" if largest_grip(run, run.patches[i]) is not None else "cone",
                 "used": numbers(self._largest(self.cone_used[:, i]), 3),
             }
             for i in shown

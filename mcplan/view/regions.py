@@ -1,5 +1,6 @@
 """Where the centre of mass may be, for the contacts that are in place at each sample: the distance to the edge."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -38,7 +39,7 @@ def contact_spans(run: Run) -> list[tuple[int, int, tuple[Contact, ...]]]:
     """Return (first, last + 1, contacts) of each stretch of samples with the same contacts, in order."""
     same = np.all(run.active[1:] == run.active[:-1], axis=1) & (run.phase[1:] == run.phase[:-1])
     edges = np.concatenate([[0], np.flatnonzero(~same) + 1, [len(run)]])
-    return [(int(i), int(j), run.contacts(int(i))) for i, j in zip(edges[:-1], edges[1:], strict=True)]
+    return [(int(i), int(j), run.contacts(int(i))) for i, j in itertools.pairwise(edges)]
 
 
 def com_limits(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -13,9 +13,10 @@ from mcplan.view.charts import Curve, curve_chart, heat_chart
 from mcplan.view.phase_bands import band_colours
 from mcplan.view.plots.clock import plot_clock
 from mcplan.view.plots.com import plot_com
-from mcplan.view.plots.forces import friction_used, plot_forces
+from mcplan.view.plots.forces import plot_forces
 from mcplan.view.plots.tasks import _aims, _distance
 from mcplan.view.plots.torques import plot_torques, plot_velocities
+from mcplan.view.readings import friction_used
 from tests.sim.waving_box import waving_run
 
 

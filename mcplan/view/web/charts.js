@@ -1,5 +1,6 @@
 // Charts over time, one canvas each. A chart: {name, unit, low, limit, curves: [{name, colour, values, whose}]}.
 // Values that are null are gaps. All charts of a page share their times, and a cursor.
+const CHART_LEFT = 46, CHART_RIGHT = 2;
 function indexAt(times, t) {
   let low = 0, high = times.length - 1;
   while (low < high) {
@@ -32,7 +33,7 @@ function makeChart(host, chart, times, options) {
   if (high - low < 1e-9) high = low + 1;
   high += 0.06 * (high - low);
   if (chart.low !== low) low -= 0.06 * (high - low);
-  const left = 46, right = axis ? 10 : 2, foot = axis ? 30 : 3;
+  const left = CHART_LEFT, right = axis ? 10 : CHART_RIGHT, foot = axis ? 30 : 3;
   let now = null;
 
   function inkOf(curve) { return curve.colour === "total" ? colourOfTheme("--ink") : curve.colour; }

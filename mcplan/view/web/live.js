@@ -12,7 +12,7 @@ viewer.controls.update();
 viewer.set_dirty();
 
 const done = document.createElement("div");
-done.style.background = "#2f5d8a";
+done.className = "done";
 get("bands").append(done);
 
 function say(status) {

@@ -1,0 +1,29 @@
+// What is open at the beginning, and the loop that keeps the page up to date.
+buildLegend();
+for (const item of Object.values(layers)) item.apply(item.on);
+const roomy = innerWidth > 800 && innerHeight > 560, told0 = data.bands.length > 0;
+if (roomy && (told0 || data.certificate || data.tree)) setPanel("facts", true);
+if (roomy && innerHeight > 700 && strips.length) setPanel("strips", true);
+if (roomy && innerWidth > 1600) setPanel("legend", true);
+addEventListener("resize", () => { align(); makeRoom(); });
+jump(0);
+align();
+makeRoom();
+lookFrom("home");
+// a picture of the scene at a time, without the page around it: what moving pictures are made of
+function picture(t, kind) {
+  place(t);
+  light();
+  follow();
+  fade();
+  viewer.render();
+  return viewer.renderer.domElement.toDataURL(kind || "image/png");
+}
+let eye = "";
+(function refresh(stamp) {
+  advance(stamp ?? performance.now());
+  const e = viewer.camera.matrixWorld.elements.map(x => x.toFixed(4)).join();
+  if (e !== eye || clock.playing) { eye = e; fade(); drawLabels(); }
+  requestAnimationFrame(refresh);
+})();
+whenTimeChanges(drawLabels);

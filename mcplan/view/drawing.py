@@ -27,7 +27,8 @@ class Drawing:
     """A recorded meshcat scene.
 
     ``drawing.root["robot/BODY"].set_object(...)`` draws as with any meshcat visualizer; ``animate`` adds motion;
-    ``commands()`` gives what is drawn, packed in the order in which a viewer must receive it, ``tracks()`` how it moves.
+    ``commands()`` gives what is drawn, packed in the order in which a viewer must receive it; ``tracks()`` how it all
+    moves.
 
     Parameters
     ----------
@@ -83,6 +84,10 @@ class Drawing:
     def commands(self) -> list[bytes]:
         """Return what was drawn, packed with msgpack, without its motion."""
         return list(self._commands)
+
+    def clips(self) -> dict[str, list[Track]]:
+        """Return the tracks of each node that moves."""
+        return self._clips
 
     def tracks(self) -> list[dict[str, Any]]:
         """Return the motion for a page: of each node the path, and its tracks with their times and values.

@@ -82,7 +82,7 @@ class Page:
             "commands": encoded(self.drawing),
             "tracks": self.drawing.tracks(),
         }
-        scripts = [*SCRIPTS, "main.js", *(["tree.js"] if self.tree is not None else [])]
+        scripts = [*SCRIPTS, "main.js", "pictures.js", *(["tree.js"] if self.tree is not None else [])]
         return filled("page.html", self.title, data, STYLES, scripts)
 
 

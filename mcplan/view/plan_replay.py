@@ -21,6 +21,11 @@ from mcplan.view.tree_panel import shown_nodes, tree_panel, tried_patches
 
 def plan_page(plan: Plan, tree: SearchTree | None = None, certificate: Certificate | None = None) -> str:
     """Return the replay of a plan as the text of one HTML page: its stances, and the tree beside them if given."""
+    return stances_page(plan, tree, certificate).text()
+
+
+def stances_page(plan: Plan, tree: SearchTree | None = None, certificate: Certificate | None = None) -> Page:
+    """Return the page of a plan."""
     tree = tree or plan.tree
     last = len(plan.stances) - 1
     page = _page(plan.scenario, stance_frames(plan), tree, "", trails(plan), plan.stances)
@@ -35,7 +40,7 @@ def plan_page(plan: Plan, tree: SearchTree | None = None, certificate: Certifica
             [stance.q for stance in plan.stances],
             [(float(k), float(k + 1), k + 1) for k in range(last)],
         ),
-    ).text()
+    )
 
 
 def tree_page(scenario: Scenario, tree: SearchTree, failure: str = "") -> str:
@@ -45,7 +50,12 @@ def tree_page(scenario: Scenario, tree: SearchTree, failure: str = "") -> str:
     ----------
     failure : why there is no plan.
     """
-    return _page(scenario, [], tree, failure).text()
+    return search_page(scenario, tree, failure).text()
+
+
+def search_page(scenario: Scenario, tree: SearchTree, failure: str = "") -> Page:
+    """Return the page of a search tree."""
+    return _page(scenario, [], tree, failure)
 
 
 def _page(

@@ -93,7 +93,7 @@ class Readings:
 
     @cached_property
     def cone_used(self) -> np.ndarray:
-        """Share of the friction cone, of a grasp's largest force for a grasp, that each patch uses, (N, P); NaN: none."""
+        """Share of the friction cone, or of a grasp's largest force, that each patch uses, (N, P); NaN: none."""
         columns = [cone_used(self.run, column) for column in range(len(self.run.patches))]
         return np.column_stack(columns) if columns else np.full((len(self.run), 1), np.nan)
 

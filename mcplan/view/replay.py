@@ -21,6 +21,11 @@ SHORTEST_TRAIL = 0.03
 
 def replay_page(run: Run, certificate: Certificate | None = None) -> str:
     """Return the replay of ``run`` as the text of one HTML page; with what its certificate says, where it has one."""
+    return run_page(run, certificate).text()
+
+
+def run_page(run: Run, certificate: Certificate | None = None) -> Page:
+    """Return the page of a run."""
     bands = phase_bands(run)
     return Page(
         title=run.scenario.name,
@@ -31,7 +36,7 @@ def replay_page(run: Run, certificate: Certificate | None = None) -> str:
         certificate=certificate_data(certificate),
         ghost=run_ghost(run, bands),
         plan=_stances(run),
-    ).text()
+    )
 
 
 def _stances(run: Run) -> list[dict[str, Any]]:

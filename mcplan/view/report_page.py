@@ -58,9 +58,9 @@ def report_page(run: Run, certificate: Certificate, replay: str | None = None) -
         "<h2>Over time</h2>",
         _kinds(bands),
         '<div id="charts" class="charts"></div>',
-        '<p class="note">Click into a chart, or on any time, to see that moment in the replay. Of limits and margins each '
-        "point is the worst within its interval; dashed lines are limits. The margin of the centre of mass is that at "
-        "rest: a robot in motion may leave the region for a while.</p>",
+        '<p class="note">Click into a chart, or on any time, to see that moment in the replay. Of limits and margins '
+        "each point is the worst within its interval; dashed lines are limits. The margin of the centre of mass is that "
+        "at rest: a robot in motion may leave the region for a while.</p>",
         _certificate(certificate),
         _notices(certificate.notices),
         '<div class="two"><div>',
@@ -69,8 +69,8 @@ def report_page(run: Run, certificate: Certificate, replay: str | None = None) -
         _clock(run),
         "</div></div>",
         _stances(run),
-        "<footer>Written by mcplan. Everything on this page is in it; nothing is fetched. The certificate is recomputed "
-        "from the record of the run by another path than the controller's.</footer>",
+        "<footer>Written by mcplan. Everything on this page is in it; nothing is fetched. The certificate is "
+        "recomputed from the record of the run by another path than the controller's.</footer>",
     ]
     return filled("report.html", run.scenario.name, data, ("theme.css", "report.css"), SCRIPTS, BODY="\n".join(body))
 
@@ -165,7 +165,8 @@ def _calls(calls: Sequence[Call]) -> str:
         rows.append((_text(call.what), _text(call.value), meter, _text(call.where), _time(call.t)))
     note = (
         '<p class="note">The bar is the share used of what is allowed, yellow from '
-        f"{NEAR:.0%} on. The controller may use the whole friction cone: its own is smaller than the one it is judged by.</p>"
+        f"{NEAR:.0%} on. The controller may use the whole friction cone: its own is smaller "
+        "than the one it is judged by.</p>"
     )
     return _table(("what", "came as near as", "of what is allowed", "where", "when"), rows) + note
 

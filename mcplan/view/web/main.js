@@ -10,15 +10,6 @@ jump(0);
 align();
 makeRoom();
 lookFrom("home");
-// a picture of the scene at a time, without the page around it: what moving pictures are made of
-function picture(t, kind) {
-  place(t);
-  light();
-  follow();
-  fade();
-  viewer.render();
-  return viewer.renderer.domElement.toDataURL(kind || "image/png");
-}
 let eye = "";
 (function refresh(stamp) {
   advance(stamp ?? performance.now());

@@ -43,6 +43,9 @@ function meshesIn(root) { const found = []; root.traverse(o => { if (o.isMesh) f
 // surfaces take shadows and cast none: a ceiling would leave the robot in the dark
 const slabs = meshesIn(nodeAt("environment/surfaces")), around = ["surfaces", "obstacles", "objects"].flatMap(kind => meshesIn(nodeAt("environment/" + kind)));
 for (const mesh of slabs) mesh.castShadow = false;
+for (const mesh of meshesIn(nodeAt("environment/obstacles"))) {  // nor does an obstacle over its head
+  mesh.castShadow = new THREE.Box3().setFromObject(mesh).min.y < centreOfMass().y;
+}
 for (const name of ["forces", "cones", "support", "com", "trails", "stiles", "tried"]) {
   for (const mesh of meshesIn(nodeAt(name))) { mesh.castShadow = false; mesh.receiveShadow = false; }
 }
@@ -59,7 +62,7 @@ function background() {
 dark.addEventListener("change", background);
 
 // -- grid ------------------------------------------------------------------------------------------------------------
-const grid = new THREE.GridHelper(12, 24, 0x445066, 0x445066);
+const grid = new THREE.GridHelper(8, 16, 0x445066, 0x445066);
 grid.material.transparent = true;
 grid.material.opacity = 0.16;
 grid.material.depthWrite = false;
@@ -112,10 +115,10 @@ function makeRoom() {  // what is looked at stays in the middle of what the pane
 }
 
 // -- what stands between the eye and the robot -----------------------------------------------------------------------
-const ray = new THREE.Raycaster(), HIDDEN = 3;
-const links = nodeAt("robot").children.filter(link => meshesIn(link).length), watched = links.filter((_, i) => i % Math.ceil(links.length / 14) === 0);
+const ray = new THREE.Raycaster(), HIDDEN = 2;
+const links = nodeAt("robot").children.filter(link => meshesIn(link).length), watched = links.filter((_, i) => i % Math.ceil(links.length / 20) === 0);
 let fading = true;
-function fade() {  // what hides three of a dozen links is seen through
+function fade() {  // what hides two of a score of links is seen through
   const eye = viewer.camera.getWorldPosition(new THREE.Vector3()), hits = new Map(), at = new THREE.Vector3();
   if (fading) {
     for (const link of watched) {

@@ -59,8 +59,8 @@ def report_page(run: Run, certificate: Certificate, replay: str | None = None) -
         _kinds(bands),
         '<div id="charts" class="charts"></div>',
         '<p class="note">Click into a chart, or on any time, to see that moment in the replay. Of limits and margins '
-        "each point is the worst within its interval; dashed lines are limits. The margin of the centre of mass is that "
-        "at rest: a robot in motion may leave the region for a while.</p>",
+        "each point is the worst within its interval; dashed lines are limits. The margin of the centre of mass is "
+        "that at rest: a robot in motion may leave the region for a while.</p>",
         _certificate(certificate),
         _notices(certificate.notices),
         '<div class="two"><div>',

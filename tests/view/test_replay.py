@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from matplotlib.text import Text
 
 from mcplan.planning import plan
 from mcplan.scene import load_scenario
@@ -84,7 +85,27 @@ def test_every_plot_is_drawn_and_labelled(run, tmp_path):
     assert [path.stem for path in paths] == list(FIGURES)
     for path, plot in zip(paths, FIGURES.values(), strict=True):
         assert np.ptp(imread(path)[..., :3]) > 0.5
-        axes = plot(run).axes
+        figure = plot(run)
+        axes = figure.axes
+        assert overlapping(figure) == []
         assert all(a.get_ylabel() for a in axes)
-        assert "time" in axes[-1].get_xlabel()
-        assert any(line.get_label()[0] != "_" for a in axes for line in a.get_lines())
+        assert any("time" in a.get_xlabel() for a in axes)
+        assert any(line.get_label()[0] != "_" for a in axes for line in a.get_lines()) or any(a.images for a in axes)
+
+
+def overlapping(figure):
+    """Return the titles, labels and texts of legends in a figure that lie on another."""
+    figure.draw_without_rendering()
+    # ticks beyond the limits have labels too, which are not drawn
+    ticks = {
+        id(text) for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) for text in axis.get_ticklabels("both")
+    }
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    texts = [text for text in texts if id(text) not in ticks]
+    boxes = [(text.get_text(), text.get_window_extent().shrunk(0.98, 0.9)) for text in texts]
+    return [
+        (one, two)
+        for i, (one, first) in enumerate(boxes)
+        for two, second in boxes[:i]
+        if one != two and first.width > 0 and first.overlaps(second)
+    ]

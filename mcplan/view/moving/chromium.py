@@ -52,11 +52,9 @@ class Chromium:
     ----------
     path : of the browser.
     size : (width, height) of the page, pixels.
-    phone : whether to be a phone: touch, twice the pixels.
-    dark : whether dark colours are preferred.
     """
 
-    def __init__(self, path: str, size: tuple[int, int] = (1280, 800), phone: bool = False, dark: bool = False):
+    def __init__(self, path: str, size: tuple[int, int] = (1280, 800)):
         self.errors: list[str] = []
         self.requests: list[str] = []
         self._count, self._session, self._rest, self._url = 0, "", b"", ""
@@ -74,13 +72,7 @@ class Chromium:
             self._session = attached["sessionId"]
             for domain in ("Page", "Runtime", "Log", "Network"):
                 self.call(f"{domain}.enable")
-            scale = 2 if phone else 1
-            self.call(
-                "Emulation.setDeviceMetricsOverride",
-                width=size[0], height=size[1], deviceScaleFactor=scale, mobile=phone,
-            )  # fmt: skip
-            scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-            self.call("Emulation.setEmulatedMedia", features=[scheme])
+            self.become(size)
         except BaseException:
             self.close()
             raise
@@ -101,6 +93,15 @@ class Chromium:
         self._process.wait()
         self._home.cleanup()
 
+    def become(self, size: tuple[int, int], phone: bool = False, dark: bool = False) -> None:
+        """Be a screen of another size, a phone (touch, twice the pixels), or one that prefers dark colours."""
+        scale, (width, height) = 2 if phone else 1, size
+        self.call(
+            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=phone
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
+
     def open(self, text: str, ready: str, within: float = WITHIN) -> None:
         """Open a page from its text and wait until the expression ``ready`` is true.
 
@@ -115,10 +116,9 @@ class Chromium:
         self.call("Page.navigate", url=self._url)
         end = time.monotonic() + within
         while not self.js(f"document.readyState === 'complete' && Boolean({ready})"):
-            if time.monotonic() > end:
-                raise BrowserFailed(
-                    f"the page was not ready within {within:g} s: {'; '.join(self.errors) or 'no error'}"
-                )
+            if self.errors or time.monotonic() > end:
+                said = "; ".join(self.errors) or f"not ready within {within:g} s"
+                raise BrowserFailed(f"the page failed: {said}")
             time.sleep(0.03)
 
     def js(self, expression: str) -> Any:

@@ -43,7 +43,7 @@ def plot_tasks(run: Run) -> Figure:
 
 
 def _distance(reference: Reference, k: int, patch: str, q: np.ndarray) -> float:
-    """Return the distance of a patch from where it should be (m); directions that a contact leaves free do not count."""
+    """Return how far a patch is from where it should be (m); directions that a contact leaves free do not count."""
     run = reference.run
     place = run.robot.frame_pose(run.q[k], patch)[:3, 3]
     wanted = reference.place(k, patch, q)

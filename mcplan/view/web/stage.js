@@ -5,12 +5,12 @@ for (const text of data.commands) {
 }
 data.commands = null;
 // the motion: of each track the times of its keys, then their values
-const KINDS = {position: THREE.VectorKeyframeTrack, scale: THREE.VectorKeyframeTrack, quaternion: THREE.QuaternionKeyframeTrack,
-               visible: THREE.BooleanKeyframeTrack};
+const TRACK_KINDS = {position: THREE.VectorKeyframeTrack, scale: THREE.VectorKeyframeTrack, quaternion: THREE.QuaternionKeyframeTrack,
+                     visible: THREE.BooleanKeyframeTrack};
 for (const {path, tracks} of data.tracks) {
   const made = tracks.map(({name, keys, data: text}) => {
     const numbers = new Float32Array(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer), values = numbers.subarray(keys);
-    return new KINDS[name]("." + name, numbers.subarray(0, keys), name === "visible" ? Array.from(values, v => v > 0) : values);
+    return new TRACK_KINDS[name]("." + name, numbers.subarray(0, keys), name === "visible" ? Array.from(values, v => v > 0) : values);
   });
   const clip = new THREE.AnimationClip(path, -1, made), action = viewer.animator.mixer.clipAction(clip, nodeAt(path));
   action.clampWhenFinished = true;

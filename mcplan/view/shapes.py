@@ -105,7 +105,7 @@ def tube(points: np.ndarray, radius: float, around: int = 6):
     for i in range(len(points) - 1):
         for j in range(around):
             a, b = i * around + j, i * around + (j + 1) % around
-            faces += [[a, b, b + around], [a, b + around, a + around]]
+            faces += [[a, b + around, b], [a, a + around, b + around]]
     return vertices, np.array(faces)
 
 

@@ -98,7 +98,11 @@ def overlapping(figure):
     figure.draw_without_rendering()
     # ticks beyond the limits have labels too, which are not drawn
     ticks = {
-        id(text) for axes in figure.axes for axis in (axes.xaxis, axes.yaxis) for text in axis.get_ticklabels("both")
+        id(text)
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for text in axis.findobj(Text)
+        if text is not axis.label
     }
     texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
     texts = [text for text in texts if id(text) not in ticks]

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,7 +69,7 @@ def check_output(kind: str, duration: float | None = None, speed: float = 1.0, t
     if kind in RATES and duration == 0.0:
         raise InputError(f"--{kind}: there is no motion; --png 0 FILE makes a picture")
     if kind in RATES and duration / speed * RATES[kind] > MOST:
-        least = duration * RATES[kind] / MOST
+        least = math.ceil(10.0 * duration * RATES[kind] / MOST) / 10.0
         raise InputError(f"--{kind}: more than {MOST} pictures; give a --speed of at least {least:.1f}")
 
 

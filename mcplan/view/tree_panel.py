@@ -102,7 +102,7 @@ def _stances_met(tree: SearchTree, stances: Sequence[PlannedStance], places: Pla
         contacts = [places(data) for data in tree.nodes[index]["contacts"]]
         for later in range(k, len(stances)):
             if _same(contacts, stances[later].contacts):
-                met[index] = k = later
+                met[index], k = later, later + 1
                 break
     return met
 

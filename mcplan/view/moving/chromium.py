@@ -102,8 +102,8 @@ class Chromium:
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
-    def open(self, text: str, ready: str, within: float = WITHIN) -> None:
-        """Open a page from its text and wait until the expression ``ready`` is true.
+    def open(self, text: str, ready: str, fragment: str = "", within: float = WITHIN) -> None:
+        """Open a page from its text, at a fragment, and wait until the expression ``ready`` is true.
 
         Raises
         ------
@@ -113,9 +113,10 @@ class Chromium:
         file = Path(self._home.name) / "page.html"
         file.write_text(text, encoding="utf-8")
         self._url = file.as_uri()
-        self.call("Page.navigate", url=self._url)
+        self.call("Page.navigate", url="about:blank")  # another fragment alone would not load it anew
+        self.call("Page.navigate", url=self._url + (f"#{fragment}" if fragment else ""))
         end = time.monotonic() + within
-        while not self.js(f"document.readyState === 'complete' && Boolean({ready})"):
+        while not self.js(f"location.protocol === 'file:' && document.readyState === 'complete' && Boolean({ready})"):
             if self.errors or time.monotonic() > end:
                 said = "; ".join(self.errors) or f"not ready within {within:g} s"
                 raise BrowserFailed(f"the page failed: {said}")

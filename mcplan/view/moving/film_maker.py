@@ -125,7 +125,7 @@ def _maker(page: Page, size: tuple[int, int]) -> Iterator[Maker]:
         yield Painter(page.drawing, size)
         return
     with Chromium(path, size) as browser:
-        browser.open(page.text(), "typeof beginPictures === 'function'")
+        browser.open(page.text(), "typeof beginPictures === 'function'", "t=0")
         browser.js("beginPictures([])")
         yield BrowserMaker(browser)
 

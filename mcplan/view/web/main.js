@@ -6,7 +6,10 @@ if (roomy && (told0 || data.certificate || data.tree)) setPanel("facts", true);
 if (roomy && innerHeight > 700 && strips.length) setPanel("strips", true);
 if (roomy && innerWidth > 1600) setPanel("legend", true);
 addEventListener("resize", () => { align(); makeRoom(); });
-jump(0);
+// an address that ends in #t=3.5 opens at that time, at rest
+const wanted = /^#t=([0-9]+(?:\.[0-9]+)?)$/.exec(location.hash);
+if (wanted) clock.playing = false;
+jump(wanted ? clamp(Number(wanted[1]), 0, data.duration) : 0);
 align();
 makeRoom();
 lookFrom("home");

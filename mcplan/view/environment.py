@@ -27,7 +27,9 @@ def draw_environment(drawing: Drawing, environment: Environment) -> None:
     for surface in environment.surfaces:
         colour = palette.SURFACE if abs(surface.p[2]) < 1e-6 and surface.R[2, 2] > 0.999 else palette.RAISED_SURFACE
         node = root["surfaces"][surface.name]
-        node.set_object(shapes.mesh(*shapes.prism(surface.polygon, 0.0, -surface.thickness)), shapes.material(colour))
+        node.set_object(
+            shapes.mesh(*shapes.prism(surface.polygon, 0.0, -surface.thickness)), shapes.material(colour, faceted=True)
+        )
         node.set_transform(pose(surface.R, surface.p))
     for bar in environment.bars:
         begin, end = np.asarray(bar.ends, dtype=float)

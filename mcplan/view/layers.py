@@ -26,7 +26,7 @@ LAYERS = (
 
 WITHIN = (
     ("frame ", "frames", "frames (x y z: red green blue)", None),
-    ("collision", "collision", "collision bodies", palette.COLLISION),
+    ("collision", "collision", "collision bodies, where they differ", palette.COLLISION),
 )
 """Parts of the robot's links, by how the name of their node begins."""
 

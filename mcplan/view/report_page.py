@@ -77,7 +77,6 @@ def report_page(run: Run, certificate: Certificate, replay: str | None = None) -
 
 def failure_page(scenario: Scenario, failure: str, tree: SearchTree | None) -> str:
     """Return the report of a scenario that has no plan: why, and the search as far as it went."""
-    reasons = "" if tree is None else _table(("moves", "why they were rejected"), _reasons(tree))
     said = failure.strip().splitlines()
     page = None if tree is None or not tree.nodes else tree_page(scenario, tree, failure)
     body = [
@@ -85,8 +84,7 @@ def failure_page(scenario: Scenario, failure: str, tree: SearchTree | None) -> s
         f'<p class="about">{_text(scenario.robot.name)}</p>',
         _answer(f"No plan was found for {scenario.name}, so nothing was simulated.", False),
         f"<ul class='broken'>{''.join(f'<li>{_text(line)}</li>' for line in said)}</ul>",
-        "<h2>The search</h2>" + reasons if reasons else "",
-        "" if page is None else _frame(page),
+        "" if page is None else "<h2>The search</h2>" + _frame(page),
         "<footer>Written by mcplan. Everything on this page is in it; nothing is fetched.</footer>",
     ]
     data: dict[str, Any] = {"readings": None}
@@ -253,8 +251,3 @@ def _stances(run: Run) -> str:
         rows.append((str(k), _text(stance_name(stance)), *values, motion, _text(", ".join(stance.patches))))
     head = ("", "stance", *(label for label, _ in shown.values()), "motion there", "on")
     return f"<details><summary>Plan: {len(rows)} stances with their margins</summary>{_table(head, rows)}</details>"
-
-
-def _reasons(tree: SearchTree) -> list[tuple[str, str]]:
-    lines = [line.partition(" x ") for line in tree.summary()]
-    return [(_text(count), _text(reason)) for count, _, reason in lines]

@@ -6,6 +6,7 @@ import numpy as np
 from meshcat import geometry as mg
 from scipy.spatial.transform import Rotation
 
+from mcplan.model.geometry import Geometry, MeshShape
 from mcplan.model.robot import Robot
 from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing
@@ -75,11 +76,22 @@ def draw_collision(drawing: Drawing, robot: Robot) -> None:
     for link, geometries in robot.geometry.items():
         if all(geometry.role == "collision" for geometry in geometries):
             continue  # drawn as what the link looks like
+        seen = [geometry for geometry in geometries if geometry.role == "visual"]
         for index, geometry in enumerate(geometries):
-            if geometry.role != "visual":
+            if geometry.role == "collision" and not any(_alike(geometry, other) for other in seen):
                 node = drawing.root["robot"][link][f"collision{index}"]
                 shapes.draw(node, geometry.shape, palette.COLLISION, pose(geometry.R, geometry.p))
                 node.set_property("visible", False)
+
+
+def _alike(one: Geometry, two: Geometry) -> bool:
+    """Whether two bodies are the same: robots often collide as they look."""
+    if not (np.array_equal(one.R, two.R) and np.array_equal(one.p, two.p) and type(one.shape) is type(two.shape)):
+        return False
+    if isinstance(one.shape, MeshShape) and isinstance(two.shape, MeshShape):
+        pairs = ((one.shape.vertices, two.shape.vertices), (one.shape.faces, two.shape.faces))
+        return all(np.array_equal(mine, other) for mine, other in pairs)
+    return one.shape == two.shape
 
 
 def draw_frames(drawing: Drawing, robot: Robot, patches: Iterable[str]) -> None:

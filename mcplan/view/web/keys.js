@@ -4,7 +4,7 @@ const KEYS = [
   ["Home  End", "to the beginning, to the end"], ["+  −", "faster, slower", () => setSpeed(1), "+"],
   ["L", "begin again at the end, or stop there", () => loopButton.click(), "l"],
   ["0 … 5", "look from home, front, left, back, right, top"], ["F", "the camera goes along", () => followButton.click(), "f"],
-  ["R", "reset camera, speed and time", reset, "r"], ["C", "card", () => setPanel("facts", !panels.facts.on), "c"],
+  ["R", "reset camera, speed and time", reset, "r"], ["C", "card", () => panels.facts && setPanel("facts", !panels.facts.on), "c"],
   ["S", "charts", () => panels.strips && setPanel("strips", !panels.strips.on), "s"],
   ["K", "legend", () => setPanel("legend", !panels.legend.on), "k"], ["V", "force values", () => toggleLayer("values"), "v"],
   ["G", "posture of the next stance", () => toggleLayer("ghost"), "g"], ["?", "these keys", () => setPanel("help", !panels.help.on), "?"],

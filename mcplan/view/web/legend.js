@@ -3,7 +3,7 @@ const layers = {};
 function layer(key, name, colour, on, apply, hint) { layers[key] = {key, name, colour, on, apply, hint}; }
 function showNodes(paths) { return on => { for (const path of paths) nodeAt(path).visible = on; }; }
 for (const item of data.layers) layer(item.key, item.name, item.colour, item.on, showNodes(item.nodes), item.hint);
-layer("values", "force values", null, false, on => { labels.on = on; drawLabels(); }, "V");
+if (data.forces.length) layer("values", "force values", null, false, on => { labels.on = on; drawLabels(); }, "V");
 if (data.ghost) layer("ghost", data.stances ? "next posture" : "next stance's posture", "#5b8fd6", false, on => { ghost.show(on); }, "G");
 layer("grid", "grid of 0.5 m", null, true, on => { grid.visible = on; });
 layer("shadow", "shadow", null, true, on => { sun.castShadow = on; });
@@ -69,7 +69,7 @@ get("tools").append(views);
 const followButton = button(get("tools"), "follow", "follow", "the camera goes along (F)", () => { following = !following; press(followButton, following); });
 press(followButton, false);
 button(get("tools"), "reset", "reset", "camera, speed and time as at the beginning (R)", reset);
-panel("facts", "card", "loads, margins and certificate (C)", get("facts"));
+if (data.bands.length || data.certificate || data.tree) panel("facts", "card", "loads, margins and certificate (C)", get("facts"));
 if (strips.length) panel("strips", "charts", "charts below the time line (S)", get("strips"));
 panel("legend", "legend", "what the colours mean, with switches (K)", get("legend"));
 panel("help", "?", "keys (?)", get("help"));

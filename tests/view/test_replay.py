@@ -14,7 +14,7 @@ from mcplan.sim.run_file import load_run
 from mcplan.sim.simulate import simulate
 from mcplan.view.arrow import NEWTON
 from mcplan.view.drawing import Drawing
-from mcplan.view.page import Page, band_items
+from mcplan.view.page import SCRIPTS, Page, band_items, part
 from mcplan.view.phase_bands import phase_bands
 from mcplan.view.plots import FIGURES, save_plots
 from mcplan.view.replay import replay, replay_page
@@ -113,3 +113,17 @@ def overlapping(figure):
         for two, second in boxes[:i]
         if one != two and first.width > 0 and first.overlaps(second)
     ]
+
+
+def test_no_two_scripts_of_a_page_give_the_same_name():
+    """They share one scope: a name that is declared twice stops the whole page."""
+    names = []
+    for script in (*SCRIPTS, "main.js", "pictures.js", "tree.js"):
+        for line in part(script).splitlines():
+            if found := re.match(r"(?:async )?function (\w+)", line):
+                names.append(found[1])
+            elif re.match(r"(const|let) ", line):
+                bare = re.sub(r"\(.*?\)|\[.*?\]|\{.*?\}|=>.*", "", line)
+                names += re.findall(r"(?:^(?:const|let)|,)\s+(\w+)(?=\s*[=,;]|$)", bare)
+    assert len(names) > 80
+    assert sorted(names) == sorted(set(names))

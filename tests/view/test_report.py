@@ -146,3 +146,13 @@ def test_the_command_and_the_function_write_it_for_a_run_that_is_there(run, tmp_
     assert mc.save_report(run, tmp_path / "new" / "mine.html").read_text().count("<iframe") == 1
     with pytest.raises(mc.InputError, match="save_report"):
         mc.save_report(run.plan, tmp_path / "plan.html")
+
+
+def test_run_writes_a_report_when_there_is_no_plan(tmp_path, capsys):
+    status = main(["run", "stairs", "--set", "planner.max_nodes=1", "-o", str(tmp_path / "out"), "-q"])
+    assert status == 1
+    assert "report.html" in capsys.readouterr().err
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "plan.tree.json", "report.html", "scenario.yaml",
+    ]  # fmt: skip
+    assert "No plan was found for stairs" in (tmp_path / "out" / "report.html").read_text()

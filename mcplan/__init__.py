@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     from mcplan.planning.posture.task import BaseTarget as BaseTarget
     from mcplan.planning.transition.transition import Segment as Segment, Transition as Transition
     from mcplan.progress import ProgressBar as ProgressBar
+    from mcplan.run_directory import save_report as save_report
     from mcplan.scene.contact import Contact as Contact
     from mcplan.scene.environment import (
         Bar as Bar,
@@ -151,6 +152,7 @@ _HOME = {
     "mcplan.planning.posture.solve": "solve_posture",
     "mcplan.planning.posture.task": "BaseTarget",
     "mcplan.planning.transition.transition": "Segment Transition",
+    "mcplan.run_directory": "save_report",
     "mcplan.scene.contact": "Contact",
     "mcplan.scene.environment": "Bar Environment FreeObject Obstacle Surface",
     "mcplan.scene.load": "load_scenario",

@@ -21,7 +21,7 @@ EPILOG = """\
 SCENARIO is the name of a bundled scenario (mcplan info lists them) or the path of a file.
 exit status: 0 done, 1 the job ran and failed, 2 bad input, 3 internal error
 
-  mcplan run table_hand                     plan, simulate, verify; writes runs/table_hand/replay.html
+  mcplan run table_hand                     plan, simulate, verify; writes runs/table_hand/report.html
   mcplan run step --set simulation.dt=0.002 any field of the scenario can be set
   mcplan replay runs/table_hand --open      look at it
 """
@@ -140,16 +140,27 @@ def build_parser() -> argparse.ArgumentParser:
     sub = command("replay", "write or serve the replay of a run, of a plan with its search tree, or of a tree alone")
     sub.add_argument("run", metavar="RUN|PLAN|TREE", help="directory of a run, its run.npz, a plan, or NAME.tree.json")
     sub.add_argument("--html", metavar="FILE", help="write one offline HTML file and stop")
+    sub.add_argument("--gif", metavar="FILE", help="write a moving picture as GIF and stop")
+    sub.add_argument("--mp4", metavar="FILE", help="write a moving picture as MP4 and stop: takes Chromium or ffmpeg")
+    text = "write the picture at time T (s; of a plan: stance) as PNG and stop"
+    sub.add_argument("--png", metavar=("T", "FILE"), nargs=2, help=text)
+    sub.add_argument("--size", metavar="WxH", default="960x600", help="of pictures, pixels (default 960x600)")
+    sub.add_argument("--speed", type=float, default=1.0, metavar="X", help="of moving pictures (default 1)")
     sub.add_argument("--force", action="store_true", help="write over FILE")
     sub.add_argument("--open", action="store_true", help="open the browser")
     sub.add_argument("--port", type=whole_number, default=0, help="port on 127.0.0.1 (default: a free one)")
 
-    sub = command(
-        "plot", "plot centre of mass, momentum, forces, torques, velocities, task errors and clock times of runs"
-    )
+    sub = command("report", "write the report of a run: what happened, the closest calls, certificate, charts, replay")
+    sub.add_argument("run", metavar="RUN", help="directory of a run, or its run.npz")
+    output(sub, "the HTML file (default RUN/report.html)")
+    sub.add_argument("--open", action="store_true", help="open it in the browser")
+
+    text = "plot centre of mass, momentum, forces, torques, velocities, positions, task errors and clock times of runs"
+    sub = command("plot", text)
     sub.add_argument("runs", metavar="RUN", nargs="+", help="directory of a run, or its run.npz")
     sub.add_argument("-o", "--output", metavar="DIR", help="where the figures go (default: RUN/plots)")
     sub.add_argument("--format", choices=["png", "pdf", "svg"], default="png", help="of the figures (default png)")
+    sub.add_argument("--together", metavar="FILE", help="one figure (.png, .pdf or .svg) that compares the runs, alone")
     sub.add_argument("--force", action="store_true", help="write over figures that are there")
 
     sub = command("export", "write a run in the format of another program")

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from mcplan.planning import Plan
     from mcplan.scene import Scenario
     from mcplan.sim.observer import Observer
+    from mcplan.sim.run import Run
     from mcplan.view.live import LiveView
+    from mcplan.view.page import Page
 
 
 def run(arguments: Namespace) -> int:
@@ -98,25 +100,27 @@ def verify(arguments: Namespace) -> int:
 
 
 def replay(arguments: Namespace) -> int:
-    """Write the replay as a file, or serve it on loopback until interrupted."""
+    """Write the replay as a page or as pictures, or serve it on loopback until interrupted."""
     from mcplan.progress import Working
-    from mcplan.run_directory import check_writable
-    from mcplan.whole_file import write_text
+    from mcplan.replay_files import refuse_files, wanted_files, write_files
 
-    if arguments.html:
-        check_writable(Path(arguments.html), arguments.force)
+    files = wanted_files(arguments)
+    refuse_files(files, arguments.force, arguments.speed)
     with Working("drawing"):
-        page = _replay_page(arguments.run)
-    if arguments.html:
-        write_text(Path(arguments.html), page)
-        print(f"replay: {arguments.html}")
+        # pictures show no certificate
+        page = _replay_page(arguments.run, not files or any(file.kind == "html" for file in files))
+    if files:
+        with Working("drawing"):
+            write_files(page, files, arguments.speed)
+        for file in files:
+            print(f"replay: {file.path}")
         if arguments.open:
-            webbrowser.open(Path(arguments.html).resolve().as_uri())
+            webbrowser.open(files[0].path.resolve().as_uri())
         return 0
     from mcplan.view.server import PageServer, address_text
 
     try:
-        server = PageServer(page, arguments.port)
+        server = PageServer(page.text(), arguments.port)
     except (OSError, OverflowError) as error:
         raise InputError(f"port {arguments.port} of 127.0.0.1 cannot be used: {error}") from error
     with server:
@@ -124,6 +128,24 @@ def replay(arguments: Namespace) -> int:
         if arguments.open:
             webbrowser.open(server.url)
         server.wait()
+    return 0
+
+
+def report(arguments: Namespace) -> int:
+    """Write the report of a run that is there."""
+    from mcplan.progress import Working
+    from mcplan.recognise import RUN, find
+    from mcplan.run_directory import check_writable, save_report
+
+    run = find(arguments.run, RUN)
+    home = run if run.is_dir() else run.parent
+    path = Path(arguments.output) if arguments.output else home / "report.html"
+    check_writable(path, arguments.force)
+    with Working("verifying"):
+        save_report(_recorded(run), path)
+    print(f"report: {path}")
+    if arguments.open:
+        webbrowser.open(path.resolve().as_uri())
     return 0
 
 
@@ -136,6 +158,8 @@ def plot(arguments: Namespace) -> int:
     from mcplan.sim.run_file import load_run, load_timing
     from mcplan.view.plots import FIGURES, save_plots
 
+    if arguments.together:
+        return _plot_together(arguments)
     places: list[tuple[Path, Path]] = []
     for name in arguments.runs:
         path = find(name, RUN)
@@ -151,6 +175,25 @@ def plot(arguments: Namespace) -> int:
     for path, directory in places:
         for figure in save_plots(replace(load_run(path), timing=load_timing(path)), directory, arguments.format):
             print(figure)
+    return 0
+
+
+def _plot_together(arguments: Namespace) -> int:
+    """Plot several runs into one figure."""
+    from mcplan.recognise import RUN, find
+    from mcplan.run_directory import check_writable
+    from mcplan.view.plots import save_together
+
+    path = Path(arguments.together)
+    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise InputError(f"--together {path}: expected .png, .pdf or .svg")
+    check_writable(path, arguments.force)
+    found = [find(name, RUN) for name in arguments.runs]
+    names = [(run if run.is_dir() else run.parent).name for run in found]
+    if len(set(names)) < len(names):  # then their places tell them apart
+        names = [str(run) for run in found]
+    save_together([(name, _recorded(run)) for name, run in zip(names, found, strict=True)], path)
+    print(path)
     return 0
 
 
@@ -317,23 +360,38 @@ def bench(arguments: Namespace) -> int:
     return 1 if report.failures else 0
 
 
-def _replay_page(name: str) -> str:
-    """Return the page of a run, of a plan with its search tree if that lies beside it, or of a search tree."""
+def _replay_page(name: str, judged: bool) -> "Page":
+    """Return the page of a run, of a plan with its search tree if that lies beside it, or of a search tree.
+
+    Parameters
+    ----------
+    judged : whether the page says what the certificate says.
+    """
+    from mcplan.certificate.verify import verify as certify
     from mcplan.planning import read_plan
     from mcplan.planning.search.tree_file import read_tree, tree_path
     from mcplan.recognise import PLAN, RUN, TREE, find, kind_of
-    from mcplan.sim.run_file import load_run
-    from mcplan.view.plan_replay import plan_page, tree_page
-    from mcplan.view.replay import replay_page
+    from mcplan.view.plan_replay import search_page, stances_page
+    from mcplan.view.replay import run_page
 
     path = find(name, RUN, PLAN, TREE)
     kind = kind_of(path)
     if kind == TREE:
-        return tree_page(*read_tree(path))
+        return search_page(*read_tree(path))
     if kind == PLAN:
-        beside = tree_path(path)
-        return plan_page(read_plan(path), read_tree(beside)[1] if beside.is_file() else None)
-    return replay_page(load_run(path))
+        beside, plan = tree_path(path), read_plan(path)
+        return stances_page(plan, read_tree(beside)[1] if beside.is_file() else None, certify(plan) if judged else None)
+    run = _recorded(path)
+    return run_page(run, certify(run) if judged else None)
+
+
+def _recorded(path: Path) -> "Run":
+    """Return a run with its clock times, where they are beside it."""
+    from dataclasses import replace
+
+    from mcplan.sim.run_file import load_run, load_timing
+
+    return replace(load_run(path), timing=load_timing(path))
 
 
 def _overrides(arguments: Namespace) -> dict[str, str]:
@@ -381,7 +439,21 @@ def _plan_and_execute(scenario: "Scenario", arguments: Namespace) -> int:
 
     _refuse_early(scenario, arguments)
     with compiling_ahead(arguments.physics or scenario.simulation.physics):
-        return _execute(_plan(scenario, arguments), arguments)
+        try:
+            made = _plan(scenario, arguments)
+        except PlanningFailed as failure:
+            _keep_failure(scenario, failure, arguments)
+            raise
+        return _execute(made, arguments)
+
+
+def _keep_failure(scenario: "Scenario", failure: PlanningFailed, arguments: Namespace) -> None:
+    """Write the report of a scenario that has no plan; say where it is."""
+    from mcplan.run_directory import new_directory, write_failure
+
+    directory = new_directory(scenario.name, arguments.output, arguments.force)
+    write_failure(directory, scenario, failure)
+    print(f"report: {directory / 'report.html'}", file=sys.stderr)
 
 
 def _plan(scenario: "Scenario", arguments: Namespace) -> "Plan":
@@ -477,6 +549,8 @@ def _width() -> int | None:
 
 def _say(report: "Report", directory: Path) -> None:
     print(report.text(_width()))
-    files: Sequence[tuple[str, str]] = (("replay", "replay.html"), ("record", "run.npz"), ("report", "report.json"))
+    files: Sequence[tuple[str, str]] = (
+        ("report", "report.html"), ("replay", "replay.html"), ("record", "run.npz"), ("certificate", "report.json")
+    )  # fmt: skip
     for what, name in files:
         print(f"{what}: {directory / name}")

@@ -4,11 +4,15 @@ import json
 import os
 from pathlib import Path
 
-from mcplan.certificate.verify import Report
-from mcplan.errors import InputError
+from mcplan.arguments import file_path, instance
+from mcplan.certificate.verify import Report, verify
+from mcplan.errors import InputError, PlanningFailed
 from mcplan.planning import Plan, write_plan
+from mcplan.planning.search.tree_file import tree_path, write_tree
+from mcplan.scene.scenario import Scenario
 from mcplan.sim.run import Run
 from mcplan.view.replay import replay_page
+from mcplan.view.report_page import failure_page, report_page
 from mcplan.whole_file import write_text
 
 
@@ -59,9 +63,44 @@ def check_writable(path: Path, force: bool) -> None:
 
 
 def write_results(directory: Path, plan: Plan, run: Run, report: Report) -> None:
-    """Write scenario, plan, run, report and replay."""
+    """Write scenario, plan, run, certificate, replay and the report around them."""
     write_text(directory / "scenario.yaml", plan.scenario.document.text())
     write_plan(plan, directory / "plan.yaml")
     run.save(directory / "run.npz")
     write_text(directory / "report.json", json.dumps(report.to_json(), indent=1) + "\n")
-    write_text(directory / "replay.html", replay_page(run))
+    replay = replay_page(run, report)
+    write_text(directory / "replay.html", replay)
+    write_text(directory / "report.html", report_page(run, report, replay))
+
+
+def write_failure(directory: Path, scenario: Scenario, failure: PlanningFailed) -> None:
+    """Write what is known of a scenario that has no plan: itself, the search, and a report that says why."""
+    write_text(directory / "scenario.yaml", scenario.document.text())
+    if failure.tree is not None:
+        write_tree(failure.tree, scenario, tree_path(directory / "plan.yaml"), str(failure))
+    write_text(directory / "report.html", failure_page(scenario, str(failure), failure.tree))
+
+
+def save_report(run: Run, path: str | os.PathLike[str], report: Report | None = None) -> Path:
+    """Write the report of a run: one HTML file that needs no network, for somebody who was not there.
+
+    What happened in a sentence, the closest calls, replay, charts, certificate and timings.
+
+    Parameters
+    ----------
+    run : Run.
+    path : of the file; one that is there is replaced, folders on the way are made.
+    report : the run's certificate, if `verify` has been called; it is otherwise.
+
+    Returns
+    -------
+    The path.
+
+    Raises
+    ------
+    InputError
+        No Run, or a path that is none.
+    """
+    run, place = instance("save_report", "run", run, Run), file_path("save_report", path)
+    write_text(place, report_page(run, verify(run) if report is None else report))
+    return place

@@ -5,21 +5,30 @@ when its unread error pipe is full. All that it needs of that process is ``send(
 that and keeps the commands, so that a scene can be written into one offline page or served by ``view.server``.
 """
 
+import base64
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import meshcat
 import numpy as np
 import umsgpack
-from meshcat.animation import AnimationClip, AnimationTrack
-from meshcat.path import Path
 from numpy.typing import ArrayLike
+
+
+class Track(NamedTuple):
+    """How one property of a node changes: ``position``, ``quaternion`` (x y z w), ``scale`` or ``visible``."""
+
+    name: str
+    times: np.ndarray
+    values: np.ndarray
 
 
 class Drawing:
     """A recorded meshcat scene.
 
     ``drawing.root["robot/BODY"].set_object(...)`` draws as with any meshcat visualizer; ``animate`` adds motion;
-    ``commands()`` gives it all, packed in the order in which a viewer must receive it.
+    ``commands()`` gives what is drawn, packed in the order in which a viewer must receive it; ``tracks()`` how it all
+    moves.
 
     Parameters
     ----------
@@ -30,12 +39,18 @@ class Drawing:
         self.times = np.asarray(times, dtype=float)
         self.camera = (np.array([0.0, 0.0, 0.7]), np.array([2.5, 2.0, 1.7]))  # looks at the first point from the second
         self.root = meshcat.Visualizer(window=self)
+        self.ground = 0.0  # m: height of the lowest support, where a grid lies
+        self.paths: list[str] = []  # of the objects that were drawn
+        self.seen: set[str] = set()  # of the nodes whose visibility is animated: those that are seen at some time
         self._commands: list[bytes] = []
-        self._clips: dict[str, list[AnimationTrack]] = {}
+        self._clips: dict[str, list[Track]] = {}
 
     def send(self, command) -> None:
         """Record one command; part of what meshcat asks of its window."""
-        self._commands.append(_pack(command.lower()))
+        lowered = command.lower()
+        if lowered["type"] == "set_object":
+            self.paths.append(lowered["path"].removeprefix("/meshcat/"))
+        self._commands.append(_pack(lowered))
 
     def frame(self, draw: Callable[[], None]) -> list[bytes]:
         """Return what ``draw`` sends, packed, instead of keeping it: what a live view pushes."""
@@ -57,27 +72,43 @@ class Drawing:
         """
         tracks = self._clips.setdefault(path, [])
         if position is not None:
-            tracks.append(_track(self.times, "position", "vector3", np.asarray(position)))
+            tracks.append(_track(self.times, "position", np.asarray(position)))
         if quat_wxyz is not None:
-            tracks.append(_track(self.times, "quaternion", "quaternion", np.asarray(quat_wxyz)[:, [1, 2, 3, 0]]))
+            tracks.append(_track(self.times, "quaternion", np.asarray(quat_wxyz)[:, [1, 2, 3, 0]]))
         if scale is not None:
-            tracks.append(_track(self.times, "scale", "vector3", np.asarray(scale)))
+            tracks.append(_track(self.times, "scale", np.asarray(scale)))
         if visible is not None:
-            tracks.append(_track(self.times, "visible", "boolean", np.asarray(visible, dtype=bool)))
+            self.seen |= {path} if np.any(visible) else set()
+            tracks.append(_track(self.times, "visible", np.asarray(visible, dtype=bool)))
 
     def commands(self) -> list[bytes]:
-        """Return all commands, packed with msgpack, the animation last."""
-        if not self._clips:
-            return list(self._commands)
-        clips = [
+        """Return what was drawn, packed with msgpack, without its motion."""
+        return list(self._commands)
+
+    def clips(self) -> dict[str, list[Track]]:
+        """Return the tracks of each node that moves."""
+        return self._clips
+
+    def tracks(self) -> list[dict[str, Any]]:
+        """Return the motion for a page: of each node the path, and its tracks with their times and values.
+
+        Each track has the name of what it moves, the number of its keys, and the times and values of these, row by row,
+        as single precision, little endian, in base 64: a tenth of the work, and half the size, of meshcat's own form.
+        """
+        return [
             {
-                "path": Path(("meshcat", *path.split("/"))).lower(),
-                "clip": AnimationClip({track.name: track for track in tracks}, fps=1, name="default").lower(),
+                "path": path,
+                "tracks": [
+                    {"name": track.name, "keys": len(track.times), "data": _encoded(track.times, track.values)}
+                    for track in tracks
+                ],
             }
             for path, tracks in self._clips.items()
         ]
-        options = {"play": True, "repetitions": 1_000_000}  # a replay that stops at its end looks broken
-        return [*self._commands, _pack({"type": "set_animation", "animations": clips, "options": options, "path": ""})]
+
+
+def _encoded(times: np.ndarray, values: np.ndarray) -> str:
+    return base64.b64encode(np.concatenate([times, values.ravel()]).astype("<f4").tobytes()).decode("ascii")
 
 
 def _pack(command: dict) -> bytes:
@@ -85,7 +116,7 @@ def _pack(command: dict) -> bytes:
     return umsgpack.packb(command, force_float_precision="single")
 
 
-def _track(times: np.ndarray, name: str, kind: str, values: np.ndarray) -> AnimationTrack:
+def _track(times: np.ndarray, name: str, values: np.ndarray) -> Track:
     """Make a track that leaves out the frames in which nothing changes; the last value is always kept."""
     if len(values) > 2:
         flat = values.reshape(len(values), -1)
@@ -93,4 +124,4 @@ def _track(times: np.ndarray, name: str, kind: str, values: np.ndarray) -> Anima
         keep = np.concatenate([[True], ~unchanged, [True]])
     else:
         keep = np.ones(len(values), dtype=bool)
-    return AnimationTrack(name, kind, frames=times[keep].tolist(), values=values[keep].tolist())
+    return Track(name, times[keep], values[keep])

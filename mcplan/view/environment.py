@@ -7,6 +7,10 @@ from mcplan.scene import Environment
 from mcplan.scene.polygon import half_planes
 from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing
+from mcplan.view.stiles import stiles
+
+STILE = 0.018
+"""m: radius of the stiles of a ladder, which are drawn and not modelled."""
 
 
 def pose(R: ArrayLike, p: ArrayLike) -> np.ndarray:
@@ -23,7 +27,9 @@ def draw_environment(drawing: Drawing, environment: Environment) -> None:
     for surface in environment.surfaces:
         colour = palette.SURFACE if abs(surface.p[2]) < 1e-6 and surface.R[2, 2] > 0.999 else palette.RAISED_SURFACE
         node = root["surfaces"][surface.name]
-        node.set_object(shapes.mesh(*shapes.prism(surface.polygon, 0.0, -surface.thickness)), shapes.material(colour))
+        node.set_object(
+            shapes.mesh(*shapes.prism(surface.polygon, 0.0, -surface.thickness)), shapes.material(colour, faceted=True)
+        )
         node.set_transform(pose(surface.R, surface.p))
     for bar in environment.bars:
         begin, end = np.asarray(bar.ends, dtype=float)
@@ -32,6 +38,13 @@ def draw_environment(drawing: Drawing, environment: Environment) -> None:
             node,
             shapes.Cylinder(bar.radius, float(np.linalg.norm(end - begin))),
             palette.BAR,
+            pose(_frame_with_z(end - begin), (begin + end) / 2),
+        )
+    for number, (begin, end) in enumerate(stiles(environment.bars)):
+        shapes.draw(
+            drawing.root["stiles"][str(number)],
+            shapes.Cylinder(STILE, float(np.linalg.norm(end - begin))),
+            palette.STILE,
             pose(_frame_with_z(end - begin), (begin + end) / 2),
         )
     for obstacle in environment.obstacles:
@@ -64,6 +77,8 @@ def set_stage(drawing: Drawing, path: np.ndarray, environment: Environment) -> N
     around = np.array([[x, y, z] for x in (0.0, 0.3) for y in (-0.25, 0.25) for z in (-0.75, -0.4, 0.0, 0.4)])
     targets = (ends[:, None, :] + around).reshape(-1, 3)
     eyes = [centre + distance * direction for direction in _directions()]
+    upward = [float(surface.p[2]) for surface in environment.surfaces if surface.R[2, 2] > 0.999]
+    drawing.ground = min(upward, default=0.0)
     drawing.camera = (centre, min(eyes, key=lambda eye: _hidden(eye, targets, environment)))
 
 

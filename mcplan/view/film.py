@@ -12,7 +12,7 @@ from mcplan.view import palette, shapes
 from mcplan.view.arrow import draw_cone, draw_force
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import animate_objects, draw_environment, pose, set_stage
-from mcplan.view.robot import animate_robot, draw_robot
+from mcplan.view.robot import animate_robot, draw_collision, draw_frames, draw_robot
 from mcplan.view.support import draw_support
 
 
@@ -74,6 +74,8 @@ class Film:
         if self.object_q is not None:
             animate_objects(drawing, self.environment, self.object_q)
         draw_robot(drawing, self.robot)
+        draw_collision(drawing, self.robot)
+        draw_frames(drawing, self.robot, self.touching)
         animate_robot(drawing, self.robot, self.q)
         for patch, touching in self.touching.items():
             node = f"robot/{self.robot.patches[patch].link}"
@@ -88,7 +90,7 @@ class Film:
                 shapes.mesh(*shapes.tube(trail, 0.004)), shapes.material(palette.TRAIL, flat=True)
             )
         _draw_com(drawing, self.com, self.ground)
-        draw_support(drawing, self.carrying, self.ground, self.robot.mass)
+        draw_support(drawing, self.carrying, self.ground, self.robot.mass, self.environment)
         return drawing
 
 

@@ -11,8 +11,23 @@ from typing import Any
 
 import meshcat
 
+from mcplan.view.arrow import NEWTON
 from mcplan.view.drawing import Drawing
+from mcplan.view.layers import arrows, colour_keys, layers
 from mcplan.view.phase_bands import band_colours
+
+STYLES = ("theme.css", "page.css")
+SCRIPTS = (
+    "element.js", "charts.js", "stage.js", "clock.js", "timeline.js", "labels.js", "ghost.js", "card.js", "legend.js",
+    "keys.js",
+)  # fmt: skip
+"""Files of `web` that every page with a scene holds, in their order."""
+
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "media-src blob:; worker-src blob:; frame-src 'self'"
+)
+"""What a page may load: itself. Nothing that a file names can make it fetch anything."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +42,11 @@ class Page:
     duration : length of the motion on the time line, in its unit; 0 where there is none.
     stances : whether the time line counts stances, with one band around each whole number, instead of seconds.
     tree : the panel of the search tree (`view.tree_panel`), or None.
+    readings : charts below the time line (`view.readings`), or None.
+    certificate : what holds and what does not (`view.certificate`), or None.
+    ghost : postures of the stances that the motion goes to (`view.ghost`), or None.
+    plan : the stances that were carried out: ``name``, ``margin``, and the time ``t`` or None.
+    shown : keys of layers that are shown at first although they are usually not (`view.layers`).
     """
 
     title: str
@@ -35,6 +55,11 @@ class Page:
     duration: float
     stances: bool = False
     tree: dict[str, Any] | None = field(default=None, repr=False)
+    readings: dict[str, Any] | None = field(default=None, repr=False)
+    certificate: dict[str, Any] | None = field(default=None, repr=False)
+    ghost: dict[str, Any] | None = field(default=None, repr=False)
+    plan: Sequence[dict[str, Any]] = ()
+    shown: Sequence[str] = ()
 
     def text(self) -> str:
         """Return the page as text."""
@@ -44,11 +69,21 @@ class Page:
             "stances": self.stances,
             "bands": list(self.bands),
             "camera": [point.tolist() for point in self.drawing.camera],
+            "ground": self.drawing.ground,
+            "layers": layers(self.drawing, self.shown),
+            "keys": colour_keys(self.drawing),
+            "forces": arrows(self.drawing),
+            "newton": NEWTON,
             "tree": self.tree,
+            "readings": self.readings,
+            "certificate": self.certificate,
+            "ghost": self.ghost,
+            "plan": list(self.plan),
             "commands": encoded(self.drawing),
+            "tracks": self.drawing.tracks(),
         }
-        tree = part("tree.js") if self.tree is not None else ""
-        return filled("page.html", self.title, data, PLAYER=part("player.js"), TREE=tree)
+        scripts = [*SCRIPTS, "main.js", "pictures.js", *(["tree.js"] if self.tree is not None else [])]
+        return filled("page.html", self.title, data, STYLES, scripts)
 
 
 def encoded(drawing: Drawing) -> list[str]:
@@ -56,19 +91,29 @@ def encoded(drawing: Drawing) -> list[str]:
     return [base64.b64encode(command).decode("ascii") for command in drawing.commands()]
 
 
-def filled(template: str, title: str, data: dict[str, Any], **scripts: str) -> str:
-    """Return a template of this folder with title, style, meshcat's viewer, data and scripts in place."""
-    viewer_js = (Path(meshcat.__file__).parent / "viewer" / "dist" / "main.min.js").read_text(encoding="utf-8")
-    # no text of the user's may end the script element, or open another
-    parts = {
-        "TITLE": html.escape(title),
-        "VIEWER": viewer_js.replace("</script", "<\\/script"),
-        "DATA": json.dumps(data).replace("<", "\\u003c"),
-        "STYLE": part("page.css"),
-        **scripts,
-    }
+def filled(
+    template: str, title: str, data: dict[str, Any], styles: Sequence[str], scripts: Sequence[str], **parts: str
+) -> str:
+    """Return a template of `web` with title, styles, data, scripts, and meshcat's viewer where it asks for it.
+
+    Parameters
+    ----------
+    parts : further markup by its name in the template; texts in it are escaped by who made it.
+    """
     pieces = part(template).split("{{")
-    return pieces[0] + "".join(parts[name] + rest for name, rest in (piece.split("}}", 1) for piece in pieces[1:]))
+    # no text of the user's may end the script element, or open another
+    known = {
+        "TITLE": html.escape(title),
+        "POLICY": POLICY,
+        "DATA": json.dumps(data).replace("<", "\\u003c"),
+        "STYLE": "\n".join(part(name) for name in styles),
+        "SCRIPT": "\n".join(part(name) for name in scripts),
+        **parts,
+    }
+    if any(piece.startswith("VIEWER}}") for piece in pieces):
+        viewer_js = (Path(meshcat.__file__).parent / "viewer" / "dist" / "main.min.js").read_text(encoding="utf-8")
+        known["VIEWER"] = viewer_js.replace("</script", "<\\/script")
+    return pieces[0] + "".join(known[name] + rest for name, rest in (piece.split("}}", 1) for piece in pieces[1:]))
 
 
 def band_items(bands: Sequence[tuple[float, float, str]]) -> list[dict[str, Any]]:
@@ -78,5 +123,5 @@ def band_items(bands: Sequence[tuple[float, float, str]]) -> list[dict[str, Any]
 
 
 def part(name: str) -> str:
-    """Return a file of this folder: a template, a style or a script."""
-    return resources.files("mcplan.view").joinpath(name).read_text(encoding="utf-8")
+    """Return a file of `web`: a template, a style or a script."""
+    return resources.files("mcplan.view").joinpath("web", name).read_text(encoding="utf-8")

@@ -1,9 +1,12 @@
 """Colours that mean the same in the replay and in the plots."""
 
+import zlib
+
 FORCE = (0.16, 0.62, 0.25, 1.0)
 CONE = (0.16, 0.62, 0.25, 0.16)
 COM = (0.85, 0.25, 0.12, 1.0)
-SUPPORT = (0.20, 0.55, 0.90, 0.35)
+SUPPORT = (0.20, 0.55, 0.90, 0.22)
+SUPPORT_EDGE = (0.16, 0.45, 0.80, 0.9)
 CONTACT = (0.98, 0.75, 0.10, 1.0)
 MOVED = (0.86, 0.18, 0.62, 1.0)
 TRIED = (0.90, 0.10, 0.10, 0.85)
@@ -13,4 +16,38 @@ RAISED_SURFACE = (0.76, 0.64, 0.48, 1.0)
 BAR = (0.45, 0.47, 0.52, 1.0)
 OBSTACLE = (0.70, 0.45, 0.42, 1.0)
 OBJECT = (0.62, 0.52, 0.70, 1.0)
+STILE = (0.62, 0.64, 0.68, 1.0)
+COLLISION = (0.70, 0.45, 0.42, 0.35)
 ROBOT = (0.80, 0.81, 0.84, 1.0)
+
+PHASES = {
+    "stand": "#b4bdca",
+    "shift": "#86b3dd",
+    "slide": "#c79a6b",
+    "unload": "#f2b866",
+    "retract": "#dfa58a",
+    "lift": "#e695a6",
+    "swing": "#9ccb7f",
+    "approach": "#7cc7bd",
+    "load": "#b39fd8",
+    "settle": "#d9d46a",
+}
+"""Colour of each kind of phase, the same in every page and plot whatever a run begins with."""
+
+CHANGES = {"start": PHASES["stand"], "add": PHASES["load"], "remove": PHASES["unload"], "shift": PHASES["shift"]}
+"""Colour of what changes at a stance: that of the phase which does it."""
+
+OWN = ("#e07b5f", "#5fa8d3", "#c58bc9", "#8aa05a")
+"""Colours of states that the user has named."""
+
+PATCHES = (
+    "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#5b6abf",
+)  # fmt: skip
+"""Colours of patches in charts, in the order of the run."""
+
+
+def phase_colour(name: str) -> str:
+    """Return the colour of a phase or change by its kind, the word before the first space; of any name always one."""
+    kind = name.split(" ")[0]
+    known = PHASES | CHANGES
+    return known[kind] if kind in known else OWN[zlib.crc32(kind.encode()) % len(OWN)]

@@ -6,8 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from mcplan.sim.run import Run
-
-_BANDS = ("#8fb8de", "#f2c078", "#a9d18e", "#d99aa5", "#b7a6d6", "#8ecdc4", "#d8dc6a", "#c4c9d4", "#f0a58f", "#9fc5a8")
+from mcplan.view.palette import phase_colour
 
 
 def phase_bands(run: Run) -> list[tuple[float, float, str]]:
@@ -18,6 +17,5 @@ def phase_bands(run: Run) -> list[tuple[float, float, str]]:
 
 
 def band_colours(names: Sequence[str]) -> dict[str, str]:
-    """Give each phase a colour by its kind, the word before the first space: ``swing left_sole`` is like any swing."""
-    kinds = list(dict.fromkeys(name.split(" ")[0] for name in names))
-    return {name: _BANDS[kinds.index(name.split(" ")[0]) % len(_BANDS)] for name in names}
+    """Give each phase the colour of its kind: ``swing left_sole`` is like any swing, in every page and plot."""
+    return {name: phase_colour(name) for name in names}

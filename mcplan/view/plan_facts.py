@@ -8,8 +8,10 @@ import numpy as np
 from mcplan.constraint.rank import stance_rank
 from mcplan.planning import Plan, PlannedStance
 from mcplan.scene import Contact
+from mcplan.view.palette import PATCHES
 from mcplan.view.phase_bands import band_colours
 from mcplan.view.plan_film import in_place, loaded
+from mcplan.view.readings import numbers
 
 MARGINS = {
     "equilibrium": ("push it resists", "{:.1f} N"),
@@ -25,7 +27,7 @@ MARGINS = {
 
 def stance_bands(plan: Plan) -> list[dict[str, Any]]:
     """Return the bands of a plan's time line: one around each stance, coloured by what changes."""
-    names = [_name(stance) for stance in plan.stances]
+    names = [stance_name(stance) for stance in plan.stances]
     colours = band_colours(names)
     last = len(names) - 1
     return [
@@ -40,7 +42,8 @@ def stance_bands(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def _name(stance: PlannedStance) -> str:
+def stance_name(stance: PlannedStance) -> str:
+    """Return what changes at a stance, and for which patch."""
     return stance.change if stance.moved is None else f"{stance.change} {stance.moved}"
 
 
@@ -66,4 +69,45 @@ def _facts(plan: Plan, k: int, touching: Sequence[Contact]) -> dict[str, Any]:
         values.append(["motion from the stance before", f"{stance.transition.duration:.1f} s", ""])
         if near.distance is not None:
             values.append(["... least clearance", f"{1e3 * near.distance:.1f} mm", " and ".join(near.bodies)])
-    return {"title": f"stance {k}: {_name(stance)}", "contacts": contacts, "values": values}
+    return {"title": f"stance {k}: {stance_name(stance)}", "contacts": contacts, "values": values}
+
+
+def plan_readings(plan: Plan) -> dict[str, Any]:
+    """Return charts over the stances of a plan: forces, shares of limits, and the push that each resists."""
+    stances = plan.stances
+    patches = list(dict.fromkeys(name for stance in stances for name in stance.wrenches if loaded(stance, name)))
+    forces = [
+        np.array([float(np.linalg.norm(s.wrenches.get(name, np.zeros(6))[:3])) for s in stances]) for name in patches
+    ]
+    curves = [
+        {"name": name, "colour": PATCHES[i % len(PATCHES)], "values": numbers(force, 1)}
+        for i, (name, force) in enumerate(zip(patches, forces, strict=True))
+    ]
+
+    def margin(name: str, scale: float) -> list[float | None]:
+        values = [stance.margins.get(name) for stance in stances]
+        return numbers(np.array([np.nan if value is None else scale * value for value in values]), 2)
+
+    return {
+        "t": [float(k) for k in range(len(stances))],
+        "charts": [
+            {"name": "contact forces", "unit": "N", "low": 0, "curves": curves},
+            {
+                "name": "limits used",
+                "unit": "%",
+                "low": 0,
+                "limit": 100,
+                "curves": [
+                    {"name": "torque", "colour": "#c2410c", "values": margin("torque", 100.0)},
+                    {"name": "friction cone", "colour": "#2e8b57", "values": margin("friction_ratio", 100.0)},
+                ],
+            },
+            {
+                "name": "push it resists",
+                "unit": "N",
+                "low": 0,
+                "curves": [{"name": "at rest", "colour": "#1f6fd0", "values": margin("equilibrium", 1.0)}],
+            },
+        ],
+        "patches": [],
+    }

@@ -187,7 +187,7 @@ def film(scenario: Scenario, frames: Sequence[Frame], ways: Sequence[np.ndarray]
         environment=scenario.environment,
         times=np.array([frame.time for frame in frames]),
         q=np.array([frame.q for frame in frames]),
-        com=np.array([robot.com(frame.q) for frame in frames]),
+        com=robot.com(np.array([frame.q for frame in frames])),
         ground=lowest([np.vstack([c.world_points for c in f.carrying] or [np.zeros((0, 3))]) for f in frames]),
         touching={name: np.array([name in {c.patch for c in f.touching} for f in frames]) for name in used},
         carrying=[frame.carrying for frame in frames],

@@ -1,26 +1,46 @@
 """The replay of a plan, of the search tree that led to it, or of the tree alone when there is no plan."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from mcplan.planning import Plan
+from mcplan.planning import Plan, PlannedStance
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scene import Scenario
 from mcplan.view import palette, shapes
+from mcplan.view.certificate import Certificate, certificate_data
 from mcplan.view.drawing import Drawing
+from mcplan.view.ghost import ghost_data
 from mcplan.view.page import Page
-from mcplan.view.plan_facts import stance_bands
+from mcplan.view.plan_facts import plan_readings, stance_bands
 from mcplan.view.plan_film import GAP, Frame, film, node_frames, stance_frames, trails
 from mcplan.view.robot import patch_mesh
 from mcplan.view.tree_panel import shown_nodes, tree_panel, tried_patches
 
 
-def plan_page(plan: Plan, tree: SearchTree | None = None) -> str:
+def plan_page(plan: Plan, tree: SearchTree | None = None, certificate: Certificate | None = None) -> str:
     """Return the replay of a plan as the text of one HTML page: its stances, and the tree beside them if given."""
+    return stances_page(plan, tree, certificate).text()
+
+
+def stances_page(plan: Plan, tree: SearchTree | None = None, certificate: Certificate | None = None) -> Page:
+    """Return the page of a plan."""
     tree = tree or plan.tree
-    frames = stance_frames(plan)
-    return _page(plan.scenario, frames, tree, stance_bands(plan), float(len(plan.stances) - 1), "", trails(plan))
+    last = len(plan.stances) - 1
+    page = _page(plan.scenario, stance_frames(plan), tree, "", trails(plan), plan.stances)
+    return replace(
+        page,
+        bands=stance_bands(plan),
+        duration=float(last),
+        readings=plan_readings(plan),
+        certificate=certificate_data(certificate),
+        ghost=ghost_data(
+            plan.scenario.robot,
+            [stance.q for stance in plan.stances],
+            [(float(k), float(k + 1), k + 1) for k in range(last)],
+        ),
+    )
 
 
 def tree_page(scenario: Scenario, tree: SearchTree, failure: str = "") -> str:
@@ -30,28 +50,32 @@ def tree_page(scenario: Scenario, tree: SearchTree, failure: str = "") -> str:
     ----------
     failure : why there is no plan.
     """
-    return _page(scenario, [], tree, [], 0.0, failure)
+    return search_page(scenario, tree, failure).text()
+
+
+def search_page(scenario: Scenario, tree: SearchTree, failure: str = "") -> Page:
+    """Return the page of a search tree."""
+    return _page(scenario, [], tree, failure)
 
 
 def _page(
     scenario: Scenario,
     frames: list[Frame],
     tree: SearchTree | None,
-    bands: list,
-    duration: float,
     failure: str,
     ways: Sequence[np.ndarray] = (),
-) -> str:
+    stances: Sequence[PlannedStance] = (),
+) -> Page:
     panel = None
     if tree is not None and tree.nodes:
-        begin = duration + GAP
+        begin = max(len(stances) - 1, 0) + GAP
         shown = shown_nodes(tree)
         frames = [*frames, *node_frames(scenario, tree, shown, begin)]
-        panel = tree_panel(scenario, tree, shown, begin, failure)
+        panel = tree_panel(scenario, tree, shown, begin, failure, stances)
     drawing = film(scenario, frames, ways).draw()
     if panel is not None and tree is not None:
         _draw_tried(drawing, scenario, tree)
-    return Page(scenario.name, drawing, bands, duration, True, panel).text()
+    return Page(scenario.name, drawing, [], 0.0, True, panel)
 
 
 def _draw_tried(drawing: Drawing, scenario: Scenario, tree: SearchTree) -> None:

@@ -1,21 +1,59 @@
 """The replay of a run: robot, environment, contacts, forces, centre of mass and support region over time."""
 
+from typing import Any
 
 import numpy as np
 
 from mcplan.sim.run import Run
+from mcplan.view.appearance import seen_robot
+from mcplan.view.certificate import Certificate, certificate_data
 from mcplan.view.drawing import Drawing
 from mcplan.view.film import Film, PatchForce, lowest
+from mcplan.view.ghost import run_ghost
 from mcplan.view.page import Page, band_items
 from mcplan.view.phase_bands import phase_bands
+from mcplan.view.plan_facts import stance_name
+from mcplan.view.readings import Readings
 
 SHORTEST_TRAIL = 0.03
 """m: patches that move less through the air leave no trail."""
 
 
-def replay_page(run: Run) -> str:
-    """Return the replay of ``run`` as the text of one HTML page."""
-    return Page(run.scenario.name, replay(run), band_items(phase_bands(run)), float(run.t[-1] - run.t[0])).text()
+def replay_page(run: Run, certificate: Certificate | None = None) -> str:
+    """Return the replay of ``run`` as the text of one HTML page; with what its certificate says, where it has one."""
+    return run_page(run, certificate).text()
+
+
+def run_page(run: Run, certificate: Certificate | None = None) -> Page:
+    """Return the page of a run."""
+    bands = phase_bands(run)
+    return Page(
+        title=run.scenario.name,
+        drawing=replay(run),
+        bands=band_items(bands),
+        duration=float(run.t[-1] - run.t[0]),
+        readings=Readings(run).to_data(),
+        certificate=certificate_data(certificate),
+        ghost=run_ghost(run, bands),
+        plan=_stances(run),
+    )
+
+
+def _stances(run: Run) -> list[dict[str, Any]]:
+    """Return the stances of the plan with the time at which the run begins to go there; None where it never did."""
+    aims = np.array([-1 if phase.stance is None else phase.stance for phase in run.record.phases])[run.phase]
+    found = []
+    for k, stance in enumerate(run.plan.stances):
+        samples = np.flatnonzero(aims == k)
+        push = stance.margins.get("equilibrium")
+        found.append(
+            {
+                "name": f"{k} {stance_name(stance)}",
+                "margin": "" if push is None else f"push {push:.0f} N",
+                "t": float(run.t[samples[0]] - run.t[0]) if len(samples) else None,
+            }
+        )
+    return found
 
 
 def replay(run: Run, frames_per_second: float = 30.0) -> Drawing:
@@ -24,7 +62,7 @@ def replay(run: Run, frames_per_second: float = 30.0) -> Drawing:
     times = np.append(np.arange(0.0, duration, 1.0 / frames_per_second), duration)
     frames = np.minimum(np.searchsorted(run.t, run.t[0] + times - 1e-9), len(run) - 1)
     film = Film(
-        robot=run.robot,
+        robot=seen_robot(run),
         environment=run.scenario.environment,
         times=times,
         q=run.q[frames],
@@ -66,7 +104,7 @@ def _trails(run: Run, column: int, frames: np.ndarray) -> list[np.ndarray]:
         if begin == 0 or end == len(frames):
             continue  # it hangs in the air before its first contact, or after its last one
         rows = frames[begin - 1 : end + 1]
-        way = np.array([run.robot.frame_pose(q, name)[:3, 3] for q in run.q[rows]])
+        way = run.robot.frame_pose(run.q[rows], name)[:, :3, 3]
         steps = np.linalg.norm(np.diff(way, axis=0), axis=1)
         way = way[np.concatenate([[True], steps > 1e-4])]
         if steps.sum() > SHORTEST_TRAIL and len(way) > 2:

@@ -1,8 +1,12 @@
 """The robot in a drawing: its links, posed frame by frame, and the patches that are in contact."""
 
+from collections.abc import Iterable
+
 import numpy as np
+from meshcat import geometry as mg
 from scipy.spatial.transform import Rotation
 
+from mcplan.model.geometry import Geometry, MeshShape
 from mcplan.model.robot import Robot
 from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing
@@ -10,6 +14,11 @@ from mcplan.view.environment import pose
 
 RIM = 0.008
 """m: how far the plate of a patch stands out around it, where the link hides the patch itself."""
+
+AXIS, THICK = 0.08, 0.002
+"""m: length and radius of the axes of a frame; x is red, y green, z, which points out of the link, blue."""
+
+AXES = ((0.85, 0.15, 0.15, 1.0), (0.15, 0.65, 0.15, 1.0), (0.15, 0.25, 0.85, 1.0))
 
 
 def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
@@ -57,6 +66,46 @@ def patch_mesh(polygon: np.ndarray):
 def animate_robot(drawing: Drawing, robot: Robot, q: np.ndarray, path: str = "robot") -> None:
     """Move the links through the configurations ``q`` (frames, nq)."""
     for link in drawn_links(robot):
-        X = np.array([robot.frame_pose(row, link) for row in q])
+        X = robot.frame_pose(q, link)
         quat = shapes.continuous(Rotation.from_matrix(X[:, :3, :3]).as_quat(scalar_first=True))
         drawing.animate(f"{path}/{link}", position=X[:, :3, 3], quat_wxyz=quat)
+
+
+def draw_collision(drawing: Drawing, robot: Robot) -> None:
+    """Draw the collision bodies of links that look different, hidden until somebody asks for them."""
+    for link, geometries in robot.geometry.items():
+        if all(geometry.role == "collision" for geometry in geometries):
+            continue  # drawn as what the link looks like
+        seen = [geometry for geometry in geometries if geometry.role == "visual"]
+        for index, geometry in enumerate(geometries):
+            if geometry.role == "collision" and not any(_alike(geometry, other) for other in seen):
+                node = drawing.root["robot"][link][f"collision{index}"]
+                shapes.draw(node, geometry.shape, palette.COLLISION, pose(geometry.R, geometry.p))
+                node.set_property("visible", False)
+
+
+def _alike(one: Geometry, two: Geometry) -> bool:
+    """Whether two bodies are the same: robots often collide as they look."""
+    if not (np.array_equal(one.R, two.R) and np.array_equal(one.p, two.p) and type(one.shape) is type(two.shape)):
+        return False
+    if isinstance(one.shape, MeshShape) and isinstance(two.shape, MeshShape):
+        pairs = ((one.shape.vertices, two.shape.vertices), (one.shape.faces, two.shape.faces))
+        return all(np.array_equal(mine, other) for mine, other in pairs)
+    return one.shape == two.shape
+
+
+def draw_frames(drawing: Drawing, robot: Robot, patches: Iterable[str]) -> None:
+    """Draw the axes of patches and of the base, hidden until somebody asks for them."""
+    frames = {robot.link_names[0]: [("base", np.eye(4))]}
+    for name in patches:
+        patch = robot.patches[name]
+        frames.setdefault(patch.link, []).append((name, pose(patch.R, patch.p)))
+    for link, found in frames.items():
+        for name, X in found:
+            path = f"robot/{link}/frame {name}"
+            for axis, colour in enumerate(AXES):
+                R = np.roll(np.eye(3), axis + 1, axis=1)  # turns z into the axis
+                node = drawing.root[f"{path}/{'xyz'[axis]}"]
+                node.set_object(mg.Cylinder(AXIS, THICK), shapes.material(colour, flat=True, on_top=True))
+                node.set_transform(X @ pose(R, AXIS / 2 * np.eye(3)[axis]) @ shapes.CYLINDER_TO_Z)
+            drawing.root[path].set_property("visible", False)

@@ -10,16 +10,18 @@ CYLINDER_TO_Z = np.array([[1.0, 0, 0, 0], [0, 0, -1.0, 0], [0, 1.0, 0, 0], [0, 0
 """meshcat's cylinders stand along y; ours (as in URDF) along z."""
 
 
-def material(rgba, *, flat: bool = False, on_top: bool = False):
+def material(rgba, *, flat: bool = False, on_top: bool = False, faceted: bool = False):
     """Return a material of the colour ``rgba`` (0..1).
 
-    ``flat`` ones show their colour whatever the light; ``on_top`` ones are seen through the robot.
+    ``flat`` ones show their colour whatever the light; ``on_top`` ones are seen through the robot; ``faceted`` ones are
+    lit triangle by triangle, so that the edges of a mesh stay sharp.
     """
     red, green, blue, alpha = rgba
     colour = (round(red * 255) << 16) | (round(green * 255) << 8) | round(blue * 255)
     kind = mg.MeshBasicMaterial if flat else mg.MeshPhongMaterial
     # what is transparent is drawn last, so that nothing is painted over it
-    return kind(color=colour, opacity=float(alpha), transparent=alpha < 1.0 or on_top, depthTest=not on_top)
+    more = {"flatShading": True} if faceted else {}
+    return kind(color=colour, opacity=float(alpha), transparent=alpha < 1.0 or on_top, depthTest=not on_top, **more)
 
 
 def draw(node, shape, rgba, pose: np.ndarray | None = None) -> None:
@@ -35,16 +37,15 @@ def draw(node, shape, rgba, pose: np.ndarray | None = None) -> None:
     elif isinstance(shape, Capsule):
         node.set_object(mesh(*capsule(shape.radius, shape.length)), material(rgba))
     elif isinstance(shape, MeshShape):
-        node.set_object(mesh(shape.vertices, shape.faces), material(rgba))
+        node.set_object(mesh(shape.vertices, shape.faces), material(rgba, faceted=True))
     else:
         raise TypeError(f"no drawing for a {type(shape).__name__}")
     node.set_transform(pose)
 
 
 def mesh(vertices, faces):
-    """Return a triangular mesh; vertices are doubled per face so that edges stay sharp."""
-    corners = np.asarray(vertices, dtype=np.float32)[np.asarray(faces)].reshape(-1, 3)
-    return mg.TriangularMeshGeometry(corners, np.arange(len(corners), dtype=np.uint32).reshape(-1, 3))
+    """Return a triangular mesh."""
+    return mg.TriangularMeshGeometry(np.asarray(vertices, dtype=np.float32), np.asarray(faces, dtype=np.uint32))
 
 
 def prism(polygon, top: float, bottom: float):
@@ -105,7 +106,7 @@ def tube(points: np.ndarray, radius: float, around: int = 6):
     for i in range(len(points) - 1):
         for j in range(around):
             a, b = i * around + j, i * around + (j + 1) % around
-            faces += [[a, b, b + around], [a, b + around, a + around]]
+            faces += [[a, b + around, b], [a, a + around, b + around]]
     return vertices, np.array(faces)
 
 

@@ -1,46 +1,93 @@
 """The region of the centre of mass in a drawing: one plate per set of contacts, seen while they carry the robot."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from mcplan.scene import Contact
-from mcplan.scene.polygon import clip
+from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.polygon import clip, counter_clockwise, half_planes
 from mcplan.statics.support_region import support_region
 from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import pose
+from mcplan.view.regions import contacts_key
 
 SHOWN = 0.25
 """m: how far from the contacts a region without bounds is drawn (between facing walls any place can be balanced)."""
 
 
-def draw_support(drawing: Drawing, carrying: Sequence[tuple[Contact, ...]], ground: np.ndarray, mass: float) -> None:
+LEVEL = 0.5
+"""Vertical part of the normal from which a surface has a region drawn on it."""
+
+
+def draw_support(
+    drawing: Drawing,
+    carrying: Sequence[tuple[Contact, ...]],
+    ground: np.ndarray,
+    mass: float,
+    environment: Environment | None = None,
+) -> None:
     """Draw the support region of each set of contacts, visible in the frames in which it carries the robot.
+
+    What lies over a surface that carries is drawn on it, and the edge of the whole region at the lowest contact; where
+    no such surface carries, all of it is drawn there.
 
     Parameters
     ----------
     carrying : per frame the contacts that carry load.
-    ground : (frames,) height of the drawing, m.
+    ground : (frames,) height of the lowest contact, m.
     mass : kg.
+    environment : the surfaces; None where there are none to draw on.
     """
+    surfaces = {} if environment is None else {surface.name: surface for surface in environment.surfaces}
     shown: dict[str, np.ndarray] = {}
     for row, contacts in enumerate(carrying):
         if not contacts:
             continue
-        key = "|".join(f"{c.patch}@{np.round(c.p, 4).tolist()}" for c in contacts)
+        key = contacts_key(contacts)
         if key not in shown:
             shown[key] = np.zeros(len(carrying), dtype=bool)
             polygon = support_polygon(contacts, mass)
             if len(polygon) >= 3:
-                node = drawing.root[f"support/{len(shown)}"]
-                node.set_object(
-                    shapes.mesh(*shapes.prism(polygon, 0.003, 0.0)), shapes.material(palette.SUPPORT, flat=True)
-                )
-                node.set_transform(pose(np.eye(3), [0, 0, float(ground[row]) + 0.002]))
+                names = dict.fromkeys(c.support for c in contacts if c.carrier is None)
+                supports = [surfaces[name] for name in names if name in surfaces and surfaces[name].R[2, 2] > LEVEL]
+                _draw_region(drawing.root[f"support/{len(shown)}"], polygon, supports, float(ground[row]))
         shown[key][row] = True
     for index, visible in enumerate(shown.values(), start=1):
         drawing.animate(f"support/{index}", visible=visible)
+
+
+def _draw_region(node: Any, polygon: np.ndarray, supports: Sequence[Surface], ground: float) -> None:
+    colour = shapes.material(palette.SUPPORT, flat=True)
+    height = 0.005
+    if supports:
+        height += ground
+    else:
+        node.set_object(shapes.mesh(*shapes.prism(polygon, 0.003, 0.0)), colour)
+        node.set_transform(pose(np.eye(3), [0, 0, ground + 0.002]))
+    around = np.vstack([polygon, polygon[:1]])
+    edge = shapes.tube(np.column_stack([around, np.full(len(around), height)]), 0.003)
+    node["edge"].set_object(shapes.mesh(*edge), shapes.material(palette.SUPPORT_EDGE, flat=True))
+    for number, surface in enumerate(supports):
+        piece = piece_on(polygon, surface)
+        if len(piece) >= 3:
+            vertices, faces = shapes.prism(piece[:, :2], 0.005, 0.002)
+            vertices[:, 2] += height_on(surface, vertices[:, :2])
+            node[f"on{number}"].set_object(shapes.mesh(vertices, faces), colour)
+
+
+def piece_on(polygon: np.ndarray, surface: Surface) -> np.ndarray:
+    """Return the part (k, 2) of a region, seen from above, that lies over a surface."""
+    corners = (surface.p + np.column_stack([surface.polygon, np.zeros(len(surface.polygon))]) @ surface.R.T)[:, :2]
+    return clip(polygon, *half_planes(counter_clockwise(corners)))
+
+
+def height_on(surface: Surface, points: np.ndarray) -> np.ndarray:
+    """Return the height (k,) of a surface's plane at places (k, 2): that where ``n . (x - p) = 0``."""
+    n = surface.R[:, 2]
+    return surface.p[2] - (points - surface.p[:2]) @ n[:2] / n[2]
 
 
 def support_polygon(contacts: Sequence[Contact], mass: float) -> np.ndarray:

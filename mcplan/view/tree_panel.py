@@ -8,12 +8,16 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
+from mcplan.planning import PlannedStance
 from mcplan.planning.search.tree import SearchTree
-from mcplan.scene import Scenario
+from mcplan.scene import Contact, Scenario
 from mcplan.view.plan_film import Places
 
 SHOWN = 1500
 """Nodes that have their posture in the page; those on the plan and their ancestors first, then in order."""
+
+NEAR = 0.1
+"""m: contacts of a node and of a stance that are farther apart are not the same."""
 
 
 def shown_nodes(tree: SearchTree) -> list[int]:
@@ -34,7 +38,12 @@ def closest(tree: SearchTree) -> int:
 
 
 def tree_panel(
-    scenario: Scenario, tree: SearchTree, shown: Sequence[int], begin: float, failure: str
+    scenario: Scenario,
+    tree: SearchTree,
+    shown: Sequence[int],
+    begin: float,
+    failure: str,
+    stances: Sequence[PlannedStance] = (),
 ) -> dict[str, Any]:
     """Return the data of the panel.
 
@@ -42,6 +51,7 @@ def tree_panel(
     ----------
     shown : nodes that have a frame, the first at the time ``begin``, the others one each after it.
     failure : why there is no plan; empty where there is one.
+    stances : of the plan, to which the nodes on its path lead.
 
     Raises
     ------
@@ -50,6 +60,7 @@ def tree_panel(
     """
     times = {index: begin + k for k, index in enumerate(shown)}
     places = Places(scenario)
+    met = _stances_met(tree, stances, places)
     return {
         "calls": tree.calls,
         "failure": failure,
@@ -64,6 +75,7 @@ def tree_panel(
                 "g": node["g"],
                 "h": node["h"],
                 "time": times.get(node["index"]),
+                "stance": met.get(node["index"]),
             }
             for node in tree.nodes
         ],
@@ -81,6 +93,27 @@ def tree_panel(
         "kinds": Counter(move["kind"] for move in tree.rejected).most_common(),
         "skipped": sorted(tree.skipped.items(), key=lambda item: (-item[1], item[0])),
     }
+
+
+def _stances_met(tree: SearchTree, stances: Sequence[PlannedStance], places: Places) -> dict[int, int]:
+    """Return the stance of the plan that each node on its path is: the first, in their order, with its contacts."""
+    met, k = {}, 0
+    for index in tree.path:
+        contacts = [places(data) for data in tree.nodes[index]["contacts"]]
+        for later in range(k, len(stances)):
+            if _same(contacts, stances[later].contacts):
+                met[index], k = later, later + 1
+                break
+    return met
+
+
+def _same(these: Sequence[Contact], those: Sequence[Contact]) -> bool:
+    """Whether contacts are of the same patches, within `NEAR` of each other: a plan is refined after the search."""
+    other = {contact.patch: contact for contact in those}
+    return {contact.patch for contact in these} == set(other) and all(
+        contact.support == other[contact.patch].support and np.abs(contact.p - other[contact.patch].p).max() < NEAR
+        for contact in these
+    )
 
 
 def tried_patches(tree: SearchTree, scenario: Scenario) -> list[str]:

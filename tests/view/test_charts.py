@@ -5,17 +5,22 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from mcplan.model.robot_file import load_robot
+from mcplan.scene.contact import Contact
 from mcplan.sim.records import PhaseRecord
 from mcplan.sim.run import HOLD, SLACK
 from mcplan.view.charts import Curve, curve_chart, heat_chart
+from mcplan.view.palette import PHASES, phase_colour
 from mcplan.view.phase_bands import band_colours
+from mcplan.view.plots.bands import time_axes
 from mcplan.view.plots.clock import plot_clock
-from mcplan.view.plots.com import plot_com
-from mcplan.view.plots.forces import friction_used, plot_forces
-from mcplan.view.plots.tasks import _aims, _distance
+from mcplan.view.plots.forces import plot_forces
+from mcplan.view.plots.tasks import _distance
 from mcplan.view.plots.torques import plot_torques, plot_velocities
+from mcplan.view.readings import friction_used
+from mcplan.view.reference import Reference
 from tests.sim.waving_box import waving_run
 
 
@@ -33,25 +38,23 @@ def lines(axes):
 
 
 def test_bands_stand_behind_every_axes_for_the_time_of_their_phase(run):
-    colours = band_colours(["wave", "touch tip"])
-    for axes in plot_com(run).axes:
+    for axes in time_axes(run, ["a [m]", "b [m]"], "title")[1]:
         spans = [(p.get_x(), p.get_x() + p.get_width()) for p in axes.patches]
-        assert spans == [(0.0, pytest.approx(0.05)), (pytest.approx(0.05), pytest.approx(0.079))]
-        from matplotlib.colors import to_hex
-
-        assert [to_hex(p.get_facecolor()) for p in axes.patches] == [colours["wave"], colours["touch tip"]]
+        first, second = (0.0, pytest.approx(0.05)), (pytest.approx(0.05), pytest.approx(0.079))
+        assert spans == [first, first, second, second]
+        colours = [phase_colour("wave"), phase_colour("wave"), phase_colour("touch tip"), phase_colour("touch tip")]
+        assert [to_hex(p.get_facecolor()) for p in axes.patches] == colours
+        # what covers the height is faint, what is strong covers the upper edge alone
+        assert [(p.get_alpha() or 1.0) < 0.2 for p in axes.patches] == [p.get_height() == 1.0 for p in axes.patches]
         assert axes.get_xlim() == (0.0, pytest.approx(0.079))
 
 
-def test_the_centre_of_mass_is_drawn_over_time_from_zero_with_its_speed(run):
-    position, height, speed = plot_com(run).axes
-    drawn = lines(position) | lines(height)
-    for axis, name in enumerate("xyz"):
-        assert drawn[name][:, 0] == pytest.approx(run.t - 3.0)
-        assert drawn[name][:, 1] == pytest.approx(run.com[:, axis])
-    (curve,) = lines(speed).values()
-    steps = np.linalg.norm(np.diff(run.com, axis=0), axis=1) / run.dt
-    assert curve[1:-1, 1].max() == pytest.approx(steps.max(), rel=0.02)
+def test_a_kind_of_phase_has_one_colour_wherever_it_comes():
+    order = ["swing left_sole", "shift", "load left_sole"]
+    assert band_colours(order)["swing left_sole"] == band_colours(order[::-1])["swing left_sole"]
+    assert phase_colour("swing left_sole") == phase_colour("swing right_hand") == PHASES["swing"]
+    assert phase_colour("my state") == phase_colour("my other state")
+    assert len(set(PHASES.values())) == len(PHASES)
 
 
 def test_friction_used_is_that_of_the_worst_point_that_carries(run):
@@ -70,6 +73,8 @@ def test_friction_used_is_that_of_the_worst_point_that_carries(run):
 
 def test_forces_are_drawn_where_there_is_contact_and_the_limit_is_at_one(run):
     force, friction = plot_forces(run).axes
+    total = np.linalg.norm(run.wrench[:, :, :3].sum(axis=1), axis=1)
+    assert lines(force)["all together"][:, 1] == pytest.approx(total)
     size = np.linalg.norm(run.wrench[:, 1, :3], axis=1)
     tip = lines(force)["tip"][:, 1]
     assert np.isnan(tip[:50]).all()
@@ -96,39 +101,39 @@ def test_clock_times_are_microseconds_and_the_step_is_a_line(run):
     times = np.linspace(1e-4, 3e-4, len(run))
     status = run.qp_status.copy()
     status[[3, 9]] = SLACK, HOLD
-    (axes,) = plot_clock(replace(run, timing={"program": times}, qp_status=status)).axes
+    axes, often = plot_clock(replace(run, timing={"program": times}, qp_status=status)).axes
     drawn = lines(axes)
     program = next(xy for label, xy in drawn.items() if label.startswith("program\nmedian 200 µs"))
     assert program[:, 1] == pytest.approx(1e6 * times)
     assert drawn["step of 1 ms"][0, 1] == pytest.approx(1000.0)
     assert drawn["2 programs not solved"][:, 0] == pytest.approx([0.003, 0.009])
     assert axes.get_yscale() == "log"
-
-
-def test_a_phase_without_stance_leads_where_the_one_before_does(run):
-    phases = [PhaseRecord(name="a", stance=1), PhaseRecord(name="b")]
-    other = replace(run, record=run.record.model_copy(update={"phases": phases}))
-    assert _aims(other).tolist() == [1] * len(run)
+    assert not often.patches  # how often: of the controller's ticks, which this run does not know
+    figure = plot_clock(replace(run, timing={"control": times, "program": times / 2}))
+    assert sum(p.get_height() for p in figure.axes[1].patches) == len(run)
+    slowest = next(label for label in lines(figure.axes[1]) if label.startswith("0.3 ms"))
+    assert slowest == f"0.3 ms at {run.t[-1] - 3.0:.2f} s: touch tip (program)"
 
 
 def test_distances_leave_out_what_a_contact_leaves_free():
-    """A patch 3 mm along its free direction and 4 mm off it is 4 mm from its place; in the air the next one counts."""
+    """A patch 3 mm along its free direction and 4 mm off it is 4 mm from its place; in the air all three count."""
     R = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1.0]])
-    contact = SimpleNamespace(R=R, p=np.array([1.0, 2.0, 3.0]), selection=np.delete(np.eye(6), 0, axis=0))
-    X = np.eye(4)
-    X[:3, 3] = contact.p + R @ [0.003, 0.004, 0.0]
-    stances = [
-        SimpleNamespace(patches=(), contact=lambda patch: None),
-        SimpleNamespace(patches=("hand",), contact=lambda patch: contact),
-    ]
-    run = SimpleNamespace(
-        plan=SimpleNamespace(stances=stances), patches=["hand"], active=np.array([[True], [False]]),
-        stance_of=lambda k, patch: 1, robot=SimpleNamespace(frame_pose=lambda q, patch: X), q=np.zeros((2, 7)),
+    free = {"selection": np.delete(np.eye(6), 0, axis=0), "R": R, "p": np.array([1.0, 2.0, 3.0])}
+    contact = Contact(
+        patch="hand", support="table", kind="surface", points=np.zeros((1, 3)), axes=np.eye(3), friction=0.5,
+        max_force=np.inf, max_moment=np.inf, **free,
     )  # fmt: skip
-    assert _distance(run, 0, "hand", 0) == pytest.approx(0.004)
-    assert _distance(run, 1, "hand", 0) == pytest.approx(0.004)
-    run.plan.stances = stances[:1]
-    assert np.isnan(_distance(run, 1, "hand", 0))
+    X, Y = np.eye(4), np.eye(4)
+    X[:3, 3] = contact.p + R @ [0.003, 0.004, 0.0]
+    Y[:3, 3] = contact.p
+    run = SimpleNamespace(
+        plan=SimpleNamespace(stances=[SimpleNamespace(contact=lambda patch: contact)]), patches=["hand"],
+        active=np.array([[True], [False]]), stance_of=lambda k, patch: 0, q=np.zeros((2, 7)),
+        robot=SimpleNamespace(frame_pose=lambda q, patch: Y if q is None else X),
+    )  # fmt: skip
+    reference = Reference(run)
+    assert _distance(reference, 0, "hand", None) == pytest.approx(0.004)
+    assert _distance(reference, 1, "hand", None) == pytest.approx(0.005)
 
 
 def test_curves_have_their_values_and_the_ends_of_their_intervals():

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import umsgpack
 
 from mcplan.cli import main
 from mcplan.errors import InputError
@@ -38,10 +37,7 @@ def data_of(page):
 
 @pytest.fixture(scope="module")
 def tracks(page):
-    import base64
-
-    animations = umsgpack.unpackb(base64.b64decode(data_of(page)["commands"][-1]))["animations"]
-    return tracks_of(animations)
+    return tracks_of(data_of(page)["tracks"])
 
 
 def shows(track, t):

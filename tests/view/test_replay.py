@@ -5,8 +5,8 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import umsgpack
 from matplotlib.image import imread
+from matplotlib.text import Text
 
 from mcplan.planning import plan
 from mcplan.scene import load_scenario
@@ -14,7 +14,7 @@ from mcplan.sim.run_file import load_run
 from mcplan.sim.simulate import simulate
 from mcplan.view.arrow import NEWTON
 from mcplan.view.drawing import Drawing
-from mcplan.view.page import Page, band_items
+from mcplan.view.page import SCRIPTS, Page, band_items, part
 from mcplan.view.phase_bands import phase_bands
 from mcplan.view.plots import FIGURES, save_plots
 from mcplan.view.replay import replay, replay_page
@@ -29,8 +29,7 @@ def run():
 @pytest.fixture(scope="module")
 def tracks(run):
     """Return {path: {track: (times, values)}} of the replay at 10 frames per second."""
-    animations = umsgpack.unpackb(replay(run, 10.0).commands()[-1])["animations"]
-    return tracks_of(animations)
+    return tracks_of(replay(run, 10.0).tracks())
 
 
 def test_links_are_where_the_robot_has_them(run, tracks):
@@ -75,8 +74,10 @@ def test_a_loaded_run_gives_the_same_page(run, tmp_path):
     run.save(tmp_path / "run.npz")
     loaded = load_run(tmp_path / "run.npz")
     # meshcat names its objects at random
-    anonymous = [re.sub(rb"[0-9a-f-]{36}", b"", command) for command in replay(loaded, 10.0).commands()]
-    assert anonymous == [re.sub(rb"[0-9a-f-]{36}", b"", command) for command in replay(run, 10.0).commands()]
+    again, first = replay(loaded, 10.0), replay(run, 10.0)
+    anonymous = [re.sub(rb"[0-9a-f-]{36}", b"", command) for command in again.commands()]
+    assert anonymous == [re.sub(rb"[0-9a-f-]{36}", b"", command) for command in first.commands()]
+    assert again.tracks() == first.tracks()
 
 
 def test_every_plot_is_drawn_and_labelled(run, tmp_path):
@@ -84,7 +85,45 @@ def test_every_plot_is_drawn_and_labelled(run, tmp_path):
     assert [path.stem for path in paths] == list(FIGURES)
     for path, plot in zip(paths, FIGURES.values(), strict=True):
         assert np.ptp(imread(path)[..., :3]) > 0.5
-        axes = plot(run).axes
+        figure = plot(run)
+        axes = figure.axes
+        assert overlapping(figure) == []
         assert all(a.get_ylabel() for a in axes)
-        assert "time" in axes[-1].get_xlabel()
-        assert any(line.get_label()[0] != "_" for a in axes for line in a.get_lines())
+        assert any("time" in a.get_xlabel() for a in axes)
+        assert any(line.get_label()[0] != "_" for a in axes for line in a.get_lines()) or any(a.images for a in axes)
+
+
+def overlapping(figure):
+    """Return the titles, labels and texts of legends in a figure that lie on another."""
+    figure.draw_without_rendering()
+    # ticks beyond the limits have labels too, which are not drawn
+    ticks = {
+        id(text)
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for text in axis.findobj(Text)
+        if text is not axis.label
+    }
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    texts = [text for text in texts if id(text) not in ticks]
+    boxes = [(text.get_text(), text.get_window_extent().shrunk(0.98, 0.9)) for text in texts]
+    return [
+        (one, two)
+        for i, (one, first) in enumerate(boxes)
+        for two, second in boxes[:i]
+        if one != two and first.width > 0 and first.overlaps(second)
+    ]
+
+
+def test_no_two_scripts_of_a_page_give_the_same_name():
+    """They share one scope: a name that is declared twice stops the whole page."""
+    names = []
+    for script in (*SCRIPTS, "main.js", "pictures.js", "tree.js"):
+        for line in part(script).splitlines():
+            if found := re.match(r"(?:async )?function (\w+)", line):
+                names.append(found[1])
+            elif re.match(r"(const|let) ", line):
+                bare = re.sub(r"\(.*?\)|\[.*?\]|\{.*?\}|=>.*", "", line)
+                names += re.findall(r"(?:^(?:const|let)|,)\s+(\w+)(?=\s*[=,;]|$)", bare)
+    assert len(names) > 80
+    assert sorted(names) == sorted(set(names))

@@ -1,19 +1,25 @@
 """The drawing of a page as tests look at it: its animation as tracks, and what a viewer would show at a time."""
 
+import base64
+
 import numpy as np
 import umsgpack
 from scipy.spatial.transform import Rotation
 
 
-def tracks_of(animations) -> dict:
-    """Return {path: {track: (times, values)}} of meshcat's animations."""
-    return {
-        item["path"].removeprefix("/meshcat/"): {
-            track["name"]: tuple(np.array([key[part] for key in track["keys"]]) for part in ("time", "value"))
-            for track in item["clip"]["tracks"]
-        }
-        for item in animations
-    }
+def tracks_of(items) -> dict:
+    """Return {path: {track: (times, values)}} of the motion of a drawing, as a page holds it."""
+    found = {}
+    for item in items:
+        tracks = found[item["path"]] = {}
+        for track in item["tracks"]:
+            numbers = np.frombuffer(base64.b64decode(track["data"]), dtype="<f4").astype(float)
+            times, values = np.split(numbers, [track["keys"]])
+            tracks["." + track["name"]] = (
+                times,
+                values if track["name"] == "visible" else values.reshape(len(times), -1),
+            )
+    return found
 
 
 def at(track, t) -> np.ndarray:
@@ -32,7 +38,7 @@ class Scene:
         self.constant = {
             c["path"].removeprefix("/meshcat/"): np.reshape(c["matrix"], (4, 4)).T for c in kinds["set_transform"]
         }
-        self.tracks = tracks_of(commands[-1]["animations"]) if commands[-1]["type"] == "set_animation" else {}
+        self.tracks = tracks_of(drawing.tracks())
 
     def value(self, path, track, frame, default):
         """Return what a track holds at a whole number of seconds; what does not change has only its ends."""

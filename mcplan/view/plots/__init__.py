@@ -1,6 +1,6 @@
-"""Plots of a run: one file per figure, all with the phases of the motion as coloured bands behind the curves."""
+"""Plots of a run: one file per figure, all with the phases of the motion in the same colours as the replay's."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -9,8 +9,11 @@ from mcplan.sim.run import Run
 from mcplan.view.plots.clock import plot_clock
 from mcplan.view.plots.com import plot_com
 from mcplan.view.plots.forces import plot_forces
+from mcplan.view.plots.joints import plot_joints
 from mcplan.view.plots.momentum import plot_momentum
+from mcplan.view.plots.positions import plot_positions
 from mcplan.view.plots.tasks import plot_tasks
+from mcplan.view.plots.together import plot_together
 from mcplan.view.plots.torques import plot_torques, plot_velocities
 
 FIGURES: dict[str, Callable[[Run], Figure]] = {
@@ -19,6 +22,8 @@ FIGURES: dict[str, Callable[[Run], Figure]] = {
     "forces": plot_forces,
     "torques": plot_torques,
     "velocities": plot_velocities,
+    "positions": plot_positions,
+    "joints": plot_joints,
     "tasks": plot_tasks,
     "clock": plot_clock,
 }
@@ -39,3 +44,9 @@ def save_plots(run: Run, directory: str | Path, kind: str = "png") -> list[Path]
         paths.append(directory / f"{name}.{kind}")
         plot(run).savefig(paths[-1], dpi=130)
     return paths
+
+
+def save_together(runs: Sequence[tuple[str, Run]], path: Path) -> None:
+    """Write several runs as one figure; the suffix says as what."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    plot_together(runs).savefig(path, dpi=130)

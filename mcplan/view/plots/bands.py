@@ -1,4 +1,4 @@
-"""What all plots of a run share: time axes with the phases behind them."""
+"""What all plots of a run share: time axes with the phases along their upper edge, where they hide no curve."""
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -6,7 +6,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from mcplan.sim.run import Run
-from mcplan.view.phase_bands import band_colours, phase_bands
+from mcplan.view.palette import phase_colour
+from mcplan.view.phase_bands import phase_bands
+
+STRIPE = 0.035
+"""Height of the stripe of phases, as a share of that of the axes; below it they only tint the background."""
+
+TINT = 0.10
 
 
 def time_axes(run: Run, labels: list[str], title: str, heights: list[float] | None = None) -> tuple[Figure, np.ndarray]:
@@ -19,36 +25,38 @@ def time_axes(run: Run, labels: list[str], title: str, heights: list[float] | No
         axes.grid(alpha=0.3)
         draw_bands(axes, run)
     rows[-1].set_xlabel("time [s]")
-    rows[-1].set_xlim(0.0, float(run.t[-1] - run.t[0]))
+    rows[-1].set_xlim(0.0, max(float(run.t[-1] - run.t[0]), run.dt))
     figure.suptitle(f"{run.scenario.name}: {title}")
-    kinds = {name.split(" ")[0]: colour for name, colour in _colours(run).items()}
+    kinds_below(figure, run)
+    return figure, rows
+
+
+def kinds_below(figure: Figure, run: Run) -> None:
+    """Put the legend of the kinds of phases below a figure."""
+    kinds = dict.fromkeys(name.split(" ")[0] for _, _, name in phase_bands(run))
     figure.legend(
-        handles=[Patch(color=colour, alpha=0.45, label=kind) for kind, colour in kinds.items()],
+        handles=[Patch(color=phase_colour(kind), label=kind) for kind in kinds],
         loc="outside lower center",
-        ncols=min(len(kinds), 8),
+        ncols=min(len(kinds), 10),
         fontsize="small",
         title="phase",
         title_fontsize="small",
         frameon=False,
     )
-    return figure, rows
 
 
-def beside(axes: Axes, markerscale: float = 1.0) -> None:
+def beside(axes: Axes, markerscale: float = 1.0, title: str | None = None) -> None:
     """Put the legend right of the axes, where it hides no curve; ``markerscale`` enlarges its markers."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(
             loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small", frameon=False, borderaxespad=0.3,
-            markerscale=markerscale,
+            markerscale=markerscale, title=title, title_fontsize="small", alignment="left",
         )  # fmt: skip
 
 
-def draw_bands(axes: Axes, run: Run) -> None:
-    """Colour the background by phase."""
-    colours = _colours(run)
+def draw_bands(axes: Axes, run: Run, stripe: float = STRIPE) -> None:
+    """Show the phases: a stripe of their colours along the upper edge, and a tint of the background."""
     for begin, end, name in phase_bands(run):
-        axes.axvspan(begin, end, color=colours[name], alpha=0.35, linewidth=0)
-
-
-def _colours(run: Run) -> dict[str, str]:
-    return band_colours([name for _, _, name in phase_bands(run)])
+        colour = phase_colour(name)
+        axes.axvspan(begin, end, color=colour, alpha=TINT, linewidth=0, zorder=0)
+        axes.axvspan(begin, end, ymin=1.0 - stripe, color=colour, linewidth=0, zorder=0)

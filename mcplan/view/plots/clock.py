@@ -1,11 +1,13 @@
-"""Clock times of the control loop, against the time that a step has."""
+"""Clock times of the control loop, against the time that a step has: over time, and how often, the slowest named."""
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from mcplan.qp_status import HOLD, NO_QP, SLACK
 from mcplan.sim.run import Run
-from mcplan.view.plots.bands import beside, time_axes
+from mcplan.view.plots.bands import beside, draw_bands, kinds_below
+from mcplan.view.ticks import slowest_ticks
 
 ORDER = ("terms", "machine", "program", "control", "physics")
 """Kinematics and dynamics, the state machine with the motions that it looks for, the quadratic program, the whole
@@ -13,9 +15,18 @@ controller with these three, and the physics."""
 
 
 def plot_clock(run: Run) -> Figure:
-    """Plot the clock times of each step [µs] on a logarithmic axis; steps whose program was not solved are marked."""
-    figure, (axes,) = time_axes(run, ["clock time of a step [µs]"], "clock times", [2.0])
+    """Plot the clock times of each step [µs], and how many ticks of the controller took how long; the slowest named.
+
+    Steps whose program was not solved are marked.
+    """
+    figure = Figure(figsize=(11, 8.2), layout="constrained")
+    axes, often = figure.subplots(2, 1, gridspec_kw={"height_ratios": [1.8, 1.5]})
+    figure.suptitle(f"{run.scenario.name}: clock times")
+    draw_bands(axes, run)
+    kinds_below(figure, run)
     t = run.t - run.t[0]
+    axes.set(xlabel="time [s]", ylabel="clock time of a step [µs]", xlim=(0.0, max(float(t[-1]), run.dt)))
+    axes.grid(alpha=0.3)
     ticks = t[run.qp_status != NO_QP]
     for name in (name for name in ORDER if name in run.timing):
         times = 1e6 * run.timing[name]
@@ -28,4 +39,23 @@ def plot_clock(run: Run) -> Figure:
         axes.plot(t[failed], np.full(failed.sum(), 1e6 * run.dt), "rx", label=f"{failed.sum()} programs not solved")
     axes.set_yscale("log")
     beside(axes, markerscale=6.0)
+    _histogram(often, run)
     return figure
+
+
+def _histogram(axes: Axes, run: Run) -> None:
+    """Draw how many ticks took how long, both on logarithmic axes."""
+    times = 1e6 * np.asarray(run.timing.get("control", ()), dtype=float)
+    times = times[times > 0.0]
+    axes.set(xlabel="clock time of a control tick [µs]", ylabel="ticks [-]")
+    if not len(times):
+        return
+    edges = np.geomspace(times.min() * 0.99, times.max() * 1.01, 61)
+    axes.hist(times, bins=edges.tolist(), color="tab:blue")
+    axes.set(xscale="log", yscale="log")
+    axes.axvline(1e6 * run.dt, color="black", linestyle="--", linewidth=1, label=f"step of {1e3 * run.dt:g} ms")
+    for tick in slowest_ticks(run):
+        text = f"{1e3 * tick.time:.3g} ms at {tick.t:.2f} s: {tick.phase}"
+        axes.plot(1e6 * tick.time, 0.75, "v", markersize=6, label=text + (f" ({tick.most})" if tick.most else ""))
+    axes.grid(alpha=0.3)
+    beside(axes, title="slowest ticks")

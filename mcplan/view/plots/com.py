@@ -1,20 +1,43 @@
-"""Centre of mass: position and speed over time."""
+"""Centre of mass: where it is, where the plan has it, and how far it might go at rest."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from mcplan.sim.run import Run
 from mcplan.view.plots.bands import beside, time_axes
+from mcplan.view.reference import Reference
+from mcplan.view.regions import com_limits
+
+ROOM = 0.15
+"""m around the curves that is shown of limits far away."""
 
 
 def plot_com(run: Run) -> Figure:
-    """Plot the CoM's three coordinates [m] and its speed [m/s] by finite differences of the recorded positions."""
-    figure, (position, height, speed) = time_axes(run, ["x, y [m]", "z [m]", "speed [m/s]"], "centre of mass")
+    """Plot the CoM's coordinates [m], with the plan's motion and the limits of its support region, and its speed [m/s].
+
+    The limits are those at rest, along each axis, the other coordinate where it is. The speed is by finite differences
+    of the recorded positions.
+    """
+    figure, rows = time_axes(run, ["x [m]", "y [m]", "z [m]", "speed [m/s]"], "centre of mass", [1.0, 1.0, 0.8, 0.8])
     t = run.t - run.t[0]
-    for axis, name in enumerate("xy"):
-        position.plot(t, run.com[:, axis], label=name)
-    height.plot(t, run.com[:, 2], color="tab:green", label="z")
+    low, high, _ = com_limits(run)
+    reference = Reference(run)
+    planned = reference.com() if reference.known else None
+    for axis, axes in enumerate(rows[:3]):
+        axes.plot(t, run.com[:, axis], color="tab:blue", label="run", zorder=3)
+        if planned is not None:
+            axes.plot(t, planned[:, axis], color="black", linestyle="--", linewidth=1, label="plan's motion", zorder=4)
+        curves = run.com[:, axis] if planned is None else np.concatenate([run.com[:, axis], planned[:, axis]])
+        if axis < 2 and np.isfinite(curves).all():
+            # the room beyond the limits is dark
+            bottom, top = float(curves.min()) - ROOM, float(curves.max()) + ROOM
+            outside = {"color": "tab:red", "alpha": 0.16, "linewidth": 0, "step": "post"}
+            axes.fill_between(t, np.clip(high[:, axis], bottom, top), top, label="out of the region", **outside)
+            axes.fill_between(t, bottom, np.clip(low[:, axis], bottom, top), **outside)
+            axes.set_ylim(bottom, top)
     if len(t) > 1:
-        speed.plot(t, np.linalg.norm(np.gradient(run.com, t, axis=0), axis=1), color="tab:red")
-    beside(position)
+        speed = np.linalg.norm(np.gradient(run.com, t, axis=0), axis=1)
+        rows[3].plot(t, speed, color="tab:purple")
+    rows[3].set_ylim(bottom=0.0)
+    beside(rows[0])
     return figure

@@ -1,61 +1,52 @@
-"""What the tasks have left to do: the distance to where each phase leads, and how well contacts keep their places."""
+"""What the tasks are off: centre of mass, posture and patches, from the motion that the plan has there at that time."""
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from mcplan.scene.contact import Contact
 from mcplan.sim.run import Run
+from mcplan.view.palette import PATCHES
 from mcplan.view.plots.bands import beside, time_axes
+from mcplan.view.reference import Reference
 
-SAMPLES = 2000
-"""Points of the curves of patches, whose poses are computed one by one."""
+SAMPLES = 1500
+"""Points of the curves of postures and patches, whose references are computed one by one."""
 
 
 def plot_tasks(run: Run) -> Figure:
-    """Plot the distance to the stance that each phase leads to.
+    """Plot the errors of the tasks from the plan's motion.
 
-    Centre of mass [m] and the joint that is farthest [rad] from the posture of the stance; the patches in the air from
-    the place that they go to [m]; and the patches in contact from their planned place [mm].
+    Centre of mass [mm]; the joint that is farthest off [rad], named where it is worst; the patches in the air from
+    their way [mm]; and the patches in contact from their planned place [mm], in the directions that the contact holds.
     """
-    labels = ["CoM [m]", "joints [rad]", "in the air [m]", "in contact [mm]"]
-    figure, (com, joints, air, contact) = time_axes(run, labels, "distance to the stance that the phase leads to")
-    t = run.t - run.t[0]
-    aim = _aims(run)
-    target = np.array([stance.q for stance in run.plan.stances])
-    place = np.array([run.robot.com(q) for q in target])
-    com.plot(t, np.linalg.norm(run.com - place[aim], axis=1), color="tab:red")
-    joints.plot(t, np.abs(run.q[:, 7:] - target[aim][:, 7:]).max(axis=1, initial=0.0), color="black")
+    labels = ["CoM [mm]", "worst joint [rad]", "in the air [mm]", "in contact [mm]"]
+    figure, (com, joints, air, contact) = time_axes(run, labels, "error from the plan's motion")
+    t, reference = run.t - run.t[0], Reference(run)
+    com.plot(t, 1e3 * np.linalg.norm(run.com - reference.com(), axis=1), color="tab:red")
     rows = np.unique(np.linspace(0, len(t) - 1, min(len(t), SAMPLES)).astype(int))
+    planned = reference.postures(rows)
+    off = np.abs(run.q[rows, 7:] - planned[:, 7:])
+    if off.shape[1]:
+        k, i = np.unravel_index(int(np.nan_to_num(off).argmax()), off.shape)
+        label = f"largest {off[k, i]:.3f} rad:\n{run.record.joints[i]}\nat {t[rows[k]]:.2f} s"
+        joints.plot(t[rows], off.max(axis=1), color="black", label=label)
     for column, patch in enumerate(run.patches):
-        off = np.array([_distance(run, int(k), patch, int(aim[k])) for k in rows])
-        touching = run.active[rows, column]
-        (line,) = air.plot(t[rows], np.where(touching, np.nan, off), label=patch)
-        contact.plot(t[rows], np.where(touching, 1e3 * off, np.nan), color=line.get_color())
+        error = np.array([_distance(reference, int(k), patch, q) for k, q in zip(rows, planned, strict=True)])
+        touching, colour = run.active[rows, column], PATCHES[column % len(PATCHES)]
+        air.plot(t[rows], np.where(touching, np.nan, 1e3 * error), label=patch, color=colour)
+        contact.plot(t[rows], np.where(touching, 1e3 * error, np.nan), color=colour)
     for axes in (com, joints, air, contact):
         axes.set_ylim(bottom=0.0)
+    beside(joints)
     beside(air)
     return figure
 
 
-def _aims(run: Run) -> np.ndarray:
-    """Return the stance that every sample leads to, (N,); where a phase names none, that of the phase before."""
-    stances: list[int] = []
-    for phase in run.record.phases:
-        stances.append(phase.stance if phase.stance is not None else (stances[-1] if stances else 0))
-    return np.array(stances)[run.phase]
-
-
-def _distance(run: Run, k: int, patch: str, aim: int) -> float:
-    """Return the distance of a patch from its contact: in contact the planned one, in the air the next one; m or NaN.
-
-    Directions that the contact leaves free do not count.
-    """
-    stances = run.plan.stances
-    if run.active[k, run.patches.index(patch)]:
-        stance = stances[run.stance_of(k, patch)]
-    else:
-        stance = next((s for s in stances[aim:] if patch in s.patches), None)
-        if stance is None:
-            return np.nan
-    contact = stance.contact(patch)
-    offset = contact.R.T @ (run.robot.frame_pose(run.q[k], patch)[:3, 3] - contact.p)
-    return float(np.linalg.norm(contact.selection[:, :3] @ offset))
+def _distance(reference: Reference, k: int, patch: str, q: np.ndarray) -> float:
+    """Return how far a patch is from where it should be (m); directions that a contact leaves free do not count."""
+    run = reference.run
+    place = run.robot.frame_pose(run.q[k], patch)[:3, 3]
+    wanted = reference.place(k, patch, q)
+    if isinstance(wanted, Contact):
+        return float(np.linalg.norm(wanted.selection[:, :3] @ (wanted.R.T @ (place - wanted.p))))
+    return float(np.linalg.norm(place - wanted[:3, 3]))

@@ -19,7 +19,7 @@ def plot_velocities(run: Run, joints_shown: int = 6) -> Figure:
 
 def _plot_share(run: Run, values: np.ndarray, name: str, unit: str, joints_shown: int) -> Figure:
     """Plot values (N, n) divided by the limits of this name; a joint without limit has the share zero."""
-    labels = ["largest share", f"{name} / limit"]
+    labels = ["largest share [-]", f"{name} / limit [-]"]
     figure, (largest, chosen) = time_axes(run, labels, f"joint {name} against limits", [0.7, 1.5])
     t = run.t - run.t[0]
     limit, joints = run.record.robot.limit(name), run.record.joints
@@ -28,8 +28,9 @@ def _plot_share(run: Run, values: np.ndarray, name: str, unit: str, joints_shown
     peak = np.abs(ratio).max(axis=0)
     for joint in np.argsort(-peak)[:joints_shown]:
         chosen.plot(t, ratio[:, joint], label=f"{joints[joint]} ({limit[joint]:.3g} {unit})")
-    largest.set_ylim(0.0, max(1.05, 1.1 * float(peak.max(initial=0.0))))
-    largest.axhline(1.0, color="black", linestyle="--", linewidth=1)
+    largest.set_ylim(0.0, max(1.15, 1.15 * float(peak.max(initial=0.0))))
+    largest.axhline(1.0, color="tab:red", linestyle="--", linewidth=1, label="limit")
+    beside(largest)
     chosen.axhline(0.0, color="grey", linewidth=0.8)
     beside(chosen)
     return figure

@@ -1,15 +1,15 @@
 // The panel of the search tree. A child that leads on stays in its parent's column; other branches go one column in.
 const tree = data.tree, STATES = {
-  path: ["#1f6fd0", "on the plan"], expanded: ["#5c6473", "expanded"], open: ["#ffffff", "proven, not expanded"],
+  path: ["#1f6fd0", "on the plan"], expanded: ["#7d8798", "expanded"], open: ["transparent", "proven, not expanded"],
 };
 const KINDS = ["#d9534f", "#e08a1e", "#8e5bb5", "#a0703c", "#c2478d", "#3f8f8f", "#7a8a2e", "#556", "#999"];
-const colourOf = kind => KINDS[tree.kinds.findIndex(([name]) => name === kind) % KINDS.length];
+const crossColour = kind => KINDS[tree.kinds.findIndex(([name]) => name === kind) % KINDS.length];
 const children = tree.nodes.map(() => []), refused = tree.nodes.map(() => []), size = tree.nodes.map(() => 1);
 const onPath = new Set([...tree.nodes.keys()].filter(i => tree.nodes[i].state === "path"));
 tree.nodes.forEach((node, i) => { if (node.parent !== null) children[node.parent].push(i); });
 for (let i = tree.nodes.length - 1; i > 0; i--) if (tree.nodes[i].parent !== null) size[tree.nodes[i].parent] += size[i];
 tree.rejected.forEach((move, i) => refused[move.parent].push(i));
-let kind = null, chosen = null, rows = [];
+let kind = null, chosen = null, rows = [], onlyPlan = false;
 
 function dot(state) {
   const mark = element("span", undefined, "dot");
@@ -36,14 +36,21 @@ function fill() {
   for (const root of roots.reverse()) stack.push([root, 0, false]);
   while (stack.length) {
     const [i, depth, branch] = stack.pop(), node = tree.nodes[i];
+    if (onlyPlan && node.state !== "path") continue;
     const item = row(depth, dot(node.state), i + "  " + node.move, "h " + node.h.toFixed(2), node.state, () => showNode(i));
     if (branch) { item.prepend(element("span", "↳", "turn")); item.title = "from node " + node.parent; }
+    if (node.stance !== null) {
+      const link = element("a", "stance " + node.stance);
+      link.title = "show it on the time line";
+      link.onclick = event => { event.stopPropagation(); leaveTree(); pause(); seek(node.stance); };
+      item.append(link);
+    }
     item.node = i;
     made.append(item);
-    if (get("refused").checked) {
+    if (get("refused").checked && !onlyPlan) {
       for (const k of refused[i].filter(k => kind === null || tree.rejected[k].kind === kind)) {
         const move = tree.rejected[k], cross = element("span", "✕", "cross");
-        cross.style.color = colourOf(move.kind);
+        cross.style.color = crossColour(move.kind);
         made.append(row(depth + 1, cross, move.move + ": " + move.reason, "", "rejected", () => showRejected(k)));
       }
     }
@@ -60,7 +67,13 @@ function pick(item) {
   chosen = item;
   item.choose();
 }
+function leaveTree() {
+  hideTried();
+  if (chosen) chosen.classList.remove("chosen");
+  chosen = null;
+}
 function hideTried() {
+  labels.tried = [];
   for (const move of tree.rejected) for (const t of move.tried) {
     viewer.scene_tree.find(["meshcat", "tried", t.patch]).object.visible = false;
   }
@@ -70,7 +83,6 @@ function posture(i) {
   pause();
   if (tree.nodes[i].time !== null) jump(tree.nodes[i].time);
   hideTried();
-  show();
 }
 function showNode(i) {
   const node = tree.nodes[i];
@@ -92,8 +104,10 @@ function showRejected(k) {
     object.position.set(...t.p);
     object.quaternion.set(...t.xyzw);
     object.visible = true;
+    labels.tried.push({text: t.patch + ", tried", object});
   }
   viewer.set_dirty();
+  drawLabels();
   tell({
     title: "rejected: " + move.move, lines: move.reason.split("; "),
     values: [["reason", move.kind], ["stopped at", move.stage], ["posture shown", "node " + move.parent],
@@ -104,7 +118,7 @@ function counts() {
   const box = element("div", undefined, "counts");
   for (const [name, count] of tree.kinds) {
     const line = element("div"), cross = element("span", "✕", "cross");
-    cross.style.color = colourOf(name);
+    cross.style.color = crossColour(name);
     line.dataset.kind = name;
     line.title = "show only these";
     line.append(cross, element("b", String(count)), element("span", name));
@@ -136,13 +150,24 @@ function counts() {
     legend.append(item);
   }
   header.append(legend, counts());
-  const label = element("label"), box = element("input");
+  const choices = element("div", undefined, "choices"), label = element("label"), box = element("input");
   box.type = "checkbox";
   box.id = "refused";
   box.checked = tree.rejected.length <= 300;
   box.onchange = fill;
-  label.append(box, " list rejected moves (up and down keys go through)");
-  header.append(label);
+  label.append(box, " rejected moves");
+  label.title = "the keys up and down go through the list";
+  choices.append(label);
+  if (data.bands.length) {
+    const only = element("label"), which = element("input");
+    which.type = "checkbox";
+    which.id = "only-plan";
+    which.onchange = () => { onlyPlan = which.checked; fill(); };
+    only.append(which, " only the plan");
+    choices.append(only);
+    button(choices, "to-plan", "go to the plan", "back to the time line", () => { leaveTree(); seek(0); });
+  }
+  header.append(choices);
   const list = element("div");
   list.id = "rows";
   get("tree").append(header, list);
@@ -153,6 +178,13 @@ function counts() {
     const at = rows.indexOf(chosen), to = event.key === "ArrowDown" ? at + 1 : Math.max(at - 1, 0);
     if (rows[to]) pick(rows[to]);
   });
-  listen = () => { hideTried(); if (chosen) chosen.classList.remove("chosen"); };
+  whenTimeChanges(() => { if (!inTree() && (chosen || labels.tried.length)) leaveTree(); });
+  const opener = button(get("tools"), "tree-button", "tree", "the search tree", () => {
+    const narrow = innerWidth <= 800;
+    document.body.classList.toggle(narrow ? "tree-open" : "with-tree");
+    press(opener, document.body.classList.contains(narrow ? "tree-open" : "with-tree"));
+    dispatchEvent(new Event("resize"));
+  });
+  press(opener, innerWidth > 800);
   if (!data.bands.length) pick(rows.find(item => item.node === tree.first));
 })();

@@ -1,4 +1,4 @@
-const viewer = new MeshCat.Viewer(document.getElementById("meshcat-pane")), get = id => document.getElementById(id);
+const viewer = new MeshCat.Viewer(document.getElementById("meshcat-pane"));
 for (const text of data.commands) {
   viewer.handle_command_bytearray(Uint8Array.from(atob(text), c => c.charCodeAt(0)));
 }
@@ -12,7 +12,7 @@ viewer.controls.update();
 viewer.set_dirty();
 
 const done = document.createElement("div");
-done.style.background = "#2f5d8a";
+done.className = "done";
 get("bands").append(done);
 
 function say(status) {

@@ -1,0 +1,1 @@
+"""Pictures and moving pictures of a replay: by a browser where there is one, else by a plain renderer."""

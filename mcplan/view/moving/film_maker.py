@@ -1,0 +1,160 @@
+"""Pictures of a page at times: who makes them, and into which file they go."""
+
+import base64
+import json
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from mcplan.errors import InputError
+from mcplan.view.moving.chromium import Chromium, find_chromium
+from mcplan.view.moving.encode import find_ffmpeg, save_gif, save_video
+from mcplan.view.moving.mp4 import Chunk, mp4
+from mcplan.view.moving.painter import Painter
+from mcplan.view.page import Page
+from mcplan.whole_file import whole_file
+
+SIZE = (960, 600)
+"""Pixels of a picture, width and height."""
+
+SMALLEST, LARGEST = 64, 3840
+"""Pixels of a side."""
+
+RATES = {"gif": 12.5, "mp4": 25.0}
+"""Pictures per second; a GIF's are a whole number of hundredths of a second apart."""
+
+MOST = 4000
+"""Pictures of a file."""
+
+H264 = "avc1.640028"
+"""High profile, level 4.0."""
+
+
+class Maker(Protocol):
+    """Makes pictures of the page that it was given."""
+
+    def picture(self, t: float, caption: str) -> bytes:
+        """Return the picture (PNG) at a time."""
+        ...
+
+
+def check_output(kind: str, duration: float | None = None, speed: float = 1.0, t: float | None = None) -> None:
+    """Refuse what could not be made, before any work: no means to encode it, too many pictures, a time outside.
+
+    Parameters
+    ----------
+    kind : ``gif``, ``mp4`` or ``png``.
+    duration : of the motion, s; None where it is not known yet.
+    speed : times as fast as it was.
+    t : of a single picture, s.
+
+    Raises
+    ------
+    InputError
+    """
+    if kind == "mp4" and find_chromium() is None and find_ffmpeg() is None:
+        raise InputError(
+            "--mp4 takes a Chromium or ffmpeg (pip install imageio-ffmpeg), and neither is there; --gif takes none"
+        )
+    if not (np.isfinite(speed) and speed > 0.0):
+        raise InputError(f"--speed {speed:g}: expected a factor above zero")
+    if duration is None:
+        return
+    if t is not None and not 0.0 <= t <= duration:
+        raise InputError(f"--png {t:g}: the motion goes from 0 to {duration:g}")
+    if kind in RATES and duration == 0.0:
+        raise InputError(f"--{kind}: there is no motion; --png 0 FILE makes a picture")
+    if kind in RATES and duration / speed * RATES[kind] > MOST:
+        least = math.ceil(10.0 * duration * RATES[kind] / MOST) / 10.0
+        raise InputError(f"--{kind}: more than {MOST} pictures; give a --speed of at least {least:.1f}")
+
+
+def times_of(duration: float, speed: float, rate: float) -> np.ndarray:
+    """Return the times of the pictures of a motion: equally far apart, its end included."""
+    count = max(2, round(duration / speed * rate) + 1)
+    return np.linspace(0.0, duration, count)
+
+
+def caption_at(page: Page, t: float) -> str:
+    """Return what stands below a picture: time and phase, or stance."""
+    band = next(
+        (band for band in page.bands if band["begin"] <= t < band["end"]), page.bands[-1] if page.bands else None
+    )
+    name = band["name"] if band else ""
+    return f"stance {round(t)}   {name}" if page.stances else f"{t:5.2f} s   {name}"
+
+
+def save_picture(page: Page, path: Path, t: float, size: tuple[int, int] = SIZE) -> None:
+    """Write one picture at a time as PNG."""
+    with _maker(page, size) as maker, whole_file(path) as partial:
+        partial.write_bytes(maker.picture(t, caption_at(page, t)))
+
+
+def save_moving(page: Page, path: Path, kind: str, size: tuple[int, int] = SIZE, speed: float = 1.0) -> None:
+    """Write a moving picture.
+
+    Parameters
+    ----------
+    kind : ``gif`` or ``mp4``.
+    speed : times as fast as it was.
+    """
+    times, rate = times_of(page.duration, speed, RATES[kind]), RATES[kind]
+    size = (size[0] // 2 * 2, size[1] // 2 * 2)  # H.264 halves colours in both directions
+    with _maker(page, size) as maker, whole_file(path) as partial:
+        if kind == "mp4" and isinstance(maker, BrowserMaker) and maker.encodes(size, rate):
+            partial.write_bytes(maker.video(times.tolist(), [caption_at(page, t) for t in times], size, rate))
+            return
+        pictures = (maker.picture(float(t), caption_at(page, float(t))) for t in times)
+        if kind == "gif":
+            save_gif(pictures, partial, rate)
+            return
+        ffmpeg = find_ffmpeg()
+        if ffmpeg is None:
+            raise InputError("--mp4: this Chromium has no H.264 and there is no ffmpeg (pip install imageio-ffmpeg)")
+        save_video(ffmpeg, pictures, partial, rate)
+
+
+@contextmanager
+def _maker(page: Page, size: tuple[int, int]) -> Iterator[Maker]:
+    path = find_chromium()
+    if path is None:
+        yield Painter(page.drawing, size)
+        return
+    with Chromium(path, size) as browser:
+        browser.open(page.text(), "typeof beginPictures === 'function'", "t=0")
+        browser.js("beginPictures([])")
+        yield BrowserMaker(browser)
+
+
+class BrowserMaker:
+    """Lets the page itself draw."""
+
+    def __init__(self, browser: Chromium):
+        self.browser = browser
+
+    def picture(self, t: float, caption: str) -> bytes:
+        """Return the picture (PNG) at a time."""
+        address = self.browser.js(f"picture({t!r}, {json.dumps(caption)})")
+        return base64.b64decode(address.partition(",")[2])
+
+    def encodes(self, size: tuple[int, int], rate: float) -> bool:
+        """Whether this browser can encode H.264."""
+        return bool(self.browser.js(f"canEncode({_settings(size, rate)})"))
+
+    def video(self, times: Sequence[float], captions: Sequence[str], size: tuple[int, int], rate: float) -> bytes:
+        """Return the moving picture as an MP4 file."""
+        self.browser.js(f"beginVideo({_settings(size, rate)})")
+        for k, (t, caption) in enumerate(zip(times, captions, strict=True)):
+            self.browser.js(f"addFrame({float(t)!r}, {json.dumps(caption)}, {k}, {rate!r})")
+        found = self.browser.js("endVideo()")
+        chunks = [Chunk(base64.b64decode(data), key) for data, key in found["chunks"]]
+        return mp4(chunks, base64.b64decode(found["description"]), size, rate)
+
+
+def _settings(size: tuple[int, int], rate: float) -> str:
+    bits = round(0.12 * size[0] * size[1] * rate)  # about 0.1 bit per pixel is clear for drawn scenes
+    return json.dumps({"codec": H264, "width": size[0], "height": size[1], "bitrate": bits, "framerate": rate})

@@ -1,0 +1,253 @@
+"""The report of a run: one offline page that somebody who was not there reads in a minute."""
+
+import html
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mcplan.planning.search.tree import SearchTree
+from mcplan.scene.scenario import Scenario
+from mcplan.sim.run import Run
+from mcplan.view.certificate import Certificate, Line
+from mcplan.view.closest_calls import Call, closest_calls, time_of
+from mcplan.view.page import band_items, filled
+from mcplan.view.phase_bands import phase_bands
+from mcplan.view.plan_facts import MARGINS, stance_name
+from mcplan.view.plan_replay import tree_page
+from mcplan.view.readings import Readings
+from mcplan.view.replay import replay_page
+from mcplan.view.ticks import slowest_ticks
+
+SCRIPTS = ("element.js", "charts.js", "report.js")
+
+NEAR = 0.9
+"""Share of what is allowed from which a closest call is marked."""
+
+CLOCK = {
+    "terms": "kinematics and dynamics",
+    "machine": "state machine, with the motions that it looks for",
+    "program": "quadratic program",
+    "control": "the whole control tick",
+    "physics": "physics",
+}
+
+
+def report_page(run: Run, certificate: Certificate, replay: str | None = None) -> str:
+    """Return the report of a run as the text of one HTML page.
+
+    Parameters
+    ----------
+    certificate : of the run; `mcplan.verify` makes it.
+    replay : its replay as a page (`view.replay`), if it has been made; it goes into the report.
+    """
+    bands = band_items(phase_bands(run))
+    duration = max(float(run.t[-1] - run.t[0]), run.dt)
+    data = {"readings": Readings(run).to_data(), "bands": bands, "duration": duration}
+    robot = run.record.robot.name
+    about = f"{robot}, physics {run.record.physics}, step {1e3 * run.dt:g} ms, seed {run.record.seed}"
+    body = [
+        f"<h1>{_text(run.scenario.name)}</h1>",
+        f'<p class="about">{_text(about)}, mcplan {_text(run.record.mcplan)}</p>',
+        _answer(answer(run, certificate), certificate.success),
+        _failures(certificate.failures),
+        "<h2>Closest calls</h2>",
+        _calls(closest_calls(run, certificate)),
+        "<h2>Replay</h2>",
+        _frame(replay or replay_page(run, certificate)),
+        "<h2>Over time</h2>",
+        _kinds(bands),
+        '<div id="charts" class="charts"></div>',
+        '<p class="note">Click into a chart, or on any time, to see that moment in the replay. Of limits and margins '
+        "each point is the worst within its interval; dashed lines are limits. The margin of the centre of mass is "
+        "that at rest: a robot in motion may leave the region for a while.</p>",
+        _certificate(certificate),
+        _notices(certificate.notices),
+        '<div class="two"><div>',
+        _phases(run),
+        "</div><div>",
+        _clock(run),
+        "</div></div>",
+        _stances(run),
+        "<footer>Written by mcplan. Everything on this page is in it; nothing is fetched. The certificate is "
+        "recomputed from the record of the run by another path than the controller's.</footer>",
+    ]
+    return filled("report.html", run.scenario.name, data, ("theme.css", "report.css"), SCRIPTS, BODY="\n".join(body))
+
+
+def failure_page(scenario: Scenario, failure: str, tree: SearchTree | None) -> str:
+    """Return the report of a scenario that has no plan: why, and the search as far as it went."""
+    said = failure.strip().splitlines()
+    page = None if tree is None or not tree.nodes else tree_page(scenario, tree, failure)
+    body = [
+        f"<h1>{_text(scenario.name)}</h1>",
+        f'<p class="about">{_text(scenario.robot.name)}</p>',
+        _answer(f"No plan was found for {scenario.name}, so nothing was simulated.", False),
+        f"<ul class='broken'>{''.join(f'<li>{_text(line)}</li>' for line in said)}</ul>",
+        "" if page is None else "<h2>The search</h2>" + _frame(page),
+        "<footer>Written by mcplan. Everything on this page is in it; nothing is fetched.</footer>",
+    ]
+    data: dict[str, Any] = {"readings": None}
+    return filled("report.html", scenario.name, data, ("theme.css", "report.css"), SCRIPTS, BODY="\n".join(body))
+
+
+def answer(run: Run, certificate: Certificate) -> str:
+    """Return in one sentence what happened, and whether it counts."""
+    who, name = run.record.robot.name, run.scenario.name
+    duration = f"{run.t[-1] - run.t[0] + run.dt:.1f} s"
+    judged = sum(1 for check in certificate.checks if check.bound)
+    if certificate.success:
+        return (
+            f"{who} carried out {name}, {len(run.plan.stances)} stances in {duration}, reached its goal, "
+            f"and all {judged} checks of the certificate hold."
+        )
+    broken = len(certificate.failures)
+    checks = f"{broken} of {judged} checks of the certificate {'is' if broken == 1 else 'are'} broken"
+    if run.record.stopped:
+        return f"{who} did not carry out {name}: it stopped after {duration}, and {checks}."
+    if certificate.values.get("fell"):
+        return f"{who} fell while carrying out {name} ({duration}); {checks}."
+    goal = "reached its goal" if certificate.values.get("goal_reached") else "did not reach its goal"
+    return (
+        f"{who} {goal} in {name} ({duration}), but {checks}."
+        if goal[0] == "r"
+        else (f"{who} {goal} in {name} ({duration}); {checks}.")
+    )
+
+
+def _text(value: object) -> str:
+    return html.escape(str(value), quote=True)
+
+
+def _answer(sentence: str, good: bool) -> str:
+    return f'<div class="answer {"good" if good else "bad"}">{_text(sentence)}</div>'
+
+
+def _failures(failures: Sequence[str]) -> str:
+    items = "".join(f"<li>{_with_time(failure)}</li>" for failure in failures)
+    return f'<ul class="broken">{items}</ul>' if items else ""
+
+
+def _with_time(text: str) -> str:
+    """Return text whose first time is a link into the replay."""
+    _, t = time_of(text)
+    if t is None:
+        return _text(text)
+    begin = text.index("t = ")
+    end = text.index(" s", begin) + 2
+    return _text(text[:begin]) + _time(t, text[begin:end]) + _text(text[end:])
+
+
+def _time(t: float | None, text: str | None = None) -> str:
+    return "" if t is None else f'<a class="time" data-t="{t:.4f}">{_text(text or f"{t:.2f} s")}</a>'
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = ()) -> str:
+    """Return a table of cells that are already markup; ``kinds`` are classes of the rows."""
+    made = [
+        f'<tr class="{kinds[i] if i < len(kinds) else ""}">' + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>"
+        for i, row in enumerate(rows)
+    ]
+    heads = "".join(f"<th>{_text(cell)}</th>" for cell in head)
+    return f'<div class="scroll"><table><tr>{heads}</tr>{"".join(made)}</table></div>'
+
+
+def _calls(calls: Sequence[Call]) -> str:
+    rows = []
+    for call in calls:
+        meter = ""
+        if call.share is not None:
+            kind = "over" if call.share > 1.0 + 1e-6 else "near" if call.share >= NEAR else ""
+            width = 100 * min(max(call.share, 0.0), 1.0)
+            meter = f'<div class="meter"><div class="{kind}" style="width:{width:.1f}%"></div></div>'
+        rows.append((_text(call.what), _text(call.value), meter, _text(call.where), _time(call.t)))
+    note = (
+        '<p class="note">The bar is the share used of what is allowed, yellow from '
+        f"{NEAR:.0%} on. The controller may use the whole friction cone: its own is smaller "
+        "than the one it is judged by.</p>"
+    )
+    return _table(("what", "came as near as", "of what is allowed", "where", "when"), rows) + note
+
+
+def _frame(page: str) -> str:
+    return f'<iframe title="replay" srcdoc="{html.escape(page, quote=True)}"></iframe>'
+
+
+def _kinds(bands: Sequence[dict[str, Any]]) -> str:
+    colours = {band["name"].split(" ")[0]: band["colour"] for band in bands}
+    items = "".join(f'<span><i style="background:{c}"></i>{_text(kind)}</span>' for kind, c in colours.items())
+    return f'<div class="kinds">{items}</div>'
+
+
+def _certificate(certificate: Certificate) -> str:
+    checks: list[Line] = sorted(certificate.checks, key=lambda check: check.passed)
+    kinds = ["fail" if not check.passed else "pass" if check.bound else "" for check in checks]
+    rows = [[_text(cell) for cell in check.row()[:4]] + [_with_time(check.where)] for check in checks]
+    table = _table(("", "check", "value", "allowed", "where"), rows, kinds)
+    judged = sum(1 for check in checks if check.bound)
+    verdict = "holds" if certificate.success else "is broken"
+    return (
+        f"<details open class='certificate'><summary>Certificate: {verdict}, {judged} checks, "
+        f"{len(certificate.failures)} broken</summary>"
+        f"{table}</details>"
+    )
+
+
+def _notices(notices: Sequence[dict[str, Any]]) -> str:
+    if not notices:
+        return ""
+    rows = [(_time(float(notice["t"])), _text(notice["text"])) for notice in notices]
+    return f"<details><summary>What the plan did not foresee ({len(rows)})</summary>" + (
+        _table(("when", "what"), rows) + "</details>"
+    )
+
+
+def _phases(run: Run) -> str:
+    first = np.flatnonzero(np.diff(run.phase, prepend=-1))
+    ends = np.append(first[1:], len(run))
+    rows = [
+        (
+            _text(run.phases[run.phase[k]]),
+            _time(float(run.t[k] - run.t[0])),
+            f"{(end - k) * run.dt:.2f} s",
+            _text(run.record.phases[run.phase[k]].ended_by or ""),
+        )
+        for k, end in zip(first, ends, strict=True)
+    ]
+    table = _table(("phase", "from", "for", "ended by"), rows)
+    return f"<details><summary>Phases ({len(rows)})</summary>{table}</details>"
+
+
+def _clock(run: Run) -> str:
+    known = [(words, run.timing[name]) for name, words in CLOCK.items() if len(run.timing.get(name, ()))]
+    if not known:
+        return ""
+    rows = [
+        (_text(words), *(f"{1e3 * value:.3g} ms" for value in (np.median(x), np.quantile(x, 0.99), np.max(x))))
+        for words, x in known
+    ]
+    spent = sum(float(np.sum(run.timing[name])) for name in ("control", "physics") if name in run.timing)
+    total = f"Control and physics took {spent:.1f} s for {run.t[-1] - run.t[0] + run.dt:.1f} s of motion"
+    slow = [(f"{1e3 * tick.time:.3g} ms", _time(tick.t), _text(tick.phase), _text(CLOCK.get(tick.most, tick.most)))
+            for tick in slowest_ticks(run)]  # fmt: skip
+    slowest = f"<h2>Slowest ticks</h2>{_table(('took', 'at', 'phase', 'most of it'), slow)}" if slow else ""
+    return (
+        f"<details><summary>Timings: {_text(total)}</summary>{_table(('part', 'median', '99 %', 'slowest'), rows)}"
+        f"<p class='note'>A control step has {1e3 * run.dt:g} ms.</p>{slowest}</details>"
+    )
+
+
+def _stances(run: Run) -> str:
+    stances = run.plan.stances
+    shown = {name: words for name, words in MARGINS.items() if any(name in stance.margins for stance in stances)}
+    rows = []
+    for k, stance in enumerate(stances):
+        values = []
+        for name, (_, form) in shown.items():
+            value = stance.margins.get(name)
+            scale = 1e3 if name == "clearance" else 1.0
+            values.append("" if value is None else _text(form.format(scale * value)))
+        motion = "" if stance.transition is None else _text(stance.transition.summary())
+        rows.append((str(k), _text(stance_name(stance)), *values, motion, _text(", ".join(stance.patches))))
+    head = ("", "stance", *(label for label, _ in shown.values()), "motion there", "on")
+    return f"<details><summary>Plan: {len(rows)} stances with their margins</summary>{_table(head, rows)}</details>"

@@ -1,0 +1,144 @@
+// The scene: meshcat's viewer with light and shadow, a grid, and cameras. three.js' axes are x, height, -y.
+const THREE = MeshCat.THREE, viewer = new MeshCat.Viewer(get("meshcat-pane"));
+for (const text of data.commands) {
+  viewer.handle_command_bytearray(Uint8Array.from(atob(text), c => c.charCodeAt(0)));
+}
+data.commands = null;
+// the motion: of each track the times of its keys, then their values
+const TRACK_KINDS = {position: THREE.VectorKeyframeTrack, scale: THREE.VectorKeyframeTrack, quaternion: THREE.QuaternionKeyframeTrack,
+                     visible: THREE.BooleanKeyframeTrack};
+for (const {path, tracks} of data.tracks) {
+  const made = tracks.map(({name, keys, data: text}) => {
+    const numbers = new Float32Array(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer), values = numbers.subarray(keys);
+    return new TRACK_KINDS[name]("." + name, numbers.subarray(0, keys), name === "visible" ? Array.from(values, v => v > 0) : values);
+  });
+  const clip = new THREE.AnimationClip(path, -1, made), action = viewer.animator.mixer.clipAction(clip, nodeAt(path));
+  action.clampWhenFinished = true;
+  viewer.animator.actions.push(action);
+}
+data.tracks = null;
+viewer.gui.domElement.style.display = "none";
+viewer.gui.domElement.style.zIndex = 3;
+viewer.gui.domElement.style.right = "calc(12px + var(--side))";
+viewer.gui.domElement.style.top = "44px";
+
+function nodeAt(path) { return viewer.scene_tree.find(["meshcat", ...path.split("/")]).object; }
+function swapped(p) { return new THREE.Vector3(p[0], p[2], -p[1]); }
+const centre = nodeAt("com/ball"), dark = matchMedia("(prefers-color-scheme: dark)");
+function centreOfMass() { centre.updateWorldMatrix(true, false); return new THREE.Vector3().setFromMatrixPosition(centre.matrixWorld); }
+
+// -- light ---------------------------------------------------------------------------------------------------------
+const sun = new THREE.DirectionalLight(0xffffff, 0.4);
+sun.castShadow = true;
+sun.shadow.mapSize.set(2048, 2048);
+sun.shadow.bias = -0.0004;
+sun.shadow.normalBias = 0.012;
+Object.assign(sun.shadow.camera, {left: -2.6, right: 2.6, top: 2.6, bottom: -2.6, near: 0.5, far: 16});
+viewer.scene.add(sun, sun.target);
+for (const [name, strength] of [["PointLightNegativeX", 0.1], ["PointLightPositiveX", 0.1], ["FillLight", 0.2], ["AmbientLight", 0.56]]) {
+  const light = viewer.scene_tree.find(["Lights", name, "<object>"]).object;
+  light.intensity = strength;
+}
+function meshesIn(root) { const found = []; root.traverse(o => { if (o.isMesh) found.push(o); }); return found; }
+// surfaces take shadows and cast none: a ceiling would leave the robot in the dark
+const slabs = meshesIn(nodeAt("environment/surfaces")), around = ["surfaces", "obstacles", "objects"].flatMap(kind => meshesIn(nodeAt("environment/" + kind)));
+for (const mesh of slabs) mesh.castShadow = false;
+for (const mesh of meshesIn(nodeAt("environment/obstacles"))) {  // nor does an obstacle over its head
+  mesh.castShadow = new THREE.Box3().setFromObject(mesh).min.y < centreOfMass().y;
+}
+for (const name of ["forces", "cones", "support", "com", "trails", "stiles", "tried"]) {
+  for (const mesh of meshesIn(nodeAt(name))) { mesh.castShadow = false; mesh.receiveShadow = false; }
+}
+function light() {  // the scene's own axes are the robot's: x, y, height
+  const at = centre.position;
+  sun.position.set(at.x + 2.2, at.y + 1.6, at.z + 6);
+  sun.target.position.copy(at);
+}
+function background() {
+  const top = dark.matches ? [0.17, 0.2, 0.25] : [0.93, 0.95, 0.98], bottom = dark.matches ? [0.07, 0.08, 0.1] : [0.70, 0.76, 0.84];
+  viewer.set_property(["Background"], "top_color", top);
+  viewer.set_property(["Background"], "bottom_color", bottom);
+}
+dark.addEventListener("change", background);
+
+// -- grid ------------------------------------------------------------------------------------------------------------
+const grid = new THREE.GridHelper(8, 16, 0x445066, 0x445066);
+grid.material.transparent = true;
+grid.material.opacity = 0.16;
+grid.material.depthWrite = false;
+grid.rotation.x = Math.PI / 2;
+grid.position.set(Math.round(data.camera[0][0]), Math.round(data.camera[0][1]), data.ground + 0.003);
+viewer.scene.add(grid);
+
+// -- camera ----------------------------------------------------------------------------------------------------------
+const home = data.camera.map(swapped), VIEWS = {
+  front: [1, 0.12, 0], left: [0, 0.12, -1], back: [-1, 0.12, 0], right: [0, 0.12, 1], top: [0.02, 1, 0],
+};
+let following = false, last = centreOfMass();
+viewer.camera.fov = 38;
+function look(target, eye) {
+  viewer.controls.target.copy(target);
+  viewer.camera.position.copy(eye);
+  viewer.controls.update();
+  viewer.set_dirty();
+}
+function lookFrom(name) {
+  if (name === "home") {
+    // farther away where panels or a narrow window leave less room
+    const free = Math.min(1 - foot() / innerHeight, get("meshcat-pane").offsetWidth / innerHeight * 1.15, 1);
+    look(home[0], home[0].clone().add(home[1].clone().sub(home[0]).divideScalar(Math.max(free, 0.45))));
+    return;
+  }
+  const at = centreOfMass(), target = new THREE.Vector3(at.x, at.y - 0.12, at.z);
+  const distance = clamp(viewer.camera.position.distanceTo(viewer.controls.target), 1.5, 4);
+  look(target, target.clone().addScaledVector(new THREE.Vector3(...VIEWS[name]).normalize(), distance));
+}
+function follow() {
+  const at = centreOfMass();
+  if (following && at.distanceTo(last) > 1e-6) {
+    const move = at.clone().sub(last);
+    viewer.camera.position.add(move);
+    viewer.controls.target.add(move);
+    viewer.set_dirty();
+  }
+  last = at;
+}
+function foot() {  // pixels that the panel below covers
+  const dock = get("dock");
+  return document.body.classList.contains("still") || dock.style.display === "none" ? 0 : innerHeight - dock.getBoundingClientRect().top;
+}
+function makeRoom() {  // what is looked at stays in the middle of what the panels leave free
+  const width = get("meshcat-pane").offsetWidth, height = innerHeight;
+  document.body.style.setProperty("--foot", foot() + "px");
+  viewer.camera.setViewOffset(width, height, 0, foot() / 2, width, height);
+  viewer.set_dirty();
+}
+
+// -- what stands between the eye and the robot -----------------------------------------------------------------------
+const ray = new THREE.Raycaster(), HIDDEN = 2;
+const links = nodeAt("robot").children.filter(link => meshesIn(link).length), watched = links.filter((_, i) => i % Math.ceil(links.length / 20) === 0);
+let fading = true;
+function fade() {  // what hides two of a score of links is seen through
+  const eye = viewer.camera.getWorldPosition(new THREE.Vector3()), hits = new Map(), at = new THREE.Vector3();
+  if (fading) {
+    for (const link of watched) {
+      link.updateWorldMatrix(true, false);
+      const way = at.setFromMatrixPosition(link.matrixWorld).sub(eye), length = way.length();
+      ray.set(eye, way.normalize());
+      ray.far = length - 0.08;
+      for (const mesh of new Set(ray.intersectObjects(around, false).map(hit => hit.object))) hits.set(mesh, (hits.get(mesh) || 0) + 1);
+    }
+  }
+  for (const mesh of around) {
+    const opacity = hits.get(mesh) >= HIDDEN ? 0.16 : 1, material = mesh.material;
+    if (material.opacity !== opacity) {
+      material.opacity = opacity;
+      material.transparent = opacity < 1;
+      material.depthWrite = opacity === 1;
+      material.needsUpdate = true;
+      viewer.set_dirty();
+    }
+  }
+}
+background();
+light();

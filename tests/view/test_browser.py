@@ -1,0 +1,197 @@
+"""Pages in a browser: they show what the run holds, do what their buttons say, and ask for nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mcplan.certificate.verify import verify
+from mcplan.planning import plan
+from mcplan.planning.search.tree import SearchTree
+from mcplan.scene import load_scenario
+from mcplan.sim.simulate import simulate
+from mcplan.view.moving.chromium import Chromium, find_chromium
+from mcplan.view.plan_replay import plan_page
+from mcplan.view.replay import replay_page
+from mcplan.view.report_page import report_page
+
+pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium on the path to open pages in")
+
+SIZE = (860, 480)
+READY = "typeof clock === 'object' && viewer.animator.actions.length > 0"
+
+
+@pytest.fixture(scope="module")
+def planned():
+    return plan(load_scenario("step", overrides={"simulation.dt": 0.005}))
+
+
+@pytest.fixture(scope="module")
+def run(planned):
+    return simulate(planned)
+
+
+@pytest.fixture(scope="module")
+def report(run):
+    return verify(run)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with Chromium(find_chromium(), SIZE) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def page(browser, run, report):
+    """The replay of the run, opened, at rest."""
+    browser.open(replay_page(run, report), READY, "t=0")
+    return browser
+
+
+def click(browser, selector, share=0.5):
+    """Press and release the mouse on an element, at a share of its width."""
+    box = browser.js(
+        f"(() => {{ const b = document.querySelector({selector!r}).getBoundingClientRect();"
+        " return [b.left, b.top, b.width, b.height]; })()"
+    )
+    place = {"x": box[0] + share * box[2], "y": box[1] + box[3] / 2, "button": "left", "clickCount": 1}
+    for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+        browser.call("Input.dispatchMouseEvent", type=kind, **place)
+
+
+def test_bodies_are_where_the_run_has_them(page, run):
+    # at frames of the page, 30 a second: between two it interpolates, as a film does
+    for t in (0.0, 1.0, 2.5, 4.0):
+        k = int(np.searchsorted(run.t, run.t[0] + t - 1e-9))
+        for link in ("BODY", "RLEG_LINK5", "LARM_LINK3"):
+            seen = page.js(
+                f"(() => {{ seek({t}); const o = nodeAt('robot/{link}'); o.updateWorldMatrix(true, false);"
+                " const e = o.matrixWorld.elements; return [e[12], -e[14], e[13]]; })()"
+            )
+            assert seen == pytest.approx(run.robot.frame_pose(run.q[k], link)[:3, 3], abs=1e-5)
+
+
+def test_it_plays_pauses_and_jumps(page, run):
+    page.js("seek(0)")
+    click(page, "#play")
+    assert page.js("new Promise(go => setTimeout(() => go(clock.playing && clock.t > 0.05), 600))")
+    click(page, "#play")
+    assert not page.js("clock.playing")
+    duration = run.t[-1] - run.t[0]
+    click(page, "#track", 0.5)
+    assert page.js("clock.t") == pytest.approx(duration / 2, abs=0.02 * duration)
+    assert page.js("document.querySelector('#tip b').textContent") in run.phases
+    before = page.js("bandIndex(clock.t)")
+    click(page, "#forth")
+    assert page.js("[bandIndex(clock.t), clock.t - data.bands[bandIndex(clock.t)].begin]") == [before + 1, 0]
+    click(page, "#frame-back")
+    assert page.js("bandIndex(clock.t)") == before
+
+
+def test_keys_do_what_their_list_says(page):
+    for key, effect in (("End", "clock.t === data.duration"), ("Home", "clock.t === 0"), ("v", "layers.values.on")):
+        page.call("Input.dispatchKeyEvent", type="keyDown", key=key)
+        page.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+        assert page.js(effect)
+    assert page.js("get('labels').children.length") > 0
+    page.js("setLayer('values', false)")
+
+
+def test_the_legend_switches_what_is_seen(page):
+    click(page, "#legend-button")
+    for key, node in (("forces", "forces"), ("cones", "cones"), ("support", "support")):
+        for on in (False, True):
+            click(page, f'#legend input[data-layer="{key}"]')
+            assert page.js(f"nodeAt('{node}').visible") is on
+    assert page.js("setLayer('collision', true), nodeAt(data.layers.find(l => l.key === 'collision').nodes[0]).visible")
+    click(page, "#legend-button")
+
+
+def test_the_card_tells_the_loads_and_the_certificate(page, run, report):
+    page.js("seek(0.0)")
+    told = page.js("get('facts').textContent")
+    assert "left_sole" in told
+    assert f"{sum(1 for check in report.checks if check.bound)} checks" in told
+    assert page.js("get('verdict').textContent") == "certificate holds"
+    force = np.linalg.norm(run.wrench[0, run.patches.index("left_sole"), :3])
+    assert f"{force:.0f} N" in told
+
+
+def test_the_next_posture_is_that_of_the_plan(page, run):
+    k = next(k for k, phase in enumerate(run.record.phases) if phase.name.startswith("swing"))
+    t = float(run.t[np.flatnonzero(run.phase == k)[0]] - run.t[0]) + 1e-3
+    aim = run.plan.stances[run.record.phases[k].stance]
+    page.js(f"seek({t}), setLayer('ghost', true)")
+    index = page.js("data.ghost.links.indexOf('LARM_LINK3')")
+    seen = page.js(f"ghost.root.children[{index}].position.toArray()")
+    assert seen == pytest.approx(run.robot.frame_pose(aim.q, "LARM_LINK3")[:3, 3], abs=2e-5)
+    page.js("setLayer('ghost', false)")
+
+
+def test_the_tree_is_opened_and_leads_back_to_the_plan(browser, planned):
+    tree = SearchTree()
+    for k, stance in enumerate(planned.stances):
+        tree.node(k - 1 if k else None, f"move {k}", stance.contacts, stance.q, k, len(planned.stances) - k)
+    last = planned.stances[-1]
+    tree.node(0, "aside", last.contacts, last.q, 1, 9)
+    tree.reject(0, "too far", "reach", (), last.contacts)
+    tree.path = list(range(len(planned.stances)))
+    browser.open(plan_page(planned, tree), READY, "t=0")
+    assert browser.js("document.querySelectorAll('#rows .row').length") == len(tree.nodes) + 1
+    browser.js("pause(), pick(rows.find(row => row.node === 2))")
+    assert browser.js("inTree() && get('facts').textContent.includes('node 2')")
+    browser.js("pick(rows.find(row => row.classList.contains('rejected')))")
+    assert browser.js("labels.tried.map(label => label.text)") == [f"{c.patch}, tried" for c in last.contacts]
+    click(browser, "#only-plan")
+    assert browser.js("rows.map(row => row.node)") == tree.path
+    click(browser, "#to-plan")
+    assert browser.js("clock.t") == 0
+    browser.js("[...document.querySelectorAll('#rows a')].at(-1).click()")
+    assert browser.js("clock.t") == len(planned.stances) - 1
+
+
+def test_a_time_in_the_report_is_shown_by_its_replay(browser, run, report):
+    browser.open(report_page(run, report), "true")
+    ready = "typeof frames[0].eval === 'function' && frames[0].document.getElementById('time') !== null"
+    assert browser.js(f"new Promise(go => {{ const wait = () => {ready} ? go(true) : setTimeout(wait, 50); wait(); }})")
+    text = "frames[0].document.getElementById('time').textContent"
+    shown = browser.js(
+        f"new Promise(go => setTimeout(() => {{ showAt(2.5); setTimeout(() => go({text}), 500); }}, 800))"
+    )
+    assert shown.startswith("2.50")
+
+
+def test_pages_stand_on_a_phone_and_in_the_dark(browser, run, report):
+    browser.become((390, 700), dark=True)
+    try:
+        browser.open(replay_page(run, report), READY, "t=0")
+        browser.js("pause(), seek(1)")
+        # nothing is wider than the page, and no control lies outside
+        assert browser.js("document.documentElement.scrollWidth <= innerWidth")
+        controls = "[...document.querySelectorAll('#dock *, #tools *')]"
+        assert browser.js(f"{controls}.filter(e => e.getBoundingClientRect().right > innerWidth + 1).length") == 0
+        colours = browser.js("getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)")
+        assert max(colours[:3]) < 64
+    finally:
+        browser.become(SIZE)
+
+
+def test_names_from_files_stay_text(browser, run, report):
+    evil = "<img src=x onerror='window.broken=1'></script><script>window.broken=1</script>"
+    record = run.record.model_copy(
+        update={"phases": [phase.model_copy(update={"name": f"swing {evil}"}) for phase in run.record.phases]}
+    )
+    hurt = replace(run, record=record)
+    browser.open(replay_page(hurt, report), READY, "t=0")
+    browser.js("pause(), seek(1), setPanel('legend', true)")
+    assert browser.js("window.broken === undefined")
+    assert evil in browser.js("get('phase').textContent")
+    page = report_page(hurt, report, "<p>the replay</p>")
+    assert "<img" not in page
+    assert page.count("</script>") == 1
+
+
+def test_no_page_has_failed_or_asked_for_anything(browser):
+    assert browser.errors == []
+    assert browser.requests == []

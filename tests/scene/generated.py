@@ -89,7 +89,9 @@ def _ramp(b, place, low=5, high=25, known=True):
     angle, width = np.radians(b.random.uniform(low, high)), b.random.uniform(0.5, 1.0)
     length = 1.0 if known else 0.5
     h = length * np.tan(angle)
-    corners = [(x, y, z) for y in (-width / 2, width / 2) for x, z in ((-length / 2, 0), (length / 2, 0), (length / 2, h))]
+    corners = [
+        (x, y, z) for y in (-width / 2, width / 2) for x, z in ((-length / 2, 0), (length / 2, 0), (length / 2, h))
+    ]
     b.add(trimesh.convex.convex_hull(np.array(corners)), place)
     outline = shapely.box(-length / 2, -width / 2, length / 2, width / 2)
     if known:
@@ -163,7 +165,7 @@ def generated(seed):
     parts = []
     for mesh in b.meshes:
         vertices, faces = np.array(mesh.vertices), np.array(mesh.faces)
-        edge = random.uniform(0.08, 0.15) if rough else random.choice([0.3, 1.0, 10.0])
+        edge = random.uniform(0.15, 0.3) if rough else random.choice([0.3, 1.0, 10.0])
         vertices, faces = trimesh.remesh.subdivide_to_size(vertices, faces, edge, max_iter=20)
         own = trimesh.Trimesh(vertices, faces, process=True)
         vertices = np.array(own.vertices)

@@ -14,7 +14,7 @@ CORNERS = 16
 """Of one part; more are cut off where that costs least."""
 
 TURNS = np.linspace(0.0, np.pi, 36, endpoint=False)
-"""rad: ways to turn a rectangle."""
+"""rad: ways to turn a rectangle, beside those along the sides."""
 
 ASLANT = 0.5
 """What an area counts for whose cut runs along no side: parts with straight sides fit together."""
@@ -64,7 +64,8 @@ def has_room(polygon: np.ndarray, room: tuple[float, float]) -> bool:
     box = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]]) * half
     low, high = polygon.min(axis=0) - 1.0, polygon.max(axis=0) + 1.0
     square = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
-    for turn in TURNS:
+    edges = np.roll(polygon, -1, axis=0) - polygon
+    for turn in (*np.arctan2(edges[:, 1], edges[:, 0]), *TURNS):
         c, s = np.cos(turn), np.sin(turn)
         A, b = erode(polygon, box @ np.array([[c, s], [-s, c]]))
         if len(clip(square, A, b + 1e-9)):

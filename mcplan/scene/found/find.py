@@ -20,8 +20,8 @@ from mcplan.scene.found.rest import COVERED, find_obstacles
 from mcplan.scene.found.slab import thickness
 from mcplan.scene.found.triangles import Triangles
 
-STEEPER = np.radians(15.0)
-"""rad: triangles of a rough surface may be so much steeper than the surface."""
+STEEPEST = np.radians(75.0)
+"""rad: what is steeper is a wall, of which nobody asks why it is no surface."""
 
 LEVEL = np.cos(np.radians(3.0))
 """Least vertical part of a normal of what is called level."""
@@ -96,7 +96,11 @@ def find(triangles: Triangles, settings: FindSettings | None = None) -> Found:
         The library that this takes is not installed.
     """
     geometry()
-    settings = settings or FindSettings()
+    with np.errstate(divide="ignore", invalid="ignore"):  # flags that the arithmetic of GEOS leaves behind
+        return _find(triangles, settings or FindSettings())
+
+
+def _find(triangles: Triangles, settings: FindSettings) -> Found:
     if settings.ground:
         triangles = triangles.with_more([_floor(triangles)])
     bars, rest = find_bars(triangles, settings)
@@ -104,7 +108,7 @@ def find(triangles: Triangles, settings: FindSettings | None = None) -> Found:
     normals, areas = triangles.normals_areas
     least = settings.room[0] * settings.room[1]
     up = np.flatnonzero(rest)
-    lowest = float(np.cos(min(settings.slope + STEEPER, 1.5)))
+    lowest = float(np.cos(max(settings.slope, STEEPEST)))
     planes = find_planes(corners[up], triangles.faces[up], normals[up], areas[up], settings.flat, least / 4, lowest)
     left_out: list[LeftOut] = []
     grounds, used = [], np.zeros(len(corners), bool)
@@ -178,7 +182,10 @@ def _merged(left_out: list[LeftOut], most: int = 20) -> list[LeftOut]:
 
 
 def _named(grounds: list[_Ground], triangles: Triangles, settings: FindSettings) -> list[Surface]:
-    """Give each part its slab and name: ``floor`` the lowest one, then ``level1``, ``slope1``, ... upwards."""
+    """Give each part its slab and name: ``floor`` the lowest one, then ``level1``, ``slope1``, ... upwards.
+
+    The largest part of a plane has the plain name, so that a file can count on it, the others ``floor_2``, ...
+    """
     heights = [float(np.mean([_place(g.region, part)[2] for part in g.parts])) for g in grounds if g.parts]
     with_parts = [g for g in grounds if g.parts]
     order = sorted(range(len(with_parts)), key=lambda k: (round(heights[k], 3), *np.round(with_parts[k].region.p, 3)))
@@ -194,9 +201,9 @@ def _named(grounds: list[_Ground], triangles: Triangles, settings: FindSettings)
             kind = "level" if level else "slope"
             counts[kind] += 1
             name = f"{kind}{counts[kind]}"
-        for number, part in enumerate(ground.parts, 1):
+        for number, part in enumerate(sorted(ground.parts, key=lambda part: -_area(part)), 1):
             R, p, polygon = _centred(ground.region, part)
-            own = name if len(ground.parts) == 1 else f"{name}_{number}"
+            own = name if number == 1 else f"{name}_{number}"
             depth = thickness(triangles, R, p, polygon)
             ground.surfaces.append(Surface(own, R, p, polygon, depth, settings.friction))
         found += ground.surfaces

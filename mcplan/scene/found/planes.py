@@ -59,13 +59,20 @@ def find_planes(
     free = normals[:, 2] >= lowest
     touching = _neighbours(faces) if len(faces) else csr_matrix((0, 0))
     found = []
-    for normal, point in _exact_seeds(corners[free], normals[free], areas[free], least):
+    rough = np.zeros(len(faces), bool)
+    seeds = np.flatnonzero(free)
+    for seed in seeds[_exact_seeds(corners[free], normals[free], areas[free], least)]:
+        if rough[seed] or not free[seed]:
+            continue
+        normal, point = normals[seed], corners[seed].mean(axis=0)
         members = _near(corners, normals, free, normal, point, EXACT, EXACT_ANGLE)
         if areas[members].sum() < least:
             continue
         normal, point = _fitted(corners[members], areas[members])
         members = _near(corners, normals, free, normal, point, EXACT, EXACT_ANGLE)
-        if _scattered(members, normal, touching, normals, areas):
+        beside = _beside(members, normal, touching, normals)
+        if areas[beside].sum() > SCATTERED * areas[members].sum():
+            rough[members] = rough[beside] = True
             continue
         free[members] = False
         found.append(_plane(corners, members, normal, point))
@@ -76,16 +83,15 @@ def find_planes(
     return sorted(found, key=lambda plane: -areas[plane.members].sum())
 
 
-def _scattered(members: np.ndarray, normal: np.ndarray, touching: csr_matrix, normals, areas) -> bool:
-    """Whether many triangles around some of one plane nearly belong to it."""
-    inside = np.zeros(len(areas))
+def _beside(members: np.ndarray, normal: np.ndarray, touching: csr_matrix, normals: np.ndarray) -> np.ndarray:
+    """Return the triangles around some of one plane that nearly look its way."""
+    inside = np.zeros(len(normals))
     inside[members] = 1.0
-    beside = (touching @ inside > 0) & (inside == 0) & (normals @ normal > CREASE)
-    return bool(areas[beside].sum() > SCATTERED * areas[members].sum())
+    return np.flatnonzero((touching @ inside > 0) & (inside == 0) & (normals @ normal > CREASE))
 
 
-def _exact_seeds(corners: np.ndarray, normals: np.ndarray, areas: np.ndarray, least: float) -> list:
-    """Return planes (normal, point) that many triangles share to within rounding, those of the largest area first."""
+def _exact_seeds(corners: np.ndarray, normals: np.ndarray, areas: np.ndarray, least: float) -> np.ndarray:
+    """Return a triangle of each plane that many share to within rounding, those of the largest area first."""
     offset = np.einsum("ij,ij->i", normals, corners.mean(axis=1))
     key = np.column_stack([np.round(normals / 5e-3), np.round(offset / EXACT)]).astype(np.int64)
     _, group = np.unique(key, axis=0, return_inverse=True)
@@ -96,7 +102,7 @@ def _exact_seeds(corners: np.ndarray, normals: np.ndarray, areas: np.ndarray, le
     for k in order[areas[order] > 0]:
         if total[group[k]] >= least / 4 and group[k] not in largest:
             largest[group[k]] = k
-    return [(normals[largest[g]], corners[largest[g]].mean(axis=0)) for g in sorted(largest, key=lambda g: -total[g])]
+    return np.array([largest[g] for g in sorted(largest, key=lambda g: -total[g])], np.int64)
 
 
 def _near(corners, normals, free, normal, point, distance: float, cosine: float) -> np.ndarray:

@@ -17,7 +17,8 @@ def new(arguments: Namespace) -> int:
     from mcplan.model.robot_file import load_robot
     from mcplan.run_directory import check_writable
     from mcplan.scene.load import load_scenario
-    from mcplan.scene_file import propose, scenario_text
+    from mcplan.scene_file import scenario_text
+    from mcplan.scene_start import propose
     from mcplan.whole_file import write_text
 
     source = Path(arguments.file)

@@ -42,9 +42,7 @@ class MeshFiles:
     package's name and a ``package.xml``, or where it is installed) or the named package directories, links resolved.
     """
 
-    def __init__(
-        self, urdf: Path, package_directories: Sequence[str | Path] = (), suffixes: Sequence[str] = SUFFIXES
-    ):
+    def __init__(self, urdf: Path, package_directories: Sequence[str | Path] = (), suffixes: Sequence[str] = SUFFIXES):
         self.suffixes = suffixes
         self.directory = urdf.resolve().parent
         self.packages = [Path(directory).resolve() for directory in package_directories]

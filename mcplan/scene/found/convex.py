@@ -35,7 +35,7 @@ def convex_parts(region: Any, room: tuple[float, float], tolerance: float = 2e-3
     tolerance : m, by which its outline may be simplified.
     """
     shapely = geometry()
-    left = shapely.simplify(region, tolerance)
+    left = shapely.union_all([_simplified(part, tolerance) for part in polygons(region)])
     found: list[np.ndarray] = []
     waiting = [part for part in polygons(left) if part.area >= room[0] * room[1]]
     while waiting and len(found) < MOST:
@@ -56,6 +56,17 @@ def convex_parts(region: Any, room: tuple[float, float], tolerance: float = 2e-3
         waiting += [piece for piece in polygons(rest) if piece.area >= room[0] * room[1]]
         waiting.sort(key=lambda piece: -piece.area)
     return found
+
+
+def _simplified(part: Any, tolerance: float) -> Any:
+    """Return a polygon with the corners that matter: rings begin at an outermost one, for where they begin is kept."""
+    shapely = geometry()
+    rings = []
+    for ring in (part.exterior, *part.interiors):
+        points = np.array(ring.coords)[:-1]
+        far = int(np.argmax(np.sum((points - points.mean(axis=0)) ** 2, axis=1)))
+        rings.append(np.roll(points, -far, axis=0))
+    return shapely.simplify(shapely.Polygon(rings[0], rings[1:]), tolerance)
 
 
 def has_room(polygon: np.ndarray, room: tuple[float, float]) -> bool:

@@ -19,6 +19,7 @@ from mcplan.scene.found.region import Region, free_region, geometry, polygons
 from mcplan.scene.found.rest import COVERED, find_obstacles
 from mcplan.scene.found.slab import thickness
 from mcplan.scene.found.triangles import Triangles
+from mcplan.scene.polygon import area
 
 STEEPEST = np.radians(75.0)
 """rad: what is steeper is a wall, of which nobody asks why it is no surface."""
@@ -115,15 +116,15 @@ def _find(triangles: Triangles, settings: FindSettings) -> Found:
     for plane in planes:
         plane = Plane(plane.normal, plane.point, up[plane.members], plane.spread)
         slope = float(np.arccos(np.clip(plane.normal[2], -1.0, 1.0)))
-        area = float(areas[plane.members].sum())
+        size = float(areas[plane.members].sum())
         place = corners[plane.members[np.argmax(areas[plane.members])]].mean(axis=0)
         if slope > settings.slope:
-            if area >= least:
+            if size >= least:
                 steep = f"{np.degrees(slope):.0f} degrees steep, at most {np.degrees(settings.slope):.0f}"
-                left_out.append(_left(place, area, f"{steep} (slope)"))
+                left_out.append(_left(place, size, f"{steep} (slope)"))
             continue
-        if area < least or not has_room(_hull(corners[plane.members], plane), settings.room):
-            left_out.append(_left(place, area, _small(settings)))
+        if size < least or not has_room(_hull(corners[plane.members], plane), settings.room):
+            left_out.append(_left(place, size, _small(settings)))
             continue
         ground = _ground(plane, triangles, settings, left_out)
         grounds.append(ground)
@@ -176,8 +177,8 @@ def _merged(left_out: list[LeftOut], most: int = 20) -> list[LeftOut]:
     kept, rest = ordered[:most], ordered[most:]
     for why in dict.fromkeys(one.why for one in rest):
         alike = [one for one in rest if one.why == why]
-        area = sum(one.area for one in alike)
-        kept.append(LeftOut(alike[0].place, area, why + (f", and {len(alike) - 1} more" if len(alike) > 1 else "")))
+        total = sum(one.area for one in alike)
+        kept.append(LeftOut(alike[0].place, total, why + (f", and {len(alike) - 1} more" if len(alike) > 1 else "")))
     return kept
 
 
@@ -189,19 +190,19 @@ def _named(grounds: list[_Ground], triangles: Triangles, settings: FindSettings)
     heights = [float(np.mean([_place(g.region, part)[2] for part in g.parts])) for g in grounds if g.parts]
     with_parts = [g for g in grounds if g.parts]
     order = sorted(range(len(with_parts)), key=lambda k: (round(heights[k], 3), *np.round(with_parts[k].region.p, 3)))
-    widest = max((sum(map(_area, g.parts)) for g in with_parts), default=0.0)
+    widest = max((sum(map(area, g.parts)) for g in with_parts), default=0.0)
     found: list[Surface] = []
     counts = {"level": 0, "slope": 0}
     for rank, k in enumerate(order):
         ground = with_parts[k]
         level = ground.region.R[2, 2] > LEVEL
-        if rank == 0 and level and sum(map(_area, ground.parts)) > 0.2 * widest:
+        if rank == 0 and level and sum(map(area, ground.parts)) > 0.2 * widest:
             name = "floor"
         else:
             kind = "level" if level else "slope"
             counts[kind] += 1
             name = f"{kind}{counts[kind]}"
-        for number, part in enumerate(sorted(ground.parts, key=lambda part: -_area(part)), 1):
+        for number, part in enumerate(sorted(ground.parts, key=lambda part: -area(part)), 1):
             R, p, polygon = _centred(ground.region, part)
             own = name if number == 1 else f"{name}_{number}"
             depth = thickness(triangles, R, p, polygon)
@@ -218,11 +219,6 @@ def _centred(region: Region, part: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 def _place(region: Region, part: np.ndarray) -> np.ndarray:
     return region.p + region.R[:, :2] @ part.mean(axis=0)
-
-
-def _area(part: np.ndarray) -> float:
-    x, y = part.T
-    return 0.5 * float(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)))
 
 
 def _floor(triangles: Triangles) -> Triangles:

@@ -127,7 +127,7 @@ def _covered(corners: np.ndarray, slabs: Slabs, margin: float) -> np.ndarray:
     for slab, least, most in zip(slabs.surfaces, slabs.low, slabs.high, strict=True):
         near = np.all((high >= least - margin) & (low <= most + margin), axis=1)
         inside[near] |= _in_slab(points[near], slab, margin)
-    return inside.all(axis=1)
+    return np.asarray(inside.all(axis=1))
 
 
 def _in_slab(points: np.ndarray, slab: Surface, margin: float) -> np.ndarray:

@@ -125,8 +125,8 @@ def _outward(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
     corners = vertices[faces]
     normals, areas = normals_areas(corners)
     count = part.max() + 1
-    middle = np.stack([np.bincount(part, corners[:, :, k].sum(1) * areas, count) for k in range(3)], axis=1)
-    middle = middle / np.maximum(3 * np.bincount(part, areas, count), 1e-300)[:, None]
+    middle: np.ndarray = np.stack([np.bincount(part, corners[:, :, k].sum(1) * areas, count) for k in range(3)], axis=1)
+    middle = middle / np.maximum(3.0 * np.bincount(part, areas, count), 1e-300)[:, None]
     local = corners - middle[part][:, None]
     volume = np.bincount(part, np.einsum("ij,ij->i", local[:, 0], np.cross(local[:, 1], local[:, 2])) / 6, count)
     up = np.bincount(part, normals[:, 2] * areas, count)

@@ -217,6 +217,8 @@ def build_parser() -> argparse.ArgumentParser:
     def mesh(sub: argparse.ArgumentParser) -> None:
         sub.add_argument("--scale", type=float, default=1.0, help="of the mesh: 0.001 where it is in mm")
         sub.add_argument("--up", choices=["x", "y", "z"], default="z", help="which of its axes points up (default z)")
+        sub.add_argument("--cell", type=float, metavar="M", help="of a height map: between its points (default 0.05)")
+        sub.add_argument("--height", type=float, metavar="M", help="of an image: white over black (default 1)")
         sub.add_argument("--slope", type=float, metavar="RAD", help="steepest surface (default 0.53)")
         sub.add_argument("--room", type=float, nargs=2, metavar="M", help="rectangle that must fit (default 0.1 0.2)")
         sub.add_argument("--clearance", type=float, metavar="M", help="free height above a surface (default 0.3)")
@@ -225,7 +227,7 @@ def build_parser() -> argparse.ArgumentParser:
         sub.add_argument("--ground", action="store_true", help="lay a floor below the lowest point")
 
     sub = scenes.add_parser("new", help="write a scenario with the surfaces, bars and obstacles found in a mesh")
-    sub.add_argument("file", metavar="FILE", help="the mesh: STL, OBJ, PLY, OFF, COLLADA or glTF")
+    sub.add_argument("file", metavar="FILE", help="mesh (STL, OBJ, PLY, OFF, DAE, glTF) or height map (NPY, CSV, PNG)")
     sub.add_argument("--robot", default="hrp2", help="who is to go there (default hrp2)")
     sub.add_argument("--start", metavar="SURFACE", help="where the robot starts (default: on the lowest)")
     sub.add_argument("--goal", metavar="SURFACE", help="where it is to go (default: the highest that steps lead to)")

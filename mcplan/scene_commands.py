@@ -85,7 +85,9 @@ def _found(source: Path, arguments: Namespace, ground: bool) -> Found:
     given = {name: getattr(arguments, name) for name in ("slope", "clearance", "flat", "friction")}
     given |= {"room": arguments.room and tuple(arguments.room), "ground": ground}
     find = FindSettings.model_validate({name: value for name, value in given.items() if value is not None})
-    return found_in_file(source, EnvironmentSpec(mesh=source.name, scale=arguments.scale, up=arguments.up, find=find))
+    given = {name: getattr(arguments, name) for name in ("cell", "height") if getattr(arguments, name) is not None}
+    spec = EnvironmentSpec(mesh=source.name, scale=arguments.scale, up=arguments.up, find=find, **given)
+    return found_in_file(source, spec)
 
 
 def _counted(found: Found) -> str:

@@ -18,7 +18,6 @@ from mcplan.model.patch import MOUNT
 from mcplan.model.robot import Robot
 from mcplan.model.solid import Solid, frozen, pack, solid
 from mcplan.scene.contact import Contact
-from mcplan.scene.coplanar import coplanar
 from mcplan.scene.environment import Environment
 
 Touch = Contact | tuple[str, str]
@@ -51,7 +50,6 @@ class CollisionModel:
         around = dict(_around(environment))
         self._owner = {s.name: thing.name for thing in environment.objects for s in thing.surfaces}
         self.place = {name: len(links) + i for i, name in enumerate(around)}
-        self._level = coplanar(environment)
         self._initial = {thing.name: (thing.R, thing.p) for thing in environment.objects}
         self._bodies = {link: robot.frame(link)[0] for link in robot.link_names}
         names = [*links, *around]
@@ -177,8 +175,7 @@ class CollisionModel:
     def pairs_of(self, contacts: Iterable[Touch]) -> set[int]:
         """Return the indices of the pairs of any link that is rigidly connected to one in contact, with its support.
 
-        Its support is all that lies in the plane of its surface. A patch that stands out from its link touches alone:
-        the link keeps its distance.
+        A patch that stands out from its link touches alone: the link keeps its distance.
         """
         found: set[int] = set()
         for contact in contacts:
@@ -191,8 +188,7 @@ class CollisionModel:
             support = self._owner.get(support, support)
             if link not in self._bodies or support not in self.place:
                 self._named(link, support)
-            for name in self._level.get(support, (support,)):
-                found.update(self._of_support.get((self._bodies[link], name), ()))
+            found.update(self._of_support.get((self._bodies[link], support), ()))
         return found
 
     def fixed_by(self, contacts: Iterable[Contact]) -> set[int]:

@@ -14,8 +14,9 @@ from mcplan.model.packages import find_package
 from mcplan.model.xml_reader import read_xml
 
 SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae")
-SCENE_SUFFIXES = (*SUFFIXES, ".glb", ".gltf")
-"""What an environment may be: glTF has no place in a URDF."""
+GRIDS = (".npy", ".csv", ".png")
+SCENE_SUFFIXES = (*SUFFIXES, ".glb", ".gltf", *GRIDS)
+"""What an environment may be: glTF and height maps have no place in a URDF."""
 
 MAX_MESH_BYTES = 64_000_000
 MAX_TRIANGLES = 500_000

@@ -14,7 +14,7 @@ from mcplan.scene.schema import EnvironmentSpec
 if TYPE_CHECKING:
     from mcplan.scene.found import Found
 
-KEYS = ("mesh", "scale", "up", "pose", "find")
+KEYS = ("mesh", "scale", "up", "pose", "find", "cell", "height")
 """Of ``environment``: gone once the mesh has been looked at."""
 
 GROUPS = ("surfaces", "bars", "obstacles")
@@ -79,16 +79,20 @@ def found_in_file(path: Path, spec: EnvironmentSpec) -> "Found":
 
     stat, settings = path.stat(), spec.find or FindSettings()
     pose = tuple(map(float, (*spec.pose.p, *spec.pose.R.ravel())))
-    return _found(path, stat.st_mtime_ns, stat.st_size, spec.scale, spec.up, pose, settings.model_dump_json())
+    grid = (spec.cell, spec.height)
+    return _found(path, stat.st_mtime_ns, stat.st_size, spec.scale, spec.up, pose, grid, settings.model_dump_json())
 
 
 @lru_cache(maxsize=8)
-def _found(path: Path, _modified: int, _size: int, scale: float, up: str, pose: Any, settings: str) -> "Found":
-    from mcplan.model.mesh_file import MeshProblem, read_mesh
+def _found(
+    path: Path, _modified: int, _size: int, scale: float, up: str, pose: Any, grid: tuple[float, float], settings: str
+) -> "Found":
+    from mcplan.model.mesh_file import GRIDS, MeshProblem, read_mesh
     from mcplan.scene.found import FindSettings, Triangles, find
+    from mcplan.scene.found.height_map import read_height_map
 
     try:
-        vertices, faces = read_mesh(path)
+        vertices, faces = read_height_map(path, *grid) if path.suffix.lower() in GRIDS else read_mesh(path)
     except MeshProblem as reason:
         raise InputError(f"{path.name}: {reason}") from None
     turn = Rotation.from_euler("xyz", TURNS[up]).as_matrix()

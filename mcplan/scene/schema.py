@@ -152,13 +152,16 @@ class EnvironmentSpec(Spec):
     """What its lengths are multiplied by: 0.001 for mm."""
     up: AxisName = "z"
     """Which of its axes points up."""
+    cell: Positive = 0.05
+    height: Positive = 1.0
+    """Of a height map: the distance of its points, and how high the brightest grey level is, m."""
     pose: PoseSpec = PoseSpec()
     """Where its origin is."""
     find: FindSettings | None = None
 
     @model_validator(mode="after")
     def _of_a_mesh(self) -> "EnvironmentSpec":
-        if self.mesh is None and (given := {"scale", "up", "pose", "find"} & self.model_fields_set):
+        if self.mesh is None and (given := {"scale", "up", "pose", "find", "cell", "height"} & self.model_fields_set):
             raise ValueError(f"{', '.join(sorted(given))} without mesh")
         return self
 

@@ -98,6 +98,8 @@ def moved_paths(data: Mapping[str, Any], home: Path, directory: Path) -> dict[st
     for group in ("obstacles", "objects"):
         if group in environment:
             environment[group] = [_moved_mesh(item, home, directory) for item in environment[group]]
+    if "mesh" in environment:
+        environment["mesh"] = _moved(environment["mesh"], home, directory)
     return moved | ({"environment": environment} if environment else {})
 
 

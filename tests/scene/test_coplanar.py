@@ -3,8 +3,9 @@
 import numpy as np
 
 import mcplan as mc
-from mcplan.collision.model import CollisionModel
+from mcplan.certificate.solids import gather
 from mcplan.scene.coplanar import coplanar
+from mcplan.sim.robot_record import record_robot
 
 
 def parts(height=0.0):
@@ -20,11 +21,9 @@ def test_surfaces_of_one_plane_are_found():
     assert coplanar(mc.Environment()) == {}
 
 
-def test_a_sole_on_one_part_may_touch_the_others_of_its_plane_only():
+def test_the_certificate_lets_a_link_sink_into_all_of_the_plane_that_it_stands_on():
     robot = mc.load_robot("hrp2")
-    for height, allowed in ((0.0, True), (0.01, False)):
-        environment = parts(height)
-        model = CollisionModel(robot, environment)
-        sole = mc.contact(robot, "left_sole", environment.support("left"), x=0.0, y=-0.4, yaw=0.0)
-        touched = {model.pairs[k].b for k in model.pairs_of([sole])}
-        assert touched == ({"left", "right"} if allowed else {"left"})
+    environment = parts()
+    solids = gather(robot, record_robot(robot), environment)
+    assert solids.supports["left"] == {"left", "right"}
+    assert solids.supports["wall"] == {"wall"}

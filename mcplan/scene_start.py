@@ -258,11 +258,33 @@ def _along(surface: Surface) -> np.ndarray:
 def _first(group: Sequence[Surface], finder: _Places) -> list[Surface]:
     """Return the surfaces of a group in the order in which they are tried as a start.
 
-    The lowest go first, and of those as low the ones that the fewest steps lead from to the top, then the largest.
+    The lowest go first, and of those as low the ones that the fewest steps lead from to the top, those the straightest,
+    then the largest.
     """
-    low, high = float(group[0].p[2]), float(group[-1].p[2])
-    hops = {} if high - low < ALIKE else _hops(group, group[-1], finder)
-    return sorted(group, key=lambda s: (round(float(s.p[2] - low) / ALIKE), hops.get(s.name, 0), -area(s.polygon)))
+    low, top = float(group[0].p[2]), group[-1]
+    hops = {} if float(top.p[2]) - low < ALIKE else _hops(group, top, finder)
+
+    def rank(surface: Surface) -> tuple[float, ...]:
+        hop = hops.get(surface.name, 0)
+        turn = 0.0 if hop < 2 else _turn(surface, _next(group, surface, hops, finder), top)
+        return round(float(surface.p[2] - low) / ALIKE), hop, turn, -area(surface.polygon)
+
+    return sorted(group, key=rank)
+
+
+def _next(group: Sequence[Surface], here: Surface, hops: dict[str, int], finder: _Places) -> Surface:
+    """Return the surface that is one link nearer to the end, and nearest."""
+    near = [s for s in group if hops.get(s.name) == hops[here.name] - 1 and _linked(here, s, finder.step, finder.gap)]
+    return min(near, key=lambda surface: _apart(here, surface))
+
+
+def _turn(here: Surface, following: Surface, last: Surface) -> float:
+    """Return how much the way turns on the next surface: 0 straight on, 2 back, in steps of 0.2."""
+    points = _along(here)
+    start = points[np.argmin(np.linalg.norm(points - following.p, axis=1))]
+    one, two = (following.p - start)[:2], (last.p - following.p)[:2]
+    length = np.linalg.norm(one) * np.linalg.norm(two)
+    return 0.0 if length < 1e-9 else 0.2 * round(5.0 * (1.0 - float(one @ two) / length))
 
 
 def _hops(group: Sequence[Surface], last: Surface, finder: _Places) -> dict[str, int]:
@@ -293,8 +315,6 @@ def _on_the_way(group: Sequence[Surface], first: Surface, last: Surface, finder:
     """Return the point (3,) from which the way on leads from the first surface to the last: where the next one is."""
     if first is last or last not in group:
         return np.array(last.p)
-    hops = _hops(group, last, finder)
-    near = [s for s in group if hops.get(s.name) == hops[first.name] - 1 and _linked(first, s, finder.step, finder.gap)]
-    following = min(near, key=lambda s: _apart(first, s))
+    following = _next(group, first, _hops(group, last, finder), finder)
     points = _along(following)
     return np.array(points[np.argmin(np.linalg.norm(points - first.p, axis=1))] * 0.5 + following.p * 0.5)

@@ -19,6 +19,9 @@ TURNS = np.linspace(0.0, np.pi, 36, endpoint=False)
 ASLANT = 0.5
 """What an area counts for whose cut runs along no side: parts with straight sides fit together."""
 
+SQUARE = 4e-3
+"""m: corners this near to those of a rectangle along the axes make one."""
+
 TINY = 1e-4
 """m: sides and slivers below this are of no account."""
 
@@ -90,11 +93,14 @@ def is_convex_polygon(part: Any) -> bool:
 
 
 def _grown(part: Any, middle: np.ndarray, radius: float) -> Any:
-    """Return a convex part around a point: the nearest corner that turns in is cut off, until there is none.
+    """Return a convex part around a point, cut along the nearest sides that end in corners that turn in.
 
-    Of the lines through it along its two sides the one is taken that leaves the most, or the one across the way there
-    where that leaves far more. Where rounding keeps that from ending, it is the circle of the radius (m) about the
-    point, which lies in the part.
+    What is beyond such a side is cut off, until there is no such corner (as IRIS does with the tangents of obstacles,
+    Deits and Tedrake 2014).
+
+    Where the corner itself is the nearest, of the lines through it along its two sides the one is taken that leaves the
+    most, or the one across the way there where that leaves far more. Where rounding keeps that from ending, it is the
+    circle of the radius (m) about the point, which lies in the part.
     """
     shapely = geometry()
     circle = shapely.buffer(shapely.points(middle), radius, quad_segs=4)
@@ -102,11 +108,9 @@ def _grown(part: Any, middle: np.ndarray, radius: float) -> Any:
         corners = _inward(part)
         if not len(corners):
             break
-        nearest = corners[np.argmin(np.sum((corners[:, 1] - middle) ** 2, axis=1))]
-        before, at, after = nearest
+        at, directions = _nearest_lines(corners, middle)
         best, worth = None, 0.0
-        across = np.array([middle[1] - at[1], at[0] - middle[0]])
-        for direction, share in ((at - before, 1.0), (after - at, 1.0), (across, ASLANT)):
+        for direction, share in directions:
             length = np.linalg.norm(direction)
             if length < 1e-9:
                 continue
@@ -117,6 +121,23 @@ def _grown(part: Any, middle: np.ndarray, radius: float) -> Any:
             return circle
         part = best
     return part if is_convex_polygon(part) else circle
+
+
+def _nearest_lines(corners: np.ndarray, middle: np.ndarray) -> tuple[np.ndarray, list[tuple[np.ndarray, float]]]:
+    """Return a point (2,) and the directions of lines through it, with what an area counts for, to cut along.
+
+    ``corners`` (k,3,2) turn in: before, at, after.
+    """
+    at = np.concatenate([corners[:, 1], corners[:, 1]])
+    along = np.concatenate([corners[:, 0], corners[:, 2]]) - at
+    share = np.einsum("ij,ij->i", middle - at, along) / np.maximum(np.sum(along**2, axis=1), 1e-18)
+    foot = at + np.clip(share, 0.0, 1.0)[:, None] * along
+    k = int(np.argmin(np.sum((foot - middle) ** 2, axis=1)))
+    if share[k] > 1e-6:
+        return at[k], [(along[k], 1.0)]
+    before, here, after = corners[k % len(corners)]
+    across = np.array([middle[1] - here[1], here[0] - middle[0]])
+    return here, [(here - before, 1.0), (after - here, 1.0), (across, ASLANT)]
 
 
 def _side(part: Any, at: np.ndarray, direction: np.ndarray, middle: np.ndarray) -> Any:
@@ -160,6 +181,21 @@ def _signed(points: np.ndarray) -> float:
     return float(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)))
 
 
+def _squared(corners: np.ndarray) -> np.ndarray:
+    """Return the rectangle along the axes inside of four corners that are nearly one; other corners as they are."""
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    box = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
+    if len(corners) != 4:
+        return corners
+    order = [int(np.argmin(np.sum((corners - corner) ** 2, axis=1))) for corner in box]
+    near = corners[order]
+    if len(set(order)) < 4 or np.abs(near - box).max() > SQUARE:
+        return corners
+    x0, x1 = near[[0, 3], 0].max(), near[[1, 2], 0].min()
+    y0, y1 = near[[0, 1], 1].max(), near[[2, 3], 1].min()
+    return np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
+
+
 def _outline(part: Any) -> np.ndarray | None:
     """Return the corners (k,2) of a convex polygon, to 0.1 mm, no more than ``CORNERS``; None where nothing is left."""
     from scipy.spatial import ConvexHull, QhullError
@@ -177,5 +213,6 @@ def _outline(part: Any) -> np.ndarray | None:
         if lost.min() > TINY * np.linalg.norm(after - before, axis=1)[np.argmin(lost)] / 2 and len(hull) <= CORNERS:
             break
         hull = np.delete(hull, int(np.argmin(lost)), axis=0)
+    hull = _squared(hull)
     A, b = half_planes(hull)
     return hull if np.all(hull.mean(axis=0) @ A.T < b) else None

@@ -157,7 +157,7 @@ def _above(corners: np.ndarray, R: np.ndarray, p: np.ndarray, bounds: np.ndarray
             parts.append(shapely.convex_hull(shapely.multipoints(cut)))
     if not parts:
         return None
-    return areal(shapely.union_all(shapely.buffer(parts, WALL, quad_segs=1, cap_style="square", join_style="mitre")))
+    return areal(shapely.union_all(shapely.buffer(parts, WALL, quad_segs=1, cap_style="square", join_style="bevel")))
 
 
 def _between(points: np.ndarray, heights: np.ndarray, low: float, high: float) -> np.ndarray:

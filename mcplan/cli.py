@@ -221,6 +221,36 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("--open", action="store_true", help="open the browser")
     packages(sub)
 
+    scenes = command("scene", "make a scenario around a mesh, and look at it").add_subparsers(
+        dest="action", metavar="ACTION", required=True
+    )
+
+    def mesh(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("--scale", type=float, default=1.0, help="of the mesh: 0.001 where it is in mm")
+        sub.add_argument("--up", choices=["x", "y", "z"], default="z", help="which of its axes points up (default z)")
+        sub.add_argument("--cell", type=float, metavar="M", help="of a height map: between its points (default 0.05)")
+        sub.add_argument("--height", type=float, metavar="M", help="of an image: white over black (default 1)")
+        sub.add_argument("--slope", type=float, metavar="RAD", help="steepest surface (default 0.53)")
+        sub.add_argument("--room", type=float, nargs=2, metavar="M", help="rectangle that must fit (default 0.1 0.2)")
+        sub.add_argument("--clearance", type=float, metavar="M", help="free height above a surface (default 0.3)")
+        sub.add_argument("--flat", type=float, metavar="M", help="unevenness of a surface (default 0.01)")
+        sub.add_argument("--friction", type=float, help="of all that is found (default 0.7)")
+        sub.add_argument("--ground", action="store_true", help="lay a floor below the lowest point")
+
+    sub = scenes.add_parser("new", help="write a scenario with the surfaces, bars and obstacles found in a mesh")
+    sub.add_argument("file", metavar="FILE", help="mesh (STL, OBJ, PLY, OFF, DAE, glTF) or height map (NPY, CSV, PNG)")
+    sub.add_argument("--robot", default="hrp2", help="who is to go there (default hrp2)")
+    sub.add_argument("--start", metavar="SURFACE", help="where the robot starts (default: on the lowest)")
+    sub.add_argument("--goal", metavar="SURFACE", help="where it is to go (default: the highest that steps lead to)")
+    sub.add_argument("--name", help="of the scenario (default: that of the file)")
+    output(sub, "the scenario (default NAME.yaml)")
+    mesh(sub)
+    sub = scenes.add_parser("show", help="draw what is found in a mesh, or a scenario at its start")
+    sub.add_argument("file", metavar="FILE|SCENARIO", help="a mesh, a scenario's file, or a bundled name")
+    output(sub, "the page (default NAME.html)")
+    sub.add_argument("--open", action="store_true", help="open the browser")
+    mesh(sub)
+
     sub = command("bench", "measure kernels, the control tick and the closed loop, beside the peers if given")
     sub.add_argument("--peers", metavar="DIR", help="measure TSID and Pinocchio too: DIR/tsid and DIR/pin")
     sub.add_argument("--quick", action="store_true", help="a look in seconds instead of a measurement in minutes")

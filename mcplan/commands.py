@@ -307,6 +307,13 @@ def robot(arguments: Namespace) -> int:
     return getattr(robot_commands, arguments.action)(arguments)
 
 
+def scene(arguments: Namespace) -> int:
+    """Make a scenario around a mesh, or show one."""
+    from mcplan import scene_commands
+
+    return getattr(scene_commands, arguments.action)(arguments)
+
+
 def _stance(arguments: Namespace) -> int:
     """Print the statics of a stance of a plan or scenario, and draw its regions."""
     from mcplan.describe_stance import stance_lines, stance_statics, stance_values

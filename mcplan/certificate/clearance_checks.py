@@ -78,10 +78,15 @@ class Watch:
         return f"{self.solids.names[i]} and {self.solids.names[j]}"
 
     def room(self, touches: Touches, links: Mapping[str, int]) -> np.ndarray:
-        """Return by how much each pair may overlap (P,): a link and all it is rigid with may sink into its support."""
+        """Return by how much each pair may overlap (P,): a link and all it is rigid with may sink into its support.
+
+        That is the surface's object, or all surfaces in its plane.
+        """
         if touches not in self._rooms:
             allowed = {
-                (int(self.solids.bodies[links[link]]), self.solids.supports.get(name, name)) for link, name in touches
+                (int(self.solids.bodies[links[link]]), support)
+                for link, name in touches
+                for support in self.solids.supports.get(name, (name,))
             }
             may = np.array([key in allowed for key in self._of_support], bool)
             own = self.solids.owner[self.solids.pairs[:, 1]]

@@ -15,6 +15,7 @@ from mcplan.certificate.separation import GAP, Convex, Placed, signed_distances
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
 from mcplan.model.robot import Robot
+from mcplan.scene.coplanar import coplanar
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.sim.records import RobotRecord
 
@@ -36,7 +37,8 @@ class Solids(NamedTuple):
     names : of the link, surface, bar, obstacle or object.
     pairs : (P, 2) indices of solids; the first is on the robot.
     bodies : (L,) for every link the first of those that it is rigidly connected to.
-    supports : the solid's name by the name of a surface, also of one on an object.
+    supports : by the name of what is stood on, the names of the solids that this touches: all surfaces in its plane; of
+        a surface of an object the object.
     """
 
     solids: list[Convex]
@@ -44,7 +46,7 @@ class Solids(NamedTuple):
     names: list[str]
     pairs: np.ndarray
     bodies: np.ndarray
-    supports: dict[str, str]
+    supports: dict[str, frozenset[str]]
 
 
 def convex(shape: Shape) -> Convex:
@@ -87,8 +89,8 @@ def gather(robot: Robot, record: RobotRecord, environment: Environment) -> Solid
         for j, (_, who, _) in enumerate(around)
         if not (stands[owner[i]] and who == WORLD)
     ]
-    supports = {name: name for name, _, _ in around}
-    supports |= {surface.name: thing.name for thing in environment.objects for surface in thing.surfaces}
+    supports = {name: frozenset({name}) for name, _, _ in around} | coplanar(environment)
+    supports |= {surface.name: frozenset({thing.name}) for thing in environment.objects for surface in thing.surfaces}
     return Solids(
         [*own, *(solid for _, _, solid in around)],
         np.array([*owner, *(who for _, who, _ in around)], int),

@@ -14,6 +14,10 @@ from mcplan.model.packages import find_package
 from mcplan.model.xml_reader import read_xml
 
 SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae")
+GRIDS = (".npy", ".csv", ".png")
+SCENE_SUFFIXES = (*SUFFIXES, ".glb", ".gltf", *GRIDS)
+"""What an environment may be: glTF and height maps have no place in a URDF."""
+
 MAX_MESH_BYTES = 64_000_000
 MAX_TRIANGLES = 500_000
 
@@ -39,7 +43,8 @@ class MeshFiles:
     package's name and a ``package.xml``, or where it is installed) or the named package directories, links resolved.
     """
 
-    def __init__(self, urdf: Path, package_directories: Sequence[str | Path] = ()):
+    def __init__(self, urdf: Path, package_directories: Sequence[str | Path] = (), suffixes: Sequence[str] = SUFFIXES):
+        self.suffixes = suffixes
         self.directory = urdf.resolve().parent
         self.packages = [Path(directory).resolve() for directory in package_directories]
         self._read: dict[Path, tuple[np.ndarray, np.ndarray]] = {}
@@ -56,8 +61,8 @@ class MeshFiles:
     def find(self, name: str) -> Path:
         """Return the file for ``package://NAME/path``, ``file:///path`` or a path relative to the URDF."""
         suffix = Path(name).suffix.lower()
-        if suffix not in SUFFIXES:
-            raise MeshProblem(f"the format {suffix or '(none)'} is not one of {', '.join(SUFFIXES)}")
+        if suffix not in self.suffixes:
+            raise MeshProblem(f"the format {suffix or '(none)'} is not one of {', '.join(self.suffixes)}")
         if "\0" in name:
             raise MeshProblem("the name holds a NUL")
         scheme, _, rest = name.partition("://")
@@ -103,7 +108,8 @@ class MeshFiles:
 def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Read one mesh file of an allowed format: vertices (k,3) float64 in m, faces (m,3) int64, both read-only.
 
-    COLLADA is the only one with a unit and an upward axis: both count.
+    COLLADA has a unit and an upward axis: both count. In glTF y is up and the unit is the metre; of its files only
+    what they hold themselves is read.
     """
     import trimesh  # slow to import, and most robots here have no meshes
 
@@ -112,6 +118,8 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise MeshProblem(f"has {size} bytes, at most {MAX_MESH_BYTES} are read")
     data, suffix = path.read_bytes(), path.suffix.lower()
     turn = _collada_frame(data, path) if suffix == ".dae" else np.eye(3)
+    if suffix in (".glb", ".gltf"):
+        turn = np.array(UP_AXES["Y_UP"], float)
     try:
         # from bytes, so that nothing else (materials, textures) is opened
         loaded: Any = trimesh.load(io.BytesIO(data), file_type=suffix[1:], force="mesh")

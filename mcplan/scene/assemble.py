@@ -16,6 +16,7 @@ from mcplan.model.pose import rotation_from_quat
 from mcplan.scene.build import build_environment
 from mcplan.scene.check import Checker
 from mcplan.scene.contact import Contact
+from mcplan.scene.expand import expanded
 from mcplan.scene.mount import mount_contact
 from mcplan.scene.names import name_problems
 from mcplan.scene.parameters import resolve
@@ -58,6 +59,10 @@ def assembled(
     """
     document, unresolved = _resolved(source, variant)
     spec, problems = document.examine(ScenarioSpec, salvage=True)
+    if spec is not None and spec.environment.mesh is not None:
+        document, more = expanded(document, spec.environment)
+        spec, again = document.examine(ScenarioSpec, salvage=True)
+        problems += [*more, *again]
     if spec is None or unresolved:
         problems += unresolved
         if robot is None:

@@ -88,6 +88,10 @@ def _shape(spec: SolidSpec, document: Document, key: Key, problems: list[Problem
         return Capsule(spec.capsule.radius, spec.capsule.length)
     if spec.cylinder is not None:
         return Cylinder(spec.cylinder.radius, spec.cylinder.length)
+    if spec.hull is not None:
+        from mcplan.scene.found.blocks import hull_shape
+
+        return hull_shape(np.array(spec.hull.points))
     assert spec.mesh is not None
     from mcplan.model.mesh_file import MeshFiles, MeshProblem
 

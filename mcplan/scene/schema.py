@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
+from mcplan.scene.find_settings import FindSettings
 from mcplan.scene.polygon import area, is_convex
 from mcplan.scene.settings import ControlSettings, PlannerSettings, SimulationSettings
-from mcplan.scene.spec import ContactSpec, NotNegative, PoseSpec, Positive, Spec, Triple
+from mcplan.scene.spec import AxisName, ContactSpec, NotNegative, PoseSpec, Positive, Spec, Triple
 from mcplan.scene.transition_spec import TransitionSpec
 
 if TYPE_CHECKING:
@@ -107,6 +108,20 @@ class MeshSpec(Spec):
     """1 where the file is in m."""
 
 
+class HullSpec(Spec):
+    """A convex solid by its corners, m."""
+
+    points: Annotated[tuple[Triple, ...], Field(min_length=4, max_length=1000)]
+    """Its corners in its frame, m."""
+
+    @model_validator(mode="after")
+    def _solid(self) -> "HullSpec":
+        points = np.array(self.points)
+        if np.linalg.matrix_rank(points - points.mean(axis=0), tol=1e-6) < 3:
+            raise ValueError("the points lie in one plane")
+        return self
+
+
 class SolidSpec(Spec):
     """A named solid: exactly one of the shapes, and its pose."""
 
@@ -124,10 +139,12 @@ class SolidSpec(Spec):
     """A cylinder along z."""
     mesh: MeshSpec | None = None
     """A mesh."""
+    hull: HullSpec | None = None
+    """A convex solid by its corners."""
 
     @model_validator(mode="after")
     def _one_shape(self) -> "SolidSpec":
-        shapes = ("box", "sphere", "capsule", "cylinder", "mesh")
+        shapes = ("box", "sphere", "capsule", "cylinder", "mesh", "hull")
         given = [name for name in shapes if getattr(self, name) is not None]
         if len(given) != 1:
             raise ValueError(f"expected exactly one of {', '.join(shapes)}; given: {', '.join(given) or 'none'}")
@@ -162,6 +179,26 @@ class EnvironmentSpec(Spec):
     """What can be moved."""
     friction: NotNegative | None = None
     """Replaces that of every surface and bar."""
+    mesh: str | None = None
+    """A file whose surfaces, bars and obstacles are found (`mcplan.scene.found`) and added to those listed here."""
+    scale: Positive = 1.0
+    """What its lengths are multiplied by: 0.001 for mm."""
+    up: AxisName = "z"
+    """Which of its axes points up."""
+    cell: Positive = 0.05
+    """Of a height map: the distance of its points, m."""
+    height: Positive = 1.0
+    """Of a height map: how high the brightest grey level is, m."""
+    pose: PoseSpec = PoseSpec()
+    """Where its origin is."""
+    find: FindSettings | None = None
+    """What is looked for in it."""
+
+    @model_validator(mode="after")
+    def _of_a_mesh(self) -> "EnvironmentSpec":
+        if self.mesh is None and (given := {"scale", "up", "pose", "find", "cell", "height"} & self.model_fields_set):
+            raise ValueError(f"{', '.join(sorted(given))} without mesh")
+        return self
 
 
 class PostureSpec(Spec):

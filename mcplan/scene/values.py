@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from mcplan.scene.assemble import Start
 
 
+FEW = 64
+"""Corners of a mesh that are written out: what collides is its convex hull in any case."""
+
+
 def robot_name(robot: "Robot") -> str:
     """Return what a file says for a robot: the name of a bundled one, or the path of its file."""
     from mcplan.model.robot_file import BUNDLED
@@ -94,6 +98,8 @@ def moved_paths(data: Mapping[str, Any], home: Path, directory: Path) -> dict[st
     for group in ("obstacles", "objects"):
         if group in environment:
             environment[group] = [_moved_mesh(item, home, directory) for item in environment[group]]
+    if "mesh" in environment:
+        environment["mesh"] = _moved(environment["mesh"], home, directory)
     return moved | ({"environment": environment} if environment else {})
 
 
@@ -137,7 +143,7 @@ def _pose(R: np.ndarray, p: np.ndarray) -> dict[str, Any]:
 
 
 def _shape(name: str, shape: Any) -> dict[str, Any]:
-    from mcplan.model.geometry import Box, Capsule, Cylinder, Sphere
+    from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
 
     if isinstance(shape, Box):
         return {"box": {"size": [float(x) for x in shape.size]}}
@@ -147,5 +153,7 @@ def _shape(name: str, shape: Any) -> dict[str, Any]:
         return {"capsule": {"radius": shape.radius, "length": shape.length}}
     if isinstance(shape, Cylinder):
         return {"cylinder": {"radius": shape.radius, "length": shape.length}}
+    if isinstance(shape, MeshShape) and len(shape.vertices) <= FEW:
+        return {"hull": {"points": shape.vertices.tolist()}}
     raise InputError(f"`{name}` has a {type(shape).__name__}: a mesh comes into a scenario by its file, "
                      "environment: {obstacles: [{mesh: {file: ...}}]}")  # fmt: skip

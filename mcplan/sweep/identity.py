@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mcplan.document import Document
-from mcplan.model.mesh_file import MeshFiles
+from mcplan.model.mesh_file import SCENE_SUFFIXES, MeshFiles
 
 UNUSED = ("sweep", "view", "bench")
 """Packages of mcplan that no result depends on."""
@@ -33,11 +33,12 @@ def _content_digest(path: Path, _modified: int, _size: int) -> str:
 
 
 def mesh_files(document: Document) -> list[Path]:
-    """Return the mesh files of a scenario's obstacles and objects, in the order of the document."""
+    """Return the mesh files of a scenario: its environment's, then those of its obstacles and objects."""
     environment = document.data.get("environment") or {}
     solids = [solid for kind in ("obstacles", "objects") for solid in environment.get(kind) or ()]
-    files = MeshFiles(Path(document.path))
-    return [files.find(solid["mesh"]["file"]) for solid in solids if "mesh" in solid]
+    files = MeshFiles(Path(document.path), suffixes=SCENE_SUFFIXES)
+    whole = [environment["mesh"]] if "mesh" in environment else []
+    return [files.find(name) for name in (*whole, *(solid["mesh"]["file"] for solid in solids if "mesh" in solid))]
 
 
 @cache

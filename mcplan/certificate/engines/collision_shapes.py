@@ -109,6 +109,8 @@ def _solid(item: dict[str, Any], R: np.ndarray, p: np.ndarray, meshes: Mapping[s
         if name not in meshes:
             raise RunError(f"the mesh of {name} is not in this run")
         return CollisionShape(name, "hull", (), R, p, np.array(meshes[name].vertices))
+    if "hull" in item:
+        return CollisionShape(name, "hull", (), R, p, np.array(item["hull"]["points"], float))
     if "box" in item:
         return CollisionShape(name, "box", tuple(x / 2 for x in item["box"]["size"]), R, p)
     kind = next(kind for kind in ("sphere", "cylinder", "capsule") if kind in item)

@@ -1,0 +1,232 @@
+"""Surfaces, bars and obstacles in triangles.
+
+planes that look up -> what of them is free -> convex parts with room -> slabs as thick as the solid below
+parts that are round and long -> bars;   all else -> convex obstacles, clear of what is stood on
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.spatial import ConvexHull
+
+from mcplan.errors import InputError
+from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
+from mcplan.scene.find_settings import FindSettings
+from mcplan.scene.found.bars import find_bars
+from mcplan.scene.found.convex import convex_parts, has_room
+from mcplan.scene.found.planes import EXACT, Plane, find_planes
+from mcplan.scene.found.region import Region, free_region, geometry, polygons
+from mcplan.scene.found.rest import COVERED, find_obstacles
+from mcplan.scene.found.slab import thickness
+from mcplan.scene.found.triangles import Triangles
+from mcplan.scene.polygon import area
+
+STEEPEST = np.radians(75.0)
+"""rad: what is steeper is a wall, of which nobody asks why it is no surface."""
+
+LEVEL = np.cos(np.radians(3.0))
+"""Least vertical part of a normal of what is called level."""
+
+MARGIN = 1.5
+"""m: how far a floor that is laid reaches beyond everything."""
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A part of the mesh on which nothing can stand.
+
+    Parameters
+    ----------
+    place : (3,) a point of it, m.
+    area : m².
+    why : the reason, in words.
+    """
+
+    place: tuple[float, float, float]
+    area: float
+    why: str
+
+    def __str__(self) -> str:
+        x, y, z = self.place
+        return f"{self.area:.3g} m² at ({x:.2f}, {y:.2f}, {z:.2f}): {self.why}"
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What was found.
+
+    Parameters
+    ----------
+    surfaces, bars, obstacles : with names, the lowest first.
+    left_out : what looks up but is no surface, and why.
+    notices : what the user should know of the rest.
+    """
+
+    surfaces: tuple[Surface, ...]
+    bars: tuple[Bar, ...]
+    obstacles: tuple[Obstacle, ...]
+    left_out: tuple[LeftOut, ...]
+    notices: tuple[str, ...] = ()
+
+    @property
+    def environment(self) -> Environment:
+        """As an environment."""
+        return Environment([*self.surfaces, *self.bars, *self.obstacles])
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.surfaces)} surfaces, {len(self.bars)} bars, {len(self.obstacles)} obstacles"
+        return f"Found({counts}, {len(self.left_out)} left out)"
+
+
+@dataclass
+class _Ground:
+    """A plane with its convex parts."""
+
+    region: Region
+    parts: list[np.ndarray]
+    exact: bool
+    surfaces: list[Surface] = field(default_factory=list)
+
+
+def find(triangles: Triangles, settings: FindSettings | None = None) -> Found:
+    """Return what is in triangles.
+
+    Raises
+    ------
+    InputError
+        The library that this takes is not installed.
+    """
+    geometry()
+    with np.errstate(divide="ignore", invalid="ignore"):  # flags that the arithmetic of GEOS leaves behind
+        return _find(triangles, settings or FindSettings())
+
+
+def _find(triangles: Triangles, settings: FindSettings) -> Found:
+    if settings.ground:
+        triangles = triangles.with_more([_floor(triangles)])
+    bars, rest = find_bars(triangles, settings)
+    corners = triangles.corners
+    normals, areas = triangles.normals_areas
+    least = settings.room[0] * settings.room[1]
+    up = np.flatnonzero(rest)
+    lowest = float(np.cos(max(settings.slope, STEEPEST)))
+    planes = find_planes(corners[up], triangles.faces[up], normals[up], areas[up], settings.flat, least / 4, lowest)
+    left_out: list[LeftOut] = []
+    grounds, used = [], np.zeros(len(corners), bool)
+    for plane in planes:
+        plane = Plane(plane.normal, plane.point, up[plane.members], plane.spread)
+        slope = float(np.arccos(np.clip(plane.normal[2], -1.0, 1.0)))
+        size = float(areas[plane.members].sum())
+        place = corners[plane.members[np.argmax(areas[plane.members])]].mean(axis=0)
+        if slope > settings.slope:
+            if size >= least:
+                steep = f"{np.degrees(slope):.0f} degrees steep, at most {np.degrees(settings.slope):.0f}"
+                left_out.append(_left(place, size, f"{steep} (slope)"))
+            continue
+        if size < least or not has_room(_hull(corners[plane.members], plane), settings.room):
+            left_out.append(_left(place, size, _small(settings)))
+            continue
+        ground = _ground(plane, triangles, settings, left_out)
+        grounds.append(ground)
+        used[plane.members] = True
+    surfaces = _named(grounds, triangles, settings)
+    slabs = [surface for ground in grounds for surface in ground.surfaces]
+    left_regions = [(ground.region, ground.parts) for ground in grounds]
+    rough = any(not ground.exact for ground in grounds)
+    near = settings.flat if rough else COVERED
+    obstacles, notices = find_obstacles(triangles, rest & ~used, slabs, left_regions, near)
+    return Found(tuple(surfaces), tuple(bars), tuple(obstacles), tuple(_merged(left_out)), tuple(notices))
+
+
+def _left(place: np.ndarray, area: float, why: str) -> LeftOut:
+    return LeftOut((float(place[0]), float(place[1]), float(place[2])), area, why)
+
+
+def _small(settings: FindSettings) -> str:
+    return f"no room for {settings.room[0]:g} m x {settings.room[1]:g} m (room)"
+
+
+def _hull(corners: np.ndarray, plane: Plane) -> np.ndarray:
+    """Return the outline (k,2) around triangles (m,3,3) of a plane, in some axes of it."""
+    x = np.cross(plane.normal, np.eye(3)[np.argmin(np.abs(plane.normal))])
+    axes = np.column_stack([x, np.cross(plane.normal, x)]) / np.linalg.norm(x)
+    flat = np.unique(np.round(corners.reshape(-1, 3) @ axes, 5), axis=0)
+    return flat[ConvexHull(flat).vertices]
+
+
+def _ground(plane: Plane, triangles: Triangles, settings: FindSettings, left_out: list[LeftOut]) -> _Ground:
+    """Return a plane's parts; what is left of it is added to ``left_out``."""
+    shapely = geometry()
+    region = free_region(plane, triangles, settings)
+    exact = plane.spread < 2 * EXACT
+    free = region.free if exact else region.free.buffer(-settings.flat / 2).buffer(settings.flat / 4)
+    parts = convex_parts(free, settings.room, 2e-3 if exact else settings.flat / 2)
+    over = f"something is less than {settings.clearance:g} m above it (clearance)"
+    rest = shapely.difference(region.free, shapely.union_all([shapely.polygons(part).buffer(1e-3) for part in parts]))
+    for shape, why in ((region.overhung, over), (region.inside, "inside a solid"), (rest, _small(settings))):
+        # a strip along a wall is the width of the wall
+        for piece in polygons(shape.buffer(-2e-3).buffer(2e-3)):
+            x, y = shapely.point_on_surface(piece).coords[0]
+            left_out.append(_left(region.p + region.R @ [x, y, 0.0], piece.area, why))
+    return _Ground(region, parts, exact)
+
+
+def _merged(left_out: list[LeftOut], most: int = 20) -> list[LeftOut]:
+    """Return the largest ones; of the others one line for each reason."""
+    ordered = sorted(left_out, key=lambda one: -one.area)
+    kept, rest = ordered[:most], ordered[most:]
+    for why in dict.fromkeys(one.why for one in rest):
+        alike = [one for one in rest if one.why == why]
+        total = sum(one.area for one in alike)
+        kept.append(LeftOut(alike[0].place, total, why + (f", and {len(alike) - 1} more" if len(alike) > 1 else "")))
+    return kept
+
+
+def _named(grounds: list[_Ground], triangles: Triangles, settings: FindSettings) -> list[Surface]:
+    """Give each part its slab and name: ``floor`` the lowest one, then ``level1``, ``slope1``, ... upwards.
+
+    The largest part of a plane has the plain name, so that a file can count on it, the others ``floor_2``, ...
+    """
+    heights = [float(np.mean([_place(g.region, part)[2] for part in g.parts])) for g in grounds if g.parts]
+    with_parts = [g for g in grounds if g.parts]
+    order = sorted(range(len(with_parts)), key=lambda k: (round(heights[k], 3), *np.round(with_parts[k].region.p, 3)))
+    widest = max((sum(map(area, g.parts)) for g in with_parts), default=0.0)
+    found: list[Surface] = []
+    counts = {"level": 0, "slope": 0}
+    for rank, k in enumerate(order):
+        ground = with_parts[k]
+        level = ground.region.R[2, 2] > LEVEL
+        if rank == 0 and level and sum(map(area, ground.parts)) > 0.2 * widest:
+            name = "floor"
+        else:
+            kind = "level" if level else "slope"
+            counts[kind] += 1
+            name = f"{kind}{counts[kind]}"
+        for number, part in enumerate(sorted(ground.parts, key=lambda part: -area(part)), 1):
+            R, p, polygon = _centred(ground.region, part)
+            own = name if number == 1 else f"{name}_{number}"
+            depth = thickness(triangles, R, p, polygon)
+            ground.surfaces.append(Surface(own, R, p, polygon, depth, settings.friction))
+        found += ground.surfaces
+    return found
+
+
+def _centred(region: Region, part: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return frame and corners of a part, about the middle of the rectangle around it."""
+    middle = np.round((part.min(axis=0) + part.max(axis=0)) / 2, 4)
+    return region.R, region.p + region.R[:, :2] @ middle, np.round(part - middle, 5)
+
+
+def _place(region: Region, part: np.ndarray) -> np.ndarray:
+    return region.p + region.R[:, :2] @ part.mean(axis=0)
+
+
+def _floor(triangles: Triangles) -> Triangles:
+    low, high = triangles.vertices.min(axis=0), triangles.vertices.max(axis=0)
+    x0, y0, x1, y1 = low[0] - MARGIN, low[1] - MARGIN, high[0] + MARGIN, high[1] + MARGIN
+    z = low[2]
+    square = np.array([[x0, y0, z], [x1, y0, z], [x1, y1, z], [x0, y1, z]])
+    return Triangles(square, np.array([[0, 1, 2], [0, 2, 3]]))
+
+
+__all__ = ["Found", "InputError", "LeftOut", "find"]

@@ -1,0 +1,208 @@
+"""Planes that triangles lie in: exact ones first, then those of rough surfaces, grown over neighbours."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_matrix, csr_matrix
+
+EXACT = 5e-4
+"""m: triangles this near to a plane are of it, whatever their neighbours."""
+
+EXACT_ANGLE = np.cos(np.radians(0.5))
+ROUGH_ANGLE = np.cos(np.radians(12.0))
+"""Of smoothed normals; those of single triangles of a scan vary by far more."""
+
+SMOOTHING, CREASE = 6, 0.7
+"""How often the normals of a rough surface are averaged with those around them, and the cosine of the angle beyond
+which they belong to another face."""
+
+SCATTERED = 0.3
+"""Triangles beside an exact plane that look almost the same way, by their area over its own: with more it is a rough
+surface of which some triangles happen to lie so."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """Triangles of one plane.
+
+    Parameters
+    ----------
+    normal, point : (3,) unit vector out of the solid, and a point of the plane.
+    members : indices of the triangles.
+    spread : m, largest distance of the plane from their corners.
+    """
+
+    normal: np.ndarray
+    point: np.ndarray
+    members: np.ndarray
+    spread: float
+
+
+def find_planes(
+    corners: np.ndarray,
+    faces: np.ndarray,
+    normals: np.ndarray,
+    areas: np.ndarray,
+    flat: float,
+    least: float,
+    lowest: float = -1.0,
+) -> list[Plane]:
+    """Return the planes of triangles, largest first.
+
+    Parameters
+    ----------
+    corners, faces, normals, areas : (m,3,3), (m,3), (m,3), (m,) of the triangles that are looked at.
+    flat : how far a rough surface may be from its plane, m.
+    least : area below which a plane is of no interest, m².
+    lowest : least vertical part of a normal.
+    """
+    free = normals[:, 2] >= lowest
+    touching = _neighbours(faces) if len(faces) else csr_matrix((0, 0))
+    found = []
+    rough = np.zeros(len(faces), bool)
+    seeds = np.flatnonzero(free)
+    for seed in seeds[_exact_seeds(corners[free], normals[free], areas[free], least)]:
+        if rough[seed] or not free[seed]:
+            continue
+        normal, point = normals[seed], corners[seed].mean(axis=0)
+        members = _near(corners, normals, free, normal, point, EXACT, EXACT_ANGLE)
+        if areas[members].sum() < least:
+            continue
+        normal, point = _fitted(corners[members], areas[members])
+        members = _near(corners, normals, free, normal, point, EXACT, EXACT_ANGLE)
+        beside = _beside(members, normal, touching, normals)
+        if areas[beside].sum() > SCATTERED * areas[members].sum():
+            rough[members] = rough[beside] = True
+            continue
+        free[members] = False
+        found.append(_plane(corners, members, normal, point))
+    done = np.zeros(len(faces), bool)
+    for plane in found:
+        done[plane.members] = True
+    found += _rough(corners, normals, areas, touching, np.flatnonzero(~done), flat, least, lowest)
+    return sorted(found, key=lambda plane: -areas[plane.members].sum())
+
+
+def _beside(members: np.ndarray, normal: np.ndarray, touching: csr_matrix, normals: np.ndarray) -> np.ndarray:
+    """Return the triangles around some of one plane that nearly look its way."""
+    inside = np.zeros(len(normals))
+    inside[members] = 1.0
+    return np.flatnonzero((touching @ inside > 0) & (inside == 0) & (normals @ normal > CREASE))
+
+
+def _exact_seeds(corners: np.ndarray, normals: np.ndarray, areas: np.ndarray, least: float) -> np.ndarray:
+    """Return a triangle of each plane that many share to within rounding, those of the largest area first."""
+    offset = np.einsum("ij,ij->i", normals, corners.mean(axis=1))
+    key = np.column_stack([np.round(normals / 5e-3), np.round(offset / EXACT)]).astype(np.int64)
+    _, group = np.unique(key, axis=0, return_inverse=True)
+    group = group.ravel()
+    total = np.bincount(group, areas)
+    largest = {}
+    order = np.argsort(-areas, kind="stable")
+    for k in order[areas[order] > 0]:
+        if total[group[k]] >= least / 4 and group[k] not in largest:
+            largest[group[k]] = k
+    return np.array([largest[g] for g in sorted(largest, key=lambda g: -total[g])], np.int64)
+
+
+def _near(corners, normals, free, normal, point, distance: float, cosine: float) -> np.ndarray:
+    alike = np.flatnonzero(free & (normals @ normal > cosine))
+    return alike[np.abs((corners[alike] - point) @ normal).max(axis=1, initial=0.0) < distance]
+
+
+def _fitted(corners: np.ndarray, areas: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return normal and point of the plane of least squares of triangles (m,3,3), by their areas."""
+    weight = np.repeat(areas / 3, 3)
+    points = corners.reshape(-1, 3)
+    middle = weight @ points / weight.sum()
+    scatter = (points - middle).T @ ((points - middle) * weight[:, None])
+    normal = np.linalg.eigh(scatter)[1][:, 0]
+    facing = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]).sum(axis=0)
+    return normal * (1.0 if normal @ facing >= 0 else -1.0), middle
+
+
+def _plane(corners: np.ndarray, members: np.ndarray, normal: np.ndarray, point: np.ndarray) -> Plane:
+    return Plane(normal, point, members, float(np.abs((corners[members] - point) @ normal).max(initial=0.0)))
+
+
+def _rough(corners, normals, areas, touching, rest, flat: float, least: float, lowest: float) -> list[Plane]:
+    if not len(rest) or areas[rest].sum() < least:
+        return []
+    touching = touching[rest][:, rest].tocsr()
+    smooth = _smoothed(normals[rest], areas[rest], touching)
+    local, available = corners[rest], smooth[:, 2] >= lowest
+    degree = np.maximum(np.asarray(touching.sum(axis=1)).ravel(), 1)
+    evenness = np.einsum("ij,ij->i", touching @ smooth, smooth) / degree
+    untried, found = available.copy(), []
+    for seed in np.argsort(-evenness, kind="stable"):
+        if not (untried[seed] and available[seed]):
+            continue
+        region, normal, point = _grown(seed, local, areas[rest], smooth, touching, available, flat)
+        untried[region] = False
+        if areas[rest][region].sum() < least:
+            continue
+        # corners that noise has taken a little farther belong to it as well: they would be holes
+        distance = np.abs((local[region] - point) @ normal)
+        reach = min(2 * flat, max(flat, 4 * float(np.sqrt(np.mean(distance**2)))))
+        inside = np.zeros(len(rest), bool)
+        inside[region] = True
+        for _ in range(2):
+            more = (touching @ inside.astype(float) > 0) & available & ~inside
+            more &= np.abs((local - point) @ normal).max(axis=1) < reach
+            inside |= more & (smooth @ normal > CREASE)
+        region = np.flatnonzero(inside)
+        available[region] = False
+        found.append(_plane(corners, rest[region], normal, point))
+    return found
+
+
+def _smoothed(normals: np.ndarray, areas: np.ndarray, touching: csr_matrix) -> np.ndarray:
+    """Return normals (m,3) averaged with those of neighbours on the same side of every crease."""
+    of, near = touching.nonzero()
+    smooth = normals
+    for _ in range(SMOOTHING):
+        alike = np.einsum("ij,ij->i", smooth[of], smooth[near])
+        weight = np.where(alike > CREASE, areas[near], 0.0)
+        share = csr_matrix((weight, (of, near)), shape=touching.shape)
+        smooth = share @ smooth + areas[:, None] * smooth
+        smooth = smooth / np.maximum(np.linalg.norm(smooth, axis=1), 1e-300)[:, None]
+    return smooth
+
+
+def _grown(seed, corners, areas, smooth, touching: csr_matrix, available, flat: float):
+    """Return the connected triangles (indices) around a seed that are of one plane, its normal and a point of it."""
+    inside = np.zeros(len(corners), bool)
+    inside[seed] = True
+    normal, point = smooth[seed], corners[seed].mean(axis=0)
+    front, fitted_at = np.array([seed]), 1
+    while len(front):
+        around = np.unique(
+            np.concatenate([touching.indices[touching.indptr[k] : touching.indptr[k + 1]] for k in front])
+        )
+        around = around[available[around] & ~inside[around]]
+        good = smooth[around] @ normal > ROUGH_ANGLE
+        good &= np.abs((corners[around] - point) @ normal).max(axis=1, initial=0.0) < flat
+        front = around[good]
+        inside[front] = True
+        count = int(inside.sum())
+        if count >= 1.5 * fitted_at and count >= 6:
+            members = np.flatnonzero(inside)
+            normal, point = _fitted(corners[members], areas[members])
+            fitted_at = count
+    members = np.flatnonzero(inside)
+    if len(members) >= 2:
+        normal, point = _fitted(corners[members], areas[members])
+    return members, normal, point
+
+
+def _neighbours(faces: np.ndarray) -> csr_matrix:
+    """Return which triangles share an edge, as a matrix (m,m) of ones."""
+    edges = np.sort(np.concatenate([faces[:, [0, 1]], faces[:, [1, 2]], faces[:, [2, 0]]]), axis=1)
+    owner = np.tile(np.arange(len(faces)), 3)
+    _, edge = np.unique(edges, axis=0, return_inverse=True)
+    of_edge = coo_matrix((np.ones(len(edge)), (owner, edge.ravel())), shape=(len(faces), edge.max() + 1)).tocsr()
+    matrix = (of_edge @ of_edge.T).tocsr()
+    matrix.setdiag(0)
+    matrix.eliminate_zeros()
+    matrix.data[:] = 1.0
+    return matrix

@@ -1,0 +1,139 @@
+"""Triangles of an environment, in the world: welded, none without area, normals out of the solids."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from mcplan.errors import InputError
+
+MAX_TRIANGLES = 500_000
+WELD = 1e-5
+"""m: vertices this near are one; files hold every corner of a triangle by itself, some with rounding."""
+NO_AREA = 1e-10
+"""m²: triangles below this say nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Triangles:
+    """Triangles of an environment.
+
+    Parameters
+    ----------
+    vertices : (k,3) m, in the world.
+    faces : (m,3) indices, counter-clockwise seen from outside.
+    """
+
+    vertices: np.ndarray
+    faces: np.ndarray
+
+    @classmethod
+    def of(cls, vertices: np.ndarray, faces: np.ndarray) -> "Triangles":
+        """Return welded triangles whose normals point out of what they enclose.
+
+        A closed part that is inside out is turned; an open sheet that mostly looks down is taken to be ground.
+
+        Raises
+        ------
+        InputError
+            Nothing with an area, values that are not finite, or too many triangles.
+        """
+        import trimesh
+
+        vertices, faces = np.asarray(vertices, float).reshape(-1, 3), np.asarray(faces, np.int64).reshape(-1, 3)
+        if len(faces) > MAX_TRIANGLES:
+            raise InputError(f"{len(faces)} triangles; at most {MAX_TRIANGLES} are looked at: make the mesh coarser")
+        if not np.isfinite(vertices).all():
+            raise InputError("holds vertices that are not finite")
+        _, first, same = np.unique(np.round(vertices / WELD).astype(np.int64), axis=0, return_index=True,
+                                   return_inverse=True)  # fmt: skip
+        vertices, faces = vertices[first], same.ravel()[faces]
+        corners = vertices[faces]
+        double = np.linalg.norm(np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), axis=1)
+        faces = faces[double > 2 * NO_AREA]
+        if not len(faces):
+            raise InputError("holds no triangles that have an area")
+        mesh = trimesh.Trimesh(vertices, faces, process=False)
+        if not mesh.is_winding_consistent:
+            trimesh.repair.fix_winding(mesh)
+        return cls(vertices, _outward(vertices, np.array(mesh.faces, np.int64)))
+
+    def with_more(self, others: "Iterable[Triangles]") -> "Triangles":
+        """Return these and other triangles; parts stay unconnected."""
+        parts = [self, *others]
+        starts = np.cumsum([0, *(len(part.vertices) for part in parts[:-1])])
+        faces = [part.faces + start for part, start in zip(parts, starts, strict=True)]
+        return Triangles(np.concatenate([part.vertices for part in parts]), np.concatenate(faces))
+
+    @cached_property
+    def corners(self) -> np.ndarray:
+        """Corners (m,3,3)."""
+        return self.vertices[self.faces]
+
+    @cached_property
+    def bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lowest and highest coordinates (m,3) of each triangle."""
+        return self.corners.min(axis=1), self.corners.max(axis=1)
+
+    @cached_property
+    def normals_areas(self) -> tuple[np.ndarray, np.ndarray]:
+        """Unit normals (m,3) and areas (m,), m²."""
+        return normals_areas(self.corners)
+
+    def within(self, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        """Return which triangles (m,) have a box that meets another one, from ``low`` (3,) to ``high`` (3,)."""
+        least, most = self.bounds
+        return np.all((most >= low) & (least <= high), axis=1)
+
+    def parts(self) -> np.ndarray:
+        """Return the number (m,) of the connected part of each triangle: by shared vertices."""
+        return _parts(len(self.vertices), self.faces)
+
+
+def normals_areas(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return unit normals (m,3) and areas (m,) of triangles (m,3,3)."""
+    double = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    length = np.linalg.norm(double, axis=1)
+    return double / np.maximum(length, 1e-300)[:, None], length / 2
+
+
+def winding_number(point: np.ndarray, corners: np.ndarray) -> float:
+    """Return how often triangles (m,3,3) enclose a point (3,): 1 inside of a solid, 0 outside, between near a hole.
+
+    ``w = sum_f omega_f / 4 pi``,  ``tan(omega / 2) = det(a b c) / (abc + (a.b) c + (b.c) a + (c.a) b)``
+    (van Oosterom and Strackee 1983; Jacobson et al. 2013).
+    """
+    a, b, c = (corners[:, k] - point for k in range(3))
+    la, lb, lc = (np.linalg.norm(x, axis=1) for x in (a, b, c))
+    det = np.einsum("ij,ij->i", a, np.cross(b, c))
+    dot = la * lb * lc + np.sum(a * b, 1) * lc + np.sum(b * c, 1) * la + np.sum(c * a, 1) * lb
+    return float(np.sum(2 * np.arctan2(det, dot)) / (4 * np.pi))
+
+
+def _parts(count: int, faces: np.ndarray) -> np.ndarray:
+    rows, columns = np.concatenate([faces[:, 0], faces[:, 1]]), np.concatenate([faces[:, 1], faces[:, 2]])
+    graph = coo_matrix((np.ones(len(rows)), (rows, columns)), shape=(count, count))
+    return connected_components(graph, directed=False)[1][faces[:, 0]]
+
+
+def _outward(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Return faces with those of a part reversed that is inside out."""
+    part = _parts(len(vertices), faces)
+    corners = vertices[faces]
+    normals, areas = normals_areas(corners)
+    count = part.max() + 1
+    middle: np.ndarray = np.stack([np.bincount(part, corners[:, :, k].sum(1) * areas, count) for k in range(3)], axis=1)
+    middle = middle / np.maximum(3.0 * np.bincount(part, areas, count), 1e-300)[:, None]
+    local = corners - middle[part][:, None]
+    volume = np.bincount(part, np.einsum("ij,ij->i", local[:, 0], np.cross(local[:, 1], local[:, 2])) / 6, count)
+    up = np.bincount(part, normals[:, 2] * areas, count)
+    total = np.bincount(part, areas, count)
+    closed = (
+        np.linalg.norm(np.stack([np.bincount(part, normals[:, k] * areas, count) for k in range(3)], axis=1), axis=1)
+        < 1e-3 * total
+    )  # the vector areas of a closed surface add up to nothing
+    wrong = np.where(closed, volume < -1e-9 * total**1.5, up < -0.5 * total)
+    return np.where(wrong[part][:, None], faces[:, ::-1], faces)

@@ -1,0 +1,102 @@
+"""``mcplan scene new | show``."""
+
+import sys
+import webbrowser
+from argparse import Namespace
+from pathlib import Path
+
+from mcplan.errors import InputError
+from mcplan.scene.expand import found_in_file
+from mcplan.scene.find_settings import FindSettings
+from mcplan.scene.found import Found
+from mcplan.scene.schema import EnvironmentSpec
+
+
+def new(arguments: Namespace) -> int:
+    """Write a scenario around what is in a mesh, and say what was left out."""
+    from mcplan.model.robot_file import load_robot
+    from mcplan.run_directory import check_writable
+    from mcplan.scene.load import load_scenario
+    from mcplan.scene_file import scenario_text
+    from mcplan.scene_start import propose
+    from mcplan.whole_file import write_text
+
+    source = Path(arguments.file)
+    path = Path(arguments.output or f"{source.stem}.yaml")
+    if path.suffix.lower() not in (".yaml", ".yml"):
+        raise InputError(f"-o {path}: a scenario ends in .yaml")
+    check_writable(path, arguments.force)
+    robot = load_robot(arguments.robot)
+    found = _found(source, arguments, arguments.ground)
+    try:
+        proposal = propose(found, robot, arguments.start, arguments.goal)
+    except InputError as reason:
+        if arguments.ground or arguments.start is not None:
+            raise
+        print(f"{reason}; a floor is laid below the lowest point (--ground)", file=sys.stderr)
+        found = _found(source, arguments, True)
+        proposal = propose(found, robot, arguments.start, arguments.goal)
+    write_text(path, scenario_text(found, proposal, robot, source, path.parent, arguments.name or source.stem))
+    load_scenario(path)  # what is wrong with it would be ours to mend
+    print(f"{path}: {_counted(found)}")
+    _say(found)
+    if proposal.notice:
+        print(proposal.notice, file=sys.stderr)
+    print(f"look at it: mcplan scene show {path} --open")
+    return 0
+
+
+def show(arguments: Namespace) -> int:
+    """Write a page with what is in a mesh, or with a scenario at its start."""
+    from mcplan.model.mesh_file import SCENE_SUFFIXES
+    from mcplan.run_directory import check_writable
+    from mcplan.scene.load import load_scenario
+    from mcplan.view.scene_sheet import scene_page
+    from mcplan.view.show import posture_page
+    from mcplan.whole_file import write_text
+
+    source = Path(arguments.file)
+    path = Path(arguments.output or f"{source.stem}.html")
+    check_writable(path, arguments.force)
+    if source.suffix.lower() in SCENE_SUFFIXES:
+        found = _found(source, arguments, arguments.ground)
+        text = scene_page(found, source.stem)
+        print(f"{source}: {_counted(found)}")
+        _say(found)
+    else:
+        scenario = load_scenario(arguments.file)
+        text = posture_page(
+            scenario.robot, scenario.start.q, scenario.environment, scenario.start.contacts, scenario.name
+        )
+    write_text(path, text)
+    print(f"scene: {path}")
+    if arguments.open:
+        webbrowser.open(path.resolve().as_uri())
+    return 0
+
+
+def _found(source: Path, arguments: Namespace, ground: bool) -> Found:
+    from mcplan.model.mesh_file import SCENE_SUFFIXES
+
+    if not source.is_file():
+        raise InputError(f"{source}: there is no such file")
+    if source.suffix.lower() not in SCENE_SUFFIXES:
+        raise InputError(f"{source}: expected a mesh: {', '.join(SCENE_SUFFIXES)}")
+    given = {name: getattr(arguments, name) for name in ("slope", "clearance", "flat", "friction")}
+    given |= {"room": arguments.room and tuple(arguments.room), "ground": ground}
+    find = FindSettings.model_validate({name: value for name, value in given.items() if value is not None})
+    given = {name: getattr(arguments, name) for name in ("cell", "height") if getattr(arguments, name) is not None}
+    spec = EnvironmentSpec(mesh=source.name, scale=arguments.scale, up=arguments.up, find=find, **given)
+    return found_in_file(source, spec)
+
+
+def _counted(found: Found) -> str:
+    counts = [(len(found.surfaces), "surface"), (len(found.bars), "bar"), (len(found.obstacles), "obstacle")]
+    return ", ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)
+
+
+def _say(found: Found) -> None:
+    for notice in found.notices:
+        print(notice, file=sys.stderr)
+    for one in found.left_out:
+        print(f"left out: {one}", file=sys.stderr)

@@ -97,7 +97,7 @@ class Compiling:
                 time.sleep(LOOK)
                 with self._lock:
                     # a first run imports much between two kernels, while nothing else is shown yet
-                    pause = 10 * PAUSE if self._needed and BARS.count == 1 else PAUSE
+                    pause = 30 * PAUSE if self._needed and BARS.count == 1 else PAUSE
                     if not self._depth and time.monotonic() - self._last > pause:
                         self._thread = None
                         return

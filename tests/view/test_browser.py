@@ -118,6 +118,17 @@ def test_the_card_tells_the_loads_and_the_certificate(page, run, report):
     assert f"{force:.0f} N" in told
 
 
+def test_what_stands_before_the_robot_is_seen_through(page):
+    opacity = "(() => { fade(); return Math.min(...slabs.map(slab => slab.material.opacity)); })()"
+    page.js("seek(0), lookFrom('home'), viewer.render()")
+    assert page.js(opacity) == 1
+    page.js("look(centreOfMass(), centreOfMass().add(new THREE.Vector3(0.1, -3, 0))), viewer.render()")
+    assert page.js(opacity) < 0.5  # from below the floor
+    page.js("setLayer('fade', false)")
+    assert page.js(opacity) == 1
+    page.js("setLayer('fade', true), lookFrom('home')")
+
+
 def test_the_next_posture_is_that_of_the_plan(page, run):
     k = next(k for k, phase in enumerate(run.record.phases) if phase.name.startswith("swing"))
     t = float(run.t[np.flatnonzero(run.phase == k)[0]] - run.t[0]) + 1e-3

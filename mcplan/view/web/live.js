@@ -2,7 +2,7 @@ const viewer = new MeshCat.Viewer(document.getElementById("meshcat-pane"));
 for (const text of data.commands) {
   viewer.handle_command_bytearray(Uint8Array.from(atob(text), c => c.charCodeAt(0)));
 }
-viewer.gui.close();
+viewer.gui.domElement.style.display = "none";
 // the camera lives in three.js' axes: x, height, -y
 const [target, eye] = data.camera.map(p => [p[0], p[2], -p[1]]);
 viewer.camera.fov = 38;

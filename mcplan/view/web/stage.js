@@ -43,6 +43,7 @@ function meshesIn(root) { const found = []; root.traverse(o => { if (o.isMesh) f
 // surfaces take shadows and cast none: a ceiling would leave the robot in the dark
 const slabs = meshesIn(nodeAt("environment/surfaces")), around = ["surfaces", "obstacles", "objects"].flatMap(kind => meshesIn(nodeAt("environment/" + kind)));
 for (const mesh of slabs) mesh.castShadow = false;
+viewer.scene.updateMatrixWorld(true);
 for (const mesh of meshesIn(nodeAt("environment/obstacles"))) {  // nor does an obstacle over its head
   mesh.castShadow = new THREE.Box3().setFromObject(mesh).min.y < centreOfMass().y;
 }
@@ -115,18 +116,25 @@ function makeRoom() {  // what is looked at stays in the middle of what the pane
 }
 
 // -- what stands between the eye and the robot -----------------------------------------------------------------------
-const ray = new THREE.Raycaster(), HIDDEN = 2;
-const links = nodeAt("robot").children.filter(link => meshesIn(link).length), watched = links.filter((_, i) => i % Math.ceil(links.length / 20) === 0);
+const ray = new THREE.Raycaster(), HIDDEN = 3;
+const watched = nodeAt("robot").children.map(link => {  // of each link its largest body
+  const bodies = link.children.filter(child => child.name.startsWith("shape")).flatMap(meshesIn);
+  for (const mesh of bodies) mesh.geometry.computeBoundingSphere();
+  return bodies.sort((one, two) => two.geometry.boundingSphere.radius - one.geometry.boundingSphere.radius)[0];
+}).filter(mesh => mesh);
 let fading = true;
-function fade() {  // what hides two of a score of links is seen through
+function fade() {  // what hides three bodies, in their middle or above it, is seen through
   const eye = viewer.camera.getWorldPosition(new THREE.Vector3()), hits = new Map(), at = new THREE.Vector3();
   if (fading) {
-    for (const link of watched) {
-      link.updateWorldMatrix(true, false);
-      const way = at.setFromMatrixPosition(link.matrixWorld).sub(eye), length = way.length();
-      ray.set(eye, way.normalize());
-      ray.far = length - 0.08;
-      for (const mesh of new Set(ray.intersectObjects(around, false).map(hit => hit.object))) hits.set(mesh, (hits.get(mesh) || 0) + 1);
+    for (const body of watched) {
+      body.updateWorldMatrix(true, false);
+      const {center, radius} = body.geometry.boundingSphere;
+      for (const above of [0, 0.8 * radius]) {
+        const way = at.copy(center).applyMatrix4(body.matrixWorld).add(new THREE.Vector3(0, above, 0)).sub(eye), length = way.length();
+        ray.set(eye, way.normalize());
+        ray.far = length - 0.05;
+        for (const mesh of new Set(ray.intersectObjects(around, false).map(hit => hit.object))) hits.set(mesh, (hits.get(mesh) || 0) + 1);
+      }
     }
   }
   for (const mesh of around) {

@@ -29,7 +29,10 @@ def name_problems(document: Document, robot: "Robot | None") -> list[Problem]:
             problems.append(document.problem((*key, "name"), f"`{name}` is named already"))
         seen.add(name)
         supports += [name] if kind == "surface or bar" else []
+    environment = data.get("environment")
     known: dict[str, Iterable[str]] = {"surface or bar": supports}
+    if isinstance(environment, dict) and "mesh" in environment:  # nobody has looked what is in it
+        known = {}
     if robot is not None:
         known |= {"patch": robot.patches, "posture": robot.postures, "link": robot.link_names}
         known |= {"joint": robot.joint_names, "link or patch": robot.frames}

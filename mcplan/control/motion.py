@@ -10,7 +10,9 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.pose import rotation_from_quat
 from mcplan.model.robot import Robot
 from mcplan.motion.descent import Descent
+from mcplan.motion.law import Law
 from mcplan.motion.limb_path import LimbPath, Timing
+from mcplan.motion.paced import Paced
 from mcplan.motion.patch_turn import PatchTurn
 from mcplan.motion.path import Pose
 from mcplan.motion.posture import PostureTrajectory
@@ -37,10 +39,10 @@ SAME = 1e-12
 WAITING = 1e-3
 """m: so far above its place a patch waits until its turn comes."""
 
-Path = LimbPath | PosturePath | Descent
+Path = LimbPath | PosturePath | Paced | Descent
 """The reference of a limb."""
 
-AnyPosture = PostureTrajectory | PostureSpline
+AnyPosture = PostureTrajectory | PostureSpline | Paced
 
 NONE = np.zeros(3)
 
@@ -67,7 +69,7 @@ class Motion:
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, q: np.ndarray):
         self.robot, self.settings, self.environment = robot, settings, environment
         self.timing = Timing(settings.limb_speed, settings.limb_angular_speed)
-        self.com: Quintic | Spline = Quintic(robot.com(q), robot.com(q), 1.0)
+        self.com: Quintic | Spline | Paced = Quintic(robot.com(q), robot.com(q), 1.0)
         self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
         self._finder: TransitionFinder | None = None
         self._joints = {patch.limb: joints_of(robot, patch.limb) for patch in robot.patches.values()}
@@ -142,20 +144,25 @@ class Motion:
         What the references differ from its beginning fades on the way. ``place`` gives the pose of a patch that has no
         reference yet.
         """
-        self.posture, self.com = self._faded(segment, t)
+        law = segment.law
+        posture, centre = self._faded(segment, t)
+        self.posture = posture if law is None else Paced(posture, law, t)
+        self.com = centre if law is None else Paced(centre, law, t)
         reaching = {self.robot.patches[course.patch].limb for course in segment.courses if course.meets is not None}
         old = {name: path.sample(t) for name, path in self.limbs.items()}
         limbs: dict[str, Path] = {}
         for name, sample in old.items():
             if segment.course(name) is None and self.robot.patches[name].limb not in reaching:
-                limbs[name] = PosturePath(
-                    self.robot, name, self.posture, sample.p, None, NONE, NONE, self.timing, t, (sample.tightness, 0.0)
-                )
+                path = PosturePath(
+                    self.robot, name, posture, sample.p, None, NONE, NONE, self.timing, posture.start_time,
+                    (sample.tightness, 0.0),
+                )  # fmt: skip
+                limbs[name] = path if law is None else Paced(path, law, t)
         for course in segment.courses:
             known = old.get(course.patch)
             R, p = place(course.patch) if known is None else (known.R, known.p)
             tightness = 0.0 if known is None else known.tightness
-            limbs[course.patch] = self._path(course, segment, t, (R, p), tightness)
+            limbs[course.patch] = self._path(course, segment, posture, t, (R, p), tightness)
             if course.meets is not None:
                 self.targets[course.patch] = course.meets
                 (self.waiting.add if course.waits else self.waiting.discard)(course.patch)
@@ -164,19 +171,27 @@ class Motion:
             self.released.pop(name, None)
 
     def _faded(self, segment: Segment, t: float) -> tuple[PostureSpline, Spline]:
-        """Return the curves of a segment from time t on, begun as the references are now."""
-        begin, x = self.posture.sample(t), self.com.sample(t)
+        """Return the curves of a segment, begun as the references are at time t (s).
+
+        They count from t on, or from 0 where a law says when they are where.
+        """
+        begin, x, law = self.posture.sample(t), self.com.sample(t), segment.law
+        start = t if law is None else 0.0
         off, drift = self.robot.difference(segment.q[0], begin.q), x.value - segment.com[0]
         rates = (begin.v, begin.vd, x.velocity, x.acceleration, off, drift)
         if max(float(np.max(np.abs(rate))) for rate in rates) <= SAME:
-            return segment.posture.begun(t), segment.centre.begun(t)
+            return segment.posture.begun(start), segment.centre.begun(start)
+        v, vd = _along(law, begin.v, begin.vd)
+        velocity, acceleration = _along(law, x.velocity, x.acceleration)
         left = [1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, len(segment.times))]
         q = np.array([self.robot.integrate(knot, off, part) for knot, part in zip(segment.q, left, strict=True)])
-        times = segment.times + t
-        centre = Spline(times, segment.com + np.outer(left, drift), x.velocity, x.acceleration)
-        return PostureSpline(times, q, begin.v, begin.vd), centre
+        times = segment.times + start
+        centre = Spline(times, segment.com + np.outer(left, drift), velocity, acceleration)
+        return PostureSpline(times, q, v, vd), centre
 
-    def _path(self, course: Course, segment: Segment, t: float, start: Pose, tightness: float) -> Path:
+    def _path(
+        self, course: Course, segment: Segment, posture: PostureSpline, t: float, start: Pose, tightness: float
+    ) -> Path:
         """Return the reference of a patch along its course."""
         contact, end, approach = course.meets, None, course.approach
         if contact is not None:
@@ -186,17 +201,23 @@ class Motion:
                 p = p + max(WAITING - height, 0.0) * contact.normal
             end, approach = (R, p), approach * max(1.0 - height / length, 0.0) if length > 0.0 else approach
         ends = (tightness, 0.0 if contact is None else 1.0)
-        path: LimbPath | PosturePath
+        path: LimbPath | PosturePath | Paced
+        begin, law = posture.start_time, segment.law
         if course.leader == "own":
             assert end is not None
-            path = LimbPath(start, end, course.lift, approach, self.timing, t, segment.duration, ends)
-            path.turn = PatchTurn(self.robot, course.patch, self.posture, start[0])
+            path = LimbPath(start, end, course.lift, approach, self.timing, begin, segment.duration, ends)
+            path.turn = PatchTurn(self.robot, course.patch, posture, start[0])
         else:
-            path = PosturePath(self.robot, course.patch, self.posture, start[1], end, NONE, NONE, self.timing, t, ends)
+            path = PosturePath(self.robot, course.patch, posture, start[1], end, NONE, NONE, self.timing, begin, ends)
+        if law is not None:
+            path = Paced(path, law, t)
         if contact is None or course.waits or not self.feels(contact):
             return path
         s = self.settings
-        return Descent(path, contact.normal, s.descent_speed, s.touch_height + s.touch_depth)
+        early = 0.0 if law is None else min(s.descent_ramp, path.duration)
+        return Descent(
+            path, contact.normal, s.descent_speed, s.touch_height + s.touch_depth, s.descent_ramp, early
+        )
 
     @property
     def end_time(self) -> float:
@@ -248,3 +269,12 @@ class Motion:
         """Say whether no other patch of the same limb is in contact."""
         limb = self.robot.patches[patch].limb
         return all(self.robot.patches[name].limb != limb for name in self.contacts)
+
+
+def _along(law: Law | None, velocity: np.ndarray, acceleration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return derivatives in time as those by the parameter of a path that begins with a law."""
+    if law is None:
+        return velocity, acceleration
+    _, rate, change = law.at(0.0)
+    slope = velocity / rate
+    return slope, (acceleration - change * slope) / (rate * rate)

@@ -3,17 +3,16 @@
 import numpy as np
 
 from mcplan.motion.limb_path import LimbPath
+from mcplan.motion.paced import Paced
 from mcplan.motion.path import PoseSample
 from mcplan.motion.posture_path import PosturePath
-
-RAMP = 0.2
-"""Time in which the descent gets up to speed (s)."""
-
 
 class Descent:
     """A path that ends above its support, and goes on down at a constant speed.
 
-        p(t) = p_path(t) - n d(t),   d = v s^2 / (2 T) for s < T, then v (s - T/2), s = t - end of the path
+        p(t) = p_path(t) - n d(t),   d = v s^2 / (2 T) for s < T, then v (s - T/2), s = t - beginning
+
+    It begins at the end of the path; or earlier, while the path comes to rest, so that the patch does not stop above.
 
     Parameters
     ----------
@@ -21,13 +20,24 @@ class Descent:
     normal : (3,) of the support.
     speed : ``v``, m/s.
     depth : where it stops if nothing is met (m below the end of the path).
+    ramp : T, the time in which it gets up to speed (s).
+    early : how long before the end of the path it begins (s).
     """
 
-    def __init__(self, path: LimbPath | PosturePath, normal: np.ndarray, speed: float, depth: float):
+    def __init__(
+        self,
+        path: LimbPath | PosturePath | Paced,
+        normal: np.ndarray,
+        speed: float,
+        depth: float,
+        ramp: float = 0.2,
+        early: float = 0.0,
+    ):
         self.path, self.normal, self.speed, self.depth = path, np.array(normal, float), speed, depth
+        self.ramp, self._begin = ramp, path.end_time - early
         self.end = path.end
         self.start_time, self.swing_time, self.approach_time = path.start_time, path.swing_time, path.approach_time
-        self.end_time = path.end_time + depth / speed + RAMP / 2
+        self.end_time = self._begin + depth / speed + ramp / 2
 
     @property
     def duration(self) -> float:
@@ -36,15 +46,15 @@ class Descent:
 
     def sample(self, t: float) -> PoseSample:
         """Return the reference at time t."""
-        sample, s = self.path.sample(t), t - self.path.end_time
+        sample, s, ramp = self.path.sample(t), t - self._begin, self.ramp
         if s <= 0.0:
             return sample
         if t >= self.end_time:
             d, v, a = self.depth, 0.0, 0.0
-        elif s < RAMP:
-            d, v, a = self.speed * s * s / (2 * RAMP), self.speed * s / RAMP, self.speed / RAMP
+        elif s < ramp:
+            d, v, a = self.speed * s * s / (2 * ramp), self.speed * s / ramp, self.speed / ramp
         else:
-            d, v, a = self.speed * (s - RAMP / 2), self.speed, 0.0
+            d, v, a = self.speed * (s - ramp / 2), self.speed, 0.0
         velocity, acceleration = sample.velocity.copy(), sample.acceleration.copy()
         velocity[:3] -= v * self.normal
         acceleration[:3] -= a * self.normal

@@ -1,0 +1,69 @@
+"""A reference along a path, at the times that a law gives it."""
+
+from typing import Any
+
+from mcplan.motion.law import Law
+from mcplan.motion.limb_path import LimbPath
+from mcplan.motion.path import Pose, PoseSample
+from mcplan.motion.posture_path import PosturePath
+from mcplan.motion.spline import PostureSpline, Spline
+
+
+class Paced:
+    """x(s(t)) with its derivatives in time.
+
+    Parameters
+    ----------
+    path : x(s), its parameter from 0 on.
+    law : s(t).
+    start_time : when it begins (s).
+    """
+
+    def __init__(self, path: PostureSpline | Spline | LimbPath | PosturePath, law: Law, start_time: float):
+        self.path, self.law, self.start_time = path, law, start_time
+        self._time, self._sample = float("nan"), None
+
+    def sample(self, t: float) -> Any:
+        """Return the reference at time t, a sample as the path has it; the end is held."""
+        if t != self._time or self._sample is None:
+            self._time, self._sample = t, self._compute(t)
+        return self._sample
+
+    def _compute(self, t: float) -> Any:
+        s, rate, change = self.law.at(t - self.start_time)
+        x = self.path.sample(s)
+        if isinstance(x, PoseSample):
+            v, a = x.velocity, x.acceleration
+            return PoseSample(x.R, x.p, rate * v, rate * rate * a + change * v, x.tightness)
+        value, v, a = x
+        return type(x)(value, rate * v, rate * rate * a + change * v)
+
+    @property
+    def end(self) -> Pose:
+        """Where it ends."""
+        return self.path.end  # type: ignore[return-value]
+
+    @property
+    def end_time(self) -> float:
+        """Time from which the end is held (s); a limb may arrive after the body."""
+        return self._when(self.path.end_time)
+
+    @property
+    def swing_time(self) -> float:
+        """Time at which the lift of a limb is over (s)."""
+        return self._when(self.path.swing_time)  # type: ignore[union-attr]
+
+    @property
+    def approach_time(self) -> float:
+        """Time from which a limb moves along the normal of its new place only (s)."""
+        return self._when(self.path.approach_time)  # type: ignore[union-attr]
+
+    @property
+    def duration(self) -> float:
+        """Time from start to end (s)."""
+        return self.end_time - self.start_time
+
+    def _when(self, s: float) -> float:
+        return self.start_time + self.law.time_of(s)
+
+

@@ -1,0 +1,274 @@
+"""The least time in which a segment can be gone, from rest to rest, within the margins of a pace.
+
+The forces are eliminated once per point of a grid along the path: what is left is a polygon of pairs (u, x) = (sdd, sd²)
+(`mcplan.core.statics.section`), cut to the bounds of velocities and accelerations. The law is the quickest smooth one
+within all polygons (`mcplan.core.optimize.least_time`). Its reference, with the forces as unknowns, is declared in
+`mcplan.optimize.least_time`.
+
+Path and law divide the work: the curve q(s) begins and ends with q' = q'' = 0, so that any law with finite rates leads
+from rest to rest without a jump of accelerations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from mcplan.core.optimize import least_time as core
+from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.core.statics import section
+from mcplan.model.robot import Robot
+from mcplan.motion.law import Law
+from mcplan.optimize.least_time import PathProgram, law_basis
+from mcplan.planning.transition.transition import Segment
+from mcplan.scene.contact import Contact
+from mcplan.scene.counted import shrunk
+from mcplan.scene.pace import Pace
+from mcplan.scene.settings import ControlSettings
+from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.static_program import StaticProgram
+
+FACES = 8
+"""Of each friction pyramid, as the controller has them."""
+
+KEPT = (1.0, 2 / 3, 1 / 3, 0.0)
+"""Parts of the reserve that are tried in turn: a posture that needs more than a pace uses is still to be left."""
+
+TOLERANCE = 1e-6
+"""Part of a polygon's extent by which its edges may be inside of what forces allow."""
+
+CORNERS, ROWS = 48, 192
+"""Room for corners that are found, and for those of a polygon that is cut."""
+
+SPENT = "standing still takes all that contacts and joints have"
+
+LEAST_TIME = 0.15
+"""s: no segment is gone in less."""
+
+ACCURACY = 1e-6
+"""Of the duration."""
+
+TOUCHING = 0.02
+"""m: so near to its support a patch comes down no faster than it may touch."""
+
+SHORT = 1e-3
+"""s: laws of segments that take less at their own speed are not looked for."""
+
+
+class NoLaw(Exception):
+    """There is no law, and why."""
+
+
+class Retimer:
+    """Finds laws of segments.
+
+    Parameters
+    ----------
+    robot, settings : the robot, and what is counted on of contacts; their pace is not ``slow``.
+    """
+
+    def __init__(self, robot: Robot, settings: ControlSettings):
+        assert settings.pace is not None
+        self.robot, self.settings, self.pace = robot, settings, settings.pace
+
+    def retimed(self, segment: Segment) -> Segment:
+        """Return the segment with its law; without one, and with the reason, where there is none."""
+        try:
+            return replace(segment, law=self.law(segment), unpaced="")
+        except NoLaw as reason:
+            return replace(segment, law=None, unpaced=str(reason))
+
+    def law(self, segment: Segment) -> Law:
+        """Return the law of a segment, with as much reserve as it can be gone with.
+
+        Raises
+        ------
+        NoLaw
+            With what is in its way, and where.
+        """
+        if segment.objects:
+            raise NoLaw("objects move along")
+        if not segment.contacts:
+            raise NoLaw("nothing is in contact")
+        if segment.duration < SHORT:
+            raise NoLaw("it takes no time")
+        path = _Path(self.robot, segment)
+        reason = ""
+        for kept in KEPT:
+            program = self._program(path, kept)
+            try:
+                x, u = self._solve(program, self._forces(path.contacts, kept))
+            except NoLaw as found:
+                reason = str(found)
+                continue
+            law = _law(program.length, x, u, kept)
+            if law.duration < segment.duration:
+                return law
+            reason = f"the quickest law within its margins takes {law.duration:.2f} s"
+        raise NoLaw(reason)
+
+    def program(self, segment: Segment, kept: float = 1.0) -> PathProgram:
+        """Return the program whose optimum the law is, with a part of the reserve kept."""
+        return self._program(_Path(self.robot, segment), kept)
+
+    def solve(self, segment: Segment, kept: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+        """Return x = sd² and u = sdd (m,) of the quickest law at the points of the grid.
+
+        Raises
+        ------
+        NoLaw
+            With what is in its way, and where.
+        """
+        path = _Path(self.robot, segment)
+        return self._solve(self._program(path, kept), self._forces(path.contacts, kept))
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    def _forces(self, contacts: Sequence[Contact], kept: float) -> ContactForces:
+        within = [margined(contact, self.pace, self.settings, kept) for contact in contacts]
+        return ContactForces(within, FACES, self.robot.mass * GRAVITY)
+
+    def _program(self, path: "_Path", kept: float) -> PathProgram:
+        robot, pace = self.robot, self.pace
+        forces = self._forces(path.contacts, kept)
+        limited = np.flatnonzero(np.isfinite(robot.limits.torque))
+        G = np.zeros((len(path.q), robot.nv, forces.size))
+        for block in forces.blocks:
+            G[:, :, block.place] = np.einsum("kiv,is->kvs", path.jacobians[block.contact.patch], block.map)
+        F, upper = forces.face_rows()
+        x_max = self._fastest(path)
+        share = pace.torque + (1.0 - kept) * (1.0 - pace.torque)
+        return PathProgram(
+            path.length, path.v, path.vd, path.hold, path.of_u, path.of_x, G, F, upper, forces.equal, forces.equal_to,
+            limited, share * robot.limits.torque[limited], x_max, 8.0 * x_max / path.length, pace.acceleration,
+        )  # fmt: skip
+
+    def _fastest(self, path: "_Path") -> np.ndarray:
+        """Return the bound of x = sd² by velocities (m,): of the joints, and of patches that come down."""
+        limit, v = self.pace.velocity * self.robot.limits.velocity, np.abs(path.v)
+        rate = np.full(len(v), path.length / LEAST_TIME)
+        for speeds, most in ((v[:, 6:], limit), (path.closing, self.pace.touchdown_speed)):
+            if speeds.shape[1]:
+                with np.errstate(divide="ignore"):
+                    rate = np.minimum(rate, (most / speeds).min(axis=1))
+        return rate**2
+
+    def _solve(self, program: PathProgram, forces: ContactForces) -> tuple[np.ndarray, np.ndarray]:
+        basis = law_basis()
+        rows, counts = self._polygons(program, forces)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            along_x = np.where(rows[:, :, 1] > 0.0, rows[:, :, 2] / rows[:, :, 1], np.inf)
+        n, slowest = basis.size, along_x.min(axis=1)
+        if not slowest.min() > 0.0:
+            raise NoLaw(f"{100 * int(slowest.argmin()) / (len(slowest) - 1):.0f} % along it, {SPENT}")
+        c, u_rows = np.full(n, 0.5 * float(slowest.min())), basis.u / program.length
+        scratch = np.zeros((4, n))
+        status = core.solve(
+            basis.x, u_rows, basis.start, program.length * basis.weights, rows, counts, ACCURACY, c, *scratch[:3],
+            np.zeros((n, n)),
+        )  # fmt: skip
+        if status == core.OUTSIDE:
+            raise NoLaw(SPENT)
+        if status != core.OPTIMAL:
+            raise NoLaw("the program of the law did not converge")
+        picked = c[basis.start[:, None] + np.arange(3)]
+        return (basis.x * picked).sum(axis=1), (u_rows * picked).sum(axis=1)
+
+    def _polygons(self, program: PathProgram, forces: ContactForces) -> tuple[np.ndarray, np.ndarray]:
+        """Return half-planes (m, most, 3) of the polygons of (u, x), and how many each has (m,)."""
+        m, most = len(program.v), 1
+        rows, counts = np.zeros((m, ROWS, 3)), np.zeros(m, np.int64)
+        corners, scratch = np.zeros((ROWS, 2)), np.zeros((ROWS, 2))
+        for i in range(m):
+            count = self._corners(program, forces, i, corners)
+            count = section.cut_accelerations(
+                corners, count, program.v[i, 3:], program.vd[i, 3:], program.acceleration, scratch
+            )
+            counts[i] = section.halfplanes(corners, count, rows[i])
+            if counts[i] < 3:
+                raise NoLaw(f"{100 * i / (m - 1):.0f} % along it, {SPENT}")
+            most = max(most, int(counts[i]))
+        return np.ascontiguousarray(rows[:, :most]), counts
+
+    def _corners(self, program: PathProgram, forces: ContactForces, i: int, corners: np.ndarray) -> int:
+        """Write the corners of the polygon that forces leave at a point of the grid; return how many."""
+        unit, joints, k = self.robot.mass * GRAVITY, 6 + program.limited, len(program.limited)
+        X, U = program.x_max[i], program.u_max[i]
+        limit = program.limit
+        rows = np.vstack([program.forces[i, :6] / unit, -program.forces[i, joints] / limit[:, None]])
+        columns = np.zeros((6 + k, 2 + k))
+        columns[6:, 2:] = np.eye(k)
+        for column, force in ((0, 2.0 * U * program.of_u[i]), (1, X * program.of_x[i])):
+            columns[:6, column], columns[6:, column] = -force[:6] / unit, force[joints] / limit
+        least = program.hold[i] - U * program.of_u[i]
+        rhs = np.concatenate([least[:6] / unit, 1.0 - least[joints] / limit])
+        upper = np.concatenate([np.ones(2), np.full(k, 2.0)])
+        slack = np.concatenate([np.full(6, -1), 2 + np.arange(k)])
+        linear = StaticProgram(forces, rows, columns, rhs, False, upper, slack)
+        if not linear.feasible:
+            raise NoLaw(f"{100 * i / (len(program.v) - 1):.0f} % along it, no forces within the margins move the robot")
+        count = section.project(linear.work, linear.cost, TOLERANCE, corners[:CORNERS])
+        if count == section.FAILED:
+            raise NoLaw("a program of its forces was not solved")
+        corners[:count] = corners[:count] * [2.0 * U, X] - [U, 0.0]
+        return int(count)
+
+
+class _Path:
+    """A segment on the grid: what of its dynamics no margin changes."""
+
+    def __init__(self, robot: Robot, segment: Segment):
+        self.contacts, self.length = segment.contacts, segment.duration
+        samples = [segment.posture.sample(self.length * s) for s in law_basis().s]
+        self.q, self.v, self.vd = (np.array(column) for column in zip(*samples, strict=True))
+        still = np.zeros_like(self.v)
+        self.hold = robot.nonlinear_effects(self.q, still)
+        self.of_u = robot.inverse_dynamics(self.q, still, self.v) - self.hold
+        self.of_x = robot.inverse_dynamics(self.q, self.v, self.vd) - self.hold
+        self.jacobians = {contact.patch: self._about_world(robot, contact.patch) for contact in segment.contacts}
+        closing = [
+            self._closing(robot, course.meets)
+            for course in segment.courses
+            if course.meets is not None and not course.waits
+        ]
+        self.closing = np.stack(closing, axis=1) if closing else np.zeros((len(self.q), 0))
+
+    def _about_world(self, robot: Robot, patch: str) -> np.ndarray:
+        """Return the Jacobians (m, 6, nv) of the point of a patch's link that is at the world's origin."""
+        J = np.array(robot.frame_jacobian(self.q, patch))
+        J[:, :3] += np.cross(robot.frame_pose(self.q, patch)[:, :3, 3, None], J[:, 3:], axis=1)
+        return J
+
+    def _closing(self, robot: Robot, contact: Contact) -> np.ndarray:
+        """Return how fast a patch comes down onto its support (m,), m per unit of the path; 0 far from it."""
+        J, p = robot.frame_jacobian(self.q, contact.patch), robot.frame_pose(self.q, contact.patch)[:, :3, 3]
+        speed = -np.einsum("kiv,kv,i->k", J[:, :3], self.v, contact.normal)
+        return np.where((p - contact.p) @ contact.normal <= TOUCHING, np.maximum(speed, 0.0), 0.0)
+
+
+def margined(contact: Contact, pace: Pace, settings: ControlSettings, kept: float) -> Contact:
+    """Return a contact as motions may load it that keep a part of the reserve (see `Law`)."""
+
+    def share(paced: float, counted: float) -> float:
+        return min(paced, counted) + (1.0 - kept) * (counted - min(paced, counted))
+
+    force = share(pace.force, settings.force_fraction)
+    inside = max(pace.pressure, settings.pressure_margin)
+    return replace(
+        contact,
+        friction=share(pace.friction, settings.friction_fraction) * contact.friction,
+        max_force=force * contact.max_force,
+        max_moment=force * contact.max_moment,
+        points=shrunk(contact.points, inside + (1.0 - kept) * (settings.pressure_margin - inside)),
+    )
+
+
+def _law(length: float, x: np.ndarray, u: np.ndarray, kept: float) -> Law:
+    """Return the law whose squared rates at the points of the grid are x (m,), quadratic between them."""
+    h = length / (len(x) - 1)
+    nodes, weights = np.polynomial.legendre.leggauss(4)
+    r = 0.5 * (nodes + 1.0)
+    # x(s) is a parabola on every interval: x_i + 2 h u_i r + h (u_i+1 - u_i) r²
+    values = x[:-1, None] + 2.0 * h * u[:-1, None] * r + h * np.diff(u)[:, None] * r * r
+    times = np.concatenate([[0.0], np.cumsum((0.5 * h * weights / np.sqrt(values)).sum(axis=1))])
+    return Law(times, np.linspace(0.0, length, len(x)), np.sqrt(x), u, kept)

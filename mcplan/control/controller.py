@@ -59,7 +59,7 @@ class WholeBodyController:
         for contact in first.contacts:
             self.motion.close(contact, -1.0, 0.0)
         for segment in plan.segments:  # their curves are made before the first tick
-            _ = segment.posture, segment.centre
+            _ = segment.posture, segment.centre, segment.law and self.motion.spin_of(segment)
         states = program_of(phases_of(plan), plan.scenario, [contact.patch for contact in first.contacts])
         self._further = FurtherTasks(plan, [state.name for state in states])
         tasks = (*self._further.tasks, *tasks)
@@ -182,6 +182,11 @@ class WholeBodyController:
     def q(self) -> np.ndarray:
         """Configuration of the robot at the present state (7+n,)."""
         return self.terms.q[: self.robot.nq].copy()
+
+    @property
+    def joint_rates(self) -> np.ndarray:
+        """Velocities of the joints at the present state (n,)."""
+        return self.terms.v[6 : self._nv].copy()
 
     def pose(self, frame: str) -> Pose:
         """Return R (3,3) and p (3,) of a patch frame at the present state."""

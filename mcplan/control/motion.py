@@ -12,7 +12,7 @@ from mcplan.model.robot import Robot
 from mcplan.motion.descent import Descent
 from mcplan.motion.law import Law
 from mcplan.motion.limb_path import LimbPath, Timing
-from mcplan.motion.paced import Paced
+from mcplan.motion.paced import Paced, PacedRate
 from mcplan.motion.patch_turn import PatchTurn
 from mcplan.motion.path import Pose
 from mcplan.motion.posture import PostureTrajectory
@@ -29,6 +29,9 @@ from mcplan.scene.settings import ControlSettings
 
 STRAYED = 0.1
 """rad or m: a limb whose joints are farther from their references is held up by something."""
+
+STILL = 0.3
+"""rad/s or m/s: a limb whose joints move faster is not held up."""
 
 FAR = 0.05
 """rad or m: references that are farther from where a planned motion begins do not follow it: it is found anew."""
@@ -62,6 +65,7 @@ class Motion:
     targets : by patch, the contact that a patch in ``limbs`` is on its way to.
     waiting : patches among the targets that do not touch before another patch of their limb does.
     slides : by name, the reference of an object that slides on its support.
+    spin : angular momentum about the centre of mass that a quick motion has; None: it is damped.
     sought : patches that come down along the normal and feel for their support.
     notices : what happened that the plan did not foresee.
     """
@@ -71,6 +75,8 @@ class Motion:
         self.timing = Timing(settings.limb_speed, settings.limb_angular_speed)
         self.com: Quintic | Spline | Paced = Quintic(robot.com(q), robot.com(q), 1.0)
         self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
+        self.spin: PacedRate | None = None
+        self._spins: dict[Segment, Spline] = {}
         self._finder: TransitionFinder | None = None
         self._joints = {patch.limb: joints_of(robot, patch.limb) for patch in robot.patches.values()}
         self.limbs: dict[str, Path] = {}
@@ -108,8 +114,10 @@ class Motion:
             self.limbs[patch] = self._hold(place or (contact.R, contact.p), t)
             self.released[patch] = contact
 
-    def catch_up(self, t: float, q: np.ndarray) -> None:
+    def catch_up(self, t: float, q: np.ndarray, speed: np.ndarray) -> None:
         """Let the next way begin where limbs in the air are that something holds up, at the configuration q (7+n,).
+
+        Those whose joints move, at ``speed`` (n,), are on their way to their references.
 
         A reference that went on without its limb may be beyond what stopped that: a way from there would lead through
         it.
@@ -117,7 +125,9 @@ class Motion:
         start, v, vd = (x.copy() for x in self.posture.sample(t))
         guided = {self.robot.patches[patch].limb for patch in (*self.contacts, *self.limbs)}
         for limb, joints in self._joints.items():
-            if limb not in guided and np.max(np.abs(q[joints] - start[joints])) > STRAYED:
+            if limb in guided or np.max(np.abs(speed[joints - 7]), initial=0.0) > STILL:
+                continue
+            if np.max(np.abs(q[joints] - start[joints]), initial=0.0) > STRAYED:
                 start[joints], v[joints - 1], vd[joints - 1] = q[joints], 0.0, 0.0
                 self.posture = PostureTrajectory(start, start, 1.0, v, vd, t)
 
@@ -148,6 +158,7 @@ class Motion:
         posture, centre = self._faded(segment, t)
         self.posture = posture if law is None else Paced(posture, law, t)
         self.com = centre if law is None else Paced(centre, law, t)
+        self.spin = None if law is None else PacedRate(self.spin_of(segment), law, t)
         reaching = {self.robot.patches[course.patch].limb for course in segment.courses if course.meets is not None}
         old = {name: path.sample(t) for name, path in self.limbs.items()}
         limbs: dict[str, Path] = {}
@@ -169,6 +180,14 @@ class Motion:
         self.limbs = limbs
         for name in limbs:
             self.released.pop(name, None)
+
+    def spin_of(self, segment: Segment) -> Spline:
+        """Return the angular momentum about the centre of mass along a segment, per unit of its rate."""
+        if segment not in self._spins:
+            v = np.array([segment.posture.sample(s).v for s in segment.times])
+            maps = self.robot.centroidal_momentum_matrix(segment.q)[:, 3:]
+            self._spins[segment] = Spline(segment.times, np.einsum("kij,kj->ki", maps, v))
+        return self._spins[segment]
 
     def _faded(self, segment: Segment, t: float) -> tuple[PostureSpline, Spline]:
         """Return the curves of a segment, begun as the references are at time t (s).
@@ -214,10 +233,7 @@ class Motion:
         if contact is None or course.waits or not self.feels(contact):
             return path
         s = self.settings
-        early = 0.0 if law is None else min(s.descent_ramp, path.duration)
-        return Descent(
-            path, contact.normal, s.descent_speed, s.touch_height + s.touch_depth, s.descent_ramp, early
-        )
+        return Descent(path, contact.normal, s.descent_speed, s.touch_height + s.touch_depth, s.descent_ramp)
 
     @property
     def end_time(self) -> float:

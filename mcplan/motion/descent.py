@@ -10,9 +10,7 @@ from mcplan.motion.posture_path import PosturePath
 class Descent:
     """A path that ends above its support, and goes on down at a constant speed.
 
-        p(t) = p_path(t) - n d(t),   d = v s^2 / (2 T) for s < T, then v (s - T/2), s = t - beginning
-
-    It begins at the end of the path; or earlier, while the path comes to rest, so that the patch does not stop above.
+        p(t) = p_path(t) - n d(t),   d = v s^2 / (2 T) for s < T, then v (s - T/2), s = t - end of the path
 
     Parameters
     ----------
@@ -21,7 +19,6 @@ class Descent:
     speed : ``v``, m/s.
     depth : where it stops if nothing is met (m below the end of the path).
     ramp : T, the time in which it gets up to speed (s).
-    early : how long before the end of the path it begins (s).
     """
 
     def __init__(
@@ -31,13 +28,12 @@ class Descent:
         speed: float,
         depth: float,
         ramp: float = 0.2,
-        early: float = 0.0,
     ):
         self.path, self.normal, self.speed, self.depth = path, np.array(normal, float), speed, depth
-        self.ramp, self._begin = ramp, path.end_time - early
+        self.ramp = ramp
         self.end = path.end
         self.start_time, self.swing_time, self.approach_time = path.start_time, path.swing_time, path.approach_time
-        self.end_time = self._begin + depth / speed + ramp / 2
+        self.end_time = path.end_time + depth / speed + ramp / 2
 
     @property
     def duration(self) -> float:
@@ -46,7 +42,7 @@ class Descent:
 
     def sample(self, t: float) -> PoseSample:
         """Return the reference at time t."""
-        sample, s, ramp = self.path.sample(t), t - self._begin, self.ramp
+        sample, s, ramp = self.path.sample(t), t - self.path.end_time, self.ramp
         if s <= 0.0:
             return sample
         if t >= self.end_time:

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from mcplan.motion.law import Law
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.path import Pose, PoseSample
@@ -67,3 +69,23 @@ class Paced:
         return self.start_time + self.law.time_of(s)
 
 
+
+
+class PacedRate:
+    """What is proportional to the speed along a path, as momentum is: y(s) sd, and its derivative y' sd² + y sdd.
+
+    Parameters
+    ----------
+    path : y(s), its parameter from 0 on.
+    law : s(t).
+    start_time : when it begins (s).
+    """
+
+    def __init__(self, path: Spline, law: Law, start_time: float):
+        self.path, self.law, self.start_time = path, law, start_time
+
+    def sample(self, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the value and its derivative at time t."""
+        s, rate, change = self.law.at(t - self.start_time)
+        y = self.path.sample(s)
+        return rate * y.value, rate * rate * y.velocity + change * y.value

@@ -7,7 +7,7 @@ u = sdd = x'(s) / 2, in every point of a grid
     0 <= x <= x_max,   |u| <= u_max,   |v_j u + vd_j x| <= acceleration
 
 where g is the force that gravity takes, m = M v, and c = M vd + h(q, v) - g. It is linear in (u, x, f). x is a spline of
-degree two over equal pieces of the path, so that u, and with it every acceleration, is continuous. The time,
+degree two over pieces of the path, so that u, and with it every acceleration, is continuous. The time,
 ``integral of ds / sqrt(x)``, is taken by the trapezoidal rule.
 
 Source: Verscheure et al. (2009), IEEE T-AC 54(10), sec. II; the spline instead of a piecewise linear x is ours.
@@ -22,8 +22,14 @@ from scipy.interpolate import BSpline
 
 from mcplan.errors import SolverFailed
 
-PIECES, POINTS = 16, 2
-"""Pieces of the spline, and points of the grid per piece."""
+BREAKS = np.concatenate(
+    [np.linspace(0.0, 1 / 12, 4, endpoint=False), np.linspace(1 / 12, 11 / 12, 10, endpoint=False),
+     np.linspace(11 / 12, 1.0, 5)]
+)  # fmt: skip
+"""Where the pieces of the spline end, as parts of the path: closer at its ends, where patches leave and meet supports."""
+
+PIECES, POINTS = len(BREAKS) - 1, 2
+"""Pieces, and points of the grid per piece."""
 
 DEGREE = 2
 
@@ -55,17 +61,17 @@ class LawBasis:
 @cache
 def law_basis() -> LawBasis:
     """Return the basis for a path of length 1; on one of length S ``u`` is divided by S, ``weights`` multiplied."""
-    knots = np.concatenate([np.zeros(DEGREE), np.linspace(0.0, 1.0, PIECES + 1), np.ones(DEGREE)])
+    knots = np.concatenate([np.zeros(DEGREE), BREAKS, np.ones(DEGREE)])
     m = PIECES * POINTS + 1
-    s, start = np.linspace(0.0, 1.0, m), np.minimum(np.arange(m) // POINTS, PIECES - 1)
+    s = np.interp(np.arange(m) / POINTS, np.arange(PIECES + 1), BREAKS)
+    start = np.minimum(np.arange(m) // POINTS, PIECES - 1)
     x, u = np.zeros((m, DEGREE + 1)), np.zeros((m, DEGREE + 1))
     for j in range(PIECES + DEGREE):
         spline = BSpline(knots, np.eye(PIECES + DEGREE)[j], DEGREE)
         value, slope = spline(s), spline.derivative()(s)
         rows = np.flatnonzero((start <= j) & (j <= start + DEGREE))
         x[rows, j - start[rows]], u[rows, j - start[rows]] = value[rows], 0.5 * slope[rows]
-    weights = np.full(m, 1.0 / (m - 1))
-    weights[[0, -1]] *= 0.5
+    weights = 0.5 * (np.append(np.diff(s), 0.0) + np.append(0.0, np.diff(s)))
     return LawBasis(s, x, u, start.astype(np.int64), weights)
 
 

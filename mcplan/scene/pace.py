@@ -37,7 +37,7 @@ class Pace(Spec):
     """Part of the joints' velocity limits."""
     acceleration: Positive = 25.0
     """Largest acceleration of a joint and of the turning base, rad/s² (m/s² of a joint that slides)."""
-    touchdown_speed: Positive = 0.15
+    touchdown_speed: Positive = 0.12
     """Normal speed at which a patch meets its support, m/s."""
     ramp: Positive = 0.1
     """How long the force of a contact sinks before it opens, and how long its limit rises after it closed, s."""
@@ -48,10 +48,11 @@ class Pace(Spec):
             "unload_time": self.ramp,
             "load_time": 0.5 * self.ramp,
             "descent_speed": self.touchdown_speed,
-            "descent_ramp": 0.1,
+            "descent_ramp": 0.05,
             "touch_height": 0.005,
             "touch_depth": 0.01,
             "part_time": 0.5 * self.ramp,
+            "posture_weight": 0.5,  # the momentum of limbs is part of what contacts bear: they go as planned
         }
 
 

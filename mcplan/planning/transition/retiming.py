@@ -48,8 +48,11 @@ LEAST_TIME = 0.15
 ACCURACY = 1e-6
 """Of the duration."""
 
-TOUCHING = 0.02
+TOUCHING = 0.01
 """m: so near to its support a patch comes down no faster than it may touch."""
+
+WITHIN = 4
+"""Parts of an interval of the grid in which the speed of a patch that comes down is looked at."""
 
 SHORT = 1e-3
 """s: laws of segments that take less at their own speed are not looked for."""
@@ -226,11 +229,8 @@ class _Path:
         self.of_u = robot.inverse_dynamics(self.q, still, self.v) - self.hold
         self.of_x = robot.inverse_dynamics(self.q, self.v, self.vd) - self.hold
         self.jacobians = {contact.patch: self._about_world(robot, contact.patch) for contact in segment.contacts}
-        closing = [
-            self._closing(robot, course.meets)
-            for course in segment.courses
-            if course.meets is not None and not course.waits
-        ]
+        arriving = [c.meets for c in segment.courses if c.meets is not None and not c.waits]
+        closing = [self._closing(robot, segment, contact) for contact in arriving]
         self.closing = np.stack(closing, axis=1) if closing else np.zeros((len(self.q), 0))
 
     def _about_world(self, robot: Robot, patch: str) -> np.ndarray:
@@ -239,11 +239,18 @@ class _Path:
         J[:, :3] += np.cross(robot.frame_pose(self.q, patch)[:, :3, 3, None], J[:, 3:], axis=1)
         return J
 
-    def _closing(self, robot: Robot, contact: Contact) -> np.ndarray:
-        """Return how fast a patch comes down onto its support (m,), m per unit of the path; 0 far from it."""
-        J, p = robot.frame_jacobian(self.q, contact.patch), robot.frame_pose(self.q, contact.patch)[:, :3, 3]
-        speed = -np.einsum("kiv,kv,i->k", J[:, :3], self.v, contact.normal)
-        return np.where((p - contact.p) @ contact.normal <= TOUCHING, np.maximum(speed, 0.0), 0.0)
+    def _closing(self, robot: Robot, segment: Segment, contact: Contact) -> np.ndarray:
+        """Return how fast a patch comes down onto its support (m,), m per unit of the path; 0 far from it.
+
+        It is the most between the points of the grid on either side: the last of the way is short.
+        """
+        grid = self.length * law_basis().s
+        s = np.interp(np.arange((len(grid) - 1) * WITHIN + 1) / WITHIN, np.arange(len(grid)), grid)
+        q = np.array([segment.posture.sample(at).q for at in s])
+        height = (robot.frame_pose(q, contact.patch)[:, :3, 3] - contact.p) @ contact.normal
+        speed = np.where(height[1:] <= TOUCHING, np.maximum(-np.diff(height), 0.0), 0.0) / np.diff(s)
+        most = speed.reshape(-1, WITHIN).max(axis=1)
+        return np.maximum(np.append(most, 0.0), np.append(0.0, most))
 
 
 def margined(contact: Contact, pace: Pace, settings: ControlSettings, kept: float) -> Contact:
@@ -265,10 +272,11 @@ def margined(contact: Contact, pace: Pace, settings: ControlSettings, kept: floa
 
 def _law(length: float, x: np.ndarray, u: np.ndarray, kept: float) -> Law:
     """Return the law whose squared rates at the points of the grid are x (m,), quadratic between them."""
-    h = length / (len(x) - 1)
+    s = length * law_basis().s
+    h = np.diff(s)[:, None]
     nodes, weights = np.polynomial.legendre.leggauss(4)
     r = 0.5 * (nodes + 1.0)
     # x(s) is a parabola on every interval: x_i + 2 h u_i r + h (u_i+1 - u_i) r²
     values = x[:-1, None] + 2.0 * h * u[:-1, None] * r + h * np.diff(u)[:, None] * r * r
     times = np.concatenate([[0.0], np.cumsum((0.5 * h * weights / np.sqrt(values)).sum(axis=1))])
-    return Law(times, np.linspace(0.0, length, len(x)), np.sqrt(x), u, kept)
+    return Law(times, s, np.sqrt(x), u, kept)

@@ -23,10 +23,11 @@ from scipy.interpolate import BSpline
 from mcplan.errors import SolverFailed
 
 BREAKS = np.concatenate(
-    [np.linspace(0.0, 1 / 12, 4, endpoint=False), np.linspace(1 / 12, 11 / 12, 10, endpoint=False),
-     np.linspace(11 / 12, 1.0, 5)]
+    [np.linspace(0.0, 1 / 24, 2, endpoint=False), np.linspace(1 / 24, 23 / 24, 22, endpoint=False),
+     np.linspace(23 / 24, 1.0, 3)]
 )  # fmt: skip
-"""Where the pieces of the spline end, as parts of the path: closer at its ends, where patches leave and meet supports."""
+"""Where the pieces of the spline end, as parts of the path: in the knots of segments, between which postures vary, and
+closer at its ends, where patches leave and meet supports."""
 
 PIECES, POINTS = len(BREAKS) - 1, 2
 """Pieces, and points of the grid per piece."""

@@ -10,12 +10,17 @@ Source: Bretl and Lall (2008), Testing static equilibrium for legged robots, IEE
 
 import math
 
+import numpy as np
+
 from mcplan.core.jit import jit, jit_allocating
 from mcplan.core.optimize import simplex
 from mcplan.core.statics import program as static_program
 
-FAILED = -1
-"""Instead of a number of corners: a program could not be solved."""
+FAILED, EMPTY = -1, -2
+"""Instead of a number of corners or edges: a program could not be solved; there are no forces."""
+
+TOLERANCE, CORNERS = 1e-6, 48
+"""Part of the extent of a projection by which its edges may be inside of it, and room for its corners."""
 
 EDGE = 1e-9
 """Part of the extent of a polygon below which an edge is none."""
@@ -137,3 +142,56 @@ def halfplanes(corners, count, rows):
         rows[found, 2] = a * corners[i, 0] + b * corners[i, 1]
         found += 1
     return found
+
+
+@jit_allocating
+def along_path(work, slack, unit, joints, limit, hold, of_u, of_x, forces, x_max, u_max, v, vd, most, rows, counts):
+    """Write the polygons of (u, x), squared rate and its half derivative, that forces allow at the points of a path.
+
+    Base and joints need ``hold + of_u u + of_x x``, of which contacts give ``forces f`` and motors up to ``limit``.
+
+    Parameters
+    ----------
+    work : a program whose rows are six of the base, one per joint, and those that do not change; its first variables
+        ``z`` are those of u and x, then the slacks of the joints. It is written over.
+    slack : its rows' slacks, as of ``simplex.start``
+    unit : N, by which the rows of the base are divided
+    joints, limit : (k,) indices of the joints in generalised forces, and limits, N m
+    hold, of_u, of_x : (m, nv); forces : (m, nv, size)
+    x_max, u_max : (m,) bounds
+    v, vd : (m, nv - 3) coordinates whose acceleration ``v u + vd x`` is bounded by ``most``
+    rows, counts : (m, capacity, 3), (m,) half-planes ``a u + b x <= c``, written
+
+    Returns
+    -------
+    point : the first at which there is no polygon, its count `FAILED` or `EMPTY`; m when there are all.
+    """
+    program, first = work.program, work.first[0]
+    A, b = program.A, program.b
+    count, k = program.count[0], len(joints)
+    cost = np.zeros(A.shape[1])
+    corners, scratch = np.zeros((rows.shape[1], 2)), np.zeros((rows.shape[1], 2))
+    for i in range(len(hold)):
+        U, X = u_max[i], x_max[i]
+        for r in range(6 + k):
+            j = r if r < 6 else joints[r - 6]
+            scale = 1.0 / unit if r < 6 else -1.0 / limit[r - 6]
+            for column in range(forces.shape[2]):
+                work.rows[r, column] = scale * forces[i, j, column]
+            A[r, first], A[r, first + 1] = -scale * 2.0 * U * of_u[i, j], -scale * X * of_x[i, j]
+            least = scale * (hold[i, j] - U * of_u[i, j])
+            b[r] = least if r < 6 else 1.0 + least
+        program.count[0] = count
+        cost[:] = 0.0
+        if static_program.start(work, slack) != simplex.OPTIMAL:
+            counts[i] = EMPTY
+            return i
+        found = project(work, cost, TOLERANCE, corners[:CORNERS])
+        if found == FAILED:
+            counts[i] = FAILED
+            return i
+        for n in range(found):
+            corners[n, 0], corners[n, 1] = U * (2.0 * corners[n, 0] - 1.0), X * corners[n, 1]
+        found = cut_accelerations(corners, found, v[i], vd[i], most, scratch)
+        counts[i] = halfplanes(corners, found, rows[i])
+    return len(hold)

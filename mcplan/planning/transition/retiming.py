@@ -34,12 +34,10 @@ FACES = 8
 KEPT = (1.0, 2 / 3, 1 / 3, 0.0)
 """Parts of the reserve that are tried in turn: a posture that needs more than a pace uses is still to be left."""
 
-TOLERANCE = 1e-6
-"""Part of a polygon's extent by which its edges may be inside of what forces allow."""
+ROWS = 192
+"""Room for the corners of a polygon that is cut."""
 
-CORNERS, ROWS = 48, 192
-"""Room for corners that are found, and for those of a polygon that is cut."""
-
+FEW = "no forces within the margins move the robot"
 SPENT = "standing still takes all that contacts and joints have"
 
 LEAST_TIME = 0.15
@@ -50,6 +48,9 @@ ACCURACY = 1e-6
 
 TOUCHING = 0.01
 """m: so near to its support a patch comes down no faster than it may touch."""
+
+BETWEEN = 0.48
+"""Part of the reserve that a law may use up between its nodes."""
 
 WITHIN = 4
 """Parts of an interval of the grid in which the speed of a patch that comes down is looked at."""
@@ -95,16 +96,17 @@ class Retimer:
             raise NoLaw("nothing is in contact")
         if segment.duration < SHORT:
             raise NoLaw("it takes no time")
-        path = _Path(self.robot, segment)
+        path, middles = self._paths(segment)
         reason = ""
         for kept in KEPT:
             program = self._program(path, kept)
             try:
                 x, u = self._solve(program, self._forces(path.contacts, kept))
+                share = self._between(middles, kept, program.length, x, u)
             except NoLaw as found:
                 reason = str(found)
                 continue
-            law = _law(program.length, x, u, kept)
+            law = _law(program.length, share * x, share * u, kept)
             if law.duration < segment.duration:
                 return law
             reason = f"the quickest law within its margins takes {law.duration:.2f} s"
@@ -112,7 +114,7 @@ class Retimer:
 
     def program(self, segment: Segment, kept: float = 1.0) -> PathProgram:
         """Return the program whose optimum the law is, with a part of the reserve kept."""
-        return self._program(_Path(self.robot, segment), kept)
+        return self._program(self._paths(segment)[0], kept)
 
     def solve(self, segment: Segment, kept: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
         """Return x = sd² and u = sdd (m,) of the quickest law at the points of the grid.
@@ -122,10 +124,31 @@ class Retimer:
         NoLaw
             With what is in its way, and where.
         """
-        path = _Path(self.robot, segment)
+        path, _ = self._paths(segment)
         return self._solve(self._program(path, kept), self._forces(path.contacts, kept))
 
+    def _between(self, middles: "_Path", kept: float, length: float, x: np.ndarray, u: np.ndarray) -> float:
+        """Return by which part of x and u = x' / 2 the law keeps half its reserve between the nodes, too.
+
+        The polygons contain rest, so that any part of what is inside of one is.
+        """
+        h = length * np.diff(law_basis().s)
+        at = x[:-1] + h * (0.75 * u[:-1] + 0.25 * u[1:])
+        slope, kept = 0.5 * (u[:-1] + u[1:]), kept - BETWEEN
+        program = replace(self._program(middles, kept), x_max=1.1 * at, u_max=1.1 * np.abs(slope) + at, acceleration=np.inf)
+        rows, _ = self._polygons(program, self._forces(middles.contacts, kept))
+        taken = rows[:, :, 0] * slope[:, None] + rows[:, :, 1] * at[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.where(taken > rows[:, :, 2], rows[:, :, 2] / taken, 1.0)
+        return float(np.clip(part.min(), 0.0, 1.0))
+
     # -- parts ------------------------------------------------------------------------------------------------------
+
+    def _paths(self, segment: Segment) -> tuple["_Path", "_Path"]:
+        """Return a segment in the nodes of a law, and between them."""
+        path, middles = _Path(self.robot, segment, _nodes()), _Path(self.robot, segment, _middles())
+        path.bound_speeds(self.robot, segment, middles)
+        return path, middles
 
     def _forces(self, contacts: Sequence[Contact], kept: float) -> ContactForces:
         within = [margined(contact, self.pace, self.settings, kept) for contact in contacts]
@@ -140,7 +163,7 @@ class Retimer:
             G[:, :, block.place] = np.einsum("kiv,is->kvs", path.jacobians[block.contact.patch], block.map)
         F, upper = forces.face_rows()
         x_max = self._fastest(path)
-        share = pace.torque + (1.0 - kept) * (1.0 - pace.torque)
+        share = min(pace.torque + (1.0 - kept) * (1.0 - pace.torque), 1.0)
         return PathProgram(
             path.length, path.v, path.vd, path.hold, path.of_u, path.of_x, G, F, upper, forces.equal, forces.equal_to,
             limited, share * robot.limits.torque[limited], x_max, 8.0 * x_max / path.length, pace.acceleration,
@@ -148,9 +171,9 @@ class Retimer:
 
     def _fastest(self, path: "_Path") -> np.ndarray:
         """Return the bound of x = sd² by velocities (m,): of the joints, and of patches that come down."""
-        limit, v = self.pace.velocity * self.robot.limits.velocity, np.abs(path.v)
-        rate = np.full(len(v), path.length / LEAST_TIME)
-        for speeds, most in ((v[:, 6:], limit), (path.closing, self.pace.touchdown_speed)):
+        limit = self.pace.velocity * self.robot.limits.velocity
+        rate = np.full(len(path.v), path.length / LEAST_TIME)
+        for speeds, most in ((path.joints, limit), (path.closing, self.pace.touchdown_speed)):
             if speeds.shape[1]:
                 with np.errstate(divide="ignore"):
                     rate = np.minimum(rate, (most / speeds).min(axis=1))
@@ -163,7 +186,7 @@ class Retimer:
             along_x = np.where(rows[:, :, 1] > 0.0, rows[:, :, 2] / rows[:, :, 1], np.inf)
         n, slowest = basis.size, along_x.min(axis=1)
         if not slowest.min() > 0.0:
-            raise NoLaw(f"{100 * int(slowest.argmin()) / (len(slowest) - 1):.0f} % along it, {SPENT}")
+            raise NoLaw(f"{self._where(int(slowest.argmin()))}, {SPENT}")
         c, u_rows = np.full(n, 0.5 * float(slowest.min())), basis.u / program.length
         scratch = np.zeros((4, n))
         status = core.solve(
@@ -179,59 +202,52 @@ class Retimer:
 
     def _polygons(self, program: PathProgram, forces: ContactForces) -> tuple[np.ndarray, np.ndarray]:
         """Return half-planes (m, most, 3) of the polygons of (u, x), and how many each has (m,)."""
-        m, most = len(program.v), 1
+        m = len(program.v)
+        unit, k = self.robot.mass * GRAVITY, len(program.limited)
+        fixed = np.zeros((6 + k, forces.size))
+        columns, slack = np.vstack([np.zeros((6, 2 + k)), np.eye(k, 2 + k, 2)]), np.append(np.full(6, -1), 2 + np.arange(k))
+        upper = np.append(np.ones(2), np.full(k, 2.0))
+        work = StaticProgram(forces, fixed, columns, np.zeros(6 + k), False, upper, slack).work
+        caps = int(work.first[0])
+        basic = np.full(len(work.program.b), -1)
+        basic[: 6 + k] = np.where(slack < 0, -1, slack + caps)
+        basic[len(basic) - caps :] = np.arange(caps)
         rows, counts = np.zeros((m, ROWS, 3)), np.zeros(m, np.int64)
-        corners, scratch = np.zeros((ROWS, 2)), np.zeros((ROWS, 2))
-        for i in range(m):
-            count = self._corners(program, forces, i, corners)
-            count = section.cut_accelerations(
-                corners, count, program.v[i, 3:], program.vd[i, 3:], program.acceleration, scratch
-            )
-            counts[i] = section.halfplanes(corners, count, rows[i])
-            if counts[i] < 3:
-                raise NoLaw(f"{100 * i / (m - 1):.0f} % along it, {SPENT}")
-            most = max(most, int(counts[i]))
-        return np.ascontiguousarray(rows[:, :most]), counts
+        end = section.along_path(
+            work, basic, unit, 6 + program.limited, program.limit, program.hold, program.of_u, program.of_x,
+            program.forces, program.x_max, program.u_max, np.ascontiguousarray(program.v[:, 3:]),
+            np.ascontiguousarray(program.vd[:, 3:]), program.acceleration, rows, counts,
+        )  # fmt: skip
+        if end < m or counts.min() < 3:
+            i = end if end < m else int(counts.argmin())
+            reasons = {section.EMPTY: FEW, section.FAILED: "a program of its forces was not solved"}
+            raise NoLaw(f"{self._where(i)}, {reasons.get(int(counts[i]), SPENT)}")
+        return np.ascontiguousarray(rows[:, : counts.max()]), counts
 
-    def _corners(self, program: PathProgram, forces: ContactForces, i: int, corners: np.ndarray) -> int:
-        """Write the corners of the polygon that forces leave at a point of the grid; return how many."""
-        unit, joints, k = self.robot.mass * GRAVITY, 6 + program.limited, len(program.limited)
-        X, U = program.x_max[i], program.u_max[i]
-        limit = program.limit
-        rows = np.vstack([program.forces[i, :6] / unit, -program.forces[i, joints] / limit[:, None]])
-        columns = np.zeros((6 + k, 2 + k))
-        columns[6:, 2:] = np.eye(k)
-        for column, force in ((0, 2.0 * U * program.of_u[i]), (1, X * program.of_x[i])):
-            columns[:6, column], columns[6:, column] = -force[:6] / unit, force[joints] / limit
-        least = program.hold[i] - U * program.of_u[i]
-        rhs = np.concatenate([least[:6] / unit, 1.0 - least[joints] / limit])
-        upper = np.concatenate([np.ones(2), np.full(k, 2.0)])
-        slack = np.concatenate([np.full(6, -1), 2 + np.arange(k)])
-        linear = StaticProgram(forces, rows, columns, rhs, False, upper, slack)
-        if not linear.feasible:
-            raise NoLaw(f"{100 * i / (len(program.v) - 1):.0f} % along it, no forces within the margins move the robot")
-        count = section.project(linear.work, linear.cost, TOLERANCE, corners[:CORNERS])
-        if count == section.FAILED:
-            raise NoLaw("a program of its forces was not solved")
-        corners[:count] = corners[:count] * [2.0 * U, X] - [U, 0.0]
-        return int(count)
+    def _where(self, i: int) -> str:
+        return f"{100 * law_basis().s[i]:.0f} % along it"
 
 
 class _Path:
-    """A segment on the grid: what of its dynamics no margin changes."""
+    """A segment at parts ``s`` (m,) of its length: what of its dynamics no margin changes."""
 
-    def __init__(self, robot: Robot, segment: Segment):
+    def __init__(self, robot: Robot, segment: Segment, s: np.ndarray):
         self.contacts, self.length = segment.contacts, segment.duration
-        samples = [segment.posture.sample(self.length * s) for s in law_basis().s]
+        samples = [segment.posture.sample(self.length * part) for part in s]
         self.q, self.v, self.vd = (np.array(column) for column in zip(*samples, strict=True))
         still = np.zeros_like(self.v)
         self.hold = robot.nonlinear_effects(self.q, still)
         self.of_u = robot.inverse_dynamics(self.q, still, self.v) - self.hold
         self.of_x = robot.inverse_dynamics(self.q, self.v, self.vd) - self.hold
         self.jacobians = {contact.patch: self._about_world(robot, contact.patch) for contact in segment.contacts}
+        self.joints, self.closing = np.abs(self.v[:, 6:]), np.zeros((len(s), 0))
+
+    def bound_speeds(self, robot: Robot, segment: Segment, middles: "_Path") -> None:
+        """Take what is between the nodes into the speeds of joints, and of patches that come down."""
+        self.joints = np.maximum(self.joints, _around(middles.joints))
         arriving = [c.meets for c in segment.courses if c.meets is not None and not c.waits]
-        closing = [self._closing(robot, segment, contact) for contact in arriving]
-        self.closing = np.stack(closing, axis=1) if closing else np.zeros((len(self.q), 0))
+        if arriving:
+            self.closing = np.stack([self._closing(robot, segment, contact) for contact in arriving], axis=1)
 
     def _about_world(self, robot: Robot, patch: str) -> np.ndarray:
         """Return the Jacobians (m, 6, nv) of the point of a patch's link that is at the world's origin."""
@@ -249,15 +265,36 @@ class _Path:
         q = np.array([segment.posture.sample(at).q for at in s])
         height = (robot.frame_pose(q, contact.patch)[:, :3, 3] - contact.p) @ contact.normal
         speed = np.where(height[1:] <= TOUCHING, np.maximum(-np.diff(height), 0.0), 0.0) / np.diff(s)
-        most = speed.reshape(-1, WITHIN).max(axis=1)
-        return np.maximum(np.append(most, 0.0), np.append(0.0, most))
+        return _around(speed.reshape(-1, WITHIN).max(axis=1, keepdims=True))[:, 0]
+
+
+def _nodes() -> np.ndarray:
+    """Return where the dynamics of the nodes are taken.
+
+    At the ends of a segment, where q' = q'' = 0, any rate is rest: there the middles of the first and of the last
+    interval count.
+    """
+    s = law_basis().s.copy()
+    s[0], s[-1] = 0.5 * s[1], 0.5 * (s[-2] + 1.0)
+    return s
+
+
+def _middles() -> np.ndarray:
+    s = law_basis().s
+    return 0.5 * (s[:-1] + s[1:])
+
+
+def _around(values: np.ndarray) -> np.ndarray:
+    """Return the greater values (m, n) of the intervals (m - 1, n) on either side of each node."""
+    none = np.zeros((1, values.shape[1]))
+    return np.maximum(np.vstack([values, none]), np.vstack([none, values]))
 
 
 def margined(contact: Contact, pace: Pace, settings: ControlSettings, kept: float) -> Contact:
     """Return a contact as motions may load it that keep a part of the reserve (see `Law`)."""
 
     def share(paced: float, counted: float) -> float:
-        return min(paced, counted) + (1.0 - kept) * (counted - min(paced, counted))
+        return min(min(paced, counted) + (1.0 - kept) * (counted - min(paced, counted)), 1.0)
 
     force = share(pace.force, settings.force_fraction)
     inside = max(pace.pressure, settings.pressure_margin)
@@ -266,7 +303,7 @@ def margined(contact: Contact, pace: Pace, settings: ControlSettings, kept: floa
         friction=share(pace.friction, settings.friction_fraction) * contact.friction,
         max_force=force * contact.max_force,
         max_moment=force * contact.max_moment,
-        points=shrunk(contact.points, inside + (1.0 - kept) * (settings.pressure_margin - inside)),
+        points=shrunk(contact.points, max(inside + (1.0 - kept) * (settings.pressure_margin - inside), 0.0)),
     )
 
 

@@ -1,8 +1,8 @@
 """The transitions of a plan, along their whole length: what the stances' own certificate says nothing about.
 
 Contacts that stay keep their places and hold the robot, at rest and within torque limits; joints keep within limits and
-speeds; patches in the air go off their supports, where their courses say, and onto the next; bodies keep apart. Where
-a law of time makes a motion quicker, its contacts bear the forces that this takes, and it keeps the margins of its pace.
+speeds; patches in the air go off their supports, where their courses say, and onto the next; bodies keep apart. Where a
+law of time makes a motion quicker, its contacts bear the forces that this takes, and it keeps the margins of its pace.
 """
 
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from mcplan.certificate.independent import Mechanism, Motion, deviation, rotatio
 from mcplan.certificate.report import Check
 from mcplan.certificate.transition_balance import Balance
 from mcplan.certificate.transition_clearance import transition_clearance
-from mcplan.certificate.transition_dynamics import held, hurried, moved
+from mcplan.certificate.transition_dynamics import dynamics, hurried, moved
 from mcplan.certificate.transition_path import expected_path
 from mcplan.certificate.transition_track import Track, left_contact, tracks_of
 from mcplan.planning.plan import Plan
@@ -134,7 +134,7 @@ class _Lines:
 
     def _law(self, track: Track) -> None:
         on = ", ".join(contact.patch for contact in track.closed) or "nothing"
-        for looked in held(track, self.balance, self.settings):
+        for looked in dynamics(track, self.balance, self.settings):
             where = track.moment(looked.t)
             text = f"{on} cannot give the motion: {looked.missing:.4g} N (N m) are missing"
             self.dynamic.see(looked.missing, where, text)

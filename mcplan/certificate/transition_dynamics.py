@@ -68,7 +68,7 @@ def moved(track: Track, t: np.ndarray) -> Moved:
     return Moved(q, rate * v, rate * rate * vd + change * v)
 
 
-def held(track: Track, balance: Balance, settings: ControlSettings) -> Iterator[Looked]:
+def dynamics(track: Track, balance: Balance, settings: ControlSettings) -> Iterator[Looked]:
     """Yield how the contacts of a segment with a law give its motion, with the margins that it says it keeps."""
     law, pace = track.segment.law, settings.pace
     assert law is not None
@@ -114,8 +114,9 @@ def hurried(track: Track, mechanism: Mechanism, settings: ControlSettings) -> It
         places = mechanism.motion(state.q, patches=[course.patch]).p[course.patch]
         height = (places - contact.p) @ contact.normal
         speed = np.where(height[1:] < CLOSE, -np.diff(height) / np.diff(t), 0.0)
-        k = int(np.argmax(speed))
-        yield float(t[k]), float(max(speed[k], 0.0)) / pace.touchdown_speed, f"speed of {course.patch}, coming down,"
+        worst = int(np.argmax(speed))
+        part = float(max(speed[worst], 0.0)) / pace.touchdown_speed
+        yield float(t[worst]), part, f"speed of {course.patch}, coming down,"
 
 
 def _part(paced: float, counted: float, kept: float) -> float:

@@ -107,6 +107,8 @@ def tracks_of(plan: Plan) -> tuple[list[Track], list[str]]:
         problems = list(_of_transition(plan, k, slides))
         for part, segment in enumerate(transition.segments):
             problems += _of_shape(segment, part, plan.scenario.robot.nq, plan.scenario.robot.patches)
+            if segment.law is not None and plan.scenario.control.pace is None:
+                problems.append(f"segment {part} has a law of time, but `control.pace` is slow")
             if problems:
                 continue
             closed = stance.contacts if part else before.contacts

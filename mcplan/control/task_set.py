@@ -179,7 +179,8 @@ class TaskSet:
         self.posture.acceleration = posture.vd[6:]
         quaternion_to_matrix(posture.q[3:7], self.trunk.R)
         self.trunk.velocity[3:], self.trunk.acceleration[3:] = posture.v[3:6], posture.vd[3:6]
-        self.momentum.momentum, self.momentum.rate = (NO_SPIN, NO_SPIN) if motion.spin is None else motion.spin.sample(t)
+        spin = (NO_SPIN, NO_SPIN) if motion.spin is None else motion.spin.sample(t)
+        self.momentum.momentum, self.momentum.rate = spin
         s = self.settings
         for patch, path in motion.limbs.items():
             if patch not in self.limbs:

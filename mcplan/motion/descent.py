@@ -7,6 +7,10 @@ from mcplan.motion.paced import Paced
 from mcplan.motion.path import PoseSample
 from mcplan.motion.posture_path import PosturePath
 
+RAMP = 0.2
+"""Time in which a descent gets up to speed (s)."""
+
+
 class Descent:
     """A path that ends above its support, and goes on down at a constant speed.
 
@@ -27,7 +31,7 @@ class Descent:
         normal: np.ndarray,
         speed: float,
         depth: float,
-        ramp: float = 0.2,
+        ramp: float = RAMP,
     ):
         self.path, self.normal, self.speed, self.depth = path, np.array(normal, float), speed, depth
         self.ramp = ramp

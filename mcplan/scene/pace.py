@@ -9,8 +9,8 @@ For example::
       pace: {friction: 0.6, touchdown_speed: 0.1}
 
 ``slow`` is the motion that the speeds in ``control`` give. Otherwise each motion between two stances takes the least
-time within the margins below, with the full dynamics of the robot: what they leave of each limit is for feedback. What a
-mapping leaves out is that of ``swift``.
+time within the margins below, with the full dynamics of the robot: what they leave of each limit is for feedback. What
+a mapping leaves out is that of ``swift``.
 """
 
 from typing import Annotated, Any
@@ -35,8 +35,11 @@ class Pace(Spec):
     """How far forces keep inside the edge of a patch, m."""
     velocity: Share = 0.8
     """Part of the joints' velocity limits."""
-    acceleration: Positive = 25.0
+    acceleration: Positive = 40.0
     """Largest acceleration of a joint and of the turning base, rad/s² (m/s² of a joint that slides)."""
+    jerk: Positive = 1000.0
+    """Largest change of these accelerations with which a motion begins and ends, per s: they build up within
+    ``acceleration / jerk``."""
     touchdown_speed: Positive = 0.12
     """Normal speed at which a patch meets its support, m/s."""
     ramp: Positive = 0.1

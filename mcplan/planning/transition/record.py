@@ -114,9 +114,10 @@ def _law(item: SegmentSpec, where: str) -> Law | None:
     if item.law is None:
         return None
     try:
-        return Law(*item.law.rows(item.times[-1]).T, item.law.kept)
+        times, path, rate, change = item.law.rows(item.times[-1]).T
     except ValueError as error:
         raise InputError(f"{where}.law: {error}") from None
+    return Law(times, path, rate, change, item.law.kept)
 
 
 def _course(spec: CourseSpec, robot: Robot, ahead: Sequence[Contact], where: str) -> Course:

@@ -1,8 +1,8 @@
 """The least time in which a segment can be gone, from rest to rest, within the margins of a pace.
 
-The forces are eliminated once per point of a grid along the path: what is left is a polygon of pairs (u, x) = (sdd, sd²)
-(`mcplan.core.statics.section`), cut to the bounds of velocities and accelerations. The law is the quickest smooth one
-within all polygons (`mcplan.core.optimize.least_time`). Its reference, with the forces as unknowns, is declared in
+The forces are eliminated once per point of a grid along the path: what is left is a polygon of pairs (u, x), sdd and
+sd² (`mcplan.core.statics.section`), cut to the bounds of velocities and accelerations. The law is the quickest smooth
+one within all polygons (`mcplan.core.optimize.least_time`). Its reference, with the forces as unknowns, is declared in
 `mcplan.optimize.least_time`.
 
 Path and law divide the work: the curve q(s) begins and ends with q' = q'' = 0, so that any law with finite rates leads
@@ -19,7 +19,7 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.core.statics import section
 from mcplan.model.robot import Robot
 from mcplan.motion.law import Law
-from mcplan.optimize.least_time import PathProgram, law_basis
+from mcplan.optimize.path_program import PathProgram, law_basis
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.contact import Contact
 from mcplan.scene.counted import shrunk
@@ -55,11 +55,17 @@ BETWEEN = 0.48
 WITHIN = 4
 """Parts of an interval of the grid in which the speed of a patch that comes down is looked at."""
 
+ENDS = 1 / 16
+"""Part of a path at either end in which the rate is bounded by the jerk."""
+
+TINY = 1e-9
+"""1/s³: third derivatives of a path below this are none."""
+
 SHORT = 1e-3
 """s: laws of segments that take less at their own speed are not looked for."""
 
 
-class NoLaw(Exception):
+class NoLawError(Exception):
     """There is no law, and why."""
 
 
@@ -79,7 +85,7 @@ class Retimer:
         """Return the segment with its law; without one, and with the reason, where there is none."""
         try:
             return replace(segment, law=self.law(segment), unpaced="")
-        except NoLaw as reason:
+        except NoLawError as reason:
             return replace(segment, law=None, unpaced=str(reason))
 
     def law(self, segment: Segment) -> Law:
@@ -87,15 +93,15 @@ class Retimer:
 
         Raises
         ------
-        NoLaw
+        NoLawError
             With what is in its way, and where.
         """
         if segment.objects:
-            raise NoLaw("objects move along")
+            raise NoLawError("objects move along")
         if not segment.contacts:
-            raise NoLaw("nothing is in contact")
+            raise NoLawError("nothing is in contact")
         if segment.duration < SHORT:
-            raise NoLaw("it takes no time")
+            raise NoLawError("it takes no time")
         path, middles = self._paths(segment)
         reason = ""
         for kept in KEPT:
@@ -103,14 +109,14 @@ class Retimer:
             try:
                 x, u = self._solve(program, self._forces(path.contacts, kept))
                 share = self._between(middles, kept, program.length, x, u)
-            except NoLaw as found:
+            except NoLawError as found:
                 reason = str(found)
                 continue
             law = _law(program.length, share * x, share * u, kept)
             if law.duration < segment.duration:
                 return law
             reason = f"the quickest law within its margins takes {law.duration:.2f} s"
-        raise NoLaw(reason)
+        raise NoLawError(reason)
 
     def program(self, segment: Segment, kept: float = 1.0) -> PathProgram:
         """Return the program whose optimum the law is, with a part of the reserve kept."""
@@ -121,7 +127,7 @@ class Retimer:
 
         Raises
         ------
-        NoLaw
+        NoLawError
             With what is in its way, and where.
         """
         path, _ = self._paths(segment)
@@ -135,7 +141,8 @@ class Retimer:
         h = length * np.diff(law_basis().s)
         at = x[:-1] + h * (0.75 * u[:-1] + 0.25 * u[1:])
         slope, kept = 0.5 * (u[:-1] + u[1:]), kept - BETWEEN
-        program = replace(self._program(middles, kept), x_max=1.1 * at, u_max=1.1 * np.abs(slope) + at, acceleration=np.inf)
+        loose = {"x_max": 1.1 * at, "u_max": 1.1 * np.abs(slope) + at, "acceleration": np.inf}
+        program = replace(self._program(middles, kept), **loose)
         rows, _ = self._polygons(program, self._forces(middles.contacts, kept))
         taken = rows[:, :, 0] * slope[:, None] + rows[:, :, 1] * at[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -170,9 +177,14 @@ class Retimer:
         )  # fmt: skip
 
     def _fastest(self, path: "_Path") -> np.ndarray:
-        """Return the bound of x = sd² by velocities (m,): of the joints, and of patches that come down."""
+        """Return the bound of x = sd² (m,) by velocities, of joints and of patches that come down, and by jerk.
+
+        Of the jerk along a path, ``q''' sd³ + 3 q'' sd sdd + q' sddd``, the first term is what counts where it begins
+        and ends: there q' and q'' vanish, and any rate would be rest.
+        """
         limit = self.pace.velocity * self.robot.limits.velocity
         rate = np.full(len(path.v), path.length / LEAST_TIME)
+        rate = np.minimum(rate, np.cbrt(self.pace.jerk / path.third))
         for speeds, most in ((path.joints, limit), (path.closing, self.pace.touchdown_speed)):
             if speeds.shape[1]:
                 with np.errstate(divide="ignore"):
@@ -186,7 +198,7 @@ class Retimer:
             along_x = np.where(rows[:, :, 1] > 0.0, rows[:, :, 2] / rows[:, :, 1], np.inf)
         n, slowest = basis.size, along_x.min(axis=1)
         if not slowest.min() > 0.0:
-            raise NoLaw(f"{self._where(int(slowest.argmin()))}, {SPENT}")
+            raise NoLawError(f"{self._where(int(slowest.argmin()))}, {SPENT}")
         c, u_rows = np.full(n, 0.5 * float(slowest.min())), basis.u / program.length
         scratch = np.zeros((4, n))
         status = core.solve(
@@ -194,9 +206,9 @@ class Retimer:
             np.zeros((n, n)),
         )  # fmt: skip
         if status == core.OUTSIDE:
-            raise NoLaw(SPENT)
+            raise NoLawError(SPENT)
         if status != core.OPTIMAL:
-            raise NoLaw("the program of the law did not converge")
+            raise NoLawError("the program of the law did not converge")
         picked = c[basis.start[:, None] + np.arange(3)]
         return (basis.x * picked).sum(axis=1), (u_rows * picked).sum(axis=1)
 
@@ -205,7 +217,8 @@ class Retimer:
         m = len(program.v)
         unit, k = self.robot.mass * GRAVITY, len(program.limited)
         fixed = np.zeros((6 + k, forces.size))
-        columns, slack = np.vstack([np.zeros((6, 2 + k)), np.eye(k, 2 + k, 2)]), np.append(np.full(6, -1), 2 + np.arange(k))
+        columns = np.vstack([np.zeros((6, 2 + k)), np.eye(k, 2 + k, 2)])
+        slack = np.append(np.full(6, -1), 2 + np.arange(k))
         upper = np.append(np.ones(2), np.full(k, 2.0))
         work = StaticProgram(forces, fixed, columns, np.zeros(6 + k), False, upper, slack).work
         caps = int(work.first[0])
@@ -221,7 +234,7 @@ class Retimer:
         if end < m or counts.min() < 3:
             i = end if end < m else int(counts.argmin())
             reasons = {section.EMPTY: FEW, section.FAILED: "a program of its forces was not solved"}
-            raise NoLaw(f"{self._where(i)}, {reasons.get(int(counts[i]), SPENT)}")
+            raise NoLawError(f"{self._where(i)}, {reasons.get(int(counts[i]), SPENT)}")
         return np.ascontiguousarray(rows[:, : counts.max()]), counts
 
     def _where(self, i: int) -> str:
@@ -240,11 +253,19 @@ class _Path:
         self.of_u = robot.inverse_dynamics(self.q, still, self.v) - self.hold
         self.of_x = robot.inverse_dynamics(self.q, self.v, self.vd) - self.hold
         self.jacobians = {contact.patch: self._about_world(robot, contact.patch) for contact in segment.contacts}
-        self.joints, self.closing = np.abs(self.v[:, 6:]), np.zeros((len(s), 0))
+        self.s, self.joints, self.closing = s, np.abs(self.v[:, 6:]), np.zeros((len(s), 0))
+        self.third = np.full(len(s), TINY)
 
     def bound_speeds(self, robot: Robot, segment: Segment, middles: "_Path") -> None:
         """Take what is between the nodes into the speeds of joints, and of patches that come down."""
         self.joints = np.maximum(self.joints, _around(middles.joints))
+        s, vd = np.empty(2 * len(self.s) - 1), np.empty((2 * len(self.s) - 1, self.vd.shape[1]))
+        s[::2], s[1::2], vd[::2], vd[1::2] = self.s, middles.s, self.vd, middles.vd
+        with np.errstate(invalid="ignore", divide="ignore"):
+            third = np.abs(np.diff(vd[:, 3:], axis=0)).max(axis=1) / (np.diff(s) * self.length)
+        third[[0, -1]] = third[[1, -2]]  # nodes at the ends are where the middles are
+        third = _around(third.reshape(-1, 2).max(axis=1, keepdims=True))[:, 0]
+        self.third = np.where(np.minimum(self.s, 1.0 - self.s) < ENDS, np.maximum(third, TINY), TINY)
         arriving = [c.meets for c in segment.courses if c.meets is not None and not c.waits]
         if arriving:
             self.closing = np.stack([self._closing(robot, segment, contact) for contact in arriving], axis=1)

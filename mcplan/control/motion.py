@@ -21,6 +21,7 @@ from mcplan.motion.quintic import Quintic, minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.transition.finder import BARRED, Departure, TransitionFinder
+from mcplan.planning.transition.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Course, Segment
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
@@ -233,7 +234,10 @@ class Motion:
         if contact is None or course.waits or not self.feels(contact):
             return path
         s = self.settings
-        return Descent(path, contact.normal, s.descent_speed, s.touch_height + s.touch_depth, s.descent_ramp)
+        speed = s.descent_speed
+        if law is not None:
+            speed = touchdown_speed(self.robot, segment.q[-1], segment.contacts, contact, speed)
+        return Descent(path, contact.normal, speed, s.touch_height + s.touch_depth, s.descent_ramp)
 
     @property
     def end_time(self) -> float:

@@ -41,7 +41,8 @@ class Pace(Spec):
     """Largest change of these accelerations with which a motion begins and ends, per s: they build up within
     ``acceleration / jerk``."""
     touchdown_speed: Positive = 0.12
-    """Normal speed at which a patch meets its support, m/s."""
+    """Normal speed at which a patch meets its support, m/s; less where the impact would be much for a grip that holds
+    the robot."""
     ramp: Positive = 0.1
     """How long the force of a contact sinks before it opens, and how long its limit rises after it closed, s."""
 

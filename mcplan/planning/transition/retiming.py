@@ -20,6 +20,7 @@ from mcplan.core.statics import section
 from mcplan.model.robot import Robot
 from mcplan.motion.law import Law
 from mcplan.optimize.path_program import PathProgram, law_basis
+from mcplan.planning.transition.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.contact import Contact
 from mcplan.scene.counted import shrunk
@@ -154,7 +155,7 @@ class Retimer:
     def _paths(self, segment: Segment) -> tuple["_Path", "_Path"]:
         """Return a segment in the nodes of a law, and between them."""
         path, middles = _Path(self.robot, segment, _nodes()), _Path(self.robot, segment, _middles())
-        path.bound_speeds(self.robot, segment, middles)
+        path.bound_speeds(self.robot, segment, middles, self.pace.touchdown_speed)
         return path, middles
 
     def _forces(self, contacts: Sequence[Contact], kept: float) -> ContactForces:
@@ -185,7 +186,7 @@ class Retimer:
         limit = self.pace.velocity * self.robot.limits.velocity
         rate = np.full(len(path.v), path.length / LEAST_TIME)
         rate = np.minimum(rate, np.cbrt(self.pace.jerk / path.third))
-        for speeds, most in ((path.joints, limit), (path.closing, self.pace.touchdown_speed)):
+        for speeds, most in ((path.joints, limit), (path.closing, 1.0)):
             if speeds.shape[1]:
                 with np.errstate(divide="ignore"):
                     rate = np.minimum(rate, (most / speeds).min(axis=1))
@@ -256,8 +257,11 @@ class _Path:
         self.s, self.joints, self.closing = s, np.abs(self.v[:, 6:]), np.zeros((len(s), 0))
         self.third = np.full(len(s), TINY)
 
-    def bound_speeds(self, robot: Robot, segment: Segment, middles: "_Path") -> None:
-        """Take what is between the nodes into the speeds of joints, and of patches that come down."""
+    def bound_speeds(self, robot: Robot, segment: Segment, middles: "_Path", touchdown: float) -> None:
+        """Take what is between the nodes into the speeds of joints, and of patches that come down.
+
+        These are relative to that with which each may meet its support.
+        """
         self.joints = np.maximum(self.joints, _around(middles.joints))
         s, vd = np.empty(2 * len(self.s) - 1), np.empty((2 * len(self.s) - 1, self.vd.shape[1]))
         s[::2], s[1::2], vd[::2], vd[1::2] = self.s, middles.s, self.vd, middles.vd
@@ -268,7 +272,12 @@ class _Path:
         self.third = np.where(np.minimum(self.s, 1.0 - self.s) < ENDS, np.maximum(third, TINY), TINY)
         arriving = [c.meets for c in segment.courses if c.meets is not None and not c.waits]
         if arriving:
-            self.closing = np.stack([self._closing(robot, segment, contact) for contact in arriving], axis=1)
+            ways = [
+                self._closing(robot, segment, contact)
+                / touchdown_speed(robot, segment.q[-1], segment.contacts, contact, touchdown)
+                for contact in arriving
+            ]
+            self.closing = np.stack(ways, axis=1)
 
     def _about_world(self, robot: Robot, patch: str) -> np.ndarray:
         """Return the Jacobians (m, 6, nv) of the point of a patch's link that is at the world's origin."""

@@ -19,6 +19,7 @@ from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.posture_path import PosturePath
 from mcplan.motion.quintic import Quintic, minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.motion.stretch import Stretch
 from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.transition.finder import BARRED, Departure, TransitionFinder
 from mcplan.planning.transition.touchdown import touchdown_speed
@@ -66,6 +67,7 @@ class Motion:
     targets : by patch, the contact that a patch in ``limbs`` is on its way to.
     waiting : patches among the targets that do not touch before another patch of their limb does.
     slides : by name, the reference of an object that slides on its support.
+    stretch : slows motions with a law down while the robot is behind them.
     spin : angular momentum about the centre of mass that a quick motion has; None: it is damped.
     sought : patches that come down along the normal and feel for their support.
     notices : what happened that the plan did not foresee.
@@ -77,6 +79,7 @@ class Motion:
         self.com: Quintic | Spline | Paced = Quintic(robot.com(q), robot.com(q), 1.0)
         self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
         self.spin: PacedRate | None = None
+        self.stretch = Stretch()
         self._spins: dict[Segment, Spline] = {}
         self._finder: TransitionFinder | None = None
         self._joints = {patch.limb: joints_of(robot, patch.limb) for patch in robot.patches.values()}
@@ -157,9 +160,9 @@ class Motion:
         """
         law = segment.law
         posture, centre = self._faded(segment, t)
-        self.posture = posture if law is None else Paced(posture, law, t)
-        self.com = centre if law is None else Paced(centre, law, t)
-        self.spin = None if law is None else PacedRate(self.spin_of(segment), law, t)
+        self.posture = posture if law is None else Paced(posture, law, t, self.stretch)
+        self.com = centre if law is None else Paced(centre, law, t, self.stretch)
+        self.spin = None if law is None else PacedRate(self.spin_of(segment), law, t, self.stretch)
         reaching = {self.robot.patches[course.patch].limb for course in segment.courses if course.meets is not None}
         old = {name: path.sample(t) for name, path in self.limbs.items()}
         limbs: dict[str, Path] = {}
@@ -169,7 +172,7 @@ class Motion:
                     self.robot, name, posture, sample.p, None, NONE, NONE, self.timing, posture.start_time,
                     (sample.tightness, 0.0),
                 )  # fmt: skip
-                limbs[name] = path if law is None else Paced(path, law, t)
+                limbs[name] = path if law is None else Paced(path, law, t, self.stretch)
         for course in segment.courses:
             known = old.get(course.patch)
             R, p = place(course.patch) if known is None else (known.R, known.p)
@@ -230,7 +233,7 @@ class Motion:
         else:
             path = PosturePath(self.robot, course.patch, posture, start[1], end, NONE, NONE, self.timing, begin, ends)
         if law is not None:
-            path = Paced(path, law, t)
+            path = Paced(path, law, t, self.stretch)
         if contact is None or course.waits or not self.feels(contact):
             return path
         s = self.settings

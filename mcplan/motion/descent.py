@@ -36,8 +36,22 @@ class Descent:
         self.path, self.normal, self.speed, self.depth = path, np.array(normal, float), speed, depth
         self.ramp = ramp
         self.end = path.end
-        self.start_time, self.swing_time, self.approach_time = path.start_time, path.swing_time, path.approach_time
-        self.end_time = path.end_time + depth / speed + ramp / 2
+        self.start_time = path.start_time
+
+    @property
+    def swing_time(self) -> float:
+        """Time at which the lift is over (s)."""
+        return self.path.swing_time
+
+    @property
+    def approach_time(self) -> float:
+        """Time from which the limb moves along the normal of its new place only (s)."""
+        return self.path.approach_time
+
+    @property
+    def end_time(self) -> float:
+        """Time at which it stops where it has met nothing (s)."""
+        return self.path.end_time + self.depth / self.speed + self.ramp / 2
 
     @property
     def duration(self) -> float:

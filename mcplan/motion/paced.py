@@ -9,6 +9,26 @@ from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.path import Pose, PoseSample
 from mcplan.motion.posture_path import PosturePath
 from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.motion.stretch import Stretch
+
+
+class _Timing:
+    """A law from a time on, as what slows it down has let it."""
+
+    def __init__(self, law: Law, start_time: float, stretch: Stretch | None):
+        self.law, self.start_time, self.stretch = law, start_time, stretch or Stretch()
+        self._late = self.stretch.late
+
+    @property
+    def lost(self) -> float:
+        """Time that it has lost since its beginning (s)."""
+        return self.stretch.late - self._late
+
+    def at(self, t: float) -> tuple[float, float, float]:
+        """Return s, sd and sdd at the present time t: ``sd = k s'``, ``sdd = k² s'' + k' s'``."""
+        s, rate, change = self.law.at(t - self.start_time - self.lost)
+        k = self.stretch.rate
+        return s, k * rate, k * k * change + self.stretch.change * rate
 
 
 class Paced:
@@ -19,10 +39,18 @@ class Paced:
     path : x(s), its parameter from 0 on.
     law : s(t).
     start_time : when it begins (s).
+    stretch : what slows it down; it is sampled at the present time only, for what is to come is not known.
     """
 
-    def __init__(self, path: PostureSpline | Spline | LimbPath | PosturePath, law: Law, start_time: float):
+    def __init__(
+        self,
+        path: PostureSpline | Spline | LimbPath | PosturePath,
+        law: Law,
+        start_time: float,
+        stretch: Stretch | None = None,
+    ):
         self.path, self.law, self.start_time = path, law, start_time
+        self._timing = _Timing(law, start_time, stretch)
         self._time, self._sample = float("nan"), None
 
     def sample(self, t: float) -> Any:
@@ -32,7 +60,7 @@ class Paced:
         return self._sample
 
     def _compute(self, t: float) -> Any:
-        s, rate, change = self.law.at(t - self.start_time)
+        s, rate, change = self._timing.at(t)
         x = self.path.sample(s)
         if isinstance(x, PoseSample):
             v, a = x.velocity, x.acceleration
@@ -66,7 +94,7 @@ class Paced:
         return self.end_time - self.start_time
 
     def _when(self, s: float) -> float:
-        return self.start_time + self.law.time_of(s)
+        return self.start_time + self._timing.lost + self.law.time_of(s)
 
 
 
@@ -79,13 +107,14 @@ class PacedRate:
     path : y(s), its parameter from 0 on.
     law : s(t).
     start_time : when it begins (s).
+    stretch : what slows it down.
     """
 
-    def __init__(self, path: Spline, law: Law, start_time: float):
-        self.path, self.law, self.start_time = path, law, start_time
+    def __init__(self, path: Spline, law: Law, start_time: float, stretch: Stretch | None = None):
+        self.path, self._timing = path, _Timing(law, start_time, stretch)
 
     def sample(self, t: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the value and its derivative at time t."""
-        s, rate, change = self.law.at(t - self.start_time)
+        s, rate, change = self._timing.at(t)
         y = self.path.sample(s)
         return rate * y.value, rate * rate * y.velocity + change * y.value

@@ -27,8 +27,8 @@ class Pace(Spec):
 
     friction: Share = 0.7
     """Part of every friction coefficient that a motion uses."""
-    force: Share = 0.8
-    """Part of every contact's largest force and moment."""
+    force: Share = 0.5
+    """Part of every contact's largest force and moment: where contacts give, a grip bears more than it is asked for."""
     torque: Share = 0.8
     """Part of the joints' torque limits."""
     pressure: NotNegative = 0.01

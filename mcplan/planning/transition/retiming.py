@@ -39,6 +39,9 @@ ROWS = 192
 """Room for the corners of a polygon that is cut."""
 
 FEW = "no forces within the margins move the robot"
+SLOWEST = 0.25
+"""Least part of the accelerations within all margins with which a segment is gone that keeps no reserve."""
+
 SPENT = "standing still takes all that contacts and joints have"
 
 LEAST_TIME = 0.15
@@ -109,7 +112,8 @@ class Retimer:
             program = self._program(path, kept)
             try:
                 x, u = self._solve(program, self._forces(path.contacts, kept))
-                share = self._between(middles, kept, program.length, x, u)
+                # what takes up reserve to be held at all is not to be hurried besides
+                share = max(kept, SLOWEST) * self._between(middles, kept, program.length, x, u)
             except NoLawError as found:
                 reason = str(found)
                 continue

@@ -19,6 +19,9 @@ from mcplan.certificate.independent import quaternion_step, rotation_of, rotatio
 TO_BERNSTEIN = np.array([[comb(i, m) / comb(5, m) if m <= i else 0.0 for m in range(6)] for i in range(6)])
 """Coefficients of Bernstein from those of the powers of s."""
 
+TURN_STEP = 1e-5
+"""s: step of the derivative of an angular velocity."""
+
 CUTS = 16
 """Intervals into which a piece is cut for the bounds of its joints."""
 
@@ -45,6 +48,20 @@ class Curve:
         x = self._spline(np.clip(t, self.times[0], self.times[-1]))
         base = np.broadcast_to(self.first[3:7, None], (4, len(x)))
         return np.concatenate([x[:, :3], quaternion_step(base, x[:, 3:6].T).T, x[:, 6:]], axis=1)
+
+    def states(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return configurations (m, 7+n), velocities and accelerations (m, 6+n) by its parameter, at times (m,).
+
+        The angular velocity is ``J(phi) phi'``; its derivative is taken over a step so short that only rounding counts.
+        """
+        t = np.clip(t, self.times[0], self.times[-1])
+        x, v, vd = (self._spline(t, nu) for nu in range(3))
+        phi, rate, second = x[:, 3:6], v[:, 3:6], vd[:, 3:6]
+        ahead = [
+            angular_velocity(phi + h * rate + 0.5 * h * h * second, rate + h * second) for h in (-TURN_STEP, TURN_STEP)
+        ]
+        v[:, 3:6], vd[:, 3:6] = angular_velocity(phi, rate), (ahead[1] - ahead[0]) / (2.0 * TURN_STEP)
+        return self.sample(t), v, vd
 
     @cached_property
     def _bernstein(self) -> np.ndarray:
@@ -78,6 +95,21 @@ class Curve:
         """Bounds (pieces, 6+n) of the absolute second derivatives (per s²)."""
         h = np.diff(self.times)[:, None]
         return np.asarray(20.0 * np.abs(np.diff(self._bernstein, n=2, axis=0)).max(axis=0) / h**2)
+
+
+def angular_velocity(phi: np.ndarray, rate: np.ndarray) -> np.ndarray:
+    """Return the angular velocity (m, 3) in world axes of rotations exp(phi) whose vectors change at ``rate`` (m, 3).
+
+    ``w = phi' + (1 - cos a) / a² phi x phi' + (a - sin a) / a³ phi x (phi x phi')`` with a = |phi|.
+
+    Source: Barfoot, State Estimation for Robotics (2017), eq. 7.77b (the left Jacobian).
+    """
+    a = np.maximum(np.linalg.norm(phi, axis=1), 1e-3)[:, None]
+    small = a <= 1e-3
+    across = np.cross(phi, rate)
+    first = np.where(small, 0.5, (1.0 - np.cos(a)) / a**2)
+    second = np.where(small, 1.0 / 6.0, (a - np.sin(a)) / a**3)
+    return np.asarray(rate + first * across + second * np.cross(phi, across))
 
 
 def minimum_jerk(s: np.ndarray) -> np.ndarray:

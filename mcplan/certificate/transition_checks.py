@@ -1,7 +1,8 @@
 """The transitions of a plan, along their whole length: what the stances' own certificate says nothing about.
 
 Contacts that stay keep their places and hold the robot, at rest and within torque limits; joints keep within limits and
-speeds; patches in the air go off their supports, where their courses say, and onto the next; bodies keep apart.
+speeds; patches in the air go off their supports, where their courses say, and onto the next; bodies keep apart. Where a
+law of time makes a motion quicker, its contacts bear the forces that this takes, and it keeps the margins of its pace.
 """
 
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from mcplan.certificate.independent import Mechanism, Motion, deviation, rotatio
 from mcplan.certificate.report import Check
 from mcplan.certificate.transition_balance import Balance
 from mcplan.certificate.transition_clearance import transition_clearance
+from mcplan.certificate.transition_dynamics import dynamics, hurried, moved
 from mcplan.certificate.transition_path import expected_path
 from mcplan.certificate.transition_track import Track, left_contact, tracks_of
 from mcplan.planning.plan import Plan
@@ -24,10 +26,15 @@ from mcplan.sim.tolerances import (
     TRANSITION_ANGLE_DEG,
     TRANSITION_BALANCE,
     TRANSITION_COM,
+    TRANSITION_DYNAMIC,
     TRANSITION_LIFT,
+    TRANSITION_PACE,
     TRANSITION_PATH,
     TRANSITION_PLACE,
 )
+
+FINE = 4
+"""Parts of the time between two nodes of a law at which velocities are looked at."""
 
 HALVES = 2
 """Times per piece of a spline at which contacts and paths are looked at."""
@@ -96,14 +103,18 @@ class _Lines:
         self.velocity = _Line("velocity", "of the limit", 1.0)
         self.held = _Line("balance", "N, N m missing", TRANSITION_BALANCE)
         self.torque = _Line("torque", "of the limit", 1.0)
+        self.dynamic = _Line("dynamic balance", "N, N m missing", TRANSITION_BALANCE)
+        self.effort = _Line("dynamic torque", "of what may be used", 1.0 + TRANSITION_DYNAMIC)
+        self.pace = _Line("pace", "of what it allows", 1.0 + TRANSITION_PACE)
 
     @property
     def all(self) -> tuple[_Line, ...]:
         """In the order in which they are shown."""
-        return (
+        lines = (
             self.ends, self.com, self.place, self.angle, self.path, self.lift, self.position, self.velocity, self.held,
             self.torque,
         )  # fmt: skip
+        return lines if self.pace.value is None else (*lines, self.dynamic, self.effort, self.pace)
 
     def see(self, track: Track) -> None:
         """Take a segment into all lines."""
@@ -118,6 +129,19 @@ class _Lines:
             self.held.see(held.missing, where, f"{on} cannot hold the robot: {held.missing:.4g} N (N m) are missing")
             text = f"{held.joint} needs {held.share:.3f} of its torque limit at least"
             self.torque.see(held.share, f"{held.joint}, {where}", text)
+        if track.segment.law is not None:
+            self._law(track)
+
+    def _law(self, track: Track) -> None:
+        on = ", ".join(contact.patch for contact in track.closed) or "nothing"
+        for looked in dynamics(track, self.balance, self.settings):
+            where = track.moment(looked.t)
+            text = f"{on} cannot give the motion: {looked.missing:.4g} N (N m) are missing"
+            self.dynamic.see(looked.missing, where, text)
+            text = f"{looked.joint} needs {looked.share:.3f} of the torque that may be used"
+            self.effort.see(looked.share, f"{looked.joint}, {where}", text)
+        for t, part, what in hurried(track, self.mechanism, self.settings):
+            self.pace.see(part, track.moment(t), f"the {what} is {part:.3f} of what the pace allows")
 
     def _ends(self, track: Track, motion: Motion) -> None:
         stances, knots = self.plan.stances, track.segment.q
@@ -180,9 +204,13 @@ class _Lines:
         value, where = float(beyond[piece, i]), f"{names[i]}, {track.when(curve.times[piece])}"
         self.position.see(value, where, f"is {value:.4g} rad beyond its limit")
         limit = self.record.limit("velocity")
-        rates = curve.speed[:, 6:] / np.maximum(limit, np.finfo(float).tiny)
+        speed, when = curve.speed[:, 6:], [track.when(t) for t in curve.times]
+        if (law := track.segment.law) is not None:
+            t = np.interp(np.arange(FINE * (len(law.times) - 1) + 1) / FINE, np.arange(len(law.times)), law.times)
+            speed, when = np.abs(moved(track, t).v[:, 6:]), [track.moment(at) for at in t]
+        rates = speed / np.maximum(limit, np.finfo(float).tiny)
         piece, i = np.unravel_index(np.argmax(rates), rates.shape)
-        value, where = float(rates[piece, i]), f"{names[i]}, {track.when(curve.times[piece])}"
+        value, where = float(rates[piece, i]), f"{names[i]}, {when[piece]}"
         if np.isfinite(limit).any():
             self.velocity.see(value, where, f"moves with {value * limit[i]:.4g} rad/s, limit {limit[i]:g}")
 

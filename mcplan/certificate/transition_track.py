@@ -15,6 +15,9 @@ from mcplan.scene.contact import Contact
 SAME = 1e-6
 """m, rad: places and poses of a file that differ by less are the same: digits that it leaves out."""
 
+LEAST_NODES = 8
+"""A law of so few nodes says too little of what is between them."""
+
 LEAST_KNOTS = 6
 """A spline of degree five goes through no fewer."""
 
@@ -52,6 +55,12 @@ class Track:
         """Return a time of it as text."""
         part = f", segment {self.part}" if self.part else ""
         return f"stance {self.stance} ({self.title}){part}, t = {t:.2f} of {self.duration:.2f} s"
+
+    def moment(self, t: float) -> str:
+        """Return a time of its law as text."""
+        part, law = f", segment {self.part}" if self.part else "", self.segment.law
+        end = self.duration if law is None else law.duration
+        return f"stance {self.stance} ({self.title}){part}, t = {t:.2f} of {end:.2f} s"
 
     def error(self, contact: Contact, t: np.ndarray, R: np.ndarray, p: np.ndarray) -> np.ndarray:
         """Return how far a patch at poses R (m, 3, 3), p (m, 3) is from a closed contact at times (m,): (m, 6).
@@ -98,6 +107,8 @@ def tracks_of(plan: Plan) -> tuple[list[Track], list[str]]:
         problems = list(_of_transition(plan, k, slides))
         for part, segment in enumerate(transition.segments):
             problems += _of_shape(segment, part, plan.scenario.robot.nq, plan.scenario.robot.patches)
+            if segment.law is not None and plan.scenario.control.pace is None:
+                problems.append(f"segment {part} has a law of time, but `control.pace` is slow")
             if problems:
                 continue
             closed = stance.contacts if part else before.contacts
@@ -139,6 +150,25 @@ def _of_shape(segment: Segment, part: int, nq: int, patches: Collection[str]) ->
         yield f"the times of {where} do not rise from 0 on"
     elif np.abs(np.linalg.norm(q[:, 3:7], axis=1) - 1.0).max() > SAME:
         yield f"a base quaternion of {where} has not the length 1"
+    elif segment.law is not None:
+        yield from _of_law(segment, where)
+
+
+def _of_law(segment: Segment, where: str) -> Iterator[str]:
+    """Say what keeps a law of time from being one."""
+    law = segment.law
+    assert law is not None
+    nodes = (law.times, law.path, law.rate, law.change)
+    if len({len(values) for values in nodes}) > 1 or len(law.times) < LEAST_NODES:
+        yield f"the law of {where} has {len(law.times)} nodes, expected {LEAST_NODES} or more, each with four numbers"
+    elif not all(np.isfinite(values).all() for values in nodes):
+        yield f"the law of {where} holds numbers that are not finite"
+    elif law.times[0] != 0.0 or law.path[0] != 0.0 or min(np.diff(law.times).min(), np.diff(law.path).min()) <= 0.0:
+        yield f"time or path of the law of {where} do not rise from 0 on"
+    elif abs(law.path[-1] - segment.times[-1]) > SAME or not (law.rate > 0.0).all():
+        yield f"the law of {where} does not lead to the end of its path"
+    elif not 0.0 <= law.kept <= 1.0:
+        yield f"the law of {where} keeps {law.kept:g} of its reserve, expected 0 to 1"
 
 
 def _of_segment(plan: Plan, k: int, part: int, slides: set[str]) -> Iterator[str]:

@@ -20,12 +20,16 @@ from mcplan.control.task_set import TaskSet
 from mcplan.errors import InputError
 from mcplan.model.system import SystemTerms
 from mcplan.model.terms import Terms
+from mcplan.motion.paced import Paced
 from mcplan.motion.path import Pose
 from mcplan.motion.rotation import rotation_vector
 from mcplan.planning.plan import Plan
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.tasks.task import Task
+
+LIMB_ERRORS = 3.0
+"""A limb on its way may be so many times farther from its reference than the centre of mass."""
 
 ARM = 0.1
 """A radian at a patch counts as a displacement of so much (m)."""
@@ -59,7 +63,7 @@ class WholeBodyController:
         for contact in first.contacts:
             self.motion.close(contact, -1.0, 0.0)
         for segment in plan.segments:  # their curves are made before the first tick
-            _ = segment.posture, segment.centre
+            _ = segment.posture, segment.centre, segment.law and self.motion.spin_of(segment)
         states = program_of(phases_of(plan), plan.scenario, [contact.patch for contact in first.contacts])
         self._further = FurtherTasks(plan, [state.name for state in states])
         tasks = (*self._further.tasks, *tasks)
@@ -83,7 +87,7 @@ class WholeBodyController:
             else None
         )
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
-        self._nv, self._t = self.robot.nv, 0.0
+        self._nv, self._t, self._late = self.robot.nv, 0.0, 0.0
         motion = self.motion
         # most of the time a criterion looks at the clock only: what it does not ask for is not computed
         self._asked = (
@@ -127,7 +131,8 @@ class WholeBodyController:
             self._slips.look(t, self.terms, self.motion, wrenches)
             self._lifts.look(t, self.terms, self.motion, asked, wrenches)
         known = time.perf_counter()
-        self.machine.update(t, self.measure(t), self)
+        if self.machine.update(t, self.measure(t), self):
+            self._late = self.motion.stretch.late
         updated = time.perf_counter()
         self._further.enter(self.machine.state.name)
         solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains)
@@ -135,6 +140,7 @@ class WholeBodyController:
         tau = solution.tau
         if self.impedance is not None:
             tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
+        self._wait(t)
         phase = self.machine.events[-1]
         return Command(
             solution.vd[: self._nv], tau, wrenches, self.objects.of_robot(solution.forces), solution.status,
@@ -142,6 +148,16 @@ class WholeBodyController:
             {"terms": known - clock, "machine": updated - known, "program": time.perf_counter() - updated},
             *self._of_objects(solution), solution.violation,
         )  # fmt: skip
+
+    def _wait(self, t: float) -> None:
+        """Let the time of references run slower from the next tick on where centre of mass or limbs are behind them."""
+        motion, s = self.motion, self.settings
+        error = 0.0
+        if isinstance(motion.posture, Paced) and t < motion.posture.end_time:
+            self._t = t
+            limbs = [self._error(name) for name, path in motion.limbs.items() if isinstance(path, Paced)]
+            error = max(self._error("com") / s.com_error, max(limbs, default=0.0) / (LIMB_ERRORS * s.com_error))
+        motion.stretch.advance(self.dt, error)
 
     def _of_objects(self, solution: Solution) -> tuple[np.ndarray | None, dict[str, PointLoads]]:
         """Return accelerations of the objects and what acts on them."""
@@ -160,7 +176,8 @@ class WholeBodyController:
         They are computed when they are asked for, and are those of the last ``measure``.
         """
         self._t = t
-        return Measurement(t - self.machine.start_time, *self._asked)
+        lost = self.motion.stretch.late - self._late
+        return Measurement(t - self.machine.start_time - lost, *self._asked)
 
     def _error(self, name: str) -> float:
         terms, motion, t = self.terms, self.motion, self._t
@@ -185,6 +202,11 @@ class WholeBodyController:
     def q(self) -> np.ndarray:
         """Configuration of the robot at the present state (7+n,)."""
         return self.terms.q[: self.robot.nq].copy()
+
+    @property
+    def joint_rates(self) -> np.ndarray:
+        """Velocities of the joints at the present state (n,)."""
+        return self.terms.v[6 : self._nv].copy()
 
     def pose(self, frame: str) -> Pose:
         """Return R (3,3) and p (3,) of a patch frame at the present state."""

@@ -10,16 +10,20 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.pose import rotation_from_quat
 from mcplan.model.robot import Robot
 from mcplan.motion.descent import Descent
+from mcplan.motion.law import Law
 from mcplan.motion.limb_path import LimbPath, Timing
+from mcplan.motion.paced import Paced, PacedRate
 from mcplan.motion.patch_turn import PatchTurn
 from mcplan.motion.path import Pose
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.posture_path import PosturePath
 from mcplan.motion.quintic import Quintic, minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.motion.stretch import Stretch
 from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.transition.body_motion import BARRED, Departure
 from mcplan.planning.transition.finder import TransitionFinder
+from mcplan.planning.transition.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Course, Segment
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
@@ -28,6 +32,9 @@ from mcplan.scene.settings import ControlSettings
 
 STRAYED = 0.1
 """rad or m: a limb whose joints are farther from their references is held up by something."""
+
+STILL = 0.3
+"""rad/s or m/s: a limb whose joints move faster is not held up."""
 
 FAR = 0.05
 """rad or m: references that are farther from where a planned motion begins do not follow it: it is found anew."""
@@ -38,10 +45,10 @@ SAME = 1e-12
 WAITING = 1e-3
 """m: so far above its place a patch waits until its turn comes."""
 
-Path = LimbPath | PosturePath | Descent
+Path = LimbPath | PosturePath | Paced | Descent
 """The reference of a limb."""
 
-AnyPosture = PostureTrajectory | PostureSpline
+AnyPosture = PostureTrajectory | PostureSpline | Paced
 
 NONE = np.zeros(3)
 
@@ -61,6 +68,8 @@ class Motion:
     targets : by patch, the contact that a patch in ``limbs`` is on its way to.
     waiting : patches among the targets that do not touch before another patch of their limb does.
     slides : by name, the reference of an object that slides on its support.
+    stretch : slows motions with a law down while the robot is behind them.
+    spin : angular momentum about the centre of mass that a quick motion has; None: it is damped.
     sought : patches that come down along the normal and feel for their support.
     notices : what happened that the plan did not foresee.
     """
@@ -68,8 +77,11 @@ class Motion:
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, q: np.ndarray):
         self.robot, self.settings, self.environment = robot, settings, environment
         self.timing = Timing(settings.limb_speed, settings.limb_angular_speed)
-        self.com: Quintic | Spline = Quintic(robot.com(q), robot.com(q), 1.0)
+        self.com: Quintic | Spline | Paced = Quintic(robot.com(q), robot.com(q), 1.0)
         self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
+        self.spin: PacedRate | None = None
+        self.stretch = Stretch()
+        self._spins: dict[Segment, Spline] = {}
         self._finder: TransitionFinder | None = None
         self._joints = {patch.limb: joints_of(robot, patch.limb) for patch in robot.patches.values()}
         self.limbs: dict[str, Path] = {}
@@ -107,8 +119,10 @@ class Motion:
             self.limbs[patch] = self._hold(place or (contact.R, contact.p), t)
             self.released[patch] = contact
 
-    def catch_up(self, t: float, q: np.ndarray) -> None:
+    def catch_up(self, t: float, q: np.ndarray, speed: np.ndarray) -> None:
         """Let the next way begin where limbs in the air are that something holds up, at the configuration q (7+n,).
+
+        Those whose joints move, at ``speed`` (n,), are on their way to their references.
 
         A reference that went on without its limb may be beyond what stopped that: a way from there would lead through
         it.
@@ -116,7 +130,9 @@ class Motion:
         start, v, vd = (x.copy() for x in self.posture.sample(t))
         guided = {self.robot.patches[patch].limb for patch in (*self.contacts, *self.limbs)}
         for limb, joints in self._joints.items():
-            if limb not in guided and np.max(np.abs(q[joints] - start[joints])) > STRAYED:
+            if limb in guided or np.max(np.abs(speed[joints - 7]), initial=0.0) > STILL:
+                continue
+            if np.max(np.abs(q[joints] - start[joints]), initial=0.0) > STRAYED:
                 start[joints], v[joints - 1], vd[joints - 1] = q[joints], 0.0, 0.0
                 self.posture = PostureTrajectory(start, start, 1.0, v, vd, t)
 
@@ -143,20 +159,26 @@ class Motion:
         What the references differ from its beginning fades on the way. ``place`` gives the pose of a patch that has no
         reference yet.
         """
-        self.posture, self.com = self._faded(segment, t)
+        law = segment.law
+        posture, centre = self._faded(segment, t)
+        self.posture = posture if law is None else Paced(posture, law, t, self.stretch)
+        self.com = centre if law is None else Paced(centre, law, t, self.stretch)
+        self.spin = None if law is None else PacedRate(self.spin_of(segment), law, t, self.stretch)
         reaching = {self.robot.patches[course.patch].limb for course in segment.courses if course.meets is not None}
         old = {name: path.sample(t) for name, path in self.limbs.items()}
         limbs: dict[str, Path] = {}
         for name, sample in old.items():
             if segment.course(name) is None and self.robot.patches[name].limb not in reaching:
-                limbs[name] = PosturePath(
-                    self.robot, name, self.posture, sample.p, None, NONE, NONE, self.timing, t, (sample.tightness, 0.0)
-                )
+                path = PosturePath(
+                    self.robot, name, posture, sample.p, None, NONE, NONE, self.timing, posture.start_time,
+                    (sample.tightness, 0.0),
+                )  # fmt: skip
+                limbs[name] = path if law is None else Paced(path, law, t, self.stretch)
         for course in segment.courses:
             known = old.get(course.patch)
             R, p = place(course.patch) if known is None else (known.R, known.p)
             tightness = 0.0 if known is None else known.tightness
-            limbs[course.patch] = self._path(course, segment, t, (R, p), tightness)
+            limbs[course.patch] = self._path(course, segment, posture, t, (R, p), tightness)
             if course.meets is not None:
                 self.targets[course.patch] = course.meets
                 (self.waiting.add if course.waits else self.waiting.discard)(course.patch)
@@ -164,20 +186,36 @@ class Motion:
         for name in limbs:
             self.released.pop(name, None)
 
+    def spin_of(self, segment: Segment) -> Spline:
+        """Return the angular momentum about the centre of mass along a segment, per unit of its rate."""
+        if segment not in self._spins:
+            v = np.array([segment.posture.sample(s).v for s in segment.times])
+            maps = self.robot.centroidal_momentum_matrix(segment.q)[:, 3:]
+            self._spins[segment] = Spline(segment.times, np.einsum("kij,kj->ki", maps, v))
+        return self._spins[segment]
+
     def _faded(self, segment: Segment, t: float) -> tuple[PostureSpline, Spline]:
-        """Return the curves of a segment from time t on, begun as the references are now."""
-        begin, x = self.posture.sample(t), self.com.sample(t)
+        """Return the curves of a segment, begun as the references are at time t (s).
+
+        They count from t on, or from 0 where a law says when they are where.
+        """
+        begin, x, law = self.posture.sample(t), self.com.sample(t), segment.law
+        start = t if law is None else 0.0
         off, drift = self.robot.difference(segment.q[0], begin.q), x.value - segment.com[0]
         rates = (begin.v, begin.vd, x.velocity, x.acceleration, off, drift)
         if max(float(np.max(np.abs(rate))) for rate in rates) <= SAME:
-            return segment.posture.begun(t), segment.centre.begun(t)
+            return segment.posture.begun(start), segment.centre.begun(start)
+        v, vd = _along(law, begin.v, begin.vd)
+        velocity, acceleration = _along(law, x.velocity, x.acceleration)
         left = [1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, len(segment.times))]
         q = np.array([self.robot.integrate(knot, off, part) for knot, part in zip(segment.q, left, strict=True)])
-        times = segment.times + t
-        centre = Spline(times, segment.com + np.outer(left, drift), x.velocity, x.acceleration)
-        return PostureSpline(times, q, begin.v, begin.vd), centre
+        times = segment.times + start
+        centre = Spline(times, segment.com + np.outer(left, drift), velocity, acceleration)
+        return PostureSpline(times, q, v, vd), centre
 
-    def _path(self, course: Course, segment: Segment, t: float, start: Pose, tightness: float) -> Path:
+    def _path(
+        self, course: Course, segment: Segment, posture: PostureSpline, t: float, start: Pose, tightness: float
+    ) -> Path:
         """Return the reference of a patch along its course."""
         contact, end, approach = course.meets, None, course.approach
         if contact is not None:
@@ -187,17 +225,23 @@ class Motion:
                 p = p + max(WAITING - height, 0.0) * contact.normal
             end, approach = (R, p), approach * max(1.0 - height / length, 0.0) if length > 0.0 else approach
         ends = (tightness, 0.0 if contact is None else 1.0)
-        path: LimbPath | PosturePath
+        path: LimbPath | PosturePath | Paced
+        begin, law = posture.start_time, segment.law
         if course.leader == "own":
             assert end is not None
-            path = LimbPath(start, end, course.lift, approach, self.timing, t, segment.duration, ends)
-            path.turn = PatchTurn(self.robot, course.patch, self.posture, start[0])
+            path = LimbPath(start, end, course.lift, approach, self.timing, begin, segment.duration, ends)
+            path.turn = PatchTurn(self.robot, course.patch, posture, start[0])
         else:
-            path = PosturePath(self.robot, course.patch, self.posture, start[1], end, NONE, NONE, self.timing, t, ends)
+            path = PosturePath(self.robot, course.patch, posture, start[1], end, NONE, NONE, self.timing, begin, ends)
+        if law is not None:
+            path = Paced(path, law, t, self.stretch)
         if contact is None or course.waits or not self.feels(contact):
             return path
         s = self.settings
-        return Descent(path, contact.normal, s.descent_speed, s.touch_height + s.touch_depth)
+        speed = s.descent_speed
+        if law is not None:
+            speed = touchdown_speed(self.robot, segment.q[-1], segment.contacts, contact, speed)
+        return Descent(path, contact.normal, speed, s.touch_height + s.touch_depth, s.descent_ramp)
 
     @property
     def end_time(self) -> float:
@@ -249,3 +293,12 @@ class Motion:
         """Say whether no other patch of the same limb is in contact."""
         limb = self.robot.patches[patch].limb
         return all(self.robot.patches[name].limb != limb for name in self.contacts)
+
+
+def _along(law: Law | None, velocity: np.ndarray, acceleration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return derivatives in time as those by the parameter of a path that begins with a law."""
+    if law is None:
+        return velocity, acceleration
+    _, rate, change = law.at(0.0)
+    slope = velocity / rate
+    return slope, (acceleration - change * slope) / (rate * rate)

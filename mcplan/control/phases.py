@@ -8,6 +8,7 @@ import numpy as np
 
 from mcplan.control.motion import FAR, Motion
 from mcplan.errors import SimulationFailed
+from mcplan.motion.paced import Paced
 from mcplan.motion.path import Pose
 from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.transition import Segment
@@ -59,6 +60,11 @@ class Now(Protocol):
         """Configuration of the robot (7+n,)."""
         ...
 
+    @property
+    def joint_rates(self) -> np.ndarray:
+        """Velocities of the joints (n,)."""
+        ...
+
     def pose(self, frame: str) -> Pose:
         """Return R (3,3) and p (3,) of a patch frame."""
         ...
@@ -97,7 +103,7 @@ class _Moving(_Body):
 
     def search(self, motion: Motion, t: float, now: Now) -> Iterator[None] | None:
         """Return a search for the motion from where the references are, if they are far from where it begins."""
-        motion.catch_up(t, now.q)
+        motion.catch_up(t, now.q, now.joint_rates)
         away = motion.away(self.segment, t)
         return self._found_anew(motion, t, away) if away > FAR else None
 
@@ -402,8 +408,12 @@ class Load(_Body):
         return f"{self.verb} {self.patch}"
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
-        """Change nothing: the touch has started the ramp."""
-        return motion.settings.load_time
+        """Change nothing: the touch has started the ramp. What a quick motion has left when it touches it goes on with.
+
+        Its law leads to the posture of the stance, from which the next motion begins.
+        """
+        left = motion.posture.end_time - t if isinstance(motion.posture, Paced) else 0.0
+        return max(motion.settings.load_time, left)
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait for the ramp."""

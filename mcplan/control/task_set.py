@@ -30,6 +30,8 @@ from mcplan.whole_body.tasks.task import Task, damping
 
 NONE: Mapping[str, float] = {}
 
+NO_SPIN = np.zeros(3)
+
 RETURN, SOME = 0.5, 0.02
 """In how many seconds the stiffness of contacts comes back after it has been given up; with less than the second part
 of it there is none to give up."""
@@ -177,6 +179,8 @@ class TaskSet:
         self.posture.acceleration = posture.vd[6:]
         quaternion_to_matrix(posture.q[3:7], self.trunk.R)
         self.trunk.velocity[3:], self.trunk.acceleration[3:] = posture.v[3:6], posture.vd[3:6]
+        spin = (NO_SPIN, NO_SPIN) if motion.spin is None else motion.spin.sample(t)
+        self.momentum.momentum, self.momentum.rate = spin
         s = self.settings
         for patch, path in motion.limbs.items():
             if patch not in self.limbs:

@@ -3,11 +3,12 @@
 import numpy as np
 
 from mcplan.motion.limb_path import LimbPath
+from mcplan.motion.paced import Paced
 from mcplan.motion.path import PoseSample
 from mcplan.motion.posture_path import PosturePath
 
 RAMP = 0.2
-"""Time in which the descent gets up to speed (s)."""
+"""Time in which a descent gets up to speed (s)."""
 
 
 class Descent:
@@ -21,13 +22,36 @@ class Descent:
     normal : (3,) of the support.
     speed : ``v``, m/s.
     depth : where it stops if nothing is met (m below the end of the path).
+    ramp : T, the time in which it gets up to speed (s).
     """
 
-    def __init__(self, path: LimbPath | PosturePath, normal: np.ndarray, speed: float, depth: float):
+    def __init__(
+        self,
+        path: LimbPath | PosturePath | Paced,
+        normal: np.ndarray,
+        speed: float,
+        depth: float,
+        ramp: float = RAMP,
+    ):
         self.path, self.normal, self.speed, self.depth = path, np.array(normal, float), speed, depth
+        self.ramp = ramp
         self.end = path.end
-        self.start_time, self.swing_time, self.approach_time = path.start_time, path.swing_time, path.approach_time
-        self.end_time = path.end_time + depth / speed + RAMP / 2
+        self.start_time = path.start_time
+
+    @property
+    def swing_time(self) -> float:
+        """Time at which the lift is over (s)."""
+        return self.path.swing_time
+
+    @property
+    def approach_time(self) -> float:
+        """Time from which the limb moves along the normal of its new place only (s)."""
+        return self.path.approach_time
+
+    @property
+    def end_time(self) -> float:
+        """Time at which it stops where it has met nothing (s)."""
+        return self.path.end_time + self.depth / self.speed + self.ramp / 2
 
     @property
     def duration(self) -> float:
@@ -36,15 +60,15 @@ class Descent:
 
     def sample(self, t: float) -> PoseSample:
         """Return the reference at time t."""
-        sample, s = self.path.sample(t), t - self.path.end_time
+        sample, s, ramp = self.path.sample(t), t - self.path.end_time, self.ramp
         if s <= 0.0:
             return sample
         if t >= self.end_time:
             d, v, a = self.depth, 0.0, 0.0
-        elif s < RAMP:
-            d, v, a = self.speed * s * s / (2 * RAMP), self.speed * s / RAMP, self.speed / RAMP
+        elif s < ramp:
+            d, v, a = self.speed * s * s / (2 * ramp), self.speed * s / ramp, self.speed / ramp
         else:
-            d, v, a = self.speed * (s - RAMP / 2), self.speed, 0.0
+            d, v, a = self.speed * (s - ramp / 2), self.speed, 0.0
         velocity, acceleration = sample.velocity.copy(), sample.acceleration.copy()
         velocity[:3] -= v * self.normal
         acceleration[:3] -= a * self.normal

@@ -10,6 +10,7 @@ from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.transition.body_motion import BARRED, Departure
+from mcplan.planning.transition.retiming import Retimer
 from mcplan.planning.transition.segments import Segments
 from mcplan.planning.transition.steps import run
 from mcplan.planning.transition.transition import Transition
@@ -46,8 +47,7 @@ def transitions(segments: Segments, stances: Sequence[PlannedStance]) -> Iterato
                     off = Departure(stance.q, stance.contacts, rising)
                     parts.append(run(finder.retraction(off, moved)))
                     rising = {}
-        ramp = {"add": settings.load_time, "remove": settings.unload_time}.get(stance.change, 0.0)
-        yield Transition(moved, tuple(parts), ramp, parting)
+        yield Transition(moved, tuple(parts), 0.0, parting)
         q = parts[-1].q[-1]
 
 
@@ -62,7 +62,25 @@ def with_transitions(
     """
     segments = segments or Segments(scenario.robot, scenario.environment, scenario.transition_settings)
     found = transitions(segments, stances)
-    return (stances[0], *(replace(stance, transition=next(found)) for stance in stances[1:]))
+    return paced(scenario, (stances[0], *(replace(stance, transition=next(found)) for stance in stances[1:])))
+
+
+def paced(scenario: Scenario, stances: Sequence[PlannedStance]) -> tuple[PlannedStance, ...]:
+    """Return stances whose transitions take the time that the scenario's pace gives them."""
+    settings = scenario.transition_settings
+    retimer = None if settings.pace is None else Retimer(scenario.robot, settings)
+    ramps = {"add": settings.load_time, "remove": settings.unload_time}
+
+    def timed(stance: PlannedStance) -> PlannedStance:
+        assert stance.transition is not None
+        if retimer is None:
+            parts = [replace(segment, law=None, unpaced="") for segment in stance.transition.segments]
+        else:
+            parts = [retimer.retimed(segment) for segment in stance.transition.segments]
+        ramp = ramps.get(stance.change, 0.0)
+        return replace(stance, transition=replace(stance.transition, segments=tuple(parts), ramp=ramp))
+
+    return (stances[0], *(timed(stance) for stance in stances[1:]))
 
 
 def refuse_barred(stances: Sequence[PlannedStance]) -> None:

@@ -17,9 +17,9 @@ from mcplan.arguments import file_path
 from mcplan.document import Document, dump_document, read_document
 from mcplan.errors import InputError, ScenarioError
 from mcplan.model.pose import quat_from_rotation
-from mcplan.planning.chain import displaced_objects, with_transitions
+from mcplan.planning.chain import displaced_objects, paced, with_transitions
 from mcplan.planning.plan import Plan, PlannedStance
-from mcplan.planning.transition.record import made_with, transition_data, transition_of
+from mcplan.planning.transition.record import made_with, paced_with, transition_data, transition_of
 from mcplan.planning.transition.transition import Transition
 from mcplan.scene.load import find_scenario, load_scenario
 from mcplan.scene.place import make_contact
@@ -40,7 +40,7 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
     """
     data = plan.scenario.data(directory)
     said = data.pop("plan", None) or {}
-    said = {key: value for key, value in said.items() if key not in ("notices", "goal", "made_with")}
+    said = {key: value for key, value in said.items() if key not in ("notices", "goal", "made_with", "paced_with")}
     data["mcplan"] = 2
     if data.get("stances") and not data.get("goal") and not is_plan(plan.scenario.document):
         # what was asked for: the planned stances take the place of the hand-written ones
@@ -51,6 +51,7 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
         said["goal"] = [item.to_data() for item in plan.goals]
     if any(stance.transition is not None for stance in plan.stances):
         said["made_with"] = made_with(plan.scenario.transition_settings)
+        said["paced_with"] = paced_with(plan.scenario.transition_settings)
     data.pop("stances", None)  # both stand at the end, in one order, however often a plan is written
     stances = {"stances": [_stance_data(stance) for stance in plan.stances]}
     return data | ({"plan": said} if said else {}) | stances
@@ -122,6 +123,11 @@ def read_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None 
             problems += [scenario.document.problem(("stances", k), p.message) for p in error.problems]
     if problems:
         raise ScenarioError(*problems)
+    pace = paced_with(scenario.transition_settings)
+    before = said.get("paced_with")  # a file that does not say it was made before there was a pace
+    if before != pace if before else scenario.control.pace is not None:
+        stances = list(paced(scenario, stances))
+        notices = (*notices, "the times of motions were found anew, as control.pace or ramps of forces changed")
     return Plan(scenario, tuple(stances), notices=tuple(notices))
 
 

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from mcplan.scene.disturbance import Imperfections, Payload, Push
 from mcplan.scene.machine import StateSpec
+from mcplan.scene.pace import PaceOrSlow
 from mcplan.scene.spec import NotNegative, PoseSpec, Positive, Spec
 from mcplan.scene.tasks import TaskSpec
 from mcplan.scene.textbook import ControlType, TextbookSpec
@@ -148,6 +149,12 @@ class ControlSettings(Spec):
     patience: Positive = 4.0
     """A phase that has not met its criterion so long after its references ended gives up, s."""
 
+    pace: PaceOrSlow = None
+    """How quickly motions go: ``slow``, as the speeds below say; ``swift``, as quickly as friction, torques, areas and
+    velocities allow with the margins of `mcplan.scene.pace.Pace`; or a mapping of these margins, those left out as in
+    ``swift``. Then the times of ramps and of the search for supports follow from it, too, where a file leaves them
+    out."""
+
     shortest_shift: Positive = 0.8
     """Least duration of a motion of the body, s."""
     pressure_room: Positive = 0.05
@@ -194,6 +201,8 @@ class ControlSettings(Spec):
     touch_depth: NotNegative = 0.02
     descent_speed: Positive = 0.02
     """Then the approach goes from so far above the support to so far below it at this speed: m, m/s."""
+    descent_ramp: Positive = 0.2
+    """In which time it gets up to that speed, s."""
     slip_speed: Positive = 0.03
     slip_time: Positive = 0.01
     """Where forces are measured, a contact that slides this fast for so long is trusted with less friction: m/s, s."""
@@ -208,9 +217,9 @@ class ControlSettings(Spec):
         ``size`` is that of the robot; 1 is the one for which the defaults are. They follow it as motions under gravity
         do (Froude): lengths with the size, speeds with its root, stiffnesses with its inverse, forces with its cube.
         """
-        if physics == "qp" and size == 1.0:
+        if physics == "qp" and size == 1.0 and self.pace is None:
             return self
-        defaults = {} if physics == "qp" else PHYSICAL
+        defaults = ({} if physics == "qp" else PHYSICAL) | ({} if self.pace is None else self.pace.defaults())
         if size != 1.0:
             defaults = defaults | {k: defaults.get(k, getattr(self, k)) * size**power for k, power in POWERS.items()}
         return self.model_copy(update={k: v for k, v in defaults.items() if k not in self.model_fields_set})

@@ -36,6 +36,35 @@ class NearSpec(Spec):
     """Names of the two bodies."""
 
 
+class LawSpec(Spec):
+    """When a segment is where, see `mcplan.motion.law.Law`; each node is a line ``t s sd sdd``."""
+
+    kept: Annotated[float, Field(ge=0, le=1)] = 1.0
+    """Part of the reserve of its pace that it keeps."""
+    nodes: Annotated[tuple[str, ...], Field(min_length=2, max_length=1000)]
+    """Time, place on the path, rate and change of the rate."""
+
+    def rows(self, length: float) -> np.ndarray:
+        """Return the nodes (k, 4) of a law along a path of a length (s).
+
+        Raises
+        ------
+        ValueError
+            They are no law.
+        """
+        rows = [[float(word) for word in line.split()] for line in self.nodes]
+        if any(len(row) != 4 for row in rows) or not np.isfinite(rows).all():
+            raise ValueError("expected four finite numbers in each line: t s sd sdd")
+        law = np.array(rows)
+        if law[0, 0] != 0.0 or law[0, 1] != 0.0 or (np.diff(law[:, :2], axis=0) <= 0.0).any():
+            raise ValueError("expected t and s that rise from 0")
+        if not abs(law[-1, 1] - length) <= 1e-9 * length:
+            raise ValueError(f"s ends at {law[-1, 1]:g}, expected {length:g}, where the times of the knots end")
+        if not (law[:, 2] > 0.0).all():
+            raise ValueError("a rate sd is not positive")
+        return law
+
+
 class SegmentSpec(Spec):
     """A motion of the whole body from rest to rest; ``knots`` are postures q, each a line of numbers."""
 
@@ -51,6 +80,10 @@ class SegmentSpec(Spec):
     """By how much the least distance is missed, m."""
     held: bool = True
     """Whether its contacts hold the robot all along, at rest."""
+    law: LawSpec | None = None
+    """When it is where; without one, its knots are at their times."""
+    unpaced: str = ""
+    """Why it has no law where its plan has a pace."""
 
     @field_validator("times")
     @classmethod

@@ -46,6 +46,11 @@ TRANSITION_BALANCE, TRANSITION_COM = 1e-3, 1e-6
 """N and N m: balance along a transition, of forces found by a program that keeps rows to 1e-7 weights. m: the curve of
 the centre of mass at its knots, rounded."""
 
+TRANSITION_DYNAMIC, TRANSITION_PACE = 1e-3, 0.05
+"""Relative: torque of a motion with a law in its nodes, beyond the share that may be used: digits of numerical
+derivatives. Velocities, accelerations, and the speed at which patches come down, beyond what the pace allows: a law
+keeps them in its nodes, and is smooth between them."""
+
 TRANSITION_CLEARANCE = 2e-4
 """m: how well the least distance along a transition is known: its times are looked at as closely as that needs, and
 bodies that overlap by more at any time are found. At the times that are looked at ``PLAN_CLEARANCE`` counts."""

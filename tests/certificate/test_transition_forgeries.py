@@ -8,7 +8,9 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.transition_checks import transition_checks
+from mcplan.motion.law import Law
 from mcplan.planning import plan as make_plan
+from mcplan.planning.chain import paced
 from mcplan.planning.transition.transition import Course
 from mcplan.scene import load_scenario
 from mcplan.sim.robot_record import record_robot
@@ -291,3 +293,61 @@ def late(plan, share):
 def test_a_forged_slide_is_caught_by_name(pushing, name):
     forge, line = SLIDES[name]
     assert line in broken(forge(pushing))
+
+
+@pytest.fixture(scope="module")
+def swift(step):
+    """The same plan, its motions with laws."""
+    scenario = step.scenario.replace(control={"pace": "swift"})
+    return replace(step, scenario=scenario, stances=paced(scenario, step.stances))
+
+
+def law(plan, k, **changes):
+    """The plan with another law of a segment."""
+    old = segment(plan, k).law
+    named = {name: getattr(old, name) for name in ("times", "path", "rate", "change", "kept")}
+    return forged(plan, k, law=Law(**(named | changes)))
+
+
+def quicker(plan, k, factor):
+    """The same law in a part of its time."""
+    old = segment(plan, k).law
+    return law(plan, k, times=old.times / factor, rate=factor * old.rate, change=factor**2 * old.change)
+
+
+def jerked(plan, k):
+    """The middle of the law is gone in half its time."""
+    old = segment(plan, k).law
+    rate = np.where(np.abs(old.path / old.path[-1] - 0.5) < 0.3, 2.0, 1.0) * old.rate
+    s = old.path
+    times = np.append(0.0, np.cumsum(2.0 * np.diff(s) / (rate[1:] + rate[:-1])))
+    return law(plan, k, times=times, rate=rate, change=0.0 * old.change)
+
+
+LAWS = {
+    "gone in two thirds of the time": (lambda p: quicker(p, STEP, 1.5), {"pace"}),
+    "a shift gone in two thirds of the time": (lambda p: quicker(p, GO, 1.5), {"dynamic balance"}),
+    "three times as quick": (lambda p: quicker(p, STEP, 3.0), {"dynamic balance", "pace"}),
+    "quick in the middle": (lambda p: jerked(p, GO), {"dynamic balance"}),
+    "a law of a path that is longer": (lambda p: law(p, GO, path=1.1 * segment(p, GO).law.path), {"stances"}),
+    "a law that stands still": (lambda p: law(p, GO, rate=0.0 * segment(p, GO).law.rate), {"stances"}),
+    "a law that goes back": (lambda p: law(p, GO, times=segment(p, GO).law.times[::-1]), {"stances"}),
+    "not a number": (lambda p: law(p, GO, change=np.nan * segment(p, GO).law.change), {"stances"}),
+    "more than all of the reserve": (lambda p: law(p, GO, kept=-0.5), {"stances"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_a_forged_law_is_caught_by_name(swift, name):
+    forge, lines = LAWS[name]
+    assert lines <= broken(forge(swift))
+
+
+def test_honest_laws_pass_and_slower_ones_too(swift):
+    assert broken(swift) == set()
+    assert broken(quicker(quicker(swift, GO, 0.8), STEP, 0.8)) == set()
+    assert {"dynamic balance", "dynamic torque", "pace"} <= found(swift).keys()
+
+
+def test_a_law_of_a_plan_that_is_to_be_slow_is_caught(swift, step):
+    assert "stances" in broken(replace(swift, scenario=step.scenario))

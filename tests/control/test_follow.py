@@ -82,6 +82,7 @@ def test_from_far_away_a_motion_is_found_anew_tick_by_tick_and_it_is_said(planne
 
     class Now:
         q = elsewhere
+        joint_rates = np.zeros(len(elsewhere) - 7)
 
     for place, anew in ((q, False), (elsewhere, True)):
         motion, phase, Now.q = standing(planned, place), Shift(1, segment), place

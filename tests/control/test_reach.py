@@ -90,7 +90,7 @@ def test_a_hand_that_was_held_up_is_led_as_the_way_goes_that_was_found_free(post
         motion.close(contact, -1.0, 0.0)
     planned = run(motion.finder.swing(motion.departure(0.0), last, [grip]))
     phase = Lift(2, grip, planned)
-    search = phase.search(motion, 0.0, SimpleNamespace(q=held))
+    search = phase.search(motion, 0.0, SimpleNamespace(q=held, joint_rates=np.zeros(len(held) - 7)))
     np.testing.assert_allclose(motion.posture.sample(0.0).q, held, atol=1e-12)
     for _ in search:
         pass
@@ -107,5 +107,16 @@ def test_a_hand_that_follows_its_reference_leaves_it_as_it_is(postures):
     motion = Motion(ROBOT, environment(HIGH), ControlSettings(), postures[0])
     posture, near = motion.posture, postures[0].copy()
     near[joints_of(ROBOT, "left_arm")] += 0.05
-    motion.catch_up(0.0, near)
+    motion.catch_up(0.0, near, np.zeros(motion.robot.n))
     assert motion.posture is posture
+
+
+def test_a_hand_that_moves_is_on_its_way_to_its_reference_and_not_held_up(postures):
+    joints = joints_of(ROBOT, "left_arm")
+    for speed, follows in ((1.0, True), (0.0, False)):
+        motion = Motion(ROBOT, environment(HIGH), ControlSettings(), postures[0])
+        posture, rates, far = motion.posture, np.zeros(ROBOT.n), postures[0].copy()
+        far[joints] += 0.2
+        rates[joints - 7] = speed
+        motion.catch_up(0.0, far, rates)
+        assert (motion.posture is posture) == follows

@@ -7,22 +7,32 @@ import numpy as np
 
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
+from mcplan.motion.law import Law
 from mcplan.planning.transition.transition import Course, Near, Segment, Transition
 from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings
-from mcplan.scene.transition_spec import CourseSpec, TransitionSpec
+from mcplan.scene.transition_spec import CourseSpec, SegmentSpec, TransitionSpec
 
 MADE_WITH = (
     "clearance", "reach_clearance", "com_speed", "trunk_speed", "joint_speed", "joint_speed_fraction", "limb_speed",
-    "limb_angular_speed", "slide_speed", "shortest_shift", "pressure_room", "unload_time", "load_time",
-    "friction_fraction", "force_fraction", "pressure_margin",
+    "limb_angular_speed", "slide_speed", "shortest_shift", "pressure_room", "friction_fraction", "force_fraction",
+    "pressure_margin",
 )  # fmt: skip
-"""Settings of the control that transitions depend on."""
+"""Settings of the control that the paths of transitions depend on."""
+
+RAMPS = ("unload_time", "load_time")
+"""Those on which only their time depends."""
 
 
 def made_with(settings: ControlSettings) -> dict[str, float]:
     """Return the settings that transitions depend on."""
     return {name: float(getattr(settings, name)) for name in MADE_WITH}
+
+
+def paced_with(settings: ControlSettings) -> dict[str, float]:
+    """Return what the time of transitions depends on besides: their margins, nothing at the pace ``slow``."""
+    ramps = {name: float(getattr(settings, name)) for name in RAMPS}
+    return ramps | ({} if settings.pace is None else settings.pace.model_dump())
 
 
 def transition_data(transition: Transition) -> dict[str, Any]:
@@ -32,7 +42,12 @@ def transition_data(transition: Transition) -> dict[str, Any]:
 
 
 def _segment_data(segment: Segment) -> dict[str, Any]:
-    return {
+    law = segment.law
+    timed: dict[str, Any] = {"unpaced": segment.unpaced} if segment.unpaced else {}
+    if law is not None:
+        nodes = np.stack([law.times, law.path, law.rate, law.change], axis=1).tolist()
+        timed = {"law": {"kept": law.kept, "nodes": [" ".join(map(repr, node)) for node in nodes]}}
+    return timed | {
         "times": segment.times.tolist(),
         "courses": [
             {
@@ -85,11 +100,24 @@ def transition_of(
         if (np.abs(np.linalg.norm(q[:, 3:7], axis=1) - 1.0) > 1e-6).any():
             raise InputError(f"{where}.knots: a base quaternion w x y z (numbers 4 to 7) has not the length 1")
         courses = tuple(_course(course, robot, ahead, where) for course in item.courses)
-        near = Near(item.near.distance, item.near.between)
+        near, law = Near(item.near.distance, item.near.between), _law(item, where)
         segments.append(
-            Segment(closed, np.array(item.times), q, robot.com(q), courses, objects, near, item.missed, held=item.held)
-        )
+            Segment(
+                closed, np.array(item.times), q, robot.com(q), courses, objects, near, item.missed, held=item.held,
+                law=law, unpaced=item.unpaced,
+            )
+        )  # fmt: skip
     return Transition(patch, tuple(segments), spec.ramp, spec.parts)
+
+
+def _law(item: SegmentSpec, where: str) -> Law | None:
+    if item.law is None:
+        return None
+    try:
+        times, path, rate, change = item.law.rows(item.times[-1]).T
+    except ValueError as error:
+        raise InputError(f"{where}.law: {error}") from None
+    return Law(times, path, rate, change, item.law.kept)
 
 
 def _course(spec: CourseSpec, robot: Robot, ahead: Sequence[Contact], where: str) -> Course:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from mcplan.motion.law import Law
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.transition.knots import NOWHERE, Worst
 from mcplan.scene.contact import Contact
@@ -61,7 +62,7 @@ class Segment:
     Attributes
     ----------
     contacts : closed all along, where they are at its end.
-    times : (k,) s since it began, the first 0.
+    times : (k,) s since it began, the first 0, at the speed of its own.
     q : (k, nq) postures at these times.
     com : (k, 3) centres of mass of these (m).
     courses : of patches that leave a support or come to one; all others in the air go as the body takes them.
@@ -70,6 +71,8 @@ class Segment:
     missed : by how much the least distance with which a motion is content is missed (m); 0 where it is kept.
     worst : where that is.
     held : whether its contacts hold the robot all along, at rest, about as easily as at its ends.
+    law : when it is where; None goes at the speed of its own.
+    unpaced : why it has no law where the pace asks for one.
     """
 
     contacts: tuple[Contact, ...]
@@ -82,13 +85,20 @@ class Segment:
     missed: float = 0.0
     worst: Worst = NOWHERE
     held: bool = True
+    law: Law | None = None
+    unpaced: str = ""
 
     __repr__ = short
 
     @property
     def duration(self) -> float:
-        """How long it takes (s)."""
+        """How long it takes at the speed of its own (s): the end of its path."""
         return float(self.times[-1])
+
+    @property
+    def time(self) -> float:
+        """How long it takes (s)."""
+        return self.duration if self.law is None else self.law.duration
 
     @cached_property
     def posture(self) -> PostureSpline:
@@ -131,7 +141,7 @@ class Transition:
     @property
     def duration(self) -> float:
         """Without the time that it takes until a support is felt (s)."""
-        return sum(segment.duration for segment in self.segments) + self.ramp
+        return sum(segment.time for segment in self.segments) + self.ramp
 
     @property
     def start(self) -> np.ndarray:

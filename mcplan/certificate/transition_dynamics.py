@@ -1,0 +1,143 @@
+"""Whether a motion with a law of time is one that contacts and joints can give: dynamics along it, by another path.
+
+The law is read with SciPy's polynomials from its nodes, and so is the curve; the forces of the motion are those of
+Newton and Euler for each link (`mcplan.certificate.independent`), and contacts bear them or not by a linear program of
+HiGHS (`mcplan.certificate.transition_balance`). Nothing is shared with what found the law.
+
+A law keeps its margins in its nodes. In the middle between two of them it may use up `BETWEEN` of the reserve.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.interpolate import BPoly
+
+from mcplan.certificate.independent import Mechanism
+from mcplan.certificate.transition_balance import Balance
+from mcplan.certificate.transition_track import Track
+from mcplan.scene.contact import Contact
+from mcplan.scene.pace import Pace
+from mcplan.scene.settings import ControlSettings
+
+EVERY = 3
+"""Of so many nodes one is looked at, and the middle behind it."""
+
+BETWEEN = 0.5
+"""Part of the reserve that may be used up between nodes."""
+
+CLOSE = 0.01
+"""m: nearer than this to its support a patch keeps below the speed at which it may touch."""
+
+FINE = 4
+"""Parts of the time between two nodes at which speeds are looked at."""
+
+
+class Looked(NamedTuple):
+    """What is seen at one time.
+
+    Attributes
+    ----------
+    t : since the segment began (s).
+    missing : of the wrench that the motion takes (N, N m).
+    share, joint : largest torque relative to the share of its limit that may be used.
+    """
+
+    t: float
+    missing: float
+    share: float
+    joint: str
+
+
+class Moved(NamedTuple):
+    """The states of a segment at some times: postures (m, 7+n), their velocities and accelerations (m, 6+n)."""
+
+    q: np.ndarray
+    v: np.ndarray
+    vd: np.ndarray
+
+
+def moved(track: Track, t: np.ndarray) -> Moved:
+    """Return the states of a segment with a law at times (m,)."""
+    law = track.segment.law
+    assert law is not None
+    timing = BPoly.from_derivatives(law.times, np.stack([law.path, law.rate, law.change], axis=1))
+    s, rate, change = (timing(t, nu)[:, None] for nu in range(3))
+    q, v, vd = track.curve.states(s[:, 0])
+    return Moved(q, rate * v, rate * rate * vd + change * v)
+
+
+def dynamics(track: Track, balance: Balance, settings: ControlSettings) -> Iterator[Looked]:
+    """Yield how the contacts of a segment with a law give its motion, with the margins that it says it keeps."""
+    law, pace = track.segment.law, settings.pace
+    assert law is not None
+    assert pace is not None
+    nodes = np.unique([*range(0, len(law.times), EVERY), len(law.times) - 1])
+    middles = 0.5 * (law.times[nodes[:-1]] + law.times[nodes[:-1] + 1])
+    for t, kept in ((law.times[nodes], law.kept), (middles, law.kept - BETWEEN)):
+        state = moved(track, t)
+        names = [contact.patch for contact in track.closed]
+        motion = balance.mechanism.motion(state.q, state.v, state.vd, patches=names)
+        contacts = [_within(contact, pace, settings, kept) for contact in track.closed]
+        places = {}
+        for contact in track.closed:
+            R, p = motion.R[contact.patch], motion.p[contact.patch]
+            places[contact.patch] = R, np.broadcast_to(contact.p, p.shape)
+            if contact.selection[:, :3].any() and len(contact.selection) < 6:
+                places[contact.patch] = R, p
+        share = min(_part(pace.torque, 1.0, kept), 1.0)
+        for at, found in zip(t, balance.at(state.q, contacts, places, motion.force), strict=True):
+            yield Looked(float(at), found.missing, found.share / share, found.joint)
+
+
+def hurried(track: Track, mechanism: Mechanism, settings: ControlSettings) -> Iterator[tuple[float, float, str]]:
+    """Yield (time, part of what the pace allows, what it is) for velocities, accelerations, and touching down."""
+    law, pace = track.segment.law, settings.pace
+    assert law is not None
+    assert pace is not None
+    record = mechanism.record
+    t = np.interp(np.arange(FINE * (len(law.times) - 1) + 1) / FINE, np.arange(len(law.times)), law.times)
+    state, names = moved(track, t), record.coordinates
+    limit = np.maximum(record.limit("velocity"), np.finfo(float).tiny)
+    if len(names):
+        rates = np.abs(state.v[:, 6:]) / limit / pace.velocity
+        k, i = np.unravel_index(np.argmax(rates), rates.shape)
+        yield float(t[k]), float(rates[k, i]), f"velocity of {names[i]}"
+    nodes = np.abs(state.vd[::FINE, 3:]) / pace.acceleration
+    k, i = np.unravel_index(np.argmax(nodes), nodes.shape)
+    yield float(t[FINE * k]), float(nodes[k, i]), f"acceleration of {names[i - 3] if i > 2 else 'the base, turning'}"
+    for course in track.segment.courses:
+        contact = course.meets
+        if contact is None or course.waits:
+            continue
+        places = mechanism.motion(state.q, patches=[course.patch]).p[course.patch]
+        height = (places - contact.p) @ contact.normal
+        speed = np.where(height[1:] < CLOSE, -np.diff(height) / np.diff(t), 0.0)
+        worst = int(np.argmax(speed))
+        part = float(max(speed[worst], 0.0)) / pace.touchdown_speed
+        yield float(t[worst]), part, f"speed of {course.patch}, coming down,"
+
+
+def _part(paced: float, counted: float, kept: float) -> float:
+    """Return the part of a limit that may be used where a part of the reserve up to ``counted`` is kept."""
+    paced = min(paced, counted)
+    return paced + (1.0 - kept) * (counted - paced)
+
+
+def _within(contact: Contact, pace: Pace, settings: ControlSettings, kept: float) -> Contact:
+    """Return a contact as it may be loaded."""
+    friction = min(_part(pace.friction, settings.friction_fraction, kept), 1.0)
+    force = min(_part(pace.force, settings.force_fraction, kept), 1.0)
+    inside = max(pace.pressure, settings.pressure_margin)
+    inside = max(inside + (1.0 - kept) * (settings.pressure_margin - inside), 0.0)
+    middle = 0.5 * (contact.points.min(axis=0) + contact.points.max(axis=0))
+    half = 0.5 * np.ptp(contact.points, axis=0)
+    scale = 1.0 - np.minimum(inside / np.where(half > 0.0, half, np.inf), 1 / 3)
+    return replace(
+        contact,
+        friction=friction * contact.friction,
+        max_force=force * contact.max_force,
+        max_moment=force * contact.max_moment,
+        points=middle + scale * (contact.points - middle),
+    )

@@ -1,0 +1,139 @@
+"""The quickest law along a path: a smooth function x(s) = sd² within half-planes of (u, x), u = sdd = x'(s) / 2.
+
+    minimise  sum_i w_i / sqrt(x_i)   subject to   a_ik u_i + b_ik x_i <= c_ik,   x_i = B_i c,  u_i = D_i c
+
+``B`` and ``D`` are rows of a spline's basis, each with ``BAND`` entries from column ``start_i`` on. The program is
+convex; it is solved by Newton's method on ``tau f(c) - sum log(slack)`` for growing ``tau``.
+
+Source: Verscheure et al. (2009), Time-optimal path tracking for robots: a convex optimization approach, IEEE T-AC 54;
+Boyd and Vandenberghe (2004), Convex Optimization, sec. 11.3.
+"""
+
+import math
+
+from mcplan.core.algebra.cholesky import cholesky, cholesky_solve
+from mcplan.core.jit import jit
+
+OPTIMAL, OUTSIDE, STALLED = range(3)
+"""Status: within the accuracy asked for; the start violates a half-plane; a step was not to be found."""
+
+GROWTH, NEWTON_STEPS, HALVINGS = 12.0, 60, 40
+ARMIJO, DECREMENT = 0.1, 1e-9
+
+
+@jit
+def barrier(tau, B, D, start, w, halfplanes, counts, c):
+    """Return the value of the function that is minimised, infinite outside."""
+    value = 0.0
+    band = B.shape[1]
+    for i in range(len(w)):
+        x, u = 0.0, 0.0
+        for k in range(band):
+            x += B[i, k] * c[start[i] + k]
+            u += D[i, k] * c[start[i] + k]
+        if not x > 0.0:
+            return math.inf
+        value += tau * w[i] / math.sqrt(x)
+        for k in range(counts[i]):
+            slack = halfplanes[i, k, 2] - halfplanes[i, k, 0] * u - halfplanes[i, k, 1] * x
+            if not slack > 0.0:
+                return math.inf
+            value -= math.log(slack)
+    return value
+
+
+@jit
+def derivatives(tau, B, D, start, w, halfplanes, counts, c, gradient, H):
+    """Write gradient (n,) and the lower triangle of the Hessian H (n, n)."""
+    n, band = len(c), B.shape[1]
+    for j in range(n):
+        gradient[j] = 0.0
+        for k in range(n):
+            H[j, k] = 0.0
+    for i in range(len(w)):
+        x, u = 0.0, 0.0
+        for k in range(band):
+            x += B[i, k] * c[start[i] + k]
+            u += D[i, k] * c[start[i] + k]
+        gx, gu = -0.5 * tau * w[i] * x**-1.5, 0.0
+        hxx, hxu, huu = 0.75 * tau * w[i] * x**-2.5, 0.0, 0.0
+        for k in range(counts[i]):
+            a, b = halfplanes[i, k, 0], halfplanes[i, k, 1]
+            inverse = 1.0 / (halfplanes[i, k, 2] - a * u - b * x)
+            gu += a * inverse
+            gx += b * inverse
+            huu += a * a * inverse * inverse
+            hxu += a * b * inverse * inverse
+            hxx += b * b * inverse * inverse
+        for j in range(band):
+            row = start[i] + j
+            gradient[row] += gx * B[i, j] + gu * D[i, j]
+            for k in range(j + 1):
+                H[row, start[i] + k] += (
+                    hxx * B[i, j] * B[i, k] + hxu * (B[i, j] * D[i, k] + D[i, j] * B[i, k]) + huu * D[i, j] * D[i, k]
+                )
+
+
+@jit
+def solve(B, D, start, w, halfplanes, counts, accuracy, c, step, trial, gradient, H):
+    """Minimise from a point inside; return the status.
+
+    Parameters
+    ----------
+    B, D : (m, band) rows of the basis of x and of u
+    start : (m,) int64, the column of each row's first entry
+    w : (m,) weights
+    halfplanes, counts : (m, most, 3) rows a, b, c, and how many of them count at each point
+    accuracy : relative, of the minimum
+    c : (n,) coefficients in and out
+    step, trial, gradient : (n,) scratch; H : (n, n) scratch
+    """
+    n, total = len(c), 0
+    for i in range(len(w)):
+        total += counts[i]
+    cost = barrier(1.0, B, D, start, w, halfplanes, counts, c)
+    if not cost < math.inf:
+        return OUTSIDE
+    objective = 0.0
+    for i in range(len(w)):
+        x = 0.0
+        for k in range(B.shape[1]):
+            x += B[i, k] * c[start[i] + k]
+        objective += w[i] / math.sqrt(x)
+    tau = max(1.0, total / objective)
+    while True:
+        for _ in range(NEWTON_STEPS):
+            derivatives(tau, B, D, start, w, halfplanes, counts, c, gradient, H)
+            cholesky(H, n)
+            for j in range(n):
+                step[j] = -gradient[j]
+            cholesky_solve(H, n, step)
+            decrement = 0.0
+            for j in range(n):
+                decrement -= gradient[j] * step[j]
+            if not decrement > DECREMENT:
+                break
+            before = barrier(tau, B, D, start, w, halfplanes, counts, c)
+            length, taken = 1.0, False
+            for _ in range(HALVINGS):
+                for j in range(n):
+                    trial[j] = c[j] + length * step[j]
+                if barrier(tau, B, D, start, w, halfplanes, counts, trial) <= before - ARMIJO * length * decrement:
+                    taken = True
+                    break
+                length *= 0.5
+            if not taken:
+                break
+            for j in range(n):
+                c[j] = trial[j]
+        objective = 0.0
+        for i in range(len(w)):
+            x = 0.0
+            for k in range(B.shape[1]):
+                x += B[i, k] * c[start[i] + k]
+            objective += w[i] / math.sqrt(x)
+        if not objective < math.inf:
+            return STALLED
+        if total / tau <= accuracy * objective:
+            return OPTIMAL
+        tau *= GROWTH

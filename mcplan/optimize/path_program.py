@@ -1,0 +1,94 @@
+"""The numbers of the program of least time along a path, and the basis of its law (`mcplan.optimize.least_time`)."""
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from scipy.interpolate import BSpline
+
+BREAKS = np.concatenate(
+    [np.linspace(0.0, 1 / 24, 2, endpoint=False), np.linspace(1 / 24, 23 / 24, 22, endpoint=False),
+     np.linspace(23 / 24, 1.0, 3)]
+)  # fmt: skip
+"""Where the pieces of the spline end, as parts of the path: in the knots of segments, between which postures vary, and
+closer at its ends, where patches leave and meet supports."""
+
+PIECES, POINTS = len(BREAKS) - 1, 2
+"""Pieces, and points of the grid per piece."""
+
+DEGREE = 2
+
+
+@dataclass(frozen=True, eq=False)
+class LawBasis:
+    """Basis of x(s) on a grid of the unit path; rows have three entries.
+
+    Attributes
+    ----------
+    s : (m,) points of the grid, from 0 to 1.
+    x, u : (m, 3) what the coefficients from ``start`` on contribute to x, and to x'(s) / 2.
+    start : (m,) first coefficient of each row.
+    weights : (m,) of the trapezoidal rule.
+    """
+
+    s: np.ndarray
+    x: np.ndarray
+    u: np.ndarray
+    start: np.ndarray
+    weights: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients."""
+        return PIECES + DEGREE
+
+
+@cache
+def law_basis() -> LawBasis:
+    """Return the basis for a path of length 1; on one of length S ``u`` is divided by S, ``weights`` multiplied."""
+    knots = np.concatenate([np.zeros(DEGREE), BREAKS, np.ones(DEGREE)])
+    m = PIECES * POINTS + 1
+    s = np.interp(np.arange(m) / POINTS, np.arange(PIECES + 1), BREAKS)
+    start = np.minimum(np.arange(m) // POINTS, PIECES - 1)
+    x, u = np.zeros((m, DEGREE + 1)), np.zeros((m, DEGREE + 1))
+    for j in range(PIECES + DEGREE):
+        spline = BSpline(knots, np.eye(PIECES + DEGREE)[j], DEGREE)
+        value, slope = spline(s), spline.derivative()(s)
+        rows = np.flatnonzero((start <= j) & (j <= start + DEGREE))
+        x[rows, j - start[rows]], u[rows, j - start[rows]] = value[rows], 0.5 * slope[rows]
+    weights = 0.5 * (np.append(np.diff(s), 0.0) + np.append(0.0, np.diff(s)))
+    return LawBasis(s, x, u, start.astype(np.int64), weights)
+
+
+@dataclass(frozen=True, eq=False)
+class PathProgram:
+    """The numbers of the program, at the m points of the grid, see `mcplan.optimize.least_time`.
+
+    Attributes
+    ----------
+    length : of the path's parameter (s).
+    v, vd : (m, nv) tangents and their derivatives.
+    hold, of_u, of_x : (m, nv) the forces g, m and c.
+    forces : (m, nv, size) G: generalised force of each unit of the unknown contact forces.
+    faces, upper, equal, equal_to : F (k, size), upper (k,), E (j, size), e (j,).
+    limited, limit : (n,) joints whose torque is limited, and what of that is used (N m).
+    x_max, u_max : (m,) bounds.
+    acceleration : bound of accelerations from coordinate 3 on.
+    """
+
+    length: float
+    v: np.ndarray
+    vd: np.ndarray
+    hold: np.ndarray
+    of_u: np.ndarray
+    of_x: np.ndarray
+    forces: np.ndarray
+    faces: np.ndarray
+    upper: np.ndarray
+    equal: np.ndarray
+    equal_to: np.ndarray
+    limited: np.ndarray
+    limit: np.ndarray
+    x_max: np.ndarray
+    u_max: np.ndarray
+    acceleration: float

@@ -1,0 +1,353 @@
+"""The least time in which a segment can be gone, from rest to rest, within the margins of a pace.
+
+The forces are eliminated once per point of a grid along the path: what is left is a polygon of pairs (u, x), sdd and
+sd² (`mcplan.core.statics.section`), cut to the bounds of velocities and accelerations. The law is the quickest smooth
+one within all polygons (`mcplan.core.optimize.least_time`). Its reference, with the forces as unknowns, is declared in
+`mcplan.optimize.least_time`.
+
+Path and law divide the work: the curve q(s) begins and ends with q' = q'' = 0, so that any law with finite rates leads
+from rest to rest without a jump of accelerations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from mcplan.core.optimize import least_time as core
+from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.core.statics import section
+from mcplan.model.robot import Robot
+from mcplan.motion.law import Law
+from mcplan.optimize.path_program import PathProgram, law_basis
+from mcplan.planning.transition.touchdown import touchdown_speed
+from mcplan.planning.transition.transition import Segment
+from mcplan.scene.contact import Contact
+from mcplan.scene.counted import shrunk
+from mcplan.scene.pace import Pace
+from mcplan.scene.settings import ControlSettings
+from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.static_program import StaticProgram
+
+FACES = 8
+"""Of each friction pyramid, as the controller has them."""
+
+KEPT = (1.0, 2 / 3, 1 / 3, 0.0)
+"""Parts of the reserve that are tried in turn: a posture that needs more than a pace uses is still to be left."""
+
+ROWS = 192
+"""Room for the corners of a polygon that is cut."""
+
+FEW = "no forces within the margins move the robot"
+SLOWEST = 0.25
+"""Least part of the accelerations within all margins with which a segment is gone that keeps no reserve."""
+
+SPENT = "standing still takes all that contacts and joints have"
+
+LEAST_TIME = 0.15
+"""s: no segment is gone in less."""
+
+ACCURACY = 1e-6
+"""Of the duration."""
+
+TOUCHING = 0.01
+"""m: so near to its support a patch comes down no faster than it may touch."""
+
+BETWEEN = 0.48
+"""Part of the reserve that a law may use up between its nodes."""
+
+WITHIN = 4
+"""Parts of an interval of the grid in which the speed of a patch that comes down is looked at."""
+
+ENDS = 1 / 16
+"""Part of a path at either end in which the rate is bounded by the jerk."""
+
+TINY = 1e-9
+"""1/s³: third derivatives of a path below this are none."""
+
+SHORT = 1e-3
+"""s: laws of segments that take less at their own speed are not looked for."""
+
+
+class NoLawError(Exception):
+    """There is no law, and why."""
+
+
+class Retimer:
+    """Finds laws of segments.
+
+    Parameters
+    ----------
+    robot, settings : the robot, and what is counted on of contacts; their pace is not ``slow``.
+    """
+
+    def __init__(self, robot: Robot, settings: ControlSettings):
+        assert settings.pace is not None
+        self.robot, self.settings, self.pace = robot, settings, settings.pace
+
+    def retimed(self, segment: Segment) -> Segment:
+        """Return the segment with its law; without one, and with the reason, where there is none."""
+        try:
+            return replace(segment, law=self.law(segment), unpaced="")
+        except NoLawError as reason:
+            return replace(segment, law=None, unpaced=str(reason))
+
+    def law(self, segment: Segment) -> Law:
+        """Return the law of a segment, with as much reserve as it can be gone with.
+
+        Raises
+        ------
+        NoLawError
+            With what is in its way, and where.
+        """
+        if segment.objects:
+            raise NoLawError("objects move along")
+        if not segment.contacts:
+            raise NoLawError("nothing is in contact")
+        if segment.duration < SHORT:
+            raise NoLawError("it takes no time")
+        path, middles = self._paths(segment)
+        reason = ""
+        for kept in KEPT:
+            program = self._program(path, kept)
+            try:
+                x, u = self._solve(program, self._forces(path.contacts, kept))
+                # what takes up reserve to be held at all is not to be hurried besides
+                share = max(kept, SLOWEST) * self._between(middles, kept, program.length, x, u)
+            except NoLawError as found:
+                reason = str(found)
+                continue
+            law = _law(program.length, share * x, share * u, kept)
+            if law.duration < segment.duration:
+                return law
+            reason = f"the quickest law within its margins takes {law.duration:.2f} s"
+        raise NoLawError(reason)
+
+    def program(self, segment: Segment, kept: float = 1.0) -> PathProgram:
+        """Return the program whose optimum the law is, with a part of the reserve kept."""
+        return self._program(self._paths(segment)[0], kept)
+
+    def solve(self, segment: Segment, kept: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+        """Return x = sd² and u = sdd (m,) of the quickest law at the points of the grid.
+
+        Raises
+        ------
+        NoLawError
+            With what is in its way, and where.
+        """
+        path, _ = self._paths(segment)
+        return self._solve(self._program(path, kept), self._forces(path.contacts, kept))
+
+    def _between(self, middles: "_Path", kept: float, length: float, x: np.ndarray, u: np.ndarray) -> float:
+        """Return by which part of x and u = x' / 2 the law keeps half its reserve between the nodes, too.
+
+        The polygons contain rest, so that any part of what is inside of one is.
+        """
+        h = length * np.diff(law_basis().s)
+        at = x[:-1] + h * (0.75 * u[:-1] + 0.25 * u[1:])
+        slope, kept = 0.5 * (u[:-1] + u[1:]), kept - BETWEEN
+        loose = {"x_max": 1.1 * at, "u_max": 1.1 * np.abs(slope) + at, "acceleration": np.inf}
+        program = replace(self._program(middles, kept), **loose)
+        rows, _ = self._polygons(program, self._forces(middles.contacts, kept))
+        taken = rows[:, :, 0] * slope[:, None] + rows[:, :, 1] * at[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            part = np.where(taken > rows[:, :, 2], rows[:, :, 2] / taken, 1.0)
+        return float(np.clip(part.min(), 0.0, 1.0))
+
+    # -- parts ------------------------------------------------------------------------------------------------------
+
+    def _paths(self, segment: Segment) -> tuple["_Path", "_Path"]:
+        """Return a segment in the nodes of a law, and between them."""
+        path, middles = _Path(self.robot, segment, _nodes()), _Path(self.robot, segment, _middles())
+        path.bound_speeds(self.robot, segment, middles, self.pace.touchdown_speed)
+        return path, middles
+
+    def _forces(self, contacts: Sequence[Contact], kept: float) -> ContactForces:
+        within = [margined(contact, self.pace, self.settings, kept) for contact in contacts]
+        return ContactForces(within, FACES, self.robot.mass * GRAVITY)
+
+    def _program(self, path: "_Path", kept: float) -> PathProgram:
+        robot, pace = self.robot, self.pace
+        forces = self._forces(path.contacts, kept)
+        limited = np.flatnonzero(np.isfinite(robot.limits.torque))
+        G = np.zeros((len(path.q), robot.nv, forces.size))
+        for block in forces.blocks:
+            G[:, :, block.place] = np.einsum("kiv,is->kvs", path.jacobians[block.contact.patch], block.map)
+        F, upper = forces.face_rows()
+        x_max = self._fastest(path)
+        share = min(pace.torque + (1.0 - kept) * (1.0 - pace.torque), 1.0)
+        return PathProgram(
+            path.length, path.v, path.vd, path.hold, path.of_u, path.of_x, G, F, upper, forces.equal, forces.equal_to,
+            limited, share * robot.limits.torque[limited], x_max, 8.0 * x_max / path.length, pace.acceleration,
+        )  # fmt: skip
+
+    def _fastest(self, path: "_Path") -> np.ndarray:
+        """Return the bound of x = sd² (m,) by velocities, of joints and of patches that come down, and by jerk.
+
+        Of the jerk along a path, ``q''' sd³ + 3 q'' sd sdd + q' sddd``, the first term is what counts where it begins
+        and ends: there q' and q'' vanish, and any rate would be rest.
+        """
+        limit = self.pace.velocity * self.robot.limits.velocity
+        rate = np.full(len(path.v), path.length / LEAST_TIME)
+        rate = np.minimum(rate, np.cbrt(self.pace.jerk / path.third))
+        for speeds, most in ((path.joints, limit), (path.closing, 1.0)):
+            if speeds.shape[1]:
+                with np.errstate(divide="ignore"):
+                    rate = np.minimum(rate, (most / speeds).min(axis=1))
+        return rate**2
+
+    def _solve(self, program: PathProgram, forces: ContactForces) -> tuple[np.ndarray, np.ndarray]:
+        basis = law_basis()
+        rows, counts = self._polygons(program, forces)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            along_x = np.where(rows[:, :, 1] > 0.0, rows[:, :, 2] / rows[:, :, 1], np.inf)
+        n, slowest = basis.size, along_x.min(axis=1)
+        if not slowest.min() > 0.0:
+            raise NoLawError(f"{self._where(int(slowest.argmin()))}, {SPENT}")
+        c, u_rows = np.full(n, 0.5 * float(slowest.min())), basis.u / program.length
+        scratch = np.zeros((4, n))
+        status = core.solve(
+            basis.x, u_rows, basis.start, program.length * basis.weights, rows, counts, ACCURACY, c, *scratch[:3],
+            np.zeros((n, n)),
+        )  # fmt: skip
+        if status == core.OUTSIDE:
+            raise NoLawError(SPENT)
+        if status != core.OPTIMAL:
+            raise NoLawError("the program of the law did not converge")
+        picked = c[basis.start[:, None] + np.arange(3)]
+        return (basis.x * picked).sum(axis=1), (u_rows * picked).sum(axis=1)
+
+    def _polygons(self, program: PathProgram, forces: ContactForces) -> tuple[np.ndarray, np.ndarray]:
+        """Return half-planes (m, most, 3) of the polygons of (u, x), and how many each has (m,)."""
+        m = len(program.v)
+        unit, k = self.robot.mass * GRAVITY, len(program.limited)
+        fixed = np.zeros((6 + k, forces.size))
+        columns = np.vstack([np.zeros((6, 2 + k)), np.eye(k, 2 + k, 2)])
+        slack = np.append(np.full(6, -1), 2 + np.arange(k))
+        upper = np.append(np.ones(2), np.full(k, 2.0))
+        work = StaticProgram(forces, fixed, columns, np.zeros(6 + k), False, upper, slack).work
+        caps = int(work.first[0])
+        basic = np.full(len(work.program.b), -1)
+        basic[: 6 + k] = np.where(slack < 0, -1, slack + caps)
+        basic[len(basic) - caps :] = np.arange(caps)
+        rows, counts = np.zeros((m, ROWS, 3)), np.zeros(m, np.int64)
+        end = section.along_path(
+            work, basic, unit, 6 + program.limited, program.limit, program.hold, program.of_u, program.of_x,
+            program.forces, program.x_max, program.u_max, np.ascontiguousarray(program.v[:, 3:]),
+            np.ascontiguousarray(program.vd[:, 3:]), program.acceleration, rows, counts,
+        )  # fmt: skip
+        if end < m or counts.min() < 3:
+            i = end if end < m else int(counts.argmin())
+            reasons = {section.EMPTY: FEW, section.FAILED: "a program of its forces was not solved"}
+            raise NoLawError(f"{self._where(i)}, {reasons.get(int(counts[i]), SPENT)}")
+        return np.ascontiguousarray(rows[:, : counts.max()]), counts
+
+    def _where(self, i: int) -> str:
+        return f"{100 * law_basis().s[i]:.0f} % along it"
+
+
+class _Path:
+    """A segment at parts ``s`` (m,) of its length: what of its dynamics no margin changes."""
+
+    def __init__(self, robot: Robot, segment: Segment, s: np.ndarray):
+        self.contacts, self.length = segment.contacts, segment.duration
+        samples = [segment.posture.sample(self.length * part) for part in s]
+        self.q, self.v, self.vd = (np.array(column) for column in zip(*samples, strict=True))
+        still = np.zeros_like(self.v)
+        self.hold = robot.nonlinear_effects(self.q, still)
+        self.of_u = robot.inverse_dynamics(self.q, still, self.v) - self.hold
+        self.of_x = robot.inverse_dynamics(self.q, self.v, self.vd) - self.hold
+        self.jacobians = {contact.patch: self._about_world(robot, contact.patch) for contact in segment.contacts}
+        self.s, self.joints, self.closing = s, np.abs(self.v[:, 6:]), np.zeros((len(s), 0))
+        self.third = np.full(len(s), TINY)
+
+    def bound_speeds(self, robot: Robot, segment: Segment, middles: "_Path", touchdown: float) -> None:
+        """Take what is between the nodes into the speeds of joints, and of patches that come down.
+
+        These are relative to that with which each may meet its support.
+        """
+        self.joints = np.maximum(self.joints, _around(middles.joints))
+        s, vd = np.empty(2 * len(self.s) - 1), np.empty((2 * len(self.s) - 1, self.vd.shape[1]))
+        s[::2], s[1::2], vd[::2], vd[1::2] = self.s, middles.s, self.vd, middles.vd
+        with np.errstate(invalid="ignore", divide="ignore"):
+            third = np.abs(np.diff(vd[:, 3:], axis=0)).max(axis=1) / (np.diff(s) * self.length)
+        third[[0, -1]] = third[[1, -2]]  # nodes at the ends are where the middles are
+        third = _around(third.reshape(-1, 2).max(axis=1, keepdims=True))[:, 0]
+        self.third = np.where(np.minimum(self.s, 1.0 - self.s) < ENDS, np.maximum(third, TINY), TINY)
+        arriving = [c.meets for c in segment.courses if c.meets is not None and not c.waits]
+        if arriving:
+            ways = [
+                self._closing(robot, segment, contact)
+                / touchdown_speed(robot, segment.q[-1], segment.contacts, contact, touchdown)
+                for contact in arriving
+            ]
+            self.closing = np.stack(ways, axis=1)
+
+    def _about_world(self, robot: Robot, patch: str) -> np.ndarray:
+        """Return the Jacobians (m, 6, nv) of the point of a patch's link that is at the world's origin."""
+        J = np.array(robot.frame_jacobian(self.q, patch))
+        J[:, :3] += np.cross(robot.frame_pose(self.q, patch)[:, :3, 3, None], J[:, 3:], axis=1)
+        return J
+
+    def _closing(self, robot: Robot, segment: Segment, contact: Contact) -> np.ndarray:
+        """Return how fast a patch comes down onto its support (m,), m per unit of the path; 0 far from it.
+
+        It is the most between the points of the grid on either side: the last of the way is short.
+        """
+        grid = self.length * law_basis().s
+        s = np.interp(np.arange((len(grid) - 1) * WITHIN + 1) / WITHIN, np.arange(len(grid)), grid)
+        q = np.array([segment.posture.sample(at).q for at in s])
+        height = (robot.frame_pose(q, contact.patch)[:, :3, 3] - contact.p) @ contact.normal
+        speed = np.where(height[1:] <= TOUCHING, np.maximum(-np.diff(height), 0.0), 0.0) / np.diff(s)
+        return _around(speed.reshape(-1, WITHIN).max(axis=1, keepdims=True))[:, 0]
+
+
+def _nodes() -> np.ndarray:
+    """Return where the dynamics of the nodes are taken.
+
+    At the ends of a segment, where q' = q'' = 0, any rate is rest: there the middles of the first and of the last
+    interval count.
+    """
+    s = law_basis().s.copy()
+    s[0], s[-1] = 0.5 * s[1], 0.5 * (s[-2] + 1.0)
+    return s
+
+
+def _middles() -> np.ndarray:
+    s = law_basis().s
+    return 0.5 * (s[:-1] + s[1:])
+
+
+def _around(values: np.ndarray) -> np.ndarray:
+    """Return the greater values (m, n) of the intervals (m - 1, n) on either side of each node."""
+    none = np.zeros((1, values.shape[1]))
+    return np.maximum(np.vstack([values, none]), np.vstack([none, values]))
+
+
+def margined(contact: Contact, pace: Pace, settings: ControlSettings, kept: float) -> Contact:
+    """Return a contact as motions may load it that keep a part of the reserve (see `Law`)."""
+
+    def share(paced: float, counted: float) -> float:
+        return min(min(paced, counted) + (1.0 - kept) * (counted - min(paced, counted)), 1.0)
+
+    force = share(pace.force, settings.force_fraction)
+    inside = max(pace.pressure, settings.pressure_margin)
+    return replace(
+        contact,
+        friction=share(pace.friction, settings.friction_fraction) * contact.friction,
+        max_force=force * contact.max_force,
+        max_moment=force * contact.max_moment,
+        points=shrunk(contact.points, max(inside + (1.0 - kept) * (settings.pressure_margin - inside), 0.0)),
+    )
+
+
+def _law(length: float, x: np.ndarray, u: np.ndarray, kept: float) -> Law:
+    """Return the law whose squared rates at the points of the grid are x (m,), quadratic between them."""
+    s = length * law_basis().s
+    h = np.diff(s)[:, None]
+    nodes, weights = np.polynomial.legendre.leggauss(4)
+    r = 0.5 * (nodes + 1.0)
+    # x(s) is a parabola on every interval: x_i + 2 h u_i r + h (u_i+1 - u_i) r²
+    values = x[:-1, None] + 2.0 * h * u[:-1, None] * r + h * np.diff(u)[:, None] * r * r
+    times = np.concatenate([[0.0], np.cumsum((0.5 * h * weights / np.sqrt(values)).sum(axis=1))])
+    return Law(times, s, np.sqrt(x), u, kept)

@@ -1,0 +1,74 @@
+"""How quickly motions go: ``slow``, ``swift``, or by what of the limits a motion makes use.
+
+For example::
+
+    control:
+      pace: swift
+
+    control:
+      pace: {friction: 0.6, touchdown_speed: 0.1}
+
+``slow`` is the motion that the speeds in ``control`` give. Otherwise each motion between two stances takes the least
+time within the margins below, with the full dynamics of the robot: what they leave of each limit is for feedback. What
+a mapping leaves out is that of ``swift``.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from mcplan.scene.spec import NotNegative, Positive, Spec
+
+Share = Annotated[float, Field(gt=0, le=1)]
+
+
+class Pace(Spec):
+    """Margins of motions that take the least time."""
+
+    friction: Share = 0.7
+    """Part of every friction coefficient that a motion uses."""
+    force: Share = 0.5
+    """Part of every contact's largest force and moment: where contacts give, a grip bears more than it is asked for."""
+    torque: Share = 0.8
+    """Part of the joints' torque limits."""
+    pressure: NotNegative = 0.01
+    """How far forces keep inside the edge of a patch, m."""
+    velocity: Share = 0.8
+    """Part of the joints' velocity limits."""
+    acceleration: Positive = 40.0
+    """Largest acceleration of a joint and of the turning base, rad/s² (m/s² of a joint that slides)."""
+    jerk: Positive = 1000.0
+    """Largest change of these accelerations with which a motion begins and ends, per s: they build up within
+    ``acceleration / jerk``."""
+    touchdown_speed: Positive = 0.12
+    """Normal speed at which a patch meets its support, m/s; less where the impact would be much for a grip that holds
+    the robot."""
+    ramp: Positive = 0.1
+    """How long the force of a contact sinks before it opens, and how long its limit rises after it closed, s."""
+
+    def defaults(self) -> dict[str, float]:
+        """Return what settings of the control are at this pace where a file leaves them out."""
+        return {
+            "unload_time": self.ramp,
+            "load_time": 0.5 * self.ramp,
+            "descent_speed": self.touchdown_speed,
+            "descent_ramp": 0.05,
+            "touch_height": 0.005,
+            "touch_depth": 0.01,
+            "part_time": 0.5 * self.ramp,
+            "posture_weight": 0.5,  # the momentum of limbs is part of what contacts bear: they go as planned
+        }
+
+
+def _named(value: Any) -> Any:
+    """Return what the name of a pace stands for; a mapping stays what it is."""
+    if value is None or isinstance(value, dict | Pace):
+        return value
+    named: dict[Any, dict[str, float] | None] = {"slow": None, "swift": {}}
+    if isinstance(value, str) and value in named:
+        return named[value]
+    raise ValueError(f"expected `slow`, `swift`, or a mapping of {', '.join(Pace.model_fields)}")
+
+
+PaceOrSlow = Annotated[Pace | None, BeforeValidator(_named)]
+"""None is ``slow``."""

@@ -1,0 +1,77 @@
+"""Laws of time: twice differentiable, through their nodes, and references along them by the chain rule."""
+
+import numpy as np
+import pytest
+
+from mcplan.motion.law import Law
+from mcplan.motion.paced import Paced, PacedRate
+from mcplan.motion.spline import PostureSpline, Spline
+
+STEP = 1e-5
+
+
+def law():
+    """A law that goes over a path of 3 s in less, by x(s) = sd² = 4 + sin(2 s)."""
+    s = np.linspace(0.0, 3.0, 13)
+    fine = np.linspace(0.0, 3.0, 6001)
+    pace = 1.0 / np.sqrt(4.0 + np.sin(2.0 * fine))
+    t = np.concatenate([[0.0], np.cumsum(0.5 * (pace[1:] + pace[:-1]) * np.diff(fine))])
+    return Law(np.interp(s, fine, t), s, np.sqrt(4.0 + np.sin(2.0 * s)), np.cos(2.0 * s))
+
+
+def test_it_leads_through_its_nodes_with_their_rates():
+    one = law()
+    for t, s, rate, change in zip(one.times[:-1], one.path, one.rate, one.change, strict=False):
+        np.testing.assert_allclose(one.at(t), (s, rate, change), atol=1e-12)
+    np.testing.assert_allclose(one.at(one.duration)[:2], (one.path[-1], one.rate[-1]), atol=1e-12)
+
+
+def test_its_rates_are_the_derivatives_and_nothing_jumps():
+    one, rng = law(), np.random.default_rng(0)
+    for t in [*rng.uniform(0.01, one.duration - 0.01, 20), *one.times[1:-1]]:
+        s, rate, change = one.at(t)
+        before, after = one.at(t - STEP), one.at(t + STEP)
+        np.testing.assert_allclose(rate, (after[0] - before[0]) / (2 * STEP), atol=1e-6)
+        np.testing.assert_allclose(change, (after[1] - before[1]) / (2 * STEP), atol=1e-4)
+        np.testing.assert_allclose(after[2], before[2], atol=1e-2)
+        assert rate == pytest.approx(np.sqrt(4.0 + np.sin(2.0 * s)), abs=1e-3)
+
+
+def test_the_time_of_a_place_is_when_it_is_there():
+    one = law()
+    for s in (0.0, 0.3, 1.7, 3.0, 3.2):
+        assert one.at(one.time_of(s))[0] == pytest.approx(s, abs=1e-6)
+
+
+def curves(rng):
+    times = np.linspace(0.0, 3.0, 9)
+    q = rng.uniform(-0.5, 0.5, (9, 12))
+    q[:, 3:7] = [1.0, 0.0, 0.0, 0.0] + 0.2 * rng.uniform(-1, 1, (9, 4))
+    q[:, 3:7] /= np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
+    return PostureSpline(times, q), Spline(times, rng.uniform(-1, 1, (9, 3)))
+
+
+def test_references_along_a_law_have_the_derivatives_of_what_they_are():
+    posture, centre = curves(np.random.default_rng(1))
+    one, start = law(), 0.7
+    whole, com, spin = Paced(posture, one, start), Paced(centre, one, start), PacedRate(centre, one, start)
+    for t in np.random.default_rng(2).uniform(start + 0.05, start + one.duration - 0.05, 10):
+        x, before, after = com.sample(t), com.sample(t - STEP), com.sample(t + STEP)
+        np.testing.assert_allclose(x.velocity, (after.value - before.value) / (2 * STEP), atol=1e-5)
+        np.testing.assert_allclose(x.acceleration, (after.velocity - before.velocity) / (2 * STEP), atol=1e-3)
+        y, before, after = whole.sample(t), whole.sample(t - STEP), whole.sample(t + STEP)
+        np.testing.assert_allclose(y.v[6:], (after.q[7:] - before.q[7:]) / (2 * STEP), atol=1e-5)
+        np.testing.assert_allclose(y.vd, (after.v - before.v) / (2 * STEP), atol=1e-3)
+        (_, rate), (low, _), (high, _) = (spin.sample(at) for at in (t, t - STEP, t + STEP))
+        np.testing.assert_allclose(rate, (high - low) / (2 * STEP), atol=1e-3)
+
+
+def test_a_reference_along_a_law_ends_at_rest_when_the_law_does():
+    posture, centre = curves(np.random.default_rng(3))
+    one = law()
+    com = Paced(centre, one, 1.0)
+    assert com.end_time == pytest.approx(1.0 + one.duration)
+    end = com.sample(com.end_time + 0.1)
+    np.testing.assert_array_equal(end.value, centre.end)
+    np.testing.assert_array_equal(end.velocity, 0.0)
+    np.testing.assert_array_equal(Paced(posture, one, 1.0).sample(9.0).q, posture.end)

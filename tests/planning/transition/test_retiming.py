@@ -1,0 +1,150 @@
+"""Laws of least time: those of the declared program, within their margins, and none where there is none."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mcplan.motion.law import Law
+from mcplan.optimize.least_time import least_time
+from mcplan.optimize.path_program import law_basis
+from mcplan.planning import plan
+from mcplan.planning.plan_file import read_plan, write_plan
+from mcplan.planning.transition.retiming import NoLawError, Retimer
+from mcplan.scene import load_scenario
+
+
+@pytest.fixture(scope="module")
+def step():
+    """HRP-2 lifts a foot and sets it down elsewhere."""
+    return plan(load_scenario("step").replace(control={"pace": "swift"}))
+
+
+@pytest.fixture(scope="module")
+def retimer(step):
+    return Retimer(step.scenario.robot, step.scenario.transition_settings)
+
+
+def seconds(program, x):
+    """The time that the program minimises."""
+    return program.length * law_basis().weights @ x**-0.5
+
+
+@pytest.mark.parametrize("k", [0, 1])
+def test_the_quick_form_has_the_optimum_of_the_declared_program(step, retimer, k):
+    segment = step.segments[k]
+    program, (x, _) = retimer.program(segment), retimer.solve(segment)
+    reference, _, _ = least_time(program)
+    assert seconds(program, x) == pytest.approx(reference, rel=1e-4)
+
+
+def test_every_motion_takes_a_fraction_of_the_time_that_it_takes_at_its_own_speed(step):
+    for segment in step.segments:
+        assert segment.law is not None
+        assert segment.time < 0.8 * segment.duration
+        assert segment.law.path[-1] == segment.duration
+    assert sum(s.time for s in step.segments) < 0.5 * sum(s.duration for s in step.segments)
+
+
+def test_what_it_is_given_more_of_makes_it_quicker(step):
+    segment, scenario = step.segments[1], step.scenario
+    times = []
+    for pace in ({"acceleration": 10.0}, {"touchdown_speed": 0.1}, {"touchdown_speed": 0.3, "jerk": 1e4}):
+        settings = scenario.replace(control={"pace": pace}).transition_settings
+        times.append(Retimer(scenario.robot, settings).law(segment).duration)
+    assert times[0] > times[1] > times[2]
+
+
+def test_velocities_accelerations_and_touching_down_keep_their_bounds(step):
+    pace, robot = step.scenario.control.pace, step.scenario.robot
+    for segment in step.segments:
+        for t in np.linspace(0.0, segment.time, 100):
+            s, rate, change = segment.law.at(t)
+            x = segment.posture.sample(s)
+            assert np.all(np.abs(x.v[6:]) * rate <= 1.03 * pace.velocity * robot.limits.velocity)
+            assert np.all(np.abs(x.vd * rate**2 + x.v * change)[3:] <= 1.3 * pace.acceleration)
+    segment, contact = step.segments[1], step.segments[1].courses[0].meets
+    places = [
+        robot.frame_pose(segment.posture.sample(segment.law.at(t)[0]).q, contact.patch)[:3, 3]
+        for t in np.linspace(0.0, segment.time, 400)
+    ]
+    heights = (np.array(places) - contact.p) @ contact.normal
+    speeds = -np.diff(heights) / (segment.time / 399)
+    assert np.all(speeds[heights[1:] < 0.01] <= 1.05 * pace.touchdown_speed)
+
+
+def test_accelerations_do_not_jump(step):
+    """Over a tenth of a short time they change by about a tenth as much."""
+    for segment in step.segments[:2]:
+        changes = []
+        for dt in (1e-3, 1e-4):
+            states = [segment.law.at(t) for t in np.arange(0.0, segment.time, dt)]
+            samples = [segment.posture.sample(s) for s, _, _ in states]
+            vd = [x.vd * rate**2 + x.v * change for x, (_, rate, change) in zip(samples, states, strict=True)]
+            changes.append(np.abs(np.diff(vd, axis=0)).max())
+        assert changes[1] < 0.15 * changes[0]
+
+
+def test_where_the_contacts_cannot_hold_the_robot_the_reason_is_told(step, retimer):
+    segment = step.segments[1]
+    q = segment.q.copy()
+    q[:, 1] += 0.5 * np.sin(np.pi * np.linspace(0.0, 1.0, len(q))) ** 4
+    with pytest.raises(NoLawError, match=r"\d+ % along it, no forces"):
+        retimer.law(replace(segment, q=q, com=step.scenario.robot.com(q)))
+    slow = retimer.retimed(replace(segment, q=q, com=step.scenario.robot.com(q)))
+    assert slow.law is None
+    assert "along it" in slow.unpaced
+    assert slow.time == slow.duration
+    with pytest.raises(NoLawError, match="nothing is in contact"):
+        retimer.law(replace(segment, contacts=()))
+
+
+def test_a_posture_that_needs_more_than_the_pace_uses_is_left_with_less_reserve(step):
+    segment, scenario = step.segments[1], step.scenario
+    settings = scenario.replace(control={"pace": {"torque": 0.3}}).transition_settings
+    law = Retimer(scenario.robot, settings).law(segment)
+    assert 0.0 <= law.kept < 1.0
+
+
+def test_a_file_brings_back_the_same_laws_and_another_pace_finds_others(step, tmp_path):
+    path = tmp_path / "plan.yaml"
+    write_plan(step, path)
+    again = read_plan(path)
+    assert not again.notices
+    for one, other in zip(step.segments, again.segments, strict=True):
+        for name in ("times", "path", "rate", "change"):
+            np.testing.assert_array_equal(getattr(one.law, name), getattr(other.law, name))
+        assert one.law.kept == other.law.kept
+    slow = read_plan(path, {"control.pace": "slow"})
+    assert all(segment.law is None for segment in slow.segments)
+    assert [segment.duration for segment in slow.segments] == [segment.duration for segment in step.segments]
+    assert "control.pace" in slow.notices[-1]
+    gentle = read_plan(path, {"control.pace": {"acceleration": 8}})
+    assert sum(s.time for s in gentle.segments) > sum(s.time for s in step.segments)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda law: law["nodes"].__setitem__(3, "1 2 3"), "four finite numbers"),
+        (lambda law: law["nodes"].__setitem__(3, law["nodes"][2]), "rise from 0"),
+        (lambda law: law["nodes"].pop(), "where the times of the knots end"),
+        (lambda law: law["nodes"].__setitem__(0, "0 0 -1 0"), "not positive"),
+        (lambda law: law.__setitem__("kept", 1.5), "expected a number <= 1, got 1.5"),
+    ],
+)  # fmt: skip
+def test_a_law_that_is_none_is_told(step, tmp_path, change, message):
+    from mcplan.document import dump_document
+    from mcplan.errors import ScenarioError
+    from mcplan.planning.plan_file import plan_document
+
+    data = plan_document(step, tmp_path)
+    change(data["stances"][1]["transition"]["segments"][0]["law"])
+    (tmp_path / "bad.yaml").write_text(dump_document(data))
+    with pytest.raises(ScenarioError, match=message):
+        read_plan(tmp_path / "bad.yaml")
+
+
+def test_a_law_knows_its_time():
+    law = Law([0.0, 1.0], [0.0, 2.0], [2.0, 2.0], [0.0, 0.0])
+    assert law.duration == 1.0

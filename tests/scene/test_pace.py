@@ -1,0 +1,40 @@
+"""The pace of motions as scenarios write it."""
+
+import pytest
+
+from mcplan.errors import ScenarioError
+from mcplan.scene import load_scenario
+from mcplan.scene.pace import Pace
+from mcplan.scene.settings import ControlSettings
+
+
+def test_slow_is_none_and_swift_is_all_margins_of_their_own():
+    assert ControlSettings(pace="slow").pace is None
+    assert ControlSettings(pace="swift").pace == Pace()
+    assert ControlSettings(pace={"friction": 0.5}).pace == Pace(friction=0.5)
+
+
+def test_the_times_of_ramps_and_the_search_for_supports_follow_from_it_unless_a_file_gives_them():
+    swift = ControlSettings(pace={"ramp": 0.08, "touchdown_speed": 0.1}).under("mujoco")
+    assert (swift.unload_time, swift.load_time, swift.descent_speed) == (0.08, 0.04, 0.1)
+    own = ControlSettings(pace="swift", unload_time=0.2, descent_speed=0.03).under("mujoco")
+    assert (own.unload_time, own.descent_speed) == (0.2, 0.03)
+    slow, plain = ControlSettings(pace="slow"), ControlSettings()
+    assert slow.under("mujoco").unload_time == plain.under("mujoco").unload_time
+    assert ControlSettings(pace="swift").under("qp").unload_time == Pace().ramp
+
+
+@pytest.mark.parametrize(
+    ("pace", "message"),
+    [
+        ("fast", "control.pace: expected `slow`, `swift`, or a mapping of friction"),
+        (3, "control.pace: expected `slow`, `swift`, or a mapping"),
+        ({"frction": 0.5}, "control.pace.frction: unknown key; did you mean `friction`"),
+        ({"torque": 1.5}, "control.pace.torque: expected a number <= 1, got 1.5"),
+        ({"touchdown_speed": 0}, "control.pace.touchdown_speed: expected"),
+    ],
+)
+def test_what_is_no_pace_is_told_with_its_key_and_what_was_expected(pace, message):
+    with pytest.raises(ScenarioError) as refusal:
+        load_scenario("step", {"control.pace": pace})
+    assert message in str(refusal.value)

@@ -89,7 +89,9 @@ class TransitionFinder:
             }  # fmt: skip
 
         touching = tuple(begin.rising.values())
-        motion = yield from self._with_body(begin, q, self.law.straight(begin.q, q, begin.closed), touching, leads)
+        straight = self.law.straight(begin.q, q, begin.closed)
+        motion = yield from self._with_body(begin, q, straight, touching, leads)
+        motion = yield from self._around(motion, begin, q, touching)
         courses = tuple(Course(patch, "body", NONE, NONE, True) for patch in lifts)
         return self._segment(begin, q, motion, courses, touching)
 
@@ -272,7 +274,15 @@ class TransitionFinder:
             over = yield from self._step(begin, contact, q, duration, touching, motion.missed)
             if over is not None:
                 return over
-        return motion, Course(patch, "body", NONE, NONE, False, contact)
+        around = yield from self._around(motion, begin, q, touching)
+        return around, Course(patch, "body", NONE, NONE, False, contact)
+
+    def _around(
+        self, motion: BodyMotion, begin: Departure, q: np.ndarray, touching: tuple[Contact, ...]
+    ) -> Steps[BodyMotion]:
+        """Search for a motion around what bars one, in the time that it takes."""
+        around = yield from self.motions.around(motion, begin, q, touching)
+        return (yield from self.motions.slowed(around, begin.closed))
 
     def _with_body(
         self, begin: Departure, q: np.ndarray, duration: float, touching: tuple[Contact, ...], leads: Leads
@@ -285,7 +295,6 @@ class TransitionFinder:
                 free = yield from self.motions.find(begin, q, duration, touching, {})
                 if free.missed < motion.missed:
                     motion = free
-            motion = yield from self.motions.around(motion, begin, q, touching)
             if motion.stretch <= FAST:
                 return motion
             duration *= motion.stretch

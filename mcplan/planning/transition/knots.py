@@ -25,15 +25,15 @@ from mcplan.planning.transition.steps import Steps
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 
-PLACED = 2e-3
+PLACED = 1e-3
 """m, rad: a posture on the way keeps its contacts within this; the controller holds them to the rest."""
 
 FIT = 1e-3
 """m, rad: a posture that misses its contacts and wanted distances by no more will do without a search."""
 
-KEPT, KEPT_COUNTS = 2e-3, 2.0
-"""m, rad: by so much the curve through knots may be off its contacts, and how many times what is beyond counts: 4.5 mm
-are as much as a motion may miss its distances by."""
+KEPT, KEPT_COUNTS = 1e-3, 6.0
+"""m, rad: by so much the curve through knots may be off its contacts, and how many times what is beyond counts: 1.8 mm
+are as much as a motion may miss its distances by, since a sole that sank into its support by 2 mm would overlap it."""
 
 FINEST = 32
 """Parts of the way from knot to knot in which distances are looked at where bodies may come too near in between."""

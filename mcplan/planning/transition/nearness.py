@@ -21,7 +21,7 @@ SEE = 0.05
 APART = 1e-4
 """m: bodies that come nearer do not keep apart, however near they are to be."""
 
-GRAZE = 2e-3
+GRAZE = 1e-3
 """m: by so much less than others a link may be apart from a support that it leaves or comes to: they may touch."""
 
 OPENING = 0.5

@@ -10,8 +10,9 @@ from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
 from mcplan.planning.prover import Prover
 from mcplan.planning.transition import detour
-from mcplan.planning.transition.body_motion import BARRED, GOOD, KNOTS, Departure
+from mcplan.planning.transition.body_motion import BARRED, GOOD, KNOTS, LIFT, Departure
 from mcplan.planning.transition.finder import TransitionFinder, lift_and_approach
+from mcplan.planning.transition.knots import Knots
 from mcplan.planning.transition.steps import run
 from mcplan.planning.transition.swing import Swing
 from mcplan.scene.environment import Environment, Surface
@@ -59,6 +60,17 @@ def test_a_hurdle_is_stepped_over(over_a_hurdle):
     assert segment.missed <= GOOD
     # what the search has proven is what a plan gets
     assert prover.segments.swing(begin, swing.q1, swing.added) is segment
+
+
+def test_knots_in_which_a_patch_drags_count_as_barred(over_a_hurdle):
+    prover, swing = over_a_hurdle
+    motions = prover.segments.finder.motions
+    begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
+    lifted = Knots(prover.segments.swing(begin, swing.q1, swing.added).q, 0.0, 0.0)
+    assert motions._dragging(lifted, swing.before) is lifted
+    dragged = Knots(np.repeat(swing.q0[None], KNOTS + 1, axis=0), 0.0, 0.0)
+    assert motions._dragging(dragged, swing.before).missed == pytest.approx(BARRED + LIFT, abs=1e-5)
+    assert motions._dragging(dragged, None) is dragged
 
 
 def test_what_a_leg_would_pass_through_bars_its_swing(past_a_bar):

@@ -212,7 +212,7 @@ class TransitionFinder:
         free: BodyMotion | None = None
         if old is not None and (over.motion.missed > GOOD or not over.motion.held):
             free = yield from self.motions.risen(begin, old, q, duration, touching)
-            free = yield from self.motions.around(free, begin, q, touching)
+            free = yield from self.motions.around(free, begin, q, touching, old)
         if over.motion.missed >= bound:
             return None
         if free is not None and free.rank < over.motion.rank and free.missed <= BARRED:

@@ -1,7 +1,8 @@
 """How far a stance is from the goal, from its contacts alone.
 
     h  = sum over goal limbs: (|s_goal - s| + aside) / stride + 0.2 [not yet the goal contact] + [patches that change]
-       + sum over other limbs: 0.5 if it touches nothing, else max(0, mean s of goal limbs - s) / stride + 0.2 aside
+       + sum over other limbs: free_limb if it touches nothing,
+                               else max(0, mean s of goal limbs - s) / stride + 0.2 aside
        + sum over goal patches: |s - mean s| / stride, where a posture is asked for on them
        + 1 per requirement that is not met yet,  + 0.5 per contact that the goal forbids,  + 0.5 per limb on one edge
 
@@ -28,7 +29,7 @@ class Standing(NamedTuple):
 
 
 FREE_LIMB = 0.5
-"""Moves that a limb which touches nothing is from where it may help."""
+"""Moves that a limb which touches nothing is from where it may help, once the others alone have not got there."""
 
 TIE = 0.2
 """1/m: price of a place beside the guide where nothing else tells places apart."""

@@ -17,7 +17,6 @@ A seed other than 0 raises each h by a little noise as it is queued, see `reroll
 import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from mcplan.planning.posture.violation import Violation
 from mcplan.planning.prover import OutOfCalls
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.node import Move, Node, Step
+from mcplan.planning.search.portfolio import Pass
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.space import SearchSpace
@@ -50,22 +50,6 @@ BEHIND = 3.0
 
 OFTEN = 3
 """Swings from one support to another that are barred before others are looked at first."""
-
-
-@dataclass(frozen=True)
-class Pass:
-    """One run of the portfolio.
-
-    Attributes
-    ----------
-    weight : of h against moves; inf is greedy.
-    calls : budget of posture generator calls.
-    window : how far a contact may be from the mean progress of the others (m).
-    """
-
-    weight: float
-    calls: int
-    window: float
 
 
 class StanceSearch:

@@ -19,17 +19,12 @@ from mcplan.planning.posture.contact_region import ContactRegions, Support
 from mcplan.planning.posture.freedom import ContactRows, contact_rows
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.task import PostureSearch, prices
+from mcplan.planning.transition.apart import FIT, STEP_TOLERANCE, STEPS, TOLERANCE, TRUST, Apart
 from mcplan.planning.transition.nearness import APART, ENOUGH, GRAZE, Nearness, Wish, away_from_ends
 from mcplan.planning.transition.smoothing import draw_inside, smooth_offsets
 from mcplan.planning.transition.steps import Steps
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-
-PLACED = 1e-3
-"""m, rad: a posture on the way keeps its contacts within this; the controller holds them to the rest."""
-
-FIT = 1e-3
-"""m, rad: a posture that misses its contacts and wanted distances by no more will do without a search."""
 
 KEPT, KEPT_COUNTS = 1e-3, 6.0
 """m, rad: by so much the curve through knots may be off its contacts, and how many times what is beyond counts: 1.8 mm
@@ -40,12 +35,6 @@ FINEST = 32
 
 STRIDE = 3
 """Postures from one that is searched for to the next; those in between are searched for where these do not lead."""
-
-ROUNDS, STEPS = 10, 8
-"""Times that distances are taken anew at a posture, and steps of the inverse kinematics in between."""
-
-STRETCH = 0.02
-"""m: the most that a pair is pushed apart before its distance is taken anew."""
 
 TURNING = 0.02
 """m: so near to an end of its way a patch is not turned."""
@@ -136,6 +125,7 @@ class KnotFinder:
         self.nearness = Nearness(robot, self.collisions)
         # the ends keep the planner's margin; half of it leaves the way between them some room
         self.search = PostureSearch(robot, prices(robot, self.settings.weights), 0.5 * self.settings.joint_margin)
+        self.apart = Apart(self.nearness, self.search)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
 
     def find(
@@ -187,13 +177,13 @@ class KnotFinder:
             wishes.append(Wish(need, np.minimum(need, ENOUGH) - GRAZE * grazing, least - GRAZE * grazing))
 
         def settle(k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
-            return (yield from self._clear(tasks[k]._replace(guide=guide), start, wishes[k], watched))
+            return (yield from self.apart.settle(tasks[k]._replace(guide=guide), start, wishes[k], watched))
 
         def place(k: int, step: np.ndarray) -> Steps[None]:
             """Take the posture that is off its guide by ``step`` (nv,) if it will do, else one near the guide."""
             q[k] = robot.integrate(guides[k], step, 1.0)
             missed[k] = 0.0
-            if not self._fits(tasks[k], q[k], wishes[k], watched):
+            if not self.apart.fits(tasks[k], q[k], wishes[k], watched):
                 q[k], missed[k] = yield from settle(k, q[k], guides[k])
             off[k] = robot.difference(guides[k], q[k])
             yield
@@ -216,7 +206,7 @@ class KnotFinder:
             off, settled = smooth_offsets(robot, guides, q, *SMOOTHINGS[0]), 0
             for k in range(1, last):
                 better, amount = robot.integrate(guides[k], off[k], 1.0), 0.0
-                if not self._fits(tasks[k], better, wishes[k], watched):
+                if not self.apart.fits(tasks[k], better, wishes[k], watched):
                     better, amount = yield from settle(k, q[k], better)
                     settled += 1
                 yield
@@ -234,10 +224,10 @@ class KnotFinder:
                 softer = drawn.copy()
                 for k in range(1, last):  # smoothing has drawn it off its contacts and paths, and onto what is near
                     back = tasks[k]._replace(guide=drawn[k])
-                    if around and not self._fits(back, drawn[k], wishes[k], watched):
-                        softer[k], _ = yield from self._clear(back, drawn[k], wishes[k], watched)
+                    if around and not self.apart.fits(back, drawn[k], wishes[k], watched):
+                        softer[k], _ = yield from self.apart.settle(back, drawn[k], wishes[k], watched)
                     elif not around:
-                        softer[k] = self.search.run(back, drawn[k], STEPS, 1e-6, 1e-4, trust=0.2).q
+                        softer[k] = self.search.run(back, drawn[k], STEPS, TOLERANCE, STEP_TOLERANCE, TRUST).q
                     yield
                 draw_inside(robot, softer)
                 amount, where, stray = yield from self._missed(softer, tasks, led, moving, wishes, watched, short)
@@ -278,7 +268,7 @@ class KnotFinder:
             rows = [*held, ContactRows(PLACE_ROWS, body, frame, normal, np.zeros((0, 10)))]
             pull = np.append(com[:2], self.settings.weights.com)
             task = self.search.task(rows, guide, self.support(contacts, com).rows, pull)
-            q, missed = yield from self._clear(task, guide, wish, watched)
+            q, missed = yield from self.apart.settle(task, guide, wish, watched)
             if missed < least:
                 best, least = q, missed
             if missed <= FIT:
@@ -350,7 +340,7 @@ class KnotFinder:
 
     def _off(self, task: Task, q: np.ndarray, led: Sequence[Led]) -> float:
         """Return by how much a posture is off the closed contacts of its task, which stand before led patches."""
-        rows = self.search.run(task, q, 0, 1e-6, 1e-4)
+        rows = self.search.run(task, q, 0, TOLERANCE, STEP_TOLERANCE)
         held = rows.contact_of < len(task.contact) - len(led)
         return KEPT_COUNTS * float((rows.missed[: len(held)][held] - KEPT).max(initial=0.0))
 
@@ -363,33 +353,6 @@ class KnotFinder:
         """Return where contacts balance a centre of mass of about the height of ``com`` (3,)."""
         share = self.settings.friction_share
         return self._regions.support([contact.spared(share) for contact in contacts], com)
-
-    def _clear(self, task: Task, q: np.ndarray, wish: Wish, watched: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
-        """Return a posture of the task, with distances of the watched pairs, from ``q``; and by how much it misses."""
-        best, least = q, np.inf
-        pairs, distance, J = self.nearness.near(q, watched)
-        for _ in range(ROUNDS):
-            linear = np.ascontiguousarray(np.column_stack([J, np.minimum(wish.need[pairs] - distance, STRETCH)]))
-            step = self.search.run(task._replace(linear=linear, linear_q=q), q, STEPS, 1e-6, 1e-4, trust=0.2)
-            q = step.q
-            placed = float(step.missed[: len(step.missed) - len(linear)].max(initial=0.0))
-            pairs, distance, J = self.nearness.near(q, watched)
-            short = float((wish.content[pairs] - distance).max(initial=0.0))
-            amount = max(placed - PLACED, short)
-            if amount < least:
-                best, least = q, amount
-            yield
-            if placed <= PLACED / 10 and (distance - wish.need[pairs]).min(initial=0.0) > -FIT:
-                break
-        return best, least
-
-    def _fits(self, task: Task, q: np.ndarray, wish: Wish, watched: np.ndarray) -> bool:
-        """Say whether a posture will do as it is."""
-        step = self.search.run(task, q, 0, 1e-6, 1e-4)
-        if not np.array_equal(step.q, q) or step.worst > FIT:
-            return False
-        pairs, distance, _ = self.nearness.near(q, watched)
-        return bool((distance - wish.need[pairs]).min(initial=0.0) > -FIT)
 
     def _led_rows(self, led: Led, k: int) -> ContactRows:
         """Return the rows that hold the position of the led patch, and near its ends the orientation that it has there.

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
+from mcplan.core.posture import apart as core
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 
@@ -62,6 +63,8 @@ class Nearness:
         self.robot, self.collisions = robot, collisions
         self.own = np.array([pair.b in robot.link_names for pair in collisions.pairs], dtype=bool)
         self.wanted = np.where(self.own, WANTED_OF_SELF, WANTED)
+        self.around = collisions.around(SEE)
+        self._still, self._found = np.zeros(robot.nv), np.zeros(2)
 
     def watched(self, contacts: Sequence[Contact]) -> np.ndarray:
         """Say of each pair whether it can come nearer or part on contacts that stay."""
@@ -89,14 +92,14 @@ class Nearness:
         ----------
         step : (nv,) how far the way goes on from there, or back, before it is looked at again.
         """
-        pairs, distance, J = self.near(q, watched)
-        if not len(pairs):
+        step = self._still if step is None else step
+        worst = core.shortfall(
+            self.robot.tree, self.around, q, wish.content, wish.least, ENOUGH, watched, step, CURVED, self._found
+        )
+        if worst < 0:
             return Short(-SEE, (), -SEE)
-        short, under = wish.content[pairs] - distance, wish.least[pairs] - distance
-        around = short if step is None else short + CURVED * np.abs(J @ step)
-        short = np.where(under > 0.0, np.maximum(short, ENOUGH + under), short)
-        pair = self.collisions.pairs[pairs[np.argmax(short)]]
-        return Short(float(short.max()), (pair.a, pair.b), float(around.max()))
+        pair, (short, around) = self.collisions.pairs[worst], self._found.tolist()
+        return Short(short, (pair.a, pair.b), around)
 
     def need(
         self,

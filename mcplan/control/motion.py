@@ -21,8 +21,9 @@ from mcplan.motion.quintic import Quintic, minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.motion.stretch import Stretch
 from mcplan.planning.posture.limbs import joints_of
-from mcplan.planning.transition.body_motion import BARRED, Departure
+from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import TransitionFinder
+from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Course, Segment
 from mcplan.scene.allowed import allowed_pose

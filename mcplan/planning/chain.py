@@ -9,7 +9,8 @@ import numpy as np
 from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.transition.body_motion import BARRED, Departure
+from mcplan.planning.transition.body_motion import Departure
+from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.retiming import Retimer
 from mcplan.planning.transition.segments import Segments
 from mcplan.planning.transition.steps import run

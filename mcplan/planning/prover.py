@@ -21,9 +21,9 @@ from mcplan.planning.posture.reference import ground_patches, guide_posture
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.transition.body_motion import BARRED, Departure
+from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import HIGHER, lift_and_approach
-from mcplan.planning.transition.knots import Knots
+from mcplan.planning.transition.knots import BARRED, Knots
 from mcplan.planning.transition.segments import Segments
 from mcplan.planning.transition.swing import BodyShift, Swing
 from mcplan.planning.transition.transition import Segment

@@ -13,7 +13,7 @@ from mcplan.motion.quintic import minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.transition.detour import Detour
-from mcplan.planning.transition.knots import KnotFinder, Knots, Led
+from mcplan.planning.transition.knots import BARRED, KnotFinder, Knots, Led
 from mcplan.planning.transition.smoothing import straight_knots
 from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.time_law import PARTS, TimeLaw
@@ -26,9 +26,6 @@ KNOTS = 24
 
 GOOD = 3e-3
 """m, rad: a motion that misses its distances or contacts by no more is taken as it is."""
-
-BARRED = 5e-3
-"""m, rad: one that misses by more is none: its bodies would touch."""
 
 LOST = 0.03
 """m, rad: a motion that misses its contacts or distances by more is no better than the straight one."""

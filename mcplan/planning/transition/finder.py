@@ -12,8 +12,8 @@ from mcplan.motion.limb_path import LimbPath, Timing
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.posture_path import PosturePath
 from mcplan.motion.quintic import minimum_jerk
-from mcplan.planning.transition.body_motion import BARRED, FAST, GOOD, KNOTS, LOST, BodyMotion, Departure, MotionFinder
-from mcplan.planning.transition.knots import Knots
+from mcplan.planning.transition.body_motion import FAST, GOOD, KNOTS, LOST, BodyMotion, Departure, MotionFinder
+from mcplan.planning.transition.knots import BARRED, Knots
 from mcplan.planning.transition.smoothing import straight_knots
 from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.transition import Course, Near, Segment

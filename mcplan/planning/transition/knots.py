@@ -49,6 +49,9 @@ SMOOTHINGS = ((6, 4), (3, 2), (1, 1), (0, 1))
 """Passes of the filter (1, 2, 1) / 4 that smoothes a way, and knots at either end over which it leaves the guides, as
 gently as they themselves begin and end: less where more would lead through something."""
 
+BARRED = 5e-3
+"""m, rad: a motion that misses its distances or contacts by more is none: its bodies would touch."""
+
 WORTH, SLIP = 0.01, 1e-3
 """m, rad: a way that misses more is not worth smoothing; smoothing may make a posture miss by so much."""
 
@@ -214,6 +217,10 @@ class KnotFinder:
                     q[k], missed[k] = better, amount
             if not settled:
                 break
+        if missed.max() > BARRED:  # no smoothing makes it free
+            k = int(np.argmax(missed))
+            worst = Worst(k / last, self.nearness.short(q[k], wishes[k], watched).bodies)
+            return Knots(q, float(missed.max()), float(missed.max()), worst)
         smooth, short, worst = q, np.inf, NOWHERE
         strayed = 0.0
         content = max(missed.max(), SLIP)

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.commands.recognise import PLAN, ROBOT, SCENARIO, find, kind_of
 from mcplan.constraint.rank import stance_rank
 from mcplan.model.proposal.surface import shape_points
 from mcplan.model.robot import Robot
 from mcplan.model.robot_file import bundled_robots, load_robot
 from mcplan.planning import PlannedStance, read_plan
-from mcplan.recognise import PLAN, ROBOT, SCENARIO, find, kind_of
 from mcplan.scene import GoalItem, Scenario, StanceItem, bundled_scenarios, load_scenario
 
 

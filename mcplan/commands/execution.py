@@ -2,13 +2,12 @@
 
 import shutil
 import sys
-import webbrowser
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcplan.commands.options import add_output, add_physics, whole_number
+from mcplan.commands.options import add_output, add_physics, open_in_browser, whole_number
 from mcplan.commands.planning import plan_of, proven_plan
 from mcplan.commands.scenario_option import add_scenario
 from mcplan.errors import PlanningFailed, SimulationFailed
@@ -106,7 +105,7 @@ def execute(plan: "Plan", arguments: Namespace) -> int:
     if stopped:
         print(stopped, file=sys.stderr)
     if arguments.open:
-        webbrowser.open((directory / "replay.html").resolve().as_uri())
+        open_in_browser(directory / "replay.html")
     return 0 if proven and report.success and not stopped else 1
 
 
@@ -117,7 +116,7 @@ def _live(plan: "Plan", arguments: Namespace) -> "LiveView":
     view = LiveView(plan, arguments.port)
     print(f"live: {view.address}", file=sys.stderr, flush=True)
     if arguments.open:
-        webbrowser.open(view.url)
+        open_in_browser(view.url)
     return view
 
 

@@ -1,6 +1,7 @@
 """Arguments that several commands share."""
 
 from argparse import ArgumentParser, ArgumentTypeError
+from pathlib import Path
 
 
 def whole_number(text: str) -> int:
@@ -31,3 +32,10 @@ def add_physics(parser: ArgumentParser) -> None:
 def add_json(parser: ArgumentParser) -> None:
     """Add the form for programs."""
     parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+
+
+def open_in_browser(place: Path | str) -> None:
+    """Open a file, or an address, in the browser."""
+    import webbrowser  # not for every command line that is read
+
+    webbrowser.open(place if isinstance(place, str) else place.resolve().as_uri())

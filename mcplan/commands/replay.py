@@ -1,10 +1,9 @@
 """``mcplan replay``."""
 
-import webbrowser
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from mcplan.commands.options import whole_number
+from mcplan.commands.options import open_in_browser, whole_number
 from mcplan.commands.recorded import recorded
 from mcplan.errors import InputError
 
@@ -47,7 +46,7 @@ def carry_out(arguments: Namespace) -> int:
         for file in files:
             print(f"replay: {file.path}")
         if arguments.open:
-            webbrowser.open(files[0].path.resolve().as_uri())
+            open_in_browser(files[0].path)
         return 0
     from mcplan.view.server import PageServer, address_text
 
@@ -58,7 +57,7 @@ def carry_out(arguments: Namespace) -> int:
     with server:
         print(f"replay: {address_text(server.url)}\nstop with Ctrl-C", flush=True)
         if arguments.open:
-            webbrowser.open(server.url)
+            open_in_browser(server.url)
         server.wait()
     return 0
 

@@ -1,10 +1,9 @@
 """``mcplan report``."""
 
-import webbrowser
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from mcplan.commands.options import add_output
+from mcplan.commands.options import add_output, open_in_browser
 from mcplan.commands.recorded import recorded
 
 HELP = "write the report of a run: what happened, the closest calls, certificate, charts, replay"
@@ -31,5 +30,5 @@ def carry_out(arguments: Namespace) -> int:
         save_report(recorded(run), path)
     print(f"report: {path}")
     if arguments.open:
-        webbrowser.open(path.resolve().as_uri())
+        open_in_browser(path)
     return 0

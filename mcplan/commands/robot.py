@@ -2,12 +2,11 @@
 
 import sys
 import warnings
-import webbrowser
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcplan.commands.options import add_output, add_packages
+from mcplan.commands.options import add_output, add_packages, open_in_browser
 from mcplan.errors import InputError
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def show(arguments: Namespace) -> int:
     write_text(path, robot_page(robot, () if arguments.posture is None else (arguments.posture,)))
     print(f"robot: {path}")
     if arguments.open:
-        webbrowser.open(path.resolve().as_uri())
+        open_in_browser(path)
     return 0
 
 

@@ -1,12 +1,11 @@
 """``mcplan scene new | show``."""
 
 import sys
-import webbrowser
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcplan.commands.options import add_output
+from mcplan.commands.options import add_output, open_in_browser
 from mcplan.errors import InputError
 
 if TYPE_CHECKING:
@@ -108,7 +107,7 @@ def show(arguments: Namespace) -> int:
     write_text(path, text)
     print(f"scene: {path}")
     if arguments.open:
-        webbrowser.open(path.resolve().as_uri())
+        open_in_browser(path)
     return 0
 
 

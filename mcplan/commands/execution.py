@@ -49,7 +49,7 @@ def plan_and_execute(scenario: "Scenario", arguments: Namespace) -> int:
     refuse_early(scenario, arguments)
     with compiling_ahead(arguments.physics or scenario.simulation.physics):
         try:
-            made = plan_of(scenario, arguments)
+            made = plan_of(scenario, arguments.seed)
         except PlanningFailed as failure:
             _keep_failure(scenario, failure, arguments)
             raise

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from mcplan.commands.options import add_json, add_output, add_packages, add_physics
+from mcplan.commands.planning import plan_at
 from mcplan.errors import InputError
 
 HELP = "describe a robot, scenario or plan; without a name, list what is bundled"
@@ -46,9 +47,7 @@ def _machine(arguments: Namespace) -> int:
     """Print the state machine of a scenario or plan, and draw it."""
     from mcplan.commands.recognise import PLAN, SCENARIO, find
     from mcplan.control.listing import entries_of, listing, machine_of
-    from mcplan.planning import is_plan_file, plan, read_plan
     from mcplan.run_directory import check_writable
-    from mcplan.scene.load import load_scenario
 
     if not arguments.name:
         raise InputError("--fsm: the machine of what? Name a scenario or a plan")
@@ -58,7 +57,7 @@ def _machine(arguments: Namespace) -> int:
         check_suffix(Path(arguments.output))
         check_writable(Path(arguments.output), arguments.force)
     path = find(arguments.name, SCENARIO, PLAN)
-    made = read_plan(path) if is_plan_file(path) else plan(load_scenario(path))
+    made = plan_at(path)
     if made.scenario.control.type != "whole_body":
         raise InputError(f"--fsm: {made.scenario.name} is driven by {made.scenario.control.type}, which has no states")
     scenario, states = made.scenario, machine_of(made)
@@ -80,9 +79,7 @@ def _stance(arguments: Namespace) -> int:
     """Print the statics of a stance of a plan or scenario, and draw its regions."""
     from mcplan.commands.recognise import PLAN, SCENARIO, find
     from mcplan.commands.stance_statics import stance_lines, stance_statics, stance_values
-    from mcplan.planning import is_plan_file, plan, read_plan
     from mcplan.run_directory import check_writable
-    from mcplan.scene.load import load_scenario
 
     if not arguments.name:
         raise InputError("--stance: of what? Name a plan or a scenario")
@@ -93,7 +90,7 @@ def _stance(arguments: Namespace) -> int:
             raise InputError(f"-o {arguments.output}: a stance is drawn as .svg, .png or .pdf")
         check_writable(Path(arguments.output), arguments.force)
     path = find(arguments.name, SCENARIO, PLAN)
-    made = read_plan(path) if is_plan_file(path) else plan(load_scenario(path))
+    made = plan_at(path)
     found = stance_statics(made, arguments.stance)
     if arguments.json:
         print(json.dumps(stance_values(found, arguments.stance), indent=1))

@@ -29,7 +29,7 @@ def carry_out(arguments: Namespace) -> int:
     path = Path(arguments.output or f"{scenario.name}.plan.yaml")
     check_writable(path, arguments.force)
     try:
-        result = plan_of(scenario, arguments)
+        result = plan_of(scenario, arguments.seed)
     except PlanningFailed as failure:
         if failure.tree is not None:
             write_tree(failure.tree, scenario, tree_path(path), str(failure))

@@ -1,7 +1,7 @@
 """Planning on the command line: with its progress, and judged by the plan's own certificate."""
 
 import sys
-from argparse import Namespace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mcplan.errors import PlanningFailed
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mcplan.scene import Scenario
 
 
-def plan_of(scenario: "Scenario", arguments: Namespace) -> "Plan":
+def plan_of(scenario: "Scenario", seed: int = 0) -> "Plan":
     """Return the plan of a scenario; how it goes is shown meanwhile.
 
     Raises
@@ -28,7 +28,7 @@ def plan_of(scenario: "Scenario", arguments: Namespace) -> "Plan":
     note(f"planning {scenario.name} ...")
     try:
         with PlanningProgress() as progress:
-            made = make_plan(scenario, seed=arguments.seed, progress=progress.update)
+            made = make_plan(scenario, seed=seed, progress=progress.update)
         for notice in made.notices:
             note(notice)
         return made
@@ -36,6 +36,18 @@ def plan_of(scenario: "Scenario", arguments: Namespace) -> "Plan":
         said = PlanningFailed(f"{scenario.name}: no plan\n{failure}")
         said.tree = failure.tree
         raise said from failure
+
+
+def plan_at(path: Path) -> "Plan":
+    """Return the plan in a file, or that of the scenario in it."""
+    from mcplan.planning import is_plan_file, read_plan
+    from mcplan.progress import Working
+    from mcplan.scene.load import load_scenario
+
+    if not is_plan_file(path):
+        return plan_of(load_scenario(path))
+    with Working("reading"):  # motions that are left out of the file are found anew
+        return read_plan(path)
 
 
 def proven_plan(plan: "Plan") -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,7 @@ def describe(name: str, package_directories: Sequence[str] = ()) -> Description:
     InputError
         When it is none of these, or has mistakes.
     """
-    path = find(name, ROBOT, SCENARIO, PLAN)
+    path = find(name, ROBOT, SCENARIO, PLAN, packages=[Path(folder) for folder in package_directories])
     kind = kind_of(path)
     if kind == ROBOT:
         return describe_robot(load_robot(path, package_directories=package_directories))

@@ -20,7 +20,7 @@ def declare(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     sub = actions.add_parser("new", help="propose a robot.yaml for a URDF")
     sub.set_defaults(carry_out=new)
-    sub.add_argument("urdf", metavar="URDF", help="the URDF; an SRDF beside it is read too")
+    sub.add_argument("urdf", metavar="URDF", help="the URDF, or package://NAME/PATH; an SRDF beside it is read too")
     sub.add_argument("--name", help="of the robot (default: that of the URDF)")
     add_output(sub, "the robot file (default NAME.yaml)")
     add_packages(sub)

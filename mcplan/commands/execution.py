@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcplan.commands.options import add_output, add_physics, open_in_browser, whole_number
+from mcplan.commands.options import add_output, add_physics, open_in_browser, port_number, refuse_port
 from mcplan.commands.planning import plan_of, proven_plan
 from mcplan.commands.scenario_option import add_scenario
 from mcplan.errors import PlanningFailed, SimulationFailed
@@ -25,7 +25,7 @@ def add_execution(parser: ArgumentParser) -> None:
     add_scenario(parser)
     add_physics(parser)
     parser.add_argument("--live", action="store_true", help="show the motion while it is simulated, on 127.0.0.1")
-    parser.add_argument("--port", type=whole_number, default=0, help="port of --live (default: a free one)")
+    parser.add_argument("--port", type=port_number, default=0, help="port of --live (default: a free one)")
     add_output(parser, "directory of the results (default runs/NAME, runs/NAME-2, ...)")
     parser.add_argument("--open", action="store_true", help="open the replay (with --live also that) in the browser")
 
@@ -39,6 +39,8 @@ def refuse_early(scenario: "Scenario", arguments: Namespace) -> None:
     physics = arguments.physics or scenario.simulation.physics
     refuse_physics(physics)
     refuse_what_is_not_there(scenario, physics)
+    if arguments.live:
+        refuse_port(arguments.port)
     check_writable(Path(arguments.output or Path("runs") / scenario.name / "new"), arguments.force)
 
 

@@ -3,12 +3,34 @@
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
+from mcplan.errors import InputError
+
 
 def whole_number(text: str) -> int:
     """Return an argument as a whole number from 0 on."""
     if not text.isascii() or not text.isdigit():
         raise ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
     return int(text)
+
+
+def port_number(text: str) -> int:
+    """Return an argument as a port; 0 is any that is free."""
+    port = whole_number(text)
+    if port > 65535:
+        raise ArgumentTypeError(f"{text}: ports go from 0 (any that is free) to 65535")
+    return port
+
+
+def refuse_port(port: int) -> None:
+    """Refuse a port of this machine that another program has, before any work is done for who would look there."""
+    import socket
+
+    try:
+        with socket.socket() as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(("127.0.0.1", port))
+    except OSError as error:
+        raise InputError(f"port {port} of 127.0.0.1 cannot be used: {error.strerror}") from error
 
 
 def add_output(parser: ArgumentParser, what: str) -> None:

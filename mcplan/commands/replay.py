@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
-from mcplan.commands.options import open_in_browser, whole_number
+from mcplan.commands.options import open_in_browser, port_number, refuse_port
 from mcplan.commands.recorded import recorded
 from mcplan.errors import InputError
 
@@ -27,7 +27,7 @@ def declare(parser: ArgumentParser) -> None:
     parser.add_argument("--speed", type=float, default=1.0, metavar="X", help="of moving pictures (default 1)")
     parser.add_argument("--force", action="store_true", help="write over FILE")
     parser.add_argument("--open", action="store_true", help="open the browser")
-    parser.add_argument("--port", type=whole_number, default=0, help="port on 127.0.0.1 (default: a free one)")
+    parser.add_argument("--port", type=port_number, default=0, help="port on 127.0.0.1 (default: a free one)")
 
 
 def carry_out(arguments: Namespace) -> int:
@@ -37,6 +37,8 @@ def carry_out(arguments: Namespace) -> int:
 
     files = wanted_files(arguments)
     refuse_files(files, arguments.force, arguments.speed)
+    if not files:
+        refuse_port(arguments.port)
     with Working("drawing"):
         # pictures show no certificate
         page = _page(arguments.run, not files or any(file.kind == "html" for file in files))

@@ -23,7 +23,8 @@ def add_scenario(parser: ArgumentParser) -> None:
         help="override a field: environment.friction=0.4, simulation.dt=0.002, ... (repeatable)",
     )
     parser.add_argument("--robot", metavar="ROBOT", help="another robot than the scenario's: a name, or a robot.yaml")
-    parser.add_argument("--variant", type=int, metavar="N", help="the scenario's variant of this seed, from 0 on")
+    text = "the scenario's variant of this seed, from 0 on"
+    parser.add_argument("--variant", type=whole_number, metavar="N", help=text)
     text = "seed: rerolls the search of the planner, draws noise and errors of the simulation (default 0)"
     parser.add_argument("--seed", type=whole_number, default=0, metavar="N", help=text)
 

@@ -88,6 +88,8 @@ class Store:
             if not file.is_file():
                 raise InputError(f"{file}: there is no such store of an experiment")
         else:
+            if self.directory.is_file():
+                raise InputError(f"{self.directory}: is a file, so nothing can be put into it")
             try:
                 self.directory.mkdir(parents=True, exist_ok=True)
             except OSError as error:

@@ -1,12 +1,13 @@
 # make demo   install into .venv, run the main job, say where the replay is
 # make test   install what the tests need, then check style, layers, types and behaviour
+# make results table=DIR ...   the figures of docs/results.md from finished measurements (docs/_ext/results_page.py)
 # make docs   the pages of docs/, with the reference, as HTML in docs/_build
 # make check  the same without what takes long: kernels, scenes, planning's parts, certificates of short runs
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check docs install clean
+.PHONY: demo test check docs results install clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mcplan run table_hand
@@ -30,6 +31,11 @@ check: $(VENV)/.installed-test
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
 	@echo docs/_build/index.html
+
+MEASURED := $(foreach name,table plans bench pushes,$(if $($(name)),$(name)=$($(name))))
+
+results: $(VENV)/.installed
+	$(BIN)/python docs/_ext/results_page.py docs/results.md $(MEASURED)
 
 install: $(VENV)/.installed
 

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from mcplan.planning.posture.task import BaseTarget as BaseTarget
     from mcplan.planning.transition.transition import Segment as Segment, Transition as Transition
     from mcplan.progress import ProgressBar as ProgressBar
-    from mcplan.run_directory import save_report as save_report
+    from mcplan.run_directory import save_html as save_html, save_report as save_report
     from mcplan.scene.contact import Contact as Contact
     from mcplan.scene.environment import (
         Bar as Bar,
@@ -107,7 +107,7 @@ if TYPE_CHECKING:
     from mcplan.sweep.experiment import Experiment as Experiment, load_experiment as load_experiment
     from mcplan.sweep.results import Results as Results
     from mcplan.view.live import LiveView as LiveView
-    from mcplan.view.show import save_html as save_html, show as show
+    from mcplan.view.show import show as show
     from mcplan.whole_body.tasks import (
         AngularMomentumTask as AngularMomentumTask,
         ComTask as ComTask,
@@ -152,7 +152,7 @@ _HOME = {
     "mcplan.planning.posture.solve": "solve_posture",
     "mcplan.planning.posture.task": "BaseTarget",
     "mcplan.planning.transition.transition": "Segment Transition",
-    "mcplan.run_directory": "save_report",
+    "mcplan.run_directory": "save_html save_report",
     "mcplan.scene.contact": "Contact",
     "mcplan.scene.environment": "Bar Environment FreeObject Obstacle Surface",
     "mcplan.scene.load": "load_scenario",
@@ -173,7 +173,7 @@ _HOME = {
     "mcplan.sweep.experiment": "Experiment load_experiment",
     "mcplan.sweep.results": "Results",
     "mcplan.view.live": "LiveView",
-    "mcplan.view.show": "save_html show",
+    "mcplan.view.show": "show",
     "mcplan.whole_body.tasks": (
         "AngularMomentumTask ComTask ContactForceTask LinkPoseTask LookAtTask PostureTask RelativePoseTask Task "
         "TorqueTask"

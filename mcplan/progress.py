@@ -1,10 +1,12 @@
 """Progress of planning and of a simulation, as bars."""
 
 import time
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from mcplan.bars import BARS
 from mcplan.control.machine import PhaseEvent
+from mcplan.doing import listening
 from mcplan.sim.observer import Observer, StepSample
 
 if TYPE_CHECKING:
@@ -12,23 +14,32 @@ if TYPE_CHECKING:
 
 
 class _Shown:
-    """A context in which one task is shown."""
+    """A context in which one task is shown, and whatever the work says that it is doing."""
 
     name: str
 
     def __init__(self) -> None:
         self._task: TaskID | None = None
+        self._listening: AbstractContextManager[None] = nullcontext()
 
     def __enter__(self):
         self._task = BARS.add(self.name)
+        if self._task is not None:
+            self._listening = listening(self.doing)
+        self._listening.__enter__()
         return self
 
     def __exit__(self, *_) -> None:
+        self._listening.__exit__(None, None, None)
         BARS.remove(self._task)
+
+    def doing(self, what: str, share: float | None) -> None:
+        """Show what is done just now, and the share of it that lies behind."""
+        BARS.update(self._task, what, share)
 
 
 class Working(_Shown):
-    """Shows that something goes on, and for how long."""
+    """Shows that something goes on, what, and for how long."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
@@ -36,7 +47,7 @@ class Working(_Shown):
 
 
 class PlanningProgress(_Shown):
-    """Shows clock time, stances and postures looked at, and how far the nearest stance is from the goal."""
+    """Shows clock time; in a search stances and postures looked at, and how far the nearest stance is from the goal."""
 
     name = "planning"
 

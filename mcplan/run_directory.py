@@ -1,4 +1,4 @@
-"""The directory that holds a run: where it is, that nothing is lost in it, and what is written there."""
+"""What is written of a run: its directory, in which nothing is lost, the report, and pages of other things too."""
 
 import json
 import os
@@ -7,12 +7,14 @@ from pathlib import Path
 from mcplan.arguments import file_path, instance
 from mcplan.certificate.verify import Report, verify
 from mcplan.errors import InputError, PlanningFailed
+from mcplan.model.robot import Robot
 from mcplan.planning import Plan, write_plan
 from mcplan.planning.search.tree_file import tree_path, write_tree
 from mcplan.scene.scenario import Scenario
 from mcplan.sim.run import Run
 from mcplan.view.replay import replay_page
 from mcplan.view.report_page import failure_page, report_page
+from mcplan.view.show import page_text
 from mcplan.whole_file import write_text
 
 
@@ -103,4 +105,34 @@ def save_report(run: Run, path: str | os.PathLike[str], report: Report | None = 
     """
     run, place = instance("save_report", "run", run, Run), file_path("save_report", path)
     write_text(place, report_page(run, verify(run) if report is None else report))
+    return place
+
+
+def save_html(
+    what: Run | Plan | Scenario | Robot, path: str | os.PathLike[str], report: Report | None = None
+) -> Path:
+    """Write a run, a plan, a scenario at its start, or a robot as one HTML file that needs no network.
+
+    >>> import tempfile, mcplan as mc
+    >>> mc.save_html(mc.load_scenario("walk"), tempfile.mkdtemp() + "/walk.html").name
+    'walk.html'
+
+    Parameters
+    ----------
+    what : Run, Plan, Scenario or Robot.
+    path : of the file; one that is there is replaced, folders on the way are made.
+    report : the certificate of a run or plan, which its page shows, if `verify` has been called; it is otherwise.
+
+    Returns
+    -------
+    The path.
+
+    Raises
+    ------
+    InputError
+        Something else, or a path that is none.
+    """
+    place = file_path("save_html", path)
+    certificate = verify(what) if report is None and isinstance(what, Run | Plan) else report
+    write_text(place, page_text(what, certificate=certificate, where="save_html"))
     return place

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from mcplan import commands
 from mcplan.cli import main
+from mcplan.commands import execution, info
 
 BROKEN = """\
 mcplan: 1
@@ -78,9 +78,7 @@ def test_bad_input_is_one_message_without_traceback(arguments, tmp_path, monkeyp
 
 
 def test_an_internal_error_is_said_to_be_one(monkeypatch, capsys):
-    import mcplan.commands
-
-    monkeypatch.setattr(mcplan.commands, "info", lambda _: 1 / 0)
+    monkeypatch.setattr(info, "carry_out", lambda _: 1 / 0)
     assert main(["info"]) == 3
     assert "internal error" in capsys.readouterr().err
 
@@ -127,7 +125,7 @@ def test_a_plan_is_not_written_over(tmp_path, capsys):
 def test_a_plan_that_is_run_is_said_to_be_planned_anew(tmp_path, monkeypatch, capsys):
     file = tmp_path / "p.yaml"
     assert main(["plan", "sway", "-o", str(file)]) == 0
-    monkeypatch.setattr(commands, "_execute", lambda plan, arguments: 0)
+    monkeypatch.setattr(execution, "execute", lambda plan, arguments: 0)
     assert main(["run", str(file)]) == 0
     assert "`mcplan simulate` carries it out" in capsys.readouterr().err
 
@@ -154,7 +152,7 @@ def test_a_seed_is_a_whole_number(seed, capsys):
 
 
 def test_a_physics_that_would_hold_what_may_slide_is_refused_before_any_work(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(commands, "_plan", lambda *arguments: pytest.fail("it is planned"))
+    monkeypatch.setattr(execution, "plan_of", lambda *arguments: pytest.fail("it is planned"))
     file = tmp_path / "slide.yaml"
     file.write_text(
         "mcplan: 1\nname: slide\nrobot: hrp2\nenvironment:\n  surfaces:\n    - {name: floor, size: [4, 2]}\n"
@@ -169,7 +167,7 @@ def test_a_physics_that_would_hold_what_may_slide_is_refused_before_any_work(tmp
 
 
 def test_a_solver_that_is_not_installed_is_refused_before_any_work(monkeypatch, capsys):
-    monkeypatch.setattr(commands, "_plan", lambda *arguments: pytest.fail("it is planned"))
+    monkeypatch.setattr(execution, "plan_of", lambda *arguments: pytest.fail("it is planned"))
     monkeypatch.setattr("mcplan.whole_body.settings.find_spec", lambda name: None)
     assert main(["run", "sway", "--set", "control.solver=PIQP"]) == 2
     assert "control.solver: solver PIQP is not installed: pip install piqp" in capsys.readouterr().err

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageSequence
 from pydantic import BaseModel
 
 import mcplan as mc
@@ -139,3 +140,35 @@ def test_citation_has_the_present_version():
 
 def test_the_readme_is_a_screen_and_a_half():
     assert len(Path(pages.ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 90
+
+
+@pytest.mark.parametrize("page", ["docs/theory.md", "docs/sources.md", "README.md"])
+def test_papers_are_named_with_a_link(page):
+    """`Name and Name YEAR`, and the titles in the table of documents."""
+    text = (pages.ROOT / page).read_text(encoding="utf-8")
+    paper = r"[A-Z]\w+(?:,? (?:and )?[A-Z]\w+)*(?:\s+and\s+others)?\s+(?:19|20)\d\d"
+    named = [found for found in re.finditer(paper, text) if not re.search(r"(Humanoids|Technology) \d", found[0])]
+    for found in named:
+        after = text[found.end() : found.end() + 10]
+        assert after.startswith("](http"), found[0]
+    for row in re.findall(r"^\| S\d \| .*", text, re.MULTILINE):
+        assert "](http" in row, row
+
+
+@pytest.mark.slow
+def test_the_moving_picture_of_the_readme_is_of_this_version():
+    """It lasts as long as the run of the command that stands below it, which the text says too."""
+    text = (pages.ROOT / "README.md").read_text(encoding="utf-8")
+    said = re.search(
+        r"!\[[^]]*\]\((?P<picture>\S+\.gif)\)\s+`mcplan run (?P<command>[^`]*)`: (?P<seconds>[\d.]+) s of motion, "
+        r"shown at twice its speed",
+        text,
+    )
+    scenario, *options = said["command"].split()
+    assert options == ["--physics", "mujoco", "--set", "control.pace=swift"]
+    run = mc.simulate(mc.load_scenario(scenario, {"control.pace": "swift", "simulation.dt": 0.002}), "mujoco")
+    duration = len(run) * run.dt
+    assert duration == pytest.approx(float(said["seconds"]), abs=0.1)  # another step changes when soles feel the floor
+    with Image.open(pages.ROOT / said["picture"]) as picture:
+        shown = sum(frame.info["duration"] for frame in ImageSequence.Iterator(picture)) / 1e3
+    assert 2.0 * shown == pytest.approx(duration, abs=0.3)  # the last frame stands for a while

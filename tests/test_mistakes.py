@@ -4,6 +4,7 @@ Every answer names what is wrong and what was expected; none is a traceback from
 """
 
 import re
+import socket
 
 import numpy as np
 import pytest
@@ -134,6 +135,11 @@ COMMANDS = {
     "run step --set simulation.dtt=1": r"simulation\.dtt: unknown key; did you mean `dt`\?",
     "run step --set simulation.dt=0": r"simulation\.dt: expected a number > 0, got 0",
     "run step --variant 3": r"variants",
+    "run step --variant -1": r"--variant: '-1' is not a whole number from 0 on",
+    "run step --live --port 99999": r"--port: 99999: ports go from 0 .* to 65535",
+    "run step --live --port {taken}": r"port \d+ of 127\.0\.0\.1 cannot be used: Address already in use",
+    "replay {plan} --port {taken}": r"port \d+ of 127\.0\.0\.1 cannot be used: Address already in use",
+    "robot new package://mine/x.urdf -o {new}.yaml": r"package://mine/x\.urdf: the package 'mine' is not installed",
     "run step --seed -1": r"'-1' is not a whole number from 0 on",
     "run step -o {file}/run": r"is a file, so nothing can be put into it",
     "run step -o {full}": r"exists and is kept; choose another place, or write over it with --force",
@@ -176,13 +182,16 @@ def names():
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory, names):
+def places(tmp_path_factory, names, request):
     home = tmp_path_factory.mktemp("places")
     (home / "file").write_text("kept")
     (home / "full").mkdir()
     (home / "full" / "something").write_text("kept")
     names["plan"].save(home / "sway.plan.yaml")
+    taken = socket.create_server(("127.0.0.1", 0))
+    request.addfinalizer(taken.close)
     return {
+        "taken": taken.getsockname()[1],
         "file": home / "file", "full": home / "full", "run_like": home / "full" / "something",
         "plan": home / "sway.plan.yaml", "new": home / "new",
     }  # fmt: skip

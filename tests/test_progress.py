@@ -15,6 +15,8 @@ from mcplan.cli import main
 from mcplan.compiling import Compiling
 from mcplan.core import jit
 from mcplan.core.cache import cache_directory, compiled_kernels, declared_kernels
+from mcplan.doing import doing, listening
+from mcplan.planning import plan
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="no pseudo-terminals on this system")
 
@@ -56,14 +58,33 @@ def test_a_first_run_shows_within_a_second_that_it_compiles_and_how_far_it_is(tm
     assert min(first) < 1.0
 
 
-def test_planning_is_shown_at_least_once_a_second(tmp_path):
-    parts, _ = shown(["plan", "stairs_rail"], 5.0, tmp_path)
+def test_planning_is_shown_at_least_once_a_second_and_says_what_it_does(tmp_path):
+    parts, status = shown(["plan", "stairs_rail"], 120.0, tmp_path)
     text = "".join(part for _, part in parts)
+    assert status == 0, text
     assert re.search(r"planning .* \d+ stances, \d+ postures, ~\d+\.\d moves to go", text), text
     begun = next(k for k, (_, part) in enumerate(parts) if "0:00:0" in part)
     times = [when for when, _ in parts[begun:]]
     assert times[-1] - times[0] > 3.0
     assert max(b - a for a, b in itertools.pairwise(times)) < 1.0
+    # once the search is over its numbers stand still, and each motion is named
+    after = text[text.rindex("moves to go") :]
+    assert re.search(r"planning .* giving room to posture \d+ of \d+", after), after
+    assert re.search(r"checking .* judging the motions between them", after), after
+
+
+def test_what_is_done_is_said_one_by_one():
+    """A sequence written by hand has no search: each posture and each motion is named, in order, none twice."""
+    said = []
+    with listening(lambda what, share: said.append((what, share))):
+        made = plan("step")
+    n = len(made.stances) - 1
+    for what in ("finding posture", "finding motion"):
+        assert [text for text, _ in said if text.startswith(what)] == [f"{what} {k} of {n}" for k in range(1, n + 1)]
+    assert [share for text, share in said if text.startswith("finding motion")] == [k / n for k in range(n)]
+    count = len(said)
+    doing("after")  # nobody listens any more
+    assert len(said) == count
 
 
 def test_a_run_shows_how_fast_time_passes_and_leaves_the_terminal_as_it_was(tmp_path):

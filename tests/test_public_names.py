@@ -1,11 +1,13 @@
 """Every public name is documented, has an example that runs, and passes a type checker with all its rules."""
 
+import html
 import inspect
 import re
 import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from xml.etree.ElementTree import fromstring
 
 import numpy as np
 import pytest
@@ -115,6 +117,19 @@ def test_a_thing_shows_itself_in_one_line(things):
         assert "\n" not in said, said
         assert " object at 0x" not in said, said
         assert type(thing).__name__ in said, said
+
+
+def test_what_holds_much_shows_itself_as_tables_in_a_notebook(things):
+    """Their cells are text: what a user named cannot become markup."""
+    shown = [thing for thing in things if hasattr(thing, "_repr_html_")]
+    kinds = {"Robot", "Environment", "Scenario", "Plan", "PlannedStance", "Transition", "PostureResult", "Equilibrium"}
+    assert {type(thing).__name__ for thing in shown} >= kinds
+    for thing in [*shown, mc.Environment([mc.Surface("<b>floor", size=(4, 4))])]:
+        text = thing._repr_html_()
+        page = fromstring(f"<div>{text}</div>")  # balanced tags, nothing unescaped
+        assert html.escape(repr(thing)) in text
+        assert any(one.tag in ("table", "pre") for one in page.iter())
+        assert len(text) < 20_000, (thing, len(text))
 
 
 def test_settings_show_what_differs_from_the_defaults():

@@ -23,6 +23,7 @@ from mcplan.certificate.report import Check, Report
 from mcplan.certificate.solver_checks import solver_checks
 from mcplan.certificate.stance_checks import stance_checks
 from mcplan.certificate.transition_checks import transition_checks
+from mcplan.doing import doing
 from mcplan.errors import InputError
 from mcplan.planning.plan import Plan
 from mcplan.sim.robot_record import record_plan, record_robot
@@ -59,7 +60,9 @@ def verify(run: Any, tolerances: Tolerances | None = None) -> Report:
     if not isinstance(run, Run):
         title = f"plan {run.scenario.name}, {len(run.stances)} stances"
         robot = record_robot(run.scenario.robot)
+        doing("judging stances")
         further = [*stance_checks(run, robot), stance_clearance(run), *stance_objects(run)]
+        doing("judging the motions between them")
         further += transition_checks(run, robot)
         report = judge_plan(robot, record_plan(run), title, further)
         return replace(report, values=report.values | {"goal_reached": goal_reached(report.checks)})
@@ -71,9 +74,12 @@ def _judge(run: Run, tolerances: Tolerances | None) -> Report:
     count, finite = _finite(run)
     checks = [finite]
     if count:
+        doing("judging motion")
         evidence = Evidence(run if count == len(run) else first_samples(run, count), tolerances)
         checks += [*record_checks(evidence), *motion_checks(evidence), *external_checks(evidence)]
+        doing("judging forces")
         checks += [*force_checks(evidence), *place_checks(evidence)]
+        doing("judging clearances")
         checks += [*clearance_checks(evidence), *object_checks(evidence), *solver_checks(evidence)]
     found = {check.name: check for check in checks}
 

@@ -4,11 +4,41 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from mcplan.errors import RobotError
 
 EXTRAS = {"example-robot-data": "pip install 'mcplan[robots]'"}
 """How packages that mcplan's own robots are read from are installed."""
+
+
+SCHEME = "package://"
+
+
+def package_file(name: str, directories: Sequence[Path] = ()) -> Path:
+    """Return the file that ``package://NAME/path`` stands for.
+
+    Parameters
+    ----------
+    directories : looked into before what is installed: each is the package NAME or holds it.
+
+    Raises
+    ------
+    RobotError
+        There is no such package, or no such file in it.
+    """
+    package, _, inner = name.removeprefix(SCHEME).partition("/")
+    given = [folder if folder.name == package else folder / package for folder in directories]
+    folders = [folder for folder in (*given, find_package(package)) if folder is not None and folder.is_dir()]
+    if not folders:
+        how = EXTRAS.get(package, "name the directory that holds it in `packages`, or with --package-dir")
+        raise RobotError(f"{name}: the package {package!r} is not installed: {how}")
+    for folder in folders:
+        path = (folder / inner).resolve()
+        if path.is_file() and path.is_relative_to(folder.resolve()):
+            return path
+    raise RobotError(f"{name}: the package {str(folders[0])!r} holds no file {inner!r}")
 
 
 def find_package(name: str) -> Path | None:

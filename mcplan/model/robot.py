@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from threading import local
 
@@ -19,6 +20,7 @@ from mcplan.core.rigid_body.mass_matrix import mass_matrix
 from mcplan.core.rigid_body.momentum import centroidal_momentum_matrix
 from mcplan.core.rigid_body.tree import MASS, Tree, workspace, workspaces
 from mcplan.errors import InputError
+from mcplan.html_table import folded, html_of, html_table
 from mcplan.model.assemble import JointLimits
 from mcplan.model.description import UrdfModel
 from mcplan.model.geometry import Geometry
@@ -59,6 +61,19 @@ class Robot:
     def __repr__(self) -> str:
         base = ", fixed base" if self.fixed else ""
         return f"Robot({self.name!r}, {self.n} joints, {self.mass:.4g} kg, {len(self.patches)} patches{base})"
+
+    def _repr_html_(self) -> str:
+        """Return its patches and joints as tables for notebooks."""
+        limits = self.limits
+        columns = zip(self.joint_names, limits.lower, limits.upper, limits.velocity, limits.torque, strict=True)
+        joints = html_table(["joint", "lower", "upper", "velocity", "torque"], columns)
+        patches = ((p.name, p.link, p.kind, p.limb) for p in self.patches.values())
+        return html_of(
+            self,
+            html_table(["patch", "link", "kind", "limb"], patches),
+            f"<p>postures: {escape(', '.join(self.postures) or 'none')}</p>",
+            folded(f"{self.n} joints: limits in rad, rad/s, N m (m, m/s, N where they slide)", joints),
+        )
 
     def __getstate__(self) -> dict:
         """Leave out the scratch space, which belongs to a thread."""

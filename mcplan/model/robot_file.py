@@ -16,7 +16,7 @@ from mcplan.errors import Problem, RobotError
 from mcplan.model.assemble import Assembly, NotAssembled, assemble
 from mcplan.model.description import RobotWarning, UrdfModel
 from mcplan.model.mechanism_check import singular_joint
-from mcplan.model.packages import EXTRAS, find_package
+from mcplan.model.packages import SCHEME, package_file
 from mcplan.model.patch import MOUNT, mount_patch
 from mcplan.model.rest_overlap import SHALLOW, described, rest_overlaps, without_what_always_overlaps
 from mcplan.model.robot import Robot
@@ -42,8 +42,9 @@ def load_robot(
 
     Parameters
     ----------
-    path_or_name : a bundled name (``hrp2``), or the path of a ``robot.yaml`` or of a URDF file. A bare URDF gives a
-        robot without patches and postures, whose base is fixed if its root is a link ``world`` without mass.
+    path_or_name : a bundled name (``hrp2``), or the path of a ``robot.yaml`` or of a URDF file, or
+        ``package://NAME/path`` of either. A bare URDF gives a robot without patches and postures, whose base is fixed
+        if its root is a link ``world`` without mass.
     strict : refuse what is otherwise a ``RobotWarning``: non-physical inertias, missing visual meshes, misspelt tags.
     package_directories : where the meshes of ``package://NAME/...`` may be found: each is the package NAME or holds it.
 
@@ -63,6 +64,8 @@ def load_robot(
             raise RobotError(f"no robot is called {name!r}; bundled: {', '.join(bundled_robots())}; {hint}")
         path = BUNDLED / name / "robot.yaml"
     directories = [Path(directory) for directory in package_directories]
+    if name.startswith(SCHEME):
+        path = package_file(name, directories)
     if path.suffix.lower() in (".yaml", ".yml"):
         return _from_yaml(path, strict, directories)
     return _from_urdf(path, strict, directories)
@@ -129,23 +132,15 @@ def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
 
 def _file(name: str, key: tuple[str], document: Document, directories: list[Path]) -> Path:
     """Return the file that a robot.yaml names: relative to it, or ``package://NAME/path`` of an installed package."""
-    scheme, _, rest = name.partition("package://")
-    if scheme or not rest:
+    if not name.startswith(SCHEME):
         path = Path(document.path).parent / name
         if not path.is_file():
             raise RobotError(document.problem(key, f"there is no file {str(path)!r}"))
         return path
-    package, _, inner = rest.partition("/")
-    given = [folder if folder.name == package else folder / package for folder in directories]
-    folders = [folder for folder in (*given, find_package(package)) if folder is not None and folder.is_dir()]
-    if not folders:
-        how = EXTRAS.get(package, "name the directory that holds it in `packages`, or with --package-dir")
-        raise RobotError(document.problem(key, f"the package {package!r} is not installed: {how}"))
-    for folder in folders:
-        path = (folder / inner).resolve()
-        if path.is_file() and path.is_relative_to(folder.resolve()):
-            return path
-    raise RobotError(document.problem(key, f"the package {str(folders[0])!r} holds no file {inner!r}"))
+    try:
+        return package_file(name, directories)
+    except RobotError as error:
+        raise RobotError(document.problem(key, str(error))) from None
 
 
 def _srdf(named: Path | None, model: UrdfModel, strict: bool) -> Srdf | None:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from mcplan.doing import doing
 from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
 from mcplan.planning.plan import PlannedStance
@@ -30,6 +31,7 @@ def transitions(segments: Segments, stances: Sequence[PlannedStance]) -> Iterato
     rising: dict[str, Contact] = {}
     q = stances[0].q
     for k, (before, stance) in enumerate(pairwise(stances), start=1):
+        doing("finding motion", k, len(stances) - 1)
         begin, moved = Departure(q, before.contacts, rising), stance.moved
         rising, parting = {}, False
         if displaced := displaced_objects(scene, before, stance):
@@ -72,8 +74,9 @@ def paced(scenario: Scenario, stances: Sequence[PlannedStance]) -> tuple[Planned
     retimer = None if settings.pace is None else Retimer(scenario.robot, settings)
     ramps = {"add": settings.load_time, "remove": settings.unload_time}
 
-    def timed(stance: PlannedStance) -> PlannedStance:
+    def timed(k: int, stance: PlannedStance) -> PlannedStance:
         assert stance.transition is not None
+        doing("timing motion", k, len(stances) - 1)
         if retimer is None:
             parts = [replace(segment, law=None, unpaced="") for segment in stance.transition.segments]
         else:
@@ -81,7 +84,7 @@ def paced(scenario: Scenario, stances: Sequence[PlannedStance]) -> tuple[Planned
         ramp = ramps.get(stance.change, 0.0)
         return replace(stance, transition=replace(stance.transition, segments=tuple(parts), ramp=ramp))
 
-    return (stances[0], *(timed(stance) for stance in stances[1:]))
+    return (stances[0], *(timed(k, stance) for k, stance in enumerate(stances[1:], start=1)))
 
 
 def refuse_barred(stances: Sequence[PlannedStance]) -> None:

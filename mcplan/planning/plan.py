@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mcplan.html_table import html_of, html_table
 from mcplan.planning.goal.reached import ItemReached, items_reached
 from mcplan.planning.transition.transition import Segment, Transition
 from mcplan.scene.contact import Contact, contact_of
@@ -49,6 +50,20 @@ class PlannedStance:
 
     def __repr__(self) -> str:
         return f"PlannedStance({' '.join(filter(None, (self.change, self.moved)))}, on {', '.join(self.patches)})"
+
+    def _repr_html_(self) -> str:
+        """Return its contacts with their loads, and its margins, as tables for notebooks."""
+        rows = ((c.patch, c.support, c.kind, self._load(c.patch)) for c in self.contacts)
+        margins = {name: value for name, value in self.margins.items() if value is not None}
+        return html_of(
+            self,
+            html_table(["patch", "on", "kind", "load (N)"], rows),
+            html_table(["margin", "(N, m, rad, or a share)"], margins.items()),
+        )
+
+    def _load(self, patch: str) -> float:
+        """Return the force that a patch bears (N)."""
+        return float(np.linalg.norm(self.wrenches[patch][:3])) if patch in self.wrenches else 0.0
 
     @property
     def patches(self) -> tuple[str, ...]:
@@ -103,7 +118,7 @@ class Plan:
 
     def _repr_html_(self) -> str:
         """Return the stances as a table for notebooks."""
-        return f"<b>{escape(repr(self))}</b><pre>{escape(self.summary())}</pre>"
+        return html_of(self, f"<pre>{escape(self.summary())}</pre>")
 
     def __repr__(self) -> str:
         return f"Plan({self.scenario.name!r}, {self.scenario.robot.name}, {len(self.stances)} stances)"

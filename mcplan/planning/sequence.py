@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from mcplan.doing import doing
 from mcplan.errors import InputError, PlanningFailed, ScenarioError
 from mcplan.model.patch import MOUNT
 from mcplan.planning.chain import refuse_barred, with_transitions
@@ -43,6 +44,7 @@ def complete(scenario: Scenario) -> Plan:
     stances: list[PlannedStance] = [_item(scenario, 0, linker.start, contacts)]
     left: dict[str, Contact] = {}
     for k, item in enumerate(scenario.stances[1:], start=1):
+        doing("finding posture", k, len(scenario.stances) - 1)
         before = stances[-1]
         moved = before.objects | {name: pose.array for name, pose in item.objects.items()}
         earlier = linker.environment

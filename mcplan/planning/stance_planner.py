@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mcplan.doing import doing
 from mcplan.errors import InputError, PlanningFailed
 from mcplan.planning.chain import refuse_barred, with_transitions
 from mcplan.planning.goal.ending import OF_THE_POSTURE, End, Ending
@@ -132,6 +133,7 @@ class _Planning:
             here = Here(last.contacts, segments[-1].q, last.met, last)
             self.tree.path += [node.index for segment in segments for node in segment.nodes][len(self.tree.path) :]
         self.prover.limit = sys.maxsize
+        doing("proving every stance")
         stances = finish(self.prover, self.ending, self.first, self._refined(segments))
         self._require(stances)
         stances = with_transitions(self.scenario, stances, self.prover.segments)
@@ -181,6 +183,7 @@ class _Planning:
                 f"goal{self._where(number)}: the posture {item.posture.name} stands on {', '.join(sorted(left))}, "
                 "which planner.patches does not list; add them there"
             )
+        doing("finding postures that meet the goal")
         found = self.targets.chosen(item, here.contacts, here.q)
         self.tree.calls = self.prover.calls
         if not found:
@@ -310,6 +313,7 @@ class _Planning:
             found = node.path()
             # joined moves swing farther; what is barred once is looked at closely when they are joined again
             for make in (shorten, shorten, lambda _, path: path):
+                doing("joining moves")
                 path = make(search, found)
                 motions = barred_motions(self.prover, path)
                 if not motions:
@@ -330,6 +334,7 @@ class _Planning:
     def _around(self, direct: GuidePath, contacts, q, goal: Goal) -> Guide:
         if self.settings.guide:
             return Guide(direct)
+        doing("finding a way around what is in the way")
         return way_around(
             direct, self.robot, self.environment, self.prover, contacts, q, goal, self.limbs, self.offsets
         )

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from mcplan.arguments import instance, shown
 from mcplan.errors import InputError
+from mcplan.html_table import html_of, html_table, numbers
 from mcplan.model.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
 from mcplan.scene.polygon import area, counter_clockwise, is_convex
 
@@ -297,6 +298,14 @@ class Environment:
         names = [thing.name for thing in self.things]
         shown = ", ".join(names[:6]) + (f", ... ({len(names)} in all)" if len(names) > 6 else "")
         return f"Environment({shown or 'nothing'})"
+
+    def _repr_html_(self) -> str:
+        """Return what is there as a table for notebooks."""
+        rows = []
+        for thing in self.things:
+            place = thing.ends.mean(axis=0) if isinstance(thing, Bar) else thing.p
+            rows.append((thing.name, type(thing).__name__, numbers(place), getattr(thing, "friction", None)))
+        return html_of(self, html_table(["name", "is", "x, y, z (m)", "friction"], rows))
 
     @property
     def things(self) -> tuple[Thing, ...]:

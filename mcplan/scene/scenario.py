@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from mcplan.arguments import file_path, instance
 from mcplan.document import Document, dump_document
 from mcplan.document.messages import closest
 from mcplan.errors import ScenarioError
+from mcplan.html_table import folded, html_of, html_table
 from mcplan.scene.assemble import Start, assembled
 from mcplan.scene.contact import Contact
 from mcplan.scene.doubts import warn_of_doubts
@@ -19,6 +21,7 @@ from mcplan.scene.environment import Environment
 from mcplan.scene.schema import GoalItem, StanceItem
 from mcplan.scene.settings import ControlSettings, PlannerSettings, SimulationSettings
 from mcplan.scene.values import contacts_data, environment_data, goal_data, moved_paths, robot_name, start_data
+from mcplan.scene.words import goal_text, stance_text
 from mcplan.whole_file import write_text
 
 if TYPE_CHECKING:
@@ -136,6 +139,15 @@ class Scenario:
     def __repr__(self) -> str:
         what = f"{len(self.stances)} stances" if self.stances else f"{len(self.goal)} goal{'s' * (len(self.goal) != 1)}"
         return f"Scenario({self.name!r}, {self.robot.name}, {self.environment!r}, {what})"
+
+    def _repr_html_(self) -> str:
+        """Return for notebooks where it begins, and what it asks for."""
+        rows = [("robot", self.robot.name), ("physics", self.simulation.physics)]
+        rows += [("start", f"{contact.patch} on {contact.support}") for contact in self.start.contacts]
+        rows += [(f"goal {k}", goal_text(item)) for k, item in enumerate(self.goal)]
+        rows += [(f"stance {k}", stance_text(item)) for k, item in enumerate(self.stances)]
+        said = f"<p>{escape(self.description)}</p>" if self.description else ""
+        return html_of(self, said, html_table(["", ""], rows), folded("environment", self.environment._repr_html_()))
 
     def control_in(self, physics: str) -> ControlSettings:
         """Return the settings of the control in a back end; a robot below ``FULL_MASS`` is taken for a smaller one."""

@@ -6,13 +6,13 @@ Sample k is the state at ``t[k]``; ``tau``, ``wrench`` and ``vd`` act on ``[t_k,
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mcplan.errors import InputError, Problem, RunError
+from mcplan.html_table import html_of, html_table
 from mcplan.qp_status import HOLD, NO_QP, SLACK, SOLVED
 from mcplan.sim.records import RunRecord
 
@@ -138,12 +138,11 @@ class Run:
         """Return for notebooks what the run is, and how long each phase took."""
         first = np.flatnonzero(np.diff(self.phase, prepend=-1))
         ends = np.append(first[1:], len(self))
-        rows = "".join(
-            f"<tr><td style='text-align:left'>{escape(self.phases[self.phase[k]])}</td>"
-            f"<td>{self.t[k]:.3f} s</td><td>{(end - k) * self.dt:.3f} s</td></tr>"
+        rows = (
+            (self.phases[self.phase[k]], float(self.t[k]), float(end - k) * self.dt)
             for k, end in zip(first, ends, strict=True)
         )
-        return f"<b>{escape(repr(self))}</b><table><tr><th>phase</th><th>from</th><th>for</th></tr>{rows}</table>"
+        return html_of(self, html_table(["phase", "from (s)", "for (s)"], rows))
 
     @property
     def dt(self) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 
 from mcplan.arguments import each, instance
 from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.html_table import html_of, html_table, numbers
 from mcplan.model.robot import Robot
 from mcplan.optimize.dense import solve_dense
 from mcplan.optimize.polytope import ball_polytope
@@ -59,6 +60,11 @@ class Equilibrium:
     residual: float
 
     __repr__ = short
+
+    def _repr_html_(self) -> str:
+        """Return the wrenches as a table for notebooks."""
+        rows = ((patch, numbers(wrench[:3]), numbers(wrench[3:])) for patch, wrench in self.wrenches.items())
+        return html_of(self, html_table(["patch", "force (N)", "moment (N m)"], rows))
 
 
 def balance(

@@ -10,7 +10,7 @@ from typing import Any
 from mcplan.document import Document
 from mcplan.model.mesh_file import SCENE_SUFFIXES, MeshFiles
 
-UNUSED = ("sweep", "view", "bench")
+UNUSED = ("sweep", "view", "bench", "commands")
 """Packages of mcplan that no result depends on."""
 
 

@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from mcplan.errors import InputError
+from mcplan.html_table import html_of, html_table
 from mcplan.sweep.columns import COLUMNS, DEFAULT, kind_of
 from mcplan.sweep.experiment import Experiment
 from mcplan.sweep.store import FAILED, Store
 from mcplan.whole_file import whole_file
 
 Row = dict[str, Any]
+
+
+MOST = 60
+"""Rows that a notebook shows."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,6 +75,12 @@ class Results:
     def __repr__(self) -> str:
         good = sum(bool(row.get("success")) for row in self.rows)
         return f"Results({self.experiment.name!r}, {len(self)} of {len(self.experiment)} cases, {good} succeeded)"
+
+    def _repr_html_(self) -> str:
+        """Return for notebooks the columns that the experiment asks for, of the first cases."""
+        rows = [[shown_value(row.get(name)) for name in self.shown] for row in self.rows[:MOST]]
+        more = f"<p>and {len(self) - MOST} more</p>" if len(self) > MOST else ""
+        return html_of(self, html_table(self.shown, rows), more)
 
     def write_parquet(self, path: Path) -> None:
         """Write the table as Parquet; lists, and columns of mixed types, as JSON texts.

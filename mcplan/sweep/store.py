@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mcplan.errors import InputError
 from mcplan.version import __version__
@@ -57,6 +57,20 @@ class Outcome:
     files: dict[str, bytes] = field(default_factory=dict)
 
 
+class Newest(NamedTuple):
+    """The cases of the code that ran last.
+
+    rows : of each case what it was given, its results and its ``status``.
+    code : hash of the code; ``commit`` it was at, empty where that is not known.
+    finished : when the last of them was finished, s since 1970.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+    code: str
+    commit: str
+    finished: float
+
+
 class Store:
     """Open the store of a directory; one process at a time may write to it.
 
@@ -74,6 +88,8 @@ class Store:
             if not file.is_file():
                 raise InputError(f"{file}: there is no such store of an experiment")
         else:
+            if self.directory.is_file():
+                raise InputError(f"{self.directory}: is a file, so nothing can be put into it")
             try:
                 self.directory.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -107,6 +123,28 @@ class Store:
             self._db.close()
         if self._lock is not None:
             self._lock.close()
+
+    def note_code(self, code: str, commit: str) -> None:
+        """Keep the commit at which a code was run."""
+        if commit:
+            self._db.execute("insert or replace into about values (?, ?)", (f"commit {code}", commit))
+
+    def newest(self) -> Newest:
+        """Return the cases of the code that ran last.
+
+        Raises
+        ------
+        InputError
+            The store has none.
+        """
+        last = self._db.execute("select code from cases order by finished desc limit 1").fetchone()
+        if last is None:
+            raise InputError(f"{self.directory / FILE}: no case has been run")
+        query = "select id, fields, status, result, finished from cases where code = ?"
+        found = self._db.execute(query, last).fetchall()
+        rows = [{"case": i, **json.loads(given), **json.loads(said), "status": s} for i, given, s, said, _ in found]
+        known = self._db.execute("select value from about where key = ?", (f"commit {last[0]}",)).fetchone()
+        return Newest(tuple(rows), last[0], known[0] if known else "", max(row[-1] for row in found))
 
     def statuses(self) -> dict[str, str]:
         """Return the status of every case that the store knows."""

@@ -10,7 +10,7 @@ from mcplan.sweep.cluster import connect
 from mcplan.sweep.condition import Condition
 from mcplan.sweep.engine import Runner, fan_out, prepare
 from mcplan.sweep.experiment import Experiment
-from mcplan.sweep.identity import code_version
+from mcplan.sweep.identity import code_version, commit
 from mcplan.sweep.process import Limit
 from mcplan.sweep.results import Results, collect_results
 from mcplan.sweep.store import FAILED, FILE, Store
@@ -110,6 +110,7 @@ def sweep(
     with Store(directory) as store:
         work = work_of(experiment, directory, only, retry_failed)
         if work.todo:
+            store.note_code(code_version(), commit())
             _run(experiment, store, work.todo, workers, scheduler, progress, runner)
         return collect_results(experiment, store)
 

@@ -18,9 +18,14 @@ from mcplan.view import palette, shapes
 from mcplan.view.arrow import NEWTON, SMALLEST_FORCE, draw_arrow
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import draw_environment, pose, set_stage
-from mcplan.view.page import STYLES, encoded, filled
+from mcplan.view.page import POLICY, STYLES, encoded, filled
 from mcplan.view.robot import draw_robot, drawn_links
 from mcplan.view.server import PageServer, address_text
+
+SCRIPTS = ("element.js", "viewer.js", "live.js")
+
+SOCKETS = "ws://127.0.0.1:* ws://localhost:*"
+"""Where frames come from: this machine, or the near end of a tunnel to it."""
 
 FRAMES = 25.0
 """Per second of clock time, however fast the simulation is."""
@@ -69,7 +74,7 @@ class LiveView(Observer):
         self._objects = [thing.name for thing in plan.scenario.environment.objects]
         self._pose(plan.stances[0].q, {}, None)
         data = {"commands": encoded(self._drawing), "camera": [point.tolist() for point in self._drawing.camera]}
-        page = filled("live.html", plan.scenario.name, data, STYLES, ("element.js", "live.js"))
+        page = filled("live.html", plan.scenario.name, data, STYLES, SCRIPTS, f"{POLICY}; connect-src 'self' {SOCKETS}")
         self._phase, self._began, self._drawn = "", time.perf_counter(), -np.inf
         self._last: StepSample | None = None
         try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import meshcat
+import numpy as np
 
 from mcplan.view.arrow import NEWTON
 from mcplan.view.drawing import Drawing
@@ -18,8 +19,8 @@ from mcplan.view.phase_bands import band_colours
 
 STYLES = ("theme.css", "page.css")
 SCRIPTS = (
-    "element.js", "charts.js", "stage.js", "clock.js", "timeline.js", "labels.js", "ghost.js", "card.js", "legend.js",
-    "keys.js",
+    "element.js", "charts.js", "viewer.js", "stage.js", "clock.js", "timeline.js", "labels.js", "ghost.js", "card.js",
+    "legend.js", "keys.js",
 )  # fmt: skip
 """Files of `web` that every page with a scene holds, in their order."""
 
@@ -40,6 +41,7 @@ class Page:
     drawing : the scene with its animation.
     bands : items of the time line: ``begin``, ``end``, ``name``, ``colour``, and ``facts`` where there is more to say.
     duration : length of the motion on the time line, in its unit; 0 where there is none.
+    seconds : of a time line that counts stances, when the motion passes each (s); it is played at that speed.
     stances : whether the time line counts stances, with one band around each whole number, instead of seconds.
     tree : the panel of the search tree (`view.tree_panel`), or None.
     readings : charts below the time line (`view.readings`), or None.
@@ -60,12 +62,23 @@ class Page:
     ghost: dict[str, Any] | None = field(default=None, repr=False)
     plan: Sequence[dict[str, Any]] = ()
     shown: Sequence[str] = ()
+    seconds: Sequence[float] = ()
+
+    @property
+    def length(self) -> float:
+        """How long it plays, s."""
+        return self.seconds[-1] if len(self.seconds) else self.duration
+
+    def at(self, second: float) -> float:
+        """Return the place on the time line at a second of playing."""
+        return float(np.interp(second, self.seconds, np.arange(len(self.seconds)))) if len(self.seconds) else second
 
     def text(self) -> str:
         """Return the page as text."""
         data = {
             "title": self.title,
             "duration": self.duration,
+            "seconds": list(self.seconds),
             "stances": self.stances,
             "bands": list(self.bands),
             "camera": [point.tolist() for point in self.drawing.camera],
@@ -92,19 +105,27 @@ def encoded(drawing: Drawing) -> list[str]:
 
 
 def filled(
-    template: str, title: str, data: dict[str, Any], styles: Sequence[str], scripts: Sequence[str], **parts: str
+    template: str,
+    title: str,
+    data: dict[str, Any],
+    styles: Sequence[str],
+    scripts: Sequence[str],
+    policy: str = POLICY,
+    **parts: str,
 ) -> str:
-    """Return a template of `web` with title, styles, data, scripts, and meshcat's viewer where it asks for it.
+    """Return a page: a template of `web` between the head and the foot of all pages, with what they ask for.
 
     Parameters
     ----------
+    data : what the scripts find as ``data``.
+    policy : what the page may load.
     parts : further markup by its name in the template; texts in it are escaped by who made it.
     """
-    pieces = part(template).split("{{")
+    pieces = (part("head.html") + part(template) + part("foot.html")).split("{{")
     # no text of the user's may end the script element, or open another
     known = {
         "TITLE": html.escape(title),
-        "POLICY": POLICY,
+        "POLICY": policy,
         "DATA": json.dumps(data).replace("<", "\\u003c"),
         "STYLE": "\n".join(part(name) for name in styles),
         "SCRIPT": "\n".join(part(name) for name in scripts),

@@ -16,8 +16,11 @@ from mcplan.scene import Contact, Scenario
 from mcplan.scene.place import make_contact
 from mcplan.view.film import Film, PatchForce, lowest
 
-BETWEEN = 15
-"""Postures between two stances."""
+BETWEEN, EVERY = 15, 0.1
+"""Postures between two stances: so many at least, and one every so many seconds."""
+
+SHORTEST = 0.2
+"""s: from stance to stance, where nothing moves on the way."""
 
 TRAIL = 40
 """Points of the way of a patch along a segment."""
@@ -78,7 +81,6 @@ def motions(plan: Plan, k: int) -> list[Segment]:
 def stance_frames(plan: Plan) -> list[Frame]:
     """Return the frames of a plan: stance k at time k."""
     frames: list[Frame] = []
-    shares = np.arange(1, BETWEEN + 1) / (BETWEEN + 1)
     for k, stance in enumerate(plan.stances):
         before = plan.stances[k - 1] if k else None
         touching = in_place(before, stance)
@@ -89,7 +91,8 @@ def stance_frames(plan: Plan) -> list[Frame]:
             end = _forces(plan.stances[k + 1], stance.contacts)
             begin = _forces(stance, stance.contacts)
             segments = motions(plan, k)
-            for share in shares:
+            count = max(BETWEEN, int(length(segments) / EVERY))
+            for share in np.arange(1, count + 1) / (count + 1):
                 forces = {patch: _between(begin.get(patch), end.get(patch), share) for patch in begin | end}
                 segment, t = _at(segments, float(share))
                 objects = _slid(plan.scenario, stance, segment, t)
@@ -112,13 +115,31 @@ def trails(plan: Plan) -> list[np.ndarray]:
 
 
 def _at(segments: Sequence[Segment], share: float) -> tuple[Segment, float]:
-    """Return the segment in which a share of the time of all is over, and the time in it (s)."""
-    left = share * sum(segment.duration for segment in segments)
+    """Return the segment in which a share of the time of all is over, and the place on its path there (s)."""
+    left = share * length(segments)
     for segment in segments[:-1]:
-        if left <= segment.duration:
-            return segment, left
-        left -= segment.duration
-    return segments[-1], left
+        if left <= segment.time:
+            return segment, _along(segment, left)
+        left -= segment.time
+    return segments[-1], _along(segments[-1], left)
+
+
+def _along(segment: Segment, t: float) -> float:
+    """Return where on its path (s) a segment is at a time, by its law if it has one."""
+    return t if segment.law is None else min(segment.law.at(t)[0], segment.duration)
+
+
+def length(segments: Sequence[Segment]) -> float:
+    """Return how long segments take one after the other (s)."""
+    return sum(segment.time for segment in segments)
+
+
+def passing_times(plan: Plan) -> list[float]:
+    """Return when the motions of a plan, one after the other, pass its stances (s), the first at 0."""
+    times = [0.0]
+    for k in range(len(plan.stances) - 1):
+        times.append(times[-1] + max(length(motions(plan, k)), SHORTEST))
+    return times
 
 
 def _slid(scenario: Scenario, stance: PlannedStance, segment: Segment, t: float) -> dict[str, np.ndarray]:

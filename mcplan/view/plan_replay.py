@@ -14,7 +14,7 @@ from mcplan.view.drawing import Drawing
 from mcplan.view.ghost import ghost_data
 from mcplan.view.page import Page
 from mcplan.view.plan_facts import plan_readings, stance_bands
-from mcplan.view.plan_film import GAP, Frame, film, node_frames, stance_frames, trails
+from mcplan.view.plan_film import GAP, Frame, film, node_frames, passing_times, stance_frames, trails
 from mcplan.view.robot import patch_mesh
 from mcplan.view.tree_panel import shown_nodes, tree_panel, tried_patches
 
@@ -33,6 +33,7 @@ def stances_page(plan: Plan, tree: SearchTree | None = None, certificate: Certif
         page,
         bands=stance_bands(plan),
         duration=float(last),
+        seconds=passing_times(plan),
         readings=plan_readings(plan),
         certificate=certificate_data(certificate),
         ghost=ghost_data(

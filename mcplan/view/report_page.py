@@ -19,6 +19,7 @@ from mcplan.view.readings import Readings
 from mcplan.view.replay import replay_page
 from mcplan.view.ticks import slowest_ticks
 
+STYLES = ("theme.css", "report.css")
 SCRIPTS = ("element.js", "charts.js", "report.js")
 
 NEAR = 0.9
@@ -72,7 +73,7 @@ def report_page(run: Run, certificate: Certificate, replay: str | None = None) -
         "<footer>Written by mcplan. Everything on this page is in it; nothing is fetched. The certificate is "
         "recomputed from the record of the run by another path than the controller's.</footer>",
     ]
-    return filled("report.html", run.scenario.name, data, ("theme.css", "report.css"), SCRIPTS, BODY="\n".join(body))
+    return _filled(run.scenario.name, data, body)
 
 
 def failure_page(scenario: Scenario, failure: str, tree: SearchTree | None) -> str:
@@ -88,7 +89,11 @@ def failure_page(scenario: Scenario, failure: str, tree: SearchTree | None) -> s
         "<footer>Written by mcplan. Everything on this page is in it; nothing is fetched.</footer>",
     ]
     data: dict[str, Any] = {"readings": None}
-    return filled("report.html", scenario.name, data, ("theme.css", "report.css"), SCRIPTS, BODY="\n".join(body))
+    return _filled(scenario.name, data, body)
+
+
+def _filled(name: str, data: dict[str, Any], body: Sequence[str]) -> str:
+    return filled("report.html", f"{name}: report", data, STYLES, SCRIPTS, BODY="\n".join(body))
 
 
 def answer(run: Run, certificate: Certificate) -> str:

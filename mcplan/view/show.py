@@ -4,12 +4,11 @@ import html
 import tempfile
 import webbrowser
 from collections.abc import Sequence
-from os import PathLike
 from pathlib import Path
 
 import numpy as np
 
-from mcplan.arguments import file_path, shown
+from mcplan.arguments import shown
 from mcplan.bars import in_notebook
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
@@ -18,6 +17,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.scenario import Scenario
 from mcplan.sim.run import Run
+from mcplan.view.certificate import Certificate
 from mcplan.view.film import Film, lowest
 from mcplan.view.page import Page
 from mcplan.view.plan_replay import plan_page
@@ -46,6 +46,7 @@ def show(
     *,
     contacts: Sequence[Contact] = (),
     environment: Environment | None = None,
+    report: Certificate | None = None,
     height: int = 600,
 ) -> Shown:
     """Show a run, a plan, a scenario at its start, or a robot.
@@ -59,6 +60,7 @@ def show(
     q : (nq,) posture of a robot; its ``half_sitting`` or neutral one by default.
     contacts : of a robot: patches that are drawn as touching, with their support region.
     environment : around a robot.
+    report : of a run or plan: what `mcplan.verify` says of it; without it the page says that it is not verified.
     height : of the frame in a notebook, pixels.
 
     Raises
@@ -66,7 +68,7 @@ def show(
     InputError
         Something else, or a posture of another robot.
     """
-    page = Shown(_page(what, q, contacts, environment), height, None)
+    page = Shown(page_text(what, q, contacts, environment, report), height, None)
     if not in_notebook():
         with tempfile.NamedTemporaryFile(prefix="mcplan-", suffix=".html", delete=False) as file:
             page.path = Path(file.name)
@@ -75,46 +77,22 @@ def show(
     return page
 
 
-def save_html(what: Run | Plan | Scenario | Robot, path: str | PathLike[str]) -> Path:
-    """Write a run, a plan, a scenario at its start, or a robot as one HTML file that needs no network.
-
-    >>> import tempfile, mcplan as mc
-    >>> mc.save_html(mc.load_scenario("walk"), tempfile.mkdtemp() + "/walk.html").name
-    'walk.html'
-
-    Parameters
-    ----------
-    what : Run, Plan, Scenario or Robot.
-    path : of the file; one that is there is replaced, folders on the way are made.
-
-    Returns
-    -------
-    The path.
-
-    Raises
-    ------
-    InputError
-        Something else, or a path that is none.
-    """
-    place = file_path("save_html", path)
-    write_text(place, _page(what, None, (), None, "save_html"))
-    return place
-
-
-def _page(
+def page_text(
     what: object,
-    q: np.ndarray | None,
-    contacts: Sequence[Contact],
-    environment: Environment | None,
+    q: np.ndarray | None = None,
+    contacts: Sequence[Contact] = (),
+    environment: Environment | None = None,
+    certificate: Certificate | None = None,
     where: str = "show",
 ) -> str:
+    """Return the page of a thing as text; ``where`` names the function that was called with it."""
     if not isinstance(what, Robot) and (q is not None or contacts or environment is not None):
         raise InputError("show: q, contacts and environment are for a robot; a run, plan or scenario has its own")
     match what:
         case Run():
-            return replay_page(what)
+            return replay_page(what, certificate)
         case Plan():
-            return plan_page(what)
+            return plan_page(what, certificate=certificate)
         case Scenario():
             return posture_page(what.robot, what.start.q, what.environment, what.start.contacts, what.name)
         case Robot():

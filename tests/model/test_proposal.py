@@ -173,7 +173,7 @@ def test_a_bundled_robot_is_read_from_where_it_is_installed_and_stands(name):
 
 
 def test_without_the_package_the_robot_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr("mcplan.model.robot_file.find_package", lambda name: None)
+    monkeypatch.setattr("mcplan.model.packages.find_package", lambda name: None)
     with pytest.raises(Exception, match=r"g1/robot.yaml:\d+: urdf: .*is not installed: pip install 'mcplan\[robots\]'"):
         load_robot("g1")
 

@@ -1,5 +1,6 @@
 """Pages in a browser: they show what the run holds, do what their buttons say, and ask for nothing."""
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +11,9 @@ from mcplan.planning import plan
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
+from mcplan.view.live import LiveView
 from mcplan.view.moving.chromium import Chromium, find_chromium
-from mcplan.view.plan_replay import plan_page
+from mcplan.view.plan_replay import plan_page, stances_page
 from mcplan.view.replay import replay_page
 from mcplan.view.report_page import report_page
 
@@ -160,6 +162,34 @@ def test_the_tree_is_opened_and_leads_back_to_the_plan(browser, planned):
     assert browser.js("clock.t") == 0
     browser.js("[...document.querySelectorAll('#rows a')].at(-1).click()")
     assert browser.js("clock.t") == len(planned.stances) - 1
+
+
+def test_a_plan_plays_at_the_speed_of_its_motions_and_says_whether_it_is_verified(browser, planned):
+    browser.open(plan_page(planned), READY, "t=0")
+    page = stances_page(planned)
+    for k, second in enumerate(page.seconds[1:], start=1):
+        assert browser.js(f"later({k - 1}, {second - page.seconds[k - 1]})") == pytest.approx(k, abs=1e-9)
+    half = 0.5 * (page.seconds[0] + page.seconds[1])
+    assert browser.js(f"[later(0, {half}), later(0.5, 1e6)]") == pytest.approx([0.5, len(planned.stances) - 1])
+    assert browser.js("get('verdict').textContent") == "not verified"
+    browser.open(plan_page(planned, certificate=verify(planned)), READY, "t=0")
+    assert browser.js("get('verdict').textContent") == "certificate holds"
+
+
+def test_a_live_view_follows_the_simulation(planned):
+    """Its policy lets the page load nothing but the frames."""
+    with Chromium(find_chromium(), SIZE) as browser, LiveView(planned) as view:
+        browser.call("Page.navigate", url=view.url)
+        open_socket = "typeof socket === 'object' && socket.readyState === 1"
+        ready = f"(go => {{ const wait = () => {open_socket} ? go(true) : setTimeout(wait, 50); wait(); }})"
+        time.sleep(0.5)  # until the page of before is gone
+        assert browser.js(f"new Promise{ready}")
+        done = simulate(planned, observers=[view])
+        browser.js("new Promise(go => setTimeout(go, 500))")
+        assert browser.js("parseFloat(get('time').textContent)") == pytest.approx(done.t[-1], abs=0.02)
+        assert browser.js("get('hint').textContent") == "the simulation has ended"
+        assert browser.errors == []
+        assert all(request.startswith((view.url, "ws://127.0.0.1")) for request in browser.requests)
 
 
 def test_a_time_in_the_report_is_shown_by_its_replay(browser, run, report):

@@ -14,8 +14,20 @@ from mcplan.planning import plan, write_plan
 from mcplan.planning.search.tree_file import tree_path, write_tree
 from mcplan.scene import load_scenario
 from mcplan.statics.support_region import support_region
-from mcplan.view.plan_film import BETWEEN, GAP, _at, film, in_place, motions, node_frames, stance_frames, trails
-from mcplan.view.plan_replay import plan_page, tree_page
+from mcplan.view.plan_film import (
+    BETWEEN,
+    EVERY,
+    GAP,
+    _at,
+    film,
+    in_place,
+    length,
+    motions,
+    node_frames,
+    stance_frames,
+    trails,
+)
+from mcplan.view.plan_replay import plan_page, stances_page, tree_page
 from mcplan.view.support import support_polygon
 from mcplan.view.tree_panel import SHOWN, shown_nodes
 from tests.view.tracks import at, tracks_of
@@ -80,28 +92,42 @@ def test_forces_act_at_the_centre_of_pressure_within_the_patch(planned):
 def frames_between(planned, k):
     """The frames between the posture of a stance and that of the next."""
     found = [frame for frame in stance_frames(planned) if k < frame.time < k + 1]
-    assert len(found) == BETWEEN
+    assert len(found) == max(BETWEEN, int(length(motions(planned, k)) / EVERY))
     return found
 
 
-def test_between_stances_the_plans_own_motion_is_drawn(planned):
-    """At each share of the time of its segments, where their curve has the robot then."""
+@pytest.mark.parametrize("pace", ["as planned", "swift"])
+def test_between_stances_the_plans_own_motion_is_drawn(planned, pace):
+    """At each share of the time of its segments, where their curve and their law have the robot then."""
+    if pace == "swift":
+        planned = plan(load_scenario("sway", {"control.pace": "swift"}))
+        assert all(segment.law is not None for segment in planned.segments)
     for k in range(len(planned.stances) - 1):
         segments = motions(planned, k)
         assert segments[0].q[0] == pytest.approx(planned.stances[k].q, abs=1e-9)
         assert segments[-1].q[-1] == pytest.approx(planned.stances[k + 1].q, abs=1e-9)
-        total = sum(segment.duration for segment in segments)
+        total = sum(segment.time for segment in segments)
         for frame in frames_between(planned, k):
             t = (frame.time - k) * total
             if len(segments) == 1:
-                assert frame.q == pytest.approx(segments[0].posture.sample(t).q, abs=1e-9)
+                s = t if segments[0].law is None else segments[0].law.at(t)[0]
+                assert frame.q == pytest.approx(segments[0].posture.sample(s).q, abs=1e-9)
             assert np.linalg.norm(frame.q[3:7]) == pytest.approx(1.0)
 
 
 def test_segments_follow_each_other_in_their_own_time():
-    first, second = SimpleNamespace(duration=1.0), SimpleNamespace(duration=3.0)
+    first, second = SimpleNamespace(time=1.0, law=None), SimpleNamespace(time=3.0, law=None)
     for share, segment, t in ((0.1, first, 0.4), (0.25, first, 1.0), (0.5, second, 1.0), (1.0, second, 3.0)):
         assert _at([first, second], share) == (segment, pytest.approx(t))
+
+
+def test_a_plan_is_played_at_the_speed_of_its_motions(planned):
+    """Its time line counts stances; each takes on it the seconds that its motion takes."""
+    page = stances_page(planned)
+    assert page.length == pytest.approx(sum(length(motions(planned, k)) for k in range(len(planned.stances) - 1)))
+    for k, second in enumerate(page.seconds):
+        assert page.at(second) == pytest.approx(k)
+    assert page.at(0.5 * (page.seconds[2] + page.seconds[3])) == pytest.approx(2.5)
 
 
 def test_a_foot_goes_over_what_is_between_its_places_and_leaves_a_trail(planned):

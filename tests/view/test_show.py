@@ -51,6 +51,18 @@ def test_scenarios_are_shown_at_their_start(opened):
     page.path.unlink()
 
 
+def test_a_run_that_is_written_is_verified_first_and_one_that_is_shown_says_that_it_is_not(opened, tmp_path):
+    run = mc.simulate(mc.load_scenario("sway", {"simulation.dt": 0.005}))
+    said = mc.save_html(run, tmp_path / "run.html").read_text(encoding="utf-8")
+    assert '"certificate": {"success": true' in said
+    shown = mc.show(run)
+    assert '"certificate": null' in shown.text
+    shown.path.unlink()
+    shown = mc.show(run, report=mc.verify(run))
+    assert '"certificate": {"success": true' in shown.text
+    shown.path.unlink()
+
+
 def test_what_cannot_be_shown_is_refused(robot):
     with pytest.raises(InputError, match="not 3"):
         mc.show(3)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mcplan.document import dump_document
 from mcplan.errors import RobotError
-from mcplan.model.packages import EXTRAS, find_package
+from mcplan.model.packages import EXTRAS, SCHEME, find_package, package_file
 from mcplan.model.proposal.limbs import base_axes, light_joints
 from mcplan.model.proposal.overlaps import often_overlapping
 from mcplan.model.proposal.patches import Anatomy, anatomy
@@ -33,7 +33,7 @@ def propose(
 
     Parameters
     ----------
-    urdf : the URDF; an SRDF beside it counts.
+    urdf : the URDF, or ``package://NAME/path``, which the file then says too; an SRDF beside it counts.
     name : of the robot; that of the URDF by default.
     package_directories : as for ``load_robot``; they are named in the file.
 
@@ -42,7 +42,8 @@ def propose(
     RobotError
         The URDF cannot be read, or nothing moves in it.
     """
-    path = Path(urdf)
+    named = str(urdf) if str(urdf).startswith(SCHEME) else None
+    path = Path(urdf) if named is None else package_file(named, [Path(folder) for folder in package_directories])
     packages = [str(Path(folder).resolve()) for folder in package_directories]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `mcplan robot check` says them
@@ -57,7 +58,7 @@ def propose(
         robot = _loaded(head | settings)
         found = anatomy(robot, _start(robot))
         q = half_sitting(found)
-    head["urdf"] = _urdf_name(path, Path(directory))
+    head["urdf"] = named or _urdf_name(path, Path(directory))
     kept = [os.path.relpath(folder, directory) for folder in packages]
     return "\n".join(_lines(found, q, head, settings | {"packages": kept})) + "\n"
 

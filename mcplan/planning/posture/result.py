@@ -1,11 +1,13 @@
 """What the posture generator answers: a posture with its forces, or what it misses."""
 
 from dataclasses import dataclass, field
+from html import escape
 from time import perf_counter
 
 import numpy as np
 
 from mcplan.amounts import angle, length
+from mcplan.html_table import html_of, html_table
 from mcplan.planning.posture.violation import Violation
 from mcplan.scene.contact import Contact, contact_of
 from mcplan.statics.equilibrium import Equilibrium
@@ -85,6 +87,14 @@ class PostureResult:
 
     def __repr__(self) -> str:
         return f"PostureResult({'found' if self.found else f'not found: {self.reason}'})"
+
+    def _repr_html_(self) -> str:
+        """Return for notebooks what it says of itself, and its margins or what it misses."""
+        if self.found:
+            table = html_table(["margin", "(m, rad, N, or a share)"], self.margins.items())
+        else:
+            table = html_table(["what is missed"], [(str(violation),) for violation in self.violations])
+        return html_of(self, f"<p>{escape(str(self))}</p>", table)
 
     def __str__(self) -> str:
         words = {

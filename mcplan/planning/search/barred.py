@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from mcplan.doing import doing
 from mcplan.planning.posture.violation import Violation
 from mcplan.planning.prover import Prover
 from mcplan.planning.search.node import Node, shift_to, swing_to
@@ -40,12 +41,13 @@ class Barred:
 
 def barred_motions(prover: Prover, path: Sequence[Node]) -> list[BarredMotion]:
     """Return the motions of a path that are barred somewhere on their way."""
-    return [
-        BarredMotion(node, motion, violations)
-        for parent, node in pairwise(path)
-        for motion in _motions(parent, node)
-        if (violations := prover.barred(motion))
-    ]
+    found = []
+    for k, (parent, node) in enumerate(pairwise(path), start=1):
+        doing("checking the motion of move", k, len(path) - 1)
+        for motion in _motions(parent, node):
+            if violations := prover.barred(motion):
+                found.append(BarredMotion(node, motion, violations))
+    return found
 
 
 def _motions(parent: Node, node: Node) -> Iterator[Swing | BodyShift]:

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from mcplan.doing import doing
 from mcplan.planning.posture.continuity import kept
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.settings import PostureSettings
@@ -63,9 +64,10 @@ def refine(prover: Prover, paths: list[list[Node]]) -> list[list[Node]]:
         return paths
     chain = list(knots.values())
     generators = [PostureGenerator(prover.robot, prover.environment, settings, prover.collisions) for settings in WIDER]
-    for _ in range(SWEEPS):
+    for sweep in range(SWEEPS):
         before = _Knot(paths[0][0].contacts, (), paths[0][0].q, paths[0][0].q)
-        for knot, after in zip(chain, [*chain[1:], chain[-1]], strict=True):
+        for k, (knot, after) in enumerate(zip(chain, [*chain[1:], chain[-1]], strict=True), start=1):
+            doing("giving room to posture", sweep * len(chain) + k, SWEEPS * len(chain))
             knot.q = _better(prover, generators, knot, before, after)
             before = knot
     for path in paths:

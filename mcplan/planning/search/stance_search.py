@@ -139,7 +139,7 @@ class StanceSearch:
                     continue
                 expanded += 1
                 self.tree.expand(node.index)
-                if self.progress is not None and expanded % 10 == 1:
+                if self.progress is not None:
                     self.progress(len(self.tree.nodes), prover.calls, self.closest.h)
                 if expanded > max_nodes:
                     return

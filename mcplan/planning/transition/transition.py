@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from mcplan.html_table import html_of, html_table
 from mcplan.motion.law import Law
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.transition.knots import NOWHERE, Worst
@@ -137,6 +138,14 @@ class Transition:
     segments: tuple[Segment, ...]
     ramp: float = 0.0
     parts: bool = False
+
+    def _repr_html_(self) -> str:
+        """Return its segments as a table for notebooks."""
+        rows = (
+            (k, segment.time, segment.near.distance, " and ".join(segment.near.bodies))
+            for k, segment in enumerate(self.segments)
+        )
+        return html_of(self, html_table(["segment", "takes (s)", "least distance (m)", "between"], rows))
 
     @property
     def duration(self) -> float:

@@ -102,7 +102,8 @@ def save_moving(page: Page, path: Path, kind: str, size: tuple[int, int] = SIZE,
     kind : ``gif`` or ``mp4``.
     speed : times as fast as it was.
     """
-    times, rate = times_of(page.duration, speed, RATES[kind]), RATES[kind]
+    rate = RATES[kind]
+    times = np.array([page.at(second) for second in times_of(page.length, speed, rate)])
     size = (size[0] // 2 * 2, size[1] // 2 * 2)  # H.264 halves colours in both directions
     with _maker(page, size) as maker, whole_file(path) as partial:
         if kind == "mp4" and isinstance(maker, BrowserMaker) and maker.encodes(size, rate):

@@ -20,7 +20,7 @@ def position_share(run: Run) -> np.ndarray:
 def plot_positions(run: Run, joints_shown: int = 6) -> Figure:
     """Plot where the joints that come closest to a limit are in their range: -1 lower limit, 1 upper limit."""
     figure, (closest, chosen) = time_axes(
-        run, ["closest of all [-]", "place in the range [-]"], "joint positions against limits", [0.7, 1.5]
+        run, ["nearest to a limit [-]", "place in the range [-]"], "joint positions against limits", [0.7, 1.5]
     )
     t = run.t - run.t[0]
     share, joints = position_share(run), run.record.joints

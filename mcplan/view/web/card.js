@@ -27,7 +27,10 @@ function readingAt(t) {
 }
 function buildCertificate() {
   const certificate = data.certificate, verdict = get("verdict");
-  if (!certificate) return;
+  if (!certificate) {
+    if (data.readings) verdict.textContent = "not verified";
+    return;
+  }
   verdict.textContent = certificate.success ? "certificate holds" : certificate.broken + " of " + certificate.judged + " checks broken";
   verdict.className = certificate.success ? "good" : "bad";
   const box = element("details"), head = element("summary", "certificate: " + certificate.judged + " checks, " + certificate.broken + " broken");

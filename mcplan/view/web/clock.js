@@ -43,11 +43,22 @@ function stepBand(by) {
   seek(to >= data.bands.length ? data.duration : data.bands[Math.max(to, 0)].begin);
 }
 function setSpeed(by) { clock.speed = SPEEDS[clamp(SPEEDS.indexOf(clock.speed) + by, 0, SPEEDS.length - 1)]; changed(false); }
+// Stances are as far apart as their motions take: the time line counts them, the clock counts seconds.
+function between(x, from, to) {
+  const above = from.findIndex(edge => edge > x), k = above < 0 ? from.length - 1 : Math.max(above, 1);
+  return to[k - 1] + (to[k] - to[k - 1]) * (x - from[k - 1]) / (from[k] - from[k - 1]);
+}
+const numbered = data.seconds.map((_, k) => k);
+function later(t, passed) {
+  if (data.seconds.length < 2) return t + passed;
+  const end = data.seconds[data.seconds.length - 1], second = between(t, numbered, data.seconds) + passed;
+  return second >= end ? data.duration : between(second, data.seconds, numbered);
+}
 function advance(stamp) {
   const passed = clock.before === null ? 0 : Math.min((stamp - clock.before) / 1000, 0.25) * clock.speed;
   clock.before = stamp;
   if (!clock.playing) return;
-  let t = clock.t + passed;
+  let t = later(clock.t, passed);
   if (clock.steps) {  // one stance after the other
     clock.waited += passed;
     if (clock.waited < 1) return;

@@ -1,13 +1,8 @@
-const viewer = new MeshCat.Viewer(document.getElementById("meshcat-pane"));
-for (const text of data.commands) {
-  viewer.handle_command_bytearray(Uint8Array.from(atob(text), c => c.charCodeAt(0)));
-}
-viewer.gui.domElement.style.display = "none";
-// the camera lives in three.js' axes: x, height, -y
-const [target, eye] = data.camera.map(p => [p[0], p[2], -p[1]]);
-viewer.camera.fov = 38;
-viewer.camera.position.set(...eye);
-viewer.controls.target.set(...target);
+// The scene as it is simulated: frames come through a socket, and how far the simulation is.
+const [target, eye] = data.camera.map(swapped);
+viewer.camera.position.copy(eye);
+viewer.controls.target.copy(target);
+viewer.camera.updateProjectionMatrix();
 viewer.controls.update();
 viewer.set_dirty();
 

@@ -1,9 +1,4 @@
-// The scene: meshcat's viewer with light and shadow, a grid, and cameras. three.js' axes are x, height, -y.
-const THREE = MeshCat.THREE, viewer = new MeshCat.Viewer(get("meshcat-pane"));
-for (const text of data.commands) {
-  viewer.handle_command_bytearray(Uint8Array.from(atob(text), c => c.charCodeAt(0)));
-}
-data.commands = null;
+// The scene: its motion, light and shadow, a grid, and cameras.
 // the motion: of each track the times of its keys, then their values
 const TRACK_KINDS = {position: THREE.VectorKeyframeTrack, scale: THREE.VectorKeyframeTrack, quaternion: THREE.QuaternionKeyframeTrack,
                      visible: THREE.BooleanKeyframeTrack};
@@ -17,13 +12,10 @@ for (const {path, tracks} of data.tracks) {
   viewer.animator.actions.push(action);
 }
 data.tracks = null;
-viewer.gui.domElement.style.display = "none";
 viewer.gui.domElement.style.zIndex = 3;
 viewer.gui.domElement.style.right = "calc(12px + var(--side))";
 viewer.gui.domElement.style.top = "44px";
 
-function nodeAt(path) { return viewer.scene_tree.find(["meshcat", ...path.split("/")]).object; }
-function swapped(p) { return new THREE.Vector3(p[0], p[2], -p[1]); }
 const centre = nodeAt("com/ball"), dark = matchMedia("(prefers-color-scheme: dark)");
 function centreOfMass() { centre.updateWorldMatrix(true, false); return new THREE.Vector3().setFromMatrixPosition(centre.matrixWorld); }
 
@@ -76,7 +68,6 @@ const home = data.camera.map(swapped), VIEWS = {
   front: [1, 0.12, 0], left: [0, 0.12, -1], back: [-1, 0.12, 0], right: [0, 0.12, 1], top: [0.02, 1, 0],
 };
 let following = false, last = centreOfMass();
-viewer.camera.fov = 38;
 function look(target, eye) {
   viewer.controls.target.copy(target);
   viewer.camera.position.copy(eye);

@@ -72,8 +72,15 @@ whenTimeChanges(t => {
   if (get("strips").style.display === "block") for (const strip of strips) strip.draw(at);
 });
 function align() {  // charts begin and end where the time line does
-  const line = track.getBoundingClientRect(), box = get("strips"), dock = get("dock").getBoundingClientRect();
+  // where the line has a row to itself, it makes room for their axis
+  const box = get("strips"), dock = get("dock").getBoundingClientRect(), shown = box.style.display === "block";
+  for (const side of ["marginLeft", "marginRight", "flexBasis"]) track.style[side] = "";
+  let line = track.getBoundingClientRect();
   const fits = line.left - dock.left > CHART_LEFT + 10;
+  if (!fits && shown) {
+    Object.assign(track.style, {marginLeft: CHART_LEFT + "px", marginRight: CHART_RIGHT + "px", flexBasis: `calc(100% - ${CHART_LEFT + CHART_RIGHT}px)`});
+    line = track.getBoundingClientRect();
+  }
   box.style.marginLeft = fits ? line.left - dock.left - CHART_LEFT - 10 + "px" : "0";
   box.style.marginRight = fits ? dock.right - line.right - CHART_RIGHT - 10 + "px" : "0";
   for (const strip of strips) strip.draw(Math.min(clock.t, data.duration));

@@ -3,6 +3,12 @@ const tree = data.tree, STATES = {
   path: ["#1f6fd0", "on the plan"], expanded: ["#7d8798", "expanded"], open: ["transparent", "proven, not expanded"],
 };
 const KINDS = ["#d9534f", "#e08a1e", "#8e5bb5", "#a0703c", "#c2478d", "#3f8f8f", "#7a8a2e", "#556", "#999"];
+const MEANT = {
+  reach: "a contact is out of reach", equilibrium: "the contacts do not balance the robot", load: "a contact cannot bear the load",
+  collision: "bodies would come too close", passage: "bodies come too close on the way there", friction: "a contact would slip",
+  way: "the contacts that stay bar the way there", torque: "a joint is too weak", "joint limit": "a joint cannot go so far",
+  clearance: "a patch in the air comes too close",
+};
 const crossColour = kind => KINDS[tree.kinds.findIndex(([name]) => name === kind) % KINDS.length];
 const children = tree.nodes.map(() => []), refused = tree.nodes.map(() => []), size = tree.nodes.map(() => 1);
 const onPath = new Set([...tree.nodes.keys()].filter(i => tree.nodes[i].state === "path"));
@@ -121,7 +127,8 @@ function counts() {
     cross.style.color = crossColour(name);
     line.dataset.kind = name;
     line.title = "show only these";
-    line.append(cross, element("b", String(count)), element("span", name));
+    const meant = MEANT[name] || name;
+    line.append(cross, element("b", String(count)), element("span", meant));
     line.onclick = () => {
       kind = kind === name ? null : name;
       for (const other of box.children) other.classList.toggle("chosen", other.dataset.kind === kind);
@@ -149,6 +156,7 @@ function counts() {
     item.append(dot(state), " " + STATES[state][1]);
     legend.append(item);
   }
+  legend.append(element("span", "h: about so many moves left"));
   header.append(legend, counts());
   const choices = element("div", undefined, "choices"), label = element("label"), box = element("input");
   box.type = "checkbox";

@@ -76,3 +76,23 @@ def test_a_package_is_found_where_it_is_installed(tmp_path, monkeypatch):
     monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere:{tmp_path / 'share'}")
     assert find_package("my_description") == share
     assert find_package("../share/my_description") is None
+
+
+def test_a_urdf_of_a_package_is_named_so_in_the_file(urdf, tmp_path, capsys):
+    """As ROS names it; a package that is not there, or a file that it has not, is said with the name that was given."""
+    package = tmp_path / "mine_description"
+    package.mkdir()
+    (tmp_path / urdf).rename(package / urdf)
+    name = f"package://mine_description/{urdf}"
+    assert main(["robot", "new", name, "-o", "mine.yaml", "--package-dir", str(tmp_path)]) == 0
+    assert f"urdf: {name}\n" in (tmp_path / "mine.yaml").read_text()
+    assert load_robot("mine.yaml").urdf_path == package / urdf
+    assert main(["info", name, "--package-dir", str(tmp_path)]) == 0
+    capsys.readouterr()
+    for said, message in (
+        (name, "the package 'mine_description' is not installed: name the directory that holds it in `packages`"),
+        ("package://example-robot-data/no.urdf", "holds no file 'no.urdf'"),
+    ):
+        for command in (["robot", "new", said, "-o", "other.yaml"], ["info", said], ["check", said]):
+            assert main(command) == 2
+            assert message in capsys.readouterr().err, command

@@ -6,8 +6,8 @@ import pytest
 
 import mcplan as mc
 from mcplan.cli import main
+from mcplan.commands.recognise import EXPERIMENT, PLAN, ROBOT, RUN, SCENARIO, TREE, find, kind_of
 from mcplan.errors import InputError
-from mcplan.recognise import EXPERIMENT, PLAN, ROBOT, RUN, SCENARIO, TREE, find, kind_of
 from mcplan.scene.load import bundled_scenarios, check_file
 
 TEN = """\

@@ -2,14 +2,39 @@
 
 import sys
 import warnings
-import webbrowser
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from mcplan.commands.options import add_output, add_packages, open_in_browser
 from mcplan.errors import InputError
-from mcplan.model.description import RobotWarning
-from mcplan.model.robot import Robot
-from mcplan.model.robot_file import load_robot
+
+if TYPE_CHECKING:
+    from mcplan.model.robot import Robot
+
+HELP = "propose, check and look at a robot file"
+
+
+def declare(parser: ArgumentParser) -> None:
+    """Declare the actions and their arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    sub = actions.add_parser("new", help="propose a robot.yaml for a URDF")
+    sub.set_defaults(carry_out=new)
+    sub.add_argument("urdf", metavar="URDF", help="the URDF, or package://NAME/PATH; an SRDF beside it is read too")
+    sub.add_argument("--name", help="of the robot (default: that of the URDF)")
+    add_output(sub, "the robot file (default NAME.yaml)")
+    add_packages(sub)
+    sub = actions.add_parser("check", help="say what is doubtful in a robot file")
+    sub.set_defaults(carry_out=check)
+    sub.add_argument("robot", metavar="ROBOT", help="robot.yaml, URDF, or a bundled name")
+    add_packages(sub)
+    sub = actions.add_parser("show", help="draw the robot with its patches, frames and collision bodies")
+    sub.set_defaults(carry_out=show)
+    sub.add_argument("robot", metavar="ROBOT", help="robot.yaml, URDF, or a bundled name")
+    sub.add_argument("--posture", metavar="NAME", help="this posture only (default: all, one a second)")
+    add_output(sub, "the page (default NAME.html)")
+    sub.add_argument("--open", action="store_true", help="open the browser")
+    add_packages(sub)
 
 
 def new(arguments: Namespace) -> int:
@@ -32,6 +57,8 @@ def new(arguments: Namespace) -> int:
 
 def check(arguments: Namespace) -> int:
     """Say everything that is doubtful in a robot file."""
+    from mcplan.model.description import RobotWarning
+
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always", RobotWarning)
         robot = _load(arguments.robot, arguments)
@@ -57,15 +84,17 @@ def show(arguments: Namespace) -> int:
     write_text(path, robot_page(robot, () if arguments.posture is None else (arguments.posture,)))
     print(f"robot: {path}")
     if arguments.open:
-        webbrowser.open(path.resolve().as_uri())
+        open_in_browser(path)
     return 0
 
 
-def _load(name: str, arguments: Namespace) -> Robot:
+def _load(name: str, arguments: Namespace) -> "Robot":
+    from mcplan.model.robot_file import load_robot
+
     return load_robot(name, package_directories=arguments.package_dir)
 
 
-def _say(robot: Robot) -> list[str]:
+def _say(robot: "Robot") -> list[str]:
     from mcplan.model.robot_check import findings
 
     found = findings(robot)

@@ -1,24 +1,60 @@
 """``mcplan scene new | show``."""
 
 import sys
-import webbrowser
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from mcplan.commands.options import add_output, open_in_browser
 from mcplan.errors import InputError
-from mcplan.scene.expand import found_in_file
-from mcplan.scene.find_settings import FindSettings
-from mcplan.scene.found import Found
-from mcplan.scene.schema import EnvironmentSpec
+
+if TYPE_CHECKING:
+    from mcplan.scene.found import Found
+
+HELP = "make a scenario around a mesh, and look at it"
+
+
+def declare(parser: ArgumentParser) -> None:
+    """Declare the actions and their arguments."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    sub = actions.add_parser("new", help="write a scenario with the surfaces, bars and obstacles found in a mesh")
+    sub.set_defaults(carry_out=new)
+    sub.add_argument("file", metavar="FILE", help="mesh (STL, OBJ, PLY, OFF, DAE, glTF) or height map (NPY, CSV, PNG)")
+    sub.add_argument("--robot", default="hrp2", help="who is to go there (default hrp2)")
+    sub.add_argument("--start", metavar="SURFACE", help="where the robot starts (default: on the lowest)")
+    sub.add_argument("--goal", metavar="SURFACE", help="where it is to go (default: the highest that steps lead to)")
+    sub.add_argument("--name", help="of the scenario (default: that of the file)")
+    add_output(sub, "the scenario (default NAME.yaml)")
+    _add_finding(sub)
+    sub = actions.add_parser("show", help="draw what is found in a mesh, or a scenario at its start")
+    sub.set_defaults(carry_out=show)
+    sub.add_argument("file", metavar="FILE|SCENARIO", help="a mesh, a scenario's file, or a bundled name")
+    add_output(sub, "the page (default NAME.html)")
+    sub.add_argument("--open", action="store_true", help="open the browser")
+    _add_finding(sub)
+
+
+def _add_finding(parser: ArgumentParser) -> None:
+    """Add how a mesh is read, and what counts as a surface in it."""
+    parser.add_argument("--scale", type=float, default=1.0, help="of the mesh: 0.001 where it is in mm")
+    parser.add_argument("--up", choices=["x", "y", "z"], default="z", help="which of its axes points up (default z)")
+    parser.add_argument("--cell", type=float, metavar="M", help="of a height map: between its points (default 0.05)")
+    parser.add_argument("--height", type=float, metavar="M", help="of an image: white over black (default 1)")
+    parser.add_argument("--slope", type=float, metavar="RAD", help="steepest surface (default 0.53)")
+    parser.add_argument("--room", type=float, nargs=2, metavar="M", help="rectangle that must fit (default 0.1 0.2)")
+    parser.add_argument("--clearance", type=float, metavar="M", help="free height above a surface (default 0.3)")
+    parser.add_argument("--flat", type=float, metavar="M", help="unevenness of a surface (default 0.01)")
+    parser.add_argument("--friction", type=float, help="of all that is found (default 0.7)")
+    parser.add_argument("--ground", action="store_true", help="lay a floor below the lowest point")
 
 
 def new(arguments: Namespace) -> int:
     """Write a scenario around what is in a mesh, and say what was left out."""
+    from mcplan.commands.scene_start import propose
+    from mcplan.commands.scene_text import scenario_text
     from mcplan.model.robot_file import load_robot
     from mcplan.run_directory import check_writable
     from mcplan.scene.load import load_scenario
-    from mcplan.scene_file import scenario_text
-    from mcplan.scene_start import propose
     from mcplan.whole_file import write_text
 
     source = Path(arguments.file)
@@ -71,12 +107,15 @@ def show(arguments: Namespace) -> int:
     write_text(path, text)
     print(f"scene: {path}")
     if arguments.open:
-        webbrowser.open(path.resolve().as_uri())
+        open_in_browser(path)
     return 0
 
 
-def _found(source: Path, arguments: Namespace, ground: bool) -> Found:
+def _found(source: Path, arguments: Namespace, ground: bool) -> "Found":
     from mcplan.model.mesh_file import SCENE_SUFFIXES
+    from mcplan.scene.expand import found_in_file
+    from mcplan.scene.find_settings import FindSettings
+    from mcplan.scene.schema import EnvironmentSpec
 
     if not source.is_file():
         raise InputError(f"{source}: there is no such file")
@@ -90,12 +129,12 @@ def _found(source: Path, arguments: Namespace, ground: bool) -> Found:
     return found_in_file(source, spec)
 
 
-def _counted(found: Found) -> str:
+def _counted(found: "Found") -> str:
     counts = [(len(found.surfaces), "surface"), (len(found.bars), "bar"), (len(found.obstacles), "obstacle")]
     return ", ".join(f"{count} {what}{'s' * (count != 1)}" for count, what in counts)
 
 
-def _say(found: Found) -> None:
+def _say(found: "Found") -> None:
     for notice in found.notices:
         print(notice, file=sys.stderr)
     for one in found.left_out:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
+from mcplan.commands.surface_links import apart, hops_to, linked, linked_groups, outline
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
@@ -82,7 +83,7 @@ def propose(found: Found, robot: Robot, start: str | None = None, goal: str | No
         if name is not None and name not in names:
             raise InputError(f"there is no surface `{name}`; there are: {', '.join(names) or 'none'}")
     level = [surface for surface in found.surfaces if surface.normal[2] > LEVEL]
-    groups = _groups([surface for surface in found.surfaces if finder.bears(surface)], finder.step, finder.gap)
+    groups = linked_groups([surface for surface in found.surfaces if finder.bears(surface)], finder.step, finder.gap)
     order = sorted(groups, key=lambda group: (-len(group), group[0].p[2]))
     for group in order if start is None else [g for g in order if start in {s.name for s in g}]:
         for first in _first(group, finder):
@@ -220,41 +221,6 @@ def posture_corners(robot: Robot, q: np.ndarray, patch: str) -> np.ndarray:
     return np.array(polygon @ X[:2, :2].T + X[:2, 3])
 
 
-def _groups(surfaces: Sequence[Surface], step: float, gap: float) -> list[list[Surface]]:
-    """Return the groups of surfaces that steps link, each from low to high."""
-    left, found = list(surfaces), []
-    while left:
-        group, front = [], [left.pop(0)]
-        while front:
-            here = front.pop()
-            group.append(here)
-            near = [other for other in left if _linked(here, other, step, gap)]
-            left = [other for other in left if other not in near]
-            front += near
-        found.append(sorted(group, key=lambda surface: float(surface.p[2])))
-    return found
-
-
-def _linked(a: Surface, b: Surface, step: float, gap: float) -> bool:
-    low_a, high_a = a.corners[:, 2].min(), a.corners[:, 2].max()
-    low_b, high_b = b.corners[:, 2].min(), b.corners[:, 2].max()
-    if max(low_a - high_b, low_b - high_a) > step:
-        return False
-    return _apart(a, b) <= gap
-
-
-def _apart(a: Surface, b: Surface) -> float:
-    """Return how far apart (m) two surfaces are, seen from above: between points along their outlines."""
-    points = [_along(surface) for surface in (a, b)]
-    return float(np.min(np.linalg.norm(points[0][:, None, :2] - points[1][None, :, :2], axis=2)))
-
-
-def _along(surface: Surface) -> np.ndarray:
-    corners = surface.corners
-    ends = np.roll(corners, -1, axis=0)
-    return np.concatenate([a + np.linspace(0, 1, 25)[:, None] * (b - a) for a, b in zip(corners, ends, strict=True)])
-
-
 def _first(group: Sequence[Surface], finder: _Places) -> list[Surface]:
     """Return the surfaces of a group in the order in which they are tried as a start.
 
@@ -262,7 +228,7 @@ def _first(group: Sequence[Surface], finder: _Places) -> list[Surface]:
     then the largest.
     """
     low, top = float(group[0].p[2]), group[-1]
-    hops = {} if float(top.p[2]) - low < ALIKE else _hops(group, top, finder)
+    hops = {} if float(top.p[2]) - low < ALIKE else hops_to(group, top, finder.step, finder.gap)
 
     def rank(surface: Surface) -> tuple[float, ...]:
         hop = hops.get(surface.name, 0)
@@ -274,29 +240,17 @@ def _first(group: Sequence[Surface], finder: _Places) -> list[Surface]:
 
 def _next(group: Sequence[Surface], here: Surface, hops: dict[str, int], finder: _Places) -> Surface:
     """Return the surface that is one link nearer to the end, and nearest."""
-    near = [s for s in group if hops.get(s.name) == hops[here.name] - 1 and _linked(here, s, finder.step, finder.gap)]
-    return min(near, key=lambda surface: _apart(here, surface))
+    near = [s for s in group if hops.get(s.name) == hops[here.name] - 1 and linked(here, s, finder.step, finder.gap)]
+    return min(near, key=lambda surface: apart(here, surface))
 
 
 def _turn(here: Surface, following: Surface, last: Surface) -> float:
     """Return how much the way turns on the next surface: 0 straight on, 2 back, in steps of 0.2."""
-    points = _along(here)
+    points = outline(here)
     start = points[np.argmin(np.linalg.norm(points - following.p, axis=1))]
     one, two = (following.p - start)[:2], (last.p - following.p)[:2]
     length = np.linalg.norm(one) * np.linalg.norm(two)
     return 0.0 if length < 1e-9 else 0.2 * round(5.0 * (1.0 - float(one @ two) / length))
-
-
-def _hops(group: Sequence[Surface], last: Surface, finder: _Places) -> dict[str, int]:
-    """Return by how many links the surfaces of a group are away from one of them."""
-    found, front = {last.name: 0}, [last]
-    while front:
-        here = front.pop(0)
-        for surface in group:
-            if surface.name not in found and _linked(here, surface, finder.step, finder.gap):
-                found[surface.name] = found[here.name] + 1
-                front.append(surface)
-    return found
 
 
 def _goal(group: Sequence[Surface], first: Surface, finder: _Places) -> Surface:
@@ -315,6 +269,6 @@ def _on_the_way(group: Sequence[Surface], first: Surface, last: Surface, finder:
     """Return the point (3,) from which the way on leads from the first surface to the last: where the next one is."""
     if first is last or last not in group:
         return np.array(last.p)
-    following = _next(group, first, _hops(group, last, finder), finder)
-    points = _along(following)
+    following = _next(group, first, hops_to(group, last, finder.step, finder.gap), finder)
+    points = outline(following)
     return np.array(points[np.argmin(np.linalg.norm(points - first.p, axis=1))] * 0.5 + following.p * 0.5)

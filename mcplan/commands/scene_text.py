@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.commands.scene_start import Proposal
 from mcplan.document import dump_document
 from mcplan.model.pose import quat_from_rotation
 from mcplan.model.robot import Robot
@@ -14,7 +15,6 @@ from mcplan.scene.environment import Surface
 from mcplan.scene.found import Found
 from mcplan.scene.polygon import area
 from mcplan.scene.values import environment_data, robot_name
-from mcplan.scene_start import Proposal
 
 
 def scenario_text(found: Found, proposal: Proposal, robot: Robot, source: Path, directory: Path, name: str) -> str:

@@ -1,18 +1,20 @@
 """What a robot or a scenario holds, as text for a person and as JSON for a program."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mcplan.commands.recognise import PLAN, ROBOT, SCENARIO, find, kind_of
 from mcplan.constraint.rank import stance_rank
 from mcplan.model.proposal.surface import shape_points
 from mcplan.model.robot import Robot
 from mcplan.model.robot_file import bundled_robots, load_robot
 from mcplan.planning import PlannedStance, read_plan
-from mcplan.recognise import PLAN, ROBOT, SCENARIO, find, kind_of
-from mcplan.scene import GoalItem, Scenario, StanceItem, bundled_scenarios, load_scenario
+from mcplan.scene import Scenario, bundled_scenarios, load_scenario
+from mcplan.scene.words import goal_text, stance_text
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def describe(name: str, package_directories: Sequence[str] = ()) -> Description:
     InputError
         When it is none of these, or has mistakes.
     """
-    path = find(name, ROBOT, SCENARIO, PLAN)
+    path = find(name, ROBOT, SCENARIO, PLAN, packages=[Path(folder) for folder in package_directories])
     kind = kind_of(path)
     if kind == ROBOT:
         return describe_robot(load_robot(path, package_directories=package_directories))
@@ -172,7 +174,7 @@ def describe_scenario(scenario: Scenario) -> Description:
     lines.append("start: " + ", ".join(f"{c.patch} on {c.support}" for c in scenario.start.contacts))
     rank = stance_rank(scenario.robot, scenario.start.q, scenario.start.contacts)
     lines.append(f"constraints at the start: {rank}")
-    lines += [f"goal {number}: {_goal_text(item)}" for number, item in enumerate(scenario.goal)]
+    lines += [f"goal {number}: {goal_text(item)}" for number, item in enumerate(scenario.goal)]
     settings = _settings(scenario)
     lines += _section("parameters (--set parameters.NAME=VALUE)", settings["parameters"])
     lines += _section("variants (--variant N)", settings["variants"])
@@ -180,7 +182,7 @@ def describe_scenario(scenario: Scenario) -> Description:
         lines += _section(f"{part} (--set {part}.KEY=VALUE)", settings[part])
     if scenario.stances:
         lines.append("stances:")
-        lines += [f"  {number:2d}  {_stance_text(item)}" for number, item in enumerate(scenario.stances)]
+        lines += [f"  {number:2d}  {stance_text(item)}" for number, item in enumerate(scenario.stances)]
     values = {
         "scenario": scenario.name,
         "description": scenario.description,
@@ -193,9 +195,9 @@ def describe_scenario(scenario: Scenario) -> Description:
             "base_controllable": rank.base_controllable,
             "internal": rank.internal,
         },
-        "goal": [_goal_text(item) for item in scenario.goal],
+        "goal": [goal_text(item) for item in scenario.goal],
         **settings,
-        "stances": [_stance_text(item) for item in scenario.stances],
+        "stances": [stance_text(item) for item in scenario.stances],
     }
     return Description(tuple(lines), values)
 
@@ -219,39 +221,6 @@ def _plain(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_plain, value)) + "]"
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _goal_text(item: GoalItem) -> str:
-    parts = [f"{contact.patch} on {contact.surface}" for contact in item.contacts]
-    parts += ["nothing else"] if item.only else []
-    if item.base is not None:
-        turned = "" if item.base.rpy is None else f", rpy {_numbers(item.base.rpy)}"
-        parts.append(f"base at {_numbers(item.base.xyz)} within {item.base.tolerance:g} m{turned}")
-    if item.posture is not None:
-        parts.append(f"posture {item.posture.name or 'of its own'} within {item.posture_tolerance:g}")
-    if item.com is not None:
-        parts.append(f"centre of mass at {_numbers(item.com)}")
-    parts += [f"{name} at {_numbers(pose.xyz)}" for name, pose in item.objects.items()]
-    return "; ".join(parts)
-
-
-def _numbers(values: Iterable[float]) -> str:
-    return ", ".join(f"{value:g}" for value in values)
-
-
-def _stance_text(item: StanceItem) -> str:
-    parts = []
-    if item.contacts is not None:
-        parts.append("contacts " + ", ".join(f"{c.patch} on {c.surface}" for c in item.contacts))
-    if item.add is not None:
-        parts.append(f"add {item.add.patch} on {item.add.surface}")
-    if item.remove is not None:
-        parts.append(f"remove {item.remove}")
-    if item.posture is not None:
-        parts.append(f"posture {item.posture.name or 'of its own'}")
-    if item.com is not None:
-        parts.append("centre of mass at " + ", ".join(f"{value:g}" for value in item.com))
-    return "; ".join(parts)
 
 
 def _finite(value: float) -> float | None:

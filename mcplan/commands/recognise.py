@@ -5,11 +5,12 @@ All commands go through `find`, so that ``step``, ``step.plan``, ``step.plan.yam
 """
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mcplan.document import read_document
 from mcplan.errors import InputError, Problem
+from mcplan.model.packages import SCHEME, package_file
 from mcplan.model.robot_file import BUNDLED, bundled_robots
 from mcplan.planning.plan_file import is_plan
 from mcplan.planning.search.tree_file import is_tree_file
@@ -64,8 +65,12 @@ def kind_of(path: str | Path) -> str | None:
     return None
 
 
-def find(name: str, *wanted: str) -> Path:
+def find(name: str, *wanted: str, packages: Sequence[Path] = ()) -> Path:
     """Return the path of what a name means, of one of the kinds that are wanted.
+
+    Parameters
+    ----------
+    packages : where ``package://NAME`` of a robot is looked for before what is installed.
 
     Raises
     ------
@@ -74,6 +79,8 @@ def find(name: str, *wanted: str) -> Path:
     """
     if not name:
         raise InputError(f"expected the name or path of {_a(wanted)}, not an empty text")
+    if name.startswith(SCHEME) and ROBOT in wanted:
+        return package_file(name, packages)
     other: tuple[Path, str] | None = None
     for path in _candidates(name, wanted):
         kind = kind_of(path)

@@ -70,7 +70,10 @@ def refuse_files(files: Sequence[WantedFile], force: bool, speed: float) -> None
 def write_files(page: Page, files: Sequence[WantedFile], speed: float) -> None:
     """Write them; those that the motion does not allow are refused before the first."""
     for file in files:
-        check_output(file.kind, page.duration, speed, file.t if file.kind == "png" else None)
+        if file.kind == "png":  # its time is one of the time line, which counts the stances of a plan
+            check_output(file.kind, page.duration, t=file.t)
+        else:
+            check_output(file.kind, page.length, speed)
     for file in files:
         if file.kind == "html":
             write_text(file.path, page.text())

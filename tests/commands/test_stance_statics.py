@@ -7,7 +7,7 @@ import pytest
 
 import mcplan as mc
 from mcplan.cli import main
-from mcplan.describe_stance import stance_statics
+from mcplan.commands.stance_statics import stance_statics
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,42 @@
+"""``mcplan check``."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+
+from mcplan.errors import InputError
+
+HELP = "say everything that is wrong with scenario, robot and experiment files"
+
+
+def declare(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    text = "scenario, robot.yaml, URDF, experiment; or a bundled name"
+    parser.add_argument("files", metavar="FILE", nargs="+", help=text)
+
+
+def carry_out(arguments: Namespace) -> int:
+    """Print every problem of every file."""
+    from mcplan.commands.recognise import EXPERIMENT, PLAN, ROBOT, SCENARIO, find, kind_of
+    from mcplan.scene.load import check_file, doubts_of
+    from mcplan.sweep.command import check_experiment
+
+    found = 0
+    for file in arguments.files:
+        about, doubts = "", []
+        try:
+            path = find(file, SCENARIO, PLAN, ROBOT, EXPERIMENT)
+        except InputError as error:  # what cannot be read at all is said, and the next file is looked at
+            problems = list(error.problems)
+        else:
+            if kind_of(path) == EXPERIMENT:
+                problems, about = check_experiment(str(path))
+            else:
+                problems, doubts = check_file(path), doubts_of(path)
+        found += len(problems)
+        for problem in problems:
+            print(problem, file=sys.stderr)
+        for doubt in doubts:
+            print(f"{doubt} (a doubt, not a mistake)", file=sys.stderr)
+        if not problems:
+            print(f"{file}: ok{about}")
+    return 2 if found else 0

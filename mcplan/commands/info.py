@@ -1,0 +1,107 @@
+"""``mcplan info``."""
+
+import json
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from mcplan.commands.options import add_json, add_output, add_packages, add_physics
+from mcplan.commands.planning import plan_at
+from mcplan.errors import InputError
+
+HELP = "describe a robot, scenario or plan; without a name, list what is bundled"
+
+
+def declare(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("name", metavar="NAME", nargs="?", help="robot or scenario: a bundled name or a path")
+    add_json(parser)
+    text = "print the state machine of a scenario (it is planned) or plan"
+    parser.add_argument("--fsm", action="store_true", help=text)
+    text = "print what the contacts of a stance can do: constraints, regions of the centre of mass, ZMP, wrench cones"
+    parser.add_argument("--stance", metavar="K", type=int, help=text)
+    add_physics(parser)
+    add_output(parser, "with --fsm or --stance: draw it (.svg, .png or .pdf; a machine also .dot)")
+    add_packages(parser)
+
+
+def carry_out(arguments: Namespace) -> int:
+    """Describe a robot or a scenario, or list the bundled ones."""
+    from mcplan.commands.description import bundled, describe
+
+    if arguments.fsm:
+        return _machine(arguments)
+    if arguments.stance is not None:
+        return _stance(arguments)
+    if arguments.output or arguments.physics:
+        raise InputError("-o and --physics are about a state machine or a stance: add --fsm or --stance K")
+    description = describe(arguments.name, arguments.package_dir) if arguments.name else bundled()
+    if arguments.json:
+        print(json.dumps(description.to_json(), indent=1))
+    else:
+        print(description.text())
+    return 0
+
+
+def _machine(arguments: Namespace) -> int:
+    """Print the state machine of a scenario or plan, and draw it."""
+    from mcplan.commands.recognise import PLAN, SCENARIO, find
+    from mcplan.control.listing import entries_of, listing, machine_of
+    from mcplan.run_directory import check_writable
+
+    if not arguments.name:
+        raise InputError("--fsm: the machine of what? Name a scenario or a plan")
+    if arguments.output:
+        from mcplan.view.machine import check_suffix
+
+        check_suffix(Path(arguments.output))
+        check_writable(Path(arguments.output), arguments.force)
+    path = find(arguments.name, SCENARIO, PLAN)
+    made = plan_at(path)
+    if made.scenario.control.type != "whole_body":
+        raise InputError(f"--fsm: {made.scenario.name} is driven by {made.scenario.control.type}, which has no states")
+    scenario, states = made.scenario, machine_of(made)
+    settings = scenario.control_in(arguments.physics or scenario.simulation.physics)
+    if arguments.json:
+        print(json.dumps({"states": entries_of(states, settings)}, indent=1))
+    else:
+        print(listing(states, settings))
+    if arguments.output:
+        from mcplan.view.machine import save_machine
+
+        path = Path(arguments.output)
+        save_machine(states, settings, path, scenario.name)
+        print(f"drawn: {path}", file=sys.stderr)
+    return 0
+
+
+def _stance(arguments: Namespace) -> int:
+    """Print the statics of a stance of a plan or scenario, and draw its regions."""
+    from mcplan.commands.recognise import PLAN, SCENARIO, find
+    from mcplan.commands.stance_statics import stance_lines, stance_statics, stance_values
+    from mcplan.run_directory import check_writable
+
+    if not arguments.name:
+        raise InputError("--stance: of what? Name a plan or a scenario")
+    if arguments.physics:
+        raise InputError("--physics is about a state machine: add --fsm")
+    if arguments.output:
+        if Path(arguments.output).suffix.lower() not in (".svg", ".png", ".pdf"):
+            raise InputError(f"-o {arguments.output}: a stance is drawn as .svg, .png or .pdf")
+        check_writable(Path(arguments.output), arguments.force)
+    path = find(arguments.name, SCENARIO, PLAN)
+    made = plan_at(path)
+    found = stance_statics(made, arguments.stance)
+    if arguments.json:
+        print(json.dumps(stance_values(found, arguments.stance), indent=1))
+    else:
+        print("\n".join(stance_lines(found, arguments.stance)))
+    if arguments.output:
+        from mcplan.view.plots.stance import save_stance
+
+        regions = {"region": found.region, "within torque limits": found.torque_region}
+        regions |= {} if found.zmp is None else {"ZMP": found.zmp}
+        title = f"{made.scenario.name}, stance {arguments.stance}: {found.name}"
+        save_stance(Path(arguments.output), title, found.contacts, found.com, regions)
+        print(f"drawn: {arguments.output}", file=sys.stderr)
+    return 0

@@ -1,0 +1,63 @@
+"""Arguments that several commands share."""
+
+from argparse import ArgumentParser, ArgumentTypeError
+from pathlib import Path
+
+from mcplan.errors import InputError
+
+
+def whole_number(text: str) -> int:
+    """Return an argument as a whole number from 0 on."""
+    if not text.isascii() or not text.isdigit():
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
+
+
+def port_number(text: str) -> int:
+    """Return an argument as a port; 0 is any that is free."""
+    port = whole_number(text)
+    if port > 65535:
+        raise ArgumentTypeError(f"{text}: ports go from 0 (any that is free) to 65535")
+    return port
+
+
+def refuse_port(port: int) -> None:
+    """Refuse a port of this machine that another program has, before any work is done for who would look there."""
+    import socket
+
+    try:
+        with socket.socket() as tried:
+            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            tried.bind(("127.0.0.1", port))
+    except OSError as error:
+        raise InputError(f"port {port} of 127.0.0.1 cannot be used: {error.strerror}") from error
+
+
+def add_output(parser: ArgumentParser, what: str) -> None:
+    """Add where the result goes."""
+    parser.add_argument("-o", "--output", metavar="PATH", help=what)
+    parser.add_argument("--force", action="store_true", help="write over what PATH already holds")
+
+
+def add_packages(parser: ArgumentParser) -> None:
+    """Add where packages of robots are."""
+    text = "where package://NAME is found: the package NAME, or what holds it (repeatable)"
+    parser.add_argument("--package-dir", metavar="DIR", action="append", default=[], help=text)
+
+
+def add_physics(parser: ArgumentParser) -> None:
+    """Add the physics back end."""
+    names = ["qp", "contact", "mujoco"]
+    parser.add_argument("--physics", choices=names, help="physics back end (default: the scenario's)")
+
+
+def add_json(parser: ArgumentParser) -> None:
+    """Add the form for programs."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
+
+
+def open_in_browser(place: Path | str) -> None:
+    """Open a file, or an address, in the browser."""
+    import webbrowser  # not for every command line that is read
+
+    webbrowser.open(place if isinstance(place, str) else place.resolve().as_uri())

@@ -1,0 +1,44 @@
+"""``mcplan plan``."""
+
+import sys
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from mcplan.commands.options import add_output
+from mcplan.commands.planning import plan_of, proven_plan
+from mcplan.commands.scenario_option import add_scenario, scenario_of
+from mcplan.errors import PlanningFailed
+
+HELP = "find a posture for each stance of a scenario and write the plan"
+
+
+def declare(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_scenario(parser)
+    add_output(parser, "the plan file (default NAME.plan.yaml)")
+
+
+def carry_out(arguments: Namespace) -> int:
+    """Plan a scenario and write the plan file."""
+    from mcplan.planning import write_plan
+    from mcplan.planning.search.tree_file import tree_path, write_tree
+    from mcplan.progress import Working
+    from mcplan.run_directory import check_writable
+
+    scenario = scenario_of(arguments)
+    path = Path(arguments.output or f"{scenario.name}.plan.yaml")
+    check_writable(path, arguments.force)
+    try:
+        result = plan_of(scenario, arguments.seed)
+    except PlanningFailed as failure:
+        if failure.tree is not None:
+            write_tree(failure.tree, scenario, tree_path(path), str(failure))
+            print(f"search: {tree_path(path)}", file=sys.stderr)
+        raise
+    write_plan(result, path)
+    if result.tree is not None:
+        write_tree(result.tree, scenario, tree_path(path))
+    print(result.summary())
+    print(f"plan: {path}")
+    with Working("checking"):
+        return 0 if proven_plan(result) else 1

@@ -1,0 +1,34 @@
+"""``mcplan report``."""
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from mcplan.commands.options import add_output, open_in_browser
+from mcplan.commands.recorded import recorded
+
+HELP = "write the report of a run: what happened, the closest calls, certificate, charts, replay"
+
+
+def declare(parser: ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("run", metavar="RUN", help="directory of a run, or its run.npz")
+    add_output(parser, "the HTML file (default RUN/report.html)")
+    parser.add_argument("--open", action="store_true", help="open it in the browser")
+
+
+def carry_out(arguments: Namespace) -> int:
+    """Write the report of a run that is there."""
+    from mcplan.commands.recognise import RUN, find
+    from mcplan.progress import Working
+    from mcplan.run_directory import check_writable, save_report
+
+    run = find(arguments.run, RUN)
+    home = run if run.is_dir() else run.parent
+    path = Path(arguments.output) if arguments.output else home / "report.html"
+    check_writable(path, arguments.force)
+    with Working("verifying"):
+        save_report(recorded(run), path)
+    print(f"report: {path}")
+    if arguments.open:
+        open_in_browser(path)
+    return 0

@@ -1,0 +1,35 @@
+"""What a thing shows in a notebook: its name, and tables of what it holds."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+
+def html_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table of cells as text; numbers stand to the right."""
+    lines = [_row("th", header), *(_row("td", row) for row in rows)]
+    return f"<table>{''.join(lines)}</table>"
+
+
+def html_of(thing: object, *tables: str) -> str:
+    """Return a thing's one line, and below it what else there is to show."""
+    return f"<b>{escape(repr(thing))}</b>{''.join(tables)}"
+
+
+def folded(title: str, content: str) -> str:
+    """Return a part that is opened by a click."""
+    return f"<details><summary>{escape(title)}</summary>{content}</details>"
+
+
+def numbers(values: Iterable[float]) -> str:
+    """Return numbers with four digits each."""
+    return ", ".join(f"{value + 0.0:.4g}" for value in values)
+
+
+def _row(kind: str, cells: Sequence[object]) -> str:
+    return "<tr>" + "".join(_cell(kind, cell) for cell in cells) + "</tr>"
+
+
+def _cell(kind: str, cell: object) -> str:
+    text = "" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+    side = "right" if isinstance(cell, int | float) else "left"
+    return f"<{kind} style='text-align:{side}'>{escape(text)}</{kind}>"

@@ -27,7 +27,7 @@ from mcplan.planning.search.failure import barred_way, explained
 from mcplan.planning.search.finish import Segment, finish
 from mcplan.planning.search.modes import modes_of
 from mcplan.planning.search.node import Node
-from mcplan.planning.search.potential import FREE_LIMB, Potential
+from mcplan.planning.search.potential import FREE_LIMB, TIE, Potential
 from mcplan.planning.search.reachability import slippery, unreachable
 from mcplan.planning.search.refine import refine
 from mcplan.planning.search.reroll import Reroll
@@ -39,7 +39,6 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
 from mcplan.scene.schema import GoalItem
-from mcplan.scene.sizes import relative_size
 
 SHORT = 1
 """Passes of the portfolio that contacts found for an item may take before others are tried."""
@@ -117,7 +116,7 @@ class _Planning:
         self.offsets = nominal_offsets(self.robot, self.first.q, contacts, self.limbs)
         self.ending = Ending(self.prover, self.first.q)
         self.targets = Targets(self.ending, self.patches, self.first.contacts)
-        self.size = relative_size(self.robot)
+        self.size = self.robot.scale.leg
         self.require = tuple(frozenset([group] if isinstance(group, str) else group) for group in self.settings.require)
 
     def plan(self) -> Plan:
@@ -361,7 +360,8 @@ class _Planning:
 
     def _potential(self, goal: Goal, guide: GuidePath, sampled: dict[str, Candidates]) -> Potential:
         target = {patch: self._target(sampled[patch], guide) for patch in goal.specs}
-        return Potential(goal, self.limbs, target, self.size * STRIDE, 0.0 if goal.chosen else FREE_LIMB, goal.posed)
+        free = 0.0 if goal.chosen else FREE_LIMB
+        return Potential(goal, self.limbs, target, self.size * STRIDE, free, goal.posed, TIE / self.size)
 
     def _target(self, sampled: Candidates, guide: GuidePath) -> float:
         s = sampled.s[sampled.goal]
@@ -397,6 +397,7 @@ class _Planning:
         return [frozenset(self.first.patches), goal.stance, *listed]
 
     def _loose(self, patch: str) -> bool:
-        """Whether a patch is too small to say by its direction how it is put down."""
+        """Whether a patch that is no foot is too small to say by its direction how it is put down."""
         polygon = self.robot.patches[patch].polygon
-        return len(polygon) < 3 or float(np.ptp(polygon, axis=0).prod()) < LOOSE * self.size**2
+        small = float(np.ptp(polygon, axis=0).prod()) < LOOSE * self.size**2
+        return len(polygon) < 3 or (small and patch not in self.robot.feet)

@@ -41,6 +41,10 @@ class Freedom:
     angle: float = 0.0
     offset: float = 0.0
 
+    def times(self, size: float) -> "Freedom":
+        """Return the freedom of a robot that is so many times as large: lengths grow, angles stay."""
+        return Freedom(size * self.x, size * self.y, self.yaw, size * self.along, self.angle, size * self.offset)
+
     @property
     def names(self) -> tuple[str, ...]:
         """The coordinates that are free."""
@@ -88,9 +92,9 @@ def contact_rows(robot: Robot, environment: Environment, contact: Contact, freed
             cell = _edge_cell(contact, support, freedom, u)
             return ContactRows(EDGE_ROWS, body, np.concatenate([offset, target]), select, cell)
         if isinstance(support, Bar):
-            free, cell = _bar_cell(contact, support, freedom)
+            free, cell = _bar_cell(contact, support, freedom, robot.scale.arm * GRIP)
         else:
-            free, cell = _cell(contact, support, freedom)
+            free, cell = _cell(contact, support, freedom, robot.scale.leg)
         taken = _complement(contact.selection)
         select = constrained_directions([*taken, *free])
     mode = POSE_ROWS if select[:, 3:].any() else PLACE_ROWS
@@ -126,7 +130,9 @@ def cell_row(linear: np.ndarray, angular: np.ndarray, low: float, high: float, k
     return np.concatenate([[0.0, kind], linear, angular, [max(low, -ALL), min(high, ALL)]])
 
 
-def _cell(contact: Contact, surface: Surface, freedom: Freedom) -> tuple[list[np.ndarray], np.ndarray]:
+def _cell(
+    contact: Contact, surface: Surface, freedom: Freedom, size: float = 1.0
+) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the free twists in patch axes, and the rows of the cell on a surface."""
     place = contact.coordinates
     R = surface_rotation(float(place["yaw"]))
@@ -143,7 +149,7 @@ def _cell(contact: Contact, surface: Surface, freedom: Freedom) -> tuple[list[np
         rows.append(cell_row(zero, np.array([0.0, 0.0, -1.0]), -min(freedom.yaw, 3.0), min(freedom.yaw, 3.0)))
     if (freedom.x > 0.0 or freedom.y > 0.0) and not contact.options.get("overhang"):
         shape = contact.points[:, :2] @ R[:2, :2].T
-        A, b = erode(surface.polygon, AROUND if contact.kind == "point" else shape)
+        A, b = erode(surface.polygon, size * AROUND if contact.kind == "point" else shape)
         room = b - A @ np.array([place["x"], place["y"]])
         most = np.abs(A) @ np.minimum([freedom.x, freedom.y], ALL)
         rows += [cell_row(a @ R[:2], zero, -ALL, max(r, 0.0)) for a, r, m in zip(A, room, most, strict=True) if r < m]
@@ -164,7 +170,7 @@ def _edge_cell(contact: Contact, surface: Surface, freedom: Freedom, u: np.ndarr
     return np.array(rows)
 
 
-def _bar_cell(contact: Contact, bar: Bar, freedom: Freedom) -> tuple[list[np.ndarray], np.ndarray]:
+def _bar_cell(contact: Contact, bar: Bar, freedom: Freedom, grip: float) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the same for a patch that keeps its distance to the axis of a bar: it slides along and turns about y."""
     free, rows = [], []
     zero, y = np.zeros(3), np.array([0.0, 1.0, 0.0])
@@ -172,7 +178,7 @@ def _bar_cell(contact: Contact, bar: Bar, freedom: Freedom) -> tuple[list[np.nda
     if freedom.along > 0.0:
         free.append(np.concatenate([y, zero]))
         along = float(contact.coordinates["along"])
-        low, high = min(GRIP - along, 0.0), max(bar.length - GRIP - along, 0.0)
+        low, high = min(grip - along, 0.0), max(bar.length - grip - along, 0.0)
         rows.append(cell_row(sense * y, zero, max(-freedom.along, low), min(freedom.along, high)))
     if freedom.angle > 0.0 and contact.selection[:, 3:].any():
         free.append(np.concatenate([zero, y]))

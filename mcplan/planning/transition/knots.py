@@ -19,7 +19,7 @@ from mcplan.planning.posture.contact_region import ContactRegions, Support
 from mcplan.planning.posture.freedom import ContactRows, contact_rows
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.task import PostureSearch, prices
-from mcplan.planning.transition.nearness import APART, ENOUGH, GRAZE, Nearness, Wish, away_from_ends
+from mcplan.planning.transition.nearness import APART, GRAZE, Nearness, Wish, away_from_ends
 from mcplan.planning.transition.smoothing import draw_inside, smooth_offsets
 from mcplan.planning.transition.steps import Steps
 from mcplan.scene.contact import Contact
@@ -131,7 +131,7 @@ class KnotFinder:
         settings: PostureSettings | None = None,
         collisions: CollisionModel | None = None,
     ):
-        self.robot, self.environment, self.settings = robot, environment, settings or PostureSettings()
+        self.robot, self.environment, self.settings = robot, environment, settings or PostureSettings().of(robot.scale)
         self.collisions = collisions or CollisionModel(robot, environment)
         self.nearness = Nearness(robot, self.collisions)
         # the ends keep the planner's margin; half of it leaves the way between them some room
@@ -184,7 +184,8 @@ class KnotFinder:
             away = {patch: away_from_ends(there, k) for patch, there in places.items()}
             need = np.minimum(self.nearness.need(k / last, ends, passing, away), most)
             least = np.minimum(APART, need - 1e-5)  # no more than the ends have
-            wishes.append(Wish(need, np.minimum(need, ENOUGH) - GRAZE * grazing, least - GRAZE * grazing))
+            content = np.minimum(need, self.nearness.content)
+            wishes.append(Wish(need, content - GRAZE * grazing, least - GRAZE * grazing))
 
         def settle(k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
             return (yield from self._clear(tasks[k]._replace(guide=guide), start, wishes[k], watched))
@@ -268,8 +269,9 @@ class KnotFinder:
         com, (body, offset) = self.robot.com(guide), self.robot.frame(patch)
         held = [contact_rows(self.robot, self.environment, contact, None) for contact in contacts]
         watched = self.nearness.watched(contacts)
-        need = np.where(self.nearness.own, np.minimum(self.nearness.wanted, self.nearness.distances(guide)), ENOUGH)
-        wish = Wish(need, np.minimum(need, ENOUGH), np.full(len(need), APART))
+        content = self.nearness.content
+        need = np.where(self.nearness.own, np.minimum(self.nearness.wanted, self.nearness.distances(guide)), content)
+        wish = Wish(need, np.minimum(need, content), np.full(len(need), APART))
         height = float(np.linalg.norm(lift))
         normal = np.concatenate([lift / height, np.zeros(3)])[None]
         best, least = guide, np.inf
@@ -369,7 +371,8 @@ class KnotFinder:
         best, least = q, np.inf
         pairs, distance, J = self.nearness.near(q, watched)
         for _ in range(ROUNDS):
-            linear = np.ascontiguousarray(np.column_stack([J, np.minimum(wish.need[pairs] - distance, STRETCH)]))
+            apart = np.minimum(wish.need[pairs] - distance, self.robot.scale.leg * STRETCH)
+            linear = np.ascontiguousarray(np.column_stack([J, apart]))
             step = self.search.run(task._replace(linear=linear, linear_q=q), q, STEPS, 1e-6, 1e-4, trust=0.2)
             q = step.q
             placed = float(step.missed[: len(step.missed) - len(linear)].max(initial=0.0))
@@ -397,7 +400,7 @@ class KnotFinder:
         Close to a support a patch that turned would cut into it.
         """
         body, offset = self.robot.frame(led.patch)
-        near = [distance < TURNING for distance in led.away(k)]
+        near = [distance < self.robot.scale.leg * TURNING for distance in led.away(k)]
         R = led.turns[1] if near[1] else led.turns[0]
         frame = np.concatenate([offset, np.asarray(R).ravel(), led.places[k]])
         if any(near):

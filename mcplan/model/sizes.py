@@ -33,8 +33,8 @@ def feet(robot: "Robot") -> dict[str, np.ndarray]:
         return found
     for name, patch in robot.patches.items():
         X = robot.frame_pose(q, name)
-        faces_down = patch.kind == "point" or (len(patch.polygon) > 2 and X[2, 2] < -UPRIGHT)
-        if patch.kind != "grasp" and faces_down and abs(X[2, 3]) < LEVEL:
+        faces_down = patch.kind in ("point", "ball") or (len(patch.polygon) > 2 and X[2, 2] < -UPRIGHT)
+        if patch.kind != "grasp" and faces_down and abs(X[2, 3] - patch.radius) < LEVEL:
             found[name] = np.array(np.round(STEP * np.round((X[:2, 3] - q[:2]) / STEP), 3), float)
     return found
 

@@ -256,7 +256,7 @@ class Prover:
             q = q0
             for share in SHARES:
                 sample = path.sample(share * path.duration)
-                hand = replace(after, R=sample.R, p=sample.p, selection=held)
+                hand = replace(after, R=sample.R, p=sample.p, selection=held, radius=0.0)
                 if self.calls >= self.limit:
                     raise OutOfCalls("the budget of postures is spent")
                 self.calls += 1

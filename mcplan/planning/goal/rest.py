@@ -118,6 +118,8 @@ def _near(X: np.ndarray, support: Surface | Bar, reach: Reach, facing_least: flo
 
 def _off(X: np.ndarray, contact: Contact) -> tuple[float, float]:
     """Return how far (m, rad) a patch at ``X`` is from a contact, in the directions that this holds."""
+    if contact.radius:
+        return float(np.linalg.norm(X[:3, 3] - contact.p - contact.rolled(X[:3, :3]))), 0.0
     turn = Rotation.from_matrix(contact.R.T @ X[:3, :3]).as_rotvec()
     off = contact.selection.T @ (contact.selection @ np.concatenate([contact.R.T @ (X[:3, 3] - contact.p), turn]))
     return float(np.linalg.norm(off[:3])), float(np.linalg.norm(off[3:]))

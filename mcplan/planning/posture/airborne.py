@@ -56,7 +56,8 @@ def airborne(
         if planes:
             body, offset = robot.frame(contact.patch)
             frame = np.concatenate([offset, np.eye(3).ravel(), np.zeros(3)])
-            cell = np.array([cell_row(n, x, d, np.inf, OF_POINT) for n, d in planes for x in patch.points])
+            above = [(n, d + patch.radius) for n, d in planes]
+            cell = np.array([cell_row(n, x, d, np.inf, OF_POINT) for n, d in above for x in patch.points])
             found[contact.patch] = ContactRows(PLACE_ROWS, body, frame, np.zeros((0, 6)), cell)
     return found
 

@@ -75,6 +75,9 @@ def contact_rows(robot: Robot, environment: Environment, contact: Contact, freed
     """Return the rows of a contact, with the coordinates in ``freedom`` left open."""
     body, offset = robot.frame(contact.patch)
     target = np.concatenate([contact.R.ravel(), contact.p])
+    if contact.radius:
+        frame, cell = np.concatenate([offset, target]), _ball_cell(contact, environment, freedom, robot.scale.leg)
+        return ContactRows(PLACE_ROWS, body, frame, np.zeros((0, 6)), cell)
     select, cell = contact.selection, np.zeros((0, 10))
     if contact.rolls and len(select) == 5:
         # it could roll, but its friction would turn along, and the bar come out of the line that bears
@@ -154,6 +157,28 @@ def _cell(
         most = np.abs(A) @ np.minimum([freedom.x, freedom.y], ALL)
         rows += [cell_row(a @ R[:2], zero, -ALL, max(r, 0.0)) for a, r, m in zip(A, room, most, strict=True) if r < m]
     return free, np.array(rows).reshape(-1, 10)
+
+
+def _ball_cell(contact: Contact, environment: Environment, freedom: Freedom | None, size: float) -> np.ndarray:
+    """Return the rows of a ball: on its support, and where it has rolled to from its place, as far as that is given.
+
+    n . (p - p_t) = 0,    p - p_t - r phi x n = 0 along the support, or within the cell,    phi = log(R R_t')
+    """
+    r, surface = contact.radius, environment.support(contact.support)
+    rows = [cell_row(np.eye(3)[2], np.zeros(3), 0.0, 0.0)]
+    R, spins = surface_rotation(float(contact.coordinates["yaw"])), r * np.array([[0, 1.0, 0], [-1.0, 0, 0]])
+    around = np.zeros((1, 2))
+    for axis, name in enumerate("xy"):
+        width = getattr(freedom, name) if freedom is not None else 0.0
+        rows.append(cell_row(R[axis], R[axis, :2] @ spins, -width, width))
+        if width > 0.0:
+            around = size * AROUND
+    if isinstance(surface, Surface) and len(around) > 1:
+        A, b = erode(surface.polygon, around)
+        room = b - A @ np.array([contact.coordinates["x"], contact.coordinates["y"]])
+        along = A @ R[:2]
+        rows += [cell_row(a, a[:2] @ spins, -ALL, max(beyond, 0.0)) for a, beyond in zip(along, room, strict=True)]
+    return np.array(rows)
 
 
 def _edge_cell(contact: Contact, surface: Surface, freedom: Freedom, u: np.ndarray) -> np.ndarray:

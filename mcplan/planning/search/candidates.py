@@ -222,7 +222,7 @@ def _turning(arm: bool, polygon: np.ndarray, edge: float = 0.3) -> float:
 
 
 def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | None, grid, shift, put) -> None:
-    if kind == "surface" and len(robot.patches[patch].polygon) < 3:
+    if kind == "ball" or (kind == "surface" and len(robot.patches[patch].polygon) < 3):
         return
     arm = robot.scale.arm
     half = float(np.abs(robot.patches[patch].polygon[:, 1]).max()) if kind == "surface" else arm * GRIP

@@ -353,8 +353,11 @@ class KnotFinder:
     def _off(self, task: Task, q: np.ndarray, led: Sequence[Led]) -> float:
         """Return by how much a posture is off the closed contacts of its task, which stand before led patches."""
         rows = self.search.run(task, q, 0, 1e-6, 1e-4)
-        held = rows.contact_of < len(task.contact) - len(led)
-        return KEPT_COUNTS * float((rows.missed[: len(held)][held] - KEPT).max(initial=0.0))
+        closed = len(task.contact) - len(led)
+        first, bounds = rows.first_cell, task.cell[:, 0] < closed  # those of balls, which say where they roll to
+        held = rows.missed[: len(rows.contact_of)][rows.contact_of < closed]
+        rolled = rows.missed[first : first + len(bounds)][bounds]
+        return KEPT_COUNTS * float((np.concatenate([held, rolled]) - KEPT).max(initial=0.0))
 
     def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
         """Return how far inside the region that contacts balance a centre of mass (3,) is (m); negative outside."""
@@ -403,7 +406,7 @@ class KnotFinder:
         near = [distance < self.robot.scale.leg * TURNING for distance in led.away(k)]
         R = led.turns[1] if near[1] else led.turns[0]
         frame = np.concatenate([offset, np.asarray(R).ravel(), led.places[k]])
-        if any(near):
+        if any(near) and not self.robot.patches[led.patch].radius:
             return ContactRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
         return ContactRows(PLACE_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
 

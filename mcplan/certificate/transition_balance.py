@@ -62,7 +62,7 @@ class Balance:
         motion = self.mechanism.motion(q, patches=names)
         places = {}
         for contact in track.closed:
-            R, p = motion.R[contact.patch], motion.p[contact.patch]
+            R, p = contact.turned(motion.R[contact.patch]), motion.p[contact.patch]
             axes, _ = track.place(contact, t)
             off = track.error(contact, t, R, p)[:, :3]
             places[contact.patch] = R, p - np.einsum("kij,kj->ki", axes, off)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mcplan.certificate.independent import Mechanism, Motion, deviation, rotation_of, rotation_vector
+from mcplan.certificate.independent import Mechanism, Motion, away, rotation_of, rotation_vector
 from mcplan.certificate.report import Check
 from mcplan.certificate.transition_balance import Balance
 from mcplan.certificate.transition_clearance import transition_clearance
@@ -227,7 +227,7 @@ def _error(contact: Contact, motion: Motion, patch: str, k: int) -> float:
     """Return how far a patch is from a contact at sample k, along the directions that it constrains (m, rad)."""
     R, p = motion.R[patch][k], motion.p[patch][k]
     local = (p - contact.p) @ contact.R
-    return float(np.linalg.norm(deviation((contact.R.T @ R)[None], local[None], contact.selection)))
+    return float(np.linalg.norm(away(contact, (contact.R.T @ R)[None], local[None])))
 
 
 def _times(track: Track) -> np.ndarray:

@@ -82,7 +82,7 @@ def dynamics(track: Track, balance: Balance, settings: ControlSettings) -> Itera
         contacts = [_within(contact, pace, settings, kept) for contact in track.closed]
         places = {}
         for contact in track.closed:
-            R, p = motion.R[contact.patch], motion.p[contact.patch]
+            R, p = contact.turned(motion.R[contact.patch]), motion.p[contact.patch]
             places[contact.patch] = R, np.broadcast_to(contact.p, p.shape)
             if contact.selection[:, :3].any() and len(contact.selection) < 6:
                 places[contact.patch] = R, p

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from mcplan.certificate.curve import Curve, minimum_jerk
-from mcplan.certificate.independent import deviation, quaternion_step, rotation_of, rotation_vector
+from mcplan.certificate.independent import away, quaternion_step, rotation_of, rotation_vector
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.transition.transition import Course, Segment
 from mcplan.scene.contact import Contact
@@ -69,7 +69,7 @@ class Track:
         """
         R0, p0 = self.place(contact, t)
         back = np.swapaxes(R0, 1, 2)
-        return deviation(back @ R, np.einsum("kij,kj->ki", back, p - p0), contact.selection)
+        return away(contact, back @ R, np.einsum("kij,kj->ki", back, p - p0))
 
     def object_poses(self, name: str, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return rotations (m, 3, 3) and places (m, 3) of an object at times (m,): straight, by minimum jerk."""

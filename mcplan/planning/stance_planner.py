@@ -29,7 +29,7 @@ from mcplan.planning.search.finish import Segment, finish
 from mcplan.planning.search.modes import modes_of
 from mcplan.planning.search.node import Node
 from mcplan.planning.search.portfolio import Pass, portfolio
-from mcplan.planning.search.potential import Potential
+from mcplan.planning.search.potential import TIE, Potential
 from mcplan.planning.search.reachability import slippery, unreachable
 from mcplan.planning.search.refine import refine
 from mcplan.planning.search.reroll import Reroll
@@ -41,7 +41,6 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
 from mcplan.scene.schema import GoalItem
-from mcplan.scene.sizes import relative_size
 
 SHORT = 1
 """Passes of the portfolio that contacts found for an item may take before others are tried."""
@@ -119,7 +118,7 @@ class _Planning:
         self.offsets = nominal_offsets(self.robot, self.first.q, contacts, self.limbs)
         self.ending = Ending(self.prover, self.first.q)
         self.targets = Targets(self.ending, self.patches, self.first.contacts)
-        self.size = relative_size(self.robot)
+        self.size = self.robot.scale.leg
         self.require = tuple(frozenset([group] if isinstance(group, str) else group) for group in self.settings.require)
 
     def plan(self) -> Plan:
@@ -363,7 +362,8 @@ class _Planning:
 
     def _potential(self, goal: Goal, guide: GuidePath, sampled: dict[str, Candidates], effort: Pass) -> Potential:
         target = {patch: self._target(sampled[patch], guide) for patch in goal.specs}
-        return Potential(goal, self.limbs, target, self.size * STRIDE, effort.free_limb, goal.posed)
+        length, tie = self.size * STRIDE, TIE / self.size
+        return Potential(goal, self.limbs, target, length, effort.free_limb, goal.posed, tie)
 
     def _target(self, sampled: Candidates, guide: GuidePath) -> float:
         s = sampled.s[sampled.goal]
@@ -399,6 +399,7 @@ class _Planning:
         return [frozenset(self.first.patches), goal.stance, *listed]
 
     def _loose(self, patch: str) -> bool:
-        """Whether a patch is too small to say by its direction how it is put down."""
+        """Whether a patch that is no foot is too small to say by its direction how it is put down."""
         polygon = self.robot.patches[patch].polygon
-        return len(polygon) < 3 or float(np.ptp(polygon, axis=0).prod()) < LOOSE * self.size**2
+        small = float(np.ptp(polygon, axis=0).prod()) < LOOSE * self.size**2
+        return len(polygon) < 3 or (small and patch not in self.robot.feet)

@@ -264,7 +264,8 @@ class RunRecorder:
             X[finite] = self.robot.frame_pose(q[finite], planned.patch)
             arrays["point_link"][rows], arrays["point_patch"][rows] = planned.link, self.patch_index[planned.patch]
             arrays["point_normal"][rows] = planned.normals(X[:, :3, :3])
-            arrays["point_xyz"][rows] = planned.points @ X[:, :3, :3].transpose(0, 2, 1) + X[:, None, :3, 3]
+            R = np.array(planned.contact.R)[None] if planned.contact.radius else X[:, :3, :3]
+            arrays["point_xyz"][rows] = planned.points @ R.transpose(0, 2, 1) + X[:, None, :3, 3]
 
 
 class _PlannedPoints:

@@ -29,8 +29,8 @@ PATCH_BODY, PATCH_LINK, PATCH_FIRST, PATCH_COUNT, PATCH_HOLDS = range(5)
 BALL, RIM = range(2)
 """Kinds of bump: a ball (a corner is a ball without radius), or the rim of a cylinder's end."""
 
-BUMP_BODY, BUMP_LINK, BUMP_KIND = range(3)
-"""Columns of ``Scene.bump_index``."""
+BUMP_BODY, BUMP_LINK, BUMP_KIND, BUMP_PATCH = range(4)
+"""Columns of ``Scene.bump_index``; the patch is that of a ball, -1 of all else."""
 
 BUMP_CENTRE, BUMP_RADIUS, BUMP_AXIS, BUMP_FRICTION, BUMP_SIZE = 0, 3, 4, 7, 8
 """Columns of ``Scene.bump``: centre in its body (3), radius, axis of a rim (3), greatest friction (m, -)."""
@@ -61,7 +61,7 @@ class Scene(NamedTuple):
     patch_index: np.ndarray  # (P, 5) int64
     patch: np.ndarray  # (P, 12) pose of the patch frame in its body
     corners: np.ndarray  # (K, 2) of surfaces and patches, each in its own axes, counter-clockwise
-    bump_index: np.ndarray  # (N, 3) int64
+    bump_index: np.ndarray  # (N, 4) int64
     bump: np.ndarray  # (N, 8)
     body_index: np.ndarray  # (bodies, 5) int64
     body: np.ndarray  # (bodies, 9)

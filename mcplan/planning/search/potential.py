@@ -47,6 +47,7 @@ class Potential:
     stride : progress of one move (m).
     free_limb : price of a limb that touches nothing, of those the goal says nothing about.
     posed : whether nominal places are those of a posture that is asked for: contacts have to fit together.
+    tie : price of a place beside the guide where nothing else tells places apart, 1/m.
     """
 
     goal: Goal
@@ -55,6 +56,7 @@ class Potential:
     stride: float
     free_limb: float = FREE_LIMB
     posed: bool = False
+    tie: float = TIE
 
     def __call__(self, touching: Mapping[str, Standing], missing: float = 0.0) -> float:
         """Return h.
@@ -84,7 +86,7 @@ class Potential:
                 else:
                     s, aside, extra = mean, 0.0, 1.7
                 if at is not None and at.hit:
-                    terms.append(TIE * aside)
+                    terms.append(self.tie * aside)
                 else:
                     terms.append((abs(self.target[patch] - s) + aside) / self.stride + extra)
                 own_s.append(s)
@@ -101,7 +103,7 @@ class Potential:
                 h += 0.5 * bool(places)
             elif places:
                 ahead = max(places, key=lambda standing: standing.s)
-                h += max(0.0, front - ahead.s) / self.stride + TIE * ahead.aside
+                h += max(0.0, front - ahead.s) / self.stride + self.tie * ahead.aside
             else:
                 h += self.free_limb
         return h

@@ -19,7 +19,7 @@ ROUNDS, STEPS = 10, 8
 """Times that distances are taken anew at a posture, and steps of the inverse kinematics in between."""
 
 STRETCH = 0.02
-"""m: the most that a pair is pushed apart before its distance is taken anew."""
+"""m: the most that a pair is pushed apart before its distance is taken anew, for a robot of the size of HRP-2."""
 
 TRUST = 0.2
 """m, rad: bound of a step in each coordinate: distances are linear in so much."""
@@ -40,7 +40,7 @@ class Apart:
     def __init__(self, nearness: Nearness, search: PostureSearch):
         self.nearness, self.search, self._tree = nearness, search, nearness.robot.tree
         self._rule = search.rule(STEPS, TOLERANCE, STEP_TOLERANCE, TRUST)
-        self._measures = np.zeros(core.MEASURES)
+        self._measures, self._stretch = np.zeros(core.MEASURES), nearness.robot.scale.leg * STRETCH
 
     def settle(self, task: Task, start: np.ndarray, wish: Wish, watched: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
         """Search for a posture of the task with distances of the watched pairs, from ``start``.
@@ -56,7 +56,7 @@ class Apart:
         near = core.find_near(self._tree, around, q, watched)
         for _ in range(ROUNDS):
             near = core.keep_apart(
-                self._tree, around, near, task, self._rule, q, wish.need, wish.content, watched, STRETCH, scratch,
+                self._tree, around, near, task, self._rule, q, wish.need, wish.content, watched, self._stretch, scratch,
                 report, measures,
             )  # fmt: skip
             if near == core.NOT_FINITE:

@@ -102,7 +102,7 @@ class MotionFinder:
 
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, collisions: CollisionModel):
         self.robot, self.settings = robot, settings
-        plain = PostureSettings()
+        plain = PostureSettings().of(robot.scale)
         weights = plain.weights
         steady = replace(
             weights,
@@ -214,7 +214,8 @@ class MotionFinder:
         X = self.robot.frame_pose(knots.q, old.patch)
         corners = np.einsum("kij,cj->kci", X[:, :3, :3], self.robot.patches[old.patch].points) + X[:, None, :3, 3]
         risen = float(((corners - old.p) @ old.normal).min(axis=1).max())
-        return knots if risen >= LIFT else replace(knots, missed=max(knots.missed, BARRED + LIFT - risen))
+        least = self.robot.scale.leg * LIFT
+        return knots if risen >= least else replace(knots, missed=max(knots.missed, BARRED + least - risen))
 
     def around(
         self,

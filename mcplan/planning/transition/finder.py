@@ -66,6 +66,7 @@ class TransitionFinder:
         self.robot, self.environment, self.settings = robot, environment, settings
         self.timing = Timing(settings.limb_speed, settings.limb_angular_speed)
         self.collisions = collisions or CollisionModel(robot, environment)
+        self.heights = tuple(robot.scale.leg * height for height in HIGHER)
         self.motions = MotionFinder(robot, environment, settings, self.collisions)
         self.knots, self.law = self.motions.knots, self.motions.law
 
@@ -131,7 +132,7 @@ class TransitionFinder:
         contact, *_ = added
         patch, old, touching = contact.patch, begin.rising.get(contact.patch), (*begin.rising.values(), *added)
         duration = self.law.straight(begin.q, q, begin.closed)
-        heights = HIGHER[::2]
+        heights = self.heights[::2]
         best: Knots | None = None
         least = 0.0
         for higher in (None, *heights) if old is None else (*heights, None):
@@ -219,7 +220,7 @@ class TransitionFinder:
             slow = yield from self.motions.slowed(free, begin.closed)
             return slow, Course(patch, "body", NONE, NONE, True, contact)
         slow = yield from self.motions.slowed(over.motion, begin.closed)
-        if over.motion.knots.strayed > LED:  # the knots go around what is in its way
+        if over.motion.knots.strayed > self.robot.scale.leg * LED:  # the knots go around what is in its way
             return slow, Course(patch, "body", NONE, NONE, old is not None, contact)
         return slow, Course(patch, "own", over.lift, over.approach, old is not None, contact)
 
@@ -237,7 +238,7 @@ class TransitionFinder:
         """
         start, old = self._place(begin.q, contact.patch)[1], begin.rising.get(contact.patch)
         best, least = None, 0.0
-        for higher in HIGHER:
+        for higher in self.heights:
             if higher < least:
                 continue
             lift, approach = lift_and_approach(start, contact, old, self.settings.clearance + higher)

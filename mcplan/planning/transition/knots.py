@@ -20,7 +20,7 @@ from mcplan.planning.posture.freedom import ContactRows, contact_rows
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.task import PostureSearch, prices
 from mcplan.planning.transition.apart import FIT, STEP_TOLERANCE, STEPS, TOLERANCE, TRUST, Apart
-from mcplan.planning.transition.nearness import APART, ENOUGH, GRAZE, Nearness, Wish, away_from_ends
+from mcplan.planning.transition.nearness import APART, GRAZE, Nearness, Wish, away_from_ends
 from mcplan.planning.transition.smoothing import draw_inside, smooth_offsets
 from mcplan.planning.transition.steps import Steps
 from mcplan.scene.contact import Contact
@@ -123,7 +123,7 @@ class KnotFinder:
         settings: PostureSettings | None = None,
         collisions: CollisionModel | None = None,
     ):
-        self.robot, self.environment, self.settings = robot, environment, settings or PostureSettings()
+        self.robot, self.environment, self.settings = robot, environment, settings or PostureSettings().of(robot.scale)
         self.collisions = collisions or CollisionModel(robot, environment)
         self.nearness = Nearness(robot, self.collisions)
         # the ends keep the planner's margin; half of it leaves the way between them some room
@@ -177,7 +177,8 @@ class KnotFinder:
             away = {patch: away_from_ends(there, k) for patch, there in places.items()}
             need = np.minimum(self.nearness.need(k / last, ends, passing, away), most)
             least = np.minimum(APART, need - 1e-5)  # no more than the ends have
-            wishes.append(Wish(need, np.minimum(need, ENOUGH) - GRAZE * grazing, least - GRAZE * grazing))
+            content = np.minimum(need, self.nearness.content)
+            wishes.append(Wish(need, content - GRAZE * grazing, least - GRAZE * grazing))
 
         def settle(k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
             return (yield from self.apart.settle(tasks[k]._replace(guide=guide), start, wishes[k], watched))
@@ -265,8 +266,9 @@ class KnotFinder:
         com, (body, offset) = self.robot.com(guide), self.robot.frame(patch)
         held = [contact_rows(self.robot, self.environment, contact, None) for contact in contacts]
         watched = self.nearness.watched(contacts)
-        need = np.where(self.nearness.own, np.minimum(self.nearness.wanted, self.nearness.distances(guide)), ENOUGH)
-        wish = Wish(need, np.minimum(need, ENOUGH), np.full(len(need), APART))
+        content = self.nearness.content
+        need = np.where(self.nearness.own, np.minimum(self.nearness.wanted, self.nearness.distances(guide)), content)
+        wish = Wish(need, np.minimum(need, content), np.full(len(need), APART))
         height = float(np.linalg.norm(lift))
         normal = np.concatenate([lift / height, np.zeros(3)])[None]
         best, least = guide, np.inf
@@ -348,8 +350,11 @@ class KnotFinder:
     def _off(self, task: Task, q: np.ndarray, led: Sequence[Led]) -> float:
         """Return by how much a posture is off the closed contacts of its task, which stand before led patches."""
         rows = self.search.run(task, q, 0, TOLERANCE, STEP_TOLERANCE)
-        held = rows.contact_of < len(task.contact) - len(led)
-        return KEPT_COUNTS * float((rows.missed[: len(held)][held] - KEPT).max(initial=0.0))
+        closed = len(task.contact) - len(led)
+        first, bounds = rows.first_cell, task.cell[:, 0] < closed  # those of balls, which say where they roll to
+        held = rows.missed[: len(rows.contact_of)][rows.contact_of < closed]
+        rolled = rows.missed[first : first + len(bounds)][bounds]
+        return KEPT_COUNTS * float((np.concatenate([held, rolled]) - KEPT).max(initial=0.0))
 
     def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
         """Return how far inside the region that contacts balance a centre of mass (3,) is (m); negative outside."""
@@ -367,10 +372,10 @@ class KnotFinder:
         Close to a support a patch that turned would cut into it.
         """
         body, offset = self.robot.frame(led.patch)
-        near = [distance < TURNING for distance in led.away(k)]
+        near = [distance < self.robot.scale.leg * TURNING for distance in led.away(k)]
         R = led.turns[1] if near[1] else led.turns[0]
         frame = np.concatenate([offset, np.asarray(R).ravel(), led.places[k]])
-        if any(near):
+        if any(near) and not self.robot.patches[led.patch].radius:
             return ContactRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
         return ContactRows(PLACE_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
 

@@ -62,8 +62,10 @@ class Nearness:
     def __init__(self, robot: Robot, collisions: CollisionModel):
         self.robot, self.collisions = robot, collisions
         self.own = np.array([pair.b in robot.link_names for pair in collisions.pairs], dtype=bool)
-        self.wanted = np.where(self.own, WANTED_OF_SELF, WANTED)
-        self.around = collisions.around(SEE)
+        size = robot.scale.leg
+        self.see, self.content, self._wanted = size * SEE, size * ENOUGH, size * WANTED
+        self.wanted = np.where(self.own, size * WANTED_OF_SELF, self._wanted)
+        self.around = collisions.around(self.see)
         self._still, self._found = np.zeros(robot.nv), np.zeros(2)
 
     def watched(self, contacts: Sequence[Contact]) -> np.ndarray:
@@ -74,14 +76,14 @@ class Nearness:
 
     def near(self, q: np.ndarray, watched: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs that are watched and near, their distances, and rates of these."""
-        pairs, distance, J = self.collisions.near(q, SEE)
+        pairs, distance, J = self.collisions.near(q, self.see)
         kept = watched[pairs]
         return pairs[kept], distance[kept], J[kept]
 
     def distances(self, q: np.ndarray) -> np.ndarray:
         """Return the distances of all pairs (m), inf where they are far."""
         distance = np.full(len(self.collisions.pairs), np.inf)
-        pairs, near, _ = self.collisions.near(q, SEE)
+        pairs, near, _ = self.collisions.near(q, self.see)
         distance[pairs] = near
         return distance
 
@@ -97,7 +99,7 @@ class Nearness:
             self.robot.tree, self.around, q, wish.content, wish.least, ENOUGH, watched, step, CURVED, self._found
         )
         if worst < 0:
-            return Short(-SEE, (), -SEE)
+            return Short(-self.see, (), -self.see)
         pair, (short, around) = self.collisions.pairs[worst], self._found.tolist()
         return Short(short, (pair.a, pair.b), around)
 
@@ -117,10 +119,10 @@ class Nearness:
         passing : pairs that touch on purpose, and the patch that they part with.
         away : by patch, its distances from both ends of its way.
         """
-        gain = [WANTED * min(1.0, part / ROOM) for part in (share, 1.0 - share)]
+        gain = [self._wanted * min(1.0, part / ROOM) for part in (share, 1.0 - share)]
         need = np.minimum(self.wanted, np.minimum(ends[0] + gain[0], ends[1] + gain[1]))
         for pairs, patch in passing:
-            need[pairs] = np.minimum(need[pairs], min(WANTED, *(OPENING * distance for distance in away[patch])))
+            need[pairs] = np.minimum(need[pairs], min(self._wanted, *(OPENING * distance for distance in away[patch])))
         return need
 
 

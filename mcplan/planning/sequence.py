@@ -19,7 +19,7 @@ from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.place import make_contact
-from mcplan.scene.resting import resting_contact
+from mcplan.scene.resting import resting_contact, slides
 from mcplan.scene.scenario import Scenario
 from mcplan.scene.schema import StanceItem
 from mcplan.scene.spec import ContactSpec
@@ -106,20 +106,39 @@ def _change(linker: Linker, item: StanceItem, before: PlannedStance, earlier: En
 
 
 def _displacement(linker: Linker, item: StanceItem, before: PlannedStance, earlier: Environment) -> Change:
-    """Return the shift to the contacts that go along with the objects that an item moves."""
+    """Return the shift to the contacts that go along with the objects that an item moves.
+
+    What rests slides, or is lifted off; what is in the air goes anywhere, and is put down where it then rests.
+    """
     environment = linker.environment
     if item.add is not None or item.remove is not None or item.contacts is not None:
         raise InputError("objects: moves the contacts on the objects and changes none of them; use an item of its own")
     for name in item.objects:
-        thing, old = (next(t for t in scene.objects if t.name == name) for scene in (environment, earlier))
-        if not np.allclose(old.R, thing.R, rtol=0.0, atol=1e-6):
-            raise InputError(f"{name} turns on its way; objects slide straight")
         if not any(environment.owners.get(contact.support) == name for contact in before.contacts):
             raise InputError(f"nothing is in contact with {name} that could move it")
-        if resting_contact(thing, environment) is None:
-            raise InputError(f"{name} does not rest on a surface at {np.round(thing.p, 4).tolist()}; it can only slide")
+        rests = _rest(earlier, name), _rest(environment, name)
+        if rests[0] and rests[1] and not slides(*rests):
+            raise InputError(
+                f"{name} rests on {rests[0].support} before and on {rests[1].support} after, and does not slide from "
+                "there to there: on one surface, straight, unturned. Lift it in an item of its own"
+            )
     contacts = tuple(make_contact(linker.robot, environment, contact.to_data()) for contact in before.contacts)
-    return Change.shift(contacts)
+    # what has just been put down is still borne by the robot, until what it lies on takes it over
+    put = [name for name in item.objects if not slides(*(_rest(scene, name) for scene in (earlier, environment)))]
+    held = tuple(_in_the_air(contact, put) for contact in contacts)
+    return replace(Change.shift(contacts), in_place=held, loaded=held)
+
+
+def _in_the_air(contact: Contact, objects: Sequence[str]) -> Contact:
+    """Return a contact whose carrier rests on nothing if it is one of some objects."""
+    carrier = contact.carrier
+    if carrier is None or carrier.name not in objects:
+        return contact
+    return replace(contact, carrier=replace(carrier, rest=None))
+
+
+def _rest(scene: Environment, name: str) -> Contact | None:
+    return resting_contact(next(thing for thing in scene.objects if thing.name == name), scene)
 
 
 def _known(patch: str, before: PlannedStance) -> None:

@@ -1,11 +1,12 @@
 """How near bodies are along a motion, and how far they are to stay apart there."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
+from mcplan.model.pose import Pose
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 
@@ -35,11 +36,15 @@ ROOM = 0.2
 
 
 class Wish(NamedTuple):
-    """What distance each pair is to keep (m), with which a motion is content, and below which bodies overlap."""
+    """What distance each pair is to keep (m), with which a motion is content, and below which bodies overlap.
+
+    ``objects`` are the poses of those that are not where the scene has them.
+    """
 
     need: np.ndarray
     content: np.ndarray
     least: np.ndarray
+    objects: Mapping[str, Pose] | None = None
 
 
 class Short(NamedTuple):
@@ -69,16 +74,18 @@ class Nearness:
         watched[list(self.collisions.fixed_by(contacts) | self.collisions.pairs_of(contacts))] = False
         return watched
 
-    def near(self, q: np.ndarray, watched: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def near(
+        self, q: np.ndarray, watched: np.ndarray, objects: Mapping[str, Pose] | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs that are watched and near, their distances, and rates of these."""
-        pairs, distance, J = self.collisions.near(q, SEE)
+        pairs, distance, J = self.collisions.near(q, SEE, objects)
         kept = watched[pairs]
         return pairs[kept], distance[kept], J[kept]
 
-    def distances(self, q: np.ndarray) -> np.ndarray:
+    def distances(self, q: np.ndarray, objects: Mapping[str, Pose] | None = None) -> np.ndarray:
         """Return the distances of all pairs (m), inf where they are far."""
         distance = np.full(len(self.collisions.pairs), np.inf)
-        pairs, near, _ = self.collisions.near(q, SEE)
+        pairs, near, _ = self.collisions.near(q, SEE, objects)
         distance[pairs] = near
         return distance
 
@@ -89,7 +96,7 @@ class Nearness:
         ----------
         step : (nv,) how far the way goes on from there, or back, before it is looked at again.
         """
-        pairs, distance, J = self.near(q, watched)
+        pairs, distance, J = self.near(q, watched, wish.objects)
         if not len(pairs):
             return Short(-SEE, (), -SEE)
         short, under = wish.content[pairs] - distance, wish.least[pairs] - distance

@@ -85,6 +85,7 @@ class Body:
 
     @property
     def name(self) -> str:
+        """The verb."""
         return self.verb
 
     def search(self, motion: Motion, t: float, now: Now) -> Iterator[None] | None:
@@ -131,10 +132,12 @@ def height_over(contact: Contact, p: np.ndarray) -> float:
 
 
 def all_of(*criteria: Until) -> Until:
+    """Return the criterion that all of some are met."""
     return Until(all=criteria)
 
 
 def or_timeout(criterion: Until, s: ControlSettings) -> Until:
+    """Return the criterion that one is met, or has not been for too long."""
     return Until(any=(criterion, Until(timeout=s.patience)))
 
 

@@ -174,7 +174,7 @@ class KnotFinder:
         there = [objects and objects(k / last) for k in range(last + 1)]
         yield
         passing = [(list(self.collisions.pairs_of([contact])), contact.patch) for contact in touching]
-        ends = tuple(self.nearness.distances(guides[k], there[k]) for k in (0, -1))
+        ends = self.nearness.distances(guides[0], there[0]), self.nearness.distances(guides[-1], there[-1])
         most = np.maximum(*ends) if modest else np.inf
         q, missed, off = guides.copy(), np.zeros(len(guides)), np.zeros((len(guides), robot.nv))
         tasks, wishes = [], []

@@ -11,6 +11,7 @@ import numpy as np
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.independent import STANDARD_GRAVITY, integrate, rotation_of
 from mcplan.certificate.motion_checks import worst
+from mcplan.certificate.object_clearance import run_clearance
 from mcplan.certificate.plan_checks import friction_edges, missing_wrench
 from mcplan.certificate.report import Check
 from mcplan.planning.plan import Plan, PlannedStance
@@ -34,6 +35,9 @@ def object_checks(evidence: Evidence) -> Iterator[Check]:
     yield _balance(evidence, known, run.object_q, run.object_v)
     if evidence.record.physics == "qp":
         yield _friction(evidence, known, run.object_v)
+    apart = run_clearance(evidence)
+    if apart is not None:
+        yield apart
 
 
 def stance_objects(plan: Plan) -> Iterator[Check]:

@@ -182,19 +182,18 @@ def names():
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory, names, request):
+def places(tmp_path_factory, names):
     home = tmp_path_factory.mktemp("places")
     (home / "file").write_text("kept")
     (home / "full").mkdir()
     (home / "full" / "something").write_text("kept")
     names["plan"].save(home / "sway.plan.yaml")
-    taken = socket.create_server(("127.0.0.1", 0))
-    request.addfinalizer(taken.close)
-    return {
-        "taken": taken.getsockname()[1],
-        "file": home / "file", "full": home / "full", "run_like": home / "full" / "something",
-        "plan": home / "sway.plan.yaml", "new": home / "new",
-    }  # fmt: skip
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        yield {
+            "taken": taken.getsockname()[1],
+            "file": home / "file", "full": home / "full", "run_like": home / "full" / "something",
+            "plan": home / "sway.plan.yaml", "new": home / "new",
+        }  # fmt: skip
 
 
 @pytest.mark.parametrize("text", PYTHON)

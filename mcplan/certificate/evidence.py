@@ -166,14 +166,14 @@ class Evidence:
     def support_normal(self) -> np.ndarray:
         """Normal of the support of every planned point, (K, 3); of other points the recorded one.
 
-        On an object it turns with the object; in ``qp``, whose cones stand where they were planned, it does not.
+        On an object it turns with the object.
         """
         target, normal = self.point_target, self.run.point_normal.copy()
         for c, contact in enumerate(self.contacts):
             mine = target == c
             normal[mine] = self.normal(c, self.point_sample[mine])
             q = self.carrier(c)
-            if contact.carrier_pose is not None and q is not None and self.record.physics != "qp":
+            if contact.carrier_pose is not None and q is not None:
                 planned = rotation_of(np.array(contact.carrier_pose)[3:, None])[..., 0]
                 turned = rotation_of(q[self.point_sample[mine], 3:].T)
                 normal[mine] = np.einsum("ijk,j->ki", turned, planned.T @ self.normals[c])

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mcplan.certificate.independent import Mechanism, Motion, away, rotation_of, rotation_vector
+from mcplan.certificate.object_clearance import track_clearance
 from mcplan.certificate.report import Check
 from mcplan.certificate.transition_balance import Balance
 from mcplan.certificate.transition_clearance import transition_clearance
@@ -82,6 +83,9 @@ def transition_checks(plan: Plan, record: RobotRecord) -> Iterator[Check]:
         lines.see(track)
     yield from (line.check() for line in lines.all)
     yield transition_clearance(plan, record, mechanism, tracks)
+    apart = track_clearance(plan.scenario.environment, tracks)
+    if apart is not None:
+        yield apart
 
 
 class _Lines:

@@ -87,7 +87,7 @@ def dynamics(track: Track, balance: Balance, settings: ControlSettings) -> Itera
             if contact.selection[:, :3].any() and len(contact.selection) < 6:
                 places[contact.patch] = R, p
         share = min(_part(pace.torque, 1.0, kept), 1.0)
-        for at, found in zip(t, balance.at(state.q, contacts, places, motion.force), strict=True):
+        for at, found in zip(t, balance.at(state.q, [contacts] * len(t), places, motion.force), strict=True):
             yield Looked(float(at), found.missing, found.share / share, found.joint)
 
 

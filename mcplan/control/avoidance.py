@@ -159,7 +159,7 @@ class Avoidance:
         # of what was held nothing was asked, and it was near
         aims.seen[aims.wanted == 0] = self._tick - 1
         goal.fill(self._clearance)
-        planned = dict(objects) | {name: path.end for name, path in motion.slides.items()}
+        planned = dict(objects) | {name: path.end for name, path in motion.objects.items()}
         near, distance, _ = model.near(motion.posture.end, self._clearance + PLANNED, planned)
         goal[near] = np.clip(distance - PLANNED, APART, self._clearance)
         left, held = model.pairs_of(motion.released.values()), model.pairs_of(resting)

@@ -14,7 +14,6 @@ from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
-from mcplan.scene.environment import Environment
 from mcplan.scene.machine import Until
 from mcplan.scene.settings import ControlSettings
 
@@ -78,7 +77,7 @@ class Now(Protocol):
         ...
 
 
-class _Body:
+class Body:
     """A phase that leaves the contacts as they are."""
 
     verb = ""
@@ -86,6 +85,7 @@ class _Body:
 
     @property
     def name(self) -> str:
+        """The verb."""
         return self.verb
 
     def search(self, motion: Motion, t: float, now: Now) -> Iterator[None] | None:
@@ -96,7 +96,7 @@ class _Body:
         """Change nothing."""
 
 
-class _Moving(_Body):
+class _Moving(Body):
     """A phase that follows a motion of the plan, or one found anew where the robot is too far from its beginning."""
 
     segment: Segment
@@ -131,16 +131,18 @@ def height_over(contact: Contact, p: np.ndarray) -> float:
     return abs(up) if np.linalg.norm(step - up * contact.normal) <= TOO_FAR else np.inf
 
 
-def _all(*criteria: Until) -> Until:
+def all_of(*criteria: Until) -> Until:
+    """Return the criterion that all of some are met."""
     return Until(all=criteria)
 
 
-def _or_timeout(criterion: Until, s: ControlSettings) -> Until:
+def or_timeout(criterion: Until, s: ControlSettings) -> Until:
+    """Return the criterion that one is met, or has not been for too long."""
     return Until(any=(criterion, Until(timeout=s.patience)))
 
 
 @dataclass
-class Stand(_Body):
+class Stand(Body):
     """Hold the first posture, so that the run begins at rest."""
 
     stance: int
@@ -175,54 +177,14 @@ class Shift(_Moving):
     def until(self, settings: ControlSettings) -> Until:
         """Wait until the references have run, the CoM follows and is slow; or it takes far too long."""
         s = settings
-        near = _all(
+        near = all_of(
             Until(finished=0.0), Until(error="com", below=s.com_error), Until(speed="com", below=s.com_rest_speed)
         )
-        return _or_timeout(near, s)
+        return or_timeout(near, s)
 
 
 @dataclass
-class Slide(_Body):
-    """Move objects with the contacts that are on them, and the body to the posture of the stance where they are."""
-
-    stance: int
-    segment: Segment
-    environment: Environment
-    verb = "slide"
-
-    @property
-    def poses(self) -> dict[str, np.ndarray]:
-        """Poses (7,) of the objects at the end."""
-        return self.segment.objects or {}
-
-    @property
-    def name(self) -> str:
-        """Verb and objects."""
-        return f"{self.verb} {' '.join(self.poses)}"
-
-    def enter(self, motion: Motion, t: float, now: Now) -> float:
-        """Start the references."""
-        motion.slide(t, self.segment, {name: now.pose(name) for name in self.poses})
-        return motion.end_time - t
-
-    def until(self, settings: ControlSettings) -> Until:
-        """Wait until the references have run, CoM and objects follow, the CoM is slow; or it takes far too long."""
-        s = settings
-        near = _all(
-            Until(finished=0.0),
-            Until(error="com", below=s.com_error),
-            Until(speed="com", below=s.com_rest_speed),
-            *(Until(error=name, below=s.slide_error) for name in self.poses),
-        )
-        return _or_timeout(near, s)
-
-    def leave(self, motion: Motion, t: float, now: Now) -> None:
-        """Let the objects rest; what is on them is where the stance has it."""
-        motion.settle_objects(self.environment, self.segment.contacts)
-
-
-@dataclass
-class Unload(_Body):
+class Unload(Body):
     """Let the force of a contact sink to nothing, then open it."""
 
     stance: int
@@ -241,8 +203,8 @@ class Unload(_Body):
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait until the contact carries next to nothing."""
-        light = _all(Until(finished=0.0), Until(force=self.patch, below=settings.release_force))
-        return _or_timeout(light, settings)
+        light = all_of(Until(finished=0.0), Until(force=self.patch, below=settings.release_force))
+        return or_timeout(light, settings)
 
     def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Open the contact."""
@@ -316,7 +278,7 @@ class Lift(_Moving):
 
 
 @dataclass
-class Swing(_Body):
+class Swing(Body):
     """Cross over to the new place."""
 
     stance: int
@@ -337,12 +299,12 @@ class Swing(_Body):
         s, patch, across = settings, self.contact.patch, Until(finished=0.0)
         if s.touch_force == 0.0 or self.contact.kind == "grasp":
             return across
-        touch = _all(Until(force=patch, above=s.touch_force), Until(over=patch, below=s.clearance))
+        touch = all_of(Until(force=patch, above=s.touch_force), Until(over=patch, below=s.clearance))
         return Until(any=(across, touch.model_copy(update={"lasting": s.touch_time or None})))
 
 
 @dataclass
-class Approach(_Body):
+class Approach(Body):
     """Come down along the normal and touch."""
 
     stance: int
@@ -363,12 +325,12 @@ class Approach(_Body):
     def until(self, settings: ControlSettings) -> Until:
         """Wait for the touch: a force where touch is felt, else the patch in place and at rest."""
         s, patch = settings, self.contact.patch
-        touch = _all(
+        touch = all_of(
             Until(finished=0.0), Until(error=patch, below=s.touch_error), Until(speed=patch, below=s.touch_speed)
         )
         if s.touch_force > 0.0 and self.contact.kind != "grasp":
             touch = Until(force=patch, above=s.touch_force, lasting=s.touch_time or None)
-        return _or_timeout(touch, s)
+        return or_timeout(touch, s)
 
     def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Close the contact; it may carry more and more during ``load_time``.
@@ -395,7 +357,7 @@ class Approach(_Body):
 
 
 @dataclass
-class Load(_Body):
+class Load(Body):
     """Let the new contact take its share."""
 
     stance: int
@@ -421,7 +383,7 @@ class Load(_Body):
 
 
 @dataclass
-class Settle(_Body):
+class Settle(Body):
     """Come to rest at the end."""
 
     stance: int
@@ -434,10 +396,10 @@ class Settle(_Body):
     def until(self, settings: ControlSettings) -> Until:
         """Wait until everything is slow and in place."""
         s = settings
-        rest = _all(
+        rest = all_of(
             Until(finished=0.0),
             Until(error="com", below=s.com_error),
             Until(speed="com", below=s.com_rest_speed),
             Until(speed="joints", below=s.joint_rest_speed),
         )
-        return _or_timeout(rest, s)
+        return or_timeout(rest, s)

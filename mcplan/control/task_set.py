@@ -134,8 +134,10 @@ class TaskSet:
         if isinstance(terms, SystemTerms):
             for constraint, loaded in zip(contacts, motion.contacts.values(), strict=True):
                 self.objects.carry(constraint, loaded, terms)
+                if self.objects.carrier(loaded.contact) in motion.held:
+                    constraint.friction = self.settings.grip_fraction * loaded.contact.friction
             tasks += self.objects.tasks(t, motion)
-            contacts += self.objects.supports(motion)
+            contacts += self.objects.supports(t, motion)
             poses = self.objects.poses(terms)
         limits = [self.avoidance] if self.avoidance else []
         for limit in limits:

@@ -35,7 +35,7 @@ def transitions(segments: Segments, stances: Sequence[PlannedStance]) -> Iterato
         begin, moved = Departure(q, before.contacts, rising), stance.moved
         rising, parting = {}, False
         if displaced := displaced_objects(scene, before, stance):
-            parts = [run(finder.slide(begin, stance.q, stance.contacts, displaced))]
+            parts = [run(finder.transport(begin, stance.q, stance.contacts, displaced))]
             segments = Segments(robot, scene.placed(stance.objects), settings)
             finder = segments.finder
         elif moved is None:

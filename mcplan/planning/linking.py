@@ -110,6 +110,11 @@ class Linker:
         self.collisions = CollisionModel(self.robot, environment)
         self._linking = self._generators(LINK)
 
+    @property
+    def generator(self) -> PostureGenerator:
+        """Finds the postures."""
+        return self._linking[0]
+
     def _generators(self, settings: tuple[PostureSettings, ...]) -> list[PostureGenerator]:
         sized = [option.of(self.robot.scale) for option in settings]
         return [PostureGenerator(self.robot, self.environment, option, self.collisions) for option in sized]

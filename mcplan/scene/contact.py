@@ -6,23 +6,36 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from mcplan.model.pose import Pose
+
 
 @dataclass(frozen=True, eq=False)
 class Carrier:
-    """The free object that a contact is on: it bears a load only as far as it neither slides nor tips.
+    """The free object that a contact is on: at rest it bears a load only as far as it neither slides nor tips.
 
     Parameters
     ----------
     name : of the object.
     mass : kg.
     com : (3,) its centre of mass in the world.
-    rest : its contact with what it lies on, whose patch has the object's name and frame.
+    rest : its contact with what it lies on, whose patch has the object's name and frame; None while it is in the air,
+        where the robot's contacts on it bear its weight.
     """
 
     name: str
     mass: float
     com: np.ndarray
-    rest: "Contact"
+    rest: "Contact | None"
+
+    def spared(self, share: float) -> "Carrier":
+        """Return the object with a share of the friction and the limits of what it lies on."""
+        return replace(self, rest=self.rest and self.rest.spared(share))
+
+    def moved(self, begin: Pose, end: Pose, rests: bool) -> "Carrier":
+        """Return the object at another pose (R, p); ``rests``: on what it lies on at the first one, if on anything."""
+        turn = end[0] @ begin[0].T
+        rest = self.rest.moved(begin, end) if rests and self.rest else None
+        return replace(self, com=end[1] + turn @ (self.com - begin[1]), rest=rest)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,9 +130,14 @@ class Contact:
             return replace(self, p=p)
         return replace(self, R=R, p=p, axes=self.axes_at(R))
 
+    def moved(self, begin: Pose, end: Pose) -> "Contact":
+        """Return the contact when its support has gone from one pose (R, p) to another; its carrier stays."""
+        turn = end[0] @ begin[0].T
+        return replace(self, R=turn @ self.R, p=end[1] + turn @ (self.p - begin[1]), axes=turn @ self.axes)
+
     def spared(self, share: float) -> "Contact":
         """Return the contact with a share of its friction and limits, and of the friction of what carries it."""
-        carrier = self.carrier and replace(self.carrier, rest=self.carrier.rest.spared(share))
+        carrier = self.carrier and self.carrier.spared(share)
         return replace(
             self,
             friction=share * self.friction,

@@ -121,6 +121,9 @@ class ControlSettings(Spec):
     friction_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Part of the friction that the program counts on (``contact``, ``mujoco``: 0.95; plans use up to 0.9 of it, and a
     program that counted on less could not hold their postures)."""
+    grip_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """The same of contacts that hold an object in the air (``contact``, ``mujoco``: 0.5): less is a firmer grip, which
+    also keeps the object from turning about the line through two hands."""
     velocity_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Part of the joints' velocity limits that the program makes use of (``contact``, ``mujoco``: 0.99: what torques do
     differs a little from what the program foresees)."""
@@ -230,6 +233,7 @@ class ControlSettings(Spec):
 PHYSICAL = {
     "contact_normal_kp": 0.0,
     "friction_fraction": 0.95,
+    "grip_fraction": 0.5,
     "velocity_fraction": 0.99,
     "force_fraction": 0.9,
     "pressure_margin": 0.005,

@@ -90,6 +90,10 @@ OPEN, STICK, SLIDE = range(3)
 """States of a contact."""
 
 
+TAKEN, ASKED, TAKEN_BEFORE, ASKED_BEFORE, SHIFT_SIZE = range(5)
+"""Columns of ``Touch.shift``: what a round takes, what the slip then asks for, and both of the round before."""
+
+
 class Touch(NamedTuple):
     """Contacts of one step, and what was found of them. ``C`` rows of space."""
 
@@ -101,7 +105,7 @@ class Touch(NamedTuple):
     impulse: np.ndarray  # (C, 3) along the axes, N s
     speed: np.ndarray  # (C, 3) along the axes, m/s
     climb: np.ndarray  # (C, 3) change of the speed along the direction of a line search
-    shift: np.ndarray  # (C,) what is taken from the wanted normal velocity so that sliding does not lift, m/s
+    shift: np.ndarray  # (C, 4) what is taken from the wanted normal velocity so that sliding does not lift, m/s
     memory_index: np.ndarray  # (C, 2) int64: key and state in the previous step
     memory: np.ndarray  # (C, 2) stretch of the tangential springs of soft contacts (m)
     report_index: np.ndarray  # (2 C, 2) int64: link and patch of each point that carries force, as each side sees it
@@ -129,7 +133,7 @@ def touch(scene: Scene) -> Touch:
         np.zeros((SPACE, 3)),
         np.zeros((SPACE, 3)),
         np.zeros((SPACE, 3)),
-        np.zeros(SPACE),
+        np.zeros((SPACE, SHIFT_SIZE)),
         np.full((SPACE, 2), -1, np.int64),
         np.zeros((SPACE, 2)),
         np.zeros((2 * SPACE, 2), np.int64),
@@ -157,8 +161,8 @@ class Exchange(NamedTuple):
     wrench: np.ndarray  # (P, 6) out: of the environment on every patch, at its origin, world axes
     tau_ext: np.ndarray  # (nv,) out: forces of joint friction, damping and limits, of contacts without a patch, what
     # ``force`` says, and what the motors do not give of ``tau``
-    counts: np.ndarray  # (5,) int64 out: contacts in the table, Newton steps, points reported, 1 if the state is
-    # finite, contacts that found no room
+    counts: np.ndarray  # (6,) int64 out: contacts in the table, Newton steps, points reported, 1 if the state is
+    # finite, contacts that found no room, 1 if Coulomb's law holds
     work: np.ndarray  # workspace of the tree
 
 
@@ -173,7 +177,7 @@ def exchange(tree: Tree, patches: int, objects: int) -> Exchange:
         np.zeros((objects, 6)),
         np.zeros((patches, 6)),
         np.zeros(nv),
-        np.zeros(5, np.int64),
+        np.zeros(6, np.int64),
         workspace(tree),
     )
 

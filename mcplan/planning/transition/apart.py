@@ -49,7 +49,7 @@ class Apart:
         -------
         The posture that misses least, and by how much (m, rad).
         """
-        around, measures = self.nearness.around, self._measures
+        around, measures = self.nearness.around_at(wish.objects), self._measures
         scratch = self.search.room_for(task, len(watched))
         q, report = np.array(start, dtype=float), self.search.report
         best, least = start, np.inf
@@ -73,4 +73,5 @@ class Apart:
     def fits(self, task: Task, q: np.ndarray, wish: Wish, watched: np.ndarray) -> bool:
         """Say whether a posture will do as it is."""
         scratch = self.search.room_for(task, 0)
-        return bool(core.fits(self._tree, self.nearness.around, task, q, wish.need, watched, FIT, scratch))
+        around = self.nearness.around_at(wish.objects)
+        return bool(core.fits(self._tree, around, task, q, wish.need, watched, FIT, scratch))

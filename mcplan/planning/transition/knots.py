@@ -5,7 +5,7 @@ the robot balances, or pass through an obstacle. So knots along it are found one
 from the one before; of those that what is already found leads to closely enough, none is searched for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS, Task
+from mcplan.model.pose import Pose
 from mcplan.model.robot import Robot
 from mcplan.motion.spline import PostureSpline
 from mcplan.planning.posture.contact_region import ContactRegions, Support
@@ -54,6 +55,10 @@ BARRED = 5e-3
 
 WORTH, SLIP = 0.01, 1e-3
 """m, rad: a way that misses more is not worth smoothing; smoothing may make a posture miss by so much."""
+
+
+ObjectPoses = Callable[[float], Mapping[str, Pose]]
+"""Poses (R, p) of objects that move along, by the share of the way that has passed."""
 
 
 class Led(NamedTuple):
@@ -138,7 +143,7 @@ class KnotFinder:
         led: Sequence[Led] = (),
         touching: Sequence[Contact] = (),
         modest: bool = False,
-        ignored: Sequence[tuple[str, str]] = (),
+        objects: ObjectPoses | None = None,
     ) -> Steps[Knots]:
         """Search for knots near the guides.
 
@@ -149,7 +154,7 @@ class KnotFinder:
         led : patches that are led along.
         touching : contacts that limbs leave or come to: near them, the limb is close to its support.
         modest : let no pair part more than it does at one of the ends.
-        ignored : pairs of names whose distance is not looked at.
+        objects : where objects that move along are, by the share of the way that has passed.
         """
         guides = np.asarray(guides, dtype=float)
         robot, settings, last = self.robot, self.settings, len(guides) - 1
@@ -159,10 +164,10 @@ class KnotFinder:
         supports = [self.support(here, com[k]) for k, here in enumerate(closed)]
         held = [[contact_rows(robot, self.environment, contact, None) for contact in here] for here in closed]
         watched = self.nearness.watched(closed[0])
-        watched[[k for k, pair in enumerate(self.collisions.pairs) if (pair.a, pair.b) in ignored]] = False
+        there = [objects and objects(k / last) for k in range(last + 1)]
         yield
         passing = [(list(self.collisions.pairs_of([contact])), contact.patch) for contact in touching]
-        ends = self.nearness.distances(guides[0]), self.nearness.distances(guides[-1])
+        ends = self.nearness.distances(guides[0], there[0]), self.nearness.distances(guides[-1], there[-1])
         most = np.maximum(*ends) if modest else np.inf
         q, missed, off = guides.copy(), np.zeros(len(guides)), np.zeros((len(guides), robot.nv))
         tasks, wishes = [], []
@@ -178,7 +183,7 @@ class KnotFinder:
             need = np.minimum(self.nearness.need(k / last, ends, passing, away), most)
             least = np.minimum(APART, need - 1e-5)  # no more than the ends have
             content = np.minimum(need, self.nearness.content)
-            wishes.append(Wish(need, content - GRAZE * grazing, least - GRAZE * grazing))
+            wishes.append(Wish(need, content - GRAZE * grazing, least - GRAZE * grazing, there[k]))
 
         def settle(k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
             return (yield from self.apart.settle(tasks[k]._replace(guide=guide), start, wishes[k], watched))
@@ -238,7 +243,9 @@ class KnotFinder:
                         softer[k] = self.search.run(back, drawn[k], STEPS, TOLERANCE, STEP_TOLERANCE, TRUST).q
                     yield
                 draw_inside(robot, softer)
-                amount, where, stray = yield from self._missed(softer, tasks, led, moving, wishes, watched, short)
+                amount, where, stray = yield from self._missed(
+                    softer, tasks, led, moving, wishes, watched, short, objects
+                )
                 if amount < short:
                     smooth, short, worst, strayed = softer, amount, where, stray
                 if short <= content:
@@ -293,6 +300,7 @@ class KnotFinder:
         wishes: Sequence[Wish],
         watched: np.ndarray,
         most: float,
+        objects: ObjectPoses | None = None,
     ) -> Steps[tuple[float, Worst, float]]:
         """Return what the curve through knots (k, nq) misses of what is asked, where, and how far led patches stray.
 
@@ -318,6 +326,7 @@ class KnotFinder:
                 q_here, wish = (q[k], wishes[k]) if part == 0 else (sample.q, wishes[k])
                 if part:
                     wish = wish._replace(content=np.minimum(wish.content, wishes[k + 1].content))
+                    wish = wish if objects is None else wish._replace(objects=objects(i / (FINEST * last)))
                 short = self.nearness.short(q_here, wish, watched, 0.5 * width / FINEST * sample.v)
                 amount, bodies = (short.amount, short.bodies) if short.amount > 0.0 else (0.0, ())
                 beyond = 10.0 * float(np.maximum(limits.lower - q_here[7:], q_here[7:] - limits.upper).max(initial=0.0))

@@ -1,12 +1,14 @@
 """How near bodies are along a motion, and how far they are to stay apart there."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture import apart as core
+from mcplan.core.posture.apart import Around
+from mcplan.model.pose import Pose
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 
@@ -36,11 +38,15 @@ ROOM = 0.2
 
 
 class Wish(NamedTuple):
-    """What distance each pair is to keep (m), with which a motion is content, and below which bodies overlap."""
+    """What distance each pair is to keep (m), with which a motion is content, and below which bodies overlap.
+
+    ``objects`` are the poses of those that are not where the scene has them.
+    """
 
     need: np.ndarray
     content: np.ndarray
     least: np.ndarray
+    objects: Mapping[str, Pose] | None = None
 
 
 class Short(NamedTuple):
@@ -68,22 +74,28 @@ class Nearness:
         self.around = collisions.around(self.see)
         self._still, self._found = np.zeros(robot.nv), np.zeros(2)
 
+    def around_at(self, objects: Mapping[str, Pose] | None) -> Around:
+        """Return what is around with objects at poses (R, p), where they are not at their initial ones."""
+        return self.around._replace(shapes=self.collisions.shapes_at(objects)) if objects else self.around
+
     def watched(self, contacts: Sequence[Contact]) -> np.ndarray:
         """Say of each pair whether it can come nearer or part on contacts that stay."""
         watched = np.ones(len(self.collisions.pairs), dtype=bool)
         watched[list(self.collisions.fixed_by(contacts) | self.collisions.pairs_of(contacts))] = False
         return watched
 
-    def near(self, q: np.ndarray, watched: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def near(
+        self, q: np.ndarray, watched: np.ndarray, objects: Mapping[str, Pose] | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs that are watched and near, their distances, and rates of these."""
-        pairs, distance, J = self.collisions.near(q, self.see)
+        pairs, distance, J = self.collisions.near(q, self.see, objects)
         kept = watched[pairs]
         return pairs[kept], distance[kept], J[kept]
 
-    def distances(self, q: np.ndarray) -> np.ndarray:
+    def distances(self, q: np.ndarray, objects: Mapping[str, Pose] | None = None) -> np.ndarray:
         """Return the distances of all pairs (m), inf where they are far."""
         distance = np.full(len(self.collisions.pairs), np.inf)
-        pairs, near, _ = self.collisions.near(q, self.see)
+        pairs, near, _ = self.collisions.near(q, self.see, objects)
         distance[pairs] = near
         return distance
 
@@ -94,9 +106,9 @@ class Nearness:
         ----------
         step : (nv,) how far the way goes on from there, or back, before it is looked at again.
         """
-        step = self._still if step is None else step
+        step, scene = self._still if step is None else step, self.around_at(wish.objects)
         worst = core.shortfall(
-            self.robot.tree, self.around, q, wish.content, wish.least, ENOUGH, watched, step, CURVED, self._found
+            self.robot.tree, scene, q, wish.content, wish.least, ENOUGH, watched, step, CURVED, self._found
         )
         if worst < 0:
             return Short(-self.see, (), -self.see)

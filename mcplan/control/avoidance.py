@@ -79,7 +79,7 @@ class Avoidance:
 
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, dt: float):
         # where supports are felt, they may be lower than the model has them
-        self._depth = settings.touch_depth if settings.touch_force > 0.0 else 0.0
+        self._depth = settings.touch_depth if settings.compliant else 0.0
         self._clearance, self._slots = settings.avoid_clearance, settings.avoid_pairs
         self._robot, self._model = robot, CollisionModel(robot, environment)
         self._tick = self._near = 0

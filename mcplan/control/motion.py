@@ -322,7 +322,7 @@ class Motion:
 
     def feels(self, contact: Contact) -> bool:
         """Say whether a patch comes down until it feels its support; a grip closes where it is."""
-        return self.settings.touch_force > 0.0 and contact.kind != "grasp"
+        return self.settings.compliant and contact.kind != "grasp"
 
     def _hold(self, pose: Pose, t: float) -> LimbPath:
         return LimbPath(pose, pose, np.zeros(3), np.zeros(3), self.timing, t)

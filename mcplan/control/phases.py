@@ -209,7 +209,7 @@ class Unload(Body):
     def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Open the contact."""
         place, contact = now.pose(self.patch), motion.contacts[self.patch].contact
-        motion.open(self.patch, t, place if motion.settings.touch_force > 0.0 else allowed_pose(contact, place))
+        motion.open(self.patch, t, place if motion.settings.compliant else allowed_pose(contact, place))
 
 
 @dataclass
@@ -230,7 +230,7 @@ class Retract(_Moving):
         """Start the lift along the normal."""
         if self.segment is None or self.patch not in motion.released:
             # its limb rests on another patch; collision avoidance parts the link from the support
-            return motion.settings.part_time if motion.settings.touch_force > 0.0 else 0.0
+            return motion.settings.part_time if motion.settings.compliant else 0.0
         motion.follow(self.segment, t, now.pose)
         return motion.limbs[self.patch].end_time - t
 
@@ -297,7 +297,7 @@ class Swing(Body):
     def until(self, settings: ControlSettings) -> Until:
         """Wait for the end of the crossing, or meet the support before."""
         s, patch, across = settings, self.contact.patch, Until(finished=0.0)
-        if s.touch_force == 0.0 or self.contact.kind == "grasp":
+        if not s.compliant or self.contact.kind == "grasp":
             return across
         touch = all_of(Until(force=patch, above=s.touch_force), Until(over=patch, below=s.clearance))
         return Until(any=(across, touch.model_copy(update={"lasting": s.touch_time or None})))
@@ -328,7 +328,7 @@ class Approach(Body):
         touch = all_of(
             Until(finished=0.0), Until(error=patch, below=s.touch_error), Until(speed=patch, below=s.touch_speed)
         )
-        if s.touch_force > 0.0 and self.contact.kind != "grasp":
+        if s.compliant and self.contact.kind != "grasp":
             touch = Until(force=patch, above=s.touch_force, lasting=s.touch_time or None)
         return or_timeout(touch, s)
 
@@ -350,7 +350,7 @@ class Approach(Body):
                 f"{self.name} of stance {self.stance} at t = {t:g} s: no contact, {away:.3f} m from its place",
                 "no contact",
             )
-        if s.touch_force > 0.0:
+        if s.compliant:
             motion.close(self.contact, t, s.load_time, now.normal_force(patch), now.pose(patch))
         else:
             motion.close(self.contact, t, s.load_time)

@@ -197,10 +197,12 @@ class ControlSettings(Spec):
     touch_speed: Positive = 5e-3
     """A patch touches when it is this near to its place and this slow: m, m/s (``contact``, ``mujoco``: 0.004, 0.02,
     for grips; the others feel)."""
-    touch_force: NotNegative = 0.0
+    contacts: Literal["rigid", "compliant"] = "rigid"
+    """``rigid``: a patch touches when it is in its place and at rest. ``compliant``: supports give and are not quite
+    where the plan has them, so that a patch seeks them, and touches when it feels a force (``contact``, ``mujoco``)."""
+    touch_force: Positive = 20.0
     touch_time: NotNegative = 0.003
-    """Where forces are measured, a patch touches when it feels so much for so long: N, s (``contact``, ``mujoco``: 20;
-    0 goes by place and speed)."""
+    """On compliant contacts a patch touches when it feels so much for so long: N, s."""
     touch_height: NotNegative = 0.01
     touch_depth: NotNegative = 0.02
     descent_speed: Positive = 0.02
@@ -214,6 +216,11 @@ class ControlSettings(Spec):
     """A contact that is asked to bear a load and has borne none for so long is set down again, s."""
     release_force: NotNegative = 1.0
     """A contact opens when it carries no more than this, N (``contact``, ``mujoco``: 20)."""
+
+    @property
+    def compliant(self) -> bool:
+        """Whether contacts give."""
+        return self.contacts == "compliant"
 
     def under(self, physics: str, scale: RobotScale = ONE) -> "ControlSettings":
         """Return the settings for a back end: what the file leaves out takes that back end's defaults.
@@ -241,7 +248,7 @@ PHYSICAL = {
     "impedance_kd": 20.0,
     "touch_error": 4e-3,
     "touch_speed": 0.02,
-    "touch_force": 20.0,
+    "contacts": "compliant",
     "release_force": 20.0,
     "reach_clearance": 0.08,
     "slide_error": 0.01,

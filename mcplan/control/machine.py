@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from mcplan.control.criteria import Criterion, Measurement, criterion_of
 from mcplan.control.motion import Motion
 from mcplan.control.object_phases import phases_of_transport
-from mcplan.control.phases import Approach, Lift, Load, Now, Phase, Retract, Settle, Shift, Stand, Swing, Unload
+from mcplan.control.phase import Now, Phase
+from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Swing, Unload
 from mcplan.control.program import State, find, following
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning.chain import coming

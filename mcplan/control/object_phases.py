@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcplan.control.motion import Motion
-from mcplan.control.phases import Body, Now, Phase, all_of, or_timeout
+from mcplan.control.phase import Now, Phase
+from mcplan.control.phases import Body, all_of, or_timeout
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment

@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from mcplan.control.motion import FAR, Motion
+from mcplan.control.phase import Now
 from mcplan.errors import SimulationFailed
 from mcplan.motion.paced import Paced
-from mcplan.motion.path import Pose
 from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.allowed import allowed_pose
@@ -22,59 +21,6 @@ TOO_FAR = 0.01
 
 MOST_STEPS = 3000
 """Ticks for which a search for a motion goes on while the robot stands still; then the planned one is followed."""
-
-
-class Phase(Protocol):
-    """A state of the machine. ``stance`` is the index of the stance of the plan that it leads to."""
-
-    stance: int
-
-    @property
-    def name(self) -> str:
-        """What is shown and recorded: the verb, and the patch that it is about."""
-        ...
-
-    def search(self, motion: Motion, t: float, now: "Now") -> Iterator[None] | None:
-        """Return a search for what the phase does, a step at a time, where the plan does not fit; else None."""
-        ...
-
-    def enter(self, motion: Motion, t: float, now: "Now") -> float:
-        """Start references or ramps, and return how long they take (s)."""
-        ...
-
-    def until(self, settings: ControlSettings) -> Until:
-        """Return the criterion that ends the phase."""
-        ...
-
-    def leave(self, motion: Motion, t: float, now: "Now") -> None:
-        """Change the contacts when the phase has ended."""
-        ...
-
-
-class Now(Protocol):
-    """What a phase may ask of the present state."""
-
-    @property
-    def q(self) -> np.ndarray:
-        """Configuration of the robot (7+n,)."""
-        ...
-
-    @property
-    def joint_rates(self) -> np.ndarray:
-        """Velocities of the joints (n,)."""
-        ...
-
-    def pose(self, frame: str) -> Pose:
-        """Return R (3,3) and p (3,) of a patch frame."""
-        ...
-
-    def normal_force(self, patch: str) -> float:
-        """Return the normal force that a contact carries (N); a grasp: the magnitude of its force."""
-        ...
-
-    def load(self, patch: str) -> float:
-        """Return the force limit (N) under which a contact still carries what it carries now."""
-        ...
 
 
 class Body:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from mcplan.control.criteria import labels_of
 from mcplan.control.custom import Custom
-from mcplan.control.phases import Approach, Phase, Unload
+from mcplan.control.phase import Phase
+from mcplan.control.phases import Approach, Unload
 from mcplan.errors import Problem, ScenarioError
 from mcplan.scene.machine import WORDS, Jump, StateSpec, Until
 from mcplan.scene.scenario import Scenario

@@ -265,7 +265,9 @@ class _Planning:
         """Return the nodes from a stance to the contacts of a goal, in ``count`` passes at most."""
         search: StanceSearch | None = None
         best: Node | None = None
-        passes = self._passes(goal)[:count]
+        helping = not goal.chosen and any(goal.specs.keys().isdisjoint(limb.patches) for limb in self.limbs.values())
+        step = self.settings.step * (1.0 if "step" in self.settings.model_fields_set else self.size)
+        passes = portfolio(step, self.size, helping)[:count]
         offsets = self._offsets(goal)
         direct = direct_path(self.robot, self.environment, here.contacts, here.q, goal, offsets, self.settings)
         coarse = passes[0].grid
@@ -273,7 +275,11 @@ class _Planning:
         self._check(goal, here.contacts, known[coarse])
         if not goal.chosen and (reason := self.targets.impossible(goal.item, here.q)):
             raise PlanningFailed(f"goal{self._where(number)}: {reason}")
-        guide, hindrance = self._around(direct, here.contacts, here.q, goal)
+        guide, hindrance = Guide(direct)
+        if not self.settings.guide:
+            guide, hindrance = way_around(
+                direct, self.robot, self.environment, self.prover, here.contacts, here.q, goal, self.limbs, self.offsets
+            )
         if guide is not direct:
             known = {}
         barred: Barred | None = None
@@ -324,19 +330,6 @@ class _Planning:
             if self.prover.calls >= self.settings.max_calls:
                 break
         return None, least
-
-    def _passes(self, goal: Goal) -> list[Pass]:
-        helping = not goal.chosen and any(goal.specs.keys().isdisjoint(limb.patches) for limb in self.limbs.values())
-        step = self.settings.step * (1.0 if "step" in self.settings.model_fields_set else self.size)
-        return portfolio(step, self.size, helping)
-
-    def _around(self, direct: GuidePath, contacts, q, goal: Goal) -> Guide:
-        if self.settings.guide:
-            return Guide(direct)
-        doing("finding a way around what is in the way")
-        return way_around(
-            direct, self.robot, self.environment, self.prover, contacts, q, goal, self.limbs, self.offsets
-        )
 
     def _sample(self, goal: Goal, guide: GuidePath, offsets: Offsets, contacts, grid: float) -> dict[str, Candidates]:
         sampled = {}

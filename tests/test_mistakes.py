@@ -5,6 +5,7 @@ Every answer names what is wrong and what was expected; none is a traceback from
 
 import re
 import socket
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -182,16 +183,19 @@ def names():
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory, names, request):
+def places(tmp_path_factory, names):
     home = tmp_path_factory.mktemp("places")
     (home / "file").write_text("kept")
     (home / "full").mkdir()
     (home / "full" / "something").write_text("kept")
     names["plan"].save(home / "sway.plan.yaml")
-    taken = socket.create_server(("127.0.0.1", 0))
-    request.addfinalizer(taken.close)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        yield _named(home, taken.getsockname()[1])
+
+
+def _named(home, taken):
     return {
-        "taken": taken.getsockname()[1],
+        "taken": taken,
         "file": home / "file", "full": home / "full", "run_like": home / "full" / "something",
         "plan": home / "sway.plan.yaml", "new": home / "new",
     }  # fmt: skip
@@ -216,8 +220,8 @@ def test_what_is_hardly_meant_is_warned_of(text, names):
 @pytest.mark.parametrize("text", COMMANDS)
 def test_a_mistake_on_the_command_line_is_answered_before_any_work(text, places, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for work in ("mcplan.planning.plan", "mcplan.sim.simulate.simulate", "mcplan.sweep.sweep.sweep"):
-        monkeypatch.setattr(work, lambda *a, **k: pytest.fail("it works already"))
+    for module, work in (("planning", "plan"), ("sim.simulate", "simulate"), ("sweep.sweep", "sweep")):
+        monkeypatch.setattr(import_module(f"mcplan.{module}"), work, lambda *a, **k: pytest.fail("it works already"))
     try:
         status = main([part.format(**places) for part in text.split()])
     except SystemExit as stop:

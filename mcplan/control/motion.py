@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
+from mcplan.amounts import length_or_angle
 from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.notice import Notice
 from mcplan.core.rigid_body.tree import GRAVITY
@@ -254,7 +255,8 @@ class Motion:
 
     def note_search(self, t: float, segment: Segment, away: float, steps: int) -> None:
         """Note that a motion was found anew, and what it lacks where it is not free."""
-        self.note(t, f"references were {away:.3f} (m, rad) from the plan: its motion was found anew in {steps} ticks")
+        off = length_or_angle(away)
+        self.note(t, f"references were {off} from the plan: its motion was found anew in {steps} ticks")
         if segment.missed > BARRED:
             self.note(t, f"no free motion was found: {segment.shortfall}", segment.worst.bodies, segment.missed)
 

@@ -5,6 +5,7 @@ Every answer names what is wrong and what was expected; none is a traceback from
 
 import re
 import socket
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -189,11 +190,15 @@ def places(tmp_path_factory, names):
     (home / "full" / "something").write_text("kept")
     names["plan"].save(home / "sway.plan.yaml")
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        yield {
-            "taken": taken.getsockname()[1],
-            "file": home / "file", "full": home / "full", "run_like": home / "full" / "something",
-            "plan": home / "sway.plan.yaml", "new": home / "new",
-        }  # fmt: skip
+        yield _named(home, taken.getsockname()[1])
+
+
+def _named(home, taken):
+    return {
+        "taken": taken,
+        "file": home / "file", "full": home / "full", "run_like": home / "full" / "something",
+        "plan": home / "sway.plan.yaml", "new": home / "new",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("text", PYTHON)
@@ -215,8 +220,8 @@ def test_what_is_hardly_meant_is_warned_of(text, names):
 @pytest.mark.parametrize("text", COMMANDS)
 def test_a_mistake_on_the_command_line_is_answered_before_any_work(text, places, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for work in ("mcplan.planning.plan", "mcplan.sim.simulate.simulate", "mcplan.sweep.sweep.sweep"):
-        monkeypatch.setattr(work, lambda *a, **k: pytest.fail("it works already"))
+    for module, work in (("planning", "plan"), ("sim.simulate", "simulate"), ("sweep.sweep", "sweep")):
+        monkeypatch.setattr(import_module(f"mcplan.{module}"), work, lambda *a, **k: pytest.fail("it works already"))
     try:
         status = main([part.format(**places) for part in text.split()])
     except SystemExit as stop:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
+from mcplan.amounts import length_or_angle
 from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.notice import Notice
 from mcplan.core.rigid_body.tree import GRAVITY
@@ -60,6 +61,12 @@ class Motion:
 
     Every new reference continues the one before with its velocity and acceleration, so no target ever steps.
 
+    Parameters
+    ----------
+    robot, environment, settings : of the run.
+    q : (nq,) posture at the beginning.
+    found_with : settings with which motions are found anew: those of the plan; None: ``settings``.
+
     Attributes
     ----------
     com : CoM reference (m).
@@ -78,8 +85,16 @@ class Motion:
     notices : what happened that the plan did not foresee.
     """
 
-    def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, q: np.ndarray):
+    def __init__(
+        self,
+        robot: Robot,
+        environment: Environment,
+        settings: ControlSettings,
+        q: np.ndarray,
+        found_with: ControlSettings | None = None,
+    ):
         self.robot, self.settings, self.environment = robot, settings, environment
+        self._found_with = found_with or settings
         self.timing = Timing(settings.limb_speed, settings.limb_angular_speed)
         self.com: Quintic | Spline | Paced = Quintic(robot.com(q), robot.com(q), 1.0)
         self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
@@ -148,7 +163,7 @@ class Motion:
     def finder(self) -> TransitionFinder:
         """Finds motions anew, from where the references are now."""
         if self._finder is None:
-            self._finder = TransitionFinder(self.robot, self.environment, self.settings)
+            self._finder = TransitionFinder(self.robot, self.environment, self._found_with)
         return self._finder
 
     def departure(self, t: float) -> Departure:
@@ -260,7 +275,8 @@ class Motion:
 
     def note_search(self, t: float, segment: Segment, away: float, steps: int) -> None:
         """Note that a motion was found anew, and what it lacks where it is not free."""
-        self.note(t, f"references were {away:.3f} (m, rad) from the plan: its motion was found anew in {steps} ticks")
+        off = length_or_angle(away)
+        self.note(t, f"references were {off} from the plan: its motion was found anew in {steps} ticks")
         if segment.missed > BARRED:
             self.note(t, f"no free motion was found: {segment.shortfall}", segment.worst.bodies, segment.missed)
 

@@ -1,5 +1,6 @@
 """Pages in a browser: they show what the run holds, do what their buttons say, and ask for nothing."""
 
+import itertools
 import time
 from dataclasses import replace
 
@@ -214,6 +215,32 @@ def test_pages_stand_on_a_phone_and_in_the_dark(browser, run, report):
         assert browser.js(f"{controls}.filter(e => e.getBoundingClientRect().right > innerWidth + 1).length") == 0
         colours = browser.js("getComputedStyle(document.body).backgroundColor.match(/[0-9]+/g).map(Number)")
         assert max(colours[:3]) < 64
+    finally:
+        browser.become(SIZE)
+
+
+@pytest.mark.parametrize("size", [(390, 844), (1140, 720), (2560, 1200)])
+def test_no_text_lies_over_another(browser, planned, run, report, size):
+    """Heading, tools, card, panels: of a run, and of a plan beside its search tree, in windows of all sizes."""
+    tree = SearchTree()
+    for k, stance in enumerate(planned.stances):
+        tree.node(k - 1 if k else None, f"move {k}", stance.contacts, stance.q, k, len(planned.stances) - k)
+    boxes = (
+        "['#heading strong', '#verdict', '#hint', '#tools', '#facts', '#legend', '#dock']"
+        ".map(s => [s, document.querySelector(s)])"
+        ".filter(([s, e]) => e.offsetWidth && getComputedStyle(e).display !== 'none')"
+        ".map(([s, e]) => { const b = e.getBoundingClientRect(); return [s, b.left, b.top, b.right, b.bottom]; })"
+    )
+    browser.become(size)
+    try:
+        for text in (replay_page(run, report), plan_page(planned, tree, report)):
+            browser.open(text, READY, "t=0")
+            browser.js("pause(), seek(1)")
+            shown = browser.js(boxes)
+            for (a, *one), (b, *two) in itertools.combinations(shown, 2):
+                wide = min(one[2], two[2]) - max(one[0], two[0])
+                high = min(one[3], two[3]) - max(one[1], two[1])
+                assert min(wide, high) <= 0.5, (a, one, b, two)
     finally:
         browser.become(SIZE)
 

@@ -141,17 +141,21 @@ class HandledObjects:
         found = {}
         for thing in self.things:
             name, rest = thing.name, motion.rests.get(thing.name)
-            parts = [] if rest is None else [(name, rest.contact, rest.contact.normal)]
+            parts = [] if rest is None else [(name, rest.contact, rest.contact.normal, forces[name])]
             self._borne[name] = 0.0 if rest is None else float((forces[name] @ rest.contact.normal).sum())
             for contact in (loaded.contact for loaded in motion.contacts.values()):
                 if self.carrier(contact) == name:
-                    parts.append((contact.patch, contact, -self._normal(contact, terms)))
+                    parts.append((contact.patch, contact, -self._normal(contact, terms), -forces[contact.patch]))
             if not parts:
                 continue
-            xyz = [terms.frame(frame).p + contact.points @ terms.frame(frame).R.T for frame, contact, _ in parts]
-            normals = [np.tile(normal, (len(contact.points), 1)) for _, contact, normal in parts]
-            force = [forces[frame] if frame == name else -forces[frame] for frame, _, _ in parts]
-            found[name] = PointLoads(np.concatenate(xyz), np.concatenate(normals), np.concatenate(force))
+            loads = PointLoads(*np.empty((3, sum(len(contact.points) for _, contact, _, _ in parts), 3)))
+            first = 0
+            for patch, contact, normal, force in parts:
+                rows, frame = slice(first, first + len(contact.points)), terms.frame(patch)
+                loads.xyz[rows] = frame.p + contact.points @ frame.R.T
+                loads.normal[rows], loads.force[rows] = normal, force
+                first = rows.stop
+            found[name] = loads
         return found
 
     def _normal(self, contact: Contact, terms: SystemTerms) -> np.ndarray:

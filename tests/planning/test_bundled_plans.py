@@ -12,6 +12,7 @@ ELSEWHERE = {
     "planning/search/test_stance_search.py": {"walk", "stairs"},
     "planning/test_sequence.py": {"sway", "single_support", "step", "table_hand", "handstand"},
     "sim/test_push.py": {"push"},
+    "sim/test_lift.py": {"lift", "carry"},
     "control/test_program.py": {"sway_own_states"},
     "control/test_kneeling.py": {"kneel"},
 }

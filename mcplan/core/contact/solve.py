@@ -235,8 +235,9 @@ def solve_program(M, parent, n, count, touch, scratch, tolerance, iterations, fo
 
 @jit_inline
 def asked_shift(touch, c):
-    """``mu |s|`` of contact c at the present velocity, 0 of a hold; m/s."""
-    if touch.index[c, KIND] == BALLED or touch.index[c, STATE] == STICK:
+    """``mu |s|`` of contact c at the present velocity, 0 of a hold and of what cannot slide; m/s."""
+    holds = touch.index[c, KIND] == BALLED or touch.index[c, STATE] == STICK
+    if holds or touch.value[c, FRICTION] == math.inf:
         return 0.0
     aim, speed, impulse = touch.aim[c], touch.speed[c], touch.impulse[c]
     return touch.value[c, FRICTION] * math.hypot(

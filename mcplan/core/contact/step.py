@@ -203,7 +203,7 @@ def prepare_contacts(scene, law, dt, count, v, touch):
             touch.index[c, STATE] = touch.memory_index[m, 1]
         else:
             touch.index[c, STATE] = STICK if gap + dt * speed[2] < 1e-5 else OPEN
-        if touch.index[c, STATE] != STICK:
+        if touch.index[c, STATE] != STICK and value[FRICTION] < math.inf:
             touch.shift[c, TAKEN] = value[FRICTION] * math.hypot(aim[0] - speed[0], aim[1] - speed[1])
 
 

@@ -1,13 +1,14 @@
 # make demo   install into .venv, run the main job, say where the replay is
 # make test   install what the tests need, then check style, layers, types and behaviour
 # make results table=DIR ...   the figures of docs/results.md from finished measurements (docs/_ext/results_page.py)
+# make gallery   the picture of many plans in the README, made anew
 # make docs   the pages of docs/, with the reference, as HTML in docs/_build
 # make check  the same without what takes long: kernels, scenes, planning's parts, certificates of short runs
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check docs results install clean
+.PHONY: demo test check docs results gallery install clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mcplan run table_hand
@@ -36,6 +37,9 @@ MEASURED := $(foreach name,table plans bench pushes,$(if $($(name)),$(name)=$($(
 
 results: $(VENV)/.installed
 	$(BIN)/python docs/_ext/results_page.py docs/results.md $(MEASURED)
+
+gallery: $(VENV)/.installed
+	$(BIN)/python docs/_ext/gallery.py demos/pictures/gallery.jpg
 
 install: $(VENV)/.installed
 

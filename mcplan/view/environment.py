@@ -55,6 +55,13 @@ def draw_environment(drawing: Drawing, environment: Environment) -> None:
         shapes.draw(node["shape"], thing.shape, palette.OBJECT)
 
 
+HALF_ANGLE = np.radians(19.0)
+"""Half of the angle that the camera sees upright (`web/viewer.js`)."""
+
+ROOM = 1.3
+"""How much more of the height is seen than the body takes: links go beyond their frames."""
+
+
 def animate_objects(drawing: Drawing, environment: Environment, poses: np.ndarray) -> None:
     """Move the objects through their poses (frames, objects, 7): position, quaternion w x y z."""
     for column, thing in enumerate(environment.objects):
@@ -62,8 +69,13 @@ def animate_objects(drawing: Drawing, environment: Environment, poses: np.ndarra
         drawing.animate(path, position=poses[:, column, :3], quat_wxyz=shapes.continuous(poses[:, column, 3:]))
 
 
-def set_stage(drawing: Drawing, path: np.ndarray, environment: Environment) -> None:
-    """Set background, and a camera that sees the whole path (n, 3) of the centre of mass past the environment."""
+def set_stage(drawing: Drawing, path: np.ndarray, environment: Environment, body: np.ndarray | None = None) -> None:
+    """Set background, and a camera that sees the whole path (n, 3) of the centre of mass past the environment.
+
+    Parameters
+    ----------
+    body : (m, 3) points of the body on its way, which are all to be in the picture, whichever end is up.
+    """
     root = drawing.root
     root["/Background"].set_property("top_color", [0.93, 0.95, 0.98])
     root["/Background"].set_property("bottom_color", [0.70, 0.76, 0.84])
@@ -72,6 +84,10 @@ def set_stage(drawing: Drawing, path: np.ndarray, environment: Environment) -> N
     centre = (path.min(axis=0) + path.max(axis=0)) / 2
     centre[2] -= 0.12
     distance = 3.0 + 1.1 * float(np.linalg.norm(np.ptp(path, axis=0)))
+    if body is not None:
+        low, high = float(body[:, 2].min()), float(body[:, 2].max())
+        centre[2] = (low + high) / 2
+        distance = max(distance, ROOM * (high - low) / 2 / np.tan(HALF_ANGLE))
     # from shoulder to foot around the beginning, middle and end of the path
     ends = path[[0, len(path) // 2, -1]]
     around = np.array([[x, y, z] for x in (0.0, 0.3) for y in (-0.25, 0.25) for z in (-0.75, -0.4, 0.0, 0.4)])

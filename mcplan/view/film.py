@@ -12,7 +12,7 @@ from mcplan.view import palette, shapes
 from mcplan.view.arrow import draw_cone, draw_force
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import animate_objects, draw_environment, pose, set_stage
-from mcplan.view.robot import animate_robot, draw_collision, draw_frames, draw_robot
+from mcplan.view.robot import animate_robot, body_points, draw_collision, draw_frames, draw_robot
 from mcplan.view.support import draw_support
 
 
@@ -69,7 +69,7 @@ class Film:
     def draw(self) -> Drawing:
         """Return the drawing."""
         drawing = Drawing(self.times)
-        set_stage(drawing, self.com, self.environment)
+        set_stage(drawing, self.com, self.environment, body_points(self.robot, self.q))
         draw_environment(drawing, self.environment)
         if self.object_q is not None:
             animate_objects(drawing, self.environment, self.object_q)

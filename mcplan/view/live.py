@@ -19,7 +19,7 @@ from mcplan.view.arrow import NEWTON, SMALLEST_FORCE, draw_arrow
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import draw_environment, pose, set_stage
 from mcplan.view.page import POLICY, STYLES, encoded, filled
-from mcplan.view.robot import draw_robot, drawn_links
+from mcplan.view.robot import body_points, draw_robot, drawn_links
 from mcplan.view.server import PageServer, address_text
 
 SCRIPTS = ("element.js", "viewer.js", "live.js")
@@ -62,7 +62,8 @@ class LiveView(Observer):
         self._links = drawn_links(self._robot)
         self._drawing = Drawing()
         path = np.array([self._robot.com(stance.q) for stance in plan.stances])
-        set_stage(self._drawing, path, plan.scenario.environment)
+        body = body_points(self._robot, np.array([stance.q for stance in plan.stances]))
+        set_stage(self._drawing, path, plan.scenario.environment, body)
         draw_environment(self._drawing, plan.scenario.environment)
         draw_robot(self._drawing, self._robot)
         patches = dict.fromkeys(contact.patch for stance in plan.stances for contact in stance.contacts)

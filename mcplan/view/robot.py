@@ -20,6 +20,9 @@ AXIS, THICK = 0.08, 0.002
 
 AXES = ((0.85, 0.15, 0.15, 1.0), (0.15, 0.65, 0.15, 1.0), (0.15, 0.25, 0.85, 1.0))
 
+LOOKS = 30
+"""Configurations of a motion that are looked at for where the body goes."""
+
 
 def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
     """Draw the links with their visual geometry (collision geometry where a link has no other)."""
@@ -44,6 +47,12 @@ def drawn_links(robot: Robot) -> list[str]:
     """Return the links that have something to see: geometry or patches."""
     patched = {patch.link for patch in robot.patches.values()}
     return [link for link in robot.link_names if robot.geometry.get(link) or link in patched]
+
+
+def body_points(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """Return where the links are (m, 3) in some of many configurations (k, nq), evenly taken."""
+    rows = np.unique(np.linspace(0, len(q) - 1, min(len(q), LOOKS)).astype(int))
+    return np.concatenate([robot.frame_pose(q[rows], link)[:, :3, 3] for link in drawn_links(robot)])
 
 
 def patch_mesh(polygon: np.ndarray):

@@ -11,7 +11,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, FreeObject, Obstacle
 from mcplan.statics.support_region import support_region
 from mcplan.view.drawing import Drawing
-from mcplan.view.environment import animate_objects, draw_environment, set_stage
+from mcplan.view.environment import HALF_ANGLE, animate_objects, draw_environment, set_stage
 from mcplan.view.film import Film
 from mcplan.view.support import SHOWN, support_polygon
 from tests.statics.contacts import surface_contact
@@ -170,3 +170,18 @@ def test_a_region_without_bounds_is_drawn_a_quarter_of_a_metre_around_its_contac
     assert corners.max(axis=0) == pytest.approx(high)
     assert np.all(np.ptp(region, axis=0) > 0.0)
     assert np.any(np.ptp(region, axis=0) > np.ptp(corners, axis=0))
+
+
+@pytest.mark.parametrize("height", [0.4, 1.7, 4.0])
+def test_the_whole_body_is_in_the_picture_whichever_end_is_up(height):
+    """A line from each of its points to the eye is within half of the camera's angle of where it looks, upright."""
+    drawing, path = Drawing(), np.array([[0.0, 0.0, 0.3 * height], [0.2, 0.0, 0.7 * height]])
+    body = np.array([[x, y, z] for x in (0.0, 0.2) for y in (-0.2, 0.2) for z in np.linspace(0.0, height, 9)])
+    set_stage(drawing, path, Environment(), body)
+    target, eye = drawing.camera
+    ahead = target - eye
+    level = np.cross(ahead, [0.0, 0.0, 1.0])
+    upright = np.cross(level, ahead) / np.linalg.norm(np.cross(level, ahead))
+    rays = body - eye
+    angles = np.arctan2(rays @ upright, rays @ ahead / np.linalg.norm(ahead))
+    assert np.abs(angles).max() < HALF_ANGLE

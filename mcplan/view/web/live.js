@@ -1,10 +1,7 @@
 // The scene as it is simulated: frames come through a socket, and how far the simulation is.
-const [target, eye] = data.camera.map(swapped);
-viewer.camera.position.copy(eye);
-viewer.controls.target.copy(target);
+background();
 viewer.camera.updateProjectionMatrix();
-viewer.controls.update();
-viewer.set_dirty();
+lookHome(1);
 
 const done = document.createElement("div");
 done.className = "done";

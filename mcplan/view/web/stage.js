@@ -16,7 +16,7 @@ viewer.gui.domElement.style.zIndex = 3;
 viewer.gui.domElement.style.right = "calc(12px + var(--side))";
 viewer.gui.domElement.style.top = "44px";
 
-const centre = nodeAt("com/ball"), dark = matchMedia("(prefers-color-scheme: dark)");
+const centre = nodeAt("com/ball");
 function centreOfMass() { centre.updateWorldMatrix(true, false); return new THREE.Vector3().setFromMatrixPosition(centre.matrixWorld); }
 
 // -- light ---------------------------------------------------------------------------------------------------------
@@ -47,12 +47,6 @@ function light() {  // the scene's own axes are the robot's: x, y, height
   sun.position.set(at.x + 2.2, at.y + 1.6, at.z + 6);
   sun.target.position.copy(at);
 }
-function background() {
-  const top = dark.matches ? [0.17, 0.2, 0.25] : [0.93, 0.95, 0.98], bottom = dark.matches ? [0.07, 0.08, 0.1] : [0.70, 0.76, 0.84];
-  viewer.set_property(["Background"], "top_color", top);
-  viewer.set_property(["Background"], "bottom_color", bottom);
-}
-dark.addEventListener("change", background);
 
 // -- grid ------------------------------------------------------------------------------------------------------------
 const grid = new THREE.GridHelper(8, 16, 0x445066, 0x445066);
@@ -64,21 +58,13 @@ grid.position.set(Math.round(data.camera[0][0]), Math.round(data.camera[0][1]), 
 viewer.scene.add(grid);
 
 // -- camera ----------------------------------------------------------------------------------------------------------
-const home = data.camera.map(swapped), VIEWS = {
+const VIEWS = {
   front: [1, 0.12, 0], left: [0, 0.12, -1], back: [-1, 0.12, 0], right: [0, 0.12, 1], top: [0.02, 1, 0],
 };
 let following = false, last = centreOfMass();
-function look(target, eye) {
-  viewer.controls.target.copy(target);
-  viewer.camera.position.copy(eye);
-  viewer.controls.update();
-  viewer.set_dirty();
-}
 function lookFrom(name) {
   if (name === "home") {
-    // farther away where panels or a narrow window leave less room
-    const free = Math.min(1 - foot() / innerHeight, get("meshcat-pane").offsetWidth / innerHeight * 1.15, 1);
-    look(home[0], home[0].clone().add(home[1].clone().sub(home[0]).divideScalar(Math.max(free, 0.45))));
+    lookHome(1 - foot() / innerHeight);
     return;
   }
   const at = centreOfMass(), target = new THREE.Vector3(at.x, at.y - 0.12, at.z);

@@ -55,6 +55,12 @@ MOST_ASKED = 20.0
 """m/s², the most that a row asks for."""
 
 
+def _way(terms: Terms, contact: Contact) -> float:
+    """Return how far a patch is from its place (m); a ball from where it touches with its link as it is turned."""
+    frame = terms.frame(contact.patch)
+    return math.dist(frame.p, contact.p + contact.rolled(frame.R) if contact.radius else contact.p)
+
+
 class Avoidance:
     """Keeps links from each other and from the environment, whatever the references ask for: a ``Limit``.
 
@@ -147,7 +153,7 @@ class Avoidance:
             self._aimed = now
             self._aim_anew(motion, resting, objects)
         if self._coming:
-            ways = [math.dist(terms.frame(contact.patch).p, contact.p) for _, contact in self._coming]
+            ways = [_way(terms, contact) for _, contact in self._coming]
             for k in sorted(range(len(ways)), key=ways.__getitem__, reverse=True):  # the nearest has the last word
                 bound = PASSING - ALLOWED_PENETRATION + OPENING * ways[k]
                 self._aims.goal[self._coming[k][0]] = min(self._clearance, bound)

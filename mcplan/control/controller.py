@@ -193,7 +193,8 @@ class WholeBodyController:
         return float(np.hypot(np.linalg.norm(frame.p - reference.p), ARM * np.linalg.norm(turn)))
 
     def _height(self, patch: str) -> float:
-        return height_over(self.motion.targets[patch], self.terms.frame(patch).p)
+        frame, contact = self.terms.frame(patch), self.motion.targets[patch]
+        return height_over(contact, frame.p - contact.rolled(frame.R))
 
     def _speed(self, name: str) -> float:
         if name == "com":

@@ -28,6 +28,7 @@ from mcplan.planning.transition.knots import BARRED, Knots
 from mcplan.planning.transition.segments import Segments
 from mcplan.planning.transition.swing import BodyShift, Swing
 from mcplan.planning.transition.transition import Segment
+from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
@@ -243,6 +244,10 @@ class Prover:
         common, before, after, q0, q1 = swing.common, swing.before, swing.after, swing.q0, swing.q1
         X = self.robot.frame_pose(q0, after.patch)
         start = (X[:3, :3], X[:3, 3]) if before is None else (before.R, before.p)
+        end = (after.R, after.p)
+        if after.radius:  # it has rolled to where it is, and comes to where it will have
+            start, X = (X[:3, :3], X[:3, 3]), self.robot.frame_pose(q1, after.patch)
+            end = allowed_pose(after, (X[:3, :3], X[:3, 3]))
         turns = before is None or after.kind == "grasp" or len(after.selection) < 6
         held = np.eye(6)[:3] if turns else after.selection
         names = [contact.patch for contact in common]
@@ -251,7 +256,7 @@ class Prover:
         for higher in LIFTS:
             height = finder.settings.clearance + self.robot.scale.leg * higher
             lift, approach = lift_and_approach(start[1], after, before, height)
-            path = LimbPath(start, (after.R, after.p), lift, approach, finder.timing)
+            path = LimbPath(start, end, lift, approach, finder.timing)
             failure: tuple[Violation, ...] = ()
             q = q0
             for share in SHARES:

@@ -27,7 +27,7 @@ ANKLE, LEAST_LEVER = 0.8, 0.01
 """Share of an ankle's torque that the robot's weight may take; m: an ankle that bears less says nothing of the sole."""
 
 LEAN = np.deg2rad(50)
-"""How far a leg on a ball may lean before the ball would touch beside its point."""
+"""How far a leg on a ball may lean: so far around, nothing of its link is to reach beyond the ball."""
 
 HAND, GUESSED = (0.02, 0.06), 0.02
 """m: least and greatest side of a hand's patch; side where the hand's end is rounded."""
@@ -197,6 +197,9 @@ def _sole(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed:
     centre, radius = _ball(points, down, ROUNDED * leg)
     R_P = np.column_stack([ahead, np.cross(down, ahead), down])
     R_P, p = _on_link(robot, link, R_P, centre)
+    arms = points - centre
+    far = np.linalg.norm(arms, axis=1)
+    radius = float(far[arms @ down > np.cos(LEAN) * far].max())  # nothing of the link is to touch before it
     why = f"a ball at the end of {link}, which rolls; the pose is that of its centre"
     return Proposed(f"{name}_foot", link, limb_name, "ball", R_P, p, np.zeros((1, 2)), why, round(radius, 5))
 

@@ -4,7 +4,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mcplan.core.posture.rows import ALONG, DIRECTION, EDGE_ROWS, LINE_ROWS, OF_POSE, OFFSET, PLACE_ROWS, POSE_ROWS
+from mcplan.core.posture.rows import (
+    ALONG,
+    DIRECTION,
+    EDGE_ROWS,
+    LINE_ROWS,
+    OF_POINT,
+    OF_POSE,
+    OFFSET,
+    PLACE_ROWS,
+    POSE_ROWS,
+)
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
@@ -21,6 +31,9 @@ GRIP = 0.02
 
 AROUND = 0.01 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1.0]])
 """m: what a point needs around it on its surface; off the edge falls what rolls or slips by a little."""
+
+NEAR = 3.0
+"""Radii: an edge of its support that is farther from a ball than it rolls with a leg that turns by so much (rad)."""
 
 ALL = 1e3
 """m, rad: stands for an infinite half-width."""
@@ -163,21 +176,22 @@ def _ball_cell(contact: Contact, environment: Environment, freedom: Freedom | No
     """Return the rows of a ball: on its support, and where it has rolled to from its place, as far as that is given.
 
     n . (p - p_t) = 0,    p - p_t - r phi x n = 0 along the support, or within the cell,    phi = log(R R_t')
+
+    Besides, it does not roll off its support: where it touches, ``AROUND`` is left to the edge where its place is free,
+    half of that later, and no more than a given place has.
     """
     r, surface = contact.radius, environment.support(contact.support)
+    assert isinstance(surface, Surface)
     rows = [cell_row(np.eye(3)[2], np.zeros(3), 0.0, 0.0)]
     R, spins = surface_rotation(float(contact.coordinates["yaw"])), r * np.array([[0, 1.0, 0], [-1.0, 0, 0]])
-    around = np.zeros((1, 2))
-    for axis, name in enumerate("xy"):
-        width = getattr(freedom, name) if freedom is not None else 0.0
-        rows.append(cell_row(R[axis], R[axis, :2] @ spins, -width, width))
-        if width > 0.0:
-            around = size * AROUND
-    if isinstance(surface, Surface) and len(around) > 1:
-        A, b = erode(surface.polygon, around)
-        room = b - A @ np.array([contact.coordinates["x"], contact.coordinates["y"]])
-        along = A @ R[:2]
-        rows += [cell_row(a, a[:2] @ spins, -ALL, max(beyond, 0.0)) for a, beyond in zip(along, room, strict=True)]
+    widths = [0.0 if freedom is None else freedom.x, 0.0 if freedom is None else freedom.y]
+    rows += [cell_row(R[axis], R[axis, :2] @ spins, -width, width) for axis, width in enumerate(widths)]
+    A, b = erode(surface.polygon, size * AROUND * (1.0 if max(widths) > 0.0 else 0.5))
+    place = A @ np.array([contact.coordinates["x"], contact.coordinates["y"]])
+    most = np.maximum(b, place) + A @ (surface.R.T @ surface.p)[:2]
+    near = most - A @ (surface.R.T @ contact.p)[:2] < np.abs(A) @ widths + NEAR * r
+    ways = A @ surface.R[:, :2].T
+    rows += [cell_row(n, np.zeros(3), -ALL, high, OF_POINT) for n, high in zip(ways[near], most[near], strict=True)]
     return np.array(rows)
 
 

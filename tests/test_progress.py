@@ -58,19 +58,21 @@ def test_a_first_run_shows_within_a_second_that_it_compiles_and_how_far_it_is(tm
     assert min(first) < 1.0
 
 
-def test_planning_is_shown_at_least_once_a_second_and_says_what_it_does(tmp_path):
-    parts, status = shown(["plan", "stairs_rail"], 120.0, tmp_path)
+@pytest.mark.parametrize(("scenario", "seconds"), [("stairs_rail", 5.0), ("stairs", 120.0)])
+def test_planning_is_shown_at_least_once_a_second(scenario, seconds, tmp_path):
+    parts, status = shown(["plan", scenario], seconds, tmp_path)
     text = "".join(part for _, part in parts)
-    assert status == 0, text
     assert re.search(r"planning .* \d+ stances, \d+ postures, ~\d+\.\d moves to go", text), text
     begun = next(k for k, (_, part) in enumerate(parts) if "0:00:0" in part)
     times = [when for when, _ in parts[begun:]]
-    assert times[-1] - times[0] > 3.0
+    assert times[-1] - times[0] > 1.0
     assert max(b - a for a, b in itertools.pairwise(times)) < 1.0
-    # once the search is over its numbers stand still, and each motion is named
-    after = text[text.rindex("moves to go") :]
-    assert re.search(r"planning .* giving room to posture \d+ of \d+", after), after
-    assert re.search(r"checking .* judging the motions between them", after), after
+    if seconds > 100.0:  # to its end: once the search is over, what is done is named
+        assert status == 0, text
+        after = text[text.rindex("moves to go") :]
+        named = r"planning [^\r\n]* (checking the motion|finding motion|giving room|proving every)"
+        assert re.search(named, after), after
+        assert re.search(r"checking .* judging the motions between them", after), after
 
 
 def test_what_is_done_is_said_one_by_one():

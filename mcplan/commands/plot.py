@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from mcplan.commands.recorded import recorded
+from mcplan.commands.report import recorded
 from mcplan.errors import InputError
 
 HELP = "plot centre of mass, momentum, forces, torques, velocities, positions, task errors and clock times of runs"

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING
 
 from mcplan.commands.options import open_in_browser, port_number, refuse_port
-from mcplan.commands.recorded import recorded
+from mcplan.commands.report import recorded
 from mcplan.errors import InputError
 
 if TYPE_CHECKING:

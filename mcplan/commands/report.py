@@ -2,9 +2,12 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mcplan.commands.options import add_output, open_in_browser
-from mcplan.commands.recorded import recorded
+
+if TYPE_CHECKING:
+    from mcplan.sim.run import Run
 
 HELP = "write the report of a run: what happened, the closest calls, certificate, charts, replay"
 
@@ -32,3 +35,12 @@ def carry_out(arguments: Namespace) -> int:
     if arguments.open:
         open_in_browser(path)
     return 0
+
+
+def recorded(path: Path) -> "Run":
+    """Return a run with its clock times, where they are beside it."""
+    from dataclasses import replace
+
+    from mcplan.sim.run_file import load_run, load_timing
+
+    return replace(load_run(path), timing=load_timing(path))

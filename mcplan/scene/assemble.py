@@ -50,6 +50,12 @@ class Start:
     base_given: bool
 
 
+def _untold(problems: list[Problem], document: Document, robot: "Robot | None") -> list[Problem]:
+    """Return the names that stand for nothing where nothing else is said to be wrong."""
+    told = {problem.key for problem in problems}
+    return [problem for problem in name_problems(document, robot) if problem.key not in told]
+
+
 def assembled(
     source: Document, variant: int | None = None, robot: "Robot | None" = None
 ) -> tuple[dict[str, Any] | None, list[Problem]]:
@@ -68,8 +74,7 @@ def assembled(
         if robot is None:
             robot, more = _robot_or_stand_in(document)
             problems += more
-        told = {problem.key for problem in problems}
-        return None, in_file_order([*problems, *(p for p in name_problems(document, robot) if p.key not in told)])
+        return None, in_file_order([*problems, *_untold(problems, document, robot)])
     environment, more = build_environment(spec.environment, document)
     problems += more
     if robot is None:
@@ -80,9 +85,9 @@ def assembled(
     checker = Checker(document, robot, environment)
     start = _start(spec, checker)
     checker.scenario(spec)
-    problems = in_file_order([*problems, *checker.problems])
-    if problems:
-        return None, problems
+    problems += checker.problems
+    if problems:  # of a contact with two wrong names it has looked at the first
+        return None, in_file_order([*problems, *_untold(problems, document, robot)])
     digest = hashlib.sha256((dump_document(document.data) + robot.digest).encode()).hexdigest()
     return dict(
         name=spec.name,

@@ -111,3 +111,17 @@ def test_a_plan_whose_own_certificate_is_broken_is_said_to_be_one_before_it_is_s
     main(["simulate", "broken.plan"])
     assert "the plan's own certificate does not hold" in told[0]
     assert "plan: " in told[0]
+
+
+def test_both_names_of_a_contact_are_looked_at(tmp_path):
+    file = tmp_path / "two.yaml"
+    file.write_text(
+        "mcplan: 1\nname: two\nrobot: hrp2\nenvironment: {surfaces: [{name: floor, size: [4, 4]}]}\n"
+        "start: {contacts: [{patch: left_sol, surface: flor}]}\n"
+        "goal: {contacts: [{patch: left_sole, surface: floor}]}\n"
+    )
+    said = [(problem.key, problem.message.partition(";")[0]) for problem in check_file(file)]
+    assert said == [
+        ("start.contacts[0].patch", "unknown patch `left_sol`"),
+        ("start.contacts[0].surface", "unknown surface or bar `flor`"),
+    ]

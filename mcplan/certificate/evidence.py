@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mcplan.certificate.independent import Mechanism, away, deviation, rotation_of
+from mcplan.certificate.independent import Mechanism, away, deviation, rotation_of, rotation_vector
 from mcplan.errors import RunError
 from mcplan.sim.records import ContactRecord
 from mcplan.sim.replica import rebuild_plan
@@ -109,13 +109,32 @@ class Evidence:
             back = rotation_of(at[3:, None])[..., 0] @ rotation_of(q[rows, 3:].T).transpose(2, 1, 0)
             R_now, p_now = back @ R_now, at[:3] + np.einsum("kij,kj->ki", back, p_now - q[rows, :3])
         if contact != NONE and self.contacts[contact].radius:
-            ball = self.contacts[contact]
-            R0 = np.array(ball.R)
-            now = away(ball, R0.T @ R_now, (p_now - p) @ R0)
-            return np.linalg.norm(now - away(ball, (R0.T @ R)[None], np.zeros((1, 3))), axis=1), np.zeros(len(now))
+            e = self._rolled(self.contacts[contact], R, p, R_now, p_now)
+            return np.linalg.norm(e, axis=1), np.zeros(len(e))
         selection = np.eye(6) if contact == NONE else np.array(self.contacts[contact].selection)
         e = deviation(R.T @ R_now, (p_now - p) @ R, selection)
         return np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1)
+
+    def _rolled(
+        self, ball: ContactRecord, R: np.ndarray, p: np.ndarray, R_now: np.ndarray, p_now: np.ndarray
+    ) -> np.ndarray:
+        """Return how far (K, 3) a ball is from where it has rolled to from a pose (R, p), its axes.
+
+        Where torques drive it is the way that it has slid since the first of the samples, beside what it was off then:
+
+            p_k - p_0 - sum r dphi x n,    dphi the rotation from one sample to the next
+
+        In ``qp`` places are the program's, which takes ``phi`` for the rotation from upright as plans do.
+        """
+        R0 = np.array(ball.R)
+        k = len(R_now) if self.record.physics == "qp" else 1
+        off = away(ball, R0.T @ R_now[:k], (p_now[:k] - p) @ R0) - away(ball, (R0.T @ R)[None], np.zeros((1, 3)))
+        if k == len(R_now):
+            return off[:, :3]
+        turn = rotation_vector(R_now[1:] @ np.swapaxes(R_now[:-1], 1, 2))
+        rolled = np.cumsum(ball.radius * np.cross(turn, np.array(ball.axes)[:, 2]), axis=0)
+        slid = p_now - p_now[0] - np.concatenate([np.zeros((1, 3)), rolled])
+        return off[:, :3] + slid @ R0
 
     def planned_error(self, column: int, rows: slice, contact: int) -> tuple[np.ndarray, np.ndarray]:
         """Distance (m) and angle (rad) of a patch from a planned contact."""

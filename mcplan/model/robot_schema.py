@@ -40,8 +40,9 @@ class PatchSection(Section):
     polygon: list[Corner] | None = None
     """Corners x, y in the patch's plane, m: convex; two are an edge."""
     kind: Kind = "surface"
+    """``surface``, ``point``, ``ball`` or ``grasp`` (see [Patches](../robots.md#patches))."""
     radius: Annotated[float, Field(gt=0, le=1)] | None = None
-    """``surface``, ``point`` or ``grasp`` (see [Patches](../robots.md#patches))."""
+    """Of a ball, m; its ``pose`` is then that of its centre."""
     limb: str | None = None
     """What moves it, by a name of your own; patches of one limb move together."""
     max_force: Positive | None = None

@@ -87,7 +87,7 @@ class ContactSpec(Spec):
     surface: str
     """Surface or bar."""
     kind: Literal["surface", "point", "ball", "grasp"] | None = None
-    """``surface``, ``point`` or ``grasp``; by default that of the patch, as far as the support allows it."""
+    """``surface``, ``point``, ``ball`` or ``grasp``; by default the patch's. A ball is one and nothing else is."""
     x: float | None = None
     """Of the patch's origin on a surface, in the surface's frame, m."""
     y: float | None = None

@@ -116,7 +116,7 @@ def quadruped(directory: Path) -> Path:
     u.write(directory)
     patches = "".join(
         f"  {n}_foot:\n    link: {n}_foot_link\n    limb: {n}_leg\n    kind: ball\n    radius: {BALL}\n"
-        "    pose: {xyz: [0, 0, 0], rpy: [3.14159265358979, -0.8, 0]}\n"
+        "    pose: {xyz: [0, 0, 0], rpy: [3.14159265358979, 0.8, 0]}\n"
         for n, _, _ in legs
     )
     stand = "{" + ", ".join(f"{n}_b: 0.8, {n}_c: -1.6" for n, _, _ in legs) + "}"

@@ -6,6 +6,7 @@ import numpy as np
 
 from mcplan.core.posture.rows import (
     ALONG,
+    ANGLE,
     DIRECTION,
     EDGE_ROWS,
     LINE_ROWS,
@@ -31,6 +32,9 @@ GRIP = 0.02
 
 AROUND = 0.01 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1.0]])
 """m: what a point needs around it on its surface; off the edge falls what rolls or slips by a little."""
+
+LEAN = np.deg2rad(50)
+"""How far the leg of a ball leans at most: so far around, `mcplan robot new` takes its link for round."""
 
 NEAR = 3.0
 """Radii: an edge of its support that is farther from a ball than it rolls with a leg that turns by so much (rad)."""
@@ -177,8 +181,8 @@ def _ball_cell(contact: Contact, environment: Environment, freedom: Freedom | No
 
     n . (p - p_t) = 0,    p - p_t - r phi x n = 0 along the support, or within the cell,    phi = log(R R_t')
 
-    Besides, it does not roll off its support: where it touches, ``AROUND`` is left to the edge where its place is free,
-    half of that later, and no more than a given place has.
+    Its leg leans no farther than its link is round. Besides, it does not roll off its support: where it touches,
+    ``AROUND`` is left to the edge where its place is free, half of that later, and no more than a given place has.
     """
     r, surface = contact.radius, environment.support(contact.support)
     assert isinstance(surface, Surface)
@@ -186,6 +190,7 @@ def _ball_cell(contact: Contact, environment: Environment, freedom: Freedom | No
     R, spins = surface_rotation(float(contact.coordinates["yaw"])), r * np.array([[0, 1.0, 0], [-1.0, 0, 0]])
     widths = [0.0 if freedom is None else freedom.x, 0.0 if freedom is None else freedom.y]
     rows += [cell_row(R[axis], R[axis, :2] @ spins, -width, width) for axis, width in enumerate(widths)]
+    rows.append(cell_row(np.zeros(3), np.zeros(3), -np.inf, LEAN, ANGLE))
     A, b = erode(surface.polygon, size * AROUND * (1.0 if max(widths) > 0.0 else 0.5))
     place = A @ np.array([contact.coordinates["x"], contact.coordinates["y"]])
     most = np.maximum(b, place) + A @ (surface.R.T @ surface.p)[:2]

@@ -8,8 +8,8 @@ from mcplan.scene import bundled_scenarios, check_file, load_scenario, make_cont
 from tests.contact_error import contact_error
 
 WITH_GOAL = [
-    "carry", "crawl", "handstand", "handstand_entry", "kneel", "ladder", "ladder_vertical", "lean", "lift", "plate", "push", "rubble",
-    "stairs", "stairs_rail", "step_over", "table", "tilted_step", "turn", "walk", "wedge",
+    "carry", "crawl", "handstand", "handstand_entry", "kneel", "ladder", "ladder_vertical", "lean", "lift", "plate",
+    "push", "rubble", "stairs", "stairs_rail", "step_over", "table", "tilted_step", "turn", "walk", "wedge",
 ]  # fmt: skip
 """Scenarios with a goal."""
 

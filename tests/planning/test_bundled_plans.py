@@ -20,7 +20,7 @@ ELSEWHERE = {
 
 HERE = (
     "rubble", "tilted_step", "step_over", "lean", "table", "wedge", "ladder", "crawl", "stairs_rail", "turn", "plate",
-    "ladder_vertical",
+    "ladder_vertical", "handstand_entry",
 )  # fmt: skip
 
 

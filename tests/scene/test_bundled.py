@@ -8,12 +8,12 @@ from mcplan.scene import bundled_scenarios, check_file, load_scenario, make_cont
 from tests.contact_error import contact_error
 
 WITH_GOAL = [
-    "carry", "crawl", "handstand", "kneel", "ladder", "ladder_vertical", "lean", "lift", "plate", "push", "rubble",
-    "stairs", "stairs_rail", "step_over", "table", "tilted_step", "turn", "walk", "wedge",
+    "carry", "crawl", "handstand", "handstand_entry", "kneel", "ladder", "ladder_vertical", "lean", "lift", "plate",
+    "push", "rubble", "stairs", "stairs_rail", "step_over", "table", "tilted_step", "turn", "walk", "wedge",
 ]  # fmt: skip
 """Scenarios with a goal."""
 
-WRITTEN = {"carry", "handstand", "lift", "push"}
+WRITTEN = {"carry", "handstand", "handstand_entry", "lift", "push"}
 """Those whose sequence is written by hand; the planner is to find the others'."""
 
 FOOT_STARTS = {

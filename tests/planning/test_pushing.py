@@ -1,0 +1,46 @@
+"""Pushes that are planned from start and goal alone."""
+
+import numpy as np
+import pytest
+
+from mcplan.certificate.verify import verify
+from mcplan.errors import PlanningFailed
+from mcplan.planning import plan
+from mcplan.scene import load_scenario
+
+
+def asked(x, y=0.0, z=0.5, parameters=None, rpy=(0.0, 0.0, 0.0), **further):
+    """The push without its hand-written sequence, with the box wanted elsewhere."""
+    pose = {"xyz": [f"={x}+0*distance", y, z], "rpy": list(rpy)}  # a parameter has to be used
+    goal = {"objects": {"box": pose}, **further}
+    return load_scenario("push", {"stances": [], "goal": goal, **(parameters or {})})
+
+
+def test_a_push_is_planned_from_its_goal_alone():
+    made = plan(load_scenario("push", {"stances": []}))
+    report = verify(made)
+    assert report.success, report.text()
+    assert made.goal_reached
+    strokes = [stance for stance in made.stances if stance.objects]
+    x = [stance.objects["box"][0] for stance in strokes]
+    assert x[-1] == pytest.approx(1.35)
+    assert (np.diff(x) >= 0.0).all()
+    # hands stay where they are on the box, and the feet follow it
+    on_box = [s.contact(hand).p - s.objects["box"][:3] for s in strokes for hand in ("left_hand", "right_hand")]
+    np.testing.assert_allclose(on_box, on_box[:2] * len(strokes), atol=1e-9)
+    assert made.stances[-1].contact("left_sole").p[0] > made.stances[0].contact("left_sole").p[0] + 0.1
+
+
+@pytest.mark.parametrize(
+    ("wanted", "message"),
+    [
+        ({"x": 0.85, "z": 0.8}, "lifts none. Write the sequence"),
+        ({"x": 0.85, "rpy": (0, 0, 0.4)}, "does not slide straight to its goal"),
+        ({"x": 0.85, "y": 0.4}, "no surface that looks against its way"),
+        ({"x": 1.2, "com": [0.1, 0]}, "asks for com too"),
+        ({"x": 1.6, "parameters": {"parameters.face": 0.9}}, "do not reach box_face from the start"),
+    ],
+)
+def test_what_cannot_be_pushed_is_refused_with_the_reason(wanted, message):
+    with pytest.raises(PlanningFailed, match=message):
+        plan(asked(**wanted))

@@ -160,7 +160,8 @@ def _points_against_patches(evidence: Evidence) -> Iterator[Check]:
                 continue
             k = evidence.point_sample[i]
             arm = run.point_xyz[i] - evidence.motion.p[patch][k]
-            local = np.einsum("kji,kj->ki", evidence.motion.R[patch][k], arm)
+            R = np.broadcast_to(contact.R, (len(k), 3, 3)) if contact.radius else evidence.motion.R[patch][k]
+            local = np.einsum("kji,kj->ki", R, arm)
             points = np.array(contact.points)
             off[i] = np.linalg.norm(local[:, None] - points, axis=2).min(axis=1)
             if contact.rolls:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mcplan.certificate.independent import Mechanism, deviation, rotation_of
+from mcplan.certificate.independent import Mechanism, away, deviation, rotation_of
 from mcplan.errors import RunError
 from mcplan.sim.records import ContactRecord
 from mcplan.sim.replica import rebuild_plan
@@ -108,6 +108,11 @@ class Evidence:
         if at is not None and (q := self.carrier(contact)) is not None:
             back = rotation_of(at[3:, None])[..., 0] @ rotation_of(q[rows, 3:].T).transpose(2, 1, 0)
             R_now, p_now = back @ R_now, at[:3] + np.einsum("kij,kj->ki", back, p_now - q[rows, :3])
+        if contact != NONE and self.contacts[contact].radius:
+            ball = self.contacts[contact]
+            R0 = np.array(ball.R)
+            now = away(ball, R0.T @ R_now, (p_now - p) @ R0)
+            return np.linalg.norm(now - away(ball, (R0.T @ R)[None], np.zeros((1, 3))), axis=1), np.zeros(len(now))
         selection = np.eye(6) if contact == NONE else np.array(self.contacts[contact].selection)
         e = deviation(R.T @ R_now, (p_now - p) @ R, selection)
         return np.linalg.norm(e[:, :3], axis=1), np.linalg.norm(e[:, 3:], axis=1)
@@ -161,14 +166,14 @@ class Evidence:
     def support_normal(self) -> np.ndarray:
         """Normal of the support of every planned point, (K, 3); of other points the recorded one.
 
-        On an object it turns with the object; in ``qp``, whose cones stand where they were planned, it does not.
+        On an object it turns with the object.
         """
         target, normal = self.point_target, self.run.point_normal.copy()
         for c, contact in enumerate(self.contacts):
             mine = target == c
             normal[mine] = self.normal(c, self.point_sample[mine])
             q = self.carrier(c)
-            if contact.carrier_pose is not None and q is not None and self.record.physics != "qp":
+            if contact.carrier_pose is not None and q is not None:
                 planned = rotation_of(np.array(contact.carrier_pose)[3:, None])[..., 0]
                 turned = rotation_of(q[self.point_sample[mine], 3:].T)
                 normal[mine] = np.einsum("ijk,j->ki", turned, planned.T @ self.normals[c])

@@ -278,7 +278,7 @@ def place_errors(
     kind = spec.kind or patch.kind
     polygon = np.array([[*corner[:2], 0.0] for corner in patch.polygon]) if kind == "surface" else np.zeros((1, 3))
     if isinstance(support, Surface):
-        return surface_errors(spec, kind, polygon, support, R, p, carried)
+        return surface_errors(spec, kind, polygon, support, R, p, carried, patch.radius)
     return bar_errors(spec, kind, polygon, support, R, p)
 
 

@@ -7,7 +7,7 @@ vertical bar). What is left out is free; what a contact leaves free counts for n
 
 import numpy as np
 
-from mcplan.certificate.independent import rotation_of
+from mcplan.certificate.independent import rotation_of, rotation_vector
 from mcplan.scene.environment import Bar, Surface
 from mcplan.scene.spec import ContactSpec
 from mcplan.sim.tolerances import ON_SUPPORT
@@ -21,6 +21,7 @@ def surface_errors(
     R: np.ndarray,
     p: np.ndarray,
     carried: np.ndarray | None = None,
+    radius: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return errors (K,) in m and rad of a patch (polygon (k, 3) in its axes) on a surface.
 
@@ -28,6 +29,7 @@ def surface_errors(
     ----------
     R, p : (K, 3, 3), (K, 3) poses of the patch.
     carried : (K, 7) poses of the object that the surface is on; the surface is then given in the object's frame.
+    radius : of a ball, whose centre p is, m.
     """
     local_R, local_p = surface.R.T @ R, (p - surface.p) @ surface.R
     if carried is not None:
@@ -35,11 +37,17 @@ def surface_errors(
         R_S, p_S = turn @ surface.R, at + np.einsum("kij,j->ki", turn, surface.p)
         local_R = R_S.transpose(0, 2, 1) @ R
         local_p = np.einsum("kji,kj->ki", R_S, p - p_S)
+    local_touch = local_p[:, None]
+    if radius:  # where its lowest point would be if it were upright: it rolls from there
+        c, s = np.cos(spec.yaw or 0.0), np.sin(spec.yaw or 0.0)
+        phi = rotation_vector(local_R @ np.array([[c, s, 0.0], [s, -c, 0.0], [0.0, 0.0, -1.0]]).T)
+        local_p = local_p - radius * np.column_stack([phi[:, 1], -phi[:, 0], np.ones(len(phi))])
     corners = np.einsum("kij,cj->kci", local_R, polygon) + local_p[:, None]
+    touching = local_touch if radius else corners
     flat = kind == "surface" and len(polygon) > 2
     height = np.abs(local_p[:, 2]) if flat else np.abs(corners[:, :, 2]).max(axis=1)
     tilt = _between(local_R[:, :, 2], np.array([0.0, 0.0, -1.0])) if flat else np.zeros(len(p))
-    beyond = _beyond(corners[..., :2], surface.polygon, spec.overhang) - ON_SUPPORT
+    beyond = _beyond(touching[..., :2], surface.polygon, spec.overhang) - ON_SUPPORT
     off = np.maximum(height, np.maximum(beyond, 0.0))
     given = np.zeros((len(p), 3))
     for i, value in enumerate((spec.x, spec.y)):

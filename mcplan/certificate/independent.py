@@ -14,6 +14,7 @@ Sources: S1 sec. 3.4 (projected Newton-Euler); Featherstone 2008, sec. 2.15 on r
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -268,6 +269,21 @@ def deviation(R: np.ndarray, p: np.ndarray, selection: np.ndarray) -> np.ndarray
     S = np.reshape(selection, (-1, 6))
     twist = pose_twist(R, p) if S[:, 3:].any() else np.concatenate([p, np.zeros_like(p)], axis=-1)
     return np.asarray(twist @ S.T @ S)
+
+
+def away(contact: Any, R: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Return how far (N, 6) patches at poses R (N, 3, 3), p (N, 3), in the axes of a contact's, are from the contact.
+
+    Along the directions that it constrains. Of a ball of radius r that rolls with its link, turned by phi, it is
+
+        p - r phi x n = (x + r phi_y, y - r phi_x, z),    n = -z
+    """
+    if not contact.radius:
+        return deviation(R, p, np.asarray(contact.selection))
+    phi, off = rotation_vector(R), np.array(p, float)
+    off[..., 0] += contact.radius * phi[..., 1]
+    off[..., 1] -= contact.radius * phi[..., 0]
+    return np.concatenate([off, np.zeros_like(off)], axis=-1)
 
 
 def rotation_vector(R: np.ndarray) -> np.ndarray:

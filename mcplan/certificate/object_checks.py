@@ -1,7 +1,7 @@
 """Checks of free objects.
 
 In a run they move by Newton and Euler under the recorded forces, and friction opposes their sliding. In a plan, what
-they lie on holds up their weight and what the robot does to them.
+they lie on holds up their weight and what the robot does to them; in the air the robot alone does.
 """
 
 from collections.abc import Iterator
@@ -11,6 +11,7 @@ import numpy as np
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.independent import STANDARD_GRAVITY, integrate, rotation_of
 from mcplan.certificate.motion_checks import worst
+from mcplan.certificate.object_clearance import run_clearance
 from mcplan.certificate.plan_checks import friction_edges, missing_wrench
 from mcplan.certificate.report import Check
 from mcplan.planning.plan import Plan, PlannedStance
@@ -34,6 +35,9 @@ def object_checks(evidence: Evidence) -> Iterator[Check]:
     yield _balance(evidence, known, run.object_q, run.object_v)
     if evidence.record.physics == "qp":
         yield _friction(evidence, known, run.object_v)
+    apart = run_clearance(evidence)
+    if apart is not None:
+        yield apart
 
 
 def stance_objects(plan: Plan) -> Iterator[Check]:
@@ -45,10 +49,15 @@ def stance_objects(plan: Plan) -> Iterator[Check]:
             if worst_found is None or not missing <= worst_found:
                 worst_found, where = missing, f"{name}, stance {k}"
             if not missing <= PLAN_FORCE:
-                wrong.append(f"stance {k}: {name} would slide or tip: {missing:.4g} beyond what holds it")
+                what = "slide or tip" if _rests(stance, name) else "fall"
+                wrong.append(f"stance {k}: {name} would {what}: {missing:.4g} beyond what holds it")
     if worst_found is not None:
-        unit, bound = "N, N m beyond its support", f"<= {PLAN_FORCE:g}"
+        unit, bound = "N, N m beyond what holds it", f"<= {PLAN_FORCE:g}"
         yield Check("objects: held", worst_found, unit, bound, not wrong, where, "; ".join(wrong))
+
+
+def _rests(stance: PlannedStance, name: str) -> bool:
+    return any(c.carrier is not None and c.carrier.name == name and c.carrier.rest is not None for c in stance.contacts)
 
 
 def _unsupported(stance: PlannedStance, name: str) -> float:
@@ -60,6 +69,8 @@ def _unsupported(stance: PlannedStance, name: str) -> float:
     for contact in on:
         w = stance.wrenches.get(contact.patch, np.zeros(6))
         asked += np.concatenate([w[:3], w[3:] + np.cross(contact.p - carrier.com, w[:3])])
+    if carrier.rest is None:
+        return float(np.abs(asked).max())
     edges = friction_edges(carrier.rest.axes, carrier.rest.friction)
     return missing_wrench(carrier.rest.world_points - carrier.com, edges, asked)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from scipy.optimize import nnls
 
-from mcplan.certificate.independent import Mechanism, deviation
+from mcplan.certificate.independent import Mechanism, away
 from mcplan.certificate.report import Check, Report
 from mcplan.sim.records import ContactRecord, PlanRecord, RobotRecord
 from mcplan.sim.tolerances import PLAN_ANGLE_DEG, PLAN_BALANCE, PLAN_FORCE, PLAN_PLACE
@@ -81,7 +81,7 @@ def _stance(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str,
         R, p = motion.R[contact.patch][0], motion.p[contact.patch][0]
         target = np.array(contact.R)
         at = (p - np.array(contact.p)) @ target
-        error = deviation((target.T @ R)[None], at[None], np.array(contact.selection))[0]
+        error = away(contact, (target.T @ R)[None], at[None])[0]
         distance, angle = float(np.linalg.norm(error[:3])), float(np.rad2deg(np.linalg.norm(error[3:])))
         yield "contact place", distance, PLAN_PLACE, f"{contact.patch} is {distance:.4g} m away from its place"
         yield "contact angle", angle, PLAN_ANGLE_DEG, f"{contact.patch} is turned by {angle:.4g} deg from its place"
@@ -149,6 +149,7 @@ def _outside(contact: ContactRecord, R: np.ndarray, w: np.ndarray) -> Iterator[t
         free = float(np.linalg.norm(local - S.T @ (S @ local)))
         yield "free direction", free, PLAN_FORCE, f"{patch} carries {free:.4g} N m along a direction that is free"
     else:
+        R = np.array(contact.R) if contact.radius else R
         axes = (R @ np.array(contact.R).T if contact.rolls else np.eye(3)) @ np.array(contact.axes)
         missing = missing_wrench(np.array(contact.points) @ R.T, friction_edges(axes, contact.friction or 0.0), w)
         yield "friction", missing, PLAN_FORCE, f"the wrench on {patch} is {missing:.4g} outside its friction cone"

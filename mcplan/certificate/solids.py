@@ -78,7 +78,7 @@ def convex(shape: Shape) -> Convex:
 def gather(robot: Robot, record: RobotRecord, environment: Environment) -> Solids:
     """Return the solids of a robot and of what is around it."""
     own, owner = link_solids(robot, record)
-    around = list(_around(environment, len(record.links)))
+    around = list(environment_solids(environment, len(record.links)))
     bodies = rigid_bodies(record)
     met = _always_touching(_Known(robot, record))
     pairs = [pair for pair in _separate(robot, record, owner, bodies) if _names(record, owner, pair) not in met]
@@ -183,7 +183,7 @@ def _always_touching(known: _Known) -> frozenset[frozenset[str]]:
     return frozenset(left)
 
 
-def _around(environment: Environment, links: int) -> Iterator[tuple[str, int, Convex]]:
+def environment_solids(environment: Environment, links: int) -> Iterator[tuple[str, int, Convex]]:
     """Yield name, owner and solid of everything in the environment; an object's is in the object's frame."""
     for surface in environment.surfaces:
         yield surface.name, WORLD, _slab(surface)

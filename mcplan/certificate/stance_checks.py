@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mcplan.certificate.goal_checks import Allowed, Judge, States, place_errors, postures
-from mcplan.certificate.independent import Mechanism, deviation, rotation_of, rotation_vector
+from mcplan.certificate.independent import Mechanism, away, rotation_of, rotation_vector
 from mcplan.certificate.report import Check
 from mcplan.model.patch import MOUNT
 from mcplan.planning.plan import Plan
@@ -126,4 +126,4 @@ def _moved(plan: Plan, was: Contact, now: Contact, k: int) -> float:
         first, second = (plan.stances[i].objects.get(thing.name, thing.pose) for i in (k - 1, k))
         R1, R2 = (rotation_of(pose[3:, None])[..., 0] for pose in (first, second))
         R, p = R2 @ R1.T @ R, second[:3] + R2 @ R1.T @ (p - first[:3])
-    return float(np.linalg.norm(deviation((now.R.T @ R)[None], ((p - now.p) @ now.R)[None], now.selection)))
+    return float(np.linalg.norm(away(now, (now.R.T @ R)[None], ((p - now.p) @ now.R)[None])))

@@ -62,16 +62,16 @@ class Balance:
         motion = self.mechanism.motion(q, patches=names)
         places = {}
         for contact in track.closed:
-            R, p = motion.R[contact.patch], motion.p[contact.patch]
+            R, p = contact.turned(motion.R[contact.patch]), motion.p[contact.patch]
             axes, _ = track.place(contact, t)
             off = track.error(contact, t, R, p)[:, :3]
             places[contact.patch] = R, p - np.einsum("kij,kj->ki", axes, off)
-        return t, self.at(q, track.closed, places, motion.force)
+        return t, self.at(q, [track.closed_at(x) for x in t], places, motion.force)
 
     def at(
         self,
         q: np.ndarray,
-        contacts: Sequence[Contact],
+        contacts: Sequence[Sequence[Contact]],
         places: Mapping[str, tuple[np.ndarray, np.ndarray]],
         gravity: np.ndarray,
     ) -> list[Held]:
@@ -80,19 +80,19 @@ class Balance:
         Parameters
         ----------
         q, gravity : (m, 7+n), (m, 6+n) configurations, and the generalised forces that hold them up.
-        contacts : what holds them.
+        contacts : what holds each of them.
         places : {patch: R (m, 3, 3), p (m, 3)} where each is then.
         """
         units, repeated = np.tile(np.eye(6), (len(q), 1)), np.repeat(q, 6, axis=0)
         maps = {
             link: self.mechanism.generalized(repeated, {link: units}).reshape(len(q), 6, -1).transpose(0, 2, 1)
-            for link in {self.links[contact.patch] for contact in contacts}
+            for link in {self.links[contact.patch] for here in contacts for contact in here}
         }
         found: list[Held] = []
         cuts: dict[tuple[str, bool], list[np.ndarray]] = {}
         for k, force in enumerate(gravity):
             program = _Program(force, self.limit, self.weight, cuts)
-            for contact in contacts:
+            for contact in contacts[k]:
                 R, p = places[contact.patch]
                 program.add(contact, R[k], p[k], maps[self.links[contact.patch]][k])
             found.append(program.solve(self.record.coordinates))
@@ -158,8 +158,10 @@ class _Program:
         for contact, on in self.carried.values():
             carrier = contact.carrier
             assert carrier is not None
-            edges, points = _edges(carrier.rest.axes, carrier.rest.friction), carrier.rest.world_points
-            below = np.concatenate([np.concatenate([edges, np.cross(x, edges, axis=0)]) for x in points], axis=1)
+            below = np.zeros((6, 0))
+            if carrier.rest is not None:
+                edges, points = _edges(carrier.rest.axes, carrier.rest.friction), carrier.rest.world_points
+                below = np.concatenate([np.concatenate([edges, np.cross(x, edges, axis=0)]) for x in points], axis=1)
             blocks.append([*((start, -wrench) for start, wrench in on), (self.count, below)])
             weight = -carrier.mass * STANDARD_GRAVITY / self.weight
             sums.append(np.concatenate([weight, np.cross(carrier.com, weight)]))

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mcplan.certificate.independent import Mechanism, Motion, deviation, rotation_of, rotation_vector
+from mcplan.certificate.independent import Mechanism, Motion, away, rotation_of, rotation_vector
+from mcplan.certificate.object_clearance import track_clearance
 from mcplan.certificate.report import Check
 from mcplan.certificate.transition_balance import Balance
 from mcplan.certificate.transition_clearance import transition_clearance
@@ -82,6 +83,9 @@ def transition_checks(plan: Plan, record: RobotRecord) -> Iterator[Check]:
         lines.see(track)
     yield from (line.check() for line in lines.all)
     yield transition_clearance(plan, record, mechanism, tracks)
+    apart = track_clearance(plan.scenario.environment, tracks)
+    if apart is not None:
+        yield apart
 
 
 class _Lines:
@@ -227,7 +231,7 @@ def _error(contact: Contact, motion: Motion, patch: str, k: int) -> float:
     """Return how far a patch is from a contact at sample k, along the directions that it constrains (m, rad)."""
     R, p = motion.R[patch][k], motion.p[patch][k]
     local = (p - contact.p) @ contact.R
-    return float(np.linalg.norm(deviation((contact.R.T @ R)[None], local[None], contact.selection)))
+    return float(np.linalg.norm(away(contact, (contact.R.T @ R)[None], local[None])))
 
 
 def _times(track: Track) -> np.ndarray:

@@ -22,11 +22,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mcplan.certificate.clearance_checks import Watch, line
+from mcplan.certificate.clearance_checks import line
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.report import Check
 from mcplan.certificate.solids import WORLD, Solids, gather
 from mcplan.certificate.transition_track import Track
+from mcplan.certificate.watch import Watch
 from mcplan.planning.plan import Plan
 from mcplan.sim.records import RobotRecord
 from mcplan.sim.tolerances import PLAN_CLEARANCE, TRANSITION_CLEARANCE

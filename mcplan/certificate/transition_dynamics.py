@@ -82,12 +82,12 @@ def dynamics(track: Track, balance: Balance, settings: ControlSettings) -> Itera
         contacts = [_within(contact, pace, settings, kept) for contact in track.closed]
         places = {}
         for contact in track.closed:
-            R, p = motion.R[contact.patch], motion.p[contact.patch]
+            R, p = contact.turned(motion.R[contact.patch]), motion.p[contact.patch]
             places[contact.patch] = R, np.broadcast_to(contact.p, p.shape)
             if contact.selection[:, :3].any() and len(contact.selection) < 6:
                 places[contact.patch] = R, p
         share = min(_part(pace.torque, 1.0, kept), 1.0)
-        for at, found in zip(t, balance.at(state.q, contacts, places, motion.force), strict=True):
+        for at, found in zip(t, balance.at(state.q, [contacts] * len(t), places, motion.force), strict=True):
             yield Looked(float(at), found.missing, found.share / share, found.joint)
 
 

@@ -1,13 +1,13 @@
 """The segments of a plan's transitions beside what its stances say about them, and where these contradict them."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from mcplan.certificate.curve import Curve, minimum_jerk
-from mcplan.certificate.independent import deviation, quaternion_step, rotation_of, rotation_vector
+from mcplan.certificate.independent import away, quaternion_step, rotation_of, rotation_vector
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.transition.transition import Course, Segment
 from mcplan.scene.contact import Contact
@@ -69,7 +69,7 @@ class Track:
         """
         R0, p0 = self.place(contact, t)
         back = np.swapaxes(R0, 1, 2)
-        return deviation(back @ R, np.einsum("kij,kj->ki", back, p - p0), contact.selection)
+        return away(contact, back @ R, np.einsum("kij,kj->ki", back, p - p0))
 
     def object_poses(self, name: str, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return rotations (m, 3, 3) and places (m, 3) of an object at times (m,): straight, by minimum jerk."""
@@ -80,6 +80,40 @@ class Track:
         base = np.broadcast_to(begin[3:, None], (4, len(t)))
         R = rotation_of(quaternion_step(base, turn.T)).transpose(2, 0, 1)
         return R, begin[:3] + share * (end[:3] - begin[:3])
+
+    def closed_at(self, t: float) -> list[Contact]:
+        """Return the contacts that stay, with the objects that carry them, where these are at a time (s).
+
+        What rests at one end only, or at both without sliding from there to there, is in the air in between.
+        """
+        found = []
+        for contact in self.closed:
+            carrier = contact.carrier
+            if carrier is not None and not np.array_equal(self.objects[carrier.name], self.moved[carrier.name]):
+                R, p = (x[0] for x in self.object_poses(carrier.name, np.array([t])))
+                R0, p0 = rotation_of(self.objects[carrier.name][3:, None])[..., 0], self.objects[carrier.name][:3]
+                (end,) = (c.carrier for c in self.segment.contacts if c.patch == contact.patch)
+                turn, rest = R @ R0.T, self._rest(t, carrier.rest, end.rest if end is not None else None)
+                if rest is not None and rest is carrier.rest:
+                    rest = replace(rest, p=p, R=R)
+                contact = replace(
+                    contact,
+                    axes=turn @ contact.axes,
+                    R=turn @ contact.R,
+                    p=p + turn @ (contact.p - p0),
+                    carrier=replace(carrier, com=p + turn @ (carrier.com - p0), rest=rest),
+                )
+            found.append(contact)
+        return found
+
+    def _rest(self, t: float, begin: Contact | None, end: Contact | None) -> Contact | None:
+        """Return what an object that moves lies on at a time (s)."""
+        if begin is not None and end is not None and begin.support == end.support:
+            way, up = end.p - begin.p, begin.axes[:, 2]
+            if abs(way @ up) < SAME and np.abs(begin.R - end.R).max() < SAME:
+                return begin
+        first, last = t <= self.curve.times[0], t >= self.duration
+        return begin if first else end if last else None
 
     def place(self, contact: Contact, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pose (m, 3, 3), (m, 3) of a closed contact at times (m,): on an object it goes along."""

@@ -12,6 +12,7 @@ from mcplan.core.check import SOUND, check
 from mcplan.core.distance.many import fill_distance_rows, fill_distances, find_smallest
 from mcplan.core.distance.pair import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
 from mcplan.core.distance.shape import Shapes
+from mcplan.core.posture.apart import Around
 from mcplan.errors import InputError
 from mcplan.model.link_solids import link_solids, new_scratch
 from mcplan.model.patch import MOUNT
@@ -171,6 +172,15 @@ class CollisionModel:
             space.found, space.values, space.rows,
         )  # fmt: skip
         return space.found[:count].copy(), space.values[:count, DISTANCE].copy(), space.rows[:count].copy()
+
+    def around(self, margin: float) -> Around:
+        """Return the scene as searches of postures look at it: pairs nearer than ``margin`` (m); objects stay."""
+        space = _Space(self.robot, len(self.shapes.index), len(self.pairs))
+        count, nv = space.rows.shape
+        return Around(
+            self.shapes, self.indices, space.within(margin), space.scratch, space.found, space.values, space.rows,
+            np.zeros((count, nv + 1)), np.zeros(self.robot.nq),
+        )  # fmt: skip
 
     def pairs_of(self, contacts: Iterable[Touch]) -> set[int]:
         """Return the indices of the pairs of any link that is rigidly connected to one in contact, with its support.

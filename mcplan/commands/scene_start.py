@@ -14,12 +14,13 @@ from mcplan.collision.model import CollisionModel
 from mcplan.commands.surface_links import apart, hops_to, linked, linked_groups, outline
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
+from mcplan.model.sizes import feet, stands_in
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.found import Found
 from mcplan.scene.place import make_contact
 from mcplan.scene.polygon import area, erode, half_planes, nearest
-from mcplan.scene.sizes import feet, sizes, stands_in
+from mcplan.scene.sizes import sizes
 from mcplan.scene.spec import ContactSpec
 
 LEVEL = np.cos(np.radians(3.0))

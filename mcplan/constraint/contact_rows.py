@@ -100,10 +100,12 @@ def contact_rows(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: "Sequence[C
         raise InputError(f"{robot.name} has a fixed base: its contact `fixed_base` is missing")
     J, bias, owner = [np.zeros((0, robot.nv))], [np.zeros(0)], [np.zeros(0, int)]
     for k, contact in enumerate(contacts):
-        R = robot.frame_pose(q, contact.patch)[:3, :3]
+        R, ball = robot.frame_pose(q, contact.patch)[:3, :3], contact.radius > 0.0
+        R = contact.turned(R)
         own = robot.frame_jacobian(q, contact.patch)
         velocity, rate = own @ v, robot.frame_bias_acceleration(q, v, contact.patch)
-        rate[:3] -= cross(velocity[3:], velocity[:3])
+        if not ball:  # whose axes stay
+            rate[:3] -= cross(velocity[3:], velocity[:3])
         turned = contact.selection @ np.kron(np.eye(2), R.T)
         J.append(turned @ own)
         bias.append(turned @ rate)

@@ -159,8 +159,8 @@ def _drift(robot: Robot, q: np.ndarray, contacts: "Sequence[Contact]", held: Map
     found = [np.zeros(0)]
     for contact in contacts:
         X, home = robot.frame_pose(q, contact.patch), held[contact.patch]
-        R = X[:3, :3]
-        away = np.concatenate([R.T @ (home[:3, 3] - X[:3, 3]), R.T @ _turn(R, home[:3, :3])])
+        R = contact.turned(X[:3, :3])
+        away = np.concatenate([R.T @ (home[:3, 3] - X[:3, 3]), R.T @ _turn(X[:3, :3], home[:3, :3])])
         found.append(contact.selection @ away)
     return np.concatenate(found)
 

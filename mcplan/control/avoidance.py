@@ -55,6 +55,12 @@ MOST_ASKED = 20.0
 """m/s², the most that a row asks for."""
 
 
+def _way(terms: Terms, contact: Contact) -> float:
+    """Return how far a patch is from its place (m); a ball from where it touches with its link as it is turned."""
+    frame = terms.frame(contact.patch)
+    return math.dist(frame.p, contact.p + contact.rolled(frame.R) if contact.radius else contact.p)
+
+
 class Avoidance:
     """Keeps links from each other and from the environment, whatever the references ask for: a ``Limit``.
 
@@ -79,7 +85,7 @@ class Avoidance:
 
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, dt: float):
         # where supports are felt, they may be lower than the model has them
-        self._depth = settings.touch_depth if settings.touch_force > 0.0 else 0.0
+        self._depth = settings.touch_depth if settings.compliant else 0.0
         self._clearance, self._slots = settings.avoid_clearance, settings.avoid_pairs
         self._robot, self._model = robot, CollisionModel(robot, environment)
         self._tick = self._near = 0
@@ -147,7 +153,7 @@ class Avoidance:
             self._aimed = now
             self._aim_anew(motion, resting, objects)
         if self._coming:
-            ways = [math.dist(terms.frame(contact.patch).p, contact.p) for _, contact in self._coming]
+            ways = [_way(terms, contact) for _, contact in self._coming]
             for k in sorted(range(len(ways)), key=ways.__getitem__, reverse=True):  # the nearest has the last word
                 bound = PASSING - ALLOWED_PENETRATION + OPENING * ways[k]
                 self._aims.goal[self._coming[k][0]] = min(self._clearance, bound)
@@ -159,7 +165,7 @@ class Avoidance:
         # of what was held nothing was asked, and it was near
         aims.seen[aims.wanted == 0] = self._tick - 1
         goal.fill(self._clearance)
-        planned = dict(objects) | {name: path.end for name, path in motion.slides.items()}
+        planned = dict(objects) | {name: path.end for name, path in motion.objects.items()}
         near, distance, _ = model.near(motion.posture.end, self._clearance + PLANNED, planned)
         goal[near] = np.clip(distance - PLANNED, APART, self._clearance)
         left, held = model.pairs_of(motion.released.values()), model.pairs_of(resting)

@@ -59,7 +59,10 @@ class WholeBodyController:
         self.plan, self.dt = plan, dt
         self.robot, self.settings = plan.scenario.robot, plan.scenario.control_in(physics)
         first = plan.stances[0]
-        self.motion = Motion(self.robot, plan.scenario.environment, self.settings, first.q)
+        scenario = plan.scenario
+        self.motion = Motion(
+            self.robot, scenario.environment, self.settings, first.q, scenario.transition_settings
+        )
         for contact in first.contacts:
             self.motion.close(contact, -1.0, 0.0)
         for segment in plan.segments:  # their curves are made before the first tick
@@ -74,6 +77,8 @@ class WholeBodyController:
         asked = {frame for task in tasks for frame in task.frames}
         frames = list(dict.fromkeys([self.robot.link_names[0], *sorted(patches | asked)]))
         self.objects = HandledObjects(plan, self.settings)
+        for thing in self.objects.things:
+            self.motion.handle(thing)
         self.terms = self.objects.terms(frames) if self.objects else Terms(self.robot, frames)
         scene = plan.scenario.environment
         self.tasks = TaskSet(self.robot, scene, self.settings, dt, first.q, self.objects, tasks, extra)
@@ -91,7 +96,7 @@ class WholeBodyController:
         motion = self.motion
         # most of the time a criterion looks at the clock only: what it does not ask for is not computed
         self._asked = (
-            Asked(lambda: ("com", *motion.limbs, *motion.slides), self._error),
+            Asked(lambda: ("com", *motion.limbs, *motion.objects), self._error),
             Asked(lambda: ("com", "joints", *motion.limbs), self._speed),
             Asked(lambda: (*motion.contacts, *motion.targets), self.normal_force),
             Asked(lambda: tuple(motion.targets), self._height),
@@ -183,12 +188,13 @@ class WholeBodyController:
         terms, motion, t = self.terms, self.motion, self._t
         if name == "com":
             return float(np.linalg.norm(terms.com - motion.com.sample(t).value))
-        frame, reference = terms.frame(name), (motion.limbs | motion.slides)[name].sample(t)
+        frame, reference = terms.frame(name), (motion.limbs | motion.objects)[name].sample(t)
         turn = rotation_vector(reference.R @ frame.R.T)
         return float(np.hypot(np.linalg.norm(frame.p - reference.p), ARM * np.linalg.norm(turn)))
 
     def _height(self, patch: str) -> float:
-        return height_over(self.motion.targets[patch], self.terms.frame(patch).p)
+        frame, contact = self.terms.frame(patch), self.motion.targets[patch]
+        return height_over(contact, frame.p - contact.rolled(frame.R))
 
     def _speed(self, name: str) -> float:
         if name == "com":
@@ -228,8 +234,10 @@ class WholeBodyController:
     def load(self, patch: str) -> float:
         """Return the force limit (N) under which a contact still carries what it carries now.
 
-        The moment that a grasp may bear sinks with its force limit.
+        The moment that a grasp may bear sinks with its force limit. Of an object: what it lies on bears.
         """
+        if patch in self.motion.rests:
+            return self.objects.borne(patch)
         force, loaded = self.normal_force(patch), self.motion.contacts[patch]
         contact, wrench = loaded.contact, self._wrenches.get(patch)
         if contact.kind != "grasp" or wrench is None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from mcplan.control.loaded_contact import Ramp
 from mcplan.control.motion import Motion
-from mcplan.control.phases import Now
+from mcplan.control.phase import Now
 from mcplan.errors import SimulationFailed
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.path import Pose

@@ -1,4 +1,4 @@
-"""The free objects that a plan touches, as the whole-body program sees them: how they rest, slide, carry contacts."""
+"""The free objects that a plan touches, as the whole-body program sees them: at rest, sliding, held in the air."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,14 +8,13 @@ import numpy as np
 from mcplan.control.command import PointLoads
 from mcplan.control.loaded_contact import LoadedContact
 from mcplan.control.motion import Motion
-from mcplan.errors import PlanningFailed
 from mcplan.model.shape_inertia import shape_inertia
 from mcplan.model.system import FreeBody, System, SystemTerms, relative_frame
+from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.path import Pose
 from mcplan.planning.plan import Plan
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import FreeObject
-from mcplan.scene.resting import resting_contact
 from mcplan.scene.settings import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.tasks import LinkPoseTask
@@ -25,7 +24,8 @@ class HandledObjects:
     """Robot and handled objects as one system (S0, sec. 11).
 
     An object lies on its support, where friction holds it within its cone; while it slides, its points press with
-    ``fn`` and are held back by ``mu fn``, against the way that its reference goes.
+    ``fn`` and are held back by ``mu fn``, against the way that its reference goes. In the air it moves by Newton and
+    Euler under its weight and the robot's contacts alone, and follows its reference by these.
 
     Parameters
     ----------
@@ -48,16 +48,13 @@ class HandledObjects:
         self._all = [thing.name for thing in environment.objects]
         self.system = System(plan.scenario.robot, tuple(_body(thing) for thing in self.things))
         self._pairs = sorted(pairs)
-        self._support: dict[str, Contact] = {}
-        for thing in self.things:
-            support = resting_contact(thing, environment)
-            if support is None:
-                raise PlanningFailed(f"object {thing.name} does not rest on a surface at the start")
-            self._support[thing.name] = support
+        self._names = frozenset(thing.name for thing in self.things)
+        self._axes = {s.name: thing.R.T @ s.R for thing in self.things for s in thing.surfaces}
         s = settings
         self._tasks = {t.name: LinkPoseTask(t.name, weight=s.limb_weight, kp=s.limb_kp) for t in self.things}
-        self._constraints: dict[str, tuple[object, ContactConstraint]] = {}
-        self._places: dict[str, tuple[LoadedContact, Pose]] = {}
+        self._constraints: dict[str, tuple[LoadedContact, LimbPath | None, ContactConstraint]] = {}
+        self._places: dict[str, tuple[LoadedContact, Pose, np.ndarray | None]] = {}
+        self._borne: dict[str, float] = {}
 
     def __bool__(self) -> bool:
         return bool(self.things)
@@ -82,28 +79,32 @@ class HandledObjects:
 
     def tasks(self, t: float, motion: Motion) -> list[LinkPoseTask]:
         """Return the tasks of the objects that move, filled from their references."""
-        for name, path in motion.slides.items():
+        for name, path in motion.objects.items():
             task = self._tasks[name]
             task.R, task.p, task.velocity, task.acceleration, _ = path.sample(t)
-        return [self._tasks[name] for name in motion.slides]
+        return [self._tasks[name] for name in motion.objects]
 
-    def supports(self, motion: Motion) -> list[ContactConstraint]:
-        """Return the contacts of the objects with what they lie on."""
-        return [self._supported(thing.name, motion) for thing in self.things]
+    def supports(self, t: float, motion: Motion) -> list[ContactConstraint]:
+        """Return the contacts of the objects with what they lie on, with what these may bear at time t (s)."""
+        return [self._supported(t, name, loaded, motion.objects.get(name)) for name, loaded in motion.rests.items()]
 
-    def _supported(self, name: str, motion: Motion) -> ContactConstraint:
-        path, support = motion.slides.get(name), self._support[name]
-        known = self._constraints.get(name)
-        if known is None or known[0] is not path:
+    def _supported(self, t: float, name: str, loaded: LoadedContact, path: LimbPath | None) -> ContactConstraint:
+        known, support = self._constraints.get(name), loaded.contact
+        if known is None or known[0] is not loaded or known[1] is not path:
             slip = None
             if path is not None:
                 way = path.end[1] - path.sample(path.start_time).p
                 slip = way - support.normal * (support.normal @ way)
                 slip /= np.linalg.norm(slip)
             contact = support if slip is None else _gliding(support)
-            known = path, ContactConstraint(contact, 0.0, self.settings.contact_kd, slip=slip)
+            known = loaded, path, ContactConstraint(contact, 0.0, self.settings.contact_kd, slip=slip)
             self._constraints[name] = known
-        return known[1]
+        known[2].max_force = loaded.limit.value(t)
+        return known[2]
+
+    def borne(self, name: str) -> float:
+        """Return the normal force (N) by which an object lay on its support when the program was last solved."""
+        return self._borne.get(name, 0.0)
 
     def carrier(self, contact: Contact) -> str | None:
         """Return the name of the object that a contact is on."""
@@ -123,28 +124,46 @@ class HandledObjects:
         known = self._places.get(loaded.contact.patch)
         if known is None or known[0] is not loaded:
             local = body.R.T @ constraint.R, body.R.T @ (constraint.p - body.p)
-            known = self._places[loaded.contact.patch] = loaded, local
+            known = self._places[loaded.contact.patch] = loaded, local, self._axes.get(loaded.contact.support)
         R, p = known[1]
         constraint.R, constraint.p = body.R @ R, body.p + body.R @ p
+        if known[2] is not None:  # those of a grasp are the patch's own
+            constraint.axes = body.R @ known[2]
 
     def of_robot(self, by_patch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return what belongs to patches, without what belongs to objects."""
         if not self.things:
             return by_patch
-        return {name: value for name, value in by_patch.items() if name not in self._support}
+        return {name: value for name, value in by_patch.items() if name not in self._names}
 
     def forces(self, terms: SystemTerms, motion: Motion, forces: Mapping[str, np.ndarray]) -> dict[str, PointLoads]:
         """Return what acts on the objects: their supports, and the robot with the opposite of what it feels."""
         found = {}
-        for name, support in self._support.items():
-            parts = [(name, support, 1.0)]
-            loaded = (contact.contact for contact in motion.contacts.values())
-            parts += [(contact.patch, contact, -1.0) for contact in loaded if self.carrier(contact) == name]
-            xyz = [terms.frame(frame).p + contact.points @ terms.frame(frame).R.T for frame, contact, _ in parts]
-            normal = [np.tile(sign * contact.normal, (len(contact.points), 1)) for _, contact, sign in parts]
-            force = [sign * forces[frame] for frame, _, sign in parts]
-            found[name] = PointLoads(np.concatenate(xyz), np.concatenate(normal), np.concatenate(force))
+        for thing in self.things:
+            name, rest = thing.name, motion.rests.get(thing.name)
+            parts = [] if rest is None else [(name, rest.contact, rest.contact.normal, forces[name])]
+            self._borne[name] = 0.0 if rest is None else float((forces[name] @ rest.contact.normal).sum())
+            for contact in (loaded.contact for loaded in motion.contacts.values()):
+                if self.carrier(contact) == name:
+                    parts.append((contact.patch, contact, -self._normal(contact, terms), -forces[contact.patch]))
+            if not parts:
+                continue
+            loads = PointLoads(*np.empty((3, sum(len(contact.points) for _, contact, _, _ in parts), 3)))
+            first = 0
+            for patch, contact, normal, force in parts:
+                rows, frame = slice(first, first + len(contact.points)), terms.frame(patch)
+                loads.xyz[rows] = frame.p + contact.points @ frame.R.T
+                loads.normal[rows], loads.force[rows] = normal, force
+                first = rows.stop
+            found[name] = loads
         return found
+
+    def _normal(self, contact: Contact, terms: SystemTerms) -> np.ndarray:
+        """Return the normal (3,) of a contact on an object: it turns with that."""
+        axes = self._axes.get(contact.support)
+        if axes is None:
+            return -terms.frame(contact.patch).R[:, 2]
+        return terms.frame(self._owners[contact.support]).R @ axes[:, 2]
 
 
 def _body(thing: FreeObject) -> FreeBody:

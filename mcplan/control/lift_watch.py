@@ -38,7 +38,7 @@ class LiftWatch:
 
     def __init__(self, settings: ControlSettings):
         self.settings = settings
-        self._some = FELT * settings.touch_force
+        self._some = FELT * settings.touch_force if settings.compliant else 0.0
         self._since: dict[str, float] = {}
 
     def look(
@@ -52,7 +52,7 @@ class LiftWatch:
         """Look at all contacts at time t (s), with the wrenches (6,) that were asked for and those measured.
 
         A grip that lets go is not set down: it cannot close from elsewhere. Nor is what rests on an object that moves.
-        Without a force from which on a patch touches, touch is not felt.
+        On rigid contacts touch is not felt.
         """
         if self._some == 0.0:
             return

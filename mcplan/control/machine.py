@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 from mcplan.control.criteria import Criterion, Measurement, criterion_of
 from mcplan.control.motion import Motion
-from mcplan.control.phases import Approach, Lift, Load, Now, Phase, Retract, Settle, Shift, Slide, Stand, Swing, Unload
+from mcplan.control.object_phases import phases_of_transport
+from mcplan.control.phase import Now, Phase
+from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Swing, Unload
 from mcplan.control.program import State, find, following
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning.chain import coming
@@ -38,7 +40,8 @@ def phases_of(plan: Plan) -> list[Phase]:
             raise InputError(f"stance {k} of the plan has no transition; mcplan.plan and load_plan find them")
         segment = stance.transition.segments[0]
         if segment.objects:
-            phases.append(Slide(k, segment, plan.scenario.environment.placed(stance.objects)))
+            poses = [plan.scenario.environment.placed(plan.stances[i].objects) for i in (k - 1, k)]
+            phases += phases_of_transport(k, segment, poses[0], poses[1])
             continue
         phases += _phases_of_stance(k, stance, coming(plan.scenario.robot, plan.stances, k))
     return [*phases, Settle(len(plan.stances) - 1)]

@@ -22,13 +22,15 @@ from mcplan.motion.quintic import Quintic, minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.motion.stretch import Stretch
 from mcplan.planning.posture.limbs import joints_of
-from mcplan.planning.transition.body_motion import BARRED, Departure
+from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import TransitionFinder
+from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Course, Segment
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
-from mcplan.scene.environment import Environment
+from mcplan.scene.environment import Environment, FreeObject
+from mcplan.scene.resting import resting_contact
 from mcplan.scene.settings import ControlSettings
 
 STRAYED = 0.1
@@ -59,6 +61,12 @@ class Motion:
 
     Every new reference continues the one before with its velocity and acceleration, so no target ever steps.
 
+    Parameters
+    ----------
+    robot, environment, settings : of the run.
+    q : (nq,) posture at the beginning.
+    found_with : settings with which motions are found anew: those of the plan; None: ``settings``.
+
     Attributes
     ----------
     com : CoM reference (m).
@@ -68,15 +76,25 @@ class Motion:
     released : by patch, the contact that a patch in ``limbs`` was released from and has not moved away from yet.
     targets : by patch, the contact that a patch in ``limbs`` is on its way to.
     waiting : patches among the targets that do not touch before another patch of their limb does.
-    slides : by name, the reference of an object that slides on its support.
+    objects : by name, the reference of an object that moves, or that is held in the air.
+    rests : by name of an object, its contact with what it lies on.
+    held : names of the objects that the robot has taken: what it has on them holds them.
     stretch : slows motions with a law down while the robot is behind them.
     spin : angular momentum about the centre of mass that a quick motion has; None: it is damped.
     sought : patches that come down along the normal and feel for their support.
     notices : what happened that the plan did not foresee.
     """
 
-    def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, q: np.ndarray):
+    def __init__(
+        self,
+        robot: Robot,
+        environment: Environment,
+        settings: ControlSettings,
+        q: np.ndarray,
+        found_with: ControlSettings | None = None,
+    ):
         self.robot, self.settings, self.environment = robot, settings, environment
+        self._found_with = found_with or settings
         self.timing = Timing(settings.limb_speed, settings.limb_angular_speed)
         self.com: Quintic | Spline | Paced = Quintic(robot.com(q), robot.com(q), 1.0)
         self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
@@ -89,7 +107,9 @@ class Motion:
         self.contacts: dict[str, LoadedContact] = {}
         self.released: dict[str, Contact] = {}
         self.targets: dict[str, Contact] = {}
-        self.slides: dict[str, LimbPath] = {}
+        self.objects: dict[str, LimbPath] = {}
+        self.rests: dict[str, LoadedContact] = {}
+        self.held: set[str] = set()
         self.waiting: set[str] = set()
         self.sought: set[str] = set()
         self.notices: list[Notice] = []
@@ -143,7 +163,7 @@ class Motion:
     def finder(self) -> TransitionFinder:
         """Finds motions anew, from where the references are now."""
         if self._finder is None:
-            self._finder = TransitionFinder(self.robot, self.environment, self.settings)
+            self._finder = TransitionFinder(self.robot, self.environment, self._found_with)
         return self._finder
 
     def departure(self, t: float) -> Departure:
@@ -260,19 +280,51 @@ class Motion:
         if segment.missed > BARRED:
             self.note(t, f"no free motion was found: {segment.shortfall}", segment.worst.bodies, segment.missed)
 
-    def slide(self, t: float, segment: Segment, starts: Mapping[str, Pose]) -> None:
-        """Move objects straight from where they are to where a segment takes them, and the body with it."""
+    # -- objects ----------------------------------------------------------------------------------------------------
+
+    def handle(self, thing: FreeObject) -> None:
+        """Let an object be as it is: at rest on what it lies on, or held in the air."""
+        rest = resting_contact(thing, self.environment)
+        if rest is None:
+            self.objects[thing.name] = self._hold((thing.R, thing.p), 0.0)
+            self.held.add(thing.name)
+        else:
+            self.rests[thing.name] = LoadedContact(rest, Ramp(np.inf, np.inf, 0.0, 0.0), np.inf)
+
+    def take(self, name: str, t: float, duration: float, force: float) -> None:
+        """Let what an object lies on bear less and less of it, from ``force`` (N), what it bears now, to nothing."""
+        self.rests[name].limit = Ramp(force, 0.0, t, duration)
+        self.held.add(name)
+
+    def transport(self, t: float, segment: Segment, starts: Mapping[str, Pose], lifted: Iterable[str]) -> None:
+        """Move objects straight from where they are to where a segment takes them, and the body with it.
+
+        Those that are ``lifted`` do not lie on anything any more.
+        """
         self.follow(segment, t, lambda patch: (np.eye(3), NONE))
         for name, end in (segment.objects or {}).items():
-            goal = rotation_from_quat(end[3:]), end[:3]
-            self.slides[name] = LimbPath(starts[name], goal, NONE, NONE, self.timing, t, segment.duration)
+            goal, known = (rotation_from_quat(end[3:]), end[:3]), self.objects.get(name)
+            start = starts[name] if known is None else known.end
+            self.objects[name] = LimbPath(start, goal, NONE, NONE, self.timing, t, segment.duration)
+        for name in lifted:
+            del self.rests[name]
 
-    def settle_objects(self, environment: Environment, contacts: Iterable[Contact]) -> None:
-        """Let the objects that slid rest where ``environment`` has them; the contacts on them are those given."""
-        self.slides.clear()
+    def settle_objects(self, environment: Environment, contacts: Iterable[Contact], t: float) -> None:
+        """Let the objects that have come to lie on something rest there; the contacts on them are those given.
+
+        What bears an object that was put down bears more and more of it.
+        """
         for contact in contacts:
             self.contacts[contact.patch].contact = contact
         self.environment, self._finder = environment, None
+        for thing in environment.objects:
+            rest = resting_contact(thing, environment) if thing.name in self.objects else None
+            if rest is None:
+                continue
+            del self.objects[thing.name]
+            known = self.rests.get(thing.name)
+            limit = Ramp(0.0, self.full_load, t, self.settings.load_time) if known is None else known.limit
+            self.rests[thing.name] = LoadedContact(rest, limit, np.inf)
 
     def _height(self, contact: Contact) -> float:
         """How far above a support the search for it begins (m)."""
@@ -286,7 +338,7 @@ class Motion:
 
     def feels(self, contact: Contact) -> bool:
         """Say whether a patch comes down until it feels its support; a grip closes where it is."""
-        return self.settings.touch_force > 0.0 and contact.kind != "grasp"
+        return self.settings.compliant and contact.kind != "grasp"
 
     def _hold(self, pose: Pose, t: float) -> LimbPath:
         return LimbPath(pose, pose, np.zeros(3), np.zeros(3), self.timing, t)

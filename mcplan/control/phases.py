@@ -2,19 +2,17 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from mcplan.control.motion import FAR, Motion
+from mcplan.control.phase import Now
 from mcplan.errors import SimulationFailed
 from mcplan.motion.paced import Paced
-from mcplan.motion.path import Pose
 from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
-from mcplan.scene.environment import Environment
 from mcplan.scene.machine import Until
 from mcplan.scene.settings import ControlSettings
 
@@ -25,60 +23,7 @@ MOST_STEPS = 3000
 """Ticks for which a search for a motion goes on while the robot stands still; then the planned one is followed."""
 
 
-class Phase(Protocol):
-    """A state of the machine. ``stance`` is the index of the stance of the plan that it leads to."""
-
-    stance: int
-
-    @property
-    def name(self) -> str:
-        """What is shown and recorded: the verb, and the patch that it is about."""
-        ...
-
-    def search(self, motion: Motion, t: float, now: "Now") -> Iterator[None] | None:
-        """Return a search for what the phase does, a step at a time, where the plan does not fit; else None."""
-        ...
-
-    def enter(self, motion: Motion, t: float, now: "Now") -> float:
-        """Start references or ramps, and return how long they take (s)."""
-        ...
-
-    def until(self, settings: ControlSettings) -> Until:
-        """Return the criterion that ends the phase."""
-        ...
-
-    def leave(self, motion: Motion, t: float, now: "Now") -> None:
-        """Change the contacts when the phase has ended."""
-        ...
-
-
-class Now(Protocol):
-    """What a phase may ask of the present state."""
-
-    @property
-    def q(self) -> np.ndarray:
-        """Configuration of the robot (7+n,)."""
-        ...
-
-    @property
-    def joint_rates(self) -> np.ndarray:
-        """Velocities of the joints (n,)."""
-        ...
-
-    def pose(self, frame: str) -> Pose:
-        """Return R (3,3) and p (3,) of a patch frame."""
-        ...
-
-    def normal_force(self, patch: str) -> float:
-        """Return the normal force that a contact carries (N); a grasp: the magnitude of its force."""
-        ...
-
-    def load(self, patch: str) -> float:
-        """Return the force limit (N) under which a contact still carries what it carries now."""
-        ...
-
-
-class _Body:
+class Body:
     """A phase that leaves the contacts as they are."""
 
     verb = ""
@@ -86,6 +31,7 @@ class _Body:
 
     @property
     def name(self) -> str:
+        """The verb."""
         return self.verb
 
     def search(self, motion: Motion, t: float, now: Now) -> Iterator[None] | None:
@@ -96,7 +42,7 @@ class _Body:
         """Change nothing."""
 
 
-class _Moving(_Body):
+class _Moving(Body):
     """A phase that follows a motion of the plan, or one found anew where the robot is too far from its beginning."""
 
     segment: Segment
@@ -131,16 +77,18 @@ def height_over(contact: Contact, p: np.ndarray) -> float:
     return abs(up) if np.linalg.norm(step - up * contact.normal) <= TOO_FAR else np.inf
 
 
-def _all(*criteria: Until) -> Until:
+def all_of(*criteria: Until) -> Until:
+    """Return the criterion that all of some are met."""
     return Until(all=criteria)
 
 
-def _or_timeout(criterion: Until, s: ControlSettings) -> Until:
+def or_timeout(criterion: Until, s: ControlSettings) -> Until:
+    """Return the criterion that one is met, or has not been for too long."""
     return Until(any=(criterion, Until(timeout=s.patience)))
 
 
 @dataclass
-class Stand(_Body):
+class Stand(Body):
     """Hold the first posture, so that the run begins at rest."""
 
     stance: int
@@ -175,54 +123,14 @@ class Shift(_Moving):
     def until(self, settings: ControlSettings) -> Until:
         """Wait until the references have run, the CoM follows and is slow; or it takes far too long."""
         s = settings
-        near = _all(
+        near = all_of(
             Until(finished=0.0), Until(error="com", below=s.com_error), Until(speed="com", below=s.com_rest_speed)
         )
-        return _or_timeout(near, s)
+        return or_timeout(near, s)
 
 
 @dataclass
-class Slide(_Body):
-    """Move objects with the contacts that are on them, and the body to the posture of the stance where they are."""
-
-    stance: int
-    segment: Segment
-    environment: Environment
-    verb = "slide"
-
-    @property
-    def poses(self) -> dict[str, np.ndarray]:
-        """Poses (7,) of the objects at the end."""
-        return self.segment.objects or {}
-
-    @property
-    def name(self) -> str:
-        """Verb and objects."""
-        return f"{self.verb} {' '.join(self.poses)}"
-
-    def enter(self, motion: Motion, t: float, now: Now) -> float:
-        """Start the references."""
-        motion.slide(t, self.segment, {name: now.pose(name) for name in self.poses})
-        return motion.end_time - t
-
-    def until(self, settings: ControlSettings) -> Until:
-        """Wait until the references have run, CoM and objects follow, the CoM is slow; or it takes far too long."""
-        s = settings
-        near = _all(
-            Until(finished=0.0),
-            Until(error="com", below=s.com_error),
-            Until(speed="com", below=s.com_rest_speed),
-            *(Until(error=name, below=s.slide_error) for name in self.poses),
-        )
-        return _or_timeout(near, s)
-
-    def leave(self, motion: Motion, t: float, now: Now) -> None:
-        """Let the objects rest; what is on them is where the stance has it."""
-        motion.settle_objects(self.environment, self.segment.contacts)
-
-
-@dataclass
-class Unload(_Body):
+class Unload(Body):
     """Let the force of a contact sink to nothing, then open it."""
 
     stance: int
@@ -241,13 +149,13 @@ class Unload(_Body):
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait until the contact carries next to nothing."""
-        light = _all(Until(finished=0.0), Until(force=self.patch, below=settings.release_force))
-        return _or_timeout(light, settings)
+        light = all_of(Until(finished=0.0), Until(force=self.patch, below=settings.release_force))
+        return or_timeout(light, settings)
 
     def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Open the contact."""
         place, contact = now.pose(self.patch), motion.contacts[self.patch].contact
-        motion.open(self.patch, t, place if motion.settings.touch_force > 0.0 else allowed_pose(contact, place))
+        motion.open(self.patch, t, place if motion.settings.compliant else allowed_pose(contact, place))
 
 
 @dataclass
@@ -268,7 +176,7 @@ class Retract(_Moving):
         """Start the lift along the normal."""
         if self.segment is None or self.patch not in motion.released:
             # its limb rests on another patch; collision avoidance parts the link from the support
-            return motion.settings.part_time if motion.settings.touch_force > 0.0 else 0.0
+            return motion.settings.part_time if motion.settings.compliant else 0.0
         motion.follow(self.segment, t, now.pose)
         return motion.limbs[self.patch].end_time - t
 
@@ -316,7 +224,7 @@ class Lift(_Moving):
 
 
 @dataclass
-class Swing(_Body):
+class Swing(Body):
     """Cross over to the new place."""
 
     stance: int
@@ -335,14 +243,14 @@ class Swing(_Body):
     def until(self, settings: ControlSettings) -> Until:
         """Wait for the end of the crossing, or meet the support before."""
         s, patch, across = settings, self.contact.patch, Until(finished=0.0)
-        if s.touch_force == 0.0 or self.contact.kind == "grasp":
+        if not s.compliant or self.contact.kind == "grasp":
             return across
-        touch = _all(Until(force=patch, above=s.touch_force), Until(over=patch, below=s.clearance))
+        touch = all_of(Until(force=patch, above=s.touch_force), Until(over=patch, below=s.clearance))
         return Until(any=(across, touch.model_copy(update={"lasting": s.touch_time or None})))
 
 
 @dataclass
-class Approach(_Body):
+class Approach(Body):
     """Come down along the normal and touch."""
 
     stance: int
@@ -363,12 +271,12 @@ class Approach(_Body):
     def until(self, settings: ControlSettings) -> Until:
         """Wait for the touch: a force where touch is felt, else the patch in place and at rest."""
         s, patch = settings, self.contact.patch
-        touch = _all(
+        touch = all_of(
             Until(finished=0.0), Until(error=patch, below=s.touch_error), Until(speed=patch, below=s.touch_speed)
         )
-        if s.touch_force > 0.0 and self.contact.kind != "grasp":
+        if s.compliant and self.contact.kind != "grasp":
             touch = Until(force=patch, above=s.touch_force, lasting=s.touch_time or None)
-        return _or_timeout(touch, s)
+        return or_timeout(touch, s)
 
     def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Close the contact; it may carry more and more during ``load_time``.
@@ -388,14 +296,14 @@ class Approach(_Body):
                 f"{self.name} of stance {self.stance} at t = {t:g} s: no contact, {away:.3f} m from its place",
                 "no contact",
             )
-        if s.touch_force > 0.0:
+        if s.compliant:
             motion.close(self.contact, t, s.load_time, now.normal_force(patch), now.pose(patch))
         else:
             motion.close(self.contact, t, s.load_time)
 
 
 @dataclass
-class Load(_Body):
+class Load(Body):
     """Let the new contact take its share."""
 
     stance: int
@@ -421,7 +329,7 @@ class Load(_Body):
 
 
 @dataclass
-class Settle(_Body):
+class Settle(Body):
     """Come to rest at the end."""
 
     stance: int
@@ -434,10 +342,10 @@ class Settle(_Body):
     def until(self, settings: ControlSettings) -> Until:
         """Wait until everything is slow and in place."""
         s = settings
-        rest = _all(
+        rest = all_of(
             Until(finished=0.0),
             Until(error="com", below=s.com_error),
             Until(speed="com", below=s.com_rest_speed),
             Until(speed="joints", below=s.joint_rest_speed),
         )
-        return _or_timeout(rest, s)
+        return or_timeout(rest, s)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from mcplan.control.criteria import labels_of
 from mcplan.control.custom import Custom
-from mcplan.control.phases import Approach, Phase, Unload
+from mcplan.control.phase import Phase
+from mcplan.control.phases import Approach, Unload
 from mcplan.errors import Problem, ScenarioError
 from mcplan.scene.machine import WORDS, Jump, StateSpec, Until
 from mcplan.scene.scenario import Scenario
@@ -125,7 +126,7 @@ def _check_jumps(states: list[State], spec: StateSpec, scenario: Scenario, k: in
     for i in (i for i, state in enumerate(states) if _called(state, spec.state, spec.stance)):
         until = states[i].until or states[i].phase.until(scenario.control)
         labels = labels_of(until)
-        if scenario.control.touch_force == 0.0 and states[i].until is None:
+        if not scenario.control.compliant and states[i].until is None:
             # where contacts give, the same phase ends on other criteria
             labels |= labels_of(states[i].phase.until(scenario.control.under("contact")))
         for label, jump in spec.jumps().items():

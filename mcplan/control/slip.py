@@ -83,8 +83,9 @@ class SlipWatch:
         velocity = frame.velocity
         if known.most * math.hypot(*velocity.tolist()) < self._slow:
             return False
-        V = (velocity.reshape(2, 3) @ frame.R).ravel()
-        return _size_along(frame.R @ (known.B @ V), contact.normal) >= self._slow
+        R = contact.turned(frame.R)
+        V = (velocity.reshape(2, 3) @ R).ravel()
+        return _size_along(R @ (known.B @ V), contact.normal) >= self._slow
 
     def _react(self, t: float, terms: Terms, motion: Motion, patch: str, shown: float) -> None:
         loaded = motion.contacts[patch]

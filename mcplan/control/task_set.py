@@ -134,8 +134,10 @@ class TaskSet:
         if isinstance(terms, SystemTerms):
             for constraint, loaded in zip(contacts, motion.contacts.values(), strict=True):
                 self.objects.carry(constraint, loaded, terms)
+                if self.objects.carrier(loaded.contact) in motion.held:
+                    constraint.friction = self.settings.grip_fraction * loaded.contact.friction
             tasks += self.objects.tasks(t, motion)
-            contacts += self.objects.supports(motion)
+            contacts += self.objects.supports(t, motion)
             poses = self.objects.poses(terms)
         limits = [self.avoidance] if self.avoidance else []
         for limit in limits:
@@ -203,7 +205,8 @@ class TaskSet:
         held = self._held.get(contact.patch)
         if held is None or held.loaded is not loaded:
             made = self._constrain(loaded)
-            held = self._held[contact.patch] = _Held(loaded, made, made.kp.copy(), len(contact.selection) < 6)
+            free = len(contact.selection) < 6 and not contact.radius
+            held = self._held[contact.patch] = _Held(loaded, made, made.kp.copy(), free)
             made.kp = self._stiff * held.kp
         known = held.constraint
         if held.free:
@@ -243,13 +246,18 @@ class TaskSet:
         edge = len(contact.points) == 2 and not contact.rolls
         tilt = np.zeros(3) if edge else 1.0 - upright
         kp = s.contact_kp + (normal_kp - s.contact_kp) * np.concatenate([upright, tilt])
+        if contact.radius:  # what it rolls belongs to its place along the support
+            kp[3:] = s.contact_kp
         if s.pressure_margin > 0.0:
             contact = replace(contact, points=shrunk(contact.points, s.pressure_margin))
         constraint = ContactConstraint(contact, kp, s.contact_kd, faces=s.friction_faces, frame=frame)
         constraint.friction = s.friction_fraction * min(contact.friction, loaded.friction)
         if loaded.place is not None:
             R, constraint.p = loaded.place
-            constraint.R = levelled(R, contact) if edge else R
+            if contact.radius:
+                constraint.R, constraint.p = contact.R, constraint.p - contact.rolled(R)
+            else:
+                constraint.R = levelled(R, contact) if edge else R
         return constraint
 
 

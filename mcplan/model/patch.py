@@ -5,7 +5,7 @@ from typing import Literal
 
 import numpy as np
 
-Kind = Literal["surface", "point", "grasp"]
+Kind = Literal["surface", "point", "ball", "grasp"]
 
 MOUNT = "fixed_base"
 """The patch by which the root link of a robot with a fixed base is held to the world: a hold that never opens."""
@@ -21,11 +21,14 @@ class Patch:
     Parameters
     ----------
     name, link, limb : the patch, the link that carries it, the limb that it belongs to.
-    kind : ``surface`` (rests on a surface), ``point`` (the same without moment), ``grasp`` (holds a bar).
+    kind : ``surface`` (rests on a surface), ``point`` (the same without moment), ``ball`` (the lowest point of a
+        ball, which rolls), ``grasp`` (holds a bar).
     polygon : (k,2) convex corners in patch axes, counter-clockwise about z; two points are an edge; the origin alone
-        for a point or a grasp.
-    R, p : rotation (3,3) and position (3,) of the patch frame in the link; z points out of the link.
+        for a point, a ball or a grasp.
+    R, p : rotation (3,3) and position (3,) of the patch frame in the link; z points out of the link. Of a ball
+        the origin is its centre, and z points down where the limb is upright.
     max_force, max_moment : bounds on a grasp (N, N m); infinite where none is given.
+    radius : of a ball (m), 0 of all others.
     """
 
     name: str
@@ -37,6 +40,7 @@ class Patch:
     p: np.ndarray
     max_force: float = np.inf
     max_moment: float = np.inf
+    radius: float = 0.0
 
     @property
     def points(self) -> np.ndarray:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from pathlib import Path
 from threading import local
@@ -25,6 +26,8 @@ from mcplan.model.assemble import JointLimits
 from mcplan.model.description import UrdfModel
 from mcplan.model.geometry import Geometry
 from mcplan.model.patch import MOUNT, Patch
+from mcplan.model.scale import RobotScale
+from mcplan.model.sizes import feet
 from mcplan.model.xml_values import closest
 
 SHARED = 4096
@@ -114,6 +117,16 @@ class Robot:
     def mass(self) -> float:
         """Total mass, kg."""
         return float(self.tree.inertia[:, MASS].sum())
+
+    @cached_property
+    def scale(self) -> RobotScale:
+        """Its sizes as multiples of those of the robot that the planner's figures are written for."""
+        return RobotScale.of(self)
+
+    @cached_property
+    def feet(self) -> dict[str, np.ndarray]:
+        """The patches that it stands on, and where (2,) their origins are from below the base's, in m."""
+        return feet(self)
 
     @property
     def armature(self) -> np.ndarray:

@@ -32,7 +32,7 @@ def _patches(robot: Robot) -> Iterator[str]:
         yield "patches: there are none, so nothing may touch; `mcplan robot new` proposes some"
     for name, (near, deep) in patch_distances(robot).items():
         patch = robot.patches[name]
-        if near > OFF and patch.kind == "surface":  # a point may stand out, as below a ball
+        if near > OFF and patch.kind != "point":  # a point may stand out, as below a ball
             yield f"patches.{name}: {1000 * near:.1f} mm off the shapes of {patch.link}, so it touches alone"
         elif deep > OFF:
             yield f"patches.{name}: {1000 * deep:.1f} mm inside the shapes of {patch.link}, which touch first"
@@ -46,7 +46,7 @@ def patch_distances(robot: Robot) -> dict[str, tuple[float, float]]:
         body, offset = robot.frame(name)
         if patch.kind == "grasp" or body not in bodies[:count]:
             continue
-        corners = patch.points
+        corners = patch.points + np.array([0.0, 0.0, patch.radius])
         middles = (corners + np.roll(corners, -1, axis=0)) / 2
         for x in np.vstack([corners, middles, corners.mean(axis=0)]):
             place = offset[9:] + offset[:9].reshape(3, 3) @ x
@@ -92,6 +92,7 @@ def _posture(robot: Robot, name: str) -> Iterator[str]:
         )
     poses = {patch: robot.frame_pose(q, patch) for patch, p in robot.patches.items() if p.kind != "grasp"}
     low = {p: float((X[:3, :3] @ robot.patches[p].points.T + X[:3, 3:])[2].min()) for p, X in poses.items()}
+    low = {p: height - robot.patches[p].radius for p, height in low.items()}
     if name != "half_sitting" and robot.srdf_path is not None:
         return  # where the base is in a state of an SRDF is no promise
     for patch in (patch for patch, height in low.items() if height < -SUNK):

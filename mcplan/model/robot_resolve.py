@@ -154,7 +154,11 @@ class Resolver:
                 self._problem((*key, "polygon"), "the corners should be distinct and go round a convex polygon")
                 return None
         elif section.polygon is not None:
-            self._problem((*key, "polygon"), f"a {section.kind} patch has no polygon: it touches at its origin")
+            self._problem((*key, "polygon"), f"a {section.kind} patch has no polygon: it touches in one point")
+        if section.kind == "ball" and section.radius is None:
+            self._problem(key, "a ball needs its radius (m); its pose is that of its centre")
+        if section.kind != "ball" and section.radius is not None:
+            self._problem((*key, "radius"), f"a {section.kind} patch has no radius; `kind: ball` has one")
         if section.kind == "grasp" and (section.max_force is None or section.max_moment is None):
             self._problem(key, "a grasp needs max_force (N) and max_moment (N m)")
         if section.kind != "grasp" and section.max_moment is not None:
@@ -166,7 +170,7 @@ class Resolver:
         infinite = float("inf")
         force, moment = section.max_force or infinite, section.max_moment or infinite
         limb = section.limb or section.link
-        return Patch(name, section.link, limb, section.kind, polygon, R, p, force, moment)
+        return Patch(name, section.link, limb, section.kind, polygon, R, p, force, moment, section.radius or 0.0)
 
     def postures(self, assembly: Assembly, limits: JointLimits) -> dict[str, np.ndarray]:
         """Return the postures as ``q`` (nq,)."""

@@ -40,6 +40,7 @@ class PatchSection(Section):
     polygon: list[Corner] | None = None
     """Corners x, y in the patch's plane, m: convex; two are an edge."""
     kind: Kind = "surface"
+    radius: Annotated[float, Field(gt=0, le=1)] | None = None
     """``surface``, ``point`` or ``grasp`` (see [Patches](../robots.md#patches))."""
     limb: str | None = None
     """What moves it, by a name of your own; patches of one limb move together."""

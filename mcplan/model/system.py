@@ -120,10 +120,13 @@ class SystemTerms(Terms):
         frame, v = self.frame(body.name), self.v[rows]
         frame.R[:], frame.p[:], frame.velocity[:] = rotation_from_quat(q[3:]), q[:3], v
         m, r, w = body.mass, frame.R @ body.com, v[3:]
-        K, weight = cross_matrix(r), np.array([0.0, 0.0, m * GRAVITY])
-        inertia = frame.R @ body.inertia @ frame.R.T - m * K @ K
-        self.M[rows, rows] = np.block([[m * np.eye(3), -m * K], [m * K, inertia]])
-        self.h[rows] = np.concatenate([m * cross(w, cross(w, r)) + weight, cross(w, inertia @ w) + cross(r, weight)])
+        K, M, h = cross_matrix(r), self.M[rows, rows], self.h[rows]
+        weight = np.array([0.0, 0.0, m * GRAVITY])
+        M[0, 0] = M[1, 1] = M[2, 2] = m
+        M[:3, 3:], M[3:, :3] = -m * K, m * K
+        M[3:, 3:] = frame.R @ body.inertia @ frame.R.T - m * K @ K
+        h[:3] = m * cross(w, cross(w, r)) + weight
+        h[3:] = cross(w, M[3:, 3:] @ w) + cross(r, weight)
 
     def _fill_relative(self, k: int, own: int, i: int) -> None:
         robot, body = self._system.robot, self.frame(self._system.bodies[i].name)

@@ -97,8 +97,6 @@ class Paced:
         return self.start_time + self._timing.lost + self.law.time_of(s)
 
 
-
-
 class PacedRate:
     """What is proportional to the speed along a path, as momentum is: y(s) sd, and its derivative y' sd² + y sdd.
 

@@ -10,7 +10,8 @@ from mcplan.doing import doing
 from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.transition.body_motion import BARRED, Departure
+from mcplan.planning.transition.body_motion import Departure
+from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.retiming import Retimer
 from mcplan.planning.transition.segments import Segments
 from mcplan.planning.transition.steps import run
@@ -34,7 +35,7 @@ def transitions(segments: Segments, stances: Sequence[PlannedStance]) -> Iterato
         begin, moved = Departure(q, before.contacts, rising), stance.moved
         rising, parting = {}, False
         if displaced := displaced_objects(scene, before, stance):
-            parts = [run(finder.slide(begin, stance.q, stance.contacts, displaced))]
+            parts = [run(finder.transport(begin, stance.q, stance.contacts, displaced))]
             segments = Segments(robot, scene.placed(stance.objects), settings)
             finder = segments.finder
         elif moved is None:

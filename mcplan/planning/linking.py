@@ -110,8 +110,14 @@ class Linker:
         self.collisions = CollisionModel(self.robot, environment)
         self._linking = self._generators(LINK)
 
+    @property
+    def generator(self) -> PostureGenerator:
+        """Finds the postures."""
+        return self._linking[0]
+
     def _generators(self, settings: tuple[PostureSettings, ...]) -> list[PostureGenerator]:
-        return [PostureGenerator(self.robot, self.environment, option, self.collisions) for option in settings]
+        sized = [option.of(self.robot.scale) for option in settings]
+        return [PostureGenerator(self.robot, self.environment, option, self.collisions) for option in sized]
 
     def start(self, contacts: tuple[Contact, ...]) -> PlannedStance:
         """Settle the reference posture on its contacts, bodies apart; what had to change is in ``notices``.
@@ -122,7 +128,8 @@ class Linker:
             When there is no such posture, with what is in its way, or when its base has to move over 5 cm.
         """
         change, wanted = Change.start(contacts), self.reference
-        generators, base = self._generators(START), BaseTarget(wanted[:3], BASE_MOVE)
+        allowed = self.robot.scale.leg * BASE_MOVE
+        generators, base = self._generators(START), BaseTarget(wanted[:3], allowed)
         hint = self._hint(generators[0], change, wanted)
         result = _first(generators, lambda g: g.generate(contacts, None, wanted, base=base, hint=hint))
         if not result.found:
@@ -131,7 +138,7 @@ class Linker:
                 moved = float(np.linalg.norm(elsewhere.q[:3] - wanted[:3]))
                 raise PlanningFailed(
                     f"start: the base has to move {moved:.3f} m to put the contacts in place and keep bodies apart, "
-                    f"{BASE_MOVE} m are allowed; correct the base pose, the posture or the contacts"
+                    f"{allowed:.3g} m are allowed; correct the base pose, the posture or the contacts"
                 )
         planned = self._stance(change, result)
         self.reference, self.bearing = planned.q, planned.patches
@@ -197,7 +204,7 @@ class Linker:
         if support.violation is not None:
             return None
         loaded = [contact.spared(FRICTION_SHARE) for contact in change.loaded]
-        return comfortable_place(support.region, loaded, com, self.robot.mass)
+        return comfortable_place(support.region, loaded, com, self.robot.mass, self.robot.scale)
 
     def _stance(self, change: Change, result: PostureResult) -> PlannedStance:
         """Return the stance of a posture that was found, or say what is wrong with it."""

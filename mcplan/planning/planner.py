@@ -7,6 +7,7 @@ from typing import Any
 from mcplan.arguments import shown, whole
 from mcplan.errors import ScenarioError
 from mcplan.planning.plan import Plan
+from mcplan.planning.pushing import moves_objects, push
 from mcplan.planning.sequence import complete
 from mcplan.planning.stance_planner import find
 from mcplan.scene.load import load_scenario
@@ -48,4 +49,6 @@ def plan(
         raise ScenarioError(f"{scenario.path}: no contacts are sought for {name}, whose base is fixed; give `stances:`")
     if not scenario.goal:
         raise ScenarioError(f"{scenario.path}: neither `goal:` nor `stances:`; there is nothing to plan")
+    if moves_objects(scenario):
+        return push(scenario)
     return find(scenario, seed, progress)

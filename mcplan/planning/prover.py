@@ -10,6 +10,7 @@ from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import PlanningFailed
 from mcplan.model.robot import Robot
+from mcplan.model.scale import ONE, RobotScale
 from mcplan.motion.limb_path import LimbPath
 from mcplan.planning.posture.contact_region import contact_key
 from mcplan.planning.posture.continuity import Continuity
@@ -21,12 +22,13 @@ from mcplan.planning.posture.reference import ground_patches, guide_posture
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.transition.body_motion import BARRED, Departure
+from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import HIGHER, lift_and_approach
-from mcplan.planning.transition.knots import Knots
+from mcplan.planning.transition.knots import BARRED, Knots
 from mcplan.planning.transition.segments import Segments
 from mcplan.planning.transition.swing import BodyShift, Swing
 from mcplan.planning.transition.transition import Segment
+from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
@@ -72,11 +74,12 @@ class Prover:
         self.robot, self.environment = robot, environment
         self.collisions = CollisionModel(robot, environment)
         self.generator = PostureGenerator(robot, environment, None, self.collisions)
+        quick = PostureSettings(torque_rounds=0).of(robot.scale)
         # a search goes on from what it finds: better elsewhere than from postures at the edge of their torques
-        self._searching = PostureGenerator(robot, environment, PostureSettings(torque_rounds=0), self.collisions)
+        self._searching = PostureGenerator(robot, environment, quick, self.collisions)
         self.continuity = Continuity(robot, environment, self._searching)
         self.segments = Segments(robot, environment, settings, self.collisions)
-        passing = PostureSettings(steps=15, collision_rounds=5, torque_rounds=0)
+        passing = PostureSettings(steps=15, collision_rounds=5, torque_rounds=0).of(robot.scale)
         self._passer = PostureGenerator(robot, environment, passing, self.collisions)
         self.references = [(frozenset(bearing), reference, True)]
         mirror = Mirror.of(robot)
@@ -151,7 +154,7 @@ class Prover:
             self.calls += 1
             loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
             guide = q if near else self.guide(contacts, q)
-            self._memo[key] = steady(self._searching.generate(contacts, loaded, guide, [q], free))
+            self._memo[key] = steady(self._searching.generate(contacts, loaded, guide, [q], free), self.robot.scale)
         result = self._memo[key]
         if held is None or not result.found:
             return result
@@ -241,19 +244,24 @@ class Prover:
         common, before, after, q0, q1 = swing.common, swing.before, swing.after, swing.q0, swing.q1
         X = self.robot.frame_pose(q0, after.patch)
         start = (X[:3, :3], X[:3, 3]) if before is None else (before.R, before.p)
+        end = (after.R, after.p)
+        if after.radius:  # it has rolled to where it is, and comes to where it will have
+            start, X = (X[:3, :3], X[:3, 3]), self.robot.frame_pose(q1, after.patch)
+            end = allowed_pose(after, (X[:3, :3], X[:3, 3]))
         turns = before is None or after.kind == "grasp" or len(after.selection) < 6
         held = np.eye(6)[:3] if turns else after.selection
         names = [contact.patch for contact in common]
         finder = self.segments.finder
         least: tuple[Violation, ...] = ()
         for higher in LIFTS:
-            lift, approach = lift_and_approach(start[1], after, before, finder.settings.clearance + higher)
-            path = LimbPath(start, (after.R, after.p), lift, approach, finder.timing)
+            height = finder.settings.clearance + self.robot.scale.leg * higher
+            lift, approach = lift_and_approach(start[1], after, before, height)
+            path = LimbPath(start, end, lift, approach, finder.timing)
             failure: tuple[Violation, ...] = ()
             q = q0
             for share in SHARES:
                 sample = path.sample(share * path.duration)
-                hand = replace(after, R=sample.R, p=sample.p, selection=held)
+                hand = replace(after, R=sample.R, p=sample.p, selection=held, radius=0.0)
                 if self.calls >= self.limit:
                     raise OutOfCalls("the budget of postures is spent")
                 self.calls += 1
@@ -288,12 +296,13 @@ def moved_onto(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:
     return moved
 
 
-def steady(result: PostureResult) -> PostureResult:
+def steady(result: PostureResult, scale: RobotScale = ONE) -> PostureResult:
     """Return the result, refused if the centre of mass has no room in its region: contacts along one line."""
     room = result.margins.get("com_inset", np.inf)
-    if not result.found or room >= STEADY:
+    least = scale.sole * STEADY
+    if not result.found or room >= least:
         return result
-    return replace(result, stage="balance", violations=(Violation("equilibrium", "com", STEADY - room),))
+    return replace(result, stage="balance", violations=(Violation("equilibrium", "com", least - room),))
 
 
 def _near(result: PostureResult) -> bool:

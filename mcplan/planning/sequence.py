@@ -5,7 +5,7 @@ of the two in place and is balanced by those that both share; it stays near a gu
 set down where the contacts are, with the joints of the posture that the item names, if any.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.place import make_contact
-from mcplan.scene.resting import resting_contact
+from mcplan.scene.resting import resting_contact, slides
 from mcplan.scene.scenario import Scenario
 from mcplan.scene.schema import StanceItem
 from mcplan.scene.spec import ContactSpec
@@ -38,31 +38,82 @@ def complete(scenario: Scenario) -> Plan:
     PlanningFailed
         When a posture does not exist near its guide; the message names the item, what is missed, and by how much.
     """
-    robot, start = scenario.robot, scenario.start
-    linker = Linker(robot, scenario.environment, start.q)
-    contacts = tuple(make_contact(robot, scenario.environment, contact.to_data()) for contact in start.contacts)
-    stances: list[PlannedStance] = [_item(scenario, 0, linker.start, contacts)]
-    left: dict[str, Contact] = {}
+    sequence = _item(scenario, 0, StanceSequence, scenario)
     for k, item in enumerate(scenario.stances[1:], start=1):
         doing("finding posture", k, len(scenario.stances) - 1)
-        before = stances[-1]
+        _item(scenario, k, sequence.add, item)
+    return sequence.plan()
+
+
+class StanceSequence:
+    """Stances that follow from each other, item by item.
+
+    Parameters
+    ----------
+    scenario : whose start is the first stance.
+
+    Attributes
+    ----------
+    stances : so far. linker : finds the next one, where objects now are.
+    """
+
+    def __init__(self, scenario: Scenario):
+        robot, start = scenario.robot, scenario.start
+        self.scenario, self.linker = scenario, Linker(robot, scenario.environment, start.q)
+        contacts = tuple(make_contact(robot, scenario.environment, contact.to_data()) for contact in start.contacts)
+        self.stances: list[PlannedStance] = [self.linker.start(contacts)]
+        self._left: dict[str, Contact] = {}
+
+    def add(self, item: StanceItem) -> None:
+        """Add the stance of an item.
+
+        Raises
+        ------
+        InputError
+            The item does not follow from the stance before.
+        PlanningFailed
+            There is no posture near its guide.
+        """
+        robot, linker, before = self.scenario.robot, self.linker, self.stances[-1]
         moved = before.objects | {name: pose.array for name, pose in item.objects.items()}
         earlier = linker.environment
         if item.objects:
-            linker.place(_item(scenario, k, scenario.environment.placed, moved))
-        change = _item(scenario, k, _change, linker, item, before, earlier)
+            linker.place(self.scenario.environment.placed(moved))
+        change = _change(linker, item, before, earlier)
         joints = None if item.posture is None else item.posture.apply(robot, linker.reference)[7:]
         com = None if item.com is None else np.array(item.com)
-        stance = _item(scenario, k, linker.link, change, before.q, tuple(left.values()), joints, com)
-        stances.append(replace(stance, objects=moved))
+        stance = linker.link(change, before.q, tuple(self._left.values()), joints, com)
+        self.stances.append(replace(stance, objects=moved))
         if change.name == "remove" and change.moved is not None:
-            left[change.moved] = before.contact(change.moved)
+            self._left[change.moved] = before.contact(change.moved)
         elif change.name == "add" and change.moved is not None:
             limb = robot.patches[change.moved].limb
-            left = {patch: contact for patch, contact in left.items() if robot.patches[patch].limb != limb}
-    complete = with_transitions(scenario, stances)
-    refuse_barred(complete)
-    return Plan(scenario, complete, notices=linker.notices)
+            self._left = {patch: c for patch, c in self._left.items() if robot.patches[patch].limb != limb}
+
+    def tried(self, items: Iterable[StanceItem]) -> str:
+        """Add the stances of all items or of none; return why one is impossible, or nothing."""
+        count, left, scene = len(self.stances), dict(self._left), self.linker.environment
+        try:
+            for item in items:
+                self.add(item)
+        except (PlanningFailed, InputError) as error:
+            del self.stances[count:]
+            self._left = left
+            self.linker.place(scene)
+            return str(error)
+        return ""
+
+    def plan(self) -> Plan:
+        """Return the plan of these stances.
+
+        Raises
+        ------
+        PlanningFailed
+            No free motion leads from one to the next.
+        """
+        stances = with_transitions(self.scenario, self.stances)
+        refuse_barred(stances)
+        return Plan(self.scenario, stances, notices=self.linker.notices)
 
 
 def _item(scenario: Scenario, k: int, make: Callable[..., Result], *arguments: object) -> Result:
@@ -108,20 +159,39 @@ def _change(linker: Linker, item: StanceItem, before: PlannedStance, earlier: En
 
 
 def _displacement(linker: Linker, item: StanceItem, before: PlannedStance, earlier: Environment) -> Change:
-    """Return the shift to the contacts that go along with the objects that an item moves."""
+    """Return the shift to the contacts that go along with the objects that an item moves.
+
+    What rests slides, or is lifted off; what is in the air goes anywhere, and is put down where it then rests.
+    """
     environment = linker.environment
     if item.add is not None or item.remove is not None or item.contacts is not None:
         raise InputError("objects: moves the contacts on the objects and changes none of them; use an item of its own")
     for name in item.objects:
-        thing, old = (next(t for t in scene.objects if t.name == name) for scene in (environment, earlier))
-        if not np.allclose(old.R, thing.R, rtol=0.0, atol=1e-6):
-            raise InputError(f"{name} turns on its way; objects slide straight")
         if not any(environment.owners.get(contact.support) == name for contact in before.contacts):
             raise InputError(f"nothing is in contact with {name} that could move it")
-        if resting_contact(thing, environment) is None:
-            raise InputError(f"{name} does not rest on a surface at {np.round(thing.p, 4).tolist()}; it can only slide")
+        rests = _rest(earlier, name), _rest(environment, name)
+        if rests[0] and rests[1] and not slides(*rests):
+            raise InputError(
+                f"{name} rests on {rests[0].support} before and on {rests[1].support} after, and does not slide from "
+                "there to there: on one surface, straight, unturned. Lift it in an item of its own"
+            )
     contacts = tuple(make_contact(linker.robot, environment, contact.to_data()) for contact in before.contacts)
-    return Change.shift(contacts)
+    # what has just been put down is still borne by the robot, until what it lies on takes it over
+    put = [name for name in item.objects if not slides(*(_rest(scene, name) for scene in (earlier, environment)))]
+    held = tuple(_in_the_air(contact, put) for contact in contacts)
+    return replace(Change.shift(contacts), in_place=held, loaded=held)
+
+
+def _in_the_air(contact: Contact, objects: Sequence[str]) -> Contact:
+    """Return a contact whose carrier rests on nothing if it is one of some objects."""
+    carrier = contact.carrier
+    if carrier is None or carrier.name not in objects:
+        return contact
+    return replace(contact, carrier=replace(carrier, rest=None))
+
+
+def _rest(scene: Environment, name: str) -> Contact | None:
+    return resting_contact(next(thing for thing in scene.objects if thing.name == name), scene)
 
 
 def _known(patch: str, before: PlannedStance) -> None:

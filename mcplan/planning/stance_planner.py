@@ -28,19 +28,19 @@ from mcplan.planning.search.failure import barred_way, explained
 from mcplan.planning.search.finish import Segment, finish
 from mcplan.planning.search.modes import modes_of
 from mcplan.planning.search.node import Node
-from mcplan.planning.search.potential import FREE_LIMB, Potential
+from mcplan.planning.search.portfolio import Pass, portfolio
+from mcplan.planning.search.potential import TIE, Potential
 from mcplan.planning.search.reachability import slippery, unreachable
 from mcplan.planning.search.refine import refine
 from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.shorten import shorten
 from mcplan.planning.search.space import SearchSpace
-from mcplan.planning.search.stance_search import CARRIES, Pass, StanceSearch, requirements_met
+from mcplan.planning.search.stance_search import CARRIES, StanceSearch, requirements_met
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scene.contact import Contact
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
 from mcplan.scene.schema import GoalItem
-from mcplan.scene.sizes import relative_size
 
 SHORT = 1
 """Passes of the portfolio that contacts found for an item may take before others are tried."""
@@ -118,7 +118,7 @@ class _Planning:
         self.offsets = nominal_offsets(self.robot, self.first.q, contacts, self.limbs)
         self.ending = Ending(self.prover, self.first.q)
         self.targets = Targets(self.ending, self.patches, self.first.contacts)
-        self.size = relative_size(self.robot)
+        self.size = self.robot.scale.leg
         self.require = tuple(frozenset([group] if isinstance(group, str) else group) for group in self.settings.require)
 
     def plan(self) -> Plan:
@@ -265,20 +265,27 @@ class _Planning:
         """Return the nodes from a stance to the contacts of a goal, in ``count`` passes at most."""
         search: StanceSearch | None = None
         best: Node | None = None
-        passes = self._passes()[:count]
+        helping = not goal.chosen and any(goal.specs.keys().isdisjoint(limb.patches) for limb in self.limbs.values())
+        step = self.settings.step * (1.0 if "step" in self.settings.model_fields_set else self.size)
+        passes = portfolio(step, self.size, helping)[:count]
         offsets = self._offsets(goal)
         direct = direct_path(self.robot, self.environment, here.contacts, here.q, goal, offsets, self.settings)
-        known = {passes[0][0]: self._sample(goal, direct, offsets, here.contacts, passes[0][0])}
-        self._check(goal, here.contacts, known[passes[0][0]])
+        coarse = passes[0].grid
+        known = {coarse: self._sample(goal, direct, offsets, here.contacts, coarse)}
+        self._check(goal, here.contacts, known[coarse])
         if not goal.chosen and (reason := self.targets.impossible(goal.item, here.q)):
             raise PlanningFailed(f"goal{self._where(number)}: {reason}")
-        guide, hindrance = self._around(direct, here.contacts, here.q, goal)
+        guide, hindrance = Guide(direct)
+        if not self.settings.guide:
+            guide, hindrance = way_around(
+                direct, self.robot, self.environment, self.prover, here.contacts, here.q, goal, self.limbs, self.offsets
+            )
         if guide is not direct:
             known = {}
         barred: Barred | None = None
-        for grid, effort in passes if hindrance is None else passes[:2]:
-            sampled = known.pop(grid, None) or self._sample(goal, guide, offsets, here.contacts, grid)
-            potential = self._potential(goal, guide, sampled)
+        for effort in passes if hindrance is None else [one for one in passes if one.grid == coarse]:
+            sampled = known.pop(effort.grid, None) or self._sample(goal, guide, offsets, here.contacts, effort.grid)
+            potential = self._potential(goal, guide, sampled, effort)
             modes = modes_of(self.robot, self.limbs, self._stances(goal))
             space = SearchSpace(self.prover, self.limbs, modes, guide, offsets, sampled, potential, require)
             search = StanceSearch(space, self.tree, self.progress, accept, self.reroll)
@@ -306,7 +313,7 @@ class _Planning:
         """
         left = max(self.settings.max_calls - self.prover.calls, 0)
         root = search.start(here.contacts, here.q, here.met, here.last)
-        budget = replace(effort, calls=min(effort.calls, left))
+        budget = effort._replace(calls=min(effort.calls, left))
         for node in search.paths(root, budget, self.settings.max_nodes):
             found = node.path()
             # joined moves swing farther; what is barred once is looked at closely when they are joined again
@@ -323,24 +330,6 @@ class _Planning:
             if self.prover.calls >= self.settings.max_calls:
                 break
         return None, least
-
-    def _passes(self) -> list[tuple[float, Pass]]:
-        size = self.size
-        step = self.settings.step * (1.0 if "step" in self.settings.model_fields_set else size)
-        return [
-            (0.10 * size, Pass(np.inf, 300, step)),
-            (0.10 * size, Pass(4.0, 700, step)),
-            (0.05 * size, Pass(np.inf, 700, step + 0.1 * size)),
-            (0.05 * size, Pass(2.0, 2000, step + 0.2 * size)),
-        ]
-
-    def _around(self, direct: GuidePath, contacts, q, goal: Goal) -> Guide:
-        if self.settings.guide:
-            return Guide(direct)
-        doing("finding a way around what is in the way")
-        return way_around(
-            direct, self.robot, self.environment, self.prover, contacts, q, goal, self.limbs, self.offsets
-        )
 
     def _sample(self, goal: Goal, guide: GuidePath, offsets: Offsets, contacts, grid: float) -> dict[str, Candidates]:
         sampled = {}
@@ -364,9 +353,10 @@ class _Planning:
         if message:
             raise PlanningFailed(message)
 
-    def _potential(self, goal: Goal, guide: GuidePath, sampled: dict[str, Candidates]) -> Potential:
+    def _potential(self, goal: Goal, guide: GuidePath, sampled: dict[str, Candidates], effort: Pass) -> Potential:
         target = {patch: self._target(sampled[patch], guide) for patch in goal.specs}
-        return Potential(goal, self.limbs, target, self.size * STRIDE, 0.0 if goal.chosen else FREE_LIMB, goal.posed)
+        length, tie = self.size * STRIDE, TIE / self.size
+        return Potential(goal, self.limbs, target, length, effort.free_limb, goal.posed, tie)
 
     def _target(self, sampled: Candidates, guide: GuidePath) -> float:
         s = sampled.s[sampled.goal]
@@ -402,6 +392,7 @@ class _Planning:
         return [frozenset(self.first.patches), goal.stance, *listed]
 
     def _loose(self, patch: str) -> bool:
-        """Whether a patch is too small to say by its direction how it is put down."""
+        """Whether a patch that is no foot is too small to say by its direction how it is put down."""
         polygon = self.robot.patches[patch].polygon
-        return len(polygon) < 3 or float(np.ptp(polygon, axis=0).prod()) < LOOSE * self.size**2
+        small = float(np.ptp(polygon, axis=0).prod()) < LOOSE * self.size**2
+        return len(polygon) < 3 or (small and patch not in self.robot.feet)

@@ -36,6 +36,8 @@ def allowed_pose(contact: Contact, pose: Pose, known: Pose | None = None) -> Pos
     S = contact.selection
     if len(S) == 6:
         return R, p
+    if contact.radius:
+        return pose[0], p + contact.rolled(pose[0])
     free = np.eye(6) - S.T @ S
     if not S[:, 3:].any():
         return pose[0], p + pose[0] @ free[:3, :3] @ pose[0].T @ (pose[1] - p)
@@ -51,7 +53,7 @@ def allowed_pose(contact: Contact, pose: Pose, known: Pose | None = None) -> Pos
 def lags(contact: Contact, known: Pose, pose: Pose) -> bool:
     """Say whether a known pose in contact is off a patch's in the free directions by more than ``TURNED``."""
     S = contact.selection
-    if len(S) == 6:
+    if len(S) == 6 or contact.radius:
         return False
     Q = known[0].T @ pose[0]
     turn = 0.5 * np.array([Q[2, 1] - Q[1, 2], Q[0, 2] - Q[2, 0], Q[1, 0] - Q[0, 1]])

@@ -4,24 +4,38 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.model.pose import Pose
 
 
 @dataclass(frozen=True, eq=False)
 class Carrier:
-    """The free object that a contact is on: it bears a load only as far as it neither slides nor tips.
+    """The free object that a contact is on: at rest it bears a load only as far as it neither slides nor tips.
 
     Parameters
     ----------
     name : of the object.
     mass : kg.
     com : (3,) its centre of mass in the world.
-    rest : its contact with what it lies on, whose patch has the object's name and frame.
+    rest : its contact with what it lies on, whose patch has the object's name and frame; None while it is in the air,
+        where the robot's contacts on it bear its weight.
     """
 
     name: str
     mass: float
     com: np.ndarray
-    rest: "Contact"
+    rest: "Contact | None"
+
+    def spared(self, share: float) -> "Carrier":
+        """Return the object with a share of the friction and the limits of what it lies on."""
+        return replace(self, rest=self.rest and self.rest.spared(share))
+
+    def moved(self, begin: Pose, end: Pose, rests: bool) -> "Carrier":
+        """Return the object at another pose (R, p); ``rests``: on what it lies on at the first one, if on anything."""
+        turn = end[0] @ begin[0].T
+        rest = self.rest.moved(begin, end) if rests and self.rest else None
+        return replace(self, com=end[1] + turn @ (self.com - begin[1]), rest=rest)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -32,11 +46,13 @@ class Contact:
     ----------
     patch : name of the robot's patch.
     support : name of the surface or bar.
-    kind : ``surface`` (a polygon or an edge), ``point`` or ``grasp``.
+    kind : ``surface`` (a polygon or an edge), ``point``, ``ball`` or ``grasp``.
     R, p : rotation (3,3) and position (3,) of the target pose ``X_WP``. Directions that ``selection`` leaves free
-        need not be met.
+        need not be met. Of a ball: upright, z into the support, whatever its link's rotation; and where its
+        centre is when the patch is turned so.
     points : (k,3) in patch axes: corners of the polygon (of its part on the surface if it overhangs), the two ends of
-        an edge or of the line on a bar, the origin for a point and a grasp.
+        an edge or of the line on a bar, the origin for a point and a grasp,
+        of a ball the lowest point.
     axes : (3,3) with columns t1, t2, n in the world; n is the outward normal of the support. For a grasp
         the patch axes.
     friction : Coulomb coefficient (of no meaning for a grasp).
@@ -48,6 +64,8 @@ class Contact:
         ``along, offset, angle, flip`` for a sole on a bar.
     options : what the file says beyond that (``kind``, ``friction``, ``max_force``, ``slide``, ``hinge``,
         ``overhang``).
+    radius : of a ball (m), 0 of everything else. As its link turns by ``phi`` from upright it rolls: its centre is at
+        ``p + radius phi x n``, and no slip is  v + radius n x w = 0.
     carrier : the free object whose surface this is, where it is now; None for what stands fast.
     """
 
@@ -64,6 +82,7 @@ class Contact:
     selection: np.ndarray
     coordinates: dict[str, float | bool] = field(default_factory=dict)
     options: dict[str, object] = field(default_factory=dict)
+    radius: float = 0.0
     carrier: Carrier | None = None
 
     def __repr__(self) -> str:
@@ -92,13 +111,33 @@ class Contact:
         """Return the axes (3,3) when the patch has the rotation R (3,3): those of a patch that rolls turn with it."""
         return R @ self.R.T @ self.axes if self.rolls else self.axes
 
+    def turned(self, R: np.ndarray) -> np.ndarray:
+        """Return the axes of ``points`` and ``selection`` where the patch has a rotation R (..., 3, 3).
+
+        They turn with it, but those of a ball stay: it touches below its centre, however its link is turned.
+        """
+        return np.broadcast_to(self.R, np.shape(R)) if self.radius else R
+
+    def rolled(self, R: np.ndarray) -> np.ndarray:
+        """Return by how much (3,) a ball has rolled with its link turned to R (3,3): ``radius phi x n``."""
+        if not self.radius:
+            return np.zeros(3)
+        return self.radius * np.cross(Rotation.from_matrix(R @ self.R.T).as_rotvec(), self.normal)
+
     def at(self, R: np.ndarray, p: np.ndarray) -> "Contact":
-        """Return the contact where its patch is: it may have turned about its free axes."""
+        """Return the contact where its patch is: it may have turned about its free axes, or rolled."""
+        if self.radius:
+            return replace(self, p=p)
         return replace(self, R=R, p=p, axes=self.axes_at(R))
+
+    def moved(self, begin: Pose, end: Pose) -> "Contact":
+        """Return the contact when its support has gone from one pose (R, p) to another; its carrier stays."""
+        turn = end[0] @ begin[0].T
+        return replace(self, R=turn @ self.R, p=end[1] + turn @ (self.p - begin[1]), axes=turn @ self.axes)
 
     def spared(self, share: float) -> "Contact":
         """Return the contact with a share of its friction and limits, and of the friction of what carries it."""
-        carrier = self.carrier and replace(self.carrier, rest=self.carrier.rest.spared(share))
+        carrier = self.carrier and self.carrier.spared(share)
         return replace(
             self,
             friction=share * self.friction,

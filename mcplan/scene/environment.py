@@ -16,10 +16,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcplan.arguments import instance, shown
+from mcplan.arguments import shown
 from mcplan.errors import InputError
 from mcplan.html_table import html_of, html_table, numbers
-from mcplan.model.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
+from mcplan.model.pose import quat_from_rotation, rotation_from_quat
+from mcplan.scene.given import (
+    assign,
+    friction_of,
+    named,
+    not_negative,
+    numbers_of,
+    pose_of,
+    positive,
+    solid_shape,
+    vector,
+)
 from mcplan.scene.polygon import area, counter_clockwise, is_convex
 
 if TYPE_CHECKING:
@@ -70,23 +81,23 @@ class Surface:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        what = f"surface `{_name(name)}`"
+        what = f"surface `{named(name)}`"
         if (size is None) == (polygon is None):
             raise InputError(f"{what}: give either size=(length, width) or polygon=[(x, y), ...], in m")
         if size is not None:
-            for length in (sides := _vector(what, "size", size, 2)):
-                _positive(what, "size", length, "m")
+            for length in (sides := vector(what, "size", size, 2)):
+                positive(what, "size", length, "m")
             corners = sides / 2 * np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
         else:
-            corners = _numbers(what, "polygon", polygon)  # type: ignore[arg-type]
+            corners = numbers_of(what, "polygon", polygon)  # type: ignore[arg-type]
         if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3 or not np.isfinite(corners).all():
             raise InputError(f"{what}: polygon has the shape {corners.shape}, expected at least 3 rows of x, y in m")
         if abs(area(corners)) < 1e-9 or not is_convex(corners):
             raise InputError(f"{what}: the outline is not convex, or has no area; split it into convex surfaces")
-        R, p = _pose(what, R, p, xyz, rpy, quat_wxyz)
-        _set(self, name=name, R=R, p=p, polygon=counter_clockwise(corners), owner=owner)
-        _set(self, thickness=_not_negative(what, "thickness", thickness, "m"))
-        _set(self, friction=_friction(what, friction))
+        R, p = pose_of(what, R, p, xyz, rpy, quat_wxyz)
+        assign(self, name=name, R=R, p=p, polygon=counter_clockwise(corners), owner=owner)
+        assign(self, thickness=not_negative(what, "thickness", thickness, "m"))
+        assign(self, friction=friction_of(what, friction))
 
     def __repr__(self) -> str:
         xyz = ", ".join(f"{x:.4g}" for x in self.p)
@@ -125,14 +136,14 @@ class Bar:
     def __init__(
         self, name: str, ends: ArrayLike, radius: float, friction: float = 0.7, max_force: float | None = None
     ):
-        what = f"bar `{_name(name)}`"
-        points = _numbers(what, "ends", ends)
+        what = f"bar `{named(name)}`"
+        points = numbers_of(what, "ends", ends)
         if points.shape != (2, 3) or not np.isfinite(points).all():
             raise InputError(f"{what}: ends has the shape {points.shape}, expected two points x, y, z in m")
         if np.linalg.norm(points[1] - points[0]) < 1e-6:
             raise InputError(f"{what}: the two ends are the same point")
-        _set(self, name=name, ends=points, max_force=max_force, radius=_positive(what, "radius", radius, "m"))
-        _set(self, friction=_friction(what, friction))
+        assign(self, name=name, ends=points, max_force=max_force, radius=positive(what, "radius", radius, "m"))
+        assign(self, friction=friction_of(what, friction))
 
     def __repr__(self) -> str:
         ends = ", ".join("(" + ", ".join(f"{x:.4g}" for x in end) + ")" for end in self.ends)
@@ -177,9 +188,9 @@ class Obstacle:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        what = f"obstacle `{_name(name)}`"
-        R, p = _pose(what, R, p, xyz, rpy, quat_wxyz)
-        _set(self, name=name, shape=_solid(what, shape), R=R, p=p)
+        what = f"obstacle `{named(name)}`"
+        R, p = pose_of(what, R, p, xyz, rpy, quat_wxyz)
+        assign(self, name=name, shape=solid_shape(what, shape), R=R, p=p)
 
     def __repr__(self) -> str:
         return f"Obstacle({self.name!r}, {type(self.shape).__name__}, xyz=({', '.join(f'{x:.4g}' for x in self.p)}))"
@@ -221,11 +232,11 @@ class FreeObject:
         rpy: ArrayLike | None = None,
         quat_wxyz: ArrayLike | None = None,
     ):
-        what = f"object `{_name(name)}`"
-        R, p = _pose(what, R, p, xyz, rpy, quat_wxyz)
-        _set(self, name=name, shape=_solid(what, shape), R=R, p=p, mass=_positive(what, "mass", mass, "kg"))
-        _set(self, friction=_friction(what, friction))
-        _set(self, surfaces=tuple(s if s.owner == name else replace(s, owner=name) for s in surfaces))
+        what = f"object `{named(name)}`"
+        R, p = pose_of(what, R, p, xyz, rpy, quat_wxyz)
+        assign(self, name=name, shape=solid_shape(what, shape), R=R, p=p, mass=positive(what, "mass", mass, "kg"))
+        assign(self, friction=friction_of(what, friction))
+        assign(self, surfaces=tuple(s if s.owner == name else replace(s, owner=name) for s in surfaces))
 
     def __repr__(self) -> str:
         what = f"{type(self.shape).__name__}, {self.mass:g} kg, {len(self.surfaces)} surfaces"
@@ -286,13 +297,13 @@ class Environment:
         for thing in things:
             if not isinstance(thing, Surface | Bar | Obstacle | FreeObject):
                 raise InputError(f"an environment holds surfaces, bars, obstacles and free objects, not {thing!r:.80}")
-        _set(self, surfaces=tuple(thing for thing in things if isinstance(thing, Surface)))
-        _set(self, bars=tuple(thing for thing in things if isinstance(thing, Bar)))
-        _set(self, obstacles=tuple(thing for thing in things if isinstance(thing, Obstacle)))
-        _set(self, objects=tuple(thing for thing in things if isinstance(thing, FreeObject)))
+        assign(self, surfaces=tuple(thing for thing in things if isinstance(thing, Surface)))
+        assign(self, bars=tuple(thing for thing in things if isinstance(thing, Bar)))
+        assign(self, obstacles=tuple(thing for thing in things if isinstance(thing, Obstacle)))
+        assign(self, objects=tuple(thing for thing in things if isinstance(thing, FreeObject)))
         owned = [surface for thing in self.objects for surface in thing.surfaces]
         supports: list[Support] = [*self.surfaces, *owned, *self.bars]
-        _set(self, supports={support.name: support for support in supports})
+        assign(self, supports={support.name: support for support in supports})
 
     def __repr__(self) -> str:
         names = [thing.name for thing in self.things]
@@ -347,98 +358,3 @@ def _all_names(things: Iterable[Thing]) -> Iterable[str]:
     for thing in things:
         yield thing.name
         yield from (surface.name for surface in getattr(thing, "surfaces", ()))
-
-
-def _set(thing: object, **values: object) -> None:
-    """Set attributes of a frozen instance that is being made."""
-    for name, value in values.items():
-        object.__setattr__(thing, name, value)
-
-
-def _name(name: str) -> str:
-    """Return a name that can stand in a file."""
-    if not instance("environment", "name", name, str):
-        raise InputError("environment: name: expected a text that is not empty")
-    return name
-
-
-def _solid(what: str, shape: "Shape") -> "Shape":
-    """Return a shape that can be: of a known kind, with lengths that are positive."""
-    from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
-
-    if not isinstance(shape, Box | Sphere | Capsule | Cylinder | MeshShape):
-        raise InputError(f"{what}: shape: expected a Box, Sphere, Capsule, Cylinder or MeshShape, not {shown(shape)}")
-    if isinstance(shape, Box):
-        for length in _vector(what, "size of its box", shape.size, 3):
-            _positive(what, "size of its box", length, "m")
-    elif not isinstance(shape, MeshShape):
-        _positive(what, "radius", shape.radius, "m")
-        if not isinstance(shape, Sphere):
-            _positive(what, "length", shape.length, "m")
-    return shape
-
-
-def _numbers(what: str, key: str, value: ArrayLike) -> np.ndarray:
-    """Return ``value`` as an array of floats; NaN where it is none."""
-    try:
-        return np.array(value, float)
-    except (TypeError, ValueError):
-        raise InputError(f"{what}: {key}: expected numbers in m, not {shown(value)}") from None
-
-
-def _vector(what: str, key: str, value: ArrayLike, size: int) -> np.ndarray:
-    """Return ``value`` as a finite vector of floats."""
-    vector = _numbers(what, key, value)
-    if vector.shape != (size,) or not np.isfinite(vector).all():
-        raise InputError(f"{what}: {key} is {value!r:.60}, expected {size} finite numbers")
-    return vector
-
-
-def _positive(what: str, key: str, value: float, unit: str) -> float:
-    if _number(what, key, value, unit) <= 0.0:
-        raise InputError(f"{what}: {key} is {value:g}{unit and ' ' + unit}, expected more than 0")
-    return float(value)
-
-
-def _not_negative(what: str, key: str, value: float, unit: str) -> float:
-    if _number(what, key, value, unit) < 0.0:
-        raise InputError(f"{what}: {key} is {value:g}{unit and ' ' + unit}, expected 0 or more")
-    return float(value)
-
-
-def _friction(what: str, value: float) -> float:
-    """Return a coefficient of friction; infinity is one that never slips."""
-    return value if isinstance(value, float) and value == np.inf else _not_negative(what, "friction", value, "")
-
-
-def _number(what: str, key: str, value: float, unit: str) -> float:
-    if not isinstance(value, int | float | np.floating | np.integer) or not np.isfinite(value):
-        raise InputError(f"{what}: {key}: expected a finite number{unit and ' in ' + unit}, not {shown(value)}")
-    return float(value)
-
-
-def _pose(
-    what: str,
-    R: ArrayLike | None,
-    p: ArrayLike | None,
-    xyz: ArrayLike | None,
-    rpy: ArrayLike | None,
-    quat_wxyz: ArrayLike | None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return rotation (3,3) and position (3,), given one way or the other; axes and origin of the world by default."""
-    if p is not None and xyz is not None:
-        raise InputError(f"{what}: p and xyz are both given; they are the same position")
-    if sum(turn is not None for turn in (R, rpy, quat_wxyz)) > 1:
-        raise InputError(f"{what}: give one of R, rpy and quat_wxyz; they are the same orientation")
-    place = np.zeros(3) if p is None and xyz is None else _vector(what, "xyz", p if xyz is None else xyz, 3)  # type: ignore[arg-type]
-    if rpy is not None:
-        return rotation_from_rpy(_vector(what, "rpy", rpy, 3)), place
-    if quat_wxyz is not None:
-        quat = _vector(what, "quat_wxyz", quat_wxyz, 4)
-        if abs(np.linalg.norm(quat) - 1.0) > 1e-3:
-            raise InputError(f"{what}: quat_wxyz has length {np.linalg.norm(quat):.6g}, expected 1 (within 0.001)")
-        return rotation_from_quat(quat), place
-    turn = np.eye(3) if R is None else _numbers(what, "R", R)
-    if turn.shape != (3, 3) or not np.allclose(turn @ turn.T, np.eye(3), atol=1e-6):
-        raise InputError(f"{what}: R is no rotation matrix (3, 3)")
-    return turn, place

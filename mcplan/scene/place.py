@@ -20,7 +20,7 @@ from mcplan.scene.mount import mount_contact
 from mcplan.scene.place_bar import place_on_bar
 from mcplan.scene.place_surface import place_on_surface
 from mcplan.scene.resting import carrier
-from mcplan.scene.selection import constrained_directions, named_freedoms, rotation_about
+from mcplan.scene.selection import constrained_directions, named_freedoms, of_a_ball, rotation_about
 from mcplan.scene.spec import ContactSpec
 
 if TYPE_CHECKING:
@@ -67,9 +67,13 @@ def make_contact(
     kind = spec.kind or patch.kind
     if near is None and spec.pose is not None:
         near = (spec.pose.R, spec.pose.p)
+    if (kind == "ball") != (patch.kind == "ball"):
+        raise InputError(f"the patch `{patch.name}` is a {patch.kind}, so it cannot be a contact of kind {kind}")
+    if kind == "ball" and not isinstance(support, Surface):
+        raise InputError(f"the ball `{patch.name}` rolls on surfaces, and `{support.name}` is a bar")
     polygon = _polygon(patch, kind)
     if isinstance(support, Surface):
-        place = place_on_surface(spec, kind, polygon, support, near)
+        place = place_on_surface(spec, kind, polygon, support, near, patch.radius)
         axes = support.R
     else:
         place = place_on_bar(spec, kind, polygon, support, near)
@@ -94,7 +98,8 @@ def make_contact(
         friction=support.friction if spec.friction is None else spec.friction,
         max_force=_limit(max_force),
         max_moment=_limit(patch.max_moment) if kind == "grasp" else np.inf,
-        selection=constrained_directions(free),
+        selection=of_a_ball(patch.radius) if kind == "ball" else constrained_directions(free),
+        radius=patch.radius,
         coordinates=place.coordinates,
         options=spec.options,
         carrier=carrier(environment, support.owner) if isinstance(support, Surface) and support.owner else None,

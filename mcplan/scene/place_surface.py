@@ -1,11 +1,12 @@
 """A patch on a surface.
 
-R_WP = R_WS R_SP,   R_SP = Rz(yaw) Rx(pi),   p_WP = p_WS + R_WS [x, y, 0]
+R_WP = R_WS R_SP,   R_SP = Rz(yaw) Rx(pi),   p_WP = p_WS + R_WS [x, y, 0], of a ball [x, y, radius]
 """
 
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
 from mcplan.scene.environment import Surface
@@ -26,16 +27,18 @@ class Place(NamedTuple):
 
 
 def place_on_surface(
-    spec: ContactSpec, kind: str, polygon: np.ndarray, surface: Surface, near: tuple[np.ndarray, np.ndarray] | None
+    spec: ContactSpec, kind: str, polygon: np.ndarray, surface: Surface, near: tuple[np.ndarray, np.ndarray] | None,
+    radius: float = 0.0,
 ) -> Place:
-    """Place a patch with ``polygon`` (k,2; one point for a point contact) on a surface."""
+    """Place a patch with ``polygon`` (k,2; one point for a point contact, or for a ball of ``radius``) on a surface."""
     if kind == "grasp":
         raise InputError(f"a grasp needs a bar, and `{surface.name}` is a surface; set `kind: point` to lean on it")
     wrong = sorted(set(spec.given) & {"along", "angle", "flip", "offset"})
     if wrong:
         raise InputError(f"{', '.join(wrong)}: a place on the surface `{surface.name}` is given by x, y and yaw")
     # the yaw of a point contact is free, so it may be left out
-    missing = [name for name in ("x", "y", "yaw") if name not in spec.given and (kind, name) != ("point", "yaw")]
+    needed = ("x", "y") if kind in ("point", "ball") else ("x", "y", "yaw")
+    missing = [name for name in needed if name not in spec.given]
     if near is None and missing:
         raise InputError(f"{', '.join(missing)} left out, and no posture is known to take the nearest place from")
     yaw = spec.yaw
@@ -48,6 +51,9 @@ def place_on_surface(
     else:
         assert near is not None
         here = (surface.R.T @ (near[1] - surface.p))[:2]
+        if radius:  # where it would be upright: it has rolled from there
+            phi = Rotation.from_matrix(surface.R.T @ near[0] @ turn.T).as_rotvec()
+            here -= radius * np.array([phi[1], -phi[0]])
         origin = _nearest_origin(spec, surface, shape, here)
     beyond = outside(origin + shape, surface.polygon)
     points = polygon
@@ -61,9 +67,9 @@ def place_on_surface(
             f"the patch `{spec.patch}` reaches {1000 * beyond:.0f} mm beyond `{surface.name}` at x {origin[0]:.3f}, "
             f"y {origin[1]:.3f}, yaw {yaw:.3f}; at most 1 mm is allowed without `overhang: true`"
         )
-    p = surface.p + surface.R[:, :2] @ origin
+    p = surface.p + surface.R @ np.append(origin, radius)
     coordinates: dict[str, float | bool] = {"x": float(origin[0]), "y": float(origin[1]), "yaw": float(yaw)}
-    return Place(surface.R @ turn, p, np.column_stack([points, np.zeros(len(points))]), coordinates)
+    return Place(surface.R @ turn, p, np.column_stack([points, np.full(len(points), radius)]), coordinates)
 
 
 def surface_rotation(yaw: float) -> np.ndarray:

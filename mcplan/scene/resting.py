@@ -15,6 +15,9 @@ from mcplan.scene.polygon import outside
 TOUCHING = 2e-3
 """m: a corner so near to a surface rests on it."""
 
+LEVEL = 1e-6
+"""m, rad: what slides keeps its height and its orientation so well, as files write them."""
+
 
 def resting_contact(thing: FreeObject, environment: Environment) -> Contact | None:
     """Return the contact of an object with the surface that it lies on, or None when no surface is below it.
@@ -43,19 +46,18 @@ def resting_contact(thing: FreeObject, environment: Environment) -> Contact | No
 
 @lru_cache(maxsize=64)
 def carrier(environment: Environment, name: str) -> Carrier:
-    """Return an object of an environment as what carries contacts on its surfaces.
-
-    Raises
-    ------
-    InputError
-        The object lies on no surface, so that nothing is known of what it bears.
-    """
+    """Return an object of an environment as what carries contacts on its surfaces; in the air it rests on nothing."""
     thing = next(thing for thing in environment.objects if thing.name == name)
-    rest = resting_contact(thing, environment)
-    if rest is None:
-        raise InputError(f"object {name} does not rest on a surface at {np.round(thing.p, 4).tolist()}")
     com, _ = shape_inertia(thing.shape, thing.mass)
-    return Carrier(name, thing.mass, thing.p + thing.R @ com, rest)
+    return Carrier(name, thing.mass, thing.p + thing.R @ com, resting_contact(thing, environment))
+
+
+def slides(before: Contact | None, after: Contact | None) -> bool:
+    """Say whether an object that goes straight from one rest to another stays on its support: along it, unturned."""
+    if before is None or after is None or before.support != after.support:
+        return False
+    rise = float(before.normal @ (after.p - before.p))
+    return abs(rise) < LEVEL and np.allclose(before.R, after.R, rtol=0.0, atol=LEVEL)
 
 
 def _corners(thing: FreeObject) -> np.ndarray:

@@ -27,9 +27,6 @@ from mcplan.whole_file import write_text
 if TYPE_CHECKING:
     from mcplan.model.robot import Robot
 
-FULL_MASS = 50.0
-"""kg: the defaults of the control are those of a robot of this mass or more."""
-
 ContactLike = Contact | Mapping[str, Any]
 
 PARTS = (
@@ -150,8 +147,8 @@ class Scenario:
         return html_of(self, said, html_table(["", ""], rows), folded("environment", self.environment._repr_html_()))
 
     def control_in(self, physics: str) -> ControlSettings:
-        """Return the settings of the control in a back end; a robot below ``FULL_MASS`` is taken for a smaller one."""
-        return self.control.under(physics, min(1.0, (self.robot.mass / FULL_MASS) ** (1 / 3)))
+        """Return the settings of the control in a back end; those left out follow the robot's size."""
+        return self.control.under(physics, self.robot.scale)
 
     @property
     def transition_settings(self) -> ControlSettings:

@@ -25,6 +25,16 @@ def constrained_directions(free: Sequence[np.ndarray]) -> np.ndarray:
     return np.array(taken[count:]).reshape(-1, 6)
 
 
+def of_a_ball(radius: float) -> np.ndarray:
+    """Return the rows (3,6) of a ball whose lowest point, at ``radius`` along z from its centre, does not move.
+
+    The point's velocity is ``v + w x (0, 0, r) = (vx + r wy, vy - r wx, vz)``, in the axes of the contact.
+    """
+    rows = np.eye(6)[:3]
+    rows[0, 4], rows[1, 3] = radius, -radius
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
 def rotation_about(direction: np.ndarray, point: np.ndarray) -> np.ndarray:
     """Return the twist (6,) at the patch origin of a rotation about a line: ``v = -e x r``, ``w = e``."""
     return np.concatenate([-np.cross(direction, point), direction])

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from mcplan.model.scale import ONE, RobotScale
 from mcplan.scene.disturbance import Imperfections, Payload, Push
 from mcplan.scene.machine import StateSpec
 from mcplan.scene.pace import PaceOrSlow
@@ -120,6 +121,9 @@ class ControlSettings(Spec):
     friction_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Part of the friction that the program counts on (``contact``, ``mujoco``: 0.95; plans use up to 0.9 of it, and a
     program that counted on less could not hold their postures)."""
+    grip_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """The same of contacts that hold an object in the air (``contact``, ``mujoco``: 0.5): less is a firmer grip, which
+    also keeps the object from turning about the line through two hands."""
     velocity_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Part of the joints' velocity limits that the program makes use of (``contact``, ``mujoco``: 0.99: what torques do
     differs a little from what the program foresees)."""
@@ -193,10 +197,12 @@ class ControlSettings(Spec):
     touch_speed: Positive = 5e-3
     """A patch touches when it is this near to its place and this slow: m, m/s (``contact``, ``mujoco``: 0.004, 0.02,
     for grips; the others feel)."""
-    touch_force: NotNegative = 0.0
+    contacts: Literal["rigid", "compliant"] = "rigid"
+    """``rigid``: a patch touches when it is in its place and at rest. ``compliant``: supports give and are not quite
+    where the plan has them, so that a patch seeks them, and touches when it feels a force (``contact``, ``mujoco``)."""
+    touch_force: Positive = 20.0
     touch_time: NotNegative = 0.003
-    """Where forces are measured, a patch touches when it feels so much for so long: N, s (``contact``, ``mujoco``: 20;
-    0 goes by place and speed)."""
+    """On compliant contacts a patch touches when it feels so much for so long: N, s."""
     touch_height: NotNegative = 0.01
     touch_depth: NotNegative = 0.02
     descent_speed: Positive = 0.02
@@ -211,23 +217,30 @@ class ControlSettings(Spec):
     release_force: NotNegative = 1.0
     """A contact opens when it carries no more than this, N (``contact``, ``mujoco``: 20)."""
 
-    def under(self, physics: str, size: float = 1.0) -> "ControlSettings":
+    @property
+    def compliant(self) -> bool:
+        """Whether contacts give."""
+        return self.contacts == "compliant"
+
+    def under(self, physics: str, scale: RobotScale = ONE) -> "ControlSettings":
         """Return the settings for a back end: what the file leaves out takes that back end's defaults.
 
-        ``size`` is that of the robot; 1 is the one for which the defaults are. They follow it as motions under gravity
-        do (Froude): lengths with the size, speeds with its root, stiffnesses with its inverse, forces with its cube.
+        ``scale`` is the robot's. Defaults follow it as motions under gravity do (Froude): lengths with the size, speeds
+        with its root, stiffnesses with its inverse, forces with the mass.
         """
-        if physics == "qp" and size == 1.0 and self.pace is None:
+        if physics == "qp" and scale == ONE and self.pace is None:
             return self
         defaults = ({} if physics == "qp" else PHYSICAL) | ({} if self.pace is None else self.pace.defaults())
-        if size != 1.0:
-            defaults = defaults | {k: defaults.get(k, getattr(self, k)) * size**power for k, power in POWERS.items()}
+        if scale != ONE:
+            sized = {key: getattr(scale, of) ** power for key, (of, power) in POWERS.items()}
+            defaults = defaults | {key: defaults.get(key, getattr(self, key)) * by for key, by in sized.items()}
         return self.model_copy(update={k: v for k, v in defaults.items() if k not in self.model_fields_set})
 
 
 PHYSICAL = {
     "contact_normal_kp": 0.0,
     "friction_fraction": 0.95,
+    "grip_fraction": 0.5,
     "velocity_fraction": 0.99,
     "force_fraction": 0.9,
     "pressure_margin": 0.005,
@@ -235,7 +248,7 @@ PHYSICAL = {
     "impedance_kd": 20.0,
     "touch_error": 4e-3,
     "touch_speed": 0.02,
-    "touch_force": 20.0,
+    "contacts": "compliant",
     "release_force": 20.0,
     "reach_clearance": 0.08,
     "slide_error": 0.01,
@@ -243,23 +256,26 @@ PHYSICAL = {
 """Defaults of the control where contacts give, slip and surprise."""
 
 POWERS = {
-    "clearance": 1.0,
-    "reach_clearance": 1.0,
-    "pressure_room": 1.0,
-    "pressure_margin": 1.0,
-    "touch_height": 1.0,
-    "touch_depth": 1.0,
-    "com_error": 1.0,
-    "com_speed": 0.5,
-    "limb_speed": 0.5,
-    "com_kp": -1.0,
-    "trunk_kp": -1.0,
-    "limb_kp": -1.0,
-    "posture_kp": -1.0,
-    "touch_force": 3.0,
-    "release_force": 3.0,
+    "clearance": ("leg", 1.0),
+    "reach_clearance": ("leg", 1.0),
+    "avoid_clearance": ("leg", 1.0),
+    "avoid_distance": ("leg", 1.0),
+    "pressure_room": ("sole", 1.0),
+    "pressure_margin": ("sole", 1.0),
+    "touch_height": ("leg", 1.0),
+    "touch_depth": ("leg", 1.0),
+    "com_error": ("sole", 1.0),
+    "com_speed": ("leg", 0.5),
+    "limb_speed": ("leg", 0.5),
+    "com_kp": ("leg", -1.0),
+    "trunk_kp": ("leg", -1.0),
+    "limb_kp": ("leg", -1.0),
+    "posture_kp": ("leg", -1.0),
+    "touch_force": ("mass", 3.0),
+    "release_force": ("mass", 3.0),
 }
-"""By which power of the robot's size the defaults of the control change."""
+"""With which of the robot's sizes, and which power of it, the defaults of the control change. What is left out is an
+accuracy (``touch_error``, ``slide_error``), a time, or a fraction."""
 
 
 class PlannerSettings(Spec):

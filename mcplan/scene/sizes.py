@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.document import Document
 from mcplan.errors import InputError
-from mcplan.model.proposal.limbs import Limb, joint_of_body
-from mcplan.model.proposal.patches import pitch_bodies
+from mcplan.model.sizes import feet, measured
 from mcplan.scene.expression import ROBOT
 
 if TYPE_CHECKING:
@@ -30,18 +28,6 @@ PREFIX = f"{ROBOT}."
 NAMES = ("leg", "foot", "height", "width", "front", "step", "reach", "shoulder")
 FEET = "feet"
 """Stands for every patch that the robot stands on; ``x`` and ``y`` then move all of them."""
-
-FULL_LEG, FULL_MASS = 0.707, 56.0
-"""m, kg: length of a leg, and mass, of a robot of size 1."""
-
-STEP = 0.005
-"""m: to which the places of feet are rounded, so that a scenario has plain numbers."""
-
-STRONG, DEEP, HIGH = 0.6, np.pi / 3, 0.15
-"""Share of a knee's torque; half of its deepest bend (rad); share of a leg's length, where its knee says nothing."""
-
-LEVEL, UPRIGHT = 0.01, 0.9
-"""m: how far from the ground, and how near to facing it, a patch is that the robot stands on in its posture."""
 
 
 @lru_cache(maxsize=16)
@@ -65,106 +51,9 @@ def robot_of(document: Document) -> "Robot | None":
         return None
 
 
-def stands_in(robot: "Robot") -> np.ndarray | None:
-    """Return the posture (nq,) in which the robot stands: ``half_sitting``, else its first one, else None."""
-    names = [name for name in ("half_sitting", *robot.postures) if name in robot.postures]
-    return robot.posture(names[0]) if names else None
-
-
-def feet(robot: "Robot") -> dict[str, np.ndarray]:
-    """Return the patches that the robot stands on, and where (2,) their origins are from below the base's."""
-    q = stands_in(robot)
-    found: dict[str, np.ndarray] = {}
-    if q is None:
-        return found
-    for name, patch in robot.patches.items():
-        X = robot.frame_pose(q, name)
-        faces_down = patch.kind == "point" or (len(patch.polygon) > 2 and X[2, 2] < -UPRIGHT)
-        if patch.kind != "grasp" and faces_down and abs(X[2, 3]) < LEVEL:
-            found[name] = np.array(np.round(STEP * np.round((X[:2, 3] - q[:2]) / STEP), 3), float)
-    return found
-
-
 def sizes(robot: "Robot") -> dict[str, float]:
     """Return the sizes by name; those that a robot does not have, for want of arms or of a posture, are left out."""
-    q, standing = stands_in(robot), feet(robot)
-    if q is None or not standing:
-        return {}
-    legs = [_chain(robot, name) for name in standing]
-    lengths = [_length(robot, q, name, _own(chain, legs)) for name, chain in zip(standing, legs, strict=True)]
-    found = {"height": q[2], "leg": max(lengths)}
-    found["foot"] = max(float(np.ptp(robot.patches[name].polygon[:, 0])) for name in standing)
-    y = [place[1] for place in standing.values()]
-    found["width"] = max(y) - min(y)
-    corners = [robot.frame_pose(q, name)[0] @ [*x, 1.0] for name in standing for x in robot.patches[name].points]
-    found["front"] = max(corners) - q[0]
-    lifts = [_step(robot, q, name, _own(chain, legs)) for name, chain in zip(standing, legs, strict=True)]
-    found["step"] = min(lifts)
-    limbs = {robot.patches[name].limb for name in standing}
-    others = [p for p in robot.patches.values() if p.limb not in limbs and p.kind != "grasp"]
-    hands = {patch.name: _chain(robot, patch.name) for patch in others}
-    arms = []
-    for name, chain in hands.items():
-        # a forearm and a hand share their chain: what keeps arms apart is their limb
-        limb = robot.patches[name].limb
-        own = _own(chain, [*legs, *(c for n, c in hands.items() if robot.patches[n].limb != limb)])
-        if len(own) > 2:
-            arms.append((_length(robot, q, name, own), _place(robot, q, own[0])[2]))
-    if arms:
-        found["reach"], found["shoulder"] = max(arms)
-    return {name: round(float(value), 3) for name, value in found.items()}
-
-
-def relative_size(robot: "Robot") -> float:
-    """Return how large a robot is for the planner's lengths, that of HRP-2 being 1: by its legs, else by its mass."""
-    leg = sizes(robot).get("leg")
-    return (robot.mass / FULL_MASS) ** (1 / 3) if leg is None else leg / FULL_LEG
-
-
-def _step(robot: "Robot", q: np.ndarray, patch: str, bodies: list[int]) -> float:
-    """Return the height (m) by which a leg can lift the robot, whose weight is over the middle of its foot.
-
-    A knee that bends by ``2 b`` lifts by ``(t + s) (1 - cos b)`` when it stretches, thigh t and shank s; the weight's
-    lever about it is ``s sin b - x``, x from the ankle to the middle of the foot, and ``m g (s sin b - x)`` may take
-    ``STRONG`` of its torque. A leg without hip, knee and ankle about y: ``HIGH`` of its length.
-    """
-    high = HIGH * _length(robot, q, patch, bodies)
-    pitch = pitch_bodies(robot, q, Limb(tuple(bodies), (), ""))
-    if len(pitch) != 3:
-        return high
-    hip, knee, ankle = (_place(robot, q, body) for body in pitch)
-    thigh, shank = float(np.linalg.norm(knee - hip)), float(np.linalg.norm(ankle - knee))
-    torque = robot.limits.torque[joint_of_body(robot)[pitch[1]]]
-    middle = robot.frame_pose(q, patch) @ [*robot.patches[patch].polygon.mean(axis=0), 0.0, 1.0]
-    lever = STRONG * torque / (robot.mass * GRAVITY) + max(middle[0] - ankle[0], 0.0)
-    bend = np.arcsin(min(lever / shank, np.sin(DEEP)))
-    return float((thigh + shank) * (1.0 - np.cos(bend)))
-
-
-def _chain(robot: "Robot", patch: str) -> list[int]:
-    """Return the bodies from the first below the base to the one that carries a patch."""
-    body, chain = robot.frame(patch)[0], []
-    while body > 0:
-        chain.append(body)
-        body = int(robot.tree.topology[body, 0])
-    return chain[::-1]
-
-
-def _own(chain: list[int], others: list[list[int]]) -> list[int]:
-    """Return what of a chain no other one shares."""
-    shared = {body for other in others if other is not chain and other != chain for body in other}
-    return [body for body in chain if body not in shared]
-
-
-def _length(robot: "Robot", q: np.ndarray, patch: str, bodies: list[int]) -> float:
-    places = [*(_place(robot, q, body) for body in bodies), robot.frame_pose(q, patch)[:3, 3]]
-    return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
-
-
-def _place(robot: "Robot", q: np.ndarray, body: int) -> np.ndarray:
-    link = next(link for link in robot.link_names if robot.frame(link)[0] == body)
-    X, offset = robot.frame_pose(q, link), robot.frame(link)[1]
-    return X[:3, 3] - X[:3, :3] @ offset[:9].reshape(3, 3).T @ offset[9:]
+    return {name: round(value, 3) for name, value in measured(robot).items()}
 
 
 def size_values(document: Document) -> dict[str, float]:

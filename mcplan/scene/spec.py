@@ -86,7 +86,7 @@ class ContactSpec(Spec):
     """Of the robot; with ``{patch: feet}`` every patch that it stands on."""
     surface: str
     """Surface or bar."""
-    kind: Literal["surface", "point", "grasp"] | None = None
+    kind: Literal["surface", "point", "ball", "grasp"] | None = None
     """``surface``, ``point`` or ``grasp``; by default that of the patch, as far as the support allows it."""
     x: float | None = None
     """Of the patch's origin on a surface, in the surface's frame, m."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mcplan.control.notice import Notice
+from mcplan.model.pose import rotation_from_quat
 from mcplan.sim.records import ContactRecord, NoticeRecord, PhaseRecord, RunRecord, WorldRecord
 from mcplan.sim.robot_record import record_document, record_plan, record_robot
 from mcplan.sim.run import DTYPES, OF_OBJECTS, SHAPES, SOLVED, Run
@@ -263,8 +264,16 @@ class RunRecorder:
             X = np.full((len(q), 4, 4), np.nan)
             X[finite] = self.robot.frame_pose(q[finite], planned.patch)
             arrays["point_link"][rows], arrays["point_patch"][rows] = planned.link, self.patch_index[planned.patch]
-            arrays["point_normal"][rows] = planned.normals(X[:, :3, :3])
-            arrays["point_xyz"][rows] = planned.points @ X[:, :3, :3].transpose(0, 2, 1) + X[:, None, :3, 3]
+            arrays["point_normal"][rows] = planned.normals(X[:, :3, :3], self._carrier(planned, arrays))
+            R = np.array(planned.contact.R)[None] if planned.contact.radius else X[:, :3, :3]
+            arrays["point_xyz"][rows] = planned.points @ R.transpose(0, 2, 1) + X[:, None, :3, 3]
+
+    def _carrier(self, planned: "_PlannedPoints", arrays: dict[str, np.ndarray]) -> np.ndarray | None:
+        """Return the poses (k, 7) of the object that a planned contact is on, at its samples, or None."""
+        names = [body.name for body in self._plan.bodies]
+        if planned.contact.carrier not in names or "object_q" not in arrays:
+            return None
+        return arrays["object_q"][planned.samples, names.index(planned.contact.carrier)]
 
 
 class _PlannedPoints:
@@ -275,10 +284,20 @@ class _PlannedPoints:
         self.samples: list[int] = []
         self.first: list[int] = []
 
-    def normals(self, R: np.ndarray) -> np.ndarray:
-        """Return the normals (k, 1, 3) of the contact where the patch has the rotations R (k, 3, 3)."""
-        normal = np.array(self.contact.axes)[:, 2]
-        turn = R @ np.array(self.contact.R).T if self.contact.rolls else np.eye(3)
+    def normals(self, R: np.ndarray, carrier: np.ndarray | None = None) -> np.ndarray:
+        """Return the normals (k, 1, 3) of the contact.
+
+        Parameters
+        ----------
+        R : (k, 3, 3) rotations of the patch, with which the normal of one that rolls turns.
+        carrier : (k, 7) poses of the object that the contact is on, with which it turns, or None.
+        """
+        normal, turn = np.array(self.contact.axes)[:, 2], np.eye(3)
+        if self.contact.rolls:
+            turn = R @ np.array(self.contact.R).T
+        elif carrier is not None and self.contact.carrier_pose is not None:
+            back = rotation_from_quat(self.contact.carrier_pose[3:]).T
+            turn = np.array([rotation_from_quat(pose[3:]) for pose in carrier]) @ back
         return np.atleast_2d(turn @ normal)[:, None]
 
 

@@ -64,7 +64,7 @@ class JointRecord(Record):
 
 
 class PatchRecord(Record):
-    """A contact patch: its frame (R, p) in a link, and its polygon in its own axes, m."""
+    """A contact patch: its frame (R, p) in a link, its polygon in its own axes, the radius of a ball, m."""
 
     name: str
     link: int = Field(ge=0)
@@ -72,6 +72,7 @@ class PatchRecord(Record):
     polygon: list[Annotated[list[float], Field(min_length=2, max_length=3)]]
     R: Matrix3
     p: Vector3
+    radius: float = Field(default=0.0, ge=0)
 
 
 class MeshRecord(Record):
@@ -153,13 +154,15 @@ class ContactRecord(Record):
     axes : columns t1, t2, n in the world; n leaves the support.
     selection : orthonormal rows, the constrained directions in patch axes (linear, angular).
     rolls : whether the axes turn with the patch, as those of a flat patch on a bar do.
+    radius : of a ball, m; 0 of all else. Then p is where its centre is with the patch upright, R, and ``points`` and
+        ``selection`` are in the axes R, however its link is turned.
     carrier, carrier_pose : the object that the support is on, and its position and quaternion w x y z when the patch is
         at ``R, p``; null on the environment.
     """
 
     patch: str
     support: str
-    kind: Literal["surface", "point", "grasp"]
+    kind: Literal["surface", "point", "ball", "grasp"]
     R: Matrix3
     p: Vector3
     points: list[Vector3] = Field(min_length=1)
@@ -169,6 +172,7 @@ class ContactRecord(Record):
     max_moment: Limit = None
     selection: list[Vector6]
     rolls: bool = False
+    radius: float = Field(default=0.0, ge=0)
     carrier: str | None = None
     carrier_pose: Vector7 | None = None
 

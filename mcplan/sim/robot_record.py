@@ -73,6 +73,7 @@ def record_robot(robot: Any) -> RobotRecord:
                 polygon=np.asarray(patch.polygon, dtype=float).tolist(),
                 R=np.asarray(patch.R).tolist(),
                 p=np.asarray(patch.p).tolist(),
+                radius=float(patch.radius),
             )
             for patch in robot.patches.values()
         ],
@@ -96,6 +97,7 @@ def record_contact(contact: Any, carrier: Any = None) -> ContactRecord:
         max_moment=_finite_or_none(contact.max_moment),
         selection=np.asarray(contact.selection, dtype=float).reshape(-1, 6).tolist(),
         rolls=contact.rolls,
+        radius=float(contact.radius),
         carrier=None if carrier is None else carrier.name,
         carrier_pose=None if carrier is None else carrier.pose.tolist(),
     )

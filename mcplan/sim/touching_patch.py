@@ -5,7 +5,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
+from mcplan.model.geometry import Geometry, MeshShape, Sphere
 from mcplan.model.patch import Patch
+
+BEYOND = 3e-3
+"""m: what of a rounded foot may reach beyond the ball that stands for it."""
 
 NEAR = 5e-3
 """A point so near to a patch belongs to it (m)."""
@@ -34,11 +38,23 @@ def touching_patch(
     best, found = (False, -np.inf), None
     for name in names:
         R, p = pose(name)
-        if distance(R.T @ (xyz - p), patches[name].polygon) < NEAR:
+        off, radius = distance(R.T @ (xyz - p), patches[name].polygon), patches[name].radius
+        if abs(off - radius) < NEAR:
             rank = (name in active, float(-R[:, 2] @ normal))
             if rank > best:
                 best, found = rank, name
     return found
+
+
+def same_ball(patch: Patch, link: str, geometry: Geometry) -> bool:
+    """Whether a ball stands for a shape of its link: nothing of that reaches beyond it."""
+    shape = geometry.shape
+    if not patch.radius or patch.link != link or not isinstance(shape, Sphere | MeshShape):
+        return False
+    arm = geometry.p - patch.p
+    if isinstance(shape, Sphere):
+        return float(np.linalg.norm(arm)) + shape.radius < patch.radius + BEYOND
+    return bool(np.linalg.norm(shape.vertices @ geometry.R.T + arm, axis=1).max() < patch.radius + BEYOND)
 
 
 def distance(local: np.ndarray, polygon: np.ndarray) -> float:

@@ -11,7 +11,8 @@ The stacked unknown ``f`` holds, contact by contact, either the force at each co
 
 A contact on a free object loads what the object lies on: its support presses on the object's corners with unknown
 forces of their own, which hold up its weight and what the robot does to it. So the robot leans on a box only as far as
-that neither slides nor tips (S0, sec. 11: robot and object are one system).
+that neither slides nor tips; and a box in the air hangs on the robot's contacts alone (S0, sec. 11: robot and object
+are one system).
 
 A grasp may pull: force and moment each lie in a polytope of 26 faces inscribed in the ball of ``max_force`` or
 ``max_moment``. Pyramid and polytope are those of the controller; `mcplan.core.statics.rays` writes the rays, and those
@@ -119,7 +120,8 @@ class ContactForces:
         self.unit = unit
         carriers = {contact.carrier.name: contact.carrier for contact in contacts if contact.carrier is not None}
         of_robot = len(contacts)
-        contacts = [*contacts, *(carrier.rest for carrier in carriers.values())]
+        resting = [carrier for carrier in carriers.values() if carrier.rest is not None]
+        contacts = [*contacts, *(carrier.rest for carrier in resting if carrier.rest is not None)]
         sizes = [2 if contact.kind == "grasp" else len(contact.points) for contact in contacts]
         count = sum(sizes)
         place, axes, is_moment = np.empty((count, 3)), np.empty((count, 3, 3)), np.zeros(count, bool)
@@ -154,8 +156,9 @@ class ContactForces:
         self.blocks, self._rests = blocks[:of_robot], blocks[of_robot:]
         equal = [self._free_rows(block) for block in self.blocks if block.contact.options]
         equal_to = [np.zeros(len(rows)) for rows in equal]
-        for carrier, rest in zip(carriers.values(), self._rests, strict=True):
-            equal.append(self._object_rows(carrier, rest))
+        rests = dict(zip((carrier.name for carrier in resting), self._rests, strict=True))
+        for carrier in carriers.values():
+            equal.append(self._object_rows(carrier, rests.get(carrier.name)))
             equal_to.append(np.array([0.0, 0.0, carrier.mass * GRAVITY, 0.0, 0.0, 0.0]))
         self.map[:, ends[of_robot] :] = 0.0  # what supports objects reaches the robot through its own contacts alone
         self.equal = np.vstack(equal) if equal else np.zeros((0, self.size))
@@ -178,10 +181,11 @@ class ContactForces:
             row[block.place] = values
         return rows
 
-    def _object_rows(self, carrier: Carrier, rest: Block) -> np.ndarray:
+    def _object_rows(self, carrier: Carrier, rest: Block | None) -> np.ndarray:
         """Return the wrench on an object about its centre of mass: of its support, and of the robot's contacts."""
         rows = np.zeros((6, self.size))
-        rows[:, rest.place] = rest.map
+        if rest is not None:
+            rows[:, rest.place] = rest.map
         for block in self.blocks:
             if block.contact.carrier is not None and block.contact.carrier.name == carrier.name:
                 rows[:, block.place] = -block.map

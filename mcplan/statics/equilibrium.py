@@ -185,12 +185,4 @@ def _margin(
     if least > LEAST_MISSING:
         return -least * weight
     program.hold_at_zero(missing.start, missing.stop)
-    worst = MOST_PUSH
-    for index in range(pushes.start, pushes.stop):
-        along = np.zeros(pushes.stop)
-        along[index] = 1.0
-        program.free(index, worst)
-        worst = min(worst, -program.minimise(-along).value)
-        program.minimise(along)
-        program.hold_at_zero(index, index + 1)
-    return worst * weight
+    return program.least_reach(pushes.start, pushes.stop, MOST_PUSH) * weight

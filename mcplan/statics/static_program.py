@@ -94,9 +94,24 @@ class StaticProgram:
         caps = int(self.work.first[0])
         simplex.hold_at_zero(self.work.program, caps + first, caps + last)
 
-    def free(self, index: int, upper: float) -> None:
-        """Let a variable ``z`` that was held at zero move up to ``upper``."""
-        self.work.program.upper[1 + len(self.work.program.b) + self.work.first[0] + index] = upper
+    def least_reach(self, first: int, last: int, most: float) -> float:
+        """Return how far each variable ``z`` from ``first`` to ``last - 1`` can be raised alone, the least of them.
+
+        They are held at zero before and after, and are counted up to ``most``.
+
+        Raises
+        ------
+        SolverFailed
+            When one of the programs is not solved.
+        """
+        caps = int(self.work.first[0])
+        self.cost.fill(0.0)
+        reach = static_program.least_reach(
+            self.work, self.cost, caps + first, caps + last, most, np.zeros(len(self.cost))
+        )
+        if np.isnan(reach):
+            raise SolverFailed(f"a program of static equilibrium with {self._m + caps} rows was not solved")
+        return float(reach)
 
     def minimise(self, cost: np.ndarray, exact: bool | None = None) -> StaticOptimum:
         """Minimise ``cost' z``; the next call starts from the minimum. ``exact=False``: over the rays that are there.

@@ -6,7 +6,7 @@ import numpy as np
 from meshcat import geometry as mg
 from scipy.spatial.transform import Rotation
 
-from mcplan.model.geometry import Geometry, MeshShape
+from mcplan.model.geometry import Geometry, MeshShape, Sphere
 from mcplan.model.robot import Robot
 from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing
@@ -14,6 +14,9 @@ from mcplan.view.environment import pose
 
 RIM = 0.008
 """m: how far the plate of a patch stands out around it, where the link hides the patch itself."""
+
+OUTSIDE = 1.05
+"""How many times as large as it is the ball of a patch is drawn, so that it covers what of its link it stands for."""
 
 AXIS, THICK = 0.08, 0.002
 """m: length and radius of the axes of a frame; x is red, y green, z, which points out of the link, blue."""
@@ -38,8 +41,11 @@ def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
     for patch in robot.patches.values():
         for kind, colour in (("patch", palette.CONTACT), ("moved", palette.MOVED)):
             node = drawing.root[path][patch.link][f"{kind} {patch.name}"]
-            node.set_object(patch_mesh(patch.polygon), shapes.material(colour, flat=True))
-            node.set_transform(pose(patch.R, patch.p))
+            if patch.radius:
+                shapes.draw(node, Sphere(OUTSIDE * patch.radius), colour, pose(patch.R, patch.p))
+            else:
+                node.set_object(patch_mesh(patch.polygon), shapes.material(colour, flat=True))
+                node.set_transform(pose(patch.R, patch.p))
             node.set_property("visible", False)
 
 

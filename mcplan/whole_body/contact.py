@@ -29,6 +29,7 @@ class ContactShape:
     grasp: bool
     points: int  # contact points; 1 for a grasp
     rows: int  # constrained directions
+    ball: bool  # whether it rolls, and its axes stay
     released: int  # directions in which the forces must vanish although the points could bear some
     faces: int  # of the friction pyramid
     pyramid: str  # inscribed or circumscribed
@@ -47,6 +48,8 @@ class ContactShape:
 
 class ContactConstraint(Packed):
     """Contact at a patch: ``S R' (J vd + Jdot v) = S (kp e - kd V)`` and forces within their cone.
+
+    Of a ball R is R*, upright: it touches below its centre, however its link is turned.
 
     ``S`` selects the constrained directions in patch axes, ``e = (R'(p* - p), R' log(R* R'))`` is the drift from the
     place of the contact, ``V`` the patch's velocity in its axes. The unknowns of a ``surface`` or ``point`` contact are
@@ -124,6 +127,7 @@ class ContactConstraint(Packed):
             grasp,
             len(points),
             len(selection),
+            contact.radius > 0.0,
             len(released),
             faces,
             pyramid,
@@ -138,7 +142,7 @@ class ContactConstraint(Packed):
 
     def wrench_map(self, terms: Terms) -> Array:
         """Return ``G (6, unknowns)``: the wrench at the patch origin, world axes, is ``G f``."""
-        R = terms.frame(self.frame).R
+        R = self.R if self.shape.ball else terms.frame(self.frame).R
         if self.shape.grasp:
             return _rotate(R, self.selection.T)
         return _wrench_map(R, self.axes, self.points)
@@ -150,9 +154,9 @@ class ContactConstraint(Packed):
     def rows(self, terms: Terms) -> tuple[Array, Array]:
         """Return ``A (m, nv)`` and ``b (m,)`` of ``A vd = b``."""
         frame = terms.frame(self.frame)
-        SR = np.hstack([self.selection[:, :3] @ frame.R.T, self.selection[:, 3:] @ frame.R.T])
+        Rt = self.R.T if self.shape.ball else frame.R.T
+        SR = np.hstack([self.selection[:, :3] @ Rt, self.selection[:, 3:] @ Rt])
         drift, speed = np.empty(6), np.empty(6)
-        Rt = frame.R.T
         drift[:3] = Rt @ (self.p - frame.p)
         drift[3:] = Rt @ rotation_error(self.R, frame.R)
         speed[:3] = Rt @ frame.velocity[:3]

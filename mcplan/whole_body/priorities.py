@@ -18,11 +18,12 @@ from mcplan.qp_status import SLACK
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.effort_terms import row_counts
+from mcplan.whole_body.joints import HasLimits
 from mcplan.whole_body.limit import Limit
 from mcplan.whole_body.settings import QPSettings
 from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.tasks.task import Task, priority_of, unknown_of, weights
-from mcplan.whole_body.whole_body import HasLimits, WholeBodyQP
+from mcplan.whole_body.whole_body import WholeBodyQP
 
 Array = NDArray[np.float64]
 

@@ -168,7 +168,7 @@ class Binding:
             line[lay.CONE], line[lay.FIRST_POINT] = kinds[shape.grasp], point
             line[lay.FACES], line[lay.FIRST_FACE] = shape.faces, faces
             line[lay.WRENCH_FRAME] = self._frame(wrench_frame.get(contact.patch, contact.frame))
-            line[lay.FIRST_VECTOR] = vector
+            line[lay.FIRST_VECTOR], line[lay.ROLLS] = vector, shape.ball
             kinds[shape.grasp] += 1
             force, row, release = force + shape.unknowns, row + shape.rows, release + shape.released
             vector, point = vector + shape.points, point + (0 if shape.grasp else shape.points)

@@ -7,7 +7,7 @@ solution it is explained, then replaced by its slack form, then by a damped hold
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import cvxpy as cp
 import numpy as np
@@ -24,6 +24,7 @@ from mcplan.whole_body.explain import Conflict, Explanation
 from mcplan.whole_body.fast_form import FastForm, fast_form, place_parameters
 from mcplan.whole_body.forms import BaseChart
 from mcplan.whole_body.hold import damped_hold
+from mcplan.whole_body.joints import HasLimits
 from mcplan.whole_body.limit import Limit, fill_limits, limit_names
 from mcplan.whole_body.residuals import stationarity
 from mcplan.whole_body.same import same
@@ -35,42 +36,6 @@ from mcplan.whole_body.tasks.task import Task, weights
 
 CALM = 100
 """So many solutions in a row end an episode of failures; the next failure is explained again."""
-
-
-class Limits(Protocol):
-    """Limits of the joints, (n,) each, infinite where absent."""
-
-    @property
-    def lower(self) -> Array:
-        """Least positions."""
-
-    @property
-    def upper(self) -> Array:
-        """Largest positions."""
-
-    @property
-    def velocity(self) -> Array:
-        """Largest speeds."""
-
-    @property
-    def torque(self) -> Array:
-        """Largest torques."""
-
-
-class HasLimits(Protocol):
-    """What the program needs of a robot."""
-
-    @property
-    def nv(self) -> int:
-        """Size of a velocity."""
-
-    @property
-    def joint_names(self) -> Sequence[str]:
-        """Names of the joints."""
-
-    @property
-    def limits(self) -> Limits:
-        """Their limits."""
 
 
 def ordered(contacts: Sequence[ContactConstraint]) -> list[ContactConstraint]:

@@ -6,10 +6,11 @@ import pytest
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from mcplan.certificate.clearance_checks import Watch, _object_poses, _with_world
+from mcplan.certificate.clearance_checks import _object_poses, _with_world
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.separation import GAP, Convex, Placed, plane_bound, signed_distances
 from mcplan.certificate.solids import convex, gather
+from mcplan.certificate.watch import Watch
 from mcplan.collision.model import CollisionModel
 from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.scene.load import load_scenario

@@ -6,7 +6,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from mcplan.certificate.clearance_checks import Watch
 from mcplan.certificate.curve import Curve
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.solids import gather
@@ -14,6 +13,7 @@ from mcplan.certificate.transition_balance import Balance
 from mcplan.certificate.transition_clearance import FINE, bends_of, transition_clearance
 from mcplan.certificate.transition_path import expected_path
 from mcplan.certificate.transition_track import tracks_of
+from mcplan.certificate.watch import Watch
 from mcplan.motion.limb_path import LimbPath, Timing
 from mcplan.planning import plan as make_plan
 from mcplan.planning.transition.transition import Course

@@ -221,7 +221,7 @@ def test_what_is_planned_near_an_object_is_where_the_object_goes(hrp2):
     for start, goes_to in ((end + away, end), (end, end + away)):
         environment = Environment(objects=(replace(first, p=start),))
         motion, terms = Motion(hrp2, environment, settings, q), Terms(hrp2)
-        motion.slides["crate"] = SimpleNamespace(end=(np.eye(3), goes_to))
+        motion.objects["crate"] = SimpleNamespace(end=(np.eye(3), goes_to))
         terms.update(q, np.zeros(hrp2.nv))
         state = SimpleNamespace(q=terms.q, v=np.zeros(hrp2.nv + 6))
         limit = Avoidance(hrp2, environment, settings, 1e-3)

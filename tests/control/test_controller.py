@@ -43,7 +43,7 @@ def test_a_radian_counts_as_a_displacement_of_an_arm(turn, away):
         p=np.ones(3) + away,
         velocity=np.concatenate([away, turn * axis]),
     )
-    motion = SimpleNamespace(limbs={"sole": SimpleNamespace(sample=lambda t: reference)}, slides={})
+    motion = SimpleNamespace(limbs={"sole": SimpleNamespace(sample=lambda t: reference)}, objects={})
     measured = controller(terms=SimpleNamespace(frame=lambda name: frame), motion=motion, _t=0.0)
     expected = np.sqrt(np.linalg.norm(away) ** 2 + (ARM * turn) ** 2)
     assert measured._error("sole") == pytest.approx(expected, abs=1e-12)

@@ -11,7 +11,8 @@ from mcplan.control.avoidance import Avoidance
 from mcplan.control.motion import Motion
 from mcplan.model.terms import Terms
 from mcplan.planning.posture.generator import PostureGenerator
-from mcplan.planning.transition.body_motion import BARRED, Departure
+from mcplan.planning.transition.body_motion import Departure
+from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.steps import run
 from mcplan.scene.load import load_scenario
 from mcplan.scene.place import make_contact

@@ -9,7 +9,8 @@ from scipy.spatial.transform import Rotation
 from mcplan.control.controller import ARM, WholeBodyController
 from mcplan.control.criteria import Measurement, criterion_of
 from mcplan.control.motion import Motion
-from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Slide, Stand, Unload, height_over
+from mcplan.control.object_phases import Transport
+from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Unload, height_over
 from mcplan.errors import SimulationFailed
 from mcplan.model.robot_file import load_robot
 from mcplan.motion.posture import PostureTrajectory
@@ -177,7 +178,7 @@ FOOT = SimpleNamespace(patch="foot", kind="surface")
 ENDS = {
     "shift": (Shift(0, None), {"error": {"com": S.com_error}, "speed": {"com": S.com_rest_speed}}),
     "slide": (
-        Slide(0, SimpleNamespace(objects={"box": None}), None),
+        Transport(0, SimpleNamespace(objects={"box": None}), None, (), "slide"),
         {"error": {"com": S.com_error, "box": S.slide_error}, "speed": {"com": S.com_rest_speed}},
     ),
     "unload": (Unload(0, "foot"), {"force": {"foot": S.release_force}}),
@@ -245,7 +246,7 @@ def test_errors_and_speeds_of_a_patch_count_its_turn_with_an_arm():
         frame=lambda name: frame, com=np.zeros(3), com_velocity=np.array([0.0, 0.2, 0.0]),
         v=np.r_[np.full(6, 9.0), 0.1, -0.7, 5.0],
     )  # fmt: skip
-    made.motion, made._t, made._nv = SimpleNamespace(com=path, limbs={"hand": path}, slides={}), 0.0, 8
+    made.motion, made._t, made._nv = SimpleNamespace(com=path, limbs={"hand": path}, objects={}), 0.0, 8
     assert made._error("com") == pytest.approx(0.3)
     assert made._error("hand") == pytest.approx(np.hypot(0.05, ARM * 0.3))
     assert made._speed("com") == pytest.approx(0.2)

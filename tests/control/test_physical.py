@@ -8,11 +8,11 @@ import pytest
 
 from mcplan.control.criteria import ForceAbove, Measurement, Sustained
 from mcplan.control.impedance import JointImpedance
+from mcplan.model.scale import RobotScale
 from mcplan.motion.descent import Descent
 from mcplan.motion.limb_path import LimbPath
 from mcplan.scene import load_scenario
 from mcplan.scene.counted import shrunk
-from mcplan.scene.scenario import FULL_MASS
 from mcplan.scene.settings import PHYSICAL, ControlSettings
 
 SOLE = np.array([[-0.1, -0.075, 0], [0.13, -0.075, 0], [0.13, 0.056, 0], [-0.1, 0.056, 0]])
@@ -21,7 +21,7 @@ SOLE = np.array([[-0.1, -0.075, 0], [0.13, -0.075, 0], [0.13, 0.056, 0], [-0.1, 
 @pytest.mark.parametrize("physics", ["qp", "contact"])
 def test_defaults_follow_the_size_of_the_robot_and_what_a_file_gives_does_not(physics):
     given = ControlSettings(com_kp=80.0)
-    whole, half = given.under(physics), given.under(physics, 0.5)
+    whole, half = given.under(physics), given.under(physics, RobotScale(0.5, 0.5, 0.5, 0.5))
     assert half.com_kp == whole.com_kp == 80.0
     assert half.clearance == whole.clearance / 2
     assert half.reach_clearance == whole.reach_clearance / 2
@@ -31,11 +31,12 @@ def test_defaults_follow_the_size_of_the_robot_and_what_a_file_gives_does_not(ph
     assert half.com_weight == whole.com_weight
 
 
-def test_a_robot_of_half_the_full_mass_is_taken_for_a_smaller_one():
+def test_the_settings_of_a_scenario_are_those_of_its_robot():
     scenario = load_scenario("sway")
     assert scenario.control_in("contact") == scenario.control.under("contact")
-    light = replace(scenario, robot=SimpleNamespace(mass=FULL_MASS / 8))
-    assert light.control_in("contact") == scenario.control.under("contact", 0.5)
+    scale = RobotScale(0.5, 0.6, 0.7, 0.8)
+    light = replace(scenario, robot=SimpleNamespace(scale=scale))
+    assert light.control_in("contact") == scenario.control.under("contact", scale)
 
 
 def test_settings_of_a_file_outrank_those_of_the_physics():

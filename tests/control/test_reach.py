@@ -13,7 +13,7 @@ from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture_path import PosturePath
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.limbs import joints_of
-from mcplan.planning.transition.body_motion import BARRED
+from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.steps import run
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.place import make_contact

@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.control.handled import HandledObjects
+from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.motion import Motion
 from mcplan.control.task_set import LOOSE, TaskSet
 from mcplan.model.geometry import Box
@@ -17,6 +18,7 @@ from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.quintic import Quintic
 from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
 from mcplan.scene.place import make_contact
+from mcplan.scene.resting import resting_contact
 from mcplan.scene.settings import ControlSettings
 
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
@@ -204,7 +206,20 @@ def test_a_contact_on_an_object_goes_along_with_it_from_where_it_was_closed(hand
     moved = SimpleNamespace(frame=lambda name: frame(turn, [2.0, 1.0, 0.4]))
     objects.carry(constraint, loaded, moved)
     assert pytest.approx(turn @ hand.R) == constraint.R
+    assert constraint.axes == pytest.approx(turn @ hand.axes)  # the cone of its forces, too
     assert constraint.p == pytest.approx([2.0, 1.0, 0.4] + turn @ (hand.p - BOX.p))
+
+
+RESTING = LoadedContact(resting_contact(BOX, SCENE), Ramp(80.0, 80.0, 0.0, 0.0), np.inf)
+
+
+def test_what_bears_an_object_bears_no_more_than_it_may(handled):
+    _, objects = handled
+    taken = replace(RESTING, limit=Ramp(60.0, 0.0, 1.0, 0.5))
+    motion = SimpleNamespace(objects={}, rests={"box": taken})
+    limits = [objects.supports(t, motion)[0].max_force for t in (0.0, 1.25, 1.5)]
+    assert limits == pytest.approx([60.0, 30.0, 0.0])
+    assert objects.supports(2.0, SimpleNamespace(objects={}, rests={})) == []
 
 
 def test_an_object_feels_its_support_and_the_opposite_of_what_the_robot_feels(handled):
@@ -212,7 +227,7 @@ def test_an_object_feels_its_support_and_the_opposite_of_what_the_robot_feels(ha
     frames = {"box": frame(np.eye(3), BOX.p), "left_hand": frame(hand.R, hand.p)}
     terms = SimpleNamespace(frame=lambda name: frames[name])
     felt = {"box": np.tile([1.0, 2.0, 30.0], (4, 1)), "left_hand": np.tile([-5.0, 1.0, 0.5], (len(hand.points), 1))}
-    motion = SimpleNamespace(contacts={"left_hand": SimpleNamespace(contact=hand)})
+    motion = SimpleNamespace(contacts={"left_hand": SimpleNamespace(contact=hand)}, rests={"box": RESTING})
     loads = objects.forces(terms, motion, felt)["box"]
     assert loads.force[:4] == pytest.approx(felt["box"])
     assert loads.force[4:] == pytest.approx(-felt["left_hand"])
@@ -220,17 +235,22 @@ def test_an_object_feels_its_support_and_the_opposite_of_what_the_robot_feels(ha
     assert loads.normal[4:] == pytest.approx(np.tile(-hand.normal, (len(hand.points), 1)))
     assert np.unique(np.round(loads.xyz[:4, 2], 9)) == pytest.approx([0.0])
     assert loads.xyz[4:] == pytest.approx(hand.world_points)
+    assert objects.borne("box") == 120.0
+    motion.rests.clear()
+    held = objects.forces(terms, motion, felt)["box"]
+    assert held.force == pytest.approx(-felt["left_hand"])
+    assert objects.borne("box") == 0.0
 
 
 def test_an_object_that_slides_meets_friction_against_its_way(handled):
     """The force of its support leans back: its normal axis is n - mu times the way."""
     _, objects = handled
-    still = objects.supports(SimpleNamespace(slides={}))[0]
+    still = objects.supports(0.0, SimpleNamespace(objects={}, rests={"box": RESTING}))[0]
     assert still.axes == pytest.approx(np.eye(3))
     path = LimbPath(
         (np.eye(3), BOX.p), (np.eye(3), BOX.p + np.array([0.3, -0.4, 0.0])), np.zeros(3), np.zeros(3), start_time=2.0
     )
-    sliding = objects.supports(SimpleNamespace(slides={"box": path}))[0]
+    sliding = objects.supports(2.0, SimpleNamespace(objects={"box": path}, rests={"box": RESTING}))[0]
     assert sliding.axes[:, 2] == pytest.approx(np.array([0, 0, 1.0]) - BOX.friction * np.array([0.6, -0.8, 0.0]))
     # it keeps its height and does not tip, but may go along and turn
     twists = np.eye(6)

@@ -45,6 +45,11 @@ def test_the_impulse_is_the_nearest_point_of_the_cone_in_the_norm_of_the_complia
     assert seen == {STICK, SLIDE, OPEN}
 
 
+def test_with_an_infinite_friction_nothing_slides():
+    for y, tangential, normal, _ in cases():
+        assert bare(cone_state)(*y, tangential, normal, np.inf) == (STICK if y[2] > 0.0 else OPEN)
+
+
 def test_the_impulse_of_a_hold_is_cut_to_its_ball():
     y, p = np.array([3.0, -4.0, 12.0]), np.empty(3)
     bare(project)(BALLED, SLIDE, *y, 0.5, 0.5, 2.0, p)

@@ -13,7 +13,7 @@ from mcplan.model.proposal.surface import inscribed, shape_points
 from mcplan.model.proposal.write import propose
 from mcplan.model.robot_check import findings, patch_distances
 from mcplan.model.robot_file import bundled_robots, load_robot
-from tests.sim.other_robots import humanoid, quadruped
+from tests.sim.other_robots import BALL, humanoid, quadruped
 
 
 @pytest.fixture(scope="module", params=[0.5, 1.0, 1.5])
@@ -62,27 +62,20 @@ def test_knees_and_hands_are_named_by_their_sides(two_legged):
     assert robot.frame_pose(q, "left_knee")[0, 2] > 0.8  # faces ahead
 
 
-def test_a_quadruped_with_balls_gets_four_points_below_them(tmp_path):
+def test_a_quadruped_with_balls_gets_four_that_roll(tmp_path):
     quadruped(tmp_path)
-    text = (tmp_path / "quadruped.urdf").read_text()
-    # lower legs end in balls
-    box = '<box size="0.020000 0.020000 0.140000"/></geometry></collision>'
-    ball = '<collision><origin xyz="0 0 -0.19"/><geometry><sphere radius="0.02"/></geometry></collision>'
-    text = text.replace(box, box + ball)
-    (tmp_path / "quadruped.urdf").write_text(text)
     (tmp_path / "proposed.yaml").write_text(propose(tmp_path / "quadruped.urdf", tmp_path, "proposed"))
     robot = load_robot(tmp_path / "proposed.yaml")
     ends = {f"{end}_{side}" for end in ("front", "hind") for side in ("left", "right")}
     assert set(robot.patches) == {f"{end}_foot" for end in ends}
     q = robot.posture("half_sitting")
     for name, patch in robot.patches.items():
-        assert patch.kind == "point"
+        assert patch.kind == "ball"
+        assert patch.radius == pytest.approx(BALL, rel=0.02)
+        np.testing.assert_allclose(patch.p, 0.0, atol=0.02 * BALL)  # the shape's own centre
         X = robot.frame_pose(q, name)
-        assert abs(X[2, 3]) < 2e-3
+        assert X[2, 3] == pytest.approx(patch.radius, abs=2e-3)
         assert (X[0, 3] > 0) == name.startswith("front")
-        # the ball stays above the ground however the leg leans, up to 50 degrees
-        centre = patch.R.T @ (np.array([0, 0, -0.19]) - patch.p)
-        assert np.linalg.norm(centre) * np.cos(np.deg2rad(50)) == pytest.approx(0.02, rel=0.02)
     np.testing.assert_allclose(robot.com(q)[:2], [0, 0], atol=0.05)
 
 

@@ -8,12 +8,12 @@ from mcplan.scene import bundled_scenarios, check_file, load_scenario, make_cont
 from tests.contact_error import contact_error
 
 WITH_GOAL = [
-    "crawl", "handstand", "kneel", "ladder", "ladder_vertical", "lean", "plate", "push", "rubble", "stairs",
-    "stairs_rail", "step_over", "table", "tilted_step", "turn", "walk", "wedge",
+    "carry", "crawl", "handstand", "kneel", "ladder", "ladder_vertical", "lean", "lift", "plate", "push", "rubble",
+    "stairs", "stairs_rail", "step_over", "table", "tilted_step", "turn", "walk", "wedge",
 ]  # fmt: skip
 """Scenarios with a goal."""
 
-WRITTEN = {"handstand", "push"}
+WRITTEN = {"carry", "handstand", "lift", "push"}
 """Those whose sequence is written by hand; the planner is to find the others'."""
 
 FOOT_STARTS = {

@@ -5,8 +5,9 @@ import pytest
 
 from mcplan.errors import ScenarioError
 from mcplan.model.robot_file import load_robot
+from mcplan.model.sizes import feet
 from mcplan.scene import load_scenario
-from mcplan.scene.sizes import NAMES, feet, sizes
+from mcplan.scene.sizes import NAMES, sizes
 from tests.sim.other_robots import humanoid, quadruped
 
 SCENARIO = {

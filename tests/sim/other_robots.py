@@ -6,6 +6,9 @@ their links, soles are on mere frames, and they have no rotor inertia: light ank
 
 from pathlib import Path
 
+BALL = 0.02
+"""m: radius of the quadruped's feet."""
+
 X, Y, Z = "1 0 0", "0 1 0", "0 0 1"
 
 
@@ -33,6 +36,12 @@ class _Urdf:
             f'<link name="{name}"/><joint name="{name}_fixed" type="fixed"><parent link="{parent}"/>'
             f'<child link="{name}"/><origin xyz="{xyz}"/></joint>'
         )
+
+    def ball(self, name, parent, place, radius):
+        """Add a link without mass that is a ball about its frame."""
+        self.frame(name, parent, place)
+        shape = f'<collision><geometry><sphere radius="{self.scale * radius:.6f}"/></geometry></collision>'
+        self.lines[-1] = self.lines[-1].replace(f'<link name="{name}"/>', f'<link name="{name}">{shape}</link>')
 
     def joint(self, name, parent, child, place, axis, limits, torque):
         xyz = " ".join(f"{self.scale * c:.6f}" for c in place)
@@ -92,7 +101,7 @@ def humanoid(directory: Path, scale: float = 1.0) -> Path:
 
 
 def quadruped(directory: Path) -> Path:
-    """Write a four-legged robot of 18 kg on point feet; return its robot.yaml."""
+    """Write a four-legged robot of 18 kg on balls that roll; return its robot.yaml."""
     u = _Urdf("quadruped")
     u.link("trunk", 10, (0.4, 0.2, 0.1))
     legs = [(end + side, x, y) for end, x in (("f", 1), ("h", -1)) for side, y in (("l", 1), ("r", -1))]
@@ -103,10 +112,11 @@ def quadruped(directory: Path) -> Path:
         u.joint(f"{n}_a", "trunk", f"{n}_hip", (0.2 * x, 0.12 * y, 0), X, (-0.9, 0.9), 30)
         u.joint(f"{n}_b", f"{n}_hip", f"{n}_upper", (0, 0.06 * y, 0), Y, (-1.5, 3), 30)
         u.joint(f"{n}_c", f"{n}_upper", f"{n}_lower", (0, 0, -0.21), Y, (-2.6, -0.3), 30)
+        u.ball(f"{n}_foot_link", f"{n}_lower", (0, 0, -0.21 + BALL), BALL)
     u.write(directory)
     patches = "".join(
-        f"  {n}_foot:\n    link: {n}_lower\n    limb: {n}_leg\n    kind: point\n"
-        "    pose: {xyz: [0, 0, -0.21], quat_wxyz: [0, 1, 0, 0]}\n"
+        f"  {n}_foot:\n    link: {n}_foot_link\n    limb: {n}_leg\n    kind: ball\n    radius: {BALL}\n"
+        "    pose: {xyz: [0, 0, 0], rpy: [3.14159265358979, -0.8, 0]}\n"
         for n, _, _ in legs
     )
     stand = "{" + ", ".join(f"{n}_b: 0.8, {n}_c: -1.6" for n, _, _ in legs) + "}"

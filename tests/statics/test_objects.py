@@ -94,3 +94,39 @@ def test_who_stands_on_a_box_adds_his_weight_to_what_is_below_it(sole):
         carrier = box(1.0, 0.5)
         carrier = replace(carrier, rest=replace(carrier.rest, max_force=strength * both))
         assert can_balance(np.array([1.0, 0.0, 1.8]), [replace(on_top, carrier=carrier)], MASS) == holds
+
+
+HELD, AHEAD = 5.0, 0.4
+"""kg; m: a box in the air, and how far ahead of the feet it is."""
+
+
+def holding(friction=0.7):
+    """Feet, and two hands that press on the sides of a box in the air."""
+    carrier = Carrier("box", HELD, np.array([AHEAD, 0.0, 0.9]), None)
+    hands = [
+        replace(
+            surface_contact(name, [AHEAD, y, 0.9], (0.0, np.sign(y), 0.0), half=(0.02, 0.02), friction=friction),
+            carrier=carrier,
+        )
+        for name, y in (("left", 0.17), ("right", -0.17))
+    ]
+    return [surface_contact("feet", [0.0, 0.0, 0.0], half=(0.1, 0.1)), *hands]
+
+
+def test_who_holds_a_box_in_the_air_stands_where_the_two_together_balance():
+    """``M x + m a`` over ``M + m`` lies between heels and toes."""
+    region = support_region(holding(), MASS, exact=True)
+    total = MASS + HELD
+    ends = [(edge * total - HELD * AHEAD) / MASS for edge in (-0.1, 0.1)]
+    assert [region.vertices[:, 0].min(), region.vertices[:, 0].max()] == pytest.approx(ends, abs=2e-3)
+
+
+def test_a_box_in_the_air_is_held_by_two_hands_and_not_by_one():
+    feet, left, right = holding()
+    com = np.array([0.0, 0.0, 0.8])
+    assert can_balance(com, [feet, left, right], MASS)
+    assert not can_balance(com, [feet, left], MASS)
+    bounded = [replace(hand, max_force=0.5 * HELD * GRAVITY / 0.7) for hand in (left, right)]
+    for share, holds in ((1.01, True), (0.99, False)):  # half the weight each, by friction on what presses
+        hands = [replace(hand, max_force=share * hand.max_force) for hand in bounded]
+        assert can_balance(com, [feet, *hands], MASS, exact=True) == holds

@@ -1,5 +1,6 @@
 """The kernels fill in and check what the tasks' and contacts' own rows say."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import cvxpy as cp
@@ -8,6 +9,7 @@ import pytest
 
 from mcplan.core.algebra import joint_bounds, rotation_error
 from mcplan.core.whole_body import check as qp_answer, contacts as qp_contacts, fill as qp_fill, tasks as qp_tasks
+from mcplan.scene.selection import of_a_ball
 from mcplan.whole_body import ComTask, ContactConstraint, LinkPoseTask, PostureTask, QPSettings, WholeBodyQP, fast_form
 from mcplan.whole_body.answer import Answer
 from tests.whole_body import reference
@@ -22,11 +24,13 @@ KERNELS = (
 
 
 def contacts_of(state, kinds):
-    """Soles, a sliding sole, a point, a grasp with a free direction, at places a little off the present ones."""
+    """Soles, a sliding sole, a point, a ball, a grasp with a free direction, at places a little off those of now."""
+    hand = contact_at(state.robot, "right_hand", state.q, "point", friction=0.4)
     made = {
+        "ball": [replace(hand, radius=0.03, selection=of_a_ball(0.03), points=np.array([[0, 0, 0.03]]))],
         "soles": [contact_at(state.robot, patch, state.q) for patch in SOLES],
         "slide": [contact_at(state.robot, "left_sole", state.q, selection=SLIDE)],
-        "point": [contact_at(state.robot, "right_hand", state.q, "point", friction=0.4)],
+        "point": [hand],
         "grasp": [
             contact_at(state.robot, "left_grip", state.q, "grasp", selection=SLIDE, max_force=300.0, max_moment=20.0)
         ],
@@ -51,7 +55,10 @@ def tasks_of(state):
     return tasks
 
 
-@pytest.mark.parametrize("kinds", [(), ("soles",), ("slide", "point"), ("soles", "grasp"), ("grasp",)])
+KINDS = [(), ("soles",), ("slide", "point"), ("slide", "ball"), ("soles", "grasp"), ("grasp",)]
+
+
+@pytest.mark.parametrize("kinds", KINDS)
 @pytest.mark.parametrize("compiled", [True, False])
 def test_parameters_are_those_of_the_rows(standing, kinds, compiled):
     standing.rng = np.random.default_rng(len(kinds))

@@ -97,5 +97,6 @@ class VirtualModelControl:
             if contact.kind == "grasp":
                 columns.append(at.J.T @ np.diag([1.0, 1.0, 1.0, *np.full(3, np.sqrt(WEIGHT))]))
                 continue
-            columns += [(at.J[:3] - cross_matrix(at.R @ point) @ at.J[3:]).T for point in contact.points]
+            arms = contact.points @ contact.turned(at.R).T
+            columns += [(at.J[:3] - cross_matrix(arm) @ at.J[3:]).T for arm in arms]
         return np.hstack(columns)

@@ -120,7 +120,7 @@ def open_touch(packed):
         axes2(real, layout, 5),  # impulse
         axes2(real, layout, 6),  # speed
         axes2(real, layout, 7),  # climb
-        axes1(real, layout, 8),  # shift
+        axes2(real, layout, 8),  # shift
         axes2(whole, layout, 9),  # memory_index
         axes2(real, layout, 10),  # memory
         axes2(whole, layout, 11),  # report_index

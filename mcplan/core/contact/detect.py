@@ -21,6 +21,7 @@ from mcplan.core.contact.model import (
     BUMP_FRICTION,
     BUMP_KIND,
     BUMP_LINK,
+    BUMP_PATCH,
     BUMP_RADIUS,
     CONE,
     COUNT,
@@ -271,11 +272,13 @@ def bump_on_surface(scene, surface, s, pose, body, i, margin, touch, count):
         ny = surface[s, 3] * u + surface[s, 4] * v + surface[s, 5] * w
         nz = surface[s, 6] * u + surface[s, 7] * v + surface[s, 8] * w
     x, y, z = outward(surface, s, qx, qy, q)
-    before = count
+    before, patch = count, scene.bump_index[i, BUMP_PATCH]
+    friction = min(scene.surface[s, SURFACE_FRICTION], bump[i, BUMP_FRICTION])
+    if patch >= 0:
+        friction = scene.friction[patch, s]
     count = add_contact(
-        touch, count, body, scene.surface_index[s, OWNER], -1, scene.bump_index[i, BUMP_LINK],
-        scene.surface_index[s, OWNER_LINK], (1 << 40) + (i << 24) + (s << 8), x, y, z, gap,
-        min(scene.surface[s, SURFACE_FRICTION], bump[i, BUMP_FRICTION]),
+        touch, count, body, scene.surface_index[s, OWNER], patch, scene.bump_index[i, BUMP_LINK],
+        scene.surface_index[s, OWNER_LINK], (1 << 40) + (i << 24) + (s << 8), x, y, z, gap, friction,
     )  # fmt: skip
     if count > before:
         set_axes(touch, before, nx, ny, nz)

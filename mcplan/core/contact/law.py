@@ -17,11 +17,14 @@ from mcplan.core.jit import jit_inline
 
 @jit_inline
 def cone_state(x, y, z, tangential, normal, mu):
-    """State of a contact whose unprojected impulse is (x, y, z); the last two are the compliances."""
+    """State of a contact whose unprojected impulse is (x, y, z); the two after it are the compliances.
+
+    With an infinite friction it does not slide.
+    """
     reach = math.sqrt(x * x + y * y)
     if reach <= mu * z:
         return STICK
-    if z > -mu * tangential / normal * reach:
+    if mu < math.inf and z > -mu * tangential / normal * reach:
         return SLIDE
     return OPEN
 

@@ -29,8 +29,8 @@ PATCH_BODY, PATCH_LINK, PATCH_FIRST, PATCH_COUNT, PATCH_HOLDS = range(5)
 BALL, RIM = range(2)
 """Kinds of bump: a ball (a corner is a ball without radius), or the rim of a cylinder's end."""
 
-BUMP_BODY, BUMP_LINK, BUMP_KIND = range(3)
-"""Columns of ``Scene.bump_index``."""
+BUMP_BODY, BUMP_LINK, BUMP_KIND, BUMP_PATCH = range(4)
+"""Columns of ``Scene.bump_index``; the patch is that of a ball, -1 of all else."""
 
 BUMP_CENTRE, BUMP_RADIUS, BUMP_AXIS, BUMP_FRICTION, BUMP_SIZE = 0, 3, 4, 7, 8
 """Columns of ``Scene.bump``: centre in its body (3), radius, axis of a rim (3), greatest friction (m, -)."""
@@ -61,7 +61,7 @@ class Scene(NamedTuple):
     patch_index: np.ndarray  # (P, 5) int64
     patch: np.ndarray  # (P, 12) pose of the patch frame in its body
     corners: np.ndarray  # (K, 2) of surfaces and patches, each in its own axes, counter-clockwise
-    bump_index: np.ndarray  # (N, 3) int64
+    bump_index: np.ndarray  # (N, 4) int64
     bump: np.ndarray  # (N, 8)
     body_index: np.ndarray  # (bodies, 5) int64
     body: np.ndarray  # (bodies, 9)
@@ -90,6 +90,10 @@ OPEN, STICK, SLIDE = range(3)
 """States of a contact."""
 
 
+TAKEN, ASKED, TAKEN_BEFORE, ASKED_BEFORE, SHIFT_SIZE = range(5)
+"""Columns of ``Touch.shift``: what a round takes, what the slip then asks for, and both of the round before."""
+
+
 class Touch(NamedTuple):
     """Contacts of one step, and what was found of them. ``C`` rows of space."""
 
@@ -101,7 +105,7 @@ class Touch(NamedTuple):
     impulse: np.ndarray  # (C, 3) along the axes, N s
     speed: np.ndarray  # (C, 3) along the axes, m/s
     climb: np.ndarray  # (C, 3) change of the speed along the direction of a line search
-    shift: np.ndarray  # (C,) what is taken from the wanted normal velocity so that sliding does not lift, m/s
+    shift: np.ndarray  # (C, 4) what is taken from the wanted normal velocity so that sliding does not lift, m/s
     memory_index: np.ndarray  # (C, 2) int64: key and state in the previous step
     memory: np.ndarray  # (C, 2) stretch of the tangential springs of soft contacts (m)
     report_index: np.ndarray  # (2 C, 2) int64: link and patch of each point that carries force, as each side sees it
@@ -129,7 +133,7 @@ def touch(scene: Scene) -> Touch:
         np.zeros((SPACE, 3)),
         np.zeros((SPACE, 3)),
         np.zeros((SPACE, 3)),
-        np.zeros(SPACE),
+        np.zeros((SPACE, SHIFT_SIZE)),
         np.full((SPACE, 2), -1, np.int64),
         np.zeros((SPACE, 2)),
         np.zeros((2 * SPACE, 2), np.int64),
@@ -157,8 +161,8 @@ class Exchange(NamedTuple):
     wrench: np.ndarray  # (P, 6) out: of the environment on every patch, at its origin, world axes
     tau_ext: np.ndarray  # (nv,) out: forces of joint friction, damping and limits, of contacts without a patch, what
     # ``force`` says, and what the motors do not give of ``tau``
-    counts: np.ndarray  # (5,) int64 out: contacts in the table, Newton steps, points reported, 1 if the state is
-    # finite, contacts that found no room
+    counts: np.ndarray  # (6,) int64 out: contacts in the table, Newton steps, points reported, 1 if the state is
+    # finite, contacts that found no room, 1 if Coulomb's law holds
     work: np.ndarray  # workspace of the tree
 
 
@@ -173,7 +177,7 @@ def exchange(tree: Tree, patches: int, objects: int) -> Exchange:
         np.zeros((objects, 6)),
         np.zeros((patches, 6)),
         np.zeros(nv),
-        np.zeros(5, np.int64),
+        np.zeros(6, np.int64),
         workspace(tree),
     )
 

@@ -3,11 +3,15 @@
     l(v) = 1/2 (v - v*)' M (v - v*) + sum_i l_i(aim_i - J_i v),    dl_i/d(J_i v) = -impulse_i
 
 Its gradient is ``M v - b - J' impulse`` with ``b = M v*`` the momentum that forces without contacts would leave.
-Sliding lifts bodies in this program (the velocity, not only the impulse, is asked to lie in a cone); taking
-``mu |v_t|`` from the wanted normal velocity until it no longer changes makes the solution that of Coulomb's law. The
-second derivative has the sparsity of the tree unless a contact couples two bodies, so that its factor has no fill.
+Sliding lifts bodies in this program (the velocity, not only the impulse, is asked to lie in a cone); taking ``mu |s|``
+from the wanted normal velocity until it no longer changes makes the solution that of Coulomb's law. The slip
+``s = aim_t - v_t - R_t p_t`` is what friction has left of the wanted velocity: none while a contact sticks, all of it
+where none presses. It changes continuously from state to state, so that the fixed point does, too: were it counted
+where a contact slides only, a corner of a box that is hardly loaded would open and close in turn. The second derivative
+has the sparsity of the tree unless a contact couples two bodies, so that its factor has no fill.
 
-Sources: A. Castro et al., IEEE T-RO 2023; V. Acary, F. Cadoux et al., ZAMM 2011 (the fixed point of De Saxce's term).
+Sources: A. Castro et al., IEEE T-RO 2023; V. Acary, F. Cadoux et al., ZAMM 2011 (the fixed point of De Saxce's term);
+D. G. Anderson, J. ACM 1965 (its acceleration by the round before).
 """
 
 import math
@@ -16,6 +20,8 @@ from mcplan.core.algebra.tree_factor import tree_factor, tree_multiply, tree_sol
 from mcplan.core.contact.law import cone_state, project, stiffness
 from mcplan.core.contact.model import (
     AIM,
+    ASKED,
+    ASKED_BEFORE,
     BALLED,
     BEND,
     FRICTION,
@@ -33,11 +39,16 @@ from mcplan.core.contact.model import (
     STATE_NOW,
     STEP,
     STICK,
+    TAKEN,
+    TAKEN_BEFORE,
 )
 from mcplan.core.jit import jit, jit_inline
 
-SHIFT_TOLERANCE, SHIFTS = 1e-5, 12
+SHIFT_TOLERANCE, SHIFTS = 1e-5, 30
 """Change of what is taken from the wanted normal velocity (m/s) below which Coulomb's law holds; the most rounds."""
+
+LEAST_MIX, MOST_MIX = -1.0, 0.9
+"""Bounds of the part that the round before has in the next one."""
 
 
 @jit_inline
@@ -48,7 +59,7 @@ def respond(touch, c, x, y, z, forced):
     tangential, normal = aim[c, 3], aim[c, 5]
     x = (aim[c, 0] - x) / tangential
     y = (aim[c, 1] - y) / tangential
-    z = (aim[c, 2] - touch.shift[c] - z) / normal
+    z = (aim[c, 2] - touch.shift[c, TAKEN] - z) / normal
     if not forced:
         if kind == BALLED:
             touch.index[c, STATE] = STICK if x * x + y * y + z * z <= mu * mu else SLIDE
@@ -119,7 +130,7 @@ def curve(M, n, count, touch, vector, G, H):
             touch.index[c, STATE],
             (aim[c, 0] - speed[c, 0]) / aim[c, 3],
             (aim[c, 1] - speed[c, 1]) / aim[c, 3],
-            (aim[c, 2] - touch.shift[c] - speed[c, 2]) / aim[c, 5],
+            (aim[c, 2] - touch.shift[c, TAKEN] - speed[c, 2]) / aim[c, 5],
             aim[c, 3],
             aim[c, 5],
             touch.value[c, FRICTION],
@@ -222,25 +233,45 @@ def solve_program(M, parent, n, count, touch, scratch, tolerance, iterations, fo
     return steps
 
 
+@jit_inline
+def asked_shift(touch, c):
+    """``mu |s|`` of contact c at the present velocity, 0 of a hold and of what cannot slide; m/s."""
+    holds = touch.index[c, KIND] == BALLED or touch.index[c, STATE] == STICK
+    if holds or touch.value[c, FRICTION] == math.inf:
+        return 0.0
+    aim, speed, impulse = touch.aim[c], touch.speed[c], touch.impulse[c]
+    return touch.value[c, FRICTION] * math.hypot(
+        aim[0] - speed[0] - aim[3] * impulse[0], aim[1] - speed[1] - aim[4] * impulse[1]
+    )
+
+
 @jit
 def solve_contacts(M, parent, n, count, touch, scratch, tolerance, iterations):
-    """Solve the step with Coulomb's law: the convex program with ``shift = mu |v_t|`` of what slides.
+    """Solve the step with Coulomb's law: the convex program with ``shift = mu |s|`` for the slip s that it leads to.
 
     Returns
     -------
-    Number of Newton steps.
+    steps : number of Newton steps.
+    left : change of the shift in the last round, m/s.
     """
-    steps = solve_program(M, parent, n, count, touch, scratch, tolerance, iterations, True)
+    steps, left, shift = 0, 0.0, touch.shift
     for turn in range(SHIFTS):
-        change = 0.0
+        steps += solve_program(M, parent, n, count, touch, scratch, tolerance, iterations, turn == 0)
+        left, along, length = 0.0, 0.0, 0.0
         for c in range(count):
-            shift = 0.0
-            if touch.index[c, KIND] != BALLED and touch.index[c, STATE] == SLIDE:
-                shift = touch.value[c, FRICTION] * math.hypot(touch.speed[c, 0], touch.speed[c, 1])
-            change = max(change, abs(shift - touch.shift[c]))
-            # where the rounds swing between sticking and sliding, the mean of two ends it
-            touch.shift[c] = shift if turn < 4 else 0.5 * (shift + touch.shift[c])
-        if change <= SHIFT_TOLERANCE:
+            shift[c, ASKED] = asked_shift(touch, c)
+            error = shift[c, ASKED] - shift[c, TAKEN]
+            left = max(left, abs(error))
+            if turn > 0:
+                gain = error - (shift[c, ASKED_BEFORE] - shift[c, TAKEN_BEFORE])
+                along += error * gain
+                length += gain * gain
+        if left <= SHIFT_TOLERANCE:
             break
-        steps += solve_program(M, parent, n, count, touch, scratch, tolerance, iterations, False)
-    return steps
+        # the mix of this round and the one before whose error is least to first order
+        mix = min(max(along / length, LEAST_MIX), MOST_MIX) if length > 0.0 else 0.0
+        for c in range(count):
+            following = (1.0 - mix) * shift[c, ASKED] + mix * shift[c, ASKED_BEFORE] if turn > 0 else shift[c, ASKED]
+            shift[c, TAKEN_BEFORE], shift[c, ASKED_BEFORE] = shift[c, TAKEN], shift[c, ASKED]
+            shift[c, TAKEN] = max(following, 0.0)
+    return steps, left

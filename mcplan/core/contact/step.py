@@ -48,19 +48,19 @@ from mcplan.core.contact.model import (
     RESTITUTION,
     RUB,
     SIDE,
-    SLIDE,
     SLOTS,
     SOFT,
     STATE,
     STATE_NOW,
     STICK,
     STIFF,
+    TAKEN,
     TURNING,
     UPPER,
 )
 from mcplan.core.contact.pairs import follow_ways
 from mcplan.core.contact.rows import fill_poses, fill_rows
-from mcplan.core.contact.solve import solve_contacts
+from mcplan.core.contact.solve import SHIFT_TOLERANCE, solve_contacts
 from mcplan.core.jit import jit
 from mcplan.core.rigid_body.inverse_dynamics import gather_forces, newton_euler
 from mcplan.core.rigid_body.manifold import integrate
@@ -162,7 +162,7 @@ def prepare_contacts(scene, law, dt, count, v, touch):
         a, b = touch.index[c, BODY_A], touch.index[c, BODY_B]
         ease = scene.body[a, BODY_EASE] + (scene.body[b, BODY_EASE] if b >= 0 else 0.0)
         aim, value = touch.aim[c], touch.value[c]
-        touch.shift[c] = 0.0
+        touch.shift[c, TAKEN] = 0.0
         m = remember(touch, c, kept)
         for r in range(3):
             aim[3 + r] = law[COMPLIANCE] * ease
@@ -201,10 +201,10 @@ def prepare_contacts(scene, law, dt, count, v, touch):
                 aim[1] = -law[STIFF] * touch.memory[m, 1] / give
         if m >= 0:
             touch.index[c, STATE] = touch.memory_index[m, 1]
-            if touch.memory_index[m, 1] == SLIDE:
-                touch.shift[c] = value[FRICTION] * math.hypot(speed[0], speed[1])
         else:
             touch.index[c, STATE] = STICK if gap + dt * speed[2] < 1e-5 else OPEN
+        if touch.index[c, STATE] != STICK and value[FRICTION] < math.inf:
+            touch.shift[c, TAKEN] = value[FRICTION] * math.hypot(aim[0] - speed[0], aim[1] - speed[1])
 
 
 @jit
@@ -328,7 +328,8 @@ def contact_step(fixed_real, fixed_whole, fixed_layout, real, whole, layout, dt,
     near_limits(scene, law, q, dt, n, nv, vector)
     parent = scratch.dense if coupled else scene.parent
     counts[0], counts[4] = count, touch.lost[0]
-    counts[1] = solve_contacts(M, parent, n, count, touch, scratch, TOLERANCE, ITERATIONS)
+    counts[1], left = solve_contacts(M, parent, n, count, touch, scratch, TOLERANCE, ITERATIONS)
+    counts[5] = 1 if left <= SHIFT_TOLERANCE else 0
     # the velocities that these impulses cause exactly, so that equation of motion and record agree to rounding
     for k in range(n):
         vector[STATE_NOW, k] = b[k] + vector[LIMIT, k] + vector[RUB, k]

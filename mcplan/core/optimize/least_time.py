@@ -75,6 +75,18 @@ def derivatives(tau, B, D, start, w, halfplanes, counts, c, gradient, H):
 
 
 @jit
+def duration(B, start, w, c):
+    """Return the objective ``sum w / sqrt x``."""
+    total = 0.0
+    for i in range(len(w)):
+        x = 0.0
+        for k in range(B.shape[1]):
+            x += B[i, k] * c[start[i] + k]
+        total += w[i] / math.sqrt(x)
+    return total
+
+
+@jit
 def solve(B, D, start, w, halfplanes, counts, accuracy, c, step, trial, gradient, H):
     """Minimise from a point inside; return the status.
 
@@ -94,13 +106,7 @@ def solve(B, D, start, w, halfplanes, counts, accuracy, c, step, trial, gradient
     cost = barrier(1.0, B, D, start, w, halfplanes, counts, c)
     if not cost < math.inf:
         return OUTSIDE
-    objective = 0.0
-    for i in range(len(w)):
-        x = 0.0
-        for k in range(B.shape[1]):
-            x += B[i, k] * c[start[i] + k]
-        objective += w[i] / math.sqrt(x)
-    tau = max(1.0, total / objective)
+    tau = max(1.0, total / duration(B, start, w, c))
     while True:
         for _ in range(NEWTON_STEPS):
             derivatives(tau, B, D, start, w, halfplanes, counts, c, gradient, H)
@@ -126,12 +132,7 @@ def solve(B, D, start, w, halfplanes, counts, accuracy, c, step, trial, gradient
                 break
             for j in range(n):
                 c[j] = trial[j]
-        objective = 0.0
-        for i in range(len(w)):
-            x = 0.0
-            for k in range(B.shape[1]):
-                x += B[i, k] * c[start[i] + k]
-            objective += w[i] / math.sqrt(x)
+        objective = duration(B, start, w, c)
         if not objective < math.inf:
             return STALLED
         if total / tau <= accuracy * objective:

@@ -9,6 +9,7 @@ cap costs. When no such ray is left, the optimum is the exact one; in phase 1, n
 Source: Dantzig & Wolfe (1960), applied to the cones of one contact point each.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -133,3 +134,32 @@ def minimise(work, cost, exact):
                 break
             status = simplex.minimise(work.program, cost)
     return status
+
+
+@jit
+def least_reach(work, cost, first, last, most, x):
+    """Return how far each of the variables from ``first`` to ``last - 1`` can be raised alone, the least of them.
+
+    They are held at zero before and after, and counted up to ``most``; NaN where a program is not solved.
+
+    Parameters
+    ----------
+    cost : (capacity,) zero, and left so.
+    x : (capacity,) scratch.
+    """
+    program = work.program
+    m = len(program.b)
+    least = most
+    for j in range(first, last):
+        program.upper[1 + m + j] = least
+        cost[j] = -1.0
+        status = minimise(work, cost, True)
+        simplex.solution(program, x)
+        least = min(least, x[j])
+        cost[j] = 1.0
+        back = minimise(work, cost, True)
+        cost[j] = 0.0
+        if status != simplex.OPTIMAL or back != simplex.OPTIMAL:
+            return math.nan
+        simplex.hold_at_zero(program, j, j + 1)
+    return least

@@ -2,12 +2,12 @@
 
 For the contact at a patch with pose (R, p), Jacobian J, velocity V and the place (R*, p*) that it holds,
 ``S R' (J vd + Jdot v) = S (kp e - kd R'V)`` with ``e = (R'(p* - p), R' log(R* R'))`` and ``S`` its selection. The
-wrench of its force unknowns f at the patch origin, in world axes, is ``G f``.
+wrench of its force unknowns f at the patch origin, in world axes, is ``G f``. Of a ball R is R*, but in e.
 """
 
 from mcplan.core.algebra.rotation_error import rotation_error
 from mcplan.core.jit import jit, jit_algebra
-from mcplan.core.rigid_body.terms import FRAME_BIAS, FRAME_P, FRAME_R, FRAME_VELOCITY
+from mcplan.core.rigid_body.terms import FRAME_BIAS, FRAME_P, FRAME_R, FRAME_SIZE, FRAME_VELOCITY
 from mcplan.core.whole_body import layout as lay
 
 
@@ -29,10 +29,16 @@ def fill_contact(index, contacts, values, J, frames, previous, layout, constants
     x = values[contact[lay.CONTACT_VALUES] :]
     frame, Jf = frames[contact[lay.CONTACT_FRAME]], J[contact[lay.CONTACT_FRAME]]
     first, count = contact[lay.FIRST_FORCE], unknowns(contact)
-    _wrench_map(contact, x, frame, G)
+    turned = scratch[28 : 28 + FRAME_SIZE]
+    for i in range(FRAME_SIZE):
+        turned[i] = frame[i]
+    if contact[lay.ROLLS]:
+        for i in range(9):
+            turned[FRAME_R + i] = x[lay.PLACE_R + i]
+    _wrench_map(contact, x, turned, G)
     _force_map(Jf, G, first, count, layout, theta)
-    _motion_rows(contact, x, frame, Jf, layout, theta, scratch)
-    _release_rows(contact, x, frame, G, layout, theta)
+    _motion_rows(contact, x, frame, turned, Jf, layout, theta, scratch)
+    _release_rows(contact, x, turned, G, layout, theta)
     for k in range(count):
         price, f = _price(contact, x, k), first + k
         theta[layout[lay.FORCE_WEIGHT] + f] = price * (constants[lay.FORCE_COST] + previous[1, f])
@@ -100,10 +106,10 @@ def _force_map(J, G, first, count, layout, theta):
 
 
 @jit_algebra
-def _motion_rows(contact, x, frame, J, layout, theta, scratch):
-    """Rows ``S R' J`` and their right-hand sides."""
+def _motion_rows(contact, x, link, frame, J, layout, theta, scratch):
+    """Rows ``S R' J`` and their right-hand sides; ``frame`` has the axes of the contact, ``link`` the patch's."""
     wanted, error = scratch[:6], scratch[6:9]
-    rotation_error(x[lay.PLACE_R : lay.PLACE_P], frame[FRAME_R:FRAME_P], scratch[9:22], error)
+    rotation_error(x[lay.PLACE_R : lay.PLACE_P], link[FRAME_R:FRAME_P], scratch[9:22], error)
     for c in range(3):
         drift, turn, speed, spin = 0.0, 0.0, 0.0, 0.0
         for i in range(3):

@@ -113,8 +113,9 @@ task matrix, how many rows, its frame, and which of three or six rows it has (6)
     FIRST_FACE,  # of its pyramid in constants
     WRENCH_FRAME,  # frame that the wrench's cost refers to
     FIRST_VECTOR,  # among the forces at points of the answer
+    ROLLS,  # a ball: its axes are those of the place that it holds
     CONTACT_COLUMNS,
-) = range(16)
+) = range(17)
 """Columns of the table of contacts."""
 
 (KP, KD, PLACE_R, PLACE_P, MIN_FORCE, MAX_FORCE, OWN_MAX_FORCE, MAX_MOMENT, MU, LEVER, AXES, SELECTION) = (

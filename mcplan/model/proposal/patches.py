@@ -27,7 +27,7 @@ ANKLE, LEAST_LEVER = 0.8, 0.01
 """Share of an ankle's torque that the robot's weight may take; m: an ankle that bears less says nothing of the sole."""
 
 LEAN = np.deg2rad(50)
-"""How far a leg on a ball may lean before the ball would touch beside its point."""
+"""How far a leg on a ball may lean: so far around, nothing of its link is to reach beyond the ball."""
 
 HAND, GUESSED = (0.02, 0.06), 0.02
 """m: least and greatest side of a hand's patch; side where the hand's end is rounded."""
@@ -45,6 +45,7 @@ class Proposed:
     p: np.ndarray
     polygon: np.ndarray
     why: str
+    radius: float = 0.0
 
     def lines(self) -> Iterator[str]:
         """Yield its entry of the file."""
@@ -59,6 +60,8 @@ class Proposed:
             yield f"    polygon: [{corners}]"
         else:
             yield f"    kind: {self.kind}"
+            if self.radius:
+                yield f"    radius: {self.radius:.5g}"
 
 
 @dataclass(eq=False)
@@ -192,14 +195,13 @@ def _sole(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed:
             sole = f"{name}_sole" if f"{name}_sole" not in robot.link_names else f"{name}_foot_sole"
             return Proposed(sole, link, limb_name, "surface", R_P, p, _corners(low, high), why)
     centre, radius = _ball(points, down, ROUNDED * leg)
-    beyond = radius / np.cos(LEAN)
     R_P = np.column_stack([ahead, np.cross(down, ahead), down])
-    R_P, p = _on_link(robot, link, R_P, centre + beyond * down)
-    why = (
-        f"a ball of {1000 * radius:.0f} mm; the point is {1000 * (beyond - radius):.0f} mm below it, "
-        f"so that the leg may lean by {np.rad2deg(LEAN):.0f} degrees"
-    )
-    return Proposed(f"{name}_foot", link, limb_name, "point", R_P, p, np.zeros((1, 2)), why)
+    R_P, p = _on_link(robot, link, R_P, centre)
+    arms = points - centre
+    far = np.linalg.norm(arms, axis=1)
+    radius = float(far[arms @ down > np.cos(LEAN) * far].max())  # nothing of the link is to touch before it
+    why = f"a ball at the end of {link}, which rolls; the pose is that of its centre"
+    return Proposed(f"{name}_foot", link, limb_name, "ball", R_P, p, np.zeros((1, 2)), why, round(radius, 5))
 
 
 def _borne(robot: Robot, limb: Limb, found: Face) -> tuple[np.ndarray, np.ndarray]:

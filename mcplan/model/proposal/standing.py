@@ -100,7 +100,7 @@ def _bent(found: Anatomy, bend: float) -> np.ndarray:
 def _balanced(found: Anatomy, start: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> np.ndarray:
     robot, soles = found.robot, found.soles
     weight = np.where(_in_legs(found), LEGS, OTHERS)
-    place0 = np.array([pose(robot, start, sole)[:3, 3] for sole in soles]).reshape(-1, 3)
+    place0 = np.array([pose(robot, start, sole)[:3, 3] - [0, 0, sole.radius] for sole in soles]).reshape(-1, 3)
     place0 = place0 - start[:3]
     q = start.copy()
     q[2] -= (place0[:, 2] + start[2]).min() if len(place0) else 0.0
@@ -111,7 +111,7 @@ def _balanced(found: Anatomy, start: np.ndarray, lower: np.ndarray, upper: np.nd
         rows, middles = [weight * (q[7:] - start[7:])], []
         for sole, place in zip(soles, place0, strict=True):
             X = pose(robot, q, sole)
-            rows.append([PLACE * X[2, 3], *(APART * (X[:2, 3] - q[:2] - place[:2]))])
+            rows.append([PLACE * (X[2, 3] - sole.radius), *(APART * (X[:2, 3] - q[:2] - place[:2]))])
             if sole.kind == "surface":
                 rows.append(LEVEL * np.array([X[0, 2], X[1, 2], X[1, 0]]))
             middles.append((X @ [*sole.polygon.mean(axis=0), 0.0, 1.0])[:2])
@@ -124,7 +124,7 @@ def _balanced(found: Anatomy, start: np.ndarray, lower: np.ndarray, upper: np.nd
     found_x = least_squares(residual, x0, bounds=([*-infinite, *lower], [*infinite, *upper]), x_scale=1.0).x
     q[:3], q[7:] = found_x[:3], np.round(found_x[3:], 3) + 0.0
     q[:2] = np.round(q[:2], 4)
-    heights = [pose(robot, q, sole)[2, 3] for sole in soles]
+    heights = [pose(robot, q, sole)[2, 3] - sole.radius for sole in soles]
     q[2] = np.round(q[2] - (np.mean(heights) if heights else 0.0), 6)
     return q
 

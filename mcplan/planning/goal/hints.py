@@ -26,6 +26,9 @@ GRID = 0.1
 FAR = 0.5
 """m: a way longer than this gives the heading at its end too."""
 
+APART = 0.02
+"""m: surfaces at heights that differ by less are at one."""
+
 LEVEL = 0.5
 """Least vertical part of the normal of a surface to stand on."""
 
@@ -53,23 +56,24 @@ def hints(
                 return
             headings = [base_yaw(_with_base(reference, xyz, R))]
         else:
-            headings = _headings(now, xyz[:2] - q[:2])
-        for aside in ASIDE:
+            headings = _headings(now, xyz[:2] - q[:2], robot.scale.leg)
+        for aside in robot.scale.leg * np.array(ASIDE):
             for heading in headings:
                 yield set_down(reference, xyz + np.array([*aside, 0.0]), heading)
     elif item.com is not None:
         com = np.array(item.com)
-        for heading in _headings(now, com[:2] - robot.com(q)[:2]):
+        for heading in _headings(now, com[:2] - robot.com(q)[:2], robot.scale.leg):
             placed = set_down(reference, q[:3], heading)
             placed[: len(com)] += com - robot.com(placed)[: len(com)]
             yield from _levels(robot, environment, placed, ground)
     else:
+        size = robot.scale.leg
         count = round(AROUND / GRID)
-        steps = GRID * np.arange(-count, count + 1)
+        steps = size * GRID * np.arange(-count, count + 1)
         places = sorted(product(steps, steps), key=lambda step: (np.hypot(*step).round(6), step))
         turn = np.array([[np.cos(now), -np.sin(now)], [np.sin(now), np.cos(now)]])
         for step in places:
-            if np.hypot(*step) > AROUND + 1e-9:
+            if np.hypot(*step) > size * AROUND + 1e-9:
                 break
             for heading in (now, now + np.pi / 2, now - np.pi / 2, now + np.pi):
                 xyz = np.append(q[:2] + turn @ step, q[2])
@@ -90,9 +94,9 @@ def _with_base(reference: np.ndarray, xyz: np.ndarray, R: Rotation) -> np.ndarra
     return q
 
 
-def _headings(now: float, way: np.ndarray) -> list[float]:
+def _headings(now: float, way: np.ndarray, size: float) -> list[float]:
     """Return the headings to try at the end of a way (2,): as now, and that of the way."""
-    if np.hypot(*way) < FAR:
+    if np.hypot(*way) < size * FAR:
         return [now]
     return [now, float(np.arctan2(way[1], way[0]))]
 
@@ -106,7 +110,7 @@ def _levels(robot: Robot, environment: Environment, q: np.ndarray, ground: Seque
     drops = np.concatenate([np.zeros(0), *(_drop(surface, places) for surface in environment.surfaces)])
     heights: list[float] = []
     for drop in sorted(map(float, drops[np.isfinite(drops)]), key=abs):
-        if all(abs(drop - other) > 0.02 for other in heights):
+        if all(abs(drop - other) > robot.scale.leg * APART for other in heights):
             heights.append(drop)
     for height in heights:
         placed = q.copy()

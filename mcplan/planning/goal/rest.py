@@ -24,11 +24,22 @@ EDGE = 0.3
 """Least cosine between an edge's patch and its surface: it may be turned about itself."""
 
 
+TURNED = 0.2
+"""m/rad: what a patch that is turned counts as being away."""
+
+HOLD = 0.3
+"""m: how far from a bar a patch may be that rests on it, at most: its origin is at its middle."""
+
+
 class Reach(NamedTuple):
     """How far a patch may be from its place: m, and rad."""
 
     distance: float
     angle: float
+
+    def times(self, size: float) -> "Reach":
+        """Return the reach of a robot that is so many times as large."""
+        return Reach(size * self.distance, self.angle)
 
 
 def resting(
@@ -63,7 +74,8 @@ def resting(
         X = robot.frame_pose(q, patch)
         edge = len(robot.patches[patch].polygon) == 2
         for support in environment.supports.values():
-            if not _near(X, support, reach, EDGE if edge else np.cos(min(reach.angle, np.pi))):
+            facing = EDGE if edge else np.cos(min(reach.angle, np.pi))
+            if not _near(X, support, reach, facing, robot.scale.leg):
                 continue
             contact = _nearest(robot, environment, ContactSpec(patch=patch, surface=support.name), X)
             if contact is None and isinstance(support, Surface):  # on the border: the part that lies on it counts
@@ -72,7 +84,7 @@ def resting(
                 continue
             distance, angle = _off(X, contact)
             if distance <= reach.distance and angle <= reach.angle:
-                found.append((0 if patch in ground else 1 + edge, distance + 0.2 * angle, contact))
+                found.append((0 if patch in ground else 1 + edge, distance + robot.scale.leg * TURNED * angle, contact))
     for _, _, contact in sorted(found, key=lambda one: (one[0], one[1], one[2].patch)):
         link = robot.patches[contact.patch].link
         if link not in taken:
@@ -95,17 +107,19 @@ def _nearest(robot: Robot, environment: Environment, spec: ContactSpec, X: np.nd
         return None
 
 
-def _near(X: np.ndarray, support: Surface | Bar, reach: Reach, facing_least: float) -> bool:
+def _near(X: np.ndarray, support: Surface | Bar, reach: Reach, facing_least: float, size: float) -> bool:
     """Whether a support may be within reach of a patch: a quick look that lets nothing slip."""
     if isinstance(support, Surface):
         facing = -float(X[:3, 2] @ support.normal) >= facing_least
         return facing and abs(float(support.normal @ (X[:3, 3] - support.p))) <= reach.distance
     along = float(np.clip((X[:3, 3] - support.ends[0]) @ support.direction, 0.0, support.length))
-    return float(np.linalg.norm(X[:3, 3] - support.ends[0] - along * support.direction)) <= reach.distance + 0.3
+    return float(np.linalg.norm(X[:3, 3] - support.ends[0] - along * support.direction)) <= reach.distance + size * HOLD
 
 
 def _off(X: np.ndarray, contact: Contact) -> tuple[float, float]:
     """Return how far (m, rad) a patch at ``X`` is from a contact, in the directions that this holds."""
+    if contact.radius:
+        return float(np.linalg.norm(X[:3, 3] - contact.p - contact.rolled(X[:3, :3]))), 0.0
     turn = Rotation.from_matrix(contact.R.T @ X[:3, :3]).as_rotvec()
     off = contact.selection.T @ (contact.selection @ np.concatenate([contact.R.T @ (X[:3, 3] - contact.p), turn]))
     return float(np.linalg.norm(off[:3])), float(np.linalg.norm(off[3:]))

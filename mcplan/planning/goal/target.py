@@ -33,6 +33,9 @@ STANDING = Reach(0.35, 0.6)
 CELL = Freedom(x=0.03, y=0.03, yaw=0.15, along=0.05, offset=0.03, angle=np.inf)
 """Within which a contact that the item leaves open may move while its posture is looked for."""
 
+RUNG = 0.06
+"""m: how far from the middle of a patch the bar may be that it stands on."""
+
 LEAN = 0.08
 """m: how far outside the contacts the centre of mass of a posture may be that is set down on them."""
 
@@ -81,6 +84,9 @@ class Targets:
         self.ending, self.prover = ending, ending.prover
         self.robot, self.environment = self.prover.robot, self.prover.environment
         self.patches, self.first = tuple(patches), tuple(contacts)
+        self.size = self.robot.scale.leg
+        self._cell = CELL.times(self.size)
+        self._posed, self._standing = POSED.times(self.size), STANDING.times(self.size)
         self.nearest = ""
         self._rank: tuple[int, float] = (-1, 0.0)
 
@@ -106,14 +112,16 @@ class Targets:
                     self.robot, self.environment, hint, reference.patches, reference.reach, item.contacts,
                     reference.ground,
                 )  # fmt: skip
-                if not placed or (not _carries(placed, self.robot.com(hint)) and item.posture is not None):
+                if not placed:
+                    continue
+                if item.posture is not None and not _carries(placed, self.robot.com(hint), self.size * LEAN):
                     continue
                 key = tuple((c.patch, c.support, *np.round(c.p, 3)) for c in placed)
                 if key in tried or any(self.prover.blocked(contact) for contact in placed):
                     continue
                 tried.add(key)
                 looks += 1
-                end = self.ending.find(item, placed, q, hint, _cells(item, placed), held=False)
+                end = self.ending.find(item, placed, q, hint, _cells(item, placed, self._cell), held=False)
                 self._note(end)
                 if end.found:
                     found.append(Target(Goal.by(item, end.result.contacts), end))
@@ -144,10 +152,10 @@ class Targets:
                 ContactSpec.model_validate(fixed[patch].to_data()) if patch in fixed else spec
                 for patch, spec in supports.specs.items()
             ]
-            placed = resting(self.robot, self.environment, hint, (), POSED, listed)
+            placed = resting(self.robot, self.environment, hint, (), self._posed, listed)
             if not placed or any(self.prover.blocked(contact) for contact in placed):
                 continue
-            free = {p: f for p, f in _cells(item, placed).items() if p not in fixed}
+            free = {p: f for p, f in _cells(item, placed, self._cell).items() if p not in fixed}
             end = self.ending.find(item, placed, q, hint, free, held=False)
             self._note(end)
             if end.found:
@@ -159,10 +167,10 @@ class Targets:
         They can be in place; where nothing else may touch, they bear the robot; and the posture on them meets the item.
         """
         fixed = [spec for spec in item.contacts if {"x", "y"} <= set(spec.given) or "along" in spec.given]
-        contacts = resting(self.robot, self.environment, q, (), POSED, fixed) if fixed else None
+        contacts = resting(self.robot, self.environment, q, (), self._posed, fixed) if fixed else None
         if not contacts:
             return ""
-        free = _cells(item, contacts, Freedom(yaw=np.inf, angle=np.inf, offset=0.06))
+        free = _cells(item, contacts, Freedom(yaw=np.inf, angle=np.inf, offset=self.size * RUNG))
         guide = self.ending.guide(item, contacts, q)
         starts = [guide, q, *self._disturbed(guide)]
         everything = len(fixed) == len(item.contacts)
@@ -170,7 +178,7 @@ class Targets:
         result = self.prover.generator.generate(contacts, None, guide, starts, free)
         first = result.violations[0] if result.violations else None
         if first is not None:
-            if result.stage == "reach" and first.amount > PLAIN:
+            if result.stage == "reach" and first.amount > self.size * PLAIN:
                 return f"no posture has all its contacts in place: {result.reason}; bring them closer together"
             if result.stage == "region" and everything and item.only:
                 return f"its contacts cannot hold the robot, whatever its posture: {result.reason}"
@@ -190,7 +198,7 @@ class Targets:
         if item.posture is not None and item.base is not None:
             reference = next(self._references(item, (), q))
             for hint in hints(item, self.robot, self.environment, reference.q, reference.ground, q):
-                there = resting(self.robot, self.environment, hint, self.patches, POSED, ground=reference.ground)
+                there = resting(self.robot, self.environment, hint, self.patches, self._posed, ground=reference.ground)
                 return found | {contact.patch for contact in there or ()}
         return found
 
@@ -198,6 +206,7 @@ class Targets:
         rng = np.random.default_rng(0)
         steps = SPREAD * rng.normal(size=(DISTURBED, self.robot.nv))
         steps[:, :6] *= 0.25
+        steps[:, :3] *= self.size
         return [self.robot.integrate(guide, step, 1.0) for step in steps]
 
     def _references(self, item: GoalItem, contacts: Sequence[Contact], q: np.ndarray) -> Iterator[Reference]:
@@ -206,18 +215,18 @@ class Targets:
             asked = self._upright(item, item.posture.apply(self.robot, self.ending.reference))
             ground = tuple(sorted(ground_patches(self.robot, asked)))
             may = () if item.only else self.patches
-            yield Reference(asked, ground, may, POSED)
+            yield Reference(asked, ground, may, self._posed)
             if item.base is not None:  # which may be off by its tolerance, and the patches with it
-                near = POSED.distance + min(item.base.tolerance, POSED.distance)
+                near = self._posed.distance + min(item.base.tolerance, self._posed.distance)
                 yield Reference(asked, ground, may, Reach(near, POSED.angle))
             return
         limbs = {self.robot.patches[patch].limb for patch in listed}
         if listed:  # the named posture that stands on such patches
             guide = self.ending.prover.guide([c for c in contacts if c.patch in listed] or contacts, q)
-            yield Reference(guide, (), () if item.only else self._others(contacts, limbs), STANDING)
+            yield Reference(guide, (), () if item.only else self._others(contacts, limbs), self._standing)
         for stance, posture in ((contacts, q), (self.first, self.ending.reference)):
             may = () if item.only else self._others(stance, limbs)
-            yield Reference(posture, tuple(c.patch for c in stance), may, STANDING)
+            yield Reference(posture, tuple(c.patch for c in stance), may, self._standing)
 
     def _others(self, contacts: Sequence[Contact], limbs: set[str]) -> tuple[str, ...]:
         """Return the patches of a stance whose limbs have nothing else to do."""
@@ -238,17 +247,17 @@ class Targets:
             self._rank, self.nearest = rank, end.missing
 
 
-def _carries(contacts: Sequence[Contact], com: np.ndarray) -> bool:
+def _carries(contacts: Sequence[Contact], com: np.ndarray, lean: float) -> bool:
     """Whether the centre of mass of a posture is about over its contacts, or something is held that may carry it."""
     if any(contact.kind == "grasp" or contact.normal[2] < 0.5 for contact in contacts):
         return True
     points = np.vstack([contact.world_points for contact in contacts])[:, :2]
     angle = np.linspace(0.0, 2 * np.pi, 16, endpoint=False)
     way = np.column_stack([np.cos(angle), np.sin(angle)])
-    return bool(np.all((points @ way.T).max(axis=0) >= way @ com[:2] - LEAN))
+    return bool(np.all((points @ way.T).max(axis=0) >= way @ com[:2] - lean))
 
 
-def _cells(item: GoalItem, contacts: Sequence[Contact], widths: Freedom = CELL) -> dict[str, Freedom]:
+def _cells(item: GoalItem, contacts: Sequence[Contact], widths: Freedom) -> dict[str, Freedom]:
     """Return what the posture generator may choose of contacts: the coordinates that the item leaves open."""
     given = {spec.patch: spec.given for spec in item.contacts}
     cells = {}

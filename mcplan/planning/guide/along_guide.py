@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mcplan.planning.guide.path import FACET, GuidePath
+from mcplan.planning.guide.path import FACET, TURN, GuidePath
 from mcplan.scene.environment import Surface
 from mcplan.scene.place_surface import surface_rotation
 from mcplan.scene.polygon import erode
@@ -40,7 +40,9 @@ def places_along(
     """
     corners, track = guide.track(offset)
     count = int(np.ceil(guide.length / grid - 1e-9)) + 1
-    lines = grid * np.arange(-round(ASIDE / grid), round(ASIDE / grid) + 1)
+    size = guide.turn / TURN
+    count_aside = round(size * ASIDE / grid)
+    lines = grid * np.arange(-count_aside, count_aside + 1)
     for s in np.minimum(grid * np.arange(count), guide.length):
         heading = float(np.interp(s, guide.arc, guide.yaw))
         ahead = surface.R.T @ np.array([np.cos(heading), np.sin(heading), 0.0])
@@ -50,6 +52,6 @@ def places_along(
         places = centre + lines[:, None] * np.array([-np.sin(heading), np.cos(heading), 0.0])
         drop = (places - surface.p) @ surface.normal / surface.normal[2]
         local = (places - np.outer(drop, [0.0, 0.0, 1.0]) - surface.p) @ surface.R[:, :2]
-        for u, fits in zip(local, np.all(local @ A.T <= b + 1e-9, axis=1) & (np.abs(drop) < DROP), strict=True):
+        for u, fits in zip(local, np.all(local @ A.T <= b + 1e-9, axis=1) & (np.abs(drop) < size * DROP), strict=True):
             if fits:
                 yield round(float(u[0]), 4), round(float(u[1]), 4), yaw

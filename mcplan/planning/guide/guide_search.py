@@ -9,7 +9,7 @@ from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.guide.passage import LEVEL, Hindrance, Passage, Place
-from mcplan.planning.guide.path import GuidePath
+from mcplan.planning.guide.path import TURN, GuidePath
 from mcplan.planning.guide.route import find_route
 from mcplan.planning.posture.limbs import Limb, base_yaw
 from mcplan.planning.posture.reference import heading
@@ -69,14 +69,15 @@ def direct_path(
     end_yaw = yaw
     if turns:
         end_yaw = yaw + float(np.angle(np.mean(np.exp(1j * np.array(turns)))))
-    elif (fitted := _heading_over(exact)) is not None:
+    elif (fitted := _heading_over(exact, robot.scale.leg * SPREAD)) is not None:
         end_yaw = yaw + _wrapped(fitted - yaw)
     end = _base_over(places, end_yaw)
     if end is None:
         end = start if goal.item.base is None else np.array(goal.item.base.xyz)
     between = np.array([pose.p for pose in settings.guide]).reshape(-1, 3)
     turns_between = [heading(pose.R) for pose in settings.guide]
-    return GuidePath(np.vstack([start, between, end]), np.unwrap([yaw, *turns_between, end_yaw]))
+    turn = robot.scale.leg * TURN
+    return GuidePath(np.vstack([start, between, end]), np.unwrap([yaw, *turns_between, end_yaw]), turn)
 
 
 def way_around(
@@ -110,7 +111,7 @@ def way_around(
     if len(route.places) == 2:
         return Guide(direct, route.hindrance)
     points = np.array([place[:3] for place in route.places])
-    return Guide(GuidePath(points, np.array([place.yaw for place in route.places])))
+    return Guide(GuidePath(points, np.array([place.yaw for place in route.places]), direct.turn))
 
 
 def _wrapped(angle: float) -> float:
@@ -126,7 +127,7 @@ def _base_over(places: Sequence[tuple[np.ndarray, np.ndarray]], yaw: float) -> n
     return np.mean([place - turn @ offset for place, offset in places], axis=0)
 
 
-def _heading_over(places: Sequence[tuple[np.ndarray, np.ndarray]]) -> float | None:
+def _heading_over(places: Sequence[tuple[np.ndarray, np.ndarray]], spread: float = SPREAD) -> float | None:
     """Return the heading (rad) that turns the nominal places into these best; None if they do not tell.
 
     maximise over yaw   sum (p_i - mean p) . R_z(yaw) (d_i - mean d)
@@ -134,6 +135,6 @@ def _heading_over(places: Sequence[tuple[np.ndarray, np.ndarray]]) -> float | No
     if len(places) < 2:
         return None
     p, d = (np.array(side)[:, :2] - np.mean(side, axis=0)[:2] for side in zip(*places, strict=True))
-    if min(np.linalg.norm(p), np.linalg.norm(d)) < SPREAD:
+    if min(np.linalg.norm(p), np.linalg.norm(d)) < spread:
         return None
     return float(np.arctan2((d[:, 0] * p[:, 1] - d[:, 1] * p[:, 0]).sum(), (d * p).sum()))

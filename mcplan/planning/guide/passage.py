@@ -3,7 +3,7 @@
 The body falls into two parts. Its core (trunk, and the near part of every limb) must keep clear of everything. The far
 parts (shanks, feet, forearms) may give way: where they overlap with something it costs extra, as stepping over does.
 
-    cost of a metre = 1 + CROWDED (max(0, 1 - d_core / COMFORT) + max(0, 1 - d_far / AIR) + stretch),   d distances
+    cost of a metre = 1 + CROWDED (max(0, 1 - d_core / COMFORT) + max(0, 1 - d_far / self.air) + stretch),   d distances
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,6 +84,8 @@ class Passage:
         offsets: Mapping[str, np.ndarray],
     ):
         self.robot, self.collisions, self.q = robot, collisions, q.copy()
+        self.size = robot.scale.leg
+        self.comfort, self.air = self.size * COMFORT, self.size * AIR
         self.heading = base_yaw(q)
         self.orientation = Rotation.from_quat(q[[4, 5, 6, 3]])
         self.feet: dict[str, tuple[np.ndarray, float]] = {}
@@ -101,8 +103,8 @@ class Passage:
         links = set(robot.link_names)
         core = [pair.b not in links and pair.a not in far and pair.b not in touched for pair in collisions.pairs]
         soft = [pair.b not in links and pair.a in far and pair.b not in ground | bars for pair in collisions.pairs]
-        self._core = np.where(core, COMFORT, -np.inf)
-        self._far = np.where(soft, AIR, -np.inf)
+        self._core = np.where(core, self.comfort, -np.inf)
+        self._far = np.where(soft, self.air, -np.inf)
         self._costs: dict[tuple[int, ...], float] = {}
         self._carried: dict[tuple[int, ...], Support] = {}
 
@@ -162,9 +164,9 @@ class Passage:
         far = self.collisions.least(q, self._far)
         cost = 1.0 + CROWDED * carried.stretch
         if core is not None:
-            cost += CROWDED * (1.0 - core.distance / COMFORT)
+            cost += CROWDED * (1.0 - core.distance / self.comfort)
         if far is not None:
-            cost += CROWDED * (1.0 - max(far.distance, 0.0) / AIR)
+            cost += CROWDED * (1.0 - max(far.distance, 0.0) / self.air)
         return cost
 
     def hindrance(self, place: Place) -> Hindrance | None:

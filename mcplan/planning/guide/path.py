@@ -2,7 +2,7 @@
 
 Progress along it is measured by its length ``s`` (m), which climbs with the path and counts turning as well:
 
-    ds = |dp| + TURN |dyaw|
+    ds = |dp| + TURN |dyaw|        TURN for a robot of the size of HRP-2
 
 A patch in its nominal place follows the track  t(s) = p(s) + R_z(yaw(s)) offset(patch).  The progress of a contact is
 that of the point of its patch's track which is nearest to it.
@@ -28,15 +28,17 @@ class GuidePath:
     ----------
     points : (k, 3) corners, m; at least two, consecutive ones may coincide.
     yaw : (k,) heading at the corners, rad, unwrapped.
+    turn : way that a turn counts as, m/rad.
     """
 
     points: np.ndarray
     yaw: np.ndarray
+    turn: float = TURN
 
     @cached_property
     def arc(self) -> np.ndarray:
         """Progress (k,) at the corners."""
-        way = np.linalg.norm(np.diff(self.points, axis=0), axis=1) + TURN * np.abs(np.diff(self.yaw))
+        way = np.linalg.norm(np.diff(self.points, axis=0), axis=1) + self.turn * np.abs(np.diff(self.yaw))
         return np.append(0.0, np.cumsum(way))
 
     @property

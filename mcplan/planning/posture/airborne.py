@@ -19,8 +19,8 @@ LIFT = 0.05
 GAP = 0.04
 """m: sideways distance of a lifted patch from one that stays on the same support, as far as it had it."""
 
-REACH = 0.10
-"""m: a surface counts when the patch is over it or this near to its border."""
+REACH, UNDER = 0.10, 0.1
+"""m: a surface counts when the patch is over it or this near to its border, and no farther below its plane."""
 
 
 def airborne(
@@ -47,20 +47,22 @@ def airborne(
             continue
         place = robot.frame_pose(guide, contact.patch)[:3, 3]
         planes = [
-            (surface.normal, float(surface.normal @ surface.p) + LIFT)
+            (surface.normal, float(surface.normal @ surface.p) + robot.scale.leg * LIFT)
             for surface in environment.surfaces
-            if _below(surface, place)
+            if _below(surface, place, robot.scale.leg)
         ]
-        planes += [_beside(contact, other) for other in in_place if other.support == contact.support]
+        gap = robot.scale.leg * GAP
+        planes += [_beside(contact, other, gap) for other in in_place if other.support == contact.support]
         if planes:
             body, offset = robot.frame(contact.patch)
             frame = np.concatenate([offset, np.eye(3).ravel(), np.zeros(3)])
-            cell = np.array([cell_row(n, x, d, np.inf, OF_POINT) for n, d in planes for x in patch.points])
+            above = [(n, d + patch.radius) for n, d in planes]
+            cell = np.array([cell_row(n, x, d, np.inf, OF_POINT) for n, d in above for x in patch.points])
             found[contact.patch] = ContactRows(PLACE_ROWS, body, frame, np.zeros((0, 6)), cell)
     return found
 
 
-def _beside(lifted: Contact, other: Contact) -> tuple[np.ndarray, float]:
+def _beside(lifted: Contact, other: Contact, gap: float) -> tuple[np.ndarray, float]:
     """Return the plane (n, d) that kept two patches on one support apart best, for the lifted one to stay beyond it."""
     best = (-np.inf, np.zeros(3), 0.0)
     for axis in (other.R[:, 0], other.R[:, 1], lifted.R[:, 0], lifted.R[:, 1]):
@@ -68,18 +70,18 @@ def _beside(lifted: Contact, other: Contact) -> tuple[np.ndarray, float]:
             edge = float((other.world_points @ n).max())
             distance = float((lifted.world_points @ n).min()) - edge
             if distance > best[0]:
-                best = (distance, n, edge + min(distance, GAP))
+                best = (distance, n, edge + min(distance, gap))
     return best[1], best[2]
 
 
-def _below(surface: Surface, place: np.ndarray) -> bool:
-    """Whether ``place`` (3,) is over the surface, or at most 0.1 m under its plane."""
+def _below(surface: Surface, place: np.ndarray, size: float) -> bool:
+    """Whether ``place`` (3,) is over the surface, or at most ``UNDER`` under its plane, and near it sideways."""
     if surface.normal[2] < 0.2:
         return False
     local = surface.R.T @ (place - surface.p)
-    if local[2] < -0.1:
+    if local[2] < -size * UNDER:
         return False
     edge = np.roll(surface.polygon, -1, axis=0) - surface.polygon
     outward = np.column_stack([edge[:, 1], -edge[:, 0]]) / np.linalg.norm(edge, axis=1, keepdims=True)
     distance = np.einsum("ij,ij->i", outward, local[:2] - surface.polygon)
-    return float(distance.max()) < REACH
+    return float(distance.max()) < size * REACH

@@ -31,7 +31,10 @@ def contact_key(contact: Contact) -> tuple:
 
 def _carrier_key(contact: Contact) -> tuple:
     carrier = contact.carrier
-    return () if carrier is None else (carrier.name, carrier.mass, carrier.com.tobytes(), *contact_key(carrier.rest))
+    if carrier is None:
+        return ()
+    rest = () if carrier.rest is None else contact_key(carrier.rest)
+    return (carrier.name, carrier.mass, carrier.com.tobytes(), *rest)
 
 
 @dataclass(frozen=True, eq=False)

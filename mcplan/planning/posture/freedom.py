@@ -4,7 +4,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mcplan.core.posture.rows import ALONG, DIRECTION, EDGE_ROWS, LINE_ROWS, OF_POSE, OFFSET, PLACE_ROWS, POSE_ROWS
+from mcplan.core.posture.rows import (
+    ALONG,
+    DIRECTION,
+    EDGE_ROWS,
+    LINE_ROWS,
+    OF_POINT,
+    OF_POSE,
+    OFFSET,
+    PLACE_ROWS,
+    POSE_ROWS,
+)
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
@@ -21,6 +31,9 @@ GRIP = 0.02
 
 AROUND = 0.01 * np.array([[-1, -1], [1, -1], [1, 1], [-1, 1.0]])
 """m: what a point needs around it on its surface; off the edge falls what rolls or slips by a little."""
+
+NEAR = 3.0
+"""Radii: an edge of its support that is farther from a ball than it rolls with a leg that turns by so much (rad)."""
 
 ALL = 1e3
 """m, rad: stands for an infinite half-width."""
@@ -40,6 +53,10 @@ class Freedom:
     along: float = 0.0
     angle: float = 0.0
     offset: float = 0.0
+
+    def times(self, size: float) -> "Freedom":
+        """Return the freedom of a robot that is so many times as large: lengths grow, angles stay."""
+        return Freedom(size * self.x, size * self.y, self.yaw, size * self.along, self.angle, size * self.offset)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -71,6 +88,9 @@ def contact_rows(robot: Robot, environment: Environment, contact: Contact, freed
     """Return the rows of a contact, with the coordinates in ``freedom`` left open."""
     body, offset = robot.frame(contact.patch)
     target = np.concatenate([contact.R.ravel(), contact.p])
+    if contact.radius:
+        frame, cell = np.concatenate([offset, target]), _ball_cell(contact, environment, freedom, robot.scale.leg)
+        return ContactRows(PLACE_ROWS, body, frame, np.zeros((0, 6)), cell)
     select, cell = contact.selection, np.zeros((0, 10))
     if contact.rolls and len(select) == 5:
         # it could roll, but its friction would turn along, and the bar come out of the line that bears
@@ -88,9 +108,9 @@ def contact_rows(robot: Robot, environment: Environment, contact: Contact, freed
             cell = _edge_cell(contact, support, freedom, u)
             return ContactRows(EDGE_ROWS, body, np.concatenate([offset, target]), select, cell)
         if isinstance(support, Bar):
-            free, cell = _bar_cell(contact, support, freedom)
+            free, cell = _bar_cell(contact, support, freedom, robot.scale.arm * GRIP)
         else:
-            free, cell = _cell(contact, support, freedom)
+            free, cell = _cell(contact, support, freedom, robot.scale.leg)
         taken = _complement(contact.selection)
         select = constrained_directions([*taken, *free])
     mode = POSE_ROWS if select[:, 3:].any() else PLACE_ROWS
@@ -126,7 +146,9 @@ def cell_row(linear: np.ndarray, angular: np.ndarray, low: float, high: float, k
     return np.concatenate([[0.0, kind], linear, angular, [max(low, -ALL), min(high, ALL)]])
 
 
-def _cell(contact: Contact, surface: Surface, freedom: Freedom) -> tuple[list[np.ndarray], np.ndarray]:
+def _cell(
+    contact: Contact, surface: Surface, freedom: Freedom, size: float = 1.0
+) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the free twists in patch axes, and the rows of the cell on a surface."""
     place = contact.coordinates
     R = surface_rotation(float(place["yaw"]))
@@ -143,11 +165,34 @@ def _cell(contact: Contact, surface: Surface, freedom: Freedom) -> tuple[list[np
         rows.append(cell_row(zero, np.array([0.0, 0.0, -1.0]), -min(freedom.yaw, 3.0), min(freedom.yaw, 3.0)))
     if (freedom.x > 0.0 or freedom.y > 0.0) and not contact.options.get("overhang"):
         shape = contact.points[:, :2] @ R[:2, :2].T
-        A, b = erode(surface.polygon, AROUND if contact.kind == "point" else shape)
+        A, b = erode(surface.polygon, size * AROUND if contact.kind == "point" else shape)
         room = b - A @ np.array([place["x"], place["y"]])
         most = np.abs(A) @ np.minimum([freedom.x, freedom.y], ALL)
         rows += [cell_row(a @ R[:2], zero, -ALL, max(r, 0.0)) for a, r, m in zip(A, room, most, strict=True) if r < m]
     return free, np.array(rows).reshape(-1, 10)
+
+
+def _ball_cell(contact: Contact, environment: Environment, freedom: Freedom | None, size: float) -> np.ndarray:
+    """Return the rows of a ball: on its support, and where it has rolled to from its place, as far as that is given.
+
+    n . (p - p_t) = 0,    p - p_t - r phi x n = 0 along the support, or within the cell,    phi = log(R R_t')
+
+    Besides, it does not roll off its support: where it touches, ``AROUND`` is left to the edge where its place is free,
+    half of that later, and no more than a given place has.
+    """
+    r, surface = contact.radius, environment.support(contact.support)
+    assert isinstance(surface, Surface)
+    rows = [cell_row(np.eye(3)[2], np.zeros(3), 0.0, 0.0)]
+    R, spins = surface_rotation(float(contact.coordinates["yaw"])), r * np.array([[0, 1.0, 0], [-1.0, 0, 0]])
+    widths = [0.0 if freedom is None else freedom.x, 0.0 if freedom is None else freedom.y]
+    rows += [cell_row(R[axis], R[axis, :2] @ spins, -width, width) for axis, width in enumerate(widths)]
+    A, b = erode(surface.polygon, size * AROUND * (1.0 if max(widths) > 0.0 else 0.5))
+    place = A @ np.array([contact.coordinates["x"], contact.coordinates["y"]])
+    most = np.maximum(b, place) + A @ (surface.R.T @ surface.p)[:2]
+    near = most - A @ (surface.R.T @ contact.p)[:2] < np.abs(A) @ widths + NEAR * r
+    ways = A @ surface.R[:, :2].T
+    rows += [cell_row(n, np.zeros(3), -ALL, high, OF_POINT) for n, high in zip(ways[near], most[near], strict=True)]
+    return np.array(rows)
 
 
 def _edge_cell(contact: Contact, surface: Surface, freedom: Freedom, u: np.ndarray) -> np.ndarray:
@@ -164,7 +209,7 @@ def _edge_cell(contact: Contact, surface: Surface, freedom: Freedom, u: np.ndarr
     return np.array(rows)
 
 
-def _bar_cell(contact: Contact, bar: Bar, freedom: Freedom) -> tuple[list[np.ndarray], np.ndarray]:
+def _bar_cell(contact: Contact, bar: Bar, freedom: Freedom, grip: float) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the same for a patch that keeps its distance to the axis of a bar: it slides along and turns about y."""
     free, rows = [], []
     zero, y = np.zeros(3), np.array([0.0, 1.0, 0.0])
@@ -172,7 +217,7 @@ def _bar_cell(contact: Contact, bar: Bar, freedom: Freedom) -> tuple[list[np.nda
     if freedom.along > 0.0:
         free.append(np.concatenate([y, zero]))
         along = float(contact.coordinates["along"])
-        low, high = min(GRIP - along, 0.0), max(bar.length - GRIP - along, 0.0)
+        low, high = min(grip - along, 0.0), max(bar.length - grip - along, 0.0)
         rows.append(cell_row(sense * y, zero, max(-freedom.along, low), min(freedom.along, high)))
     if freedom.angle > 0.0 and contact.selection[:, 3:].any():
         free.append(np.concatenate([zero, y]))

@@ -81,8 +81,9 @@ class PostureGenerator:
         collisions: CollisionModel | None = None,
     ):
         self.robot, self.environment = robot, environment
-        self.settings = settings or PostureSettings()
+        self.settings = settings or PostureSettings().of(robot.scale)
         self.collisions = collisions
+        self._see, self._push = robot.scale.leg * SEE, robot.scale.leg * PUSH
         self._search = PostureSearch(robot, prices(robot, self.settings.weights), self.settings.joint_margin)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
         self._rows: dict[tuple, ContactRows] = {}
@@ -205,7 +206,7 @@ class PostureGenerator:
         contacts = wanted.touching(attempt.contacts)
         given_links = self._fixed_links(contacts, free)
         for rounds in range(settings.collision_rounds + 1):
-            near = self.collisions.constraint_rows(attempt.q, SEE, contacts, settings.clearance)
+            near = self.collisions.constraint_rows(attempt.q, self._see, contacts, settings.clearance)
             clock.collision_checks += 1
             clock.lap("collision")
             # contacts fix the poses of some links: no posture changes the distances between these, which need only not
@@ -215,8 +216,8 @@ class PostureGenerator:
             # the clearance is a wish of ours and may be rounded; how deep a contact may go, and nothing at all, may not
             room = near.distance + settings.clearance * (given & ~touching) - ROUNDING * (given | touching)
             worst = int(np.argmin(room)) if len(room) else -1
-            least = float(room[worst]) if worst >= 0 else SEE
-            attempt.clearance = float(near.distance.min(initial=SEE)) + settings.clearance
+            least = float(room[worst]) if worst >= 0 else self._see
+            attempt.clearance = float(near.distance.min(initial=self._see)) + settings.clearance
             if least >= -ROUNDING and attempt.error <= ACCEPTED:
                 attempt.violations = ()
                 return
@@ -231,7 +232,7 @@ class PostureGenerator:
                 attempt.q, attempt.error = back.q, back.worst
                 continue
             # a little more than asked for, so that the linearisation's error is paid for; from deep inside, bit by bit
-            bound = np.minimum(SPARE - near.distance, PUSH)
+            bound = np.minimum(SPARE - near.distance, self._push)
             linear = np.ascontiguousarray(np.column_stack([near.rows, bound])[~given])
             push = task._replace(linear=linear, linear_q=attempt.q)
             step = self._run(push, attempt.q, 8, TOLERANCE, CLOSE_ENOUGH, clock, trust=0.2)
@@ -279,7 +280,7 @@ class PostureGenerator:
             linear = relief_rows(self.robot, here.q, planes)
             if self.collisions is not None:
                 touching = wanted.touching(here.contacts)
-                near = self.collisions.constraint_rows(here.q, SEE, touching, self.settings.clearance)
+                near = self.collisions.constraint_rows(here.q, self._see, touching, self.settings.clearance)
                 linear = np.vstack([linear, np.column_stack([near.rows, np.minimum(-near.distance, 0.0)])])
             ease = task._replace(guide=here.q, hint=np.zeros(3), linear=np.ascontiguousarray(linear), linear_q=here.q)
             step = self._run(ease, here.q, 8, TOLERANCE, CLOSE_ENOUGH, clock, trust=0.2)

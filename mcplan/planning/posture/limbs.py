@@ -10,8 +10,8 @@ from mcplan.core.rigid_body.tree import PARENT, Q
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 
-AHEAD = 0.25
-"""m: how far before its root a limb that touches nothing at the start is expected to touch."""
+AHEAD, BELOW = 0.25, 0.1
+"""m: how far before and below its root a limb that touches nothing at the start is expected to touch."""
 
 NEAR = 0.3
 """Share of a limb's length from its root that does not give way: the thigh, the upper arm."""
@@ -88,7 +88,7 @@ def nominal_offsets(
                 place = turn.T @ (robot.frame_pose(q, patch)[:3, 3] - q[:3])
                 offsets[patch] = np.array([place[0], place[1], min(p[2] for p in own)])
             else:
-                offsets[patch] = limb.root + np.array([AHEAD, 0.0, -0.1])
+                offsets[patch] = limb.root + robot.scale.arm * np.array([AHEAD, 0.0, -BELOW])
     return offsets
 
 

@@ -7,6 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot import Robot
+from mcplan.model.scale import ONE, RobotScale
 from mcplan.optimize.dense import solve_dense
 from mcplan.scene.contact import Contact
 from mcplan.statics.contact_forces import ContactForces, moments_about
@@ -61,7 +62,9 @@ def guide_posture(
     return q
 
 
-def comfortable_place(region: SupportRegion, loaded: Sequence[Contact], com: np.ndarray, mass: float) -> np.ndarray:
+def comfortable_place(
+    region: SupportRegion, loaded: Sequence[Contact], com: np.ndarray, mass: float, scale: RobotScale = ONE
+) -> np.ndarray:
     """Return the place (2,) of the centre of mass near ``com`` where the contacts bear the weight most easily.
 
         minimise   |f|^2 + STAY |c - com|^2   subject to   balance of gravity at c,   c well inside the region
@@ -70,12 +73,12 @@ def comfortable_place(region: SupportRegion, loaded: Sequence[Contact], com: np.
     ----------
     region : support region of ``loaded``.
     com : (2,) or (3,) the place that is preferred (m).
-    mass : of the robot, kg.
+    mass, scale : of the robot, kg, and its size.
     """
     forces = ContactForces(loaded)
-    size = forces.size
+    size, stay = forces.size, STAY / scale.leg**2
     reference = np.append(np.asarray(com, dtype=float)[:2], 0.0)
-    inside = region.inset(COMFORT, share=0.8)
+    inside = region.inset(scale.sole * COMFORT, share=0.8)
     # unknowns f in weights, c - com; (c - com) x (0, 0, -1) = (-cy, cx, 0)
     equal = 6 + len(forces.equal)
     A = np.zeros((equal + len(inside), size + 2))
@@ -90,7 +93,7 @@ def comfortable_place(region: SupportRegion, loaded: Sequence[Contact], com: np.
     balance[6:] = forces.equal_to / (mass * GRAVITY)
     room = inside - region.A @ reference[:2]
     solution = solve_dense(
-        np.diag(np.append(forces.norm, [STAY, STAY])),
+        np.diag(np.append(forces.norm, [stay, stay])),
         np.zeros(size + 2),
         np.vstack([A, np.hstack([F, np.zeros((len(F), 2))])]),
         np.concatenate([balance, np.full(len(room) + len(F), -np.inf)]),
@@ -102,15 +105,16 @@ def comfortable_place(region: SupportRegion, loaded: Sequence[Contact], com: np.
 def ground_patches(robot: Robot, q: np.ndarray) -> frozenset[str]:
     """Return the patches that a posture stands on: those that face down at its lowest level; soles before toes."""
     level: dict[str, float] = {}
+    ground = robot.scale.leg * GROUND
     for name, patch in robot.patches.items():
         X = robot.frame_pose(q, name)
         points = X[:3, 3] + patch.points @ X[:3, :3].T
-        if X[2, 2] < -0.3 and patch.kind == "surface" and np.ptp(points[:, 2]) < GROUND:
+        if X[2, 2] < -0.3 and patch.kind == "surface" and np.ptp(points[:, 2]) < ground:
             level[name] = float(points[:, 2].mean())
     if not level:
         return frozenset()
     floor = min(level.values())
-    down = [name for name, z in level.items() if z < floor + GROUND]
+    down = [name for name, z in level.items() if z < floor + ground]
     links = {robot.patches[name].link for name in down if len(robot.patches[name].polygon) > 2}
     return frozenset(
         name for name in down if len(robot.patches[name].polygon) > 2 or robot.patches[name].link not in links

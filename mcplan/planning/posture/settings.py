@@ -1,6 +1,8 @@
 """What a posture must keep, and how hard it is searched for."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+from mcplan.model.scale import RobotScale
 
 FRICTION_SHARE = 0.9
 """Part of the friction that a planned posture may use; its margins are still taken with all of it.
@@ -28,7 +30,7 @@ class Weights:
 
 @dataclass(frozen=True)
 class PostureSettings:
-    """Options of the posture generator; every one has a default.
+    """Options of the posture generator; every one has a default, for a robot of the size of HRP-2.
 
     Attributes
     ----------
@@ -54,3 +56,14 @@ class PostureSettings:
     collision_rounds: int = 12
     torque_rounds: int = 5
     weights: Weights = field(default_factory=Weights)
+
+    def of(self, scale: RobotScale) -> "PostureSettings":
+        """Return the same for a robot of another size: lengths grow with it, prices of squared lengths sink."""
+        w, price = self.weights, 1.0 / scale.leg**2
+        return replace(
+            self,
+            com_inset=scale.sole * self.com_inset,
+            comfort=scale.sole * self.comfort,
+            clearance=scale.leg * self.clearance,
+            weights=replace(w, base_position=price * w.base_position, com=price * w.com),
+        )

@@ -127,7 +127,7 @@ class PostureSearch:
         self.weight = np.ascontiguousarray(weight, dtype=float)
         self.limit = np.ascontiguousarray([robot.limits.lower + joint_margin, robot.limits.upper - joint_margin])
         self._nothing = np.zeros((0, robot.nv + 1))
-        self._scratch = self._allocate(96)
+        self._scratch, self.report = self._allocate(96), np.zeros(REPORT)
 
     def _allocate(self, rows: int) -> Scratch:
         nv, nq = self.robot.nv, self.robot.nq
@@ -192,19 +192,28 @@ class PostureSearch:
             np.zeros(3) if hint is None else hint,
         )
 
+    @staticmethod
+    def rule(steps: int, tolerance: float, step_tolerance: float, trust: float = TRUST) -> np.ndarray:
+        """Return the rule of a search; see `core.posture.search` for the tolerances."""
+        rule = np.array([steps, trust, tolerance, step_tolerance, SHRINK, PENALTY])
+        assert len(rule) == RULES
+        return rule
+
+    def room_for(self, task: Task, further: int) -> Scratch:
+        """Return scratch space for the rows of a task, and so many linear rows besides."""
+        rows = len(task.select) + len(task.centre) + len(task.cell) + len(task.region) + len(task.linear) + further
+        if rows > len(self._scratch.value):
+            self._scratch = self._allocate(2 * rows)
+        return self._scratch
+
     def run(
         self, task: Task, start: np.ndarray, steps: int, tolerance: float, step_tolerance: float, trust: float = TRUST
     ) -> Search:
-        """Search from ``start`` (nq,); see `core.posture_search` for the tolerances."""
-        rows = len(task.select) + len(task.centre) + len(task.cell) + len(task.region) + len(task.linear)
-        if rows > len(self._scratch.value):
-            self._scratch = self._allocate(2 * rows)
-        s = self._scratch
+        """Search from ``start`` (nq,)."""
+        s, report = self.room_for(task, 0), self.report
         q = np.array(start, dtype=float)
-        rule = np.array([steps, trust, tolerance, step_tolerance, SHRINK, PENALTY])
-        assert len(rule) == RULES
-        report = np.zeros(REPORT)
-        status = search_posture(self.robot.tree, task, rule, q, s, report)
+        status = search_posture(self.robot.tree, task, self.rule(steps, tolerance, step_tolerance, trust), q, s, report)
+        rows = len(task.select) + len(task.centre) + len(task.cell) + len(task.region) + len(task.linear)
         missed = np.maximum(0.0, np.maximum(s.low[:rows] - s.value[:rows], s.value[:rows] - s.high[:rows]))
         return Search(
             q,

@@ -30,6 +30,12 @@ FLAT = 0.5
 ASIDE = 0.02
 """m: room across the way of a place on the guide: enough for patches to fit together, too little to drift away."""
 
+ALONG = 0.10
+"""m: least distance of places along a bar."""
+
+TREAD, RUNG = 0.05, Freedom(along=0.03, offset=0.06, angle=np.inf)
+"""m: where under a sole a bar is at first, from the middle, and what is free about it."""
+
 LEVEL = 0.05
 """m: a nominal place this near to a surface is on it."""
 
@@ -138,7 +144,7 @@ def candidates(
 def _on_surface(
     robot, patch, surface: Surface, kind, guide, offset, fixed, known, grid, near, loose, shift, put
 ) -> None:
-    arm = not _foot_like(robot, patch)
+    arm, size = not _foot_like(robot, patch), robot.scale.leg
     steep = surface.normal[2] < FLAT
     if steep and not arm:
         edge_like = surface.normal[2] > 0.1
@@ -147,7 +153,7 @@ def _on_surface(
     centre = surface.corners.mean(axis=0)
     s, _ = guide.progress(np.array([centre]), offset)
     _, heading = guide.at(guide.length if fixed is not None else float(s[0]))
-    point = AROUND if fixed is None or not fixed.given else np.zeros((1, 2))
+    point = size * AROUND if fixed is None or not fixed.given else np.zeros((1, 2))
     polygon = robot.patches[patch].polygon if kind == "surface" else point
     if fixed is not None and fixed.overhang:  # its origin is on the surface, whatever reaches beyond
         polygon = np.zeros((1, 2))
@@ -161,7 +167,7 @@ def _on_surface(
             put(spec, surface.p + surface.R[:, :2] @ np.array([u, v]), freedom, fixed is not None)
         return
     if fixed is None and loose:
-        _along_guide(patch, surface, polygon, guide, offset, grid, near, steep, arm, put)
+        _along_guide(patch, surface, polygon, guide, offset, grid, near, steep, arm, size, put)
     given = None if fixed is None else fixed.yaw
     for yaw in [_yaw(surface, heading, guide.yaw[0], near, steep) if given is None else given]:
         turn = surface_rotation(yaw)
@@ -192,7 +198,7 @@ def _on_surface(
             put(spec, surface.p + surface.R[:, :2] @ np.array([spec["x"], spec["y"]]), freedom, exact)
 
 
-def _along_guide(patch, surface: Surface, polygon, guide: GuidePath, offset, grid, near, steep, arm, put) -> None:
+def _along_guide(patch, surface: Surface, polygon, guide: GuidePath, offset, grid, near, steep, arm, size, put) -> None:
     """Put candidates in the nominal places along the guide: patches that pin each other fit together only near them."""
     for s in np.arange(0.0, guide.length + 0.5 * grid, grid):
         base, heading = guide.at(float(s))
@@ -201,11 +207,11 @@ def _along_guide(patch, surface: Surface, polygon, guide: GuidePath, offset, gri
         x, y, height = surface.R.T @ (place - surface.p)
         yaw = _yaw(surface, heading, guide.yaw[0], near, steep)
         A, b = erode(surface.polygon, polygon @ surface_rotation(yaw)[:2, :2].T)
-        if abs(height) < LEVEL and np.all(A @ np.array([x, y]) <= b):
+        if abs(height) < size * LEVEL and np.all(A @ np.array([x, y]) <= b):
             spec = {"patch": patch, "surface": surface.name, "x": round(float(x), 4), "y": round(float(y), 4)}
             along = np.abs(surface.R[:, :2].T @ [c, n, 0.0])
             across = np.abs(surface.R[:, :2].T @ [-n, c, 0.0])
-            x_room, y_room = along * grid / 2 + across * ASIDE
+            x_room, y_room = along * grid / 2 + across * size * ASIDE
             freedom = Freedom(x=x_room, y=y_room, yaw=_turning(arm, polygon, 0.1))
             put(spec | {"yaw": round(float(yaw), 4)}, surface.p + surface.R[:, :2] @ np.array([x, y]), freedom, False)
 
@@ -216,16 +222,17 @@ def _turning(arm: bool, polygon: np.ndarray, edge: float = 0.3) -> float:
 
 
 def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | None, grid, shift, put) -> None:
-    if kind == "surface" and len(robot.patches[patch].polygon) < 3:
+    if kind == "ball" or (kind == "surface" and len(robot.patches[patch].polygon) < 3):
         return
-    half = float(np.abs(robot.patches[patch].polygon[:, 1]).max()) if kind == "surface" else GRIP
+    arm = robot.scale.arm
+    half = float(np.abs(robot.patches[patch].polygon[:, 1]).max()) if kind == "surface" else arm * GRIP
     low, high = half, bar.length - half
     if low > high:
         return
     if fixed is not None and fixed.along is not None:
         alongs = np.array([fixed.along])
     else:
-        step = max(0.10, grid)
+        step = max(ALONG * robot.scale.leg, grid)
         s, _ = guide.progress(bar.ends.mean(axis=0)[None], offset)
         base, yaw = guide.at(float(s[0]))
         nominal = float((base + _turned(yaw, offset) - bar.ends[0]) @ bar.direction) + step * shift[0]
@@ -244,8 +251,8 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
         for along in alongs:
             spec: dict = {"patch": patch, "surface": bar.name, "along": round(float(along), 4), "flip": flip}
             if kind == "surface":
-                spec |= {"offset": 0.05, "angle": 0.0}
-                freedom = Freedom(along=0.03, offset=0.06, angle=np.inf)
+                spec |= {"offset": round(TREAD * robot.scale.leg, 4), "angle": 0.0}
+                freedom = RUNG.times(robot.scale.leg)
             else:
                 spec |= {"angle": 0.0}
                 freedom = Freedom(along=grid / 2, angle=np.inf)
@@ -272,13 +279,8 @@ def _natural(y: np.ndarray, guide: GuidePath, bar: Bar, offset: np.ndarray) -> b
 
 
 def _foot_like(robot: Robot, patch: str) -> bool:
-    """Whether a patch belongs to a limb with a sole: one that reaches down, not around."""
-    polygon = robot.patches[patch].polygon
-    limb = robot.patches[patch].limb
-    widest = max(
-        (float(np.ptp(p.polygon, axis=0).prod()) for p in robot.patches.values() if p.limb == limb), default=0.0
-    )
-    return widest > 0.01 or (len(polygon) > 2 and float(np.ptp(polygon, axis=0).prod()) > 0.01)
+    """Whether a patch belongs to a limb that the robot stands on: one that reaches down, not around."""
+    return robot.patches[patch].limb in {robot.patches[foot].limb for foot in robot.feet}
 
 
 def _yaw(surface: Surface, heading: float, first: float, near: tuple[np.ndarray, np.ndarray], steep: bool) -> float:

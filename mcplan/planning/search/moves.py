@@ -8,12 +8,21 @@ from mcplan.planning.search.rolling import roll
 from mcplan.planning.search.space import SearchSpace
 from mcplan.scene.contact import Contact
 
+CLOSE = 0.25
+"""m: a place that a requirement asks for is close by where it is no farther along the way."""
+
+SINK, BEYOND = 0.35, 0.05
+"""m: by how much a robot may sink towards a place below, and how much farther than its limb it reaches."""
+
+PARTNER = 0.12
+"""m: how far from where the first patch of a limb puts it a place of the second may be."""
+
 
 class MoveMaker:
     """Makes moves in a search space."""
 
     def __init__(self, space: SearchSpace):
-        self.space = space
+        self.space, self.size = space, space.robot.scale.leg
 
     def moves(self, node: Node, window: float) -> list[Move]:
         """Return the moves of a node, contacts within ``window`` (m) of the mean progress of the others."""
@@ -65,7 +74,7 @@ class MoveMaker:
             mean = float(np.mean([standing.s for standing in node.standing.values()]))
             for patch in patches:
                 s = self.space.candidates[patch].s if patch in self.space.candidates else np.zeros(0)
-                if np.abs(s - mean).min(initial=np.inf) < 0.25:
+                if np.abs(s - mean).min(initial=np.inf) < self.size * CLOSE:
                     names.add(self.space.robot.patches[patch].limb)
             if names:
                 return names
@@ -82,8 +91,9 @@ class MoveMaker:
         c, n = np.cos(yaw), np.sin(yaw)
         root = base + np.array([c * limb.root[0] - n * limb.root[1], n * limb.root[0] + c * limb.root[1], limb.root[2]])
         arm = sampled.place - root
-        arm[:, 2] = np.where(arm[:, 2] < 0.0, np.minimum(arm[:, 2] + 0.35, 0.0), arm[:, 2])
-        near = (np.abs(sampled.s - mean) <= window) & (np.linalg.norm(arm, axis=1) <= limb.length + 0.05)
+        arm[:, 2] = np.where(arm[:, 2] < 0.0, np.minimum(arm[:, 2] + self.size * SINK, 0.0), arm[:, 2])
+        reach = limb.length + self.size * BEYOND
+        near = (np.abs(sampled.s - mean) <= window) & (np.linalg.norm(arm, axis=1) <= reach)
         moves = []
         before = node.touching.get(first)
         for i in np.flatnonzero(near):
@@ -115,4 +125,4 @@ class MoveMaker:
         if one.goal[i] and two.goal.any():
             goals = np.flatnonzero(two.goal)
             j = int(goals[np.argmin(distance[goals])])
-        return j if distance[j] < 0.12 else None
+        return j if distance[j] < self.size * PARTNER else None

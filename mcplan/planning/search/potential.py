@@ -1,7 +1,8 @@
 """How far a stance is from the goal, from its contacts alone.
 
     h  = sum over goal limbs: (|s_goal - s| + aside) / stride + 0.2 [not yet the goal contact] + [patches that change]
-       + sum over other limbs: 0.5 if it touches nothing, else max(0, mean s of goal limbs - s) / stride + 0.2 aside
+       + sum over other limbs: free_limb if it touches nothing,
+                               else max(0, mean s of goal limbs - s) / stride + 0.2 aside
        + sum over goal patches: |s - mean s| / stride, where a posture is asked for on them
        + 1 per requirement that is not met yet,  + 0.5 per contact that the goal forbids,  + 0.5 per limb on one edge
 
@@ -28,7 +29,7 @@ class Standing(NamedTuple):
 
 
 FREE_LIMB = 0.5
-"""Moves that a limb which touches nothing is from where it may help."""
+"""Moves that a limb which touches nothing is from where it may help, once the others alone have not got there."""
 
 TIE = 0.2
 """1/m: price of a place beside the guide where nothing else tells places apart."""
@@ -46,6 +47,7 @@ class Potential:
     stride : progress of one move (m).
     free_limb : price of a limb that touches nothing, of those the goal says nothing about.
     posed : whether nominal places are those of a posture that is asked for: contacts have to fit together.
+    tie : price of a place beside the guide where nothing else tells places apart, 1/m.
     """
 
     goal: Goal
@@ -54,6 +56,7 @@ class Potential:
     stride: float
     free_limb: float = FREE_LIMB
     posed: bool = False
+    tie: float = TIE
 
     def __call__(self, touching: Mapping[str, Standing], missing: float = 0.0) -> float:
         """Return h.
@@ -83,7 +86,7 @@ class Potential:
                 else:
                     s, aside, extra = mean, 0.0, 1.7
                 if at is not None and at.hit:
-                    terms.append(TIE * aside)
+                    terms.append(self.tie * aside)
                 else:
                     terms.append((abs(self.target[patch] - s) + aside) / self.stride + extra)
                 own_s.append(s)
@@ -100,7 +103,7 @@ class Potential:
                 h += 0.5 * bool(places)
             elif places:
                 ahead = max(places, key=lambda standing: standing.s)
-                h += max(0.0, front - ahead.s) / self.stride + TIE * ahead.aside
+                h += max(0.0, front - ahead.s) / self.stride + self.tie * ahead.aside
             else:
                 h += self.free_limb
         return h

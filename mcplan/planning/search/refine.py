@@ -63,7 +63,8 @@ def refine(prover: Prover, paths: list[list[Node]]) -> list[list[Node]]:
     if not knots:
         return paths
     chain = list(knots.values())
-    generators = [PostureGenerator(prover.robot, prover.environment, settings, prover.collisions) for settings in WIDER]
+    robot, settings = prover.robot, [wider.of(prover.robot.scale) for wider in WIDER]
+    generators = [PostureGenerator(robot, prover.environment, wider, prover.collisions) for wider in settings]
     for sweep in range(SWEEPS):
         before = _Knot(paths[0][0].contacts, (), paths[0][0].q, paths[0][0].q)
         for k, (knot, after) in enumerate(zip(chain, [*chain[1:], chain[-1]], strict=True), start=1):
@@ -82,7 +83,7 @@ def _better(prover: Prover, generators: list[PostureGenerator], knot: _Knot, bef
     guide = robot.integrate(middle, robot.difference(middle, prover.guide(knot.contacts, knot.q)), NATURAL)
     for generator in generators:
         prover.calls += 1
-        result = steady(generator.generate(knot.contacts, knot.loaded, guide, [knot.q]))
+        result = steady(generator.generate(knot.contacts, knot.loaded, guide, [knot.q]), prover.robot.scale)
         if (
             result.found
             and reaches(kept(before.contacts, knot.contacts), before.q, result.q)

@@ -24,7 +24,7 @@ def roll(robot: Robot, environment: Environment, contact: Contact, patch: str) -
         return None
     flat, edge = (then, now) if edges[0] else (now, then)
     arm = flat.R.T @ (edge.p - flat.p)
-    if abs(arm[2]) > LEVEL:
+    if abs(arm[2]) > robot.scale.sole * LEVEL:
         return None
     spec = {"patch": patch, "surface": contact.support}
     turned = contact.R @ now.R.T @ then.R

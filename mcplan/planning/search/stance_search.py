@@ -17,15 +17,16 @@ A seed other than 0 raises each h by a little noise as it is queued, see `reroll
 import heapq
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from mcplan.model.scale import ONE, RobotScale
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.violation import Violation
 from mcplan.planning.prover import OutOfCalls
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.node import Move, Node, Step
+from mcplan.planning.search.portfolio import Pass
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.space import SearchSpace
@@ -36,8 +37,8 @@ from mcplan.scene.contact import Contact
 CELL, TURN = 0.05, 0.1
 """m, rad: stances whose contacts round to the same are the same to the search."""
 
-GAP = 0.012
-"""m: soles beside each other on one support keep this distance."""
+GAP, SAME_LEVEL = 0.012, 0.08
+"""m: soles beside each other on one support keep this distance; they are beside where they are about as high."""
 
 SHUFFLE = 0.05
 """m: of a patch that moves less on its support the search looks at no swing; its motion is looked at with the path."""
@@ -50,22 +51,6 @@ BEHIND = 3.0
 
 OFTEN = 3
 """Swings from one support to another that are barred before others are looked at first."""
-
-
-@dataclass(frozen=True)
-class Pass:
-    """One run of the portfolio.
-
-    Attributes
-    ----------
-    weight : of h against moves; inf is greedy.
-    calls : budget of posture generator calls.
-    window : how far a contact may be from the mean progress of the others (m).
-    """
-
-    weight: float
-    calls: int
-    window: float
 
 
 class StanceSearch:
@@ -212,14 +197,17 @@ class StanceSearch:
         return sum(0.5 if any(patch in touching for patch in patches) else 1.0 for patches in left)
 
     def _key(self, node: Node, move: Move) -> tuple:
-        contacts: list[tuple] = [_cell(c, self.space.goal.hit(c)) for c in node.contacts if c.patch not in move.removed]
+        size = self.space.robot.scale.leg
+        kept = [c for c in node.contacts if c.patch not in move.removed]
+        contacts: list[tuple] = [_cell(c, self.space.goal.hit(c), size) for c in kept]
         for patch, i in move.added:
             sampled = self.space.candidates[patch]
-            contacts.append(_place_cell(patch, sampled.specs[i], bool(sampled.goal[i])))
+            contacts.append(_place_cell(patch, sampled.specs[i], bool(sampled.goal[i]), size))
         return tuple(sorted(contacts))
 
     def _contacts_key(self, contacts: tuple[Contact, ...]) -> tuple:
-        return tuple(sorted(_cell(contact, self.space.goal.hit(contact)) for contact in contacts))
+        size = self.space.robot.scale.leg
+        return tuple(sorted(_cell(contact, self.space.goal.hit(contact), size) for contact in contacts))
 
     def _beyond_failure(self, node: Node, move: Move) -> bool:
         if not move.added:
@@ -262,7 +250,7 @@ class StanceSearch:
             if contact is None:
                 tree.skipped["the patch does not fit on its support"] += 1
                 return None
-            if any(_overlap(contact, other) for other in common):
+            if any(_overlap(contact, other, self.space.robot.scale) for other in common):
                 tree.skipped["too close to another contact"] += 1
                 return None
             freedom = self.space.candidates[patch].freedom[i]
@@ -340,7 +328,7 @@ class StanceSearch:
         """Return what bars the swing to a posture that was found; nothing where the patch moves by little."""
         there = tuple(placed.contact(contact.patch) for contact in added)
         swing = Swing(common, parent.touching.get(added[0].patch), there, q, placed.q)
-        return self.space.prover.swing(swing) if swing.length >= SHUFFLE else ()
+        return self.space.prover.swing(swing) if swing.length >= SHUFFLE * self.space.robot.scale.leg else ()
 
     def _roll(self, parent: Node, move: Move, common: tuple[Contact, ...], added: Contact) -> Node | None:
         """Prove that the load goes from one patch of a link to another, both in place."""
@@ -378,30 +366,31 @@ def _larger(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> d
     return dict(sorted(both, key=lambda item: float(np.linalg.norm(item[1][:3]))))
 
 
-def _cell(contact: Contact, hit: bool) -> tuple:
-    return _place_cell(contact.patch, {"surface": contact.support, **contact.coordinates}, hit)
+def _cell(contact: Contact, hit: bool, size: float = 1.0) -> tuple:
+    return _place_cell(contact.patch, {"surface": contact.support, **contact.coordinates}, hit, size)
 
 
-def _place_cell(patch: str, spec: dict, hit: bool) -> tuple:
+def _place_cell(patch: str, spec: dict, hit: bool, size: float = 1.0) -> tuple:
     """Return the cell of a place; contacts of the goal have one of their own, whatever is near."""
+    width = size * CELL
     if "along" in spec:
-        cell = (round(float(spec["along"]) / CELL), 0, 0)
+        cell = (round(float(spec["along"]) / width), 0, 0)
     else:
         cell = (
-            round(float(spec["x"]) / CELL), round(float(spec["y"]) / CELL), round(float(spec.get("yaw", 0.0)) / TURN)
+            round(float(spec["x"]) / width), round(float(spec["y"]) / width), round(float(spec.get("yaw", 0.0)) / TURN)
         )  # fmt: skip
     return (patch, spec["surface"], hit, *cell)
 
 
-def _overlap(one: Contact, other: Contact) -> bool:
+def _overlap(one: Contact, other: Contact, scale: RobotScale = ONE) -> bool:
     """Whether two flat patches on about the same level come closer than the gap; axes of both are tried."""
-    if one.kind != "surface" or other.kind != "surface" or abs(one.normal @ (one.p - other.p)) > 0.08:
+    if one.kind != "surface" or other.kind != "surface" or abs(one.normal @ (one.p - other.p)) > scale.leg * SAME_LEVEL:
         return False
     if one.normal @ other.normal < 0.7:
         return False
-    a, b = one.world_points, other.world_points
+    a, b, gap = one.world_points, other.world_points, scale.sole * GAP
     for axis in (one.R[:, 0], one.R[:, 1], other.R[:, 0], other.R[:, 1]):
         u, v = a @ axis, b @ axis
-        if u.min() - v.max() > GAP or v.min() - u.max() > GAP:
+        if u.min() - v.max() > gap or v.min() - u.max() > gap:
             return False
     return True

@@ -13,7 +13,7 @@ from mcplan.motion.quintic import minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.transition.detour import Detour
-from mcplan.planning.transition.knots import KnotFinder, Knots, Led
+from mcplan.planning.transition.knots import BARRED, KnotFinder, Knots, Led
 from mcplan.planning.transition.smoothing import straight_knots
 from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.time_law import PARTS, TimeLaw
@@ -26,9 +26,6 @@ KNOTS = 24
 
 GOOD = 3e-3
 """m, rad: a motion that misses its distances or contacts by no more is taken as it is."""
-
-BARRED = 5e-3
-"""m, rad: one that misses by more is none: its bodies would touch."""
 
 LOST = 0.03
 """m, rad: a motion that misses its contacts or distances by more is no better than the straight one."""
@@ -105,7 +102,7 @@ class MotionFinder:
 
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, collisions: CollisionModel):
         self.robot, self.settings = robot, settings
-        plain = PostureSettings()
+        plain = PostureSettings().of(robot.scale)
         weights = plain.weights
         steady = replace(
             weights,
@@ -217,7 +214,8 @@ class MotionFinder:
         X = self.robot.frame_pose(knots.q, old.patch)
         corners = np.einsum("kij,cj->kci", X[:, :3, :3], self.robot.patches[old.patch].points) + X[:, None, :3, 3]
         risen = float(((corners - old.p) @ old.normal).min(axis=1).max())
-        return knots if risen >= LIFT else replace(knots, missed=max(knots.missed, BARRED + LIFT - risen))
+        least = self.robot.scale.leg * LIFT
+        return knots if risen >= least else replace(knots, missed=max(knots.missed, BARRED + least - risen))
 
     def around(
         self,

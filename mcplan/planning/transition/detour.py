@@ -84,16 +84,18 @@ class Detour:
         self._support = finder.support(contacts, self._com).rows
         self._watched = nearness.watched(contacts)
         self._wanted = np.minimum(
-            np.where(nearness.own, WANTED_OF_SELF, WANTED), np.minimum(*map(nearness.distances, (q0, q1)))
+            robot.scale.leg * np.where(nearness.own, WANTED_OF_SELF, WANTED),
+            np.minimum(*map(nearness.distances, (q0, q1))),
         )
         self._passing = [(list(nearness.collisions.pairs_of([contact])), contact.patch) for contact in touching]
         moving = {contact.patch for contact in touching}
         self._places = {patch: [robot.frame_pose(q, patch)[:3, 3] for q in (q0, q1)] for patch in moving}
         self._weight = np.ones(robot.nv)
-        self._weight[:3] = POSITION
+        self._weight[:3] = POSITION / robot.scale.leg
         self._spread = np.full(robot.nv, OTHER)
         self._spread[_moves(robot, q0, moving) & ~_moves(robot, q0, {contact.patch for contact in contacts})] = LIMB
         self._spread[:6] = BASE
+        self._spread[:3] *= robot.scale.leg
 
     def knots(self, count: int) -> Steps[np.ndarray | None]:
         """Search for evenly spaced knots (count + 1, nq) of a way, from rest to rest; None where there is none."""

@@ -7,13 +7,14 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
+from mcplan.model.pose import Pose
 from mcplan.model.robot import Robot
 from mcplan.motion.limb_path import LimbPath, Timing
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.posture_path import PosturePath
-from mcplan.motion.quintic import minimum_jerk
-from mcplan.planning.transition.body_motion import BARRED, FAST, GOOD, KNOTS, LOST, BodyMotion, Departure, MotionFinder
-from mcplan.planning.transition.knots import Knots
+from mcplan.planning.transition.body_motion import FAST, GOOD, KNOTS, LOST, BodyMotion, Departure, MotionFinder
+from mcplan.planning.transition.knots import BARRED, Knots, ObjectPoses
+from mcplan.planning.transition.object_way import ObjectWay, taken_along
 from mcplan.planning.transition.smoothing import straight_knots
 from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.transition import Course, Near, Segment
@@ -66,6 +67,7 @@ class TransitionFinder:
         self.robot, self.environment, self.settings = robot, environment, settings
         self.timing = Timing(settings.limb_speed, settings.limb_angular_speed)
         self.collisions = collisions or CollisionModel(robot, environment)
+        self.heights = tuple(robot.scale.leg * height for height in HIGHER)
         self.motions = MotionFinder(robot, environment, settings, self.collisions)
         self.knots, self.law = self.motions.knots, self.motions.law
 
@@ -131,7 +133,7 @@ class TransitionFinder:
         contact, *_ = added
         patch, old, touching = contact.patch, begin.rising.get(contact.patch), (*begin.rising.values(), *added)
         duration = self.law.straight(begin.q, q, begin.closed)
-        heights = HIGHER[::2]
+        heights = self.heights[::2]
         best: Knots | None = None
         least = 0.0
         for higher in (None, *heights) if old is None else (*heights, None):
@@ -166,7 +168,7 @@ class TransitionFinder:
         motion = yield from self.motions.slowed(motion, begin.closed)
         return self._segment(begin, q, motion, (Course(patch, "body", NONE, NONE, True),), (old,))
 
-    def slide(
+    def transport(
         self, begin: Departure, q: np.ndarray, contacts: tuple[Contact, ...], objects: dict[str, np.ndarray]
     ) -> Steps[Segment]:
         """Search for the motion of the body to q (nq,) while objects go straight and take contacts on them along.
@@ -176,18 +178,21 @@ class TransitionFinder:
         contacts : those of the departure where they are at the end.
         objects : {name: (7,)} their poses at the end.
         """
-        things = [thing for thing in self.environment.objects if thing.name in objects]
-        way = max(float(np.linalg.norm(objects[thing.name][:3] - thing.p)) for thing in things)
-        duration = max(self.law.straight(begin.q, q, begin.closed), 15 / 8 * way / self.settings.slide_speed)
-        end, times = {contact.patch: contact for contact in contacts}, np.linspace(0.0, duration, KNOTS + 1)
-        shares = [minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, KNOTS + 1)]
-        along = [tuple(replace(c, p=c.p + share * (end[c.patch].p - c.p)) for c in begin.closed) for share in shares]
-        beside = [pair for pair in self.collisions.pairs if pair.b in objects]
+        ways = [ObjectWay.of(thing, objects[thing.name]) for thing in self.environment.objects if thing.name in objects]
+        s = self.settings
+        speeds = [(way.length / s.slide_speed, way.angle / s.limb_angular_speed) for way in ways]
+        duration = max(self.law.straight(begin.q, q, begin.closed), 15 / 8 * float(np.max(speeds)))
+        times = np.linspace(0.0, duration, KNOTS + 1)
+        inside = [taken_along(begin.closed, contacts, ways, k / KNOTS) for k in range(1, KNOTS)]
         guides = straight_knots(self.robot, begin.q, q, KNOTS)
-        knots = yield from self.knots.find(guides, along, ignored=[(pair.a, pair.b) for pair in beside])
+
+        def poses(share: float) -> dict[str, Pose]:
+            return {way.name: way.at(share) for way in ways}
+
+        knots = yield from self.knots.find(guides, [begin.closed, *inside, contacts], objects=poses)
         motion = yield from self.motions.timed(knots, times, begin.closed)
         slow = yield from self.motions.slowed(motion, begin.closed)
-        segment = self._segment(begin, q, slow, (), (), [(pair.a, pair.b) for pair in beside])
+        segment = self._segment(begin, q, slow, (), (), poses)
         return replace(segment, contacts=contacts, objects=objects)
 
     # -- how a patch gets there -------------------------------------------------------------------------------------
@@ -212,14 +217,14 @@ class TransitionFinder:
         free: BodyMotion | None = None
         if old is not None and (over.motion.missed > GOOD or not over.motion.held):
             free = yield from self.motions.risen(begin, old, q, duration, touching)
-            free = yield from self.motions.around(free, begin, q, touching)
+            free = yield from self.motions.around(free, begin, q, touching, old)
         if over.motion.missed >= bound:
             return None
         if free is not None and free.rank < over.motion.rank and free.missed <= BARRED:
             slow = yield from self.motions.slowed(free, begin.closed)
             return slow, Course(patch, "body", NONE, NONE, True, contact)
         slow = yield from self.motions.slowed(over.motion, begin.closed)
-        if over.motion.knots.strayed > LED:  # the knots go around what is in its way
+        if over.motion.knots.strayed > self.robot.scale.leg * LED:  # the knots go around what is in its way
             return slow, Course(patch, "body", NONE, NONE, old is not None, contact)
         return slow, Course(patch, "own", over.lift, over.approach, old is not None, contact)
 
@@ -237,7 +242,7 @@ class TransitionFinder:
         """
         start, old = self._place(begin.q, contact.patch)[1], begin.rising.get(contact.patch)
         best, least = None, 0.0
-        for higher in HIGHER:
+        for higher in self.heights:
             if higher < least:
                 continue
             lift, approach = lift_and_approach(start, contact, old, self.settings.clearance + higher)
@@ -307,11 +312,12 @@ class TransitionFinder:
         motion: BodyMotion,
         courses: tuple[Course, ...],
         touching: tuple[Contact, ...],
-        ignore: Sequence[tuple[str, str]] = (),
+        objects: ObjectPoses | None = None,
     ) -> Segment:
         knots, near = motion.knots, Near(None, ())
-        for q in knots.q:
-            here = self.collisions.smallest(q, ignore, (*begin.closed, *touching))
+        for k, q in enumerate(knots.q):
+            there = objects and objects(k / (len(knots.q) - 1))
+            here = self.collisions.smallest(q, (), (*begin.closed, *touching), there)
             if here is not None and (near.distance is None or here.distance < near.distance):
                 near = Near(float(here.distance), (here.pair.a, here.pair.b))
         com = self.robot.com(knots.q)

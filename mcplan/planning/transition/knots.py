@@ -5,7 +5,7 @@ the robot balances, or pass through an obstacle. So knots along it are found one
 from the one before; of those that what is already found leads to closely enough, none is searched for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,23 +13,19 @@ import numpy as np
 
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS, Task
+from mcplan.model.pose import Pose
 from mcplan.model.robot import Robot
 from mcplan.motion.spline import PostureSpline
 from mcplan.planning.posture.contact_region import ContactRegions, Support
 from mcplan.planning.posture.freedom import ContactRows, contact_rows
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.task import PostureSearch, prices
-from mcplan.planning.transition.nearness import APART, ENOUGH, GRAZE, Nearness, Wish, away_from_ends
+from mcplan.planning.transition.apart import FIT, STEP_TOLERANCE, STEPS, TOLERANCE, TRUST, Apart
+from mcplan.planning.transition.nearness import APART, GRAZE, Nearness, Wish, away_from_ends
 from mcplan.planning.transition.smoothing import draw_inside, smooth_offsets
 from mcplan.planning.transition.steps import Steps
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
-
-PLACED = 1e-3
-"""m, rad: a posture on the way keeps its contacts within this; the controller holds them to the rest."""
-
-FIT = 1e-3
-"""m, rad: a posture that misses its contacts and wanted distances by no more will do without a search."""
 
 KEPT, KEPT_COUNTS = 1e-3, 6.0
 """m, rad: by so much the curve through knots may be off its contacts, and how many times what is beyond counts: 1.8 mm
@@ -40,12 +36,6 @@ FINEST = 32
 
 STRIDE = 3
 """Postures from one that is searched for to the next; those in between are searched for where these do not lead."""
-
-ROUNDS, STEPS = 10, 8
-"""Times that distances are taken anew at a posture, and steps of the inverse kinematics in between."""
-
-STRETCH = 0.02
-"""m: the most that a pair is pushed apart before its distance is taken anew."""
 
 TURNING = 0.02
 """m: so near to an end of its way a patch is not turned."""
@@ -60,8 +50,15 @@ SMOOTHINGS = ((6, 4), (3, 2), (1, 1), (0, 1))
 """Passes of the filter (1, 2, 1) / 4 that smoothes a way, and knots at either end over which it leaves the guides, as
 gently as they themselves begin and end: less where more would lead through something."""
 
+BARRED = 5e-3
+"""m, rad: a motion that misses its distances or contacts by more is none: its bodies would touch."""
+
 WORTH, SLIP = 0.01, 1e-3
 """m, rad: a way that misses more is not worth smoothing; smoothing may make a posture miss by so much."""
+
+
+ObjectPoses = Callable[[float], Mapping[str, Pose]]
+"""Poses (R, p) of objects that move along, by the share of the way that has passed."""
 
 
 class Led(NamedTuple):
@@ -131,11 +128,12 @@ class KnotFinder:
         settings: PostureSettings | None = None,
         collisions: CollisionModel | None = None,
     ):
-        self.robot, self.environment, self.settings = robot, environment, settings or PostureSettings()
+        self.robot, self.environment, self.settings = robot, environment, settings or PostureSettings().of(robot.scale)
         self.collisions = collisions or CollisionModel(robot, environment)
         self.nearness = Nearness(robot, self.collisions)
         # the ends keep the planner's margin; half of it leaves the way between them some room
         self.search = PostureSearch(robot, prices(robot, self.settings.weights), 0.5 * self.settings.joint_margin)
+        self.apart = Apart(self.nearness, self.search)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
 
     def find(
@@ -145,7 +143,7 @@ class KnotFinder:
         led: Sequence[Led] = (),
         touching: Sequence[Contact] = (),
         modest: bool = False,
-        ignored: Sequence[tuple[str, str]] = (),
+        objects: ObjectPoses | None = None,
     ) -> Steps[Knots]:
         """Search for knots near the guides.
 
@@ -156,7 +154,7 @@ class KnotFinder:
         led : patches that are led along.
         touching : contacts that limbs leave or come to: near them, the limb is close to its support.
         modest : let no pair part more than it does at one of the ends.
-        ignored : pairs of names whose distance is not looked at.
+        objects : where objects that move along are, by the share of the way that has passed.
         """
         guides = np.asarray(guides, dtype=float)
         robot, settings, last = self.robot, self.settings, len(guides) - 1
@@ -166,10 +164,10 @@ class KnotFinder:
         supports = [self.support(here, com[k]) for k, here in enumerate(closed)]
         held = [[contact_rows(robot, self.environment, contact, None) for contact in here] for here in closed]
         watched = self.nearness.watched(closed[0])
-        watched[[k for k, pair in enumerate(self.collisions.pairs) if (pair.a, pair.b) in ignored]] = False
+        there = [objects and objects(k / last) for k in range(last + 1)]
         yield
         passing = [(list(self.collisions.pairs_of([contact])), contact.patch) for contact in touching]
-        ends = self.nearness.distances(guides[0]), self.nearness.distances(guides[-1])
+        ends = self.nearness.distances(guides[0], there[0]), self.nearness.distances(guides[-1], there[-1])
         most = np.maximum(*ends) if modest else np.inf
         q, missed, off = guides.copy(), np.zeros(len(guides)), np.zeros((len(guides), robot.nv))
         tasks, wishes = [], []
@@ -184,16 +182,17 @@ class KnotFinder:
             away = {patch: away_from_ends(there, k) for patch, there in places.items()}
             need = np.minimum(self.nearness.need(k / last, ends, passing, away), most)
             least = np.minimum(APART, need - 1e-5)  # no more than the ends have
-            wishes.append(Wish(need, np.minimum(need, ENOUGH) - GRAZE * grazing, least - GRAZE * grazing))
+            content = np.minimum(need, self.nearness.content)
+            wishes.append(Wish(need, content - GRAZE * grazing, least - GRAZE * grazing, there[k]))
 
         def settle(k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
-            return (yield from self._clear(tasks[k]._replace(guide=guide), start, wishes[k], watched))
+            return (yield from self.apart.settle(tasks[k]._replace(guide=guide), start, wishes[k], watched))
 
         def place(k: int, step: np.ndarray) -> Steps[None]:
             """Take the posture that is off its guide by ``step`` (nv,) if it will do, else one near the guide."""
             q[k] = robot.integrate(guides[k], step, 1.0)
             missed[k] = 0.0
-            if not self._fits(tasks[k], q[k], wishes[k], watched):
+            if not self.apart.fits(tasks[k], q[k], wishes[k], watched):
                 q[k], missed[k] = yield from settle(k, q[k], guides[k])
             off[k] = robot.difference(guides[k], q[k])
             yield
@@ -216,7 +215,7 @@ class KnotFinder:
             off, settled = smooth_offsets(robot, guides, q, *SMOOTHINGS[0]), 0
             for k in range(1, last):
                 better, amount = robot.integrate(guides[k], off[k], 1.0), 0.0
-                if not self._fits(tasks[k], better, wishes[k], watched):
+                if not self.apart.fits(tasks[k], better, wishes[k], watched):
                     better, amount = yield from settle(k, q[k], better)
                     settled += 1
                 yield
@@ -224,6 +223,10 @@ class KnotFinder:
                     q[k], missed[k] = better, amount
             if not settled:
                 break
+        if missed.max() > BARRED:  # no smoothing makes it free
+            k = int(np.argmax(missed))
+            worst = Worst(k / last, self.nearness.short(q[k], wishes[k], watched).bodies)
+            return Knots(q, float(missed.max()), float(missed.max()), worst)
         smooth, short, worst = q, np.inf, NOWHERE
         strayed = 0.0
         content = max(missed.max(), SLIP)
@@ -234,13 +237,15 @@ class KnotFinder:
                 softer = drawn.copy()
                 for k in range(1, last):  # smoothing has drawn it off its contacts and paths, and onto what is near
                     back = tasks[k]._replace(guide=drawn[k])
-                    if around and not self._fits(back, drawn[k], wishes[k], watched):
-                        softer[k], _ = yield from self._clear(back, drawn[k], wishes[k], watched)
+                    if around and not self.apart.fits(back, drawn[k], wishes[k], watched):
+                        softer[k], _ = yield from self.apart.settle(back, drawn[k], wishes[k], watched)
                     elif not around:
-                        softer[k] = self.search.run(back, drawn[k], STEPS, 1e-6, 1e-4, trust=0.2).q
+                        softer[k] = self.search.run(back, drawn[k], STEPS, TOLERANCE, STEP_TOLERANCE, TRUST).q
                     yield
                 draw_inside(robot, softer)
-                amount, where, stray = yield from self._missed(softer, tasks, led, moving, wishes, watched, short)
+                amount, where, stray = yield from self._missed(
+                    softer, tasks, led, moving, wishes, watched, short, objects
+                )
                 if amount < short:
                     smooth, short, worst, strayed = softer, amount, where, stray
                 if short <= content:
@@ -268,8 +273,9 @@ class KnotFinder:
         com, (body, offset) = self.robot.com(guide), self.robot.frame(patch)
         held = [contact_rows(self.robot, self.environment, contact, None) for contact in contacts]
         watched = self.nearness.watched(contacts)
-        need = np.where(self.nearness.own, np.minimum(self.nearness.wanted, self.nearness.distances(guide)), ENOUGH)
-        wish = Wish(need, np.minimum(need, ENOUGH), np.full(len(need), APART))
+        content = self.nearness.content
+        need = np.where(self.nearness.own, np.minimum(self.nearness.wanted, self.nearness.distances(guide)), content)
+        wish = Wish(need, np.minimum(need, content), np.full(len(need), APART))
         height = float(np.linalg.norm(lift))
         normal = np.concatenate([lift / height, np.zeros(3)])[None]
         best, least = guide, np.inf
@@ -278,7 +284,7 @@ class KnotFinder:
             rows = [*held, ContactRows(PLACE_ROWS, body, frame, normal, np.zeros((0, 10)))]
             pull = np.append(com[:2], self.settings.weights.com)
             task = self.search.task(rows, guide, self.support(contacts, com).rows, pull)
-            q, missed = yield from self._clear(task, guide, wish, watched)
+            q, missed = yield from self.apart.settle(task, guide, wish, watched)
             if missed < least:
                 best, least = q, missed
             if missed <= FIT:
@@ -294,6 +300,7 @@ class KnotFinder:
         wishes: Sequence[Wish],
         watched: np.ndarray,
         most: float,
+        objects: ObjectPoses | None = None,
     ) -> Steps[tuple[float, Worst, float]]:
         """Return what the curve through knots (k, nq) misses of what is asked, where, and how far led patches stray.
 
@@ -319,6 +326,7 @@ class KnotFinder:
                 q_here, wish = (q[k], wishes[k]) if part == 0 else (sample.q, wishes[k])
                 if part:
                     wish = wish._replace(content=np.minimum(wish.content, wishes[k + 1].content))
+                    wish = wish if objects is None else wish._replace(objects=objects(i / (FINEST * last)))
                 short = self.nearness.short(q_here, wish, watched, 0.5 * width / FINEST * sample.v)
                 amount, bodies = (short.amount, short.bodies) if short.amount > 0.0 else (0.0, ())
                 beyond = 10.0 * float(np.maximum(limits.lower - q_here[7:], q_here[7:] - limits.upper).max(initial=0.0))
@@ -350,9 +358,12 @@ class KnotFinder:
 
     def _off(self, task: Task, q: np.ndarray, led: Sequence[Led]) -> float:
         """Return by how much a posture is off the closed contacts of its task, which stand before led patches."""
-        rows = self.search.run(task, q, 0, 1e-6, 1e-4)
-        held = rows.contact_of < len(task.contact) - len(led)
-        return KEPT_COUNTS * float((rows.missed[: len(held)][held] - KEPT).max(initial=0.0))
+        rows = self.search.run(task, q, 0, TOLERANCE, STEP_TOLERANCE)
+        closed = len(task.contact) - len(led)
+        first, bounds = rows.first_cell, task.cell[:, 0] < closed  # those of balls, which say where they roll to
+        held = rows.missed[: len(rows.contact_of)][rows.contact_of < closed]
+        rolled = rows.missed[first : first + len(bounds)][bounds]
+        return KEPT_COUNTS * float((np.concatenate([held, rolled]) - KEPT).max(initial=0.0))
 
     def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
         """Return how far inside the region that contacts balance a centre of mass (3,) is (m); negative outside."""
@@ -364,43 +375,16 @@ class KnotFinder:
         share = self.settings.friction_share
         return self._regions.support([contact.spared(share) for contact in contacts], com)
 
-    def _clear(self, task: Task, q: np.ndarray, wish: Wish, watched: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
-        """Return a posture of the task, with distances of the watched pairs, from ``q``; and by how much it misses."""
-        best, least = q, np.inf
-        pairs, distance, J = self.nearness.near(q, watched)
-        for _ in range(ROUNDS):
-            linear = np.ascontiguousarray(np.column_stack([J, np.minimum(wish.need[pairs] - distance, STRETCH)]))
-            step = self.search.run(task._replace(linear=linear, linear_q=q), q, STEPS, 1e-6, 1e-4, trust=0.2)
-            q = step.q
-            placed = float(step.missed[: len(step.missed) - len(linear)].max(initial=0.0))
-            pairs, distance, J = self.nearness.near(q, watched)
-            short = float((wish.content[pairs] - distance).max(initial=0.0))
-            amount = max(placed - PLACED, short)
-            if amount < least:
-                best, least = q, amount
-            yield
-            if placed <= PLACED / 10 and (distance - wish.need[pairs]).min(initial=0.0) > -FIT:
-                break
-        return best, least
-
-    def _fits(self, task: Task, q: np.ndarray, wish: Wish, watched: np.ndarray) -> bool:
-        """Say whether a posture will do as it is."""
-        step = self.search.run(task, q, 0, 1e-6, 1e-4)
-        if not np.array_equal(step.q, q) or step.worst > FIT:
-            return False
-        pairs, distance, _ = self.nearness.near(q, watched)
-        return bool((distance - wish.need[pairs]).min(initial=0.0) > -FIT)
-
     def _led_rows(self, led: Led, k: int) -> ContactRows:
         """Return the rows that hold the position of the led patch, and near its ends the orientation that it has there.
 
         Close to a support a patch that turned would cut into it.
         """
         body, offset = self.robot.frame(led.patch)
-        near = [distance < TURNING for distance in led.away(k)]
+        near = [distance < self.robot.scale.leg * TURNING for distance in led.away(k)]
         R = led.turns[1] if near[1] else led.turns[0]
         frame = np.concatenate([offset, np.asarray(R).ravel(), led.places[k]])
-        if any(near):
+        if any(near) and not self.robot.patches[led.patch].radius:
             return ContactRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
         return ContactRows(PLACE_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
 

@@ -1,11 +1,14 @@
 """How near bodies are along a motion, and how far they are to stay apart there."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from mcplan.collision.model import CollisionModel
+from mcplan.core.posture import apart as core
+from mcplan.core.posture.apart import Around
+from mcplan.model.pose import Pose
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 
@@ -35,11 +38,15 @@ ROOM = 0.2
 
 
 class Wish(NamedTuple):
-    """What distance each pair is to keep (m), with which a motion is content, and below which bodies overlap."""
+    """What distance each pair is to keep (m), with which a motion is content, and below which bodies overlap.
+
+    ``objects`` are the poses of those that are not where the scene has them.
+    """
 
     need: np.ndarray
     content: np.ndarray
     least: np.ndarray
+    objects: Mapping[str, Pose] | None = None
 
 
 class Short(NamedTuple):
@@ -61,7 +68,15 @@ class Nearness:
     def __init__(self, robot: Robot, collisions: CollisionModel):
         self.robot, self.collisions = robot, collisions
         self.own = np.array([pair.b in robot.link_names for pair in collisions.pairs], dtype=bool)
-        self.wanted = np.where(self.own, WANTED_OF_SELF, WANTED)
+        size = robot.scale.leg
+        self.see, self.content, self._wanted = size * SEE, size * ENOUGH, size * WANTED
+        self.wanted = np.where(self.own, size * WANTED_OF_SELF, self._wanted)
+        self.around = collisions.around(self.see)
+        self._still, self._found = np.zeros(robot.nv), np.zeros(2)
+
+    def around_at(self, objects: Mapping[str, Pose] | None) -> Around:
+        """Return what is around with objects at poses (R, p), where they are not at their initial ones."""
+        return self.around._replace(shapes=self.collisions.shapes_at(objects)) if objects else self.around
 
     def watched(self, contacts: Sequence[Contact]) -> np.ndarray:
         """Say of each pair whether it can come nearer or part on contacts that stay."""
@@ -69,16 +84,18 @@ class Nearness:
         watched[list(self.collisions.fixed_by(contacts) | self.collisions.pairs_of(contacts))] = False
         return watched
 
-    def near(self, q: np.ndarray, watched: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def near(
+        self, q: np.ndarray, watched: np.ndarray, objects: Mapping[str, Pose] | None = None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the pairs that are watched and near, their distances, and rates of these."""
-        pairs, distance, J = self.collisions.near(q, SEE)
+        pairs, distance, J = self.collisions.near(q, self.see, objects)
         kept = watched[pairs]
         return pairs[kept], distance[kept], J[kept]
 
-    def distances(self, q: np.ndarray) -> np.ndarray:
+    def distances(self, q: np.ndarray, objects: Mapping[str, Pose] | None = None) -> np.ndarray:
         """Return the distances of all pairs (m), inf where they are far."""
         distance = np.full(len(self.collisions.pairs), np.inf)
-        pairs, near, _ = self.collisions.near(q, SEE)
+        pairs, near, _ = self.collisions.near(q, self.see, objects)
         distance[pairs] = near
         return distance
 
@@ -89,14 +106,14 @@ class Nearness:
         ----------
         step : (nv,) how far the way goes on from there, or back, before it is looked at again.
         """
-        pairs, distance, J = self.near(q, watched)
-        if not len(pairs):
-            return Short(-SEE, (), -SEE)
-        short, under = wish.content[pairs] - distance, wish.least[pairs] - distance
-        around = short if step is None else short + CURVED * np.abs(J @ step)
-        short = np.where(under > 0.0, np.maximum(short, ENOUGH + under), short)
-        pair = self.collisions.pairs[pairs[np.argmax(short)]]
-        return Short(float(short.max()), (pair.a, pair.b), float(around.max()))
+        step, scene = self._still if step is None else step, self.around_at(wish.objects)
+        worst = core.shortfall(
+            self.robot.tree, scene, q, wish.content, wish.least, ENOUGH, watched, step, CURVED, self._found
+        )
+        if worst < 0:
+            return Short(-self.see, (), -self.see)
+        pair, (short, around) = self.collisions.pairs[worst], self._found.tolist()
+        return Short(short, (pair.a, pair.b), around)
 
     def need(
         self,
@@ -114,10 +131,10 @@ class Nearness:
         passing : pairs that touch on purpose, and the patch that they part with.
         away : by patch, its distances from both ends of its way.
         """
-        gain = [WANTED * min(1.0, part / ROOM) for part in (share, 1.0 - share)]
+        gain = [self._wanted * min(1.0, part / ROOM) for part in (share, 1.0 - share)]
         need = np.minimum(self.wanted, np.minimum(ends[0] + gain[0], ends[1] + gain[1]))
         for pairs, patch in passing:
-            need[pairs] = np.minimum(need[pairs], min(WANTED, *(OPENING * distance for distance in away[patch])))
+            need[pairs] = np.minimum(need[pairs], min(self._wanted, *(OPENING * distance for distance in away[patch])))
         return need
 
 

@@ -298,7 +298,7 @@ class _Path:
         s = np.interp(np.arange((len(grid) - 1) * WITHIN + 1) / WITHIN, np.arange(len(grid)), grid)
         q = np.array([segment.posture.sample(at).q for at in s])
         height = (robot.frame_pose(q, contact.patch)[:, :3, 3] - contact.p) @ contact.normal
-        speed = np.where(height[1:] <= TOUCHING, np.maximum(-np.diff(height), 0.0), 0.0) / np.diff(s)
+        speed = np.where(height[1:] <= robot.scale.leg * TOUCHING, np.maximum(-np.diff(height), 0.0), 0.0) / np.diff(s)
         return _around(speed.reshape(-1, WITHIN).max(axis=1, keepdims=True))[:, 0]
 
 

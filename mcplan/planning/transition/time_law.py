@@ -63,7 +63,7 @@ class TimeLaw:
         """
         s, robot = self.settings, self.robot
         com, target = robot.com(q0), robot.com(q1)
-        D, z = float(np.linalg.norm((target - com)[:2])), height_above(contacts, com)
+        D, z = float(np.linalg.norm((target - com)[:2])), height_above(contacts, com, robot.scale.leg)
         room = min(self.room(contacts, place) for place in (com, target))
         shift = np.sqrt(5.8 * D * z / (GRAVITY * room))
         rise = 15 / 8 * float(np.linalg.norm(target - com)) / s.com_speed
@@ -73,7 +73,8 @@ class TimeLaw:
 
     def room(self, contacts: Sequence[Contact], com: np.ndarray) -> float:
         """Return how far the centre of pressure may be off a centre of mass (3,) that moves on contacts (m)."""
-        return min(max(USED * self.finder.room(contacts, com), LEAST_ROOM), self.settings.pressure_room)
+        least = self.robot.scale.sole * LEAST_ROOM
+        return min(max(USED * self.finder.room(contacts, com), least), self.settings.pressure_room)
 
     def bears(self, q: np.ndarray, contacts: Sequence[Contact]) -> Steps[tuple[np.ndarray, bool]]:
         """Search for the horizontal acceleration that contacts bear at postures (k, nq) along a motion: (k,), m/s².
@@ -122,12 +123,13 @@ class TimeLaw:
             )
             a = float(np.hypot(moving.acceleration[0], moving.acceleration[1]))
             most = max(BORNE * float(np.interp(t, parts, bears)), LEAST_ACCELERATION)
-            tilt = a * height_above(contacts, moving.value) / GRAVITY
+            tilt = a * height_above(contacts, moving.value, self.robot.scale.leg) / GRAVITY
             acceleration = max(acceleration, tilt / self.room(contacts, moving.value), a / most)
         return max(speed, float(np.sqrt(acceleration)))
 
 
-def height_above(contacts: Sequence[Contact], com: np.ndarray) -> float:
+def height_above(contacts: Sequence[Contact], com: np.ndarray, size: float = 1.0) -> float:
     """Return how high a centre of mass (3,) is above the lowest contact point (m), `LEAST_HEIGHT` at the least."""
     ground = min((float(contact.world_points[:, 2].min()) for contact in contacts), default=-np.inf)
-    return max(float(com[2]) - ground, LEAST_HEIGHT) if np.isfinite(ground) else LEAST_HEIGHT
+    least = size * LEAST_HEIGHT
+    return max(float(com[2]) - ground, least) if np.isfinite(ground) else least

@@ -38,7 +38,7 @@ def touchdown_speed(robot: Robot, q: np.ndarray, closed: Sequence[Contact], cont
         return most
     rows = []
     for held in closed:
-        R = robot.frame_pose(q, held.patch)[:3, :3]
+        R = held.turned(robot.frame_pose(q, held.patch)[:3, :3])
         J = robot.frame_jacobian(q, held.patch)
         rows.append(held.selection @ np.vstack([R.T @ J[:3], R.T @ J[3:]]))
     normal = contact.normal @ robot.frame_jacobian(q, contact.patch)[:3]

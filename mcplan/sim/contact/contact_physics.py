@@ -44,6 +44,7 @@ class ContactPhysics:
     t : s.
     centre_q, centre_v : the same of their centres of mass.
     counted, iterations : contacts and Newton steps of the last step.
+    settled : whether its fixed point of Coulomb's law was found.
     """
 
     name = "contact"
@@ -94,6 +95,11 @@ class ContactPhysics:
         """Newton steps of the last step."""
         return int(self._counts[1])
 
+    @property
+    def settled(self) -> bool:
+        """Whether the last step's fixed point of Coulomb's law was found."""
+        return bool(self._counts[5])
+
     def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> Outcome:
         """Advance the state by dt (s), under an action or under joint torques (n,) alone."""
         action = action_of(action, self.robot.n)
@@ -109,7 +115,7 @@ class ContactPhysics:
         return self._outcome((self.v - before) / dt, action.active, begun)
 
     def _outcome(self, vd: np.ndarray, meant: Sequence[str], begun: np.ndarray) -> Outcome:
-        _, _, count, finite, lost = self._counts.tolist()
+        _, _, count, finite, lost, _ = self._counts.tolist()
         if lost:
             raise SimulationFailed(
                 f"the contact physics holds {SPACE} contacts at a time, and at t = {self.t:g} s there are more",

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from mcplan.core.contact.model import SURFACE_SIZE, Scene
+from mcplan.core.contact.model import BALL, SURFACE_SIZE, Scene
 from mcplan.core.rigid_body.tree import COM, PARENT, V
+from mcplan.model.patch import Patch
 from mcplan.model.robot import Robot
 from mcplan.model.shape_inertia import shape_inertia
 from mcplan.model.solid import frozen
@@ -14,6 +15,7 @@ from mcplan.scene.environment import Environment, Support, Surface
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.contact.bumps import Bump, shape_bumps
 from mcplan.sim.contact.shapes import pack_shapes
+from mcplan.sim.touching_patch import same_ball
 
 RIGID = 1e-6
 """How much less what holds a fixed base gives than a contact does: to nine digits, joints move as if it did not."""
@@ -39,7 +41,7 @@ def pack_scene(
     places = object_places(environment)
     owners = {thing.name: bodies + i for i, thing in enumerate(objects)}
     surfaces = (*environment.surfaces, *(s for thing in objects for s in thing.surfaces))
-    polygons = [s.polygon for s in surfaces] + [robot.patches[name].polygon for name in patches]
+    polygons = [s.polygon for s in surfaces] + [_corners(robot.patches[name]) for name in patches]
     first = np.cumsum([0, *map(len, polygons)])
     owner = [owners.get(s.owner or "", -1) for s in surfaces]
     surface = [
@@ -52,7 +54,7 @@ def pack_scene(
         patch_index.append([robot.frame(name)[0], link, first[k], len(polygons[k]), patch.kind == "grasp"])
 
     shapes = pack_shapes(robot, environment, q)
-    bumps = [*_robot_bumps(robot), *_object_bumps(environment, len(robot.link_names))]
+    bumps = [*_robot_bumps(robot, patches), *_object_bumps(environment, len(robot.link_names))]
     stops = np.cumsum([0, *map(len, bumps)])
     flat = [(body, *item) for body, group in enumerate(bumps) for item in group]
 
@@ -67,11 +69,12 @@ def pack_scene(
         ease[0] *= RIGID
     body_rows = np.zeros((bodies + len(objects), 9))
     for i, group in enumerate(bumps):
-        points = [(bump[1], bump[2]) for _, bump, _ in group]
+        points = [(bump[1], bump[2]) for _, bump, _, _ in group]
         for name in patches:
             at, offset = robot.frame(name)
             if at == i:
-                points += [(offset[9:] + offset[:9].reshape(3, 3) @ x, 0.0) for x in robot.patches[name].points]
+                patch = robot.patches[name]
+                points += [(offset[9:] + offset[:9].reshape(3, 3) @ x, patch.radius) for x in patch.points]
         body_rows[i, :4] = _ball(points)
     body_rows[:bodies, 4] = ease
     for i, thing in enumerate(objects, bodies):
@@ -97,8 +100,8 @@ def pack_scene(
         patch_index=_integers(patch_index, 5),
         patch=_matrix([robot.frame(name)[1] for name in patches], 12),
         corners=_matrix([corner for polygon in polygons for corner in polygon], 2),
-        bump_index=_integers([[body, link, bump[0]] for body, link, bump, _ in flat], 3),
-        bump=_matrix([[*bump[1], bump[2], *bump[3], friction] for _, _, bump, friction in flat], 8),
+        bump_index=_integers([[body, link, bump[0], patch] for body, link, bump, _, patch in flat], 4),
+        bump=_matrix([[*bump[1], bump[2], *bump[3], friction] for _, _, bump, friction, _ in flat], 8),
         body_index=_integers([[stops[i], stops[i + 1], len(row), *shapes.span[i]] for i, row in enumerate(chains)], 5),
         body=frozen(body_rows),
         chain=_integers(list(chain), chain.shape[1]),
@@ -111,6 +114,11 @@ def pack_scene(
     )
 
 
+def _corners(patch: Patch) -> np.ndarray:
+    """Return the corners (k, 2) with which a patch touches; a ball has none, it is a bump."""
+    return np.zeros((0, 2)) if patch.radius else patch.polygon
+
+
 def _frictions(patches: Sequence[str], supports: Sequence[Support], contacts: Iterable[Contact]) -> np.ndarray:
     """Friction (P, S + B) of patches on supports: the support's, or that of a contact of the two."""
     table = np.tile(np.array([support.friction for support in supports], float), (len(patches), 1))
@@ -121,12 +129,12 @@ def _frictions(patches: Sequence[str], supports: Sequence[Support], contacts: It
     return table
 
 
-Placed = tuple[int, Bump, float]
-"""A bump in its body: the link or object that it belongs to, the bump, its greatest friction."""
+Placed = tuple[int, Bump, float, int]
+"""A bump in its body: the link or object that it belongs to, the bump, its greatest friction, its patch or -1."""
 
 
-def _robot_bumps(robot: Robot) -> list[list[Placed]]:
-    """Bumps of the collision shapes, body by body."""
+def _robot_bumps(robot: Robot, patches: Sequence[str]) -> list[list[Placed]]:
+    """Bumps of the collision shapes, body by body, and the balls of patches, which stand for those of their links."""
     found: list[list[Placed]] = [[] for _ in robot.tree.topology]
     for i, link in enumerate(robot.link_names):
         body, offset = robot.frame(link)
@@ -135,8 +143,15 @@ def _robot_bumps(robot: Robot) -> list[list[Placed]]:
         R, p = offset[:9].reshape(3, 3), offset[9:]
         for geometry in robot.geometry[link]:
             if geometry.role != "visual":
+                if any(same_ball(robot.patches[name], link, geometry) for name in patches):
+                    continue
                 bumps = shape_bumps(geometry.shape, R @ geometry.R, p + R @ geometry.p)
-                found[body] += [(i, bump, np.inf) for bump in bumps]
+                found[body] += [(i, bump, np.inf, -1) for bump in bumps]
+    for k, name in enumerate(patches):
+        patch, (body, offset) = robot.patches[name], robot.frame(name)
+        if patch.radius:
+            bump = (BALL, offset[9:], patch.radius, np.zeros(3))
+            found[body].append((robot.link_names.index(patch.link), bump, np.inf, k))
     return found
 
 
@@ -144,7 +159,7 @@ def _object_bumps(environment: Environment, links: int) -> list[list[Placed]]:
     """Bumps of the free objects, about their centres of mass."""
     return [
         [
-            (links + i, bump, thing.friction)
+            (links + i, bump, thing.friction, -1)
             for bump in shape_bumps(thing.shape, np.eye(3), -shape_inertia(thing.shape, thing.mass)[0])
         ]
         for i, thing in enumerate(environment.objects)

@@ -25,7 +25,7 @@ from mcplan.model.patch import MOUNT, Patch
 from mcplan.model.robot import Robot
 from mcplan.sim.mujoco.options import EVERYTHING, ROBOT, SOLIMP, SOLREF, contact_options
 from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
-from mcplan.sim.touching_patch import distance
+from mcplan.sim.touching_patch import distance, same_ball
 
 ROUNDING, TOLD, LEAST_TOLD = 1e-9, 1e-6, 1e-12
 """Room that the greatest principal moment is given, and what is mended without a word: relative to it, and kg m²."""
@@ -80,6 +80,8 @@ def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str,
         planes = _planes(robot, index, R_L, p_L)
         for number, geometry in enumerate(links[link].geometry):
             if geometry.role == "visual":
+                continue
+            if any(same_ball(patch, link, geometry) for patch in patches):
                 continue
             shape, p = recede(geometry.shape, geometry.R, geometry.p, planes)
             options = contact_options(ROBOT, EVERYTHING) | {"name": f"link:{link}:{number}"}
@@ -182,6 +184,8 @@ def _add_patch(spec: Any, body: Any, patch: Patch, R_L: np.ndarray, p_L: np.ndar
             type=mujoco.mjtGeom.mjGEOM_CAPSULE, size=[EDGE_RADIUS, 0, 0],
             fromto=np.concatenate([p + R @ a, p + R @ b]), **options,
         )  # fmt: skip
+    elif patch.radius:
+        add_shape(spec, body, Sphere(patch.radius), R, p, **options)
     else:
         add_shape(spec, body, Sphere(POINT_RADIUS), R, p - POINT_RADIUS * R[:, 2], **options)
 

@@ -7,6 +7,7 @@ import mujoco
 import numpy as np
 
 from mcplan.errors import InputError
+from mcplan.model.pose import cross
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -57,6 +58,8 @@ class Grips:
                     f"physics mujoco: the grip of {contact.patch} on {contact.support} slides or turns about two axes; "
                     "it can hold, hinge about one axis, or turn about its origin"
                 )
+        first = 0 if robot.fixed else int(built.model.joint("base").dofadr[0])
+        self._base = slice(first, first + 6)
         self._lost: set[str] = set()
         self._limits: dict[str, tuple[float, float]] = {}
         self.closed: set[str] = set()
@@ -80,17 +83,18 @@ class Grips:
         found: dict[str, np.ndarray] = {}
         if not self.closed:
             return found
-        rows = data.efc_type == int(mujoco.mjtConstraint.mjCNSTR_EQUALITY)
-        J = data.efc_J.reshape(-1, self._built.model.nv)
+        count = data.ne  # rows of equalities come first
+        held, force = data.efc_id[:count], data.efc_force[:count]
+        J = data.efc_J.reshape(-1, self._built.model.nv)[:count, self._base]
+        R, origin = touch.base_rotation(data), touch.base_place(data)
         for patch in self.closed:
-            mine = np.flatnonzero(rows & np.isin(data.efc_id, self._built.grasps[patch]))
-            base = J[mine].T[self._built.model.joint("base").dofadr[0] + np.arange(6)] @ data.efc_force[mine]
-            moment = touch.base_rotation(data) @ base[3:]
-            arm = touch.pose(data, patch)[1] - data.xpos[self._built.model.body("body:0").id]
-            found[patch] = np.concatenate([base[:3], moment - np.cross(arm, base[:3])])
-            force, torque = np.linalg.norm(found[patch][:3]), np.linalg.norm(found[patch][3:])
+            mine = (held[:, None] == self._built.grasps[patch]).any(axis=1)
+            base = force[mine] @ J[mine]
+            arm = touch.pose(data, patch)[1] - origin
+            found[patch] = np.concatenate([base[:3], R @ base[3:] - cross(arm, base[:3])])
+            pull, torque = np.linalg.norm(found[patch][:3]), np.linalg.norm(found[patch][3:])
             most_force, most_torque = self._limits[patch]
-            if force > SPARE * most_force or torque > SPARE * most_torque:
+            if pull > SPARE * most_force or torque > SPARE * most_torque:
                 self._lost.add(patch)
         return found
 

@@ -55,6 +55,10 @@ class Touch:
         """Rotation (3,3) of the base at the beginning of the step."""
         return data.xmat[self._base].reshape(3, 3)
 
+    def base_place(self, data: Any) -> np.ndarray:
+        """Place (3,) of the base at the beginning of the step."""
+        return data.xpos[self._base]
+
     def pose(self, data: Any, patch: str) -> tuple[np.ndarray, np.ndarray]:
         """R (3,3) and p (3,) of a patch at the beginning of the step."""
         body, R, p = self._frames[patch]
@@ -90,7 +94,7 @@ class Touch:
         strays = self._generalised(data, first[k[loose]])
         if self.robot.fixed:
             mine = np.repeat(loose, 2) & (link >= 0) & (link < self._links)
-            strays[:3], strays[3:6] = force[mine].sum(axis=0), _moment(xyz[mine] - data.xpos[self._base], force[mine])
+            strays[:3], strays[3:6] = force[mine].sum(axis=0), _moment(xyz[mine] - self.base_place(data), force[mine])
         shown, on_patch = link >= 0, patch >= 0
         link[on_patch] = self._link_of[patch[on_patch]]
         points = PointForces(link[shown], patch[shown], xyz[shown], normal[shown], force[shown])

@@ -8,6 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
+from mcplan.model.scale import ONE
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.freedom import GRIP
@@ -198,7 +199,9 @@ def maker(left, hand=(), require=()):
         limbs=limbs, modes={name: tuple((patch,) for patch in limb.patches) for name, limb in limbs.items()},
         candidates={"l": sampled(*left), "r": sampled(), "hand": sampled(*hand, patch="hand")},
         guide=GuidePath(np.array([[0.0, 0, 0.7], [5, 0, 0.7]]), np.zeros(2)), require=require,
-        robot=SimpleNamespace(patches={limb.patches[0]: SimpleNamespace(limb=limb.name) for limb in limbs.values()}),
+        robot=SimpleNamespace(
+            patches={limb.patches[0]: SimpleNamespace(limb=limb.name) for limb in limbs.values()}, scale=ONE
+        ),
         prover=None,
     )  # fmt: skip
     made = MoveMaker(space)

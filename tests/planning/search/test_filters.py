@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from mcplan.model.scale import ONE
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.goal.measure import EXACT, deviation
 from mcplan.planning.guide.path import GuidePath
@@ -228,7 +229,7 @@ def test_places_round_to_cells_and_those_of_the_goal_have_their_own(scene):
 
 
 def search_of(**space):
-    return StanceSearch(SimpleNamespace(**space), None)
+    return StanceSearch(SimpleNamespace(robot=SimpleNamespace(scale=ONE), **space), None)
 
 
 def test_what_is_required_takes_a_move_to_touch_and_half_of_one_to_carry():

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mcplan.model.scale import ONE
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.guide.path import TURN, GuidePath
 from mcplan.planning.posture.limbs import base_yaw, limbs_of, nominal_offsets
@@ -112,5 +113,5 @@ def test_only_an_edge_in_the_plane_of_a_sole_takes_its_place(scene):
     toe, normal = scene.ROBOT.patches["left_toe"], scene.ROBOT.patches["left_sole"].R[:, 2]
     for lift, rolls in ((0.005, True), (0.015, False), (-0.015, False)):
         moved = scene.ROBOT.patches | {"left_toe": replace(toe, p=toe.p + lift * normal)}
-        robot = SimpleNamespace(patches=moved, name="hrp2")
+        robot = SimpleNamespace(patches=moved, name="hrp2", scale=ONE)
         assert (roll(robot, scene.ENVIRONMENT, sole, "left_toe") is not None) == rolls

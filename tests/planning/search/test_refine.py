@@ -3,6 +3,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mcplan.model.scale import ONE
 from mcplan.planning import plan, stance_planner
 from mcplan.planning.posture.result import Effort, PostureResult
 from mcplan.planning.search.refine import NATURAL, _better, _Knot
@@ -64,7 +65,7 @@ def refined(reachable, insets, last=False):
         return SimpleNamespace(generate=generate)
 
     prover = SimpleNamespace(
-        robot=SimpleNamespace(difference=lambda a, b: b - a, integrate=lambda q, v, s: q + s * v),
+        robot=SimpleNamespace(difference=lambda a, b: b - a, integrate=lambda q, v, s: q + s * v, scale=ONE),
         continuity=SimpleNamespace(reaches=lambda held, a, b: (float(a[0]), float(b[0])) in reachable),
         guide=lambda contacts, q: np.array([20.0]), calls=0,
     )  # fmt: skip

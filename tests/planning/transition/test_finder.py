@@ -10,9 +10,9 @@ from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
 from mcplan.planning.prover import Prover
 from mcplan.planning.transition import detour
-from mcplan.planning.transition.body_motion import BARRED, GOOD, KNOTS, LIFT, Departure
+from mcplan.planning.transition.body_motion import GOOD, KNOTS, LIFT, Departure
 from mcplan.planning.transition.finder import TransitionFinder, lift_and_approach
-from mcplan.planning.transition.knots import Knots
+from mcplan.planning.transition.knots import BARRED, Knots
 from mcplan.planning.transition.steps import run
 from mcplan.planning.transition.swing import Swing
 from mcplan.scene.environment import Environment, Surface

@@ -38,6 +38,23 @@ def test_a_sliding_block_stops_where_its_energy_ends(mu):
     assert np.linalg.norm(world.v) < 1e-6
 
 
+@pytest.mark.parametrize("mu", [0.4, 0.75])
+def test_coulombs_law_settles_whichever_corners_press(mu):
+    """A tall box slides, turns, and comes to rest: with the larger friction its rear corners hardly press."""
+    world = World([plane(0.0, mu)], [solid(Box((0.8, 0.6, 1.0)), p=(0, 0, 0.5), mass=20.0)])
+    world.v[:] = [1.0, 0.3, 0.0, 0.0, 0.0, 2.0]
+    settled, steps = [], []
+
+    def watch(world, _):
+        settled.append(world.physics.settled)
+        steps.append(world.physics.iterations)
+
+    world.run(1.0, watch=watch)
+    assert np.mean(settled) >= 0.999
+    assert np.mean(steps) < 15
+    assert np.linalg.norm(world.v) < 1e-6
+
+
 @pytest.mark.parametrize(("over", "falls"), [(-0.01, False), (0.01, True)])
 def test_a_box_tips_when_its_weight_passes_the_edge(over, falls):
     shape = Box((0.2, 0.2, 0.6))

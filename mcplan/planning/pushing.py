@@ -1,0 +1,203 @@
+"""A plan that pushes an object along a line, from start and goal alone.
+
+The hands go to the face of the object that looks against the way. Then strokes of the arms move it, as long as postures
+allow; after each stroke but the last the feet follow by its length. While the object slides it holds the hands back by
+``F = mu m g`` at their height h, which drives the centre of pressure back by ``F h / (M g)``. So the centre of mass
+stands ahead by half of that: the centre of pressure is as far behind the middle of the feet during a stroke as it is
+ahead of it between strokes.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mcplan.errors import PlanningFailed
+from mcplan.model.pose import quat_from_rotation
+from mcplan.planning.plan import Plan
+from mcplan.planning.posture.freedom import Freedom
+from mcplan.planning.sequence import StanceSequence
+from mcplan.scene.contact import Contact
+from mcplan.scene.environment import FreeObject, Surface
+from mcplan.scene.place import make_contact
+from mcplan.scene.resting import resting_contact, slides
+from mcplan.scene.scenario import Scenario
+from mcplan.scene.schema import GoalItem, StanceItem
+
+AGAINST = 0.94
+"""Cosine of the angle between the way and the normal of a face, turned round, on which hands push: 20 degrees."""
+
+MOST_STROKES = 8
+"""Into which what is left of the way is divided at most."""
+
+ANYWHERE = Freedom(x=np.inf, y=np.inf, yaw=np.inf)
+"""A hand may go anywhere on the face."""
+
+
+def moves_objects(scenario: Scenario) -> bool:
+    """Say whether the goal asks for objects elsewhere than they are."""
+    return any(list(_displaced(scenario, item)) for item in scenario.goal)
+
+
+def push(scenario: Scenario) -> Plan:
+    """Return a plan that pushes the objects of the goal where it asks for them, one after the other.
+
+    Raises
+    ------
+    PlanningFailed
+        An object would have to be lifted or turned, no face or no hand is there to push it, or a posture is missing;
+        the message says which, and why.
+    """
+    sequence = StanceSequence(scenario)
+    for number, item in enumerate(scenario.goal):
+        others = sorted(item.model_fields_set - {"objects"})
+        if others:
+            raise PlanningFailed(
+                f"goal[{number}]: objects that are to move stand alone in an item; this one asks for "
+                f"{', '.join(others)} too. Write the sequence under `stances:`, or make two items of it"
+            )
+        for thing, pose in list(_displaced(scenario, item)):
+            _Push(sequence, thing, pose).carry_out()
+    return sequence.plan()
+
+
+def _displaced(scenario: Scenario, item: GoalItem) -> Iterator[tuple[FreeObject, np.ndarray]]:
+    for thing in scenario.environment.objects:
+        wanted = item.objects.get(thing.name)
+        if wanted is not None and not np.allclose(wanted.array, thing.pose, rtol=0.0, atol=1e-6):
+            yield thing, wanted.array
+
+
+class _Push:
+    """The push of one object along a line to a pose (7,)."""
+
+    def __init__(self, sequence: StanceSequence, thing: FreeObject, pose: np.ndarray):
+        self.sequence, self.thing = sequence, thing
+        self.robot, scene = sequence.scenario.robot, sequence.linker.environment
+        rests = resting_contact(thing, scene), resting_contact(thing.placed(pose), scene)
+        if not slides(*rests):
+            raise PlanningFailed(
+                f"goal: {thing.name} does not slide straight to its goal, unturned on one surface; the planner pushes "
+                "objects along a line and lifts none. Write the sequence that moves it under `stances:`"
+            )
+        way = pose[:3] - thing.p
+        self.length = float(np.linalg.norm(way))
+        self.way = way / self.length
+        self.face = self._face()
+        self.feet = sequence.stances[-1].contacts
+
+    def carry_out(self) -> None:
+        """Add the stances of the push to the sequence."""
+        hands = self._hands()
+        for hand in hands:
+            self._require([StanceItem.model_validate({"add": hand.to_data()})], f"{hand.patch} on {self.face.name}")
+        height = float(np.mean([(hand.p - self.feet[0].p) @ self.feet[0].normal for hand in hands]))
+        self.lead = 0.5 * self.thing.friction * self.thing.mass * height / self.robot.mass
+        done, gone = 0.0, 0.0
+        self._require([self._lean(gone)], "leaning ahead of the feet")
+        while done < self.length - 1e-9:
+            failure = ""
+            for strokes in range(1, MOST_STROKES + 1):
+                stroke = (self.length - done) / strokes
+                items = [self._stroke(done + stroke, gone)]
+                if strokes > 1:
+                    items += [*self._follow(gone + stroke), self._lean(gone + stroke)]
+                problem = self.sequence.tried(items)
+                if not problem:
+                    break
+                failure = failure or problem
+            else:
+                raise PlanningFailed(
+                    f"goal: no stroke moves {self.thing.name} on from {done:.2f} of {self.length:.2f} m: {failure}"
+                )
+            done, gone = done + stroke, gone + (stroke if strokes > 1 else 0.0)
+
+    def _require(self, items: list[StanceItem], what: str) -> None:
+        problem = self.sequence.tried(items)
+        if problem:
+            raise PlanningFailed(f"goal: {self.thing.name} cannot be pushed: {what}: {problem}")
+
+    def _face(self) -> Surface:
+        """Return the surface of the object that looks most against the way."""
+        facing = [(float(-s.normal @ self.way), s) for s in self.thing.surfaces]
+        best = max(facing, key=lambda item: item[0], default=None)
+        if best is None or best[0] < AGAINST:
+            raise PlanningFailed(
+                f"goal: {self.thing.name} has no surface that looks against its way "
+                f"({', '.join(f'{x:.2f}' for x in self.way)}), on which hands could push; its surfaces: "
+                f"{', '.join(s.name for s in self.thing.surfaces) or 'none'}"
+            )
+        return best[1]
+
+    def _hands(self) -> list[Contact]:
+        """Return contacts of the free limbs with the face, at the places that a posture finds."""
+        scenario, linker = self.sequence.scenario, self.sequence.linker
+        allowed = scenario.planner.patches or tuple(self.robot.patches)
+        busy = {self.robot.patches[contact.patch].limb for contact in self.feet}
+        required = [
+            name for group in scenario.planner.require for name in ([group] if isinstance(group, str) else group)
+        ]
+        by_limb: dict[str, str] = {}
+        for name in [*required, *(name for name in self.robot.patches if name in allowed)]:
+            patch = self.robot.patches[name]
+            if patch.limb not in busy and patch.kind == "surface" and len(patch.polygon) > 2:
+                by_limb.setdefault(patch.limb, name)
+        if not by_limb:
+            raise PlanningFailed(f"goal: nothing is free to push {self.thing.name}: no flat patch of a limb in the air")
+        q = self.sequence.stances[-1].q
+        hands = []
+        for name in by_limb.values():
+            X = self.robot.frame_pose(q, name)
+            x, y = self.face.R[:, :2].T @ (X[:3, 3] - self.face.p)
+            middle, half = self._bounds(np.asarray(self.robot.patches[name].polygon, float))
+            x, y = np.clip([x, y], middle - half, middle + half)
+            data = {"patch": name, "surface": self.face.name, "x": float(x), "y": float(y), "yaw": 0.0}
+            hands.append(self._contact(data))
+        contacts = (*self.feet, *hands)
+        result = linker.generator.generate(
+            contacts, [contact.patch for contact in self.feet], linker.guide(self.feet, q), [q],
+            free={hand.patch: ANYWHERE for hand in hands},
+        )  # fmt: skip
+        if not result.found:
+            names = " and ".join(by_limb.values())
+            raise PlanningFailed(f"goal: {names} do not reach {self.face.name} from the start: {result.reason}")
+        return list(result.contacts[len(self.feet) :])
+
+    def _bounds(self, polygon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the middle (2,) of the face and how far off it a patch may be in any turn (2,)."""
+        low, high = self.face.polygon.min(axis=0), self.face.polygon.max(axis=0)
+        reach = float(np.linalg.norm(polygon, axis=1).max())
+        return (low + high) / 2, np.maximum((high - low) / 2 - reach, 0.0)
+
+    def _contact(self, data: dict[str, object]) -> Contact:
+        return make_contact(self.robot, self.sequence.linker.environment, data)
+
+    # -- items ------------------------------------------------------------------------------------------------------
+
+    def _com(self, gone: float) -> tuple[float, float]:
+        """Return where the centre of mass stands when the feet have followed by so much (m)."""
+        middle = np.concatenate([contact.world_points for contact in self.feet]).mean(axis=0)
+        x, y, _ = middle + (gone + self.lead) * self.way
+        return float(x), float(y)
+
+    def _lean(self, gone: float) -> StanceItem:
+        return StanceItem.model_validate({"com": list(self._com(gone))})
+
+    def _stroke(self, done: float, gone: float) -> StanceItem:
+        p = self.thing.p + done * self.way
+        pose = {"xyz": p.tolist(), "quat_wxyz": quat_from_rotation(self.thing.R).tolist()}
+        return StanceItem.model_validate({"objects": {self.thing.name: pose}, "com": list(self._com(gone))})
+
+    def _follow(self, gone: float) -> Iterator[StanceItem]:
+        """Yield the items by which each foot steps to where it has followed by so much (m)."""
+        scene = self.sequence.scenario.environment
+        for foot in self.feet:
+            support = scene.support(foot.support)
+            if not isinstance(support, Surface):
+                raise PlanningFailed(
+                    f"goal: {foot.patch} stands on {foot.support}; feet follow a push on surfaces only"
+                )
+            x, y = support.R[:, :2].T @ (gone * self.way)
+            data = foot.to_data()
+            data |= {"x": float(foot.coordinates["x"] + x), "y": float(foot.coordinates["y"] + y)}
+            yield StanceItem.model_validate({"remove": foot.patch})
+            yield StanceItem.model_validate({"add": data})

@@ -1,0 +1,50 @@
+"""The runs of one search, one after the other until one reaches the goal: coarse and greedy first."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mcplan.planning.search.potential import FREE_LIMB
+
+
+class Pass(NamedTuple):
+    """One run of the portfolio.
+
+    Attributes
+    ----------
+    weight : of h against moves; inf is greedy.
+    calls : budget of posture generator calls.
+    window : how far a contact may be from the mean progress of the others (m).
+    grid : distance of the candidates for contacts (m).
+    free_limb : what a limb that touches nothing costs, of those the goal says nothing about; see `Potential`.
+    """
+
+    weight: float
+    calls: int
+    window: float
+    grid: float = 0.0
+    free_limb: float = 0.0
+
+
+def portfolio(step: float, size: float, helping: bool) -> list[Pass]:
+    """Return the runs.
+
+    Limbs that the goal says nothing about are left free at first, but for those that the scenario requires: they touch
+    where nothing else helps. Then to touch is progress, as where a hand has to hold before a foot can go. On
+    `stairs_rail` the one takes 16 to 18 stances, the other up to 68 in which a hand moves along with each foot.
+
+    Parameters
+    ----------
+    step : window of progress of the scenario (m).
+    size : of the robot, 1 for HRP-2.
+    helping : whether there are limbs that the goal says nothing about, and that may help.
+    """
+    coarse, fine, free = 0.10 * size, 0.05 * size, FREE_LIMB if helping else 0.0
+    alone = Pass(np.inf, 300, step, coarse)
+    return [
+        alone,
+        *([alone._replace(free_limb=free)] if helping else []),
+        Pass(4.0, 700, step, coarse, free),
+        Pass(np.inf, 700, step + 0.1 * size, fine, free),
+        Pass(2.0, 2000, step + 0.2 * size, fine, free),
+    ]

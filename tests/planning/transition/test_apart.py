@@ -1,0 +1,108 @@
+"""Postures whose bodies keep apart: what the kernel does in a round is what its parts do one after the other."""
+
+import numpy as np
+import pytest
+
+from mcplan.collision.model import CollisionModel
+from mcplan.core.posture import apart as core
+from mcplan.planning.posture.freedom import contact_rows
+from mcplan.planning.posture.settings import PostureSettings
+from mcplan.planning.posture.task import PostureSearch, prices
+from mcplan.planning.transition.apart import FIT, PLACED, STEP_TOLERANCE, STEPS, STRETCH, TOLERANCE, TRUST, Apart
+from mcplan.planning.transition.nearness import CURVED, ENOUGH, Nearness, Wish
+from mcplan.planning.transition.steps import run
+from tests.planning.obstacle_step import step_past
+
+
+@pytest.fixture(scope="module")
+def near():
+    """HRP-2 on its right foot, its left one at a bar; what searches of postures there need."""
+    robot, environment, right, _, _, q0, q1 = step_past((0.04, 2.0, 0.08), [0.2, 0.0, 0.04])
+    nearness = Nearness(robot, CollisionModel(robot, environment))
+    search = PostureSearch(robot, prices(robot, PostureSettings().weights), 0.0)
+    middle = robot.integrate(q0, robot.difference(q0, q1), 0.7)  # the left leg is in the bar there
+    task = search.task([contact_rows(robot, environment, right, None)], middle)
+    return nearness, search, task, middle, nearness.watched([right])
+
+
+def wish(nearness, need, least=-1.0):
+    every = np.full(len(nearness.collisions.pairs), 1.0)
+    return Wish(need * every, 0.5 * need * every, least * every)
+
+
+def test_a_round_is_a_search_with_the_distances_as_rows(near):
+    nearness, search, task, q, watched = near
+    asked = wish(nearness, 0.02)
+    pairs, distance, J = nearness.near(q, watched)
+    assert distance.min() < 0.0
+    rows = np.column_stack([J, np.minimum(asked.need[pairs] - distance, STRETCH)])
+    expected = search.run(task._replace(linear=rows, linear_q=q), q, STEPS, TOLERANCE, STEP_TOLERANCE, TRUST)
+    moved, measures = q.copy(), np.zeros(core.MEASURES)
+    tree, around = nearness.robot.tree, nearness.around
+    count = core.find_near(tree, around, moved, watched)
+    rule = search.rule(STEPS, TOLERANCE, STEP_TOLERANCE, TRUST)
+    count = core.keep_apart(
+        tree, around, count, task, rule, moved, asked.need, asked.content, watched, STRETCH,
+        search.room_for(task, len(watched)), search.report, measures,
+    )  # fmt: skip
+    np.testing.assert_allclose(moved, expected.q, atol=1e-12)
+    pairs, distance, _ = nearness.near(expected.q, watched)
+    assert count == len(pairs)
+    assert measures[core.OFF] == pytest.approx(expected.missed[: len(task.select)].max(), abs=1e-12)
+    assert measures[core.SHORT] == pytest.approx(max((asked.content[pairs] - distance).max(), 0.0), abs=1e-12)
+    assert measures[core.LEFT] == pytest.approx(min((distance - asked.need[pairs]).min(), 0.0), abs=1e-12)
+
+
+def test_it_settles_on_its_contact_and_apart_and_then_fits(near):
+    nearness, search, task, q, watched = near
+    asked, apart = wish(nearness, 0.005), Apart(nearness, search)
+    assert not apart.fits(task, q, asked, watched)
+    found, missed = run(apart.settle(task, q, asked, watched))
+    assert missed <= 0.0
+    assert apart.fits(task, found, asked, watched)
+    assert search.run(task, found, 0, TOLERANCE, STEP_TOLERANCE).worst <= PLACED
+    pairs, distance, _ = nearness.near(found, watched)
+    assert (distance - asked.need[pairs]).min() >= -FIT
+    np.testing.assert_array_equal(q, near[3])
+
+
+def test_it_does_not_fit_beyond_a_joint_limit_off_its_contact_or_too_near(near):
+    nearness, search, task, q, watched = near
+    asked, apart = wish(nearness, 0.005), Apart(nearness, search)
+    found, _ = run(apart.settle(task, q, asked, watched))
+    beyond, off = found.copy(), found.copy()
+    beyond[-1] = task.limit[1, -1] + 1e-9
+    off[0] += 2.0 * FIT
+    _, distance, _ = nearness.near(found, watched)
+    assert not apart.fits(task, beyond, asked, watched)
+    assert not apart.fits(task, off, asked, watched)
+    assert not apart.fits(task, found, wish(nearness, distance.min() + 2.0 * FIT), watched)
+
+
+@pytest.mark.parametrize("least", [-1.0, 0.01])
+def test_what_is_short_is_the_worst_pair_and_around_it_what_its_rate_adds(near, least):
+    nearness, _, _, q, watched = near
+    asked, step = wish(nearness, 0.02, least), np.linspace(-0.1, 0.1, nearness.robot.nv)
+    pairs, distance, J = nearness.near(q, watched)
+    short, under = asked.content[pairs] - distance, asked.least[pairs] - distance
+    around = float((short + CURVED * np.abs(J @ step)).max())
+    short = np.where(under > 0.0, np.maximum(short, ENOUGH + under), short)
+    pair = nearness.collisions.pairs[pairs[short.argmax()]]
+    found = nearness.short(q, asked, watched, step)
+    assert found.bodies == (pair.a, pair.b)
+    np.testing.assert_allclose([found.amount, found.around], [short.max(), around], atol=1e-12)
+
+
+def test_a_search_that_ends_in_no_number_says_so(near):
+    nearness, search, task, q, watched = near
+    asked, measures = wish(nearness, 0.02), np.zeros(core.MEASURES)
+    nowhere = task._replace(guide=np.full_like(q, np.nan))
+    tree, around = nearness.robot.tree, nearness.around
+    wrong = q.copy()
+    wrong[7] = np.nan
+    rule = search.rule(STEPS, TOLERANCE, STEP_TOLERANCE, TRUST)
+    count = core.keep_apart(
+        tree, around, 0, nowhere, rule, wrong, asked.need, asked.content, watched, STRETCH,
+        search.room_for(task, len(watched)), search.report, measures,
+    )  # fmt: skip
+    assert count == core.NOT_FINITE

@@ -87,7 +87,7 @@ class ContactSpec(Spec):
     surface: str
     """Surface or bar."""
     kind: Literal["surface", "point", "ball", "grasp"] | None = None
-    """``surface``, ``point``, ``ball`` or ``grasp``; by default the patch's. A ball is one and nothing else is."""
+    """``surface``, ``point``, ``ball`` or ``grasp``; by default the patch's; that of a ball stays."""
     x: float | None = None
     """Of the patch's origin on a surface, in the surface's frame, m."""
     y: float | None = None

@@ -267,7 +267,6 @@ class RunRecorder:
             arrays["point_normal"][rows] = planned.normals(X[:, :3, :3], self._carrier(planned, arrays))
             arrays["point_xyz"][rows] = planned.points @ X[:, :3, :3].transpose(0, 2, 1) + X[:, None, :3, 3]
 
-
     def _carrier(self, planned: "_PlannedPoints", arrays: dict[str, np.ndarray]) -> np.ndarray | None:
         """Return the poses (k, 7) of the object that a planned contact is on, at its samples, or None."""
         names = [body.name for body in self._plan.bodies]

@@ -32,9 +32,7 @@ def failures(checked):
 
 def carried(stance, **changed):
     """The stance with another box on its hands."""
-    contacts = (
-        c if c.carrier is None else replace(c, carrier=replace(c.carrier, **changed)) for c in stance.contacts
-    )
+    contacts = (c if c.carrier is None else replace(c, carrier=replace(c.carrier, **changed)) for c in stance.contacts)
     return replace(stance, contacts=tuple(contacts))
 
 

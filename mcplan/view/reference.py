@@ -9,7 +9,7 @@ from mcplan.planning.transition.transition import Segment
 from mcplan.scene.contact import Contact
 from mcplan.sim.run import Run
 
-FIRST, LAST = ("shift", "slide", "lift"), ("retract",)
+FIRST, LAST = ("shift", "slide", "carry", "lift"), ("retract",)
 """Kinds of phases that begin the first, and the second, motion of the transition to their stance."""
 
 

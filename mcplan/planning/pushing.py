@@ -124,7 +124,8 @@ class _Push:
             raise PlanningFailed(
                 f"goal: {self.thing.name} has no surface that looks against its way "
                 f"({', '.join(f'{x:.2f}' for x in self.way)}), on which hands could push; its surfaces: "
-                f"{', '.join(s.name for s in self.thing.surfaces) or 'none'}"
+                f"{', '.join(s.name for s in self.thing.surfaces) or 'none'}. Give it such a surface, or write the "
+                "sequence that moves it under `stances:`"
             )
         return best[1]
 

@@ -97,5 +97,5 @@ def test_from_far_away_a_motion_is_found_anew_tick_by_tick_and_it_is_said(planne
         np.testing.assert_allclose(phase.segment.q[-1], segment.q[-1])
         assert motion.away(phase.segment, 0.0) < FAR
         (notice,) = motion.notices
-        assert "0.300 (m, rad) from the plan" in notice.text
+        assert "300 mm or 17.2 deg from the plan" in notice.text
         assert f"{ticks} ticks" in notice.text

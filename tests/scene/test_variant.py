@@ -165,5 +165,7 @@ def test_the_command_line_takes_a_variant(path, capsys):
     """`--variant` reaches the scenario: a section that is missing is refused as bad input, before any work."""
     assert main(["plan", "sway", "--variant", "0"]) == 2
     assert "no section `variants`" in capsys.readouterr().err
-    assert main(["simulate", str(path), "--variant", "-2"]) == 2
+    with pytest.raises(SystemExit) as refused:
+        main(["simulate", str(path), "--variant", "-2"])
+    assert refused.value.code == 2
     assert "from 0 on" in capsys.readouterr().err

@@ -59,7 +59,7 @@ def test_a_point_belongs_to_a_patch_a_few_millimetres_away_in_its_own_axes():
     R, p = Rotation.from_rotvec([2.5, 0.6, 0.9]).as_matrix(), np.array([0.4, -0.3, 0.2])
     back = R @ np.diag([1.0, -1.0, -1.0])
     poses = {"sole": (R, p), "back": (back, p)}
-    patches = {name: SimpleNamespace(polygon=SQUARE) for name in poses}
+    patches = {name: SimpleNamespace(polygon=SQUARE, radius=0.0) for name in poses}
     at = p + R @ [0.09, -0.04, 0.0]
     for off, found in ((0.0, "sole"), (0.9 * NEAR, "sole"), (1.1 * NEAR, None), (-0.9 * NEAR, "sole"), (-0.05, None)):
         xyz = at + off * R[:, 2]

@@ -247,7 +247,7 @@ class TaskSet:
         tilt = np.zeros(3) if edge else 1.0 - upright
         kp = s.contact_kp + (normal_kp - s.contact_kp) * np.concatenate([upright, tilt])
         if contact.radius:  # what it rolls belongs to its place along the support; where contacts give it rolls truly
-            kp[[0, 1, 3, 4, 5]] = s.contact_kp if s.touch_force == 0.0 else 0.0
+            kp[[0, 1, 3, 4, 5]] = 0.0 if s.compliant else s.contact_kp
         if s.pressure_margin > 0.0:
             contact = replace(contact, points=shrunk(contact.points, s.pressure_margin))
         constraint = ContactConstraint(contact, kp, s.contact_kd, faces=s.friction_faces, frame=frame)

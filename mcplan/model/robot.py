@@ -34,6 +34,9 @@ SHARED = 4096
 """A batch of fewer states is computed one after the other: kernels that share it among threads, and the threads
 themselves, would take longer to come up."""
 
+NAMED = 20
+"""Names that an error lists where none is near the one that was given."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Robot:
@@ -378,7 +381,8 @@ class Robot:
 
     def _known(self, what: str, name: str, table: Mapping):
         if name not in table:
-            hint = closest(str(name), table) or "; it has " + ", ".join(table)[:200]
+            some = list(table)[:NAMED] + [f"and {len(table) - NAMED} more"] * (len(table) > NAMED)
+            hint = closest(str(name), table) or "; it has " + ", ".join(some)
             raise InputError(f"robot {self.name!r} has no {what} {name!r}{hint}")
         return table[name]
 

@@ -66,6 +66,43 @@ def test_a_task_of_ones_own_is_followed(plan):
     np.testing.assert_allclose(own.controller.terms.com, without.controller.terms.com, atol=2e-3)
 
 
+class Turn(mc.Task):
+    """What a link wants is said when the object is made; the rest is as a task has it."""
+
+    dimension = 3
+
+    def __init__(self, link, weight):
+        self.frames, self.weight = (link,), weight
+
+    def rows(self, terms):
+        frame = terms.frame(self.frames[0])
+        error = np.cross(frame.R[:, 0], TARGET - frame.p)
+        return frame.J[3:], 100.0 * error - 20.0 * frame.velocity[3:] - frame.bias[3:]
+
+
+def test_a_task_derived_from_task_needs_its_rows_alone(plan):
+    turn = Turn("HEAD_LINK1", 50.0)
+    assert (turn.weight, turn.key, turn.diagonal) == (50.0, ("Turn", 3), False)
+    turned = carried_out(plan, tasks=[turn]).physics.q
+    assert off_target(plan.scenario.robot, turned) < 0.05
+
+
+def test_a_task_that_says_too_little_is_refused(plan):
+    class Rows(mc.Task):
+        def rows(self, terms):
+            return np.zeros((1, 34)), np.zeros(1)
+
+    class Dimension(mc.Task):
+        dimension = 1
+
+    with pytest.raises(TypeError, match=r"task .*Rows: it has no 'dimension'"):
+        carried_out(plan, tasks=[Rows()])
+    with pytest.raises(TypeError, match="rows"):
+        Dimension()
+    with pytest.raises(mc.InputError, match=r"no link or patch 'camera'; it has BODY, .*, and \d+ more"):
+        carried_out(plan, tasks=[Turn("camera", 1.0)])
+
+
 def test_terms_in_cvxpy_bound_what_they_say(plan):
     index = 6 + plan.scenario.robot.joint_names.index("HEAD_JOINT0")
 

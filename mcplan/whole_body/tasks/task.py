@@ -1,6 +1,8 @@
 """What the whole-body program asks of a task."""
 
-from typing import Any, Protocol
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,33 +14,65 @@ from mcplan.whole_body.packed import Array, Packed, Slot
 __all__ = ["Array", "KernelTask", "Task", "damping", "priority_of", "unknown_of", "weights"]
 
 
+if TYPE_CHECKING:
+    member = property
+else:
+
+    class member:  # noqa: N801 (used like property)
+        """What a task has unless it has its own: like a property, but an object may be given another value."""
+
+        def __init__(self, default: Callable):
+            self.__doc__ = default.__doc__
+            self._default = default
+
+        def __get__(self, task: Any, owner: type) -> Any:
+            return self if task is None else self._default(task)
+
+
 class Task(Protocol):
     """A wish for the accelerations, with the cost ``sum_i w_i (A vd - b)_i^2``.
 
-    ``weight``, gains and targets may be changed between ticks; ``key`` may not. A class with these members is a task,
-    filled by its ``rows``; one that derives from ``KernelTask`` is filled by a kernel.
+    A class with these members is a task, filled by its ``rows``. One that derives from ``Task`` need only have
+    ``dimension`` and ``rows``, as attributes of the class or set in ``__init__``; one that derives from ``KernelTask``
+    is filled by a kernel. ``weight``, gains and targets may be changed between ticks; ``key`` may not.
+
+    Examples
+    --------
+    >>> class Level(mc.Task):
+    ...     dimension, frames = 1, ("HEAD_LINK1",)
+    ...     def rows(self, terms):
+    ...         head = terms.frame("HEAD_LINK1")
+    ...         return head.J[4:5], -20.0 * head.velocity[4:5] - head.bias[4:5]
+    >>> Level().weight, Level().key
+    (1.0, ('Level', 1))
     """
 
-    @property
+    @member
     def weight(self) -> float | Array:
-        """``w``: one number, or one per row."""
+        """``w``: one number, or one per row; 1 unless given."""
+        return 1.0
 
-    @property
+    @member
     def dimension(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
+        raise TypeError(f"task {type(self).__qualname__}: it has no 'dimension', the number of its rows")
 
-    @property
+    @member
     def key(self) -> tuple:
-        """What makes two tasks interchangeable in one declared problem."""
+        """Return what makes tasks interchangeable in one declared problem: name of the class and number of rows."""
+        return type(self).__qualname__, self.dimension
 
-    @property
+    @member
     def diagonal(self) -> bool:
         """Whether each row concerns one acceleration with coefficient 1; then ``rows`` has no ``A``."""
+        return False
 
-    @property
+    @member
     def frames(self) -> tuple[str, ...]:
-        """Frames whose terms it reads."""
+        """Frames whose terms it reads; none unless given."""
+        return ()
 
+    @abstractmethod
     def rows(self, terms: Terms) -> tuple[NDArray, Array]:
         """Return ``A (m, nv)`` and ``b (m,)``; for a diagonal task the indices (m,) in ``vd`` and ``b``."""
 

@@ -1,6 +1,7 @@
 """Write plain values as YAML that a person can edit and that reads back as the same values, bit for bit."""
 
 import re
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,11 @@ WIDTH = 120
 _BARE = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+-]+)*")
 # Words that readers of YAML 1.1 take for booleans are quoted for their sake.
 _OLD_WORDS = {"y", "n", "yes", "no", "on", "off"}
+
+_UNUSUAL = re.compile(r'[^ !#-\[\]-~]')
+"""What stands for itself between quotation marks is the rest of ASCII: motions are long texts of that."""
+
+_NAMED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def dump_document(data: Any) -> str:
@@ -45,8 +51,9 @@ def _mapping(data: dict[str, Any], indent: int) -> Iterator[str]:
 
 def _value(value: Any, indent: int, column: int, inline: bool = True) -> list[str]:
     """Return the lines of a value: the first without indentation if it may follow its key, else all indented."""
-    flow = _flow(value)
-    if not isinstance(value, (dict, list)) or not value or (inline and column + len(flow) <= WIDTH and _flat(value)):
+    if not isinstance(value, (dict, list)) or not value:
+        return [_flow(value)]
+    if inline and _flat(value) and (flow := _flow_within(value, WIDTH - column)):
         return [flow]
     if isinstance(value, dict):
         return list(_mapping(value, indent)) if indent else list(_mapping(value, 0))
@@ -82,10 +89,8 @@ def _flat(value: Any) -> bool:
 
 
 def _flow(value: Any) -> str:
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{_text(key)}: {_flow(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(_flow(item) for item in value) + "]"
+    if isinstance(value, (dict, list)):
+        return _flow_within(value, sys.maxsize)
     if isinstance(value, str):
         return _text(value)
     if value is None:
@@ -95,20 +100,38 @@ def _flow(value: Any) -> str:
     return repr(value)
 
 
+def _flow_within(value: dict[str, Any] | list[Any], room: int) -> str:
+    """Return a collection in one line, or nothing if that takes more letters: known before all of it is written."""
+    named = isinstance(value, dict)
+    words, left = [], room
+    for item in value.items() if isinstance(value, dict) else enumerate(value):
+        name = f"{_text(item[0])}: " if named else ""
+        left -= len(name) + len(", ")
+        inner = item[1]
+        nested = isinstance(inner, (dict, list))
+        word = _flow_within(inner, left) if nested else _flow(inner)
+        left -= len(word)
+        if left < 0 or not word:
+            return ""
+        words.append(name + word)
+    text = ", ".join(words)
+    return f"{{{text}}}" if named else f"[{text}]"
+
+
 def _text(text: str) -> str:
     plain = _BARE.fullmatch(text) and plain_scalar(text) == text and text.lower() not in _OLD_WORDS
     return text if plain else _quoted(text)
 
 
 def _quoted(text: str) -> str:
-    named = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
-    out = []
-    for letter in text:
-        code = ord(letter)
-        if letter in named:
-            out.append(named[letter])
-        elif letter.isprintable():
-            out.append(letter)
-        else:
-            out.append(f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
-    return '"' + "".join(out) + '"'
+    return f'"{_UNUSUAL.sub(_escaped, text)}"'
+
+
+def _escaped(found: re.Match[str]) -> str:
+    letter = found[0]
+    code = ord(letter)
+    if letter in _NAMED:
+        return _NAMED[letter]
+    if letter.isprintable():
+        return letter
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -5,7 +5,8 @@ the base's frame, between two configurations, by more than::
 
     s_i = s_parent + r_i |q_i - q_i'|      (r_i = 1 for a joint that slides),   s_0 = 0
 
-and in the world by no more than ``s_i + s``. From the rotations R' to R by the angle t, ``|R - R'|_2 = 2 sin(t/2)``,
+with one such step per coordinate of a ball joint, whose link turns no faster than its coordinates change, and in the
+world by no more than ``s_i + s``. From the rotations R' to R by the angle t, ``|R - R'|_2 = 2 sin(t/2)``,
 which the distance of their unit quaternions h' and h exceeds half of::
 
     s = |p - p'| + 2 r_0 |h - h'|
@@ -24,7 +25,7 @@ from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE, pair_distance
 from mcplan.core.distance.shape import BALL, BODY
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.rigid_body.body import place_base, place_body
-from mcplan.core.rigid_body.tree import MULTIPLIER, OFFSET, ORIGIN, PARENT, REVOLUTE, TYPE, Q
+from mcplan.core.rigid_body.tree import MULTIPLIER, OFFSET, ORIGIN, PARENT, PRISMATIC, TYPE, Q
 
 SLACK = 0.04
 """m: once two shapes may have come nearer by this, all pairs are looked at again. Less means to do that more often,
@@ -73,7 +74,7 @@ def measure_reach(tree, shapes, q, reach):
         parent = tree.topology[i, PARENT]
         x, y, z = tree.joint[i, ORIGIN], tree.joint[i, ORIGIN + 1], tree.joint[i, ORIGIN + 2]
         away = math.sqrt(x * x + y * y + z * z)
-        if tree.topology[i, TYPE] != REVOLUTE:
+        if tree.topology[i, TYPE] == PRISMATIC:
             position = tree.joint[i, MULTIPLIER] * q[tree.topology[i, Q]] + tree.joint[i, OFFSET]
             away += abs(position) + SLACK
         reach[parent] = max(reach[parent], away + reach[i])
@@ -101,7 +102,7 @@ def follow(tree, watch, q):
     for i in range(1, len(moved)):
         k = tree.topology[i, Q]
         step = abs(tree.joint[i, MULTIPLIER] * (q[k] - watch.q[k]))
-        if tree.topology[i, TYPE] == REVOLUTE:
+        if tree.topology[i, TYPE] != PRISMATIC:
             step *= watch.reach[i]
         moved[i] = moved[tree.topology[i, PARENT]] + step
         most = max(most, moved[i])

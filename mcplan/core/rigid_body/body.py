@@ -13,9 +13,11 @@ for all bodies the recursions have no coordinate transforms: children add to par
 import math
 
 from mcplan.core.jit import jit_algebra
+from mcplan.core.rigid_body.ball import move_ball, place_ball
 from mcplan.core.rigid_body.tree import (
     ACCELERATION,
     AXIS,
+    BALL,
     COM,
     DEGREE,
     FORCE,
@@ -63,6 +65,9 @@ def place_body(tree, q, work, i):
 
     ``R = cos t A + (1 - cos t) a u' + sin t A [u]``  with A the joint frame in the world, u its axis, ``a = A u``
     """
+    if tree.topology[i, TYPE] >= BALL:
+        place_ball(tree, q, work, i)
+        return
     joint = tree.joint
     parent = tree.topology[i, PARENT]
     position = joint[i, MULTIPLIER] * q[tree.topology[i, Q]] + joint[i, OFFSET]
@@ -157,6 +162,9 @@ def move_base(v, vd, scale, gravity, work):
 @jit_algebra
 def move_body(tree, v, vd, scale, work, i):
     """Velocity of body i > 0, and acceleration for the joint accelerations ``scale vd``."""
+    if tree.topology[i, TYPE] >= BALL:
+        move_ball(tree, v, vd, scale, work, i)
+        return
     parent, d, k = tree.topology[i, PARENT], tree.topology[i, DEGREE], tree.topology[i, V]
     rate, growth = v[k], scale * vd[k]
     s0, s1, s2 = work[d, SCREW], work[d, SCREW + 1], work[d, SCREW + 2]

@@ -9,8 +9,9 @@ speed.
 """
 
 from mcplan.core.jit import jit_algebra
+from mcplan.core.rigid_body.ball import screw_rate
 from mcplan.core.rigid_body.body import move_base, move_body, place_base, place_body, weigh_body
-from mcplan.core.rigid_body.tree import DEGREE, MASS, PARENT, SCREW, SPATIAL, VELOCITY, V
+from mcplan.core.rigid_body.tree import BALL, DEGREE, MASS, PARENT, SCREW, SPATIAL, TYPE, VELOCITY, V
 
 
 @jit_algebra
@@ -22,11 +23,12 @@ def cross_columns(x, y, z, J, k, rows, first, column):
 
 
 @jit_algebra
-def body_jacobians(tree, work, body, J, Jdot, rows):
+def body_jacobians(tree, v, work, body, J, Jdot, rows):
     """Write the Jacobians of a body's centre of mass and their rates (eq. 14, 17, world axes).
 
     Parameters
     ----------
+    v : (6 + n,) the velocity
     J, Jdot : (3, d) the chart's map to angular velocity and its rate
     rows : (12, 3 + d + n) out: ``J_t``, ``J_r``, rate of ``J_t``, rate of ``J_r``
     """
@@ -54,19 +56,24 @@ def body_jacobians(tree, work, body, J, Jdot, rows):
         s, column = tree.topology[i, DEGREE], tree.topology[i, V] - 3 + d
         lx, ly, lz = work[s, SCREW], work[s, SCREW + 1], work[s, SCREW + 2]
         ax, ay, az = work[s, SCREW + 3], work[s, SCREW + 4], work[s, SCREW + 5]
-        px, py, pz = work[i, VELOCITY], work[i, VELOCITY + 1], work[i, VELOCITY + 2]
-        wx, wy, wz = work[i, VELOCITY + 3], work[i, VELOCITY + 4], work[i, VELOCITY + 5]
-        # Rate of the screw: V_i x s_i.
-        bx, by, bz = wy * az - wz * ay, wz * ax - wx * az, wx * ay - wy * ax
+        if tree.topology[i, TYPE] >= BALL:
+            sx, sy, sz, bx, by, bz = screw_rate(tree, v, work, i)
+        else:  # V_i x s_i
+            px, py, pz = work[i, VELOCITY], work[i, VELOCITY + 1], work[i, VELOCITY + 2]
+            wx, wy, wz = work[i, VELOCITY + 3], work[i, VELOCITY + 4], work[i, VELOCITY + 5]
+            sx = wy * lz - wz * ly + py * az - pz * ay
+            sy = wz * lx - wx * lz + pz * ax - px * az
+            sz = wx * ly - wy * lx + px * ay - py * ax
+            bx, by, bz = wy * az - wz * ay, wz * ax - wx * az, wx * ay - wy * ax
         rows[0, column] += lx + ay * z - az * y
         rows[1, column] += ly + az * x - ax * z
         rows[2, column] += lz + ax * y - ay * x
         rows[3, column] += ax
         rows[4, column] += ay
         rows[5, column] += az
-        rows[6, column] += wy * lz - wz * ly + py * az - pz * ay + by * z - bz * y + ay * vz - az * vy
-        rows[7, column] += wz * lx - wx * lz + pz * ax - px * az + bz * x - bx * z + az * vx - ax * vz
-        rows[8, column] += wx * ly - wy * lx + px * ay - py * ax + bx * y - by * x + ax * vy - ay * vx
+        rows[6, column] += sx + by * z - bz * y + ay * vz - az * vy
+        rows[7, column] += sy + bz * x - bx * z + az * vx - ax * vz
+        rows[8, column] += sz + bx * y - by * x + ax * vy - ay * vx
         rows[9, column] += bx
         rows[10, column] += by
         rows[11, column] += bz
@@ -100,7 +107,7 @@ def lagrangian_matrices(tree, q, v, J, Jdot, work, rows, M, N):
             place_body(tree, q, work, i)
             weigh_body(tree, work, i)
             move_body(tree, v, v, 0.0, work, i)
-        body_jacobians(tree, work, i, J, Jdot, rows)
+        body_jacobians(tree, v, work, i, J, Jdot, rows)
         m = tree.inertia[i, MASS]
         share = 1.0 / m if m > 0.0 else 0.0
         hx, hy, hz = work[i, SPATIAL + 1], work[i, SPATIAL + 2], work[i, SPATIAL + 3]

@@ -12,9 +12,10 @@ import numpy as np
 PARENT, TYPE, Q, V, DEGREE = range(5)
 """Columns of ``Tree.topology``: parent body, joint type, first index in q, first index in v, first row in ``screw``."""
 
-FLOATING, REVOLUTE, PRISMATIC = range(3)
+FLOATING, REVOLUTE, PRISMATIC, BALL = range(4)
 """Joint types. Only ``body.place_body`` and ``body.move_body`` look at them: everything else takes the base's six
-degrees and one degree per further body. A ball joint would be three bodies in one place, two of them without mass."""
+degrees and one degree per further body. A ball joint is three bodies in one place, ``BALL``, ``BALL + 1``, ``BALL + 2``,
+of which the last one is the link and the others have no mass; see `ball`."""
 
 ROTATION, ORIGIN, AXIS, MULTIPLIER, OFFSET = 0, 9, 12, 15, 16
 """Columns of ``Tree.joint``: rotation (9, row-major) and origin (3) of the joint in the parent body's frame, unit axis
@@ -38,7 +39,7 @@ class Tree(NamedTuple):
     armature: np.ndarray  # (nv,) float64, kg m² or kg; zero for the base
 
 
-POSE, SCREW, VELOCITY, ACCELERATION, FORCE, SPATIAL, ARTICULATED, HANDLE, WORK_COLUMNS = (
+POSE, SCREW, VELOCITY, ACCELERATION, FORCE, SPATIAL, ARTICULATED, HANDLE, TURN, WORK_COLUMNS = (
     0,
     12,
     18,
@@ -48,6 +49,7 @@ POSE, SCREW, VELOCITY, ACCELERATION, FORCE, SPATIAL, ARTICULATED, HANDLE, WORK_C
     46,
     82,
     90,
+    93,
 )
 """Columns of the workspace, one row per body; ``SCREW`` has one row per degree of freedom. Spatial vectors are linear
 then angular, in world axes, about the base origin, and so is every position, which keeps results independent of where
@@ -62,6 +64,7 @@ FORCE           6  spatial force that the parent exerts
 SPATIAL        10  m, m c, inertia about the base origin (xx yy zz xy xz yz): of the body, or of all that hangs on it
 ARTICULATED    36  articulated inertia (6x6)
 HANDLE          8  articulated inertia times screw (6), joint-space inertia, joint force left over
+TURN            3  rotation vector of the ball joint that a body belongs to
 =============  ==  ==========================================================================================
 """
 

@@ -1,0 +1,176 @@
+"""Ball joints: where the link is and how it moves, in exponential-map coordinates.
+
+The unit quaternion of the joint is ``(cos t/2, sin t/2 phi / t)``, ``t = |phi|``, with its rotation vector ``phi`` as
+the three coordinates: the link is turned by ``t`` about ``phi``, and by the rates ``phi'`` it turns with
+
+    w = J phi',    J = sinc(t) 1 + a [phi] + b phi phi',    a = (1 - cos t) / t²,  b = (t - sin t) / t³
+
+in the joint's frame (S3 sec. 5; Park & Chung 2005). So rates are the derivatives of coordinates, as those of hinges
+are, and forces are their duals: ``J'`` times the moment. J is singular at ``t = 2 pi`` alone, beyond what any joint
+turns; coordinates within their limits stay away from it (``model.urdf``).
+
+A ball joint is three bodies in one place. The first two stand in the joint's frame and weigh nothing, the third is the
+link; each has one column of J as its screw.
+"""
+
+import math
+
+from mcplan.core.jit import jit_algebra
+from mcplan.core.rigid_body.tree import (
+    ACCELERATION,
+    BALL,
+    DEGREE,
+    ORIGIN,
+    PARENT,
+    POSE,
+    SCREW,
+    TURN,
+    TYPE,
+    VELOCITY,
+    Q,
+    V,
+)
+
+SMALL = 1e-2
+"""rad²: below it series are more exact than differences; what they leave out is below 1e-13."""
+
+
+@jit_algebra
+def coefficients(square):
+    """Return ``sinc t``, a and b for ``t² = square``."""
+    if square < SMALL:
+        return (
+            1.0 - square / 6.0 * (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0))),
+            0.5 * (1.0 - square / 12.0 * (1.0 - square / 30.0 * (1.0 - square / 56.0 * (1.0 - square / 90.0)))),
+            (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0 * (1.0 - square / 110.0)))) / 6.0,
+        )
+    t = math.sqrt(square)
+    sine, versine = math.sin(t), 2.0 * math.sin(0.5 * t) ** 2
+    return sine / t, versine / square, (t - sine) / (square * t)
+
+
+@jit_algebra
+def slopes(square):
+    """Return the derivatives of ``sinc t``, a and b by ``t² / 2``."""
+    if square < SMALL:
+        return (
+            -1.0 / 3.0 * (1.0 - square / 10.0 * (1.0 - square / 28.0 * (1.0 - square / 54.0 * (1.0 - square / 88.0)))),
+            -1.0 / 12.0 * (1.0 - square / 15.0 * (1.0 - square * 3.0 / 112.0 * (1.0 - square / 67.5))),
+            -1.0 / 60.0 * (1.0 - square / 21.0 * (1.0 - square / 48.0 * (1.0 - square / 82.5))),
+        )
+    s, a, b = coefficients(square)
+    cosine = 1.0 - a * square
+    return (cosine - s) / square, (s - 2.0 * a) / square, (a - 3.0 * b) / square
+
+
+@jit_algebra
+def place_ball(tree, q, work, i):
+    """Pose and screw of one of a ball joint's bodies from its parent's pose."""
+    joint, parent = tree.joint, tree.topology[i, PARENT]
+    column = tree.topology[i, TYPE] - BALL
+    first = tree.topology[i, Q] - column
+    x, y, z = q[first], q[first + 1], q[first + 2]
+    square = x * x + y * y + z * z
+    s, a, b = coefficients(square)
+    along = q[first + column]
+    # column of J in the joint's frame: sinc e + a phi x e + b phi_c phi
+    jx, jy, jz = b * along * x, b * along * y, b * along * z
+    if column == 0:
+        jx, jy, jz = jx + s, jy + a * z, jz - a * y
+    elif column == 1:
+        jx, jy, jz = jx - a * z, jy + s, jz + a * x
+    else:
+        jx, jy, jz = jx + a * y, jy - a * x, jz + s
+    d = tree.topology[i, DEGREE]
+    for r in range(3):
+        u, v, w = work[parent, POSE + 3 * r], work[parent, POSE + 3 * r + 1], work[parent, POSE + 3 * r + 2]
+        work[i, POSE + 9 + r] = (
+            work[parent, POSE + 9 + r] + u * joint[i, ORIGIN] + v * joint[i, ORIGIN + 1] + w * joint[i, ORIGIN + 2]
+        )
+        e = u * joint[i, 0] + v * joint[i, 3] + w * joint[i, 6]
+        f = u * joint[i, 1] + v * joint[i, 4] + w * joint[i, 7]
+        g = u * joint[i, 2] + v * joint[i, 5] + w * joint[i, 8]
+        work[d, SCREW + 3 + r] = e * jx + f * jy + g * jz
+        if column == 2:  # R = (1 - a t²) 1 + sinc [phi] + a phi phi', that of the unit quaternion
+            c, inner = 1.0 - a * square, a * (e * x + f * y + g * z)
+            e, f, g = (
+                c * e + s * (f * z - g * y) + inner * x,
+                c * f + s * (g * x - e * z) + inner * y,
+                c * g + s * (e * y - f * x) + inner * z,
+            )
+        work[i, POSE + 3 * r], work[i, POSE + 3 * r + 1], work[i, POSE + 3 * r + 2] = e, f, g
+    work[i, TURN], work[i, TURN + 1], work[i, TURN + 2] = x, y, z
+    px, py, pz = work[i, POSE + 9], work[i, POSE + 10], work[i, POSE + 11]
+    ax, ay, az = work[d, SCREW + 3], work[d, SCREW + 4], work[d, SCREW + 5]
+    work[d, SCREW] = py * az - pz * ay
+    work[d, SCREW + 1] = pz * ax - px * az
+    work[d, SCREW + 2] = px * ay - py * ax
+
+
+@jit_algebra
+def screw_rate(tree, v, work, i):
+    """Return how the screw (six scalars) of one of a ball joint's bodies changes.
+
+    The screw ``s = (p x e, e)``, ``e = A J_c``, moves with what the joint hangs on, P, and by what J changes:
+
+        s' = V_P x s + (p x c, c),    c = A J_c'
+        J_c' = g (sinc)' e_c + g a' phi x e_c + a phi' x e_c + g b' phi_c phi + b (phi_c' phi + phi_c phi')
+
+    with ``g = phi . phi'``, and derivatives of the coefficients by ``t² / 2``.
+    """
+    parent, d = tree.topology[i, PARENT], tree.topology[i, DEGREE]
+    column = tree.topology[i, TYPE] - BALL
+    k, above = tree.topology[i, V] - column, parent
+    for _ in range(column):
+        above = tree.topology[above, PARENT]
+    x, y, z = work[i, TURN], work[i, TURN + 1], work[i, TURN + 2]
+    u, w, t = v[k], v[k + 1], v[k + 2]
+    square = x * x + y * y + z * z
+    _, a, b = coefficients(square)
+    ds, da, db = slopes(square)
+    g = x * u + y * w + z * t
+    mx, my, mz = g * da * x + a * u, g * da * y + a * w, g * da * z + a * t
+    at, rate = work[i, TURN + column], v[k + column]
+    back, along = g * db * at + b * rate, b * at
+    jx, jy, jz = back * x + along * u, back * y + along * w, back * z + along * t
+    if column == 0:
+        jx, jy, jz = jx + g * ds, jy + mz, jz - my
+    elif column == 1:
+        jx, jy, jz = jx - mz, jy + g * ds, jz + mx
+    else:
+        jx, jy, jz = jx + my, jy - mx, jz + g * ds
+    # the joint's frame is that of the first two bodies, and the parent's of the last
+    r = i if column < 2 else parent
+    cx = work[r, POSE] * jx + work[r, POSE + 1] * jy + work[r, POSE + 2] * jz
+    cy = work[r, POSE + 3] * jx + work[r, POSE + 4] * jy + work[r, POSE + 5] * jz
+    cz = work[r, POSE + 6] * jx + work[r, POSE + 7] * jy + work[r, POSE + 8] * jz
+    px, py, pz = work[i, POSE + 9], work[i, POSE + 10], work[i, POSE + 11]
+    s0, s1, s2 = work[d, SCREW], work[d, SCREW + 1], work[d, SCREW + 2]
+    s3, s4, s5 = work[d, SCREW + 3], work[d, SCREW + 4], work[d, SCREW + 5]
+    x, y, z = work[above, VELOCITY], work[above, VELOCITY + 1], work[above, VELOCITY + 2]
+    wx, wy, wz = work[above, VELOCITY + 3], work[above, VELOCITY + 4], work[above, VELOCITY + 5]
+    return (
+        wy * s2 - wz * s1 + y * s5 - z * s4 + py * cz - pz * cy,
+        wz * s0 - wx * s2 + z * s3 - x * s5 + pz * cx - px * cz,
+        wx * s1 - wy * s0 + x * s4 - y * s3 + px * cy - py * cx,
+        wy * s5 - wz * s4 + cx,
+        wz * s3 - wx * s5 + cy,
+        wx * s4 - wy * s3 + cz,
+    )
+
+
+@jit_algebra
+def move_ball(tree, v, vd, scale, work, i):
+    """Velocity of one of a ball joint's bodies, and acceleration for the accelerations ``scale vd``."""
+    parent, d, k = tree.topology[i, PARENT], tree.topology[i, DEGREE], tree.topology[i, V]
+    rate, growth = v[k], scale * vd[k]
+    for n in range(6):
+        work[i, VELOCITY + n] = work[parent, VELOCITY + n] + work[d, SCREW + n] * rate
+        work[i, ACCELERATION + n] = work[parent, ACCELERATION + n] + work[d, SCREW + n] * growth
+    s0, s1, s2, s3, s4, s5 = screw_rate(tree, v, work, i)
+    work[i, ACCELERATION] += s0 * rate
+    work[i, ACCELERATION + 1] += s1 * rate
+    work[i, ACCELERATION + 2] += s2 * rate
+    work[i, ACCELERATION + 3] += s3 * rate
+    work[i, ACCELERATION + 4] += s4 * rate
+    work[i, ACCELERATION + 5] += s5 * rate

@@ -170,6 +170,20 @@ class Mechanism:
             R = np.matmul(R_joint.T, parent.R)
             arm = p_joint @ parent.R
             omega, alpha, e = parent.omega, parent.alpha, zero
+            if joint.kind == "ball":
+                part = int(np.argmax(axis))
+                first = joint.coordinate - part
+                turn = BallTurn(*(x[k + first : k + first + 3] for x, k in ((q, 7), (v, 6), (vd, 6))))
+                e = _rotate(R, turn.J[:, part])
+                if part == 2:
+                    spin, growth = _rotate(R, turn.omega), _rotate(R, turn.alpha)
+                    omega, alpha = omega + spin, alpha + growth + _cross(parent.omega, spin)
+                    R = np.einsum("ij...,jk...->ik...", R, turn.R)
+                p = parent.p + arm
+                a = parent.a + _cross(parent.alpha, arm) + _cross(parent.omega, _cross(parent.omega, arm))
+                states[joint.child] = _State(R, p, omega, a, alpha)
+                origins.append((p, e))
+                continue
             rate: np.ndarray | float = 0.0
             if joint.coordinate >= 0:
                 i = joint.coordinate
@@ -223,6 +237,49 @@ class _State:
     omega: np.ndarray
     a: np.ndarray
     alpha: np.ndarray
+
+
+class BallTurn:
+    """How a ball joint turns its link, in the joint's frame, by rotation vectors phi (3, N), their rates and growths.
+
+    Parameters
+    ----------
+    phi, rate, growth : (3, N) rad, rad/s, rad/s².
+
+    Attributes
+    ----------
+    R : (3, 3, N) rotation of the unit quaternion (cos t/2, sin t/2 phi/t), row index first.
+    J : (3, 3, N) ``omega = J phi'``: ``1 + a [phi] + b [phi]²``, a = (1 - cos t) / t², b = (t - sin t) / t³.
+    omega, alpha : (3, N) ``J phi'`` and ``J phi'' + J' phi'``.
+    """
+
+    def __init__(self, phi: np.ndarray, rate: np.ndarray, growth: np.ndarray):
+        square = np.sum(phi * phi, axis=0)
+        t = np.sqrt(square)
+        quat = np.concatenate([np.cos(t / 2)[None], 0.5 * np.sinc(t / (2 * np.pi)) * phi])
+        self.R = rotation_of(quat)
+        K, K_rate = _cross_matrix(phi), _cross_matrix(rate)
+        KK = np.einsum("ij...,jk...->ik...", K, K)
+        K_change = np.einsum("ij...,jk...->ik...", K, K_rate) + np.einsum("ij...,jk...->ik...", K_rate, K)
+        a, near = 0.5 * np.sinc(t / (2 * np.pi)) ** 2, square < 1e-3
+        safe = np.where(near, 1.0, square)
+        b = np.where(near, 1 / 6 - square / 120 + square**2 / 5040, (1 - np.sinc(t / np.pi)) / safe)
+        # by t²/2, as d(t²/2) = phi . phi'
+        a_slope = np.where(near, -1 / 12 + square / 180 - square**2 / 6720, (np.sinc(t / np.pi) - 2 * a) / safe)
+        b_slope = np.where(near, -1 / 60 + square / 1260 - square**2 / 60480, (a - 3 * b) / safe)
+        self.J = np.eye(3)[..., None] + a * K + b * KK
+        g = np.sum(phi * rate, axis=0)
+        J_rate = a * K_rate + b * K_change + g * (a_slope * K + b_slope * KK)
+        self.omega = np.einsum("ij...,j...->i...", self.J, rate)
+        self.alpha = np.einsum("ij...,j...->i...", self.J, growth) + np.einsum("ij...,j...->i...", J_rate, rate)
+
+
+def _cross_matrix(x: np.ndarray) -> np.ndarray:
+    """Matrices (3, 3, N) with ``[x] y = x cross y`` for columns (3, N)."""
+    K = np.zeros((3, 3, x.shape[1]))
+    K[0, 1], K[0, 2], K[1, 2] = -x[2], x[1], -x[0]
+    K[1, 0], K[2, 0], K[2, 1] = x[2], -x[1], x[0]
+    return K
 
 
 def rotation_of(quat_wxyz: np.ndarray) -> np.ndarray:

@@ -50,7 +50,7 @@ class Recomputed:
     def __init__(self, engine: Engine, robot: RobotRecord, motion: Motion):
         self._engine, self._joints, self._motion = engine, Joints(robot), motion
         q, v, vd = motion.q, motion.v, motion.vd
-        self._x, self._u, self._a = self._joints.state(q), self._joints.rate(q, v), self._joints.rate(q, vd)
+        self._x, self._u, self._a = self._joints.state(q), self._joints.rate(q, v), self._joints.growth(q, v, vd)
         samples = [engine.sample(*row) for row in zip(self._x, self._u, self._a, motion.wrench, strict=True)]
         force, com, R, p, twist, kinetic, potential = (np.array(values) for values in zip(*samples, strict=True))
         self.force = self._joints.force(q, vd, force)
@@ -60,7 +60,7 @@ class Recomputed:
     def next_configuration(self, dt: float) -> np.ndarray:
         """Return what ``q`` of the following sample has to be, (N-1, 7+n): ``integrate(q, v+, dt)`` by the engine."""
         motion, joints = self._motion, self._joints
-        u = joints.rate(motion.q[:-1], motion.v[1:])
+        u = joints.rate(joints.midway(motion.q[:-1], motion.v[1:], dt), motion.v[1:])
         after = [self._engine.integrate(*row, dt) for row in zip(self._x[:-1], u, strict=True)]
         rows = [joints.configuration(q, x) for q, x in zip(motion.q[:-1], after, strict=True)]
         return np.array(rows).reshape(-1, motion.q.shape[1])

@@ -123,7 +123,8 @@ def rigid_bodies(record: RobotRecord) -> np.ndarray:
 
 def _separate(robot: Robot, record: RobotRecord, owner: list[int], bodies: np.ndarray) -> list[tuple[int, int]]:
     """Return the pairs of solids of the robot with more than one joint between them, without those that it ignores."""
-    beside = {frozenset((int(bodies[j.parent]), int(bodies[j.child]))) for j in record.joints}
+    above = _hung_on(record)
+    beside = {frozenset((int(bodies[above[j.child]]), int(bodies[j.child]))) for j in record.joints}
     return [
         (i, k)
         for i in range(len(owner))
@@ -132,6 +133,15 @@ def _separate(robot: Robot, record: RobotRecord, owner: list[int], bodies: np.nd
         and frozenset((int(bodies[owner[i]]), int(bodies[owner[k]]))) not in beside
         and _names(record, owner, (i, k)) not in robot.collision_ignore
     ]
+
+
+def _hung_on(record: RobotRecord) -> dict[int, int]:
+    """Return the link that each link's joint hangs it on; the three parts of a ball joint are one joint."""
+    above: dict[int, int] = {}
+    for joint in record.joints:
+        of_ball = joint.kind == "ball" and joint.axis[0] < 1.0
+        above[joint.child] = above[joint.parent] if of_ball else joint.parent
+    return above
 
 
 def _names(record: RobotRecord, owner: list[int], pair: tuple[int, int]) -> frozenset[str]:

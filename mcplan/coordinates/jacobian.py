@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from mcplan.coordinates.chart import Array, RotationChart, numbers
 from mcplan.coordinates.euler import ROLL_PITCH_YAW
 from mcplan.coordinates.position import CARTESIAN, PositionChart
+from mcplan.core.rigid_body.ball import screw_rate
 from mcplan.core.rigid_body.inverse_dynamics import newton_euler
-from mcplan.core.rigid_body.tree import DEGREE, PARENT, SCREW, VELOCITY, V, workspace
+from mcplan.core.rigid_body.tree import BALL, DEGREE, PARENT, SCREW, TYPE, VELOCITY, V, workspace
 from mcplan.errors import InputError
 from mcplan.model.pose import cross_matrix
 from mcplan.model.robot import Robot
@@ -91,8 +92,12 @@ def frame_jacobian_rate(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) ->
     while body > 0:
         row = tree.topology[body]
         s, V_body = work[row[DEGREE], SCREW : SCREW + 6], work[body, VELOCITY : VELOCITY + 6]
-        turning = cross_matrix(V_body[3:])
-        linear, angular = turning @ s[:3] + cross_matrix(V_body[:3]) @ s[3:], turning @ s[3:]
+        if row[TYPE] >= BALL:
+            rate = np.array(screw_rate(tree, v, work, body))
+            linear, angular = rate[:3], rate[3:]
+        else:
+            turning = cross_matrix(V_body[3:])
+            linear, angular = turning @ s[:3] + cross_matrix(V_body[:3]) @ s[3:], turning @ s[3:]
         # the screws are about the base origin as a point at rest, which the frame's origin passes with its own velocity
         out[:3, row[V]] += linear + np.cross(angular, r) + np.cross(s[3:], velocity[:3])
         out[3:, row[V]] += angular

@@ -22,8 +22,10 @@ from numpy.typing import ArrayLike
 from mcplan.coordinates.chart import Array, numbers
 from mcplan.coordinates.jacobian import point_jacobian
 from mcplan.coordinates.quaternion import UNIT_QUATERNION
+from mcplan.coordinates.rotation_vector import ROTATION_VECTOR
 from mcplan.core.rigid_body.tree import (
     AXIS,
+    BALL,
     COM,
     MASS,
     MULTIPLIER,
@@ -34,6 +36,7 @@ from mcplan.core.rigid_body.tree import (
     ROTATION,
     TYPE,
     V as COLUMN,
+    hung_on,
 )
 from mcplan.errors import InputError
 from mcplan.model.pose import cross_matrix
@@ -112,6 +115,11 @@ class Maximal:
                 continue
             known[column] = True
             up = int(row[PARENT])
+            if row[TYPE] >= BALL:
+                if row[TYPE] == BALL + 2:
+                    turn = R[up].T @ R[k]
+                    q[column - 1 : column + 2] = ROTATION_VECTOR.parameters(turn)
+                continue
             R_joint = R[up] @ joint[ROTATION : ROTATION + 9].reshape(3, 3)
             axis = joint[AXIS : AXIS + 3]
             if row[TYPE] == REVOLUTE:
@@ -175,7 +183,7 @@ class Maximal:
         system is solved. Sliding joints have no share in it: their rates are NaN.
         """
         tree, poses = self.robot.tree, self.poses(q)
-        count = len(self.bodies)
+        count, hung = len(self.bodies), hung_on(tree)
         V = numbers(V, (6 * count,), "V")
         w = V[3 * count :].reshape(count, 3)
         out = np.full(self.robot.nv, np.nan)
@@ -183,8 +191,12 @@ class Maximal:
         out[3:6] = w[0]
         for k in range(count - 1, 0, -1):
             row = tree.topology[k]
-            if row[TYPE] == REVOLUTE and tree.joint[k, MULTIPLIER] != 0.0:
-                parent = int(row[PARENT])
+            parent = int(row[PARENT])
+            if row[TYPE] == BALL + 2:
+                column, relative = int(row[COLUMN]), poses.rotation[parent].T @ (w[k] - w[hung[k]])
+                phi = ROTATION_VECTOR.parameters(poses.rotation[parent].T @ poses.rotation[k])
+                out[column - 2 : column + 1] = ROTATION_VECTOR.E_inverse(phi) @ relative
+            elif row[TYPE] == REVOLUTE and tree.joint[k, MULTIPLIER] != 0.0:
                 relative = poses.rotation[parent].T @ (w[k] - w[parent])
                 out[row[COLUMN]] = self._hinge(k) @ relative / tree.joint[k, MULTIPLIER]
         return out

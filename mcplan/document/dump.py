@@ -104,12 +104,10 @@ def _flow_within(value: dict[str, Any] | list[Any], room: int) -> str:
     """Return a collection in one line, or nothing if that takes more letters: known before all of it is written."""
     named = isinstance(value, dict)
     words, left = [], room
-    for item in value.items() if isinstance(value, dict) else enumerate(value):
-        name = f"{_text(item[0])}: " if named else ""
+    for key, item in value.items() if isinstance(value, dict) else (("", item) for item in value):
+        name = f"{_text(key)}: " if named else ""
         left -= len(name) + len(", ")
-        inner = item[1]
-        nested = isinstance(inner, (dict, list))
-        word = _flow_within(inner, left) if nested else _flow(inner)
+        word = _flow_within(item, left) if isinstance(item, (dict, list)) else _flow(item)
         left -= len(word)
         if left < 0 or not word:
             return ""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mcplan.core.rigid_body.tree import FLOATING, PRISMATIC, REVOLUTE, Tree
+from mcplan.core.rigid_body.tree import BALL, FLOATING, PRISMATIC, REVOLUTE, Tree
 from mcplan.model.description import Inertia, Joint, UrdfModel
 from mcplan.model.pose import axis_rotation
 from mcplan.short import short
@@ -113,6 +113,9 @@ def assemble(model: UrdfModel, locked: Mapping[str, float], armature: Mapping[st
     still = {name: k * locked[master] + c for name, (master, k, c) in follow.items() if master in locked}
     still |= {name: c for name, (_, k, c) in follow.items() if k == 0}
     moving = [name for name in follow if name not in still and joints[name].mimic is None]
+    for name in still:
+        if joints[name].type == "ball":
+            raise NotAssembled(name, "is part of a ball joint and cannot be locked by itself; make the joint fixed")
     if len(follow) > MAX_JOINTS:
         raise NotAssembled(list(follow)[MAX_JOINTS], f"the robot has {len(follow)} moving joints, at most {MAX_JOINTS}")
     index = {name: i for i, name in enumerate(moving)}
@@ -126,8 +129,7 @@ def assemble(model: UrdfModel, locked: Mapping[str, float], armature: Mapping[st
             R_joint, p_joint = joint_motion(joint, still.get(name, 0.0)) if name in still else (joint.R, joint.p)
             place[joint.child] = body, R @ R_joint, R @ p_joint + p
         else:
-            kind = PRISMATIC if joint.type == "prismatic" else REVOLUTE
-            bodies.append(_Body(body, kind, joint, R @ joint.R, R @ joint.p + p))
+            bodies.append(_Body(body, _kind(joint), joint, R @ joint.R, R @ joint.p + p))
             place[joint.child] = len(bodies) - 1, np.eye(3), np.zeros(3)
         body, R, p = place[joint.child]
         bodies[body].parts += _part(model, joint.child, R, p)
@@ -152,6 +154,13 @@ def assemble(model: UrdfModel, locked: Mapping[str, float], armature: Mapping[st
     )
     frames = {link: (place[link][0], frame_offset(*place[link][1:])) for link in model.links}
     return Assembly(tree, tuple(moving), frames, _limits(model, moving, follow), still)
+
+
+def _kind(joint: Joint) -> int:
+    """Return the type of a joint in the tree."""
+    if joint.type == "ball":
+        return BALL + joint.part
+    return PRISMATIC if joint.type == "prismatic" else REVOLUTE
 
 
 def frame_offset(R: np.ndarray, p: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mcplan.model.geometry import Geometry
 
-JointType = Literal["revolute", "continuous", "prismatic", "fixed"]
+JointType = Literal["revolute", "continuous", "prismatic", "ball", "fixed"]
 
 
 class RobotWarning(UserWarning):
@@ -52,7 +52,8 @@ class Joint:
 
     ``R`` (3,3) and ``p`` (3,) place the joint's frame (the child link's frame at position zero) in the parent link;
     ``axis`` is a unit vector in the joint's frame. Limits are in rad or m, rad/s or m/s, N m or N; infinite where the
-    file gives none.
+    file gives none. A ball joint of the file is three of these, one per coordinate, with links without mass between
+    them: ``part`` 0, 1 and 2 are the components of its rotation vector along x, y and z.
     """
 
     name: str
@@ -70,6 +71,11 @@ class Joint:
     damping: float = 0.0
     friction: float = 0.0
     mimic: Mimic | None = None
+
+    @property
+    def part(self) -> int:
+        """Which component of the rotation vector is the coordinate of this part of a ball joint."""
+        return int(np.argmax(self.axis))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ import numpy as np
 
 from mcplan.core.distance.many import Scratch
 from mcplan.core.distance.shape import scratch
-from mcplan.core.rigid_body.tree import PARENT, workspace
+from mcplan.core.rigid_body.tree import hung_on, workspace
 from mcplan.model.robot import Robot
 from mcplan.model.solid import Solid, solid
 
@@ -30,7 +30,7 @@ def candidate_pairs(robot: Robot) -> np.ndarray:
     the pairs that the robot ignores.
     """
     links, _, bodies = link_solids(robot)
-    parent = robot.tree.topology[:, PARENT]
+    parent = hung_on(robot.tree)
     found = []
     for i in range(len(links)):
         for j in range(i + 1, len(links)):

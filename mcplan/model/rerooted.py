@@ -1,5 +1,6 @@
 """Any link as the root: the same mechanism, grown from another of its links (S2 section 4)."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -23,16 +24,12 @@ def rerooted(model: UrdfModel, base: str) -> UrdfModel:
     """
     if base == model.root:
         return model
-    above = {joint.child: joint for joint in model.joints.values()}
     links, joints = dict(model.links), dict(model.joints)
-    link = base
-    while link in above:
-        joint = above[link]
+    for joint in above(model, base):
         for turned, between in _turned(joint):
             joints[turned.name] = turned
             if between is not None:
                 links[between.name] = between
-        link = joint.parent
     children: dict[str, tuple[str, ...]] = {name: () for name in links}
     for joint in joints.values():
         children[joint.parent] += (joint.name,)
@@ -49,6 +46,14 @@ def rerooted(model: UrdfModel, base: str) -> UrdfModel:
         joints={name: joints[name] for name in joint_order},
         children=children,
     )
+
+
+def above(model: UrdfModel, link: str | None) -> Iterator[Joint]:
+    """Yield the joints on the way from a link to the root."""
+    parents = {joint.child: joint for joint in model.joints.values()}
+    while link in parents:
+        yield parents[link]
+        link = parents[link].parent
 
 
 def _turned(joint: Joint) -> list[tuple[Joint, Link | None]]:

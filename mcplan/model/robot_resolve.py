@@ -11,7 +11,7 @@ from mcplan.model.axes import BASE, BASE_JOINT, with_base_axes
 from mcplan.model.description import UrdfModel
 from mcplan.model.patch import MOUNT, Patch, convex_corners, mount_patch
 from mcplan.model.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
-from mcplan.model.rerooted import rerooted
+from mcplan.model.rerooted import above, rerooted
 from mcplan.model.robot_schema import MountSection, PatchSection, PoseSection, RobotSection
 from mcplan.model.xml_values import closest
 
@@ -61,6 +61,8 @@ class Resolver:
             if not self._moving(("locked", name), name):
                 continue
             joint = model.joints[name]
+            if joint.type == "ball":
+                self._problem(("locked", name), f"{name!r} is part of a ball joint: make the joint fixed in the URDF")
             if not joint.lower <= value <= joint.upper:
                 message = f"joint {name} = {value:g}, outside [{joint.lower:g}, {joint.upper:g}]"
                 self._problem(("locked", name), message)
@@ -68,9 +70,14 @@ class Resolver:
             for name in getattr(section, part):
                 if self._moving((part, name), name) and name in section.locked:
                     self._problem((part, name), f"joint {name!r} is locked")
+                elif part == "armature" and name in model.joints and model.joints[name].type == "ball":
+                    self._problem((part, name), f"{name!r} is part of a ball joint, whose motors have no inertia here")
         for i, pair in enumerate(section.collision.ignore):
             for j, link in enumerate(pair):
                 self._link(("collision", "ignore", i, j), link)
+        if turned := [joint.name for joint in above(model, section.base) if joint.type == "ball"]:
+            message = f"on the way to it is the ball joint of {turned[0]!r}, which cannot be turned round"
+            self._problem(("base",), message)
         self.settle()
         self.model = rerooted(model, section.base or model.root)
         if (section.forward, section.up) != ("x", "z"):

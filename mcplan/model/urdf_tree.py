@@ -62,6 +62,8 @@ def check_mimics(joints: dict[str, Joint], notes: Notes) -> None:
             notes.problem(joint.line, joint.name, f"mimics joint {joint.mimic.joint!r}, which does not exist{near}")
         elif master.type == "fixed":
             notes.problem(joint.line, joint.name, f"mimics joint {master.name!r}, which does not move")
+        elif master.type == "ball":
+            notes.problem(joint.line, joint.name, f"mimics {master.name!r}, which is part of a ball joint")
         else:
             seen = {joint.name}
             name: str | None = master.name

@@ -43,7 +43,9 @@ class JointRecord(Record):
 
     Parameters
     ----------
-    kind : ``fixed``, ``revolute`` or ``prismatic``; a locked joint keeps its kind and has no coordinate.
+    kind : ``fixed``, ``revolute``, ``prismatic`` or ``ball``; a locked joint keeps its kind and has no coordinate. A
+        ball joint is three of these about x, y and z, one after the other in one place: the child of the last is turned
+        by the rotation vector of their coordinates, those of the others stand in the joint's frame.
     parent, child : indices of the links.
     R, p : joint frame in the parent link, at position zero; m.
     axis : unit vector in the joint's frame.
@@ -52,7 +54,7 @@ class JointRecord(Record):
     """
 
     name: str
-    kind: Literal["fixed", "revolute", "prismatic"]
+    kind: Literal["fixed", "revolute", "prismatic", "ball"]
     parent: int = Field(ge=0)
     child: int = Field(ge=1)
     R: Matrix3
@@ -130,12 +132,30 @@ class RobotRecord(Record):
             if joint.coordinate >= n:
                 raise ValueError(f"joint {joint.name} has coordinate {joint.coordinate} of {n}")
             reached.add(joint.child)
+        self._balls()
         if len(reached) != len(self.links):
             raise ValueError("some links hang on no joint")
         for patch in self.patches:
             if patch.link >= len(self.links):
                 raise ValueError(f"patch {patch.name} is on link {patch.link} of {len(self.links)}")
         return self
+
+    def _balls(self) -> None:
+        """Every ball joint has its three parts, in order, with coordinates of their own that follow one another."""
+        parts = {joint.child: joint for joint in self.joints if joint.kind == "ball"}
+        for joint in parts.values():
+            part = joint.axis.index(max(joint.axis))
+            before, plain = parts.get(joint.parent), (joint.multiplier, joint.offset) == (1.0, 0.0)
+            follows = part == 0 or (
+                before is not None
+                and before.axis.index(max(before.axis)) == part - 1
+                and before.coordinate == joint.coordinate - 1
+                and not np.any(joint.p)
+                and np.array_equal(joint.R, np.eye(3))
+            )
+            whole = part == 2 or any(other.parent == joint.child for other in parts.values())
+            if not (plain and follows and whole and joint.coordinate >= 0 and joint.axis == np.eye(3)[part].tolist()):
+                raise ValueError(f"joint {joint.name} is no part of a ball joint")
 
     def limit(self, name: str) -> np.ndarray:
         """Limits of one kind as an array, infinite where absent."""

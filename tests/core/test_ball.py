@@ -94,7 +94,8 @@ def test_dynamics_are_pinocchios(size):
         q[k + 1 : k + 4] *= size / 3.0
     x, T, a = converted(tree, first, q, v, vd)
     nv = len(v)
-    M, tau, J, bias, c, Jc = np.zeros((nv, nv)), np.zeros(nv), np.zeros((6, nv)), np.zeros(6), np.zeros(3), np.zeros((3, nv))
+    M, tau, J, bias = np.zeros((nv, nv)), np.zeros(nv), np.zeros((6, nv)), np.zeros(6)
+    c, Jc = np.zeros(3), np.zeros((3, nv))
     mass_matrix(tree, q, work, M)
     pin.crba(model, data, x)
     full = np.triu(data.M) + np.triu(data.M, 1).T

@@ -127,7 +127,8 @@ class Engine(ABC):
 
         Parameters
         ----------
-        x, u, a : (7+m,), (6+m,), (6+m,) state and ``a = du/dt``; the quaternion has length one.
+        x, u, a : (7+m,), (6+m,), (6+m,) state and ``a = du/dt``; the quaternion has length one. A ball joint, three of
+            the m, has four numbers in x, its unit quaternion w x y z, and in u its turn in the child's axes.
         wrench : (P, 6) of the environment on the patches at their origins, world axes.
         """
 

@@ -1,10 +1,15 @@
 """From the coordinates of a run to those of an engine and back: couplings, locked joints, rotors, base axes."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.engines.contract import moving_joints
 from mcplan.sim.records import RobotRecord
+
+STEP = 1e-4
+"""s, of the differences by which the map of a ball joint's rates is differentiated in time."""
 
 
 class Joints:
@@ -14,6 +19,9 @@ class Joints:
 
     G holds the multipliers of mimic joints; a locked joint has a row of zeros and its value as offset. A force on
     the coordinates follows from virtual power, and rotors add ``armature * vd`` to it.
+
+    Of a ball joint with the rotation vector phi an engine has the unit quaternion w x y z, and the angular velocity in
+    the child's axes, ``w = J' phi'`` with J the left Jacobian of phi: ``J`` times the moment are the forces.
 
     Parameters
     ----------
@@ -25,24 +33,57 @@ class Joints:
         self.G = np.zeros((len(moving), len(robot.coordinates)))
         self.offset = np.array([joint.offset for joint in moving], float)
         self.armature = np.array(robot.armature, float)
+        self._balls = [row for row, joint in enumerate(moving) if joint.kind == "ball"][::3]
         for row, joint in enumerate(moving):
             if joint.coordinate >= 0:
                 self.G[row, joint.coordinate] = joint.multiplier
 
     def state(self, q: np.ndarray) -> np.ndarray:
-        """Return x (N, 7+m) of q (N, 7+n); the quaternion is normalised."""
+        """Return x (N, 7+m) of q (N, 7+n), with one number more per ball joint; the quaternion is normalised."""
         quat = q[:, 3:7] / np.linalg.norm(q[:, 3:7], axis=1, keepdims=True)
-        return np.concatenate([q[:, :3], quat, q[:, 7:] @ self.G.T + self.offset], axis=1)
+        joints = q[:, 7:] @ self.G.T + self.offset
+        for row in reversed(self._balls):
+            turn = Rotation.from_rotvec(joints[:, row : row + 3]).as_quat(scalar_first=True)
+            joints = np.concatenate([joints[:, :row], turn, joints[:, row + 3 :]], axis=1)
+        return np.concatenate([q[:, :3], quat, joints], axis=1)
 
     def rate(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return u (N, 6+m) of v (N, 6+n), or a of vd: the axes turn with the base, and ``w x w = 0``."""
+        """Return u (N, 6+m) of v (N, 6+n): the axes turn with the base."""
         turned = _rotation(q).inv().apply(v[:, 3:6])
-        return np.concatenate([v[:, :3], turned, v[:, 6:] @ self.G.T], axis=1)
+        rates = v[:, 6:] @ self.G.T
+        for row, phi in self._turns(q):
+            rates[:, row : row + 3] = np.einsum("nji,nj->ni", left_jacobian(phi), rates[:, row : row + 3])
+        return np.concatenate([v[:, :3], turned, rates], axis=1)
+
+    def growth(self, q: np.ndarray, v: np.ndarray, vd: np.ndarray) -> np.ndarray:
+        """Return ``a = du/dt`` (N, 6+m): that of the base is as its rate, for ``w x w = 0``."""
+        a, rates = self.rate(q, vd), v[:, 6:] @ self.G.T
+        for row, phi in self._turns(q):
+            rate = rates[:, row : row + 3]
+            change = (left_jacobian(phi + STEP * rate) - left_jacobian(phi - STEP * rate)) / (2 * STEP)
+            a[:, 6 + row : 9 + row] += np.einsum("nji,nj->ni", change, rate)
+        return a
 
     def force(self, q: np.ndarray, vd: np.ndarray, force: np.ndarray) -> np.ndarray:
         """Return the generalised force (N, 6+n) in world axes of one (N, 6+m) in the axes of ``u``."""
-        moment = _rotation(q).apply(force[:, 3:6])
-        return np.concatenate([force[:, :3], moment, force[:, 6:] @ self.G + self.armature * vd[:, 6:]], axis=1)
+        moment, joints = _rotation(q).apply(force[:, 3:6]), force[:, 6:].copy()
+        for row, phi in self._turns(q):
+            joints[:, row : row + 3] = np.einsum("nij,nj->ni", left_jacobian(phi), joints[:, row : row + 3])
+        return np.concatenate([force[:, :3], moment, joints @ self.G + self.armature * vd[:, 6:]], axis=1)
+
+    def midway(self, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
+        """Return configurations (N, 7+n) with ball joints half a step on: where ``rate`` gives a whole step's turn."""
+        middle = q.copy()
+        for row in self._balls:
+            columns = np.flatnonzero(self.G[row : row + 3].any(axis=0))
+            middle[:, 7 + columns] += 0.5 * dt * v[:, 6 + columns]
+        return middle
+
+    def _turns(self, q: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the first row and the rotation vectors (N, 3) of each ball joint."""
+        joints = q[:, 7:] @ self.G.T
+        for row in self._balls:
+            yield row, joints[:, row : row + 3]
 
     def rotor_energy(self, v: np.ndarray) -> np.ndarray:
         """Return the kinetic energy (N,) of the rotors, J."""
@@ -54,8 +95,36 @@ class Joints:
         The joints of one coordinate agree as long as the state came from ``state`` and ``rate``.
         """
         weight = np.sum(self.G**2, axis=0)
-        joints = np.where(weight > 0, (x[7:] - self.offset) @ self.G / np.where(weight > 0, weight, 1.0), q[7:])
+        found = x[7:]
+        for row, phi in self._turns(q[None]):
+            turn = Rotation.from_quat(found[row : row + 4], scalar_first=True).as_rotvec()
+            found = np.concatenate([found[:row], _nearest(turn, phi[0]), found[row + 4 :]])
+        joints = np.where(weight > 0, (found - self.offset) @ self.G / np.where(weight > 0, weight, 1.0), q[7:])
         return np.concatenate([x[:7], joints])
+
+
+def left_jacobian(phi: np.ndarray) -> np.ndarray:
+    """Return J (N, 3, 3) with ``angular velocity = J phi'`` for rotation vectors (N, 3), by its power series.
+
+    ``J = sum [phi]^k / (k + 1)!`` (Chirikjian 2012, sec. 10.7); forty terms are exact to rounding up to 2 pi.
+    """
+    K, term = np.zeros((len(phi), 3, 3)), np.tile(np.eye(3), (len(phi), 1, 1))
+    K[:, 2, 1], K[:, 0, 2], K[:, 1, 0] = phi.T
+    K -= K.transpose(0, 2, 1)
+    total = term.copy()
+    for k in range(1, 40):
+        term = term @ K / (k + 1)
+        total += term
+    return total
+
+
+def _nearest(turn: np.ndarray, phi: np.ndarray) -> np.ndarray:
+    """Return the rotation vector nearest to phi (3,) that turns as ``turn`` (3,) does."""
+    angle = float(np.linalg.norm(turn))
+    if angle < 1e-12:
+        return turn
+    axis = turn / angle
+    return np.asarray(turn + axis * 2 * np.pi * np.round((phi - turn) @ axis / (2 * np.pi)))
 
 
 def _rotation(q: np.ndarray) -> Rotation:

@@ -21,7 +21,7 @@ from mcplan.certificate.engines.contract import (
     body_row,
     moving_joints,
 )
-from mcplan.sim.records import RobotRecord, RunRecord
+from mcplan.sim.records import JointRecord, RobotRecord, RunRecord
 
 SITE = mujoco.mjtObj.mjOBJ_SITE
 
@@ -47,9 +47,7 @@ class MujocoEngine(Engine):
         self._data = mujoco.MjData(model)
         self._sites = [model.site(f"patch:{name}").id for name in patches]
         self._bodies = [model.body(f"link:{named[name].link}").id for name in patches]
-        joints = [model.joint(f"joint:{index}") for index in moving_joints(robot)]
-        self._place = np.array([*range(7), *(joint.qposadr[0] for joint in joints)], int)
-        self._rate = np.array([*range(6), *(joint.dofadr[0] for joint in joints)], int)
+        self._place, self._rate = places(model, robot)
         self._weight = STANDARD_GRAVITY * sum(link.mass for link in robot.links)
 
     def sample(self, x: np.ndarray, u: np.ndarray, a: np.ndarray, wrench: np.ndarray) -> Sample:
@@ -134,12 +132,32 @@ def add_links(spec: Any, robot: RobotRecord) -> list[Any]:
         place = {"pos": joint.p, "quat": quat_wxyz(np.array(joint.R))}
         body = bodies[joint.parent].add_body(name=f"link:{joint.child}", **place, **_PLACEHOLDER)
         bodies[joint.child] = body
-        if joint.kind != "fixed":
-            slides = joint.kind == "prismatic"
-            kind = mujoco.mjtJoint.mjJNT_SLIDE if slides else mujoco.mjtJoint.mjJNT_HINGE
-            body.add_joint(type=kind, name=f"joint:{index}", axis=joint.axis)
+        if _turns(joint):
+            body.add_joint(type=KINDS[joint.kind], name=f"joint:{index}", axis=joint.axis)
     return [bodies[i] for i in range(len(robot.links))]
 
+
+def places(model: Any, robot: RobotRecord) -> tuple[np.ndarray, np.ndarray]:
+    """Return where the entries of x and u are in MuJoCo's state."""
+    place, rate = [*range(7)], [*range(6)]
+    for index in moving_joints(robot):
+        if _turns(robot.joints[index]):
+            ball, joint = robot.joints[index].kind == "ball", model.joint(f"joint:{index}")
+            place += range(joint.qposadr[0], joint.qposadr[0] + (4 if ball else 1))
+            rate += range(joint.dofadr[0], joint.dofadr[0] + (3 if ball else 1))
+    return np.array(place, int), np.array(rate, int)
+
+
+def _turns(joint: JointRecord) -> bool:
+    """Whether there is a joint in MuJoCo: of the three parts of a ball joint it is the last one."""
+    return joint.kind != "fixed" and (joint.kind != "ball" or joint.axis[2] == 1.0)
+
+
+KINDS = {
+    "prismatic": mujoco.mjtJoint.mjJNT_SLIDE,
+    "revolute": mujoco.mjtJoint.mjJNT_HINGE,
+    "ball": mujoco.mjtJoint.mjJNT_BALL,
+}
 
 _PLACEHOLDER: dict[str, Any] = {
     "mass": 1.0, "ipos": [0.1, 0.2, 0.3], "iquat": [0.5, 0.5, 0.5, 0.5], "inertia": [1.0, 1.1, 1.2],

@@ -7,8 +7,8 @@ import mujoco
 import numpy as np
 
 from mcplan.certificate.engines.collision_shapes import CollisionShape, link_shapes, object_shapes, scene_shapes
-from mcplan.certificate.engines.contract import Unsupported, moving_joints
-from mcplan.certificate.engines.mujoco import add_links, quat_wxyz
+from mcplan.certificate.engines.contract import Unsupported
+from mcplan.certificate.engines.mujoco import add_links, places, quat_wxyz
 from mcplan.errors import RunError
 from mcplan.sim.records import RunRecord
 
@@ -63,8 +63,7 @@ class MujocoDistances:
         self._geoms: dict[str, list[int]] = {}
         for number, (_, shape) in enumerate(shapes):
             self._geoms.setdefault(shape.owner, []).append(self._model.geom(f"shape:{number}").id)
-        joints = [self._model.joint(f"joint:{index}") for index in moving_joints(record.robot)]
-        self._place = np.array([*range(7), *(joint.qposadr[0] for joint in joints)], int)
+        self._place, _ = places(self._model, record.robot)
         self._mocap = {shape.owner: int(self._model.body(f"object:{shape.owner}").mocapid[0]) for shape in things}
 
     def distances(

@@ -6,6 +6,7 @@ its own, which ``certificate/description.py`` puts to Pinocchio's URDF reader.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pinocchio as pin
@@ -19,10 +20,10 @@ from mcplan.certificate.engines.contract import (
     body_row,
     moving_joints,
 )
-from mcplan.sim.records import RobotRecord
+from mcplan.sim.records import JointRecord, RobotRecord
 
-WXYZ, XYZW = [0, 1, 2, 4, 5, 6, 3], [0, 1, 2, 6, 3, 4, 5]
-"""Where the entries of x are in Pinocchio's configuration, and the other way round."""
+WXYZ, XYZW = np.array([3, 0, 1, 2]), np.array([1, 2, 3, 0])
+"""Where the entries of a quaternion w x y z are in Pinocchio's, and the other way round."""
 
 
 class PinocchioEngine(Engine):
@@ -40,6 +41,11 @@ class PinocchioEngine(Engine):
         for link, (joint, X) in zip(robot.links, places, strict=True):
             model.appendBodyToJoint(joint, pin.Inertia(link.mass, np.array(link.com), np.array(link.inertia)), X)
         self._model, self._data = model, model.createData()
+        self._theirs, self._ours = np.arange(model.nq), np.arange(model.nq)
+        for joint in model.joints:
+            if joint.nq == 4:
+                k = joint.idx_q
+                self._theirs[k : k + 4], self._ours[k : k + 4] = k + XYZW, k + WXYZ
         named = {patch.name: patch for patch in robot.patches}
         self._patches = []
         for name in patches:
@@ -61,19 +67,16 @@ class PinocchioEngine(Engine):
             joint = robot.joints[index]
             parent, X = places[joint.parent]
             place = X * pin.SE3(np.array(joint.R), np.array(joint.p))
-            if joint.kind == "fixed":
+            if joint.kind == "fixed" or (joint.kind == "ball" and joint.axis[2] < 1.0):  # a ball turns at its last part
                 places[joint.child] = (parent, place)
                 continue
-            kind = pin.JointModelPrismaticUnaligned if joint.kind == "prismatic" else pin.JointModelRevoluteUnaligned
-            places[joint.child] = (
-                model.addJoint(parent, kind(np.array(joint.axis)), place, f"{index} {joint.name}"),
-                pin.SE3.Identity(),
-            )
+            added = model.addJoint(parent, _model(joint), place, f"{index} {joint.name}")
+            places[joint.child] = (added, pin.SE3.Identity())
         return [places[i] for i in range(len(robot.links))]
 
     def sample(self, x: np.ndarray, u: np.ndarray, a: np.ndarray, wrench: np.ndarray) -> Sample:
         """Recompute one sample; see ``Engine``."""
-        model, data, q = self._model, self._data, _configuration(x)
+        model, data, q = self._model, self._data, x[self._theirs]
         pin.forwardKinematics(model, data, q, u)
         count = len(self._patches)
         R, p, twist = np.empty((count, 3, 3)), np.empty((count, 3)), np.empty((count, 6))
@@ -92,12 +95,12 @@ class PinocchioEngine(Engine):
 
     def energy(self, x: np.ndarray, u: np.ndarray) -> float:
         """Return kinetic and potential energy of the links, J."""
-        model, data, q = self._model, self._data, _configuration(x)
+        model, data, q = self._model, self._data, x[self._theirs]
         return float(pin.computeKineticEnergy(model, data, q, u) + pin.computePotentialEnergy(model, data))
 
     def integrate(self, x: np.ndarray, u: np.ndarray, dt: float) -> np.ndarray:
         """Return the state after the velocity u has acted for dt (s)."""
-        return np.asarray(pin.integrate(self._model, _configuration(x), dt * u))[_indices(XYZW, len(x))]
+        return np.asarray(pin.integrate(self._model, x[self._theirs], dt * u))[self._ours]
 
     @staticmethod
     def read_urdf(urdf: str) -> dict[str, JointDescription]:
@@ -124,13 +127,11 @@ class PinocchioEngine(Engine):
         return found
 
 
-def _configuration(x: np.ndarray) -> np.ndarray:
-    """Return x with its quaternion as x y z w."""
-    return x[_indices(WXYZ, len(x))]
-
-
-def _indices(base: list[int], count: int) -> list[int]:
-    return [*base, *range(7, count)]
+def _model(joint: JointRecord) -> Any:
+    if joint.kind == "ball":
+        return pin.JointModelSpherical()
+    kind = pin.JointModelPrismaticUnaligned if joint.kind == "prismatic" else pin.JointModelRevoluteUnaligned
+    return kind(np.array(joint.axis))
 
 
 ENGINE = PinocchioEngine

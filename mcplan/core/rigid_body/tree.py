@@ -14,8 +14,8 @@ PARENT, TYPE, Q, V, DEGREE = range(5)
 
 FLOATING, REVOLUTE, PRISMATIC, BALL = range(4)
 """Joint types. Only ``body.place_body`` and ``body.move_body`` look at them: everything else takes the base's six
-degrees and one degree per further body. A ball joint is three bodies in one place, ``BALL``, ``BALL + 1``, ``BALL + 2``,
-of which the last one is the link and the others have no mass; see `ball`."""
+degrees and one degree per further body. A ball joint is three bodies in one place, ``BALL`` to ``BALL + 2``, of which
+the last one is the link and the others have no mass; see `ball`."""
 
 ROTATION, ORIGIN, AXIS, MULTIPLIER, OFFSET = 0, 9, 12, 15, 16
 """Columns of ``Tree.joint``: rotation (9, row-major) and origin (3) of the joint in the parent body's frame, unit axis
@@ -70,6 +70,15 @@ TURN            3  rotation vector of the ball joint that a body belongs to
 
 Workspace = np.ndarray
 """Scratch of the kernels: one array, because each array that crosses from Python to a kernel costs 0.1 µs."""
+
+
+def hung_on(tree: Tree) -> np.ndarray:
+    """Return the body (bodies,) that each body's joint hangs it on; a ball joint is one, with bodies inside."""
+    parent = tree.topology[:, PARENT].copy()
+    for i in range(1, len(parent)):
+        if tree.topology[i, TYPE] > BALL:
+            parent[i] = parent[parent[i]]
+    return parent
 
 
 def workspace(tree: Tree) -> Workspace:

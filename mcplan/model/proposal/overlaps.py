@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mcplan.core.rigid_body.tree import PARENT
+from mcplan.core.rigid_body.tree import hung_on
 from mcplan.model.rest_overlap import overlaps
 from mcplan.model.robot import Robot
 
@@ -23,7 +23,7 @@ def often_overlapping(robot: Robot) -> dict[frozenset[str], float]:
 
 def _joints_between(robot: Robot, pair: frozenset[str]) -> int:
     """Return how many joints there are between two links."""
-    parent = robot.tree.topology[:, PARENT]
+    parent = hung_on(robot.tree)
     paths = []
     for link in pair:
         path = [robot.frame(link)[0]]

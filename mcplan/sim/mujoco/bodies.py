@@ -9,6 +9,7 @@ import numpy as np
 from mcplan.collision.pairs import always_touching
 from mcplan.core.rigid_body.tree import (
     AXIS,
+    BALL,
     COM,
     INERTIA,
     MASS,
@@ -20,9 +21,11 @@ from mcplan.core.rigid_body.tree import (
     TYPE,
     V,
 )
+from mcplan.errors import InputError
 from mcplan.model.geometry import Sphere
 from mcplan.model.patch import MOUNT, Patch
 from mcplan.model.robot import Robot
+from mcplan.sim.mujoco.balls import ball_name
 from mcplan.sim.mujoco.options import EVERYTHING, ROBOT, SOLIMP, SOLREF, contact_options
 from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
 from mcplan.sim.touching_patch import distance, same_ball
@@ -69,6 +72,10 @@ def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str,
             body.add_joint(type=mujoco.mjtJoint.mjJNT_FREE, name="base", align=False)
             continue
         k, kind, axis = int(place[V]) - 6, int(place[TYPE]), joint[AXIS : AXIS + 3]
+        if kind >= BALL:
+            if kind == BALL + 2:  # the link; MuJoCo's joint is one, with a motor about each of the link's axes
+                _add_ball(spec, body, robot, k - 2)
+            continue
         if names[i] == robot.joint_names[k]:
             _add_joint(spec, body, robot, k, kind, axis)
         else:
@@ -168,6 +175,21 @@ def _add_joint(spec: Any, body: Any, robot: Robot, k: int, kind: int, axis: np.n
         ctrllimited=bool(np.isfinite(torque)), ctrlrange=[-torque, torque] if np.isfinite(torque) else [0.0, 0.0],
     )  # fmt: skip
     motor.set_to_motor()
+
+
+def _add_ball(spec: Any, body: Any, robot: Robot, first: int) -> None:
+    """Add a ball joint. Its limits, and its motors', are of rotation vectors, which MuJoCo does not know."""
+    name = ball_name(robot.joint_names[first])
+    joint = robot.description.joints[robot.joint_names[first]]
+    if joint.friction or joint.damping:
+        raise InputError(f"physics mujoco: the ball joint {name!r} has friction or damping; use the physics contact")
+    body.add_joint(name=f"joint:{name}", type=mujoco.mjtJoint.mjJNT_BALL)
+    for axis, coordinate in zip(np.eye(3), robot.joint_names[first : first + 3], strict=True):
+        motor = spec.add_actuator(
+            name=f"motor:{coordinate}", target=f"joint:{name}", trntype=mujoco.mjtTrn.mjTRN_JOINT,
+            gear=[*axis, 0.0, 0.0, 0.0],
+        )  # fmt: skip
+        motor.set_to_motor()
 
 
 def _add_patch(spec: Any, body: Any, patch: Patch, R_L: np.ndarray, p_L: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Where a robot's coordinates are among MuJoCo's, and what joints that mimic others add to them."""
+"""Where a robot's coordinates are among MuJoCo's, and what ball joints and joints that mimic others make of them."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import numpy as np
 
 from mcplan.core.rigid_body.tree import MULTIPLIER, OFFSET, V
 from mcplan.model.robot import Robot
+from mcplan.sim.mujoco.balls import Ball, balls_of
 from mcplan.sim.mujoco.bodies import joint_names
 
 
@@ -23,18 +24,22 @@ class Coordinates:
     Attributes
     ----------
     place, rate : (7+n,), (6+n,) indices of the robot's own coordinates in ``qpos`` and ``qvel``; the base's first. Of a
-        fixed base those of the joints alone.
+        fixed base those of the joints alone. At the coordinates of a ball joint are MuJoCo's, which ``put``, ``state``,
+        ``forces`` and ``moments`` convert.
+    balls : ball joints, each with its rows among those of ``rate``.
     first : where the joints begin among the robot's velocities where ``rate`` leaves the base out, else 0.
     """
 
     def __init__(self, robot: Robot, model: Any):
-        joints = [model.joint(f"joint:{name}") for name in robot.joint_names]
         base = [] if robot.fixed else [model.joint("base")]
-        place, rate = [joint.qposadr[0] for joint in joints], [joint.dofadr[0] for joint in joints]
+        balls = balls_of(robot, model)
+        place, rate = _joint_places(robot, model, balls)
         self.place = np.array([b.qposadr[0] + k for b in base for k in range(7)] + place, int)
         self.rate = np.array([b.dofadr[0] + k for b in base for k in range(6)] + rate, int)
         self.first = 6 if robot.fixed else 0
-        self._model = model
+        joints = len(self.rate) - len(rate)
+        self.balls = [(ball, slice(joints + ball.joints.start, joints + ball.joints.stop)) for ball in balls]
+        self._model, self._n = model, robot.n
         own = joint_names(robot)
         followers = [i for i, name in own.items() if name not in robot.joint_names]
         rows = [model.joint(f"joint:{own[i]}") for i in followers]
@@ -45,21 +50,50 @@ class Coordinates:
         self._multiplier = robot.tree.joint[followers, MULTIPLIER] if followers else np.zeros(0)
         self._offset = robot.tree.joint[followers, OFFSET] if followers else np.zeros(0)
 
-    def couple(self, data: Any) -> None:
-        """Put the followers where their masters say."""
+    def put(self, data: Any, q: np.ndarray, v: np.ndarray) -> None:
+        """Set the state: q (7+n,) and v (6+n,) with the base's turn in its own axes; of a fixed base the joints'."""
+        data.qpos[self.place], data.qvel[self.rate] = q, v
+        for ball, _ in self.balls:
+            ball.put(data, q[len(q) - self._n :][ball.joints], v[len(v) - self._n :][ball.joints])
         data.qpos[self._place] = self._multiplier * data.qpos[self.place[self._master_place]] + self._offset
         data.qvel[self._rate] = self._multiplier * data.qvel[self.rate[self._master]]
+
+    def state(self, data: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return q and v, as ``put`` takes them."""
+        q, v = data.qpos[self.place], data.qvel[self.rate]
+        for ball, _ in self.balls:
+            q[len(q) - self._n :][ball.joints], v[len(v) - self._n :][ball.joints] = ball.phi, ball.speed
+        return q, v
+
+    def moments(self, force: np.ndarray) -> np.ndarray:
+        """Return forces (6+n,) on coordinates, of a fixed base (n,), as MuJoCo has them: moments in balls' axes."""
+        if not self.balls:
+            return force
+        force = np.array(force)
+        for ball, rows in self.balls:
+            force[rows] = np.linalg.solve(ball.E.T, force[rows])
+        return force
+
+    def forces(self, moments: np.ndarray) -> np.ndarray:
+        """Return the inverse of ``moments``."""
+        for ball, rows in self.balls:
+            moments[rows] = ball.E.T @ moments[rows]
+        return moments
 
     def reduced(self, force: np.ndarray) -> np.ndarray:
         """Return the force (6+n,) ``G' f`` on the robot's own coordinates of one on all of MuJoCo's."""
         own = force[self.rate]
         np.add.at(own, self._master, self._multiplier * force[self._rate])
-        return own
+        return self.forces(own)
 
     def settle(self, data: Any, place: np.ndarray, dt: float) -> None:
-        """Let followers follow exactly after a step that began at ``place`` (nq,) of MuJoCo."""
-        if not len(self._rate):
-            return
+        """Let followers and ball joints move on exactly after a step that began at ``place`` (nq,) of MuJoCo."""
+        if len(self._rate):
+            self._follow(data, place, dt)
+        for ball, _ in self.balls:
+            ball.settle(data, dt)
+
+    def _follow(self, data: Any, place: np.ndarray, dt: float) -> None:
         M = np.zeros((self._model.nv, self._model.nv))
         mujoco.mj_fullM(self._model, data, M)
         G = np.zeros((self._model.nv, len(self.rate)))
@@ -71,4 +105,21 @@ class Coordinates:
         data.qvel[self._rate] = self._multiplier * data.qvel[self.rate[self._master]]
         data.qpos[:] = place
         mujoco.mj_integratePos(self._model, data.qpos, data.qvel, dt)
-        self.couple(data)
+        data.qpos[self._place] = self._multiplier * data.qpos[self.place[self._master_place]] + self._offset
+        data.qvel[self._rate] = self._multiplier * data.qvel[self.rate[self._master]]
+
+
+def _joint_places(robot: Robot, model: Any, balls: list[Ball]) -> tuple[list[int], list[int]]:
+    """Return where each coordinate of the joints is in ``qpos`` and ``qvel``; of a ball's three the places are its."""
+    of_balls = {ball.joints.start + k: (ball, k) for ball in balls for k in range(3)}
+    place, rate = [], []
+    for column, name in enumerate(robot.joint_names):
+        if column in of_balls:
+            ball, k = of_balls[column]
+            place.append(ball.place.start + k)
+            rate.append(ball.rate.start + k)
+        else:
+            joint = model.joint(f"joint:{name}")
+            place.append(int(joint.qposadr[0]))
+            rate.append(int(joint.dofadr[0]))
+    return place, rate

@@ -38,7 +38,7 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
             for name, q, v in zip(run.record.objects, run.object_q[k], run.object_v[k], strict=True):
                 _place(model.joint(f"object:{name}"), data, q, v)
         ctrl = np.zeros(model.nu)
-        ctrl[motors] = run.tau[k]
+        ctrl[motors] = physics.controls(run.tau[k])
         phase = run.phases[run.phase[k]]
         spec.add_key(name=f"{k}:{phase}", time=float(run.t[k]), qpos=data.qpos, qvel=data.qvel, ctrl=ctrl)
     spec.modelname = run.scenario.name

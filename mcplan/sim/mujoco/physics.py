@@ -85,9 +85,8 @@ class MujocoPhysics:
         mujoco.mj_resetData(self.model, self.data)
         v = np.zeros(self.robot.nv) if v is None else v
         R, first = _rotation(q[3:7]), self._first
-        self.data.qpos[self._place] = q[7:] if first else q
-        self.data.qvel[self._rate] = np.concatenate([v[:3], R.T @ v[3:6], v[6:]])[first:]
-        self._coordinates.couple(self.data)
+        turned = np.concatenate([v[:3], R.T @ v[3:6], v[6:]])
+        self._coordinates.put(self.data, q[7:] if first else q, turned[first:])
         self.q, self.v = np.array(q, float), np.array(v, float)
 
     @property
@@ -135,19 +134,26 @@ class MujocoPhysics:
     def advance(self, tau: np.ndarray, dt: float) -> None:
         """Let MuJoCo make its step and no more; ``q`` and ``v`` stay behind until ``read_state``."""
         self.model.opt.timestep = dt
-        self.data.ctrl[self._motor] = tau
+        self.data.ctrl[self._motor] = self.controls(tau)
         mujoco.mj_step(self.model, self.data)
+
+    def controls(self, tau: np.ndarray) -> np.ndarray:
+        """Return what the motors are told for torques (n,) on the coordinates; those of balls are cut to limits."""
+        if not self._coordinates.balls:
+            return tau
+        limit = self.robot.limits.torque
+        whole = np.concatenate([np.zeros(6 - self._first), np.clip(tau, -limit, limit)])
+        return self._coordinates.moments(whole)[6 - self._first :]
 
     def _push(self, external: np.ndarray | None) -> None:
         """Set the generalised force (6+n,) from outside, given in world axes."""
         force = np.zeros(self.robot.nv) if external is None else np.array(external)
         force[3:6] = _rotation(self.q[3:7]).T @ force[3:6]
-        self.data.qfrc_applied[self._rate] = force[self._first :]
+        self.data.qfrc_applied[self._rate] = self._coordinates.moments(force[self._first :])
 
     def read_state(self) -> None:
         """Take ``q`` and ``v`` from MuJoCo."""
-        self.q = self.data.qpos[self._place]
-        self.v = self.data.qvel[self._rate]
+        self.q, self.v = self._coordinates.state(self.data)
         if self.robot.fixed:
             self.q, self.v = np.concatenate([self._stands, self.q]), np.concatenate([np.zeros(6), self.v])
             return
@@ -162,6 +168,7 @@ class MujocoPhysics:
         if len(rows):
             force += (data.efc_force[rows] @ data.efc_J.reshape(-1, self.model.nv)[rows])[self._rate]
         force -= dt * self._damping * vd
+        force = self._coordinates.forces(force)
         if self.robot.fixed:
             return np.concatenate([np.zeros(6), force])
         force[3:6] = R @ force[3:6]

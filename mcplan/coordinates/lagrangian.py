@@ -16,6 +16,7 @@ from mcplan.coordinates.chart import Array, Axes, RotationChart, numbers
 from mcplan.coordinates.equations import gravity_acceleration
 from mcplan.coordinates.jacobian import ORIGIN, relative_jacobian
 from mcplan.coordinates.quaternion import UNIT_QUATERNION, UnitQuaternion
+from mcplan.coordinates.rotation_vector import ROTATION_VECTOR
 from mcplan.core.rigid_body.lagrangian import lagrangian_matrices
 from mcplan.core.rigid_body.tree import workspace
 from mcplan.errors import InputError, SimulationFailed
@@ -52,21 +53,34 @@ class Trajectory:
 class Lagrangian:
     """Dynamics of a robot in the coordinates ``(x0, theta, joints)``.
 
-    The mass matrix is singular where the chart has constraints: accelerations are unique only with these.
+    The mass matrix is singular where a chart has constraints: accelerations are unique only with these. A ball joint
+    is treated as the base is, its rotation in a chart of its own with the chart's constraint (S0 sec. VII).
 
     Parameters
     ----------
     robot : the robot.
     chart : of the base's orientation.
+    ball_chart : of the rotation of every ball joint; the robot's own coordinates are rotation vectors.
     """
 
     __repr__ = short
 
-    def __init__(self, robot: Robot, chart: RotationChart = UNIT_QUATERNION):
-        self.robot, self.chart = robot, chart
-        self.size = 3 + chart.size + robot.n
+    def __init__(
+        self, robot: Robot, chart: RotationChart = UNIT_QUATERNION, ball_chart: RotationChart = ROTATION_VECTOR
+    ):
+        self.robot, self.chart, self.ball_chart = robot, chart, ball_chart
         self._theta = slice(3, 3 + chart.size)
-        self._joints = slice(3 + chart.size, self.size)
+        first, d = robot.ball_columns, ball_chart.size
+        widths = np.ones(robot.n, int)
+        for column in first:
+            widths[column : column + 3] = d, 0, 0
+        ends = self._theta.stop + np.concatenate([[0], np.cumsum(widths)])
+        self.size = int(ends[-1])
+        self._joints = slice(self._theta.stop, self.size)
+        self._hinges = np.setdiff1d(np.arange(robot.n), [column + k for column in first for k in range(3)])
+        self._hinge_places = ends[self._hinges]
+        self._balls = [(slice(c, c + 3), slice(int(ends[c]), int(ends[c]) + d)) for c in first]
+        self._charts = [(self._theta, chart), *((place, ball_chart) for _, place in self._balls)]
         self._work = workspace(robot.tree)
 
     # -- the state ------------------------------------------------------------------------------------------------
@@ -74,17 +88,30 @@ class Lagrangian:
     def coordinates(self, configuration: ArrayLike) -> Array:
         """Return ``(x0, theta, joints)`` (size,) of the robot's configuration (nq,)."""
         q = numbers(configuration, (self.robot.nq,), "configuration")
-        return np.concatenate([q[:3], self.chart.from_quaternion(q[3:7]), q[7:]])
+        out = np.empty(self.size)
+        out[:3], out[self._theta] = q[:3], self.chart.from_quaternion(q[3:7])
+        out[self._hinge_places] = q[7 + self._hinges]
+        for columns, place in self._balls:
+            phi = q[7:][columns]
+            own = self.ball_chart is ROTATION_VECTOR
+            out[place] = phi if own else self.ball_chart.from_quaternion(ROTATION_VECTOR.to_quaternion(phi))
+        return out
 
     def rates(self, q: ArrayLike, velocity: ArrayLike) -> Array:
         """Return the rates (size,) of the robot's velocity (nv,), tangent to the constraints."""
         q, v = self._checked(q), numbers(velocity, (self.robot.nv,), "velocity")
-        return np.concatenate([v[:3], self.chart.E_inverse(q[self._theta]) @ v[3:6], v[6:]])
+        out = np.empty(self.size)
+        out[:3], out[self._theta] = v[:3], self.chart.E_inverse(q[self._theta]) @ v[3:6]
+        out[self._hinge_places] = v[6 + self._hinges]
+        for columns, place in self._balls:
+            turning = ROTATION_VECTOR.E(self._vector(q[place])) @ v[6:][columns]
+            out[place] = self.ball_chart.E_inverse(q[place]) @ turning
+        return out
 
     def configuration(self, q: ArrayLike) -> Array:
         """Return the robot's configuration (nq,) with a unit quaternion."""
         q = self._checked(q)
-        return np.concatenate([q[:3], self.chart.to_quaternion(q[self._theta]), q[self._joints]])
+        return np.concatenate([q[:3], self.chart.to_quaternion(q[self._theta]), self._joint_positions(q)])
 
     def velocity(self, q: ArrayLike, q_rate: ArrayLike) -> Array:
         """Return the robot's velocity ``E q_rate`` (nv,)."""
@@ -92,12 +119,14 @@ class Lagrangian:
 
     def velocity_map(self, q: ArrayLike) -> Array:
         """Return E (nv, size) of ``v = E q_rate``."""
-        return self._map(self.chart.E(self._checked(q)[self._theta]), 1.0)
+        q = self._checked(q)
+        return self._map(self.chart.E(q[self._theta]), [self._ball_map(q[place]) for _, place in self._balls], 1.0)
 
     def velocity_map_rate(self, q: ArrayLike, q_rate: ArrayLike) -> Array:
         """Return the rate of E (nv, size): ``vd = E q_rate_rate + E_rate q_rate``."""
-        rate = self._checked(q_rate, "q_rate")[self._theta]
-        return self._map(self.chart.E_rate(self._checked(q)[self._theta], rate), 0.0)
+        q, rate = self._checked(q), self._checked(q_rate, "q_rate")
+        of_balls = [self._ball_map_rate(q[place], rate[place]) for _, place in self._balls]
+        return self._map(self.chart.E_rate(q[self._theta], rate[self._theta]), of_balls, 0.0)
 
     def jacobian(self, q: ArrayLike, frame: str, point: ArrayLike = ORIGIN, axes: Axes | str = "world") -> Array:
         """Return the Jacobian (6, size) of a point of a link or patch by q, from the one relative to the base.
@@ -112,14 +141,15 @@ class Lagrangian:
         """
         q = self._checked(q)
         R0, E = self.chart.rotation(q[self._theta]), self.chart.E(q[self._theta])
-        shape = np.concatenate([[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], q[self._joints]])
+        shape = np.concatenate([[0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0], self._joint_positions(q)])
         X = self.robot.frame_pose(shape, frame)
         arm = X[:3, :3] @ numbers(point, (3,), "point") + X[:3, 3]
         hat = relative_jacobian(self.robot, shape, frame, point)
         J = np.zeros((6, self.size))
         J[:3, :3] = np.eye(3)
         J[:3, self._theta], J[3:, self._theta] = -cross_matrix(R0 @ arm) @ E, E
-        J[:3, self._joints], J[3:, self._joints] = R0 @ hat[:3], R0 @ hat[3:]
+        own = self.velocity_map(q)[6:, self._joints]
+        J[:3, self._joints], J[3:, self._joints] = R0 @ hat[:3] @ own, R0 @ hat[3:] @ own
         if axes == "local":
             J[3:] = (R0 @ X[:3, :3]).T @ J[3:]
         elif axes != "world":
@@ -133,10 +163,16 @@ class Lagrangian:
         q, rate = self._checked(q), self._checked(q_rate, "q_rate")
         theta = q[self._theta]
         E, E_rate = self.chart.E(theta), self.chart.E_rate(theta, rate[self._theta])
-        M, N = np.empty((self.size, self.size)), np.empty((self.size, self.size))
-        v = np.concatenate([rate[:3], E @ rate[self._theta], rate[self._joints]])
-        arrays = (np.ascontiguousarray(E), np.ascontiguousarray(E_rate), self._work, np.empty((12, self.size)), M, N)
+        size = self._theta.stop + self.robot.n
+        M, N = np.empty((size, size)), np.empty((size, size))
+        v = self.velocity(q, rate)
+        arrays = (np.ascontiguousarray(E), np.ascontiguousarray(E_rate), self._work, np.empty((12, size)), M, N)
         lagrangian_matrices(self.robot.tree, self.configuration(q), v, *arrays)
+        if self._balls:  # from rotation vectors to the charts of balls: rates = G q_rate
+            G, G_rate = np.eye(size, self.size), np.zeros((size, self.size))
+            G[self._theta.stop :] = self.velocity_map(q)[6:]
+            G_rate[self._theta.stop :] = self.velocity_map_rate(q, rate)[6:]
+            M, N = G.T @ M @ G, G.T @ (N @ G + M @ G_rate)
         return M, N
 
     def force(
@@ -151,7 +187,7 @@ class Lagrangian:
         """
         out = np.zeros(self.size)
         if tau is not None:
-            out[self._joints] = numbers(tau, (self.robot.n,), "tau")
+            out += self.velocity_map(q)[6:].T @ numbers(tau, (self.robot.n,), "tau")
         for frame, wrench in (wrenches or {}).items():
             out += self.jacobian(q, frame).T @ numbers(wrench, (6,), f"wrench on {frame}")
         return out
@@ -175,24 +211,25 @@ class Lagrangian:
         q, rate = self._checked(q), self._checked(q_rate, "q_rate")
         M, N = self.matrices(q, rate)
         free = self._checked(force, "force") + M @ self._gravity() - N @ rate
-        rows, theta_rate = self._rows(q), rate[self._theta]
+        rows = self._rows(q)
         k = len(rows)
-        drift = self.chart.constraint_rows(theta_rate) @ theta_rate + 2 * stabilisation * rows @ rate
-        drift += 0.5 * stabilisation**2 * self.chart.constraint(q[self._theta])
+        drift = self._rows(rate) @ rate + 2 * stabilisation * rows @ rate
+        drift += 0.5 * stabilisation**2 * self.constraint(q)
         system = np.block([[M, rows.T], [rows, np.zeros((k, k))]])
         return np.asarray(np.linalg.solve(system, np.concatenate([free, -drift]))[: self.size], dtype=np.float64)
 
     # -- the constraint of the chart ------------------------------------------------------------------------------
 
     def constraint(self, q: ArrayLike) -> Array:
-        """Return ``C(q)`` (d - 3,): S0 eq. 27 and table II."""
-        return self.chart.constraint(self._checked(q)[self._theta])
+        """Return ``C(q)`` (d - 3,) of the base, and then of each ball joint: S0 eq. 27 and table II."""
+        q = self._checked(q)
+        return np.concatenate([chart.constraint(q[place]) for place, chart in self._charts])
 
     def constraint_acceleration(self, q: ArrayLike, q_rate: ArrayLike, q_rate_rate: ArrayLike) -> Array:
         """Return ``c(theta) theta_rate_rate + c(theta_rate) theta_rate`` (d - 3,), zero in every motion: S0 eq. 30."""
-        theta_rate = self._checked(q_rate, "q_rate")[self._theta]
+        rate = self._checked(q_rate, "q_rate")
         growth = self._rows(self._checked(q)) @ self._checked(q_rate_rate, "q_rate_rate")
-        return np.asarray(growth + self.chart.constraint_rows(theta_rate) @ theta_rate)
+        return np.asarray(growth + self._rows(rate) @ rate)
 
     def multiplier(self, q: ArrayLike, q_rate: ArrayLike, q_rate_rate: ArrayLike, force: ArrayLike) -> Array:
         """Return lambda (d - 3,), ``(c c')^-1 c (M q_rate_rate + N q_rate - M [g; 0; 0] - force)``: S0 eq. 33.
@@ -214,8 +251,9 @@ class Lagrangian:
         q = self._checked(q)
         A = np.eye(self.size)
         if not oblique:
-            A[self._theta, self._theta] = self.chart.projector(q[self._theta])
-        elif isinstance(self.chart, UnitQuaternion):
+            for place, chart in self._charts:
+                A[place, place] = chart.projector(q[place])
+        elif isinstance(self.chart, UnitQuaternion) and not self._balls:
             A -= np.outer(self._rows(q)[0], q)
         else:
             raise InputError(f"S0 eq. 34 is for the unit quaternion: no oblique projector for {self.chart.name}")
@@ -273,20 +311,49 @@ class Lagrangian:
         if not np.isfinite(state).all():
             raise SimulationFailed(f"the motion in {self.chart.name} is not finite at t = {t:.4g} s; take a smaller dt")
         try:
-            step = dt * float(np.linalg.norm(state[self.size :][self._theta]))
-            self.chart.require_regular(state[self._theta], max(NEAR, step))
+            for place, chart in self._charts:
+                step = dt * float(np.linalg.norm(state[self.size :][place]))
+                chart.require_regular(state[place], max(NEAR, step))
         except InputError as error:
             raise SimulationFailed(f"t = {t:.4g} s: {error}") from None
 
     def _rows(self, q: Array) -> Array:
-        """Return c S (d - 3, size): half the gradient of the constraint by all coordinates."""
-        rows = np.zeros((self.chart.size - 3, self.size))
-        rows[:, self._theta] = self.chart.constraint_rows(q[self._theta])
-        return rows
+        """Return c S (d - 3, size): half the gradient of the constraints by all coordinates, linear in these."""
+        rows = []
+        for place, chart in self._charts:
+            rows.append(np.zeros((chart.size - 3, self.size)))
+            rows[-1][:, place] = chart.constraint_rows(q[place])
+        return np.vstack(rows)
 
-    def _map(self, angular: Array, one: float) -> Array:
+    def _joint_positions(self, q: Array) -> Array:
+        """Return the robot's coordinates (n,) of its joints."""
+        out = np.empty(self.robot.n)
+        out[self._hinges] = q[self._hinge_places]
+        for columns, place in self._balls:
+            out[columns] = self._vector(q[place])
+        return out
+
+    def _vector(self, theta: Array) -> Array:
+        """Return the rotation vector (3,) of a ball joint."""
+        own = self.ball_chart is ROTATION_VECTOR
+        return theta if own else ROTATION_VECTOR.parameters(self.ball_chart.rotation(theta))
+
+    def _ball_map(self, theta: Array) -> Array:
+        """Return B (3, d) from the rates of a ball joint's chart to those of its rotation vector: ``E_phi^-1 E``."""
+        return ROTATION_VECTOR.E_inverse(self._vector(theta)) @ self.ball_chart.E(theta)
+
+    def _ball_map_rate(self, theta: Array, rate: Array) -> Array:
+        """Return the rate of B (3, d): ``E_phi^-1 (E_rate - E_phi_rate B)``."""
+        phi, B = self._vector(theta), self._ball_map(theta)
+        change = self.ball_chart.E_rate(theta, rate) - ROTATION_VECTOR.E_rate(phi, B @ rate) @ B
+        return np.asarray(ROTATION_VECTOR.E_inverse(phi) @ change)
+
+    def _map(self, angular: Array, of_balls: list[Array], one: float) -> Array:
         E = np.zeros((self.robot.nv, self.size))
-        E[:3, :3], E[3:6, self._theta], E[6:, self._joints] = one * np.eye(3), angular, one * np.eye(self.robot.n)
+        E[:3, :3], E[3:6, self._theta] = one * np.eye(3), angular
+        E[6 + self._hinges, self._hinge_places] = one
+        for (columns, place), B in zip(self._balls, of_balls, strict=True):
+            E[6 + columns.start : 6 + columns.stop, place] = B
         return E
 
     def _gravity(self) -> Array:

@@ -19,7 +19,7 @@ from mcplan.core.rigid_body.inverse_dynamics import inverse_dynamics, nonlinear_
 from mcplan.core.rigid_body.manifold import difference, integrate
 from mcplan.core.rigid_body.mass_matrix import mass_matrix
 from mcplan.core.rigid_body.momentum import centroidal_momentum_matrix
-from mcplan.core.rigid_body.tree import MASS, Tree, workspace, workspaces
+from mcplan.core.rigid_body.tree import BALL, MASS, TYPE, Tree, V, workspace, workspaces
 from mcplan.errors import InputError
 from mcplan.html_table import folded, html_of, html_table
 from mcplan.model.assemble import JointLimits
@@ -164,6 +164,12 @@ class Robot:
     def posture(self, name: str) -> np.ndarray:
         """Return the named posture as ``q`` (nq,)."""
         return self._known("posture", name, self.posture_table).copy()
+
+    @property
+    def ball_columns(self) -> tuple[int, ...]:
+        """First of the three coordinates of each ball joint, among those of the joints: its rotation vector, rad."""
+        rows = self.tree.topology[self.tree.topology[:, TYPE] == BALL]
+        return tuple(int(column) - 6 for column in rows[:, V])
 
     def neutral(self) -> np.ndarray:
         """Return ``q`` (nq,) with the base at the world's origin and every joint at zero, or at its nearest limit."""

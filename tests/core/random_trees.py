@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pinocchio as pin
 
-from mcplan.core.rigid_body.tree import FLOATING, PRISMATIC, REVOLUTE, Tree
+from mcplan.core.rigid_body.tree import BALL, FLOATING, PRISMATIC, REVOLUTE, Tree
 
 KINDS = ("revolute", "continuous", "prismatic")
 
@@ -117,6 +117,42 @@ def build_pinocchio(bodies):
         model.appendBodyToJoint(ids[i], pin.Inertia(b.mass, b.com, b.inertia), pin.SE3.Identity())
     model.armature = np.array([0.0] * 6 + [b.armature for b in bodies[1:]])
     return model
+
+
+def with_balls(rng, joints=9):
+    """A random mechanism, every third joint a ball: the tree, the Pinocchio model, first index in v of each ball."""
+    bodies = random_bodies(rng, joints)
+    rows, pin_model, ids, own, first = [], pin.Model(), [], {}, []
+    pin_model.gravity.linear = np.array([0.0, 0.0, -9.81])
+    k = 6
+    for i, b in enumerate(bodies):
+        J = b.inertia
+        inertia = [b.mass, *b.com, J[0, 0], J[1, 1], J[2, 2], J[0, 1], J[0, 2], J[1, 2]]
+        X = pin.SE3(b.R, b.p)
+        if i == 0:
+            rows.append(([-1, FLOATING, 0, 0, 0], [*np.eye(3).ravel(), *np.zeros(6), 1, 0], inertia))
+            ids.append(pin_model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), "base"))
+        elif i % 3 == 1:
+            parent = own[b.parent]
+            first.append(k)
+            for c in range(3):
+                R, p = (b.R, b.p) if c == 0 else (np.eye(3), np.zeros(3))
+                place = [parent, BALL + c, k + 1, k, len(rows) + 5]
+                rows.append((place, [*R.ravel(), *p, *np.eye(3)[c], 1, 0], inertia if c == 2 else np.zeros(10)))
+                parent, k = len(rows) - 1, k + 1
+            ids.append(pin_model.addJoint(ids[b.parent], pin.JointModelSpherical(), X, f"{i}"))
+        else:
+            slides = b.kind == "prismatic"
+            place = [own[b.parent], PRISMATIC if slides else REVOLUTE, k + 1, k, len(rows) + 5]
+            rows.append((place, [*b.R.ravel(), *b.p, *b.axis, 1, 0], inertia))
+            kind = pin.JointModelPrismaticUnaligned if slides else pin.JointModelRevoluteUnaligned
+            ids.append(pin_model.addJoint(ids[b.parent], kind(b.axis), X, f"{i}"))
+            k += 1
+        own[i] = len(rows) - 1
+        pin_model.appendBodyToJoint(ids[i], pin.Inertia(b.mass, b.com, b.inertia), pin.SE3.Identity())
+    topology, joint, inertia = (np.array(column) for column in zip(*rows, strict=True))
+    tree = Tree(topology.astype(np.int64), joint.astype(float), inertia.astype(float), np.zeros(k))
+    return tree, pin_model, ids[-1], first
 
 
 def joint_indices(bodies):

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from mcplan.coordinates.rotation_vector import ROTATION_VECTOR
-from mcplan.core.rigid_body.tree import BALL, TYPE, V
 from mcplan.model.robot import Robot
 
 
@@ -52,7 +51,7 @@ class Ball:
 def balls_of(robot: Robot, model: Any) -> list[Ball]:
     """Return the ball joints of a robot."""
     found = []
-    for column in robot.tree.topology[robot.tree.topology[:, TYPE] == BALL, V] - 6:
+    for column in robot.ball_columns:
         joint = model.joint(f"joint:{ball_name(robot.joint_names[column])}")
-        found.append(Ball(int(column), int(joint.qposadr[0]), int(joint.dofadr[0])))
+        found.append(Ball(column, int(joint.qposadr[0]), int(joint.dofadr[0])))
     return found

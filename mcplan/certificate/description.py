@@ -13,6 +13,7 @@ import numpy as np
 import yaml
 
 from mcplan.certificate.engines.contract import BASE, Engine, JointDescription, body_row
+from mcplan.certificate.engines.hinges import with_hinges
 from mcplan.certificate.report import Check
 from mcplan.sim.records import RobotRecord
 
@@ -33,7 +34,7 @@ def description_checks(engine: type[Engine], robot: RobotRecord) -> Iterator[Che
             yield Check(name, None, "relative", "", True, "not compared: this run keeps no URDF")
         return
     try:
-        found = engine.read_urdf(robot.files["robot.urdf"])
+        found = engine.read_urdf(with_hinges(robot.files["robot.urdf"]))
         settings = yaml.safe_load(robot.files.get("robot.yaml", ""))
         replaced = (settings.get("limits") if isinstance(settings, dict) else None) or {}
     except (ValueError, RuntimeError, yaml.YAMLError) as error:

@@ -60,7 +60,7 @@ class Recomputed:
     def next_configuration(self, dt: float) -> np.ndarray:
         """Return what ``q`` of the following sample has to be, (N-1, 7+n): ``integrate(q, v+, dt)`` by the engine."""
         motion, joints = self._motion, self._joints
-        u = joints.rate(joints.midway(motion.q[:-1], motion.v[1:], dt), motion.v[1:])
+        u = joints.step_rate(motion.q[:-1], motion.v[1:], dt)
         after = [self._engine.integrate(*row, dt) for row in zip(self._x[:-1], u, strict=True)]
         rows = [joints.configuration(q, x) for q, x in zip(motion.q[:-1], after, strict=True)]
         return np.array(rows).reshape(-1, motion.q.shape[1])

@@ -71,13 +71,16 @@ class Joints:
             joints[:, row : row + 3] = np.einsum("nij,nj->ni", left_jacobian(phi), joints[:, row : row + 3])
         return np.concatenate([force[:, :3], moment, joints @ self.G + self.armature * vd[:, 6:]], axis=1)
 
-    def midway(self, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
-        """Return configurations (N, 7+n) with ball joints half a step on: where ``rate`` gives a whole step's turn."""
-        middle = q.copy()
-        for row in self._balls:
-            columns = np.flatnonzero(self.G[row : row + 3].any(axis=0))
-            middle[:, 7 + columns] += 0.5 * dt * v[:, 6 + columns]
-        return middle
+    def step_rate(self, q: np.ndarray, v: np.ndarray, dt: float) -> np.ndarray:
+        """Return the u (N, 6+m) that in dt (s) leads from q to where the rates v do, ``q + dt v`` of the joints.
+
+        It is their ``rate``, but for ball joints, which do not turn evenly as their coordinates grow evenly.
+        """
+        u, rates = self.rate(q, v), v[:, 6:] @ self.G.T
+        for row, phi in self._turns(q):
+            end = Rotation.from_rotvec(phi + dt * rates[:, row : row + 3])
+            u[:, 6 + row : 9 + row] = (Rotation.from_rotvec(phi).inv() * end).as_rotvec() / dt
+        return u
 
     def _turns(self, q: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the first row and the rotation vectors (N, 3) of each ball joint."""

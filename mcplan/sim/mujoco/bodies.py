@@ -15,11 +15,11 @@ from mcplan.core.rigid_body.tree import (
     MASS,
     MULTIPLIER,
     ORIGIN,
-    PARENT,
     PRISMATIC,
     ROTATION,
     TYPE,
     V,
+    hung_on,
 )
 from mcplan.errors import InputError
 from mcplan.model.geometry import Sphere
@@ -53,11 +53,15 @@ def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str,
     """
     tree = robot.tree
     bodies: list[Any] = []
-    names = joint_names(robot)
+    names, hung = joint_names(robot), hung_on(tree)
     for i, (place, joint, inertia) in enumerate(zip(tree.topology, tree.joint, tree.inertia, strict=True)):
-        parent = int(place[PARENT])
+        parent, kind = int(hung[i]), int(place[TYPE])
+        if kind in (BALL, BALL + 1):  # they weigh nothing, and all that hangs on them is the third, the link
+            bodies.append(None)
+            continue
         owner = spec.worldbody if parent < 0 else bodies[parent]
-        R, p = joint[ROTATION:ORIGIN].reshape(3, 3), joint[ORIGIN:AXIS]
+        frame = tree.joint[i - 2] if kind == BALL + 2 else joint
+        R, p = frame[ROTATION:ORIGIN].reshape(3, 3), frame[ORIGIN:AXIS]
         inertial = {} if inertia[MASS] <= 0.0 else {
             "mass": inertia[MASS], "ipos": inertia[COM:INERTIA],
             "fullinertia": _realisable(inertia[INERTIA:], robot, i),
@@ -71,12 +75,10 @@ def add_robot(spec: Any, robot: Robot, base: np.ndarray) -> dict[str, tuple[str,
         if parent < 0:
             body.add_joint(type=mujoco.mjtJoint.mjJNT_FREE, name="base", align=False)
             continue
-        k, kind, axis = int(place[V]) - 6, int(place[TYPE]), joint[AXIS : AXIS + 3]
-        if kind >= BALL:
-            if kind == BALL + 2:  # the link; MuJoCo's joint is one, with a motor about each of the link's axes
-                _add_ball(spec, body, robot, k - 2)
-            continue
-        if names[i] == robot.joint_names[k]:
+        k, axis = int(place[V]) - 6, joint[AXIS : AXIS + 3]
+        if kind == BALL + 2:
+            _add_ball(spec, body, robot, k - 2)
+        elif names[i] == robot.joint_names[k]:
             _add_joint(spec, body, robot, k, kind, axis)
         else:
             _add_follower(spec, body, robot, names[i], k, kind, axis, joint[MULTIPLIER : MULTIPLIER + 2])
@@ -225,7 +227,8 @@ def _exclude(spec: Any, robot: Robot) -> None:
     """Bodies whose links may or must overlap do not collide (MuJoCo leaves out parent and child by itself)."""
     done = set()
     if robot.fixed:  # but not a body on one that is part of the world
-        for i in np.flatnonzero(robot.tree.topology[:, PARENT] == 0).tolist():
+        kinds = robot.tree.topology[:, TYPE]
+        for i in np.flatnonzero((hung_on(robot.tree) == 0) & (kinds != BALL) & (kinds != BALL + 1)).tolist():
             done.add((0, i))
             spec.add_exclude(bodyname1="body:0", bodyname2=f"body:{i}")
     for pair in robot.collision_ignore | always_touching(robot):

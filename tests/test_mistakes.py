@@ -62,7 +62,7 @@ PYTHON = {
     "mc.Scenario(robot, [floor], start=soles)": r"environment: expected an Environment, not \[Surface",
     "mc.Scenario(robot, env, start=soles[0])": r"expected a list of contacts, not Contact\('left_sole'",
     "mc.Scenario(robot, env, start=['left_sole'])": r"expected a contact .* not 'left_sole'",
-    "mc.Scenario(robot, env, goal=soles)": r"start: contacts are missing",
+    "mc.Scenario(robot, mc.Environment([table]), goal={'com': [0, 0, 1]})": r"start: no contacts are given, and",
     "mc.Scenario(robot, env, start=soles, goal='left_hand')": r"goal: expected a list of contacts, .* not 'left_hand'",
     "mc.Scenario(robot, env, start=soles, goal=3)": r"goal: expected a list of contacts, .* not 3",
     "mc.Scenario(robot, env, start=soles, colour=3)": r"no argument 'colour'; known: .*simulation",

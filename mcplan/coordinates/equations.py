@@ -67,7 +67,7 @@ def equations_of_motion(robot: Robot, q: ArrayLike, v: ArrayLike) -> EquationsOf
     """
     q = np.ascontiguousarray(q, dtype=np.float64)
     v = np.ascontiguousarray(v, dtype=np.float64)
-    G = robot.nonlinear_effects(q, np.zeros(robot.nv))  # checks q
+    G = robot.gravity_torque(q)  # checks q
     numbers(v, (robot.nv,), "v")
     M, C = np.empty((robot.nv, robot.nv)), np.empty((robot.nv, robot.nv))
     rows = np.empty((12, robot.nv))

@@ -19,7 +19,7 @@ from mcplan.core.rigid_body.inverse_dynamics import inverse_dynamics, nonlinear_
 from mcplan.core.rigid_body.manifold import difference, integrate
 from mcplan.core.rigid_body.mass_matrix import mass_matrix
 from mcplan.core.rigid_body.momentum import centroidal_momentum_matrix
-from mcplan.core.rigid_body.tree import BALL, MASS, TYPE, Tree, V, workspace, workspaces
+from mcplan.core.rigid_body.tree import BALL, GRAVITY, MASS, TYPE, Tree, V, workspace, workspaces
 from mcplan.errors import InputError
 from mcplan.html_table import folded, html_of, html_table
 from mcplan.model.assemble import JointLimits
@@ -238,6 +238,14 @@ class Robot:
     def com(self, q) -> np.ndarray:
         """Return the centre of mass (3,) in the world, m."""
         return self._call(com, batch.com, (3,), q=q)
+
+    def gravity_torque(self, q) -> np.ndarray:
+        """Return ``g`` (nv,), the generalized force that bears the robot's weight, N and N m: ``m g_0 J_com' e_z``.
+
+        All of the weight acts at the centre of mass, so that its Jacobian alone tells what each joint bears of it
+        (S4). It is ``nonlinear_effects`` at rest, and the gradient of the potential energy.
+        """
+        return self.mass * GRAVITY * self.com_jacobian(q)[..., 2, :]
 
     def com_jacobian(self, q) -> np.ndarray:
         """Return ``J`` (3, nv) with ``dc/dt = J v``."""

@@ -2,6 +2,7 @@
 
 import difflib
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from mcplan.scene.expand import expanded
 from mcplan.scene.mount import mount_contact
 from mcplan.scene.names import name_problems
 from mcplan.scene.parameters import resolve
+from mcplan.scene.posture_contacts import Reach, resting
 from mcplan.scene.schema import ScenarioSpec
 from mcplan.scene.spec import ContactSpec
 from mcplan.scene.variant import check_variants, variant_document
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 
 SAME = 1e-6
 """m; of quaternions, one less their product: places that are the same."""
+
+RESTS = Reach(0.03, 0.2)
+"""m, of HRP-2's size, and rad: how far from a support a patch may be that rests on it in the posture of a start."""
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -154,9 +159,9 @@ def _start(spec: ScenarioSpec, checker: Checker) -> Start:
     specs, key = start.contacts, ("start", "contacts")
     if not specs and spec.stances and spec.stances[0].contacts:
         specs, key = spec.stances[0].contacts, ("stances", 0, "contacts")  # type: ignore[assignment]
-    if not specs and not spec.stances and not robot.fixed:
-        checker.report(("start",), "contacts are missing: what touches what at the start?")
     contacts: list[Contact] = []
+    if not specs and not spec.stances and not robot.fixed:
+        contacts += _rests(checker, q, spec.planner.patches)
     if robot.fixed:
         _stand(checker, q, [(key, k, contact) for k, contact in enumerate(specs)], start.base is not None)
         contacts.append(mount_contact(robot, rotation_from_quat(q[3:7]), q[:3]))
@@ -174,6 +179,21 @@ def _start(spec: ScenarioSpec, checker: Checker) -> Start:
         if name in names[:k]:
             checker.report(("start", "contacts", k, "patch"), f"`{name}` is listed twice")
     return Start(q, tuple(contacts), start.posture is not None, start.base is not None)
+
+
+def _rests(checker: Checker, q: np.ndarray, named: tuple[str, ...]) -> Sequence[Contact]:
+    """Return the contacts in which the posture of the start rests on its supports; none are a problem."""
+    robot, environment = checker.robot, checker.environment
+    patches = [name for name in named or robot.patches if name in robot.patches]
+    patches = [name for name in patches if robot.patches[name].kind != "grasp"]
+    found = resting(robot, environment, q, patches, RESTS.times(robot.scale.leg))
+    if not found:
+        checker.report(
+            ("start",),
+            f"no contacts are given, and in this posture no patch is within {RESTS.distance * 1000:.0f} mm and "
+            f"{np.degrees(RESTS.angle):.0f} degrees of a support: give `contacts`, or another `base`",
+        )
+    return found or ()
 
 
 def _stand(

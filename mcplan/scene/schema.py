@@ -250,7 +250,7 @@ class StartSpec(Spec):
     base: PoseSpec | None = None
     """A guess, or where a fixed base stands."""
     contacts: tuple[ContactSpec, ...] = ()
-    """What touches at the start; exact."""
+    """What touches at the start; exact. Without any: the patches that rest on supports where the posture has them."""
 
 
 class BaseGoalSpec(Spec):

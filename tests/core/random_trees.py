@@ -152,6 +152,8 @@ def with_balls(rng, joints=9):
         pin_model.appendBodyToJoint(ids[i], pin.Inertia(b.mass, b.com, b.inertia), pin.SE3.Identity())
     topology, joint, inertia = (np.array(column) for column in zip(*rows, strict=True))
     tree = Tree(topology.astype(np.int64), joint.astype(float), inertia.astype(float), np.zeros(k))
+    for array in tree:
+        array.flags.writeable = False
     return tree, pin_model, ids[-1], first
 
 

@@ -43,6 +43,8 @@ def test_centre_of_mass_and_momentum(robots, oracles, name):
     for q, _, _ in states(robot):
         np.testing.assert_allclose(robot.com(q), oracle.com(q), **TIGHT)
         np.testing.assert_allclose(robot.com_jacobian(q), oracle.com_jacobian(q), **TIGHT)
+        weight = oracle.inverse_dynamics(q, np.zeros(robot.nv), np.zeros(robot.nv))
+        np.testing.assert_allclose(robot.gravity_torque(q), weight, **TIGHT)
         expected = oracle.centroidal_momentum_matrix(q)
         np.testing.assert_allclose(robot.centroidal_momentum_matrix(q), expected, **TIGHT)
 

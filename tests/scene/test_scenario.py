@@ -228,7 +228,6 @@ stances:
         ("stances: [{add: {patch: left_sole, surface: floor}}]", "must give the contacts at the start"),
         ("stances: [{remove: left_sole, add: {patch: left_sole, surface: floor}}]", "differs from the one before"),
         ("mcplan: 2", "mcplan"),
-        ("", "what touches what at the start"),
     ],
 )
 def test_each_mistake_is_named(tmp_path, line, says):

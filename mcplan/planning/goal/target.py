@@ -15,12 +15,12 @@ from mcplan.planning.goal.ending import End, Ending
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.goal.hints import hints
 from mcplan.planning.goal.measure import stands_on
-from mcplan.planning.goal.rest import Reach, resting
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.reference import ground_patches, guide_posture
 from mcplan.planning.posture.result import STAGES
 from mcplan.planning.prover import moved_onto
 from mcplan.scene.contact import Contact
+from mcplan.scene.posture_contacts import Reach, resting
 from mcplan.scene.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
 

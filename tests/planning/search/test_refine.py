@@ -3,11 +3,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mcplan.errors import PlanningFailed
 from mcplan.model.scale import ONE
 from mcplan.planning import plan, stance_planner
 from mcplan.planning.posture.result import Effort, PostureResult
 from mcplan.planning.search.refine import NATURAL, _better, _Knot
 from mcplan.planning.search.stance_search import CARRIES, requirements_met
+from mcplan.planning.stance_planner import _Planning
 from mcplan.scene.load import load_scenario
 
 SHORT = {"parameters.distance": 0.7}
@@ -50,6 +52,16 @@ def test_a_plan_loads_what_it_is_required_to():
     assert (
         max(np.linalg.norm(s.wrenches["right_hand"][:3]) for s in planned.stances if "right_hand" in s.wrenches) > 5.0
     )
+
+
+def test_a_plan_whose_required_patch_only_touches_is_refused():
+    asked = SimpleNamespace(require=(frozenset({"left_hand", "right_hand"}), frozenset({"left_grip"})))
+    force = {"right_hand": np.array([0.0, 0.0, 2 * CARRIES, 0, 0, 0]), "left_grip": np.full(6, 0.5 * CARRIES)}
+    stances = [SimpleNamespace(wrenches={patch: wrench}) for patch, wrench in force.items()]
+    with pytest.raises(PlanningFailed, match="a way was found, but left_grip carries no more than 5 N in any stance"):
+        _Planning._require(asked, stances)
+    stances[1].wrenches["left_grip"] = 2 * stances[1].wrenches["left_grip"]
+    _Planning._require(asked, stances)
 
 
 def refined(reachable, insets, last=False):

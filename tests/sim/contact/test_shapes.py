@@ -155,6 +155,29 @@ def test_a_hinge_lets_the_hand_turn_about_the_bar_and_nothing_else(robot):
     assert np.linalg.norm(Y[:3, 3] - X[:3, 3]) < 1e-3
 
 
+LEG = """<robot name="leg"><link name="body"><inertial><mass value="2"/>
+<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="foot"><collision><origin xyz="0.3 0 0"/><geometry><sphere radius="0.05"/></geometry></collision></link>
+<joint name="ankle" type="fixed"><parent link="body"/><child link="foot"/>
+<origin xyz="0 0 -0.1" rpy="0 1.570796326794897 0"/>
+</joint></robot>"""
+"""Its ball is 0.3 m along the x axis of a foot that is mounted on its side: 0.4 m below the body."""
+
+
+@pytest.mark.parametrize(("height", "touches"), [(0.4495, True), (0.46, False)])
+def test_a_shape_of_a_link_that_is_mounted_turned_touches_where_it_is(tmp_path, height, touches):
+    (tmp_path / "leg.urdf").write_text(LEG)
+    leg = load_robot(tmp_path / "leg.urdf")
+    q = leg.neutral()
+    q[2] = height
+    physics = ContactPhysics(leg, Environment(surfaces=(FLOOR,)), q)
+    outcome = physics.step(np.zeros(0), 1e-3)
+    assert bool(len(outcome.forces.force)) is touches
+    if touches:
+        np.testing.assert_allclose(outcome.forces.xyz[0, :2], 0.0, atol=1e-9)
+        assert outcome.forces.force[0, 2] > 0.0
+
+
 def test_objects_are_reported_where_their_frames_are():
     thing = solid(p=(0, 0, 0.1))
     world = World([plane()], [thing])

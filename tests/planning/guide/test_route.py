@@ -133,8 +133,9 @@ def test_a_turn_on_the_spot_costs_a_way_whichever_way_it_goes():
 
 def test_feet_are_looked_for_where_the_base_faces(passage):
     """The floor ends 2 m from its middle at either side and 3 m ahead and behind: at each edge a base that faces it
-    and is 5 cm beyond it has to reach back as far."""
+    and is 5 cm beyond it has to reach back as far. Its feet are a little ahead of it."""
     ways = passage()
+    ways.feet = {limb: (offset + np.array([0.08, 0, 0]), reach) for limb, (offset, reach) in ways.feet.items()}
     edges = [(4.05, 0.0, 0.0), (1.0, 2.05, np.pi / 2), (-2.05, 0.0, np.pi), (1.0, -2.05, -np.pi / 2)]
     found = [ways.support(x, y, yaw, 0.649) for x, y, yaw in edges]
     assert [support.limb for support in found] == [""] * 4

@@ -50,6 +50,10 @@ def test_the_honest_runs_pass(runs):
     assert {name: broken(run) for name, run in runs.items()} == {name: set() for name in runs}
 
 
+def test_a_quaternion_and_its_negative_are_the_same_rotation(run):
+    assert broken(tampered(run, q=put((slice(30, 60), slice(3, 7)), -run.q[30:60, 3:7]))) == set()
+
+
 def tip(run):
     return run.point_patch == TIP
 
@@ -221,6 +225,9 @@ FORGERIES = {
     "points that say more": (lambda r: tampered(r, point_force=add((3, 2), 1e-3)), "points add up to wrenches"),
     "friction beyond the cone": (lambda r: load_on_tip(r, [-5.0, 3.51, 0.0]), "friction margin"),
     "friction beyond it, the other way": (lambda r: load_on_tip(r, [-5.0, -2.5, -2.5]), "friction margin"),
+    "friction beyond it, normals tilted towards it": (
+        lambda r: tampered(load_on_tip(r, [-5.0, 3.51, 0.0]), point_normal=put(tip(r), [-0.8185, 0.5746, 0.0])),
+        "friction margin"),
     "a wall that pulls": (lambda r: load_on_tip(r, [1.0, 0, 0]), "unilateral"),
     "beyond the contact's force": (
         lambda r: with_contact(with_contact(r, 0, SOLE, max_force=100.0), 1, SOLE, max_force=100.0), "normal force"),

@@ -3,9 +3,18 @@
 import numpy as np
 import pinocchio as pin
 import pytest
+from scipy.linalg import expm
 from scipy.spatial.transform import Rotation
 
-from mcplan.certificate.independent import Mechanism, integrate, quaternion_step, rotation_of, rotation_vector
+from mcplan.certificate.independent import (
+    Mechanism,
+    deviation,
+    integrate,
+    pose_twist,
+    quaternion_step,
+    rotation_of,
+    rotation_vector,
+)
 from tests.sim.random_robots import random_record, random_states, urdf_text
 
 
@@ -110,6 +119,28 @@ def test_rotations_agree_with_scipy():
     np.testing.assert_allclose(back.as_matrix(), R, atol=1e-14)
     small = angles < np.pi - 1e-6
     np.testing.assert_allclose(rotation_vector(R)[small], vectors[small], atol=1e-9)
+
+
+def test_the_twist_of_a_pose_is_its_logarithm():
+    """A body that moves with it for a unit of time arrives at the pose."""
+    rng = np.random.default_rng(3)
+    for angle in (0.0, 1e-5, 9e-4, 1.1e-3, 0.2, 1.5, 3.1):
+        twist = rng.normal(size=6)
+        twist[3:] *= angle / np.linalg.norm(twist[3:])
+        v, (x, y, z) = twist[:3], twist[3:]
+        pose = expm(np.array([[0, -z, y, v[0]], [z, 0, -x, v[1]], [-y, x, 0, v[2]], [0, 0, 0, 0]]))
+        np.testing.assert_allclose(pose_twist(pose[None, :3, :3], pose[None, :3, 3])[0], twist, atol=1e-9)
+
+
+def test_what_turns_about_a_free_axis_has_not_moved():
+    """A hinge about y at the origin: whatever turns on it is off its place by its way along y alone."""
+    kept = np.delete(np.eye(6), 4, axis=0)
+    turn = Rotation.from_euler("y", [[0.3], [-1.2], [2.5]]).as_matrix()
+    for along in (0.0, 0.02):
+        off = deviation(turn, np.tile([0.0, along, 0.0], (3, 1)), kept)
+        np.testing.assert_allclose(off, np.tile([0, along, 0, 0, 0, 0], (3, 1)), atol=1e-12)
+    slides = deviation(turn, np.tile([0.0, 0.0, 0.01], (3, 1)), kept)
+    assert (np.linalg.norm(slides[:, :3], axis=1) > 0.009).all()
 
 
 def test_integrate_turns_the_base_about_world_axes():

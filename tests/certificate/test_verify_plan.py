@@ -121,7 +121,14 @@ def test_forces_act_where_the_points_of_a_turned_patch_are():
     R = Rotation.from_euler("z", 0.7).as_matrix()
     points = np.array([[0.2, 0.05, 0.0], [0.1, 0.05, 0.0], [0.1, -0.05, 0.0], [0.2, -0.05, 0.0]])
     contact = SimpleNamespace(
-        patch="sole", kind="surface", max_force=None, points=points, R=R, axes=np.eye(3), friction=0.5, rolls=False,
+        patch="sole",
+        kind="surface",
+        max_force=None,
+        points=points,
+        R=R,
+        axes=np.eye(3),
+        friction=0.5,
+        rolls=False,
         radius=0.0,
     )
     force = np.array([0.0, 0.0, 300.0])

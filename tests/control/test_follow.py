@@ -99,3 +99,19 @@ def test_from_far_away_a_motion_is_found_anew_tick_by_tick_and_it_is_said(planne
         (notice,) = motion.notices
         assert "300 mm or 17.2 deg from the plan" in notice.text
         assert f"{ticks} ticks" in notice.text
+
+
+def test_a_foot_that_feels_for_its_support_begins_above_and_goes_on_below_where_it_was_planned(planned):
+    """The ground may be as far off as the settings say, up or down, and is found all the same."""
+    robot, soles, q, _ = planned
+    settings = SETTINGS.under("contact")
+    assert settings.touch_height > 0.0
+    motion = Motion(robot, SCENE, settings, q)
+    for contact in soles:
+        motion.close(contact, -1.0, 0.0)
+    left = soles[0]
+    motion.open(left.patch, 0.0)
+    motion.follow(run(motion.finder.swing(motion.departure(0.0), q, [left])), 0.0, nowhere)
+    path = motion.limbs[left.patch]
+    for t, height in ((path.path.end_time, settings.touch_height), (path.end_time, -settings.touch_depth)):
+        np.testing.assert_allclose(path.sample(t).p, left.p + height * left.normal, atol=1e-9)

@@ -109,6 +109,17 @@ def test_impedance_answers_friction_that_the_program_does_not_know():
     assert joint(0.05, 3000, 2.0) < 0.5 * joint(0.05, 3000, 2.0, kp=0.0)
 
 
+def test_springs_of_weak_joints_are_softer_in_proportion_to_what_they_can_bear():
+    """All of them answer the same error with the same part of their torque limit."""
+    limit = np.array([10.0, 150.0, 300.0])
+    impedance = JointImpedance(1000.0, 20.0, 0.05, limit, np.full(3, 1e3), 1e-3)
+    zero = np.zeros(3)
+    impedance.torque(zero, zero, zero, zero)
+    share = impedance.torque(np.full(3, -0.01), zero, zero, zero) / limit
+    assert share[1] == pytest.approx(10.0 / 150.0, rel=0.05)
+    assert share == pytest.approx(np.full(3, share[1]))
+
+
 def test_without_disturbance_impedance_adds_nothing_to_speak_of():
     # both integrate the same acceleration; what is left is the damper's own zero
     assert joint(0.05, 3000, 0.0) == pytest.approx(joint(0.05, 3000, 0.0, kp=0.0), rel=1e-3, abs=1e-6)

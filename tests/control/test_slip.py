@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.slip import LEAST, LESS, SlipWatch
@@ -14,24 +15,27 @@ SETTINGS = ControlSettings().under("mujoco")
 DT = 1e-3
 
 
+FACING = np.eye(3)
+
+
 class Watched:
     """A flat contact on a floor, of which velocity and wrench are given."""
 
-    def __init__(self, friction=0.8, selection=None, kind="surface"):
+    def __init__(self, friction=0.8, selection=None, kind="surface", R=FACING, middle=(0.0, 0.0, 0.0)):
         contact = Contact(
             patch="sole", support="floor", kind=kind, R=np.diag([1.0, -1.0, -1.0]), p=np.zeros(3),
-            points=np.zeros((4, 3)), axes=np.eye(3), friction=friction, max_force=np.inf, max_moment=np.inf,
+            points=np.tile(middle, (4, 1)), axes=np.eye(3), friction=friction, max_force=np.inf, max_moment=np.inf,
             selection=np.eye(6) if selection is None else selection,
         )  # fmt: skip
         self.contacts = {"sole": LoadedContact(contact, Ramp(0.0, 500.0, 0.0, 0.0), 500.0)}
-        self.notices = []
+        self.notices, self.R = [], R
         self.watch, self.t = SlipWatch(SETTINGS), 0.0
 
     def note(self, t, text, bodies):
         self.notices.append((text, bodies))
 
     def run(self, seconds, velocity, force):
-        frame = SimpleNamespace(R=np.eye(3), p=np.array([self.t, 0.0, 0.0]), velocity=np.array(velocity, float))
+        frame = SimpleNamespace(R=self.R, p=np.array([self.t, 0.0, 0.0]), velocity=np.array(velocity, float))
         terms = SimpleNamespace(frame=lambda name: frame)
         for _ in range(round(seconds / DT)):
             self.watch.look(self.t, terms, self, {"sole": np.r_[force, 0.0, 0.0, 0.0]})
@@ -73,6 +77,22 @@ def test_what_is_no_slide_is_left_alone(velocity, force, options):
     before = watched.contacts["sole"]
     assert watched.run(0.1, velocity, force) is before
     assert watched.notices == []
+
+
+@pytest.mark.parametrize("yaw", [0.0, 0.7, -2.0])
+def test_a_patch_slides_or_turns_about_its_middle_whichever_way_it_faces(yaw):
+    """Its points are 0.1 m ahead of its frame: what turns about them moves the frame, and does not slide."""
+    R = Rotation.from_euler("z", yaw).as_matrix()
+    ahead, aside = R[:, 0], R[:, 1]
+    force, spin = (100.0, 0.0, 200.0), 0.6
+    for velocity, slides in ((-0.1 * spin * aside, False), (np.zeros(3), True), (0.2 * ahead, True)):
+        watched = Watched(R=R, middle=(0.1, 0.0, 0.0))
+        watched.run(SETTINGS.slip_time + 2 * DT, [*velocity, 0.0, 0.0, spin], force)
+        assert bool(watched.notices) is slides
+    for way, slides in ((ahead, False), (aside, True)):  # free to slide along its own x
+        watched = Watched(R=R, selection=np.eye(6)[1:])
+        watched.run(SETTINGS.slip_time + 2 * DT, [*(0.2 * way), 0.0, 0.0, 0.0], force)
+        assert bool(watched.notices) is slides
 
 
 def test_a_slide_that_does_not_last_is_left_alone():

@@ -195,18 +195,21 @@ def frame(R, p):
     return SimpleNamespace(R=np.array(R, float), p=np.array(p, float))
 
 
-def test_a_contact_on_an_object_goes_along_with_it_from_where_it_was_closed(handled):
+@pytest.mark.parametrize("first", [0.0, 0.4])
+def test_a_contact_on_an_object_goes_along_with_it_from_where_it_was_closed(handled, first):
+    """However the object stands by then."""
     hand, objects = handled
     loaded = SimpleNamespace(contact=hand)
     constraint = SimpleNamespace(R=hand.R, p=hand.p)
-    at_rest = SimpleNamespace(frame=lambda name: frame(np.eye(3), BOX.p))
+    begin = Rotation.from_rotvec([0, 0, first]).as_matrix()
+    at_rest = SimpleNamespace(frame=lambda name: frame(begin, BOX.p))
     objects.carry(constraint, loaded, at_rest)
     assert constraint.p == pytest.approx(hand.p)
     turn = Rotation.from_rotvec([0, 0, 0.7]).as_matrix()
-    moved = SimpleNamespace(frame=lambda name: frame(turn, [2.0, 1.0, 0.4]))
+    moved = SimpleNamespace(frame=lambda name: frame(turn @ begin, [2.0, 1.0, 0.4]))
     objects.carry(constraint, loaded, moved)
     assert pytest.approx(turn @ hand.R) == constraint.R
-    assert constraint.axes == pytest.approx(turn @ hand.axes)  # the cone of its forces, too
+    assert constraint.axes == pytest.approx(turn @ begin @ hand.axes)  # the cone of its forces, too
     assert constraint.p == pytest.approx([2.0, 1.0, 0.4] + turn @ (hand.p - BOX.p))
 
 

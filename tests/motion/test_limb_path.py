@@ -54,6 +54,17 @@ def test_speeds_keep_the_bounds():
     assert max(np.linalg.norm(s.velocity[3:]) for s in samples) <= 0.8 + 1e-9
 
 
+@pytest.mark.parametrize("way", [-1.0, 1.0])
+def test_a_limb_that_only_turns_does_so_as_fast_as_it_may(way):
+    """Whatever it may do in metres per second."""
+    end = Rotation.from_rotvec([0.0, 0.0, way]).as_matrix(), np.zeros(3)
+    for speed in (0.1, 5.0):
+        timing = Timing(speed=speed, angular_speed=0.8)
+        path = LimbPath((np.eye(3), np.zeros(3)), end, np.zeros(3), np.zeros(3), timing)
+        samples = [path.sample(t) for t in np.linspace(0, path.duration, 401)]
+        assert max(np.linalg.norm(s.velocity[3:]) for s in samples) == pytest.approx(0.8)
+
+
 def test_a_path_can_be_slowed_down_as_a_whole(path):
     slow = LimbPath((np.eye(3), np.zeros(3)), (np.eye(3), np.array([0.2, 0.0, 0.0])), 0.05 * NORMAL_A,
                     0.05 * NORMAL_A, least_duration=7.0)  # fmt: skip

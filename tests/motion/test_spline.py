@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mcplan.model.robot_file import load_robot
 from mcplan.motion.patch_turn import PatchTurn
@@ -54,6 +55,21 @@ def test_a_posture_spline_keeps_its_knots_and_its_velocity_is_that_of_its_postur
         before, here, after = (posture.sample(t + k * STEP) for k in (-1, 0, 1))
         np.testing.assert_allclose(robot.difference(before.q, after.q) / (2 * STEP), here.v, atol=1e-5)
         np.testing.assert_allclose((after.v - before.v) / (2 * STEP), here.vd, atol=1e-3)
+
+
+def test_a_posture_spline_of_a_turned_robot_is_the_turned_spline(robot, posture):
+    """Which way the robot faces in the world changes nothing about how it moves."""
+    turn = Rotation.from_rotvec([0.0, 0.0, 1.3])
+
+    def turned(q):
+        base = turn * Rotation.from_quat(q[3:7], scalar_first=True)
+        return np.r_[turn.apply(q[:3]), base.as_quat(scalar_first=True), q[7:]]
+
+    other = PostureSpline(np.linspace(0.5, 2.0, 13), np.array([turned(q) for q in posture.knots]))
+    for t in np.linspace(0.5, 2.0, 14):
+        here, there = posture.sample(t), other.sample(t)
+        np.testing.assert_allclose(robot.difference(turned(here.q), there.q), 0.0, atol=1e-9)
+        np.testing.assert_allclose(turn.apply(here.v[3:6]), there.v[3:6], atol=1e-9)
 
 
 def test_a_patch_turns_from_where_it_is_to_where_its_posture_has_it(robot, posture):

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from mcplan.optimize.compiled import CannotCompile, compile_problem
+from mcplan.optimize.compiled.fallback import polish
 from tests.whole_body.comparison import compare
 from tests.whole_body.kkt import multipliers_are_unique, program_at
 
@@ -225,6 +226,17 @@ def test_terms_without_curvature_stay_on_the_fast_path(whole_body, seed):
     compiled = compile_problem(problem)
     agree(problem, compiled)
     assert compiled.fallbacks == 0
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+def test_a_rough_answer_is_polished_to_the_one_on_the_sides_that_its_multipliers_say(side):
+    """The nearest point of a box to a point beyond it, in one coordinate on either side."""
+    far = side * np.array([3.0, -2.0, 0.5])
+    upper, equality = np.ones(3), np.zeros(3, bool)
+    rough = np.clip(far, -1.0, 1.0) + 0.01, 1.1 * (far - np.clip(far, -1.0, 1.0))
+    z, multiplier = polish(np.eye(3), -far, np.eye(3), -upper, upper, equality, *rough)
+    np.testing.assert_allclose(z, np.clip(far, -1.0, 1.0), atol=1e-12)
+    np.testing.assert_allclose(multiplier, far - np.clip(far, -1.0, 1.0), atol=1e-12)
 
 
 def test_a_warm_start_finds_the_same_minimum(random_problem):

@@ -66,6 +66,25 @@ def test_nan_is_refused():
         solve_dense(np.eye(1), np.array([np.nan]), np.eye(1), None, np.ones(1))
 
 
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+@pytest.mark.parametrize("of_x", [False, True])
+def test_an_answer_beyond_a_bound_is_never_ok(side, of_x, monkeypatch):
+    """The minimum without bounds, which a solver that is content too early might return for that within them."""
+
+    def careless(*program, **options):
+        _, value, flag, info = solve(*program, **options)
+        return np.full(1, 3.0 * side), value, flag, info | {"lam": np.zeros(len(info["lam"]))}
+
+    one, solve = np.ones(1), dense.daqp.solve
+    bounds = {"x_lower": -one, "x_upper": one} if of_x else {"A": np.eye(1), "lower": -one, "upper": one}
+    assert solve_dense(np.eye(1), -3.0 * side * one, **bounds).ok
+    monkeypatch.setattr(dense.daqp, "solve", careless)
+    s = solve_dense(np.eye(1), -3.0 * side * one, **bounds)
+    assert not s.ok
+    assert s.primal_residual == pytest.approx(2.0)
+    assert s.stationarity == pytest.approx(0.0)
+
+
 @pytest.mark.parametrize("flag", [1, -1])
 def test_an_answer_that_is_not_finite_is_never_ok(flag, monkeypatch):
     solve = dense.daqp.solve

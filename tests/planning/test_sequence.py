@@ -1,11 +1,15 @@
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import CollisionModel
 from mcplan.document import dump_document
 from mcplan.errors import PlanningFailed, ScenarioError
 from mcplan.planning import is_plan_file, plan, plan_document, read_plan, write_plan
+from mcplan.planning.plan import PlannedStance
+from mcplan.planning.sequence import StanceSequence
 from mcplan.scene import load_scenario
+from mcplan.scene.schema import StanceItem
 from tests.contact_error import contact_error
 
 STAND = [{"contacts": [{"patch": "left_sole", "surface": "floor"}, {"patch": "right_sole", "surface": "floor"}]}]
@@ -148,9 +152,57 @@ def test_a_scenario_is_no_plan(tmp_path):
         read_plan("step")
 
 
-def test_an_edited_plan_that_contradicts_itself_is_refused(plans, tmp_path):
+@pytest.mark.parametrize(("key", "value"), [("moved", "left_sole"), ("change", "remove"), ("change", "shift")])
+def test_an_edited_plan_that_contradicts_itself_is_refused(plans, tmp_path, key, value):
     data = plan_document(plans["step"], tmp_path)
-    data["stances"][1]["moved"] = "left_sole"
+    assert data["stances"][2] | {key: value} != data["stances"][2]
+    data["stances"][2][key] = value
     (tmp_path / "plan.yaml").write_text(dump_document(data))
-    with pytest.raises(ScenarioError, match=r"plan.yaml:\d+: stances\[1\]"):
+    with pytest.raises(ScenarioError, match=r"plan.yaml:\d+: stances\[2\]"):
         read_plan(tmp_path / "plan.yaml")
+
+
+def test_poses_of_contacts_in_a_plan_file_are_those_of_the_patches(plans, tmp_path):
+    for name in ("step", "table_hand"):
+        data = plan_document(plans[name], tmp_path)
+        for item, stance in zip(data["stances"], plans[name].stances, strict=True):
+            for spec in item["contacts"]:
+                X = plans[name].scenario.robot.frame_pose(stance.q, spec["patch"])
+                turn = Rotation.from_quat(spec["pose"]["quat_wxyz"], scalar_first=True).as_matrix()
+                contact = stance.contact(spec["patch"])
+                assert turn == pytest.approx(contact.R, abs=1e-9)
+                assert spec["pose"]["xyz"] == pytest.approx(contact.p)
+                if stance.change != "add":
+                    assert turn == pytest.approx(X[:3, :3], abs=1e-5)
+
+
+def test_the_summary_says_each_margin_by_its_name(plans):
+    lines = plans["step"].summary().splitlines()
+    for line, stance in zip(lines, plans["step"].stances, strict=False):
+        assert f"push {stance.margins['equilibrium']:.0f} N, torque {stance.margins['torque']:.0%}" in line
+
+
+def test_a_contact_that_is_listed_elsewhere_while_it_is_closed_is_refused():
+    left = {"patch": "left_sole", "surface": "floor", "x": 0.2, "y": 0.1, "yaw": 0.0}
+    moved = {"contacts": [left, STAND[0]["contacts"][1]]}
+    with pytest.raises(ScenarioError, match=r"stances\[1\]: left_sole moves while it is in contact; remove it"):
+        plan(load_scenario("sway", overrides={"stances": [*STAND, moved]}))
+
+
+def test_what_limbs_left_is_remembered_until_they_touch_again_themselves(plans):
+    """A foot in the air stays near its old place while a hand comes and goes."""
+    scenario = plans["table_hand"].scenario
+    hand = next(item.add for item in scenario.stances if item.add is not None)
+    sequence, seen = StanceSequence(scenario), []
+
+    def link(change, q, left, joints, com):
+        seen.append({contact.patch for contact in left})
+        return PlannedStance(tuple(change.contacts), change.name, change.moved, q, {}, None, {})
+
+    sequence.linker.link = link
+    there = {"add": sequence.stances[0].contact("right_sole").to_data()}
+    for item in ({"remove": "right_sole"}, {"add": hand}, {"remove": hand.patch}, {"add": hand}, there):
+        sequence.add(StanceItem.model_validate(item))
+    assert seen == [set(), {"right_sole"}, {"right_sole"}, {"right_sole", hand.patch}, {"right_sole"}]
+    assert sequence.tried([StanceItem.model_validate({"posture": "squat"})]) == ""
+    assert seen[-1] == set()

@@ -101,6 +101,8 @@ stances:
     assert (grasp.hinge, grasp.max_force, grasp.given) == (("y",), 100, {"along": 0.4})
     changed = scenario.stances[3].posture.apply(robot, q)
     assert np.count_nonzero(changed != q) == 1
+    there = scenario.goal[1].posture.apply(robot, changed)  # a posture is one of joints: the base stays where it is
+    assert np.array_equal(there, [*q[:7], *robot.posture("half_sitting")[7:]])
     assert scenario.digest != load_scenario(scenario.path, {"simulation.dt": 0.001}).digest
 
 

@@ -197,6 +197,16 @@ def test_errors_stay_within_their_bounds_and_spread_over_them(plan):
         assert high - 0.15 * (high - low) < np.max(values) <= high
 
 
+def test_ground_that_is_more_slippery_is_so_for_contacts_with_a_friction_of_their_own(plan):
+    _, record = drawn(plan, imperfections=Imperfections(friction_scale=0.5, friction_error=0.1))
+    settings = SimulationSettings(imperfections=Imperfections(friction_scale=0.5, friction_error=0.1))
+    icy = [replace(contact, friction=0.2) for contact in plan.stances[0].contacts]
+    robot = plan.scenario.robot
+    believed = World(robot, plan.scenario.environment, plan.stances[0].q, list(robot.patches), settings, icy)
+    world, _ = draw_world(believed, ["floor"], 0)
+    assert [contact.friction for contact in world.contacts] == pytest.approx([0.2 * record.friction["floor"]] * 2)
+
+
 def test_torques_come_late_and_noisy_but_within_their_limits(plan):
     robot = plan.scenario.robot
     late = Disturbance(robot, SimulationSettings(imperfections=Imperfections(torque_delay=0.003)), 0.001, 0)

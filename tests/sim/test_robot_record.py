@@ -1,12 +1,14 @@
 """What a run records of its robot and its contacts: each number under its own name."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from mcplan.model.robot_file import load_robot
-from mcplan.sim.robot_record import _couplings, digest, record_contact, record_robot
+from mcplan.scene import load_scenario
+from mcplan.sim.robot_record import _couplings, digest, record_contact, record_plan, record_robot
 from tests.statics.contacts import grasp_contact, surface_contact
 
 
@@ -24,6 +26,22 @@ def test_what_a_contact_bears_is_recorded_as_it_is():
     assert (grasp.max_force, grasp.max_moment) == (200.0, 20.0)
     sole = record_contact(surface_contact("sole", [0.1, 0.2, 0.3], friction=0.4, max_force=900.0))
     assert (sole.friction, sole.max_force, sole.max_moment) == (0.4, 900.0, None)
+
+
+def test_a_contact_on_an_object_is_recorded_with_where_the_object_is_in_its_stance():
+    environment = load_scenario("push").environment
+    (box,) = environment.objects
+    support = next(name for name, owner in environment.owners.items() if owner == box.name)
+    pushed = [box.pose[0] + 0.4, *box.pose[1:3], 0.0, 0.0, 0.0, 1.0]
+    contacts = [surface_contact(patch, [0, 0, 1]) for patch in ("hand", "sole")]
+    contacts[0] = replace(contacts[0], support=support)
+    rest = {"contacts": contacts, "moved": None, "change": "start", "q": np.zeros(7), "wrenches": {}, "tau": None}
+    stances = [SimpleNamespace(objects=objects, **rest) for objects in ({}, {box.name: np.array(pushed)})]
+    found = record_plan(SimpleNamespace(scenario=SimpleNamespace(environment=environment), stances=stances))
+    for stance, pose in zip(found.stances, (box.pose, pushed), strict=True):
+        assert stance.contact("hand").carrier == box.name
+        np.testing.assert_allclose(stance.contact("hand").carrier_pose, pose, atol=1e-12)
+        assert stance.contact("sole").carrier is None
 
 
 def test_the_digest_of_a_document_is_that_of_what_it_says_in_whatever_order():

@@ -105,6 +105,7 @@ def test_a_failed_write_leaves_the_old_file(run, tmp_path, monkeypatch):
         (lambda m: {**m, "q.npy": b"\x93NUMPY\x02\x00" + m["q.npy"][8:]}, "q: has no NumPy header"),
         (lambda m: {**m, "q.npy": npy(np.array([None] * 3, dtype=object).astype("S4"))}, "q: elements|q: has no"),
         (lambda m: {**m, "phase.npy": npy(np.full(60, 7))}, r"phase: entry 0 is 7, outside \[0, 2\)"),
+        (lambda m: {**m, "phase.npy": npy(np.array([0, 1, 2] * 20))}, r"phase: entry 2 is 2, outside \[0, 2\)"),
         (lambda m: {**m, "active.npy": m["active.npy"][:-1] + b"\x05"}, "flags other than 0 and 1"),
         (lambda m: {**m, "meta.npy": npy("{")}, "meta: is not JSON"),
         (lambda m: {**m, "meta.npy": npy("[" * 100_000)}, "meta: is not JSON|meta: is nested"),
@@ -129,6 +130,15 @@ def test_a_small_file_that_announces_gigabytes_is_refused_unread(members, tmp_pa
     monkeypatch.setattr("mcplan.sim.run_file.MAX_BYTES", 20_000)
     with pytest.raises(RunError, match="announces"):
         load_run(write(tmp_path / "run.npz", members))
+
+
+@pytest.mark.parametrize("rate", [7.0, 100.0, 333.0, 1000.0, 5000.0])
+def test_fewer_samples_are_evenly_spread_and_end_where_the_run_ends(run, rate):
+    kept = run.every(rate)
+    assert (kept[0], kept[-1]) == (0, len(run) - 1)
+    step = max(1.0, 1.0 / (rate * run.dt))
+    assert np.abs(np.diff(kept[:-1]) - step).max(initial=0.0) < 1.0
+    assert 0 < kept[-1] - kept[-2] <= np.ceil(step)
 
 
 def test_a_missing_run_is_named(tmp_path):

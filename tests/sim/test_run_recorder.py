@@ -1,21 +1,25 @@
 """The recorder keeps what it is told, HRP-2 is described rightly, and a file is enough to have the robot back."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.verify import verify
 from mcplan.control.notice import Notice
 from mcplan.errors import RunError
 from mcplan.model.robot_file import load_robot
-from mcplan.scene import Environment, Surface
+from mcplan.scene import Environment, Surface, load_scenario
 from mcplan.scene.contact import Contact
 from mcplan.sim.recorder import PointForces, RunRecorder
+from mcplan.sim.records import WorldRecord
 from mcplan.sim.replica import rebuild_plan, rebuild_robot
 from mcplan.sim.robot_record import record_robot
 from mcplan.sim.run_file import load_run
+from mcplan.sim.world import with_inertias
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +143,48 @@ def test_points_of_another_physics(robot, plan):
     assert "note: t = 0.010 s: right_sole slides" in report.text()
     text = "\n".join(report.failures)
     assert f"unplanned contact of {run.record.links[3]} from t = 0.000 s for 0.03 s with up to 9 N" in text
+
+
+def test_points_of_a_planned_contact_are_where_its_patch_takes_them(robot, plan):
+    """Turned and tilted bases: each point is the corner of the sole at the configuration of its sample."""
+    recorder, zero = RunRecorder(robot, plan, 0.001), np.zeros(robot.nv)
+    rows = [plan.stances[0].q.copy() for _ in range(3)]
+    for k, q in enumerate(rows):
+        q[3:7] = Rotation.from_rotvec(np.array([0.3, -0.2, 0.9]) * k).as_quat(scalar_first=True)
+        forces = {"left_sole": np.ones((4, 3))}
+        recorder.append(0.001 * k, q, zero, zero, zero[6:], None, {"left_sole": np.zeros(6)}, forces, (), "x", 3)
+    run = recorder.finish()
+    corners = plan.stances[0].contacts[0].points
+    for k, q in enumerate(rows):
+        X = robot.frame_pose(q, "left_sole")
+        expected = [X[:3, :3] @ corner + X[:3, 3] for corner in corners]
+        np.testing.assert_allclose(run.point_xyz[4 * k : 4 * k + 4], expected, atol=1e-12)
+
+
+def test_points_of_an_object_are_recorded_as_those_of_that_object(robot, plan):
+    environment = load_scenario("push").environment
+    (box,) = environment.objects
+    scenario = SimpleNamespace(robot=robot, environment=environment, document=None)
+    recorder = RunRecorder(robot, SimpleNamespace(scenario=scenario, stances=plan.stances), 0.001, "contact")
+    up = np.array([[0, 0, 1.0]])
+    points = recorder.object_points({box.name: (np.ones((1, 3)), up, 50.0 * up)})
+    q, zero = plan.stances[0].q, np.zeros(robot.nv)
+    state = box.pose[None], np.zeros((1, 6))
+    recorder.append(0.0, q, zero, zero, zero[6:], None, {}, {}, (), "x", 3, objects=state, object_points=points)
+    run = recorder.finish()
+    assert [[*run.record.links, *run.record.objects][link] for link in run.point_link] == [box.name]
+    assert run.point_patch.tolist() == [-1]
+
+
+def test_the_centre_of_mass_is_that_of_the_robot_that_the_physics_moves(robot, plan):
+    heavy = with_inertias(robot, {"RARM_LINK6": replace(robot.description.links["RARM_LINK6"].inertia, mass=20.0)})
+    recorder = RunRecorder(robot, plan, 0.001)
+    recorder.take_place_in(WorldRecord(), heavy)
+    q, zero = plan.stances[0].q, np.zeros(robot.nv)
+    recorder.append(0.0, q, zero, zero, zero[6:], None, {}, {}, (), "x", 3)
+    com = recorder.finish().com[0]
+    np.testing.assert_allclose(com, heavy.com(q), atol=1e-12)
+    assert np.linalg.norm(com - robot.com(q)) > 0.01
 
 
 def test_a_state_that_is_not_a_number_is_kept(robot, plan):

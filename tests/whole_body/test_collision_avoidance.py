@@ -7,7 +7,7 @@ import pytest
 
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import InputError
-from mcplan.whole_body import CollisionAvoidance, ContactConstraint, LinkPoseTask, WholeBodyQP
+from mcplan.whole_body import CollisionAvoidance, ContactConstraint, LinkPoseTask, ProblemPool, WholeBodyQP
 from tests.whole_body.closed_loop import rate, ticks
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
 
@@ -140,6 +140,15 @@ def test_rows_without_a_pair_change_nothing(standing):
         assert s.ok, s.message
         assert s.residuals.stationarity < 1e-8
         np.testing.assert_allclose(s.vd, expected.vd, atol=1e-7)
+
+
+def test_the_pool_hands_out_a_problem_with_as_many_rows_as_there_are_pairs(standing):
+    pool, contacts, tasks = ProblemPool(standing.robot), soles(standing), standing_tasks(standing)
+    few, many = (pool.get(contacts, tasks, [CollisionAvoidance(count)]) for count in (2, 5))
+    assert few is not many
+    assert pool.get(contacts, tasks, [CollisionAvoidance(2)]) is few
+    for count, qp in ((2, few), (5, many)):
+        qp.update(standing.terms, contacts, tasks, limits=[CollisionAvoidance(count)])
 
 
 def test_the_pairs_that_ask_for_most_get_the_rows(standing):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from mcplan.whole_body import ContactConstraint, PostureTask, QPSettings, WholeBodyQP, whole_body as module
-from mcplan.whole_body.hold import _into_cone
+from mcplan.whole_body.hold import _into_cone, damped_hold
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
 
 SOLES = ("left_sole", "right_sole")
@@ -81,6 +81,20 @@ def test_the_hold_damps_and_obeys_the_equation_of_motion(standing, monkeypatch):
     for c in contacts:
         f = s.forces[c.patch] @ c.axes
         assert np.all(c.friction * f[:, 2] - np.hypot(f[:, 0], f[:, 1]) > -1e-9)
+
+
+@pytest.mark.parametrize("way", [-1.0, 1.0])
+def test_torques_of_the_hold_are_cut_at_their_limits_either_way(standing, way):
+    speed = way * np.r_[np.zeros(6), np.where(np.arange(standing.robot.n) % 2, 3.0, -3.0)]
+    standing.terms.update(standing.q, speed)
+    most = np.full(standing.robot.n, 2.0)
+    contacts = soles(standing)
+    vd, tau, forces = damped_hold(standing.terms, standing.terms.h, contacts, most)
+    assert (tau.min(), tau.max()) == (-2.0, 2.0)
+    pushed = (
+        sum(c.force_map(standing.terms) @ f for c, f in zip(contacts, forces, strict=True)) + np.r_[np.zeros(6), tau]
+    )
+    np.testing.assert_allclose(standing.terms.M @ vd + standing.terms.h, pushed, atol=1e-8)
 
 
 def test_forces_of_the_hold_are_brought_back_into_what_contacts_bear(standing):

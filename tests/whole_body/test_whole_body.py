@@ -207,6 +207,54 @@ def test_force_rate_holds_the_forces_back(standing):
     assert change[1] < 0.5 * change[0]
 
 
+def test_forces_of_the_last_tick_are_kept_where_their_change_costs_most(standing):
+    """Two soles can press against each other as they like; whatever they did so far they go on doing."""
+    contacts, tasks = soles(standing), standing_tasks(standing)
+    _, squeezed = solved(standing, contacts, tasks, lambda qp: ([], [qp.force[1] == 60.0]))
+    qp, _ = solved(standing, contacts, tasks, force_rate_weight=1e4)
+    qp.update(standing.terms, contacts, tasks, previous=squeezed.unknowns)
+    kept = qp.solve()
+    for patch in SOLES:
+        np.testing.assert_allclose(kept.unknowns[patch], squeezed.unknowns[patch], atol=0.5)
+
+
+@pytest.mark.parametrize("way", [-1.0, 1.0])
+def test_torques_keep_off_their_limits_by_the_margin(standing, way):
+    """An arm is pushed with more than its motor can bear."""
+    joint = standing.robot.joint_names.index("RARM_JOINT3")
+    contacts, tasks = soles(standing), standing_tasks(standing)
+    push = np.zeros(standing.robot.nv)
+    push[6 + joint] = 300.0 * way
+    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(torque_margin=1.5))
+    qp.update(standing.terms, contacts, tasks, push)
+    s = qp.solve()
+    assert s.ok, s.message
+    assert s.tau[joint] == pytest.approx(-way * (standing.robot.limits.torque[joint] - 1.5), abs=1e-4)
+
+
+@pytest.mark.parametrize("side", ["lower", "upper"])
+@pytest.mark.parametrize("settings", [{}, {"position_margin": 0.05}])
+def test_a_joint_that_is_drawn_beyond_its_limit_stops_there_or_before_it_by_the_margin(standing, side, settings):
+    """Nobody has to ask for it."""
+    robot, terms, dt = standing.robot, standing.terms, 0.005
+    joint = robot.joint_names.index("RARM_JOINT3")
+    limit, inwards = getattr(robot.limits, side)[joint], {"lower": 1.0, "upper": -1.0}[side]
+    q, v = standing.q.copy(), np.zeros(robot.nv)
+    q[7 + joint] = limit + 0.1 * inwards
+    terms.update(q, v)
+    contacts, tasks = soles(standing), standing_tasks(standing)
+    tasks[1].position = np.array(q[7:])
+    tasks[1].position[joint] = limit - 0.3 * inwards
+    qp, nearest = WholeBodyQP(robot, contacts, tasks, QPSettings(dt=dt, **settings)), np.inf
+    for _ in range(160):
+        qp.update(terms, contacts, tasks)
+        v = v + dt * qp.solve().vd
+        q = robot.integrate(q, v, dt)
+        terms.update(q, v)
+        nearest = min(nearest, inwards * (q[7 + joint] - limit))
+    assert nearest == pytest.approx(settings.get("position_margin", 0.0), abs=1e-3)
+
+
 def test_users_terms_and_parameters(standing):
     target = cp.Parameter(value=200.0)
 

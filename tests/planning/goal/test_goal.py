@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mcplan.model.robot_file import load_robot
 from mcplan.planning.goal.goal import Goal
-from mcplan.planning.goal.measure import EXACT, deviation
+from mcplan.planning.goal.measure import EXACT, deviation, measure
 from mcplan.scene.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
 from tests.statics.contacts import surface_contact
@@ -66,3 +67,13 @@ def test_all_contacts_are_needed_and_others_may_remain_where_it_does_not_say_onl
     assert not wanted.reached((left, hand))
     assert not wanted.reached((left, on("right_sole", "floor")))
     assert wanted.reached((hand, right, left)) == (not only)
+
+
+@pytest.mark.parametrize(("off", "arrived"), [(0.049, True), (0.051, False)])
+def test_a_base_without_a_tolerance_has_arrived_within_five_centimetres(off, arrived):
+    robot = load_robot("hrp2")
+    q = robot.posture("half_sitting")
+    place = q[:3] + off * np.array([0.0, 0.6, -0.8])
+    item = GoalItem.model_validate({"base": {"xyz": place.tolist()}})
+    (reached,) = measure(item, robot, (), q, {})
+    assert reached.met is arrived

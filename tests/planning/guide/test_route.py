@@ -11,7 +11,7 @@ from mcplan.model.geometry import Box
 from mcplan.planning import plan, write_plan
 from mcplan.planning.guide.passage import Passage, Place
 from mcplan.planning.guide.path import TURN, GuidePath
-from mcplan.planning.guide.route import find_route
+from mcplan.planning.guide.route import _length, find_route
 from mcplan.planning.posture.limbs import limbs_of, nominal_offsets
 from mcplan.scene.environment import Environment, Obstacle
 from mcplan.scene.load import load_scenario
@@ -123,6 +123,36 @@ def test_what_can_be_stepped_over_is_no_detour_and_what_cannot_is_named(passage)
     assert 1.0 < closed.hindrance.place.x < 1.4
 
 
+def test_a_turn_on_the_spot_costs_a_way_whichever_way_it_goes():
+    for turn in (-1.0, 1.0):
+        assert _length(START, START._replace(yaw=turn), 0.8) == pytest.approx(0.8 * TURN)
+    ahead = _length(START, GOAL, 1.0)
+    assert ahead == pytest.approx(2.4)
+    assert _length(START, GOAL._replace(yaw=0.5), 1.0) > ahead + 0.5 * TURN
+
+
+def test_feet_are_looked_for_where_the_base_faces(passage):
+    """The floor ends 2 m from its middle at either side and 3 m ahead and behind: at each edge a base that faces it
+    and is 5 cm beyond it has to reach back as far. Its feet are a little ahead of it."""
+    ways = passage()
+    ways.feet = {limb: (offset + np.array([0.08, 0, 0]), reach) for limb, (offset, reach) in ways.feet.items()}
+    edges = [(4.05, 0.0, 0.0), (1.0, 2.05, np.pi / 2), (-2.05, 0.0, np.pi), (1.0, -2.05, -np.pi / 2)]
+    found = [ways.support(x, y, yaw, 0.649) for x, y, yaw in edges]
+    assert [support.limb for support in found] == [""] * 4
+    assert found[0].stretch > 0.0
+    assert [support.stretch for support in found] == pytest.approx([found[0].stretch] * 4, rel=1e-6)
+
+
+def test_a_metre_is_dearer_the_nearer_the_trunk_comes_to_an_obstacle(passage):
+    ways = passage(block([1.2, 1.5, 1.0], (0.2, 2.0, 2.0)))
+    costs = np.array([ways.cost(Place(1.2, y, 0.649, 0.0)) for y in np.arange(-1.0, 0.5, 0.02)])
+    free = costs[np.isfinite(costs)]
+    assert free[0] == 1.0
+    assert np.isinf(costs[-1])
+    assert (np.diff(free) >= 0.0).all()
+    assert free[-1] > 2.0
+
+
 def test_progress_runs_through_a_turn_on_the_spot():
     path = GuidePath(np.zeros((2, 3)), np.array([0.0, np.pi]))
     assert path.length == pytest.approx(TURN * np.pi)
@@ -132,3 +162,11 @@ def test_progress_runs_through_a_turn_on_the_spot():
             place = np.array([c * offset[0] - n * offset[1], n * offset[0] + c * offset[1], offset[2]])
             s, _ = path.progress(place, offset)
             assert s[0] == pytest.approx(share * path.length, abs=0.01)
+
+
+def test_progress_goes_on_beyond_the_ends_of_the_way():
+    """What overshoots its goal is not there yet: it counts as so far beyond."""
+    path, offset = GuidePath(np.array([[0.0, 0, 0], [2, 0, 0]]), np.zeros(2)), np.array([0.0, 0.1, 0.0])
+    for x in (-0.5, 0.0, 0.7, 2.0, 2.5):
+        s, distance = path.progress(np.array([x, 0.3, 0.0]), offset)
+        assert (s[0], distance[0]) == pytest.approx((x, 0.2))

@@ -230,6 +230,19 @@ def test_a_limb_goes_where_it_reaches_within_the_window_of_the_others():
     assert ("other", ("r",), ()) in found
 
 
+def test_a_limb_reaches_as_far_whichever_way_the_guide_leads():
+    rng = np.random.default_rng(5)
+    places = np.column_stack([rng.uniform(0.6, 1.4, 300), rng.uniform(-1.0, 1.0, 300), rng.uniform(-0.2, 0.4, 300)])
+    found = []
+    for heading in (0.0, 2.0):
+        made, turn = maker(places), Rotation.from_euler("z", heading)
+        made.space.guide = GuidePath(turn.apply(made.space.guide.points), np.full(2, heading))
+        made.space.candidates["l"].place = turn.apply(places)
+        found.append([move for move in said(made.moves(node(l=9.0, r=1.0), 9.0)) if move[0] == "leg"])
+    assert found[0] == found[1]
+    assert 50 < len(found[0]) < 250
+
+
 def test_a_limb_does_not_move_twice_in_a_row_and_the_last_one_stays():
     places = [(1.3, 0.1, 0)]
     assert [m for m in maker(places).moves(node("leg", l=0.9, r=1.0), 0.4) if m.limb == "leg"] == []

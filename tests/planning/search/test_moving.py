@@ -198,3 +198,12 @@ def test_a_shortened_path_moves_no_limb_twice_in_a_row(search, scene):
     assert len(prover.asked) == 2  # the second was not even asked for
     made.space.goal.reached = lambda contacts: False
     assert _proven(made, start(scene), [STEP]) is None
+
+
+def test_a_search_goes_on_at_its_goal_until_all_that_is_required_has_carried(search, scene):
+    made, _ = search
+    made.space.goal.reached = lambda contacts: True
+    made.accept = None
+    node = start(scene)
+    for node.met, done in ((frozenset(), False), (frozenset([1]), False), (frozenset([0, 1]), True)):
+        assert made.done(node) is done

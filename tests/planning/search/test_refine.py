@@ -1,13 +1,17 @@
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from mcplan.errors import PlanningFailed
 from mcplan.model.scale import ONE
 from mcplan.planning import plan, stance_planner
 from mcplan.planning.posture.result import Effort, PostureResult
-from mcplan.planning.search.refine import NATURAL, _better, _Knot
+from mcplan.planning.search import refine as refine_module
+from mcplan.planning.search.refine import NATURAL, _better, _keep_swing, _Knot
 from mcplan.planning.search.stance_search import CARRIES, requirements_met
+from mcplan.planning.stance_planner import _Planning
 from mcplan.scene.load import load_scenario
 
 SHORT = {"parameters.distance": 0.7}
@@ -50,6 +54,37 @@ def test_a_plan_loads_what_it_is_required_to():
     assert (
         max(np.linalg.norm(s.wrenches["right_hand"][:3]) for s in planned.stances if "right_hand" in s.wrenches) > 5.0
     )
+
+
+def test_a_plan_whose_required_patch_only_touches_is_refused():
+    asked = SimpleNamespace(require=(frozenset({"left_hand", "right_hand"}), frozenset({"left_grip"})))
+    force = {"right_hand": np.array([0.0, 0.0, 2 * CARRIES, 0, 0, 0]), "left_grip": np.full(6, 0.5 * CARRIES)}
+    stances = [SimpleNamespace(wrenches={patch: wrench}) for patch, wrench in force.items()]
+    with pytest.raises(PlanningFailed, match="a way was found, but left_grip carries no more than 5 N in any stance"):
+        _Planning._require(asked, stances)
+    stances[1].wrenches["left_grip"] = 2 * stances[1].wrenches["left_grip"]
+    _Planning._require(asked, stances)
+
+
+@dataclass
+class Way:
+    q0: float
+    q1: float
+
+
+@pytest.mark.parametrize("near", [(), ("hand and rail",)])
+@pytest.mark.parametrize("inside", [(), ("foot and step",)])
+def test_postures_between_which_a_swing_hits_something_are_given_up(near, inside, monkeypatch):
+    """Whether a coarse look or a close one finds it."""
+    seen = []
+    prover = SimpleNamespace(swing=lambda way: seen.append((way.q0, way.q1)) or near, barred=lambda way: inside)
+    lift, place = _Knot((), (), 10.0, 1.0), _Knot((), (), 20.0, 2.0)
+    steps = [SimpleNamespace(q=object(), change=change) for change in ("remove", "add")]
+    monkeypatch.setattr(refine_module, "swing_to", lambda parent, node: Way(1.0, 2.0))
+    knots = {id(step.q): knot for step, knot in zip(steps, (lift, place), strict=True)}
+    _keep_swing(prover, None, SimpleNamespace(steps=steps), knots)
+    assert seen == [(10.0, 20.0)]
+    assert (lift.q, place.q) == ((1.0, 2.0) if near or inside else (10.0, 20.0))
 
 
 def refined(reachable, insets, last=False):

@@ -68,13 +68,23 @@ def test_a_motion_through_a_posture_that_its_contacts_do_not_bear_is_not_held(sc
     assert outside.rank > gentle.rank
 
 
-def test_speeds_of_trunk_and_joints_count_too(scene):
+@pytest.mark.parametrize("way", [-1.0, 1.0])
+def test_speeds_of_trunk_and_joints_count_too(scene, way):
     robot, finder, contacts, q = scene
     turned = np.tile(q, (KNOTS + 1, 1))
     joint = 7 + robot.joint_names.index("RARM_JOINT3")
     times = np.linspace(0.0, 1.0, KNOTS + 1)
-    turned[:, joint] += 2.0 * np.sin(0.5 * np.pi * times) ** 2
+    turned[:, joint] += way * 2.0 * np.sin(0.5 * np.pi * times) ** 2
     posture, com = PostureSpline(times, turned), Spline(times, robot.com(turned))
     fastest = max(abs(posture.sample(t).v[joint - 1]) for t in np.linspace(0.0, 1.0, 200))
     stretch = finder.law.stretch(com, posture, contacts, np.full(9, np.inf))
     assert stretch == pytest.approx(fastest / finder.law.rates[joint - 7], rel=0.01)
+
+
+@pytest.mark.parametrize("way", [-1.0, 1.0])
+def test_a_straight_way_takes_as_long_as_its_fastest_joint_needs(scene, way):
+    """The head turns by 2 rad in minimum jerk, whose largest speed is 15/8 of the mean one."""
+    robot, finder, contacts, q = scene
+    turned, joint = q.copy(), robot.joint_names.index("HEAD_JOINT0")
+    turned[7 + joint] += way * 2.0
+    assert finder.law.straight(q, turned, contacts) == pytest.approx(15 / 8 * 2.0 / finder.law.rates[joint])

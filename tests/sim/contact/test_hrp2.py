@@ -192,6 +192,20 @@ def test_a_hand_holds_a_bar_until_it_opens_or_the_load_is_too_much(robot):
     assert outcome.active == ()
 
 
+@pytest.mark.parametrize("radius", [0.01, 0.06])
+@pytest.mark.parametrize(("gap", "closes"), [(-0.01, True), (0.9, True), (1.1, False)])
+def test_a_hand_closes_on_a_bar_whose_round_is_within_its_reach(robot, radius, gap, closes):
+    """How thick the bar is makes no difference; what counts is the way from its round to the hand."""
+    q = robot.posture("half_sitting")
+    p = robot.frame_pose(q, "left_grip")[:3, 3]
+    off = radius + (gap * ContactLaw().grasp_reach if gap > 0.0 else gap)
+    ends = p + np.array([[off, -0.5, 0.0], [off, 0.5, 0.0]])
+    environment = Environment(bars=(Bar("bar", ends, radius),))
+    physics = ContactPhysics(robot, environment, q, ["left_grip"])
+    outcome = physics.step(Action(np.zeros(robot.n), np.zeros(0), {}, {}, ("left_grip",)), 1e-3)
+    assert (outcome.active == ("left_grip",)) is closes
+
+
 def to_mujoco(robot):
     """The same robot and floor in MuJoCo: soles as boxes, armature, stiff contacts."""
     spec = mujoco.MjSpec.from_file(str(robot.urdf_path))

@@ -4,12 +4,15 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
+from scipy.spatial.transform import Rotation
 
 from mcplan.collision.model import CollisionModel
 from mcplan.core.contact.model import SPACE
 from mcplan.errors import SimulationFailed
-from mcplan.model.geometry import Box, Capsule, Sphere
+from mcplan.model.geometry import Box, Capsule, MeshShape, Sphere
 from mcplan.model.robot_file import load_robot
+from mcplan.model.shape_inertia import shape_inertia
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
 from mcplan.scene.place import make_contact
 from mcplan.sim.contact.contact_physics import ContactPhysics
@@ -152,6 +155,29 @@ def test_a_hinge_lets_the_hand_turn_about_the_bar_and_nothing_else(robot):
     assert np.linalg.norm(Y[:3, 3] - X[:3, 3]) < 1e-3
 
 
+LEG = """<robot name="leg"><link name="body"><inertial><mass value="2"/>
+<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="foot"><collision><origin xyz="0.3 0 0"/><geometry><sphere radius="0.05"/></geometry></collision></link>
+<joint name="ankle" type="fixed"><parent link="body"/><child link="foot"/>
+<origin xyz="0 0 -0.1" rpy="0 1.570796326794897 0"/>
+</joint></robot>"""
+"""Its ball is 0.3 m along the x axis of a foot that is mounted on its side: 0.4 m below the body."""
+
+
+@pytest.mark.parametrize(("height", "touches"), [(0.4495, True), (0.46, False)])
+def test_a_shape_of_a_link_that_is_mounted_turned_touches_where_it_is(tmp_path, height, touches):
+    (tmp_path / "leg.urdf").write_text(LEG)
+    leg = load_robot(tmp_path / "leg.urdf")
+    q = leg.neutral()
+    q[2] = height
+    physics = ContactPhysics(leg, Environment(surfaces=(FLOOR,)), q)
+    outcome = physics.step(np.zeros(0), 1e-3)
+    assert bool(len(outcome.forces.force)) is touches
+    if touches:
+        np.testing.assert_allclose(outcome.forces.xyz[0, :2], 0.0, atol=1e-9)
+        assert outcome.forces.force[0, 2] > 0.0
+
+
 def test_objects_are_reported_where_their_frames_are():
     thing = solid(p=(0, 0, 0.1))
     world = World([plane()], [thing])
@@ -161,6 +187,27 @@ def test_objects_are_reported_where_their_frames_are():
     np.testing.assert_allclose(world.physics.object_v[0, 0], 1.0 - 0.5 * G * 1e-3, rtol=1e-4)
     np.testing.assert_allclose(world.physics.object_q[0, 0], 1e-3 * world.physics.object_v[0, 0], rtol=1e-12)
     np.testing.assert_allclose(outcome.forces.force.sum(axis=0), [-0.5 * 2 * G, 0, 2 * G], rtol=1e-2, atol=1e-6)
+
+
+def test_a_thrown_object_turns_about_its_centre_of_mass_and_its_frame_goes_along():
+    """A wedge, whose frame is at a corner: it moves as its velocity says, and stays where the body has it."""
+    corners = np.array([[0.0, 0, 0], [0.3, 0, 0], [0, 0.2, 0], [0, 0, 0.4], [0.3, 0, 0.4], [0, 0.2, 0.4]])
+    wedge = MeshShape(corners, ConvexHull(corners).simplices)
+    com, _ = shape_inertia(wedge, 2.0)
+    assert np.linalg.norm(com) > 0.2
+    start = Rotation.from_rotvec([0.5, -0.3, 1.0]).as_matrix()
+    world = World([plane()], [solid(wedge, start, (0, 0, 5.0))])
+    np.testing.assert_allclose(world.physics.object_q[0, :3], [0, 0, 5.0], atol=1e-12)
+    world.physics.centre_v[0] = [0.4, 0.1, 2.0, 3.0, -2.0, 4.0]
+    rows = []
+    world.run(0.2, dt=1e-4, watch=lambda world, _: rows.append(
+        np.r_[world.physics.object_q[0], world.physics.object_v[0], world.physics.centre_q[0, :3]]))  # fmt: skip
+    place, quat, velocity, centre = np.split(np.array(rows), [3, 7, 13], axis=1)
+    turn = Rotation.from_quat(quat, scalar_first=True)
+    assert turn.apply(com) + place == pytest.approx(centre, abs=1e-12)
+    speed = (place[2:] - place[:-2]) / 2e-4
+    # steps are those of the centre of mass: to the second difference of a turn of 5 rad/s about an arm of 0.25 m
+    np.testing.assert_allclose(speed, velocity[1:-1, :3], atol=2e-3)
 
 
 def test_more_contacts_than_the_table_holds_end_the_run():

@@ -3,10 +3,10 @@
 The unit quaternion of the joint is ``(cos t/2, sin t/2 phi / t)``, ``t = |phi|``, with its rotation vector ``phi`` as
 the three coordinates: the link is turned by ``t`` about ``phi``, and by the rates ``phi'`` it turns with
 
-    w = J phi',    J = sinc(t) 1 + a [phi] + b phi phi',    a = (1 - cos t) / t²,  b = (t - sin t) / t³
+    w = J phi',    J = sinc t 1 + a [phi x] + b phi phi^T,    a = (1 - cos t) / t²,  b = (t - sin t) / t³
 
-in the joint's frame (S3 sec. 5; Park & Chung 2005). So rates are the derivatives of coordinates, as those of hinges
-are, and forces are their duals: ``J'`` times the moment. J is singular at ``t = 2 pi`` alone, beyond what any joint
+in the joint's frame (S3 eq. 53 and 54). So rates are the derivatives of coordinates, as those of hinges
+are, and forces are their duals: ``J^T`` times the moment. J is singular at ``t = 2 pi`` alone, beyond what any joint
 turns; coordinates within their limits stay away from it (``model.urdf``).
 
 A ball joint is three bodies in one place. The first two stand in the joint's frame and weigh nothing, the third is the
@@ -91,7 +91,7 @@ def place_ball(tree, q, work, i):
         f = u * joint[i, 1] + v * joint[i, 4] + w * joint[i, 7]
         g = u * joint[i, 2] + v * joint[i, 5] + w * joint[i, 8]
         work[d, SCREW + 3 + r] = e * jx + f * jy + g * jz
-        if column == 2:  # R = (1 - a t²) 1 + sinc [phi] + a phi phi', that of the unit quaternion
+        if column == 2:  # R = (1 - a t²) 1 + sinc t [phi x] + a phi phi^T, that of the unit quaternion
             c, inner = 1.0 - a * square, a * (e * x + f * y + g * z)
             e, f, g = (
                 c * e + s * (f * z - g * y) + inner * x,

@@ -35,7 +35,7 @@ SHARED = 4096
 themselves, would take longer to come up."""
 
 NAMED = 20
-"""Names that an error lists where none is near the one that was given."""
+"""Names that an error lists where none is near."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,8 +168,7 @@ class Robot:
     @property
     def ball_columns(self) -> tuple[int, ...]:
         """First of the three coordinates of each ball joint, among those of the joints: its rotation vector, rad."""
-        rows = self.tree.topology[self.tree.topology[:, TYPE] == BALL]
-        return tuple(int(column) - 6 for column in rows[:, V])
+        return tuple(int(row[V]) - 6 for row in self.tree.topology if row[TYPE] == BALL)
 
     def neutral(self) -> np.ndarray:
         """Return ``q`` (nq,) with the base at the world's origin and every joint at zero, or at its nearest limit."""
@@ -181,8 +180,7 @@ class Robot:
     def random_configuration(self, seed: int | np.random.Generator = 0) -> np.ndarray:
         """Return a random ``q``: base within 1 m of the origin in each axis, any orientation, joints in their limits.
 
-        A joint without a limit on one side goes up to pi from zero or from its other limit. A fixed base stands at the
-        world's origin.
+        A joint without a limit on one side goes up to pi from zero or from its other limit. A fixed base is at zero.
         """
         random = np.random.default_rng(seed)
         q = np.empty(self.nq)
@@ -240,11 +238,7 @@ class Robot:
         return self._call(com, batch.com, (3,), q=q)
 
     def gravity_torque(self, q) -> np.ndarray:
-        """Return ``g`` (nv,), the generalized force that bears the robot's weight, N and N m: ``m g_0 J_com' e_z``.
-
-        All of the weight acts at the centre of mass, so that its Jacobian alone tells what each joint bears of it
-        (S4). It is ``nonlinear_effects`` at rest, and the gradient of the potential energy.
-        """
+        """Return ``g`` (nv,), the generalized force that bears the weight: ``m g_0 J_com' e_z`` (S4), N and N m."""
         return self.mass * GRAVITY * self.com_jacobian(q)[..., 2, :]
 
     def com_jacobian(self, q) -> np.ndarray:
@@ -395,8 +389,8 @@ class Robot:
 
     def _known(self, what: str, name: str, table: Mapping):
         if name not in table:
-            some = list(table)[:NAMED] + [f"and {len(table) - NAMED} more"] * (len(table) > NAMED)
-            hint = closest(str(name), table) or "; it has " + ", ".join(some)
+            rest = f", and {len(table) - NAMED} more" if len(table) > NAMED else ""
+            hint = closest(str(name), table) or f"; it has {', '.join(list(table)[:NAMED])}{rest}"
             raise InputError(f"robot {self.name!r} has no {what} {name!r}{hint}")
         return table[name]
 

@@ -24,6 +24,11 @@ def brief(text: str) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
+def triple(values: np.ndarray) -> str:
+    """Return numbers as a message shows them."""
+    return ", ".join(f"{value:.4g}" for value in values)
+
+
 def closest(name: str, known) -> str:
     """Return ``; did you mean 'x'?`` for the known name nearest to this one, or nothing."""
     near = difflib.get_close_matches(name[:80], list(known), n=1)

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.errors import InputError
+from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning import plan as make_plan
 from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
+from mcplan.sweep import job
 from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.job import _plan_values, run_case
@@ -60,6 +61,20 @@ def test_a_fall_is_a_verdict_with_its_cause(experiment_file):
     assert (outcome.status, row["success"], row["stage"]) == (DONE, False, "simulation")
     assert row["cause"].startswith("fell in "), row["failure"]
     assert row["failure"].startswith("fell: the centre of mass is ")
+
+
+def test_a_run_that_had_to_stop_is_no_success_though_all_that_it_has_is_certified(experiment_file, monkeypatch):
+    def stopping(plan, seed=0):
+        failure = SimulationFailed("the contact physics lost the state at t = 1 s", "not a number")
+        failure.run = simulate(plan, seed=seed)
+        raise failure
+
+    monkeypatch.setattr(job, "simulate", stopping)
+    text = "scenarios: [sway]\nset: {simulation.dt: 0.004}\n"
+    (outcome,) = outcomes(load_experiment(experiment_file(text)))
+    row = outcome.result
+    assert (row["success"], row["finished"], row["stage"]) == (False, False, "simulation")
+    assert row["cause"].startswith("not a number")
 
 
 def test_a_robot_that_is_another_one_is_no_verdict(experiment_file):

@@ -1,5 +1,6 @@
 """What a case says of itself: the same as planning, simulating and verifying by hand."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,9 +14,10 @@ from mcplan.sim.simulate import simulate
 from mcplan.sweep import job
 from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.experiment import load_experiment
-from mcplan.sweep.job import _plan_values, run_case
+from mcplan.sweep.job import _plan_values, _run_values, run_case
 from mcplan.sweep.store import DONE, FAILED
 from mcplan.sweep.sweep import task_of
+from tests.sim.waving_box import waving_run
 
 
 def outcomes(experiment, keep=()):
@@ -106,3 +108,11 @@ def test_each_margin_of_a_plan_is_that_of_its_worst_stance():
     assert row["stances"] == 5
     nothing = _plan_values(SimpleNamespace(stances=[SimpleNamespace(margins={})]))
     assert {nothing[f"plan_{name}"] for name in (*least, *largest)} == {None}
+
+
+def test_times_of_control_are_in_the_unit_that_the_column_says():
+    run = waving_run(40, touch=20)
+    run = replace(run, timing={"control": np.linspace(1e-3, 2e-3, 101)})
+    row = _run_values(run, verify(run))
+    assert COLUMNS["control_time"].unit == COLUMNS["control_time_99"].unit == "ms"
+    assert (row["control_time"], row["control_time_99"]) == pytest.approx((1.5, 1.99))

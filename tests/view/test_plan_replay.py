@@ -219,6 +219,9 @@ def test_a_region_without_bounds_is_cut_and_another_is_kept(planned):
     polygon = support_polygon(walls, 55.0)
     assert len(polygon) >= 3
     assert np.ptp(polygon, axis=0).max() < 3.0
+    away = np.array([5.0, -3.0, 0.0])
+    there = support_polygon([replace(wall, p=wall.p + away) for wall in walls], 55.0)
+    np.testing.assert_allclose(np.sort(there, axis=0), np.sort(polygon + away[:2], axis=0), atol=1e-6)
 
 
 def test_a_tree_alone_makes_a_page_with_its_failure(planned):

@@ -29,7 +29,7 @@ from mcplan.view.plan_film import (
 )
 from mcplan.view.plan_replay import plan_page, stances_page, tree_page
 from mcplan.view.support import support_polygon
-from mcplan.view.tree_panel import SHOWN, shown_nodes
+from mcplan.view.tree_panel import SHOWN, closest, shown_nodes
 from tests.view.tracks import at, tracks_of
 
 
@@ -190,6 +190,16 @@ def test_the_postures_of_a_large_tree_are_bounded_and_the_plan_is_among_them(pla
     assert len(shown) == SHOWN
     assert {0, len(nodes) - 1} <= set(shown)
     assert shown == sorted(set(shown))
+
+
+def test_of_a_failed_search_the_way_that_came_nearest_to_the_goal_is_shown_however_late_it_was_found():
+    """Each node is a child of the one before, but for a branch at the end that is nearest."""
+    count = 3 * SHOWN
+    nodes = [{"index": k, "parent": k - 1 if k else None, "h": 10.0 + k} for k in range(count)]
+    nodes += [{"index": count, "parent": 1, "h": 5.0}, {"index": count + 1, "parent": count, "h": 2.0}]
+    tree = SimpleNamespace(nodes=nodes, path=[])
+    assert closest(tree) == count + 1
+    assert {0, 1, count, count + 1} <= set(shown_nodes(tree))
 
 
 def test_bands_name_what_changes_and_tell_the_margins(planned, page):

@@ -218,7 +218,7 @@ def test_friction_of_what_slides_is_all_that_there_is_and_holds_it_back(standing
     assert s.ok, s.message
     force = s.forces["right_sole"].sum(axis=0)
     assert force[2] > 50.0
-    # the cone around the slanted force is not quite a line, so that kernels have an inside
+    # the cone about the slanted force keeps a friction of a thousandth, so that it has an inside
     assert force @ slip == pytest.approx(-0.3 * force[2], rel=5e-3)
 
 

@@ -185,7 +185,8 @@ def test_overrides_replace_add_and_leave_the_original(tmp_path):
 
 def test_overrides_that_lead_nowhere_are_all_named(tmp_path):
     document = read(tmp_path, "count: 1\nitems: [{name: floor}]")
-    wrong = {"items[1].name": "x", "items[3].name": "x", "items[wall].name": "x", "count.x": 1, "a..b": 1, "flag": math.nan, "count[0]": 2}
+    beyond = {"items[1].name": "x", "items[3].name": "x", "items[wall].name": "x"}
+    wrong = beyond | {"count.x": 1, "a..b": 1, "flag": math.nan, "count[0]": 2}
     with pytest.raises(InputError) as caught:
         document.with_overrides(wrong)
     assert {p.key for p in caught.value.problems} == set(wrong)

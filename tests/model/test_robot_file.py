@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from mcplan.errors import RobotError
+from mcplan.errors import InputError, RobotError
 from mcplan.model.robot_file import load_robot
 from mcplan.model.robot_schema import RobotSection
 
@@ -181,3 +181,20 @@ def test_a_locked_joint_holds_its_link_where_the_same_joint_takes_it(tmp_path, k
     assert locked.n == 0
     np.testing.assert_allclose(locked.frame_pose(locked.neutral(), "slide"), free.frame_pose(q, "slide"), atol=1e-12)
     np.testing.assert_allclose(locked.com(locked.neutral()), free.com(q), atol=1e-12)
+
+
+@pytest.mark.parametrize(("lower", "upper", "expected"), [(-2.0, -0.5, -0.5), (0.3, 1.0, 0.3), (-1.0, 1.0, 0.0)])
+def test_the_neutral_posture_is_zero_or_as_near_to_it_as_limits_allow(tmp_path, lower, upper, expected):
+    limits = f'lower="{lower}" upper="{upper}"'
+    (tmp_path / "slider.urdf").write_text(SLIDER.replace("KIND", "revolute").replace('lower="-1" upper="1"', limits))
+    assert load_robot(tmp_path / "slider.urdf").neutral()[7] == expected
+
+
+@pytest.mark.parametrize("length", [0.9, 1.1])
+def test_a_base_whose_quaternion_is_not_of_unit_length_is_refused(tmp_path, length):
+    (tmp_path / "slider.urdf").write_text(SLIDER.replace("KIND", "revolute"))
+    robot = load_robot(tmp_path / "slider.urdf")
+    q = robot.neutral()
+    q[3:7] *= length
+    with pytest.raises(InputError, match="quaternion"):
+        robot.com(q)

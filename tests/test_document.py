@@ -149,6 +149,14 @@ colour: red
     ]
 
 
+def test_problems_of_overrides_come_after_those_of_the_file(tmp_path):
+    document = read(tmp_path, "flag: on\nitems: [{name: a, friction: -1}]\n").with_overrides({"count": "many"})
+    with pytest.raises(InputError) as caught:
+        document.validate(Whole)
+    said = [(p.file == "override", p.line, p.key) for p in caught.value.problems]
+    assert said == [(False, 1, "flag"), (False, 2, "items[0].friction"), (True, None, "count")]
+
+
 def test_text_is_no_number_and_true_is_no_number(tmp_path):
     with pytest.raises(InputError) as caught:
         read(tmp_path, "items: [{name: a, friction: '0.5'}, {name: b, friction: true}, {name: 7}]").validate(Whole)
@@ -177,7 +185,8 @@ def test_overrides_replace_add_and_leave_the_original(tmp_path):
 
 def test_overrides_that_lead_nowhere_are_all_named(tmp_path):
     document = read(tmp_path, "count: 1\nitems: [{name: floor}]")
-    wrong = {"items[3].name": "x", "items[wall].name": "x", "count.x": 1, "a..b": 1, "flag": math.nan, "count[0]": 2}
+    beyond = {"items[1].name": "x", "items[3].name": "x", "items[wall].name": "x"}
+    wrong = beyond | {"count.x": 1, "a..b": 1, "flag": math.nan, "count[0]": 2}
     with pytest.raises(InputError) as caught:
         document.with_overrides(wrong)
     assert {p.key for p in caught.value.problems} == set(wrong)

@@ -187,6 +187,9 @@ def test_the_drawing_has_every_state_and_every_way(tmp_path, plan):
     names = [state.name for state in states]
     nod, pause = names.index("nod"), names.index("pause")
     assert {(nod, "fail", "timeout"), (nod, pause, "there"), (pause, names.index("shift", nod), "")} <= set(arrows)
+    usual = {here: to for here, to, label in list(arrows_of(machine_of(plan), plan.scenario.control)) if not label}
+    last = len(machine_of(plan)) - 1
+    assert usual == {k: k + 1 for k in range(last)} | {last: "end"}
     dot = machine_dot(states, scenario.control, "mine")
     assert f's{nod} -> s{pause} [label="there"];' in dot
     assert dot.count("->") == len(arrows)

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from mcplan.errors import RobotError
+from mcplan.errors import InputError, RobotError
 from mcplan.model.robot_file import load_robot
 from mcplan.model.robot_schema import RobotSection
 
@@ -161,3 +161,40 @@ def test_a_joint_keeps_the_limits_of_what_mimics_it_whichever_way_that_turns(
     (tmp_path / "walker.urdf").write_text(URDF.replace('<mimic joint="ankle"/>', mimic))
     limits = load_robot(tmp_path / "walker.urdf").limits
     assert (limits.lower[1], limits.upper[1]) == pytest.approx((lower, upper))
+
+
+SLIDER = """<robot name="slider"><link name="base"><inertial><mass value="2"/>
+<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<link name="slide"><inertial><mass value="1"/>
+<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="joint" type="KIND"><origin xyz="0.1 0.2 0.3" rpy="0.4 -0.5 0.6"/><parent link="base"/><child link="slide"/>
+<axis xyz="0.6 0 0.8"/><limit lower="-1" upper="1" velocity="2" effort="3"/></joint></robot>"""
+
+
+@pytest.mark.parametrize("kind", ["prismatic", "revolute"])
+def test_a_locked_joint_holds_its_link_where_the_same_joint_takes_it(tmp_path, kind):
+    (tmp_path / "slider.urdf").write_text(SLIDER.replace("KIND", kind))
+    (tmp_path / "robot.yaml").write_text("mcplan: 1\nurdf: slider.urdf\nlocked: {joint: 0.7}\n")
+    free, locked = load_robot(tmp_path / "slider.urdf"), load_robot(tmp_path / "robot.yaml")
+    q = free.neutral()
+    q[7] = 0.7
+    assert locked.n == 0
+    np.testing.assert_allclose(locked.frame_pose(locked.neutral(), "slide"), free.frame_pose(q, "slide"), atol=1e-12)
+    np.testing.assert_allclose(locked.com(locked.neutral()), free.com(q), atol=1e-12)
+
+
+@pytest.mark.parametrize(("lower", "upper", "expected"), [(-2.0, -0.5, -0.5), (0.3, 1.0, 0.3), (-1.0, 1.0, 0.0)])
+def test_the_neutral_posture_is_zero_or_as_near_to_it_as_limits_allow(tmp_path, lower, upper, expected):
+    limits = f'lower="{lower}" upper="{upper}"'
+    (tmp_path / "slider.urdf").write_text(SLIDER.replace("KIND", "revolute").replace('lower="-1" upper="1"', limits))
+    assert load_robot(tmp_path / "slider.urdf").neutral()[7] == expected
+
+
+@pytest.mark.parametrize("length", [0.9, 1.1])
+def test_a_base_whose_quaternion_is_not_of_unit_length_is_refused(tmp_path, length):
+    (tmp_path / "slider.urdf").write_text(SLIDER.replace("KIND", "revolute"))
+    robot = load_robot(tmp_path / "slider.urdf")
+    q = robot.neutral()
+    q[3:7] *= length
+    with pytest.raises(InputError, match="quaternion"):
+        robot.com(q)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import yourdfpy
 from hypothesis import given, settings, strategies as st
+from scipy.spatial.transform import Rotation
 
 from mcplan.errors import RobotError
 from mcplan.model.description import RobotWarning
@@ -373,3 +374,14 @@ def test_doubts_of_one_kind_are_one_warning_that_names_them_all():
     assert len(said) == 2
     assert sum("base: inertia is not positive definite" in str(w.message) for w in said) == 1
     assert sum("(and 1 more like it: arm)" in str(w.message) for w in said) == 1
+
+
+def test_an_inertia_is_given_in_the_axes_of_its_origin_and_an_axis_has_unit_length():
+    turned = (
+        '<inertial><origin xyz="0.1 0 0" rpy="0.3 -0.4 0.5"/><mass value="2"/><inertia ixx="0.1" iyy="0.2" izz="0.25"'
+    )
+    text = TWO_LINKS.replace('<inertial><mass value="2"/><inertia ixx="0.1" iyy="0.1" izz="0.1"', turned)
+    model = read(text.replace('<axis xyz="0 1 0"/>', '<axis xyz="0 3 4"/>'))
+    R = Rotation.from_euler("xyz", [0.3, -0.4, 0.5]).as_matrix()
+    np.testing.assert_allclose(model.links["base"].inertia.matrix, R @ np.diag([0.1, 0.2, 0.25]) @ R.T, atol=1e-12)
+    np.testing.assert_allclose(model.joints["hinge"].axis, [0.0, 0.6, 0.8])

@@ -79,6 +79,7 @@ def test_a_grasp(robot, environment, name, flip):
     assert np.allclose(at_zero.p, bar.ends[0] + 0.3 * bar.direction)
     assert np.allclose(at_zero.R[:, 1], -bar.direction if flip else bar.direction)
     assert np.allclose(at_zero.axes, at_zero.R)
+    assert np.allclose(at_zero.normal, -at_zero.R[:, 2])  # from the bar to the hand, against the patch's outward z
     assert (at_zero.max_force, at_zero.max_moment) == (200, 20)
     assert np.allclose(at_zero.selection, np.eye(6))
     # no other angle brings z_P nearer to down (to world x on the vertical pole)
@@ -87,6 +88,20 @@ def test_a_grasp(robot, environment, name, flip):
         turned = place(robot, environment, patch="grip", surface=name, along=0.3, angle=angle, flip=flip)
         assert turned.R[:, 2] @ wanted <= at_zero.R[:, 2] @ wanted + 1e-12
         assert np.allclose(turned.R, at_zero.R @ Rotation.from_rotvec([0, angle, 0]).as_matrix())
+
+
+@pytest.mark.parametrize("yaw", [0.0, 0.6, 2.5, -1.2])
+def test_of_a_turned_sole_over_an_edge_that_part_bears_which_is_on_the_surface(robot, environment, yaw):
+    surface = environment.support("floor")
+    edge = surface.polygon[:, 0].max()
+    contact = place(robot, environment, patch="sole", surface="floor", x=edge, y=0.1, yaw=yaw, overhang=True)
+    whole = place(robot, environment, patch="sole", surface="floor", x=edge - 1.0, y=0.1, yaw=yaw)
+    found, corners = ((c.world_points - surface.p) @ surface.R for c in (contact, whole))
+    corners[:, 0] += 1.0
+    on = corners[corners[:, 0] <= edge]
+    assert all(np.linalg.norm(found - corner, axis=1).min() < 1e-9 for corner in on)
+    assert len(found) == len(on) + 2
+    assert np.count_nonzero(np.abs(found[:, 0] - edge) < 1e-9) == 2
 
 
 @pytest.mark.parametrize("name", BARS)
@@ -216,3 +231,11 @@ def test_a_sole_on_a_bar_may_come_as_near_to_each_end_as_its_own_edge_allows(rob
         assert ends.max() < bar.length + 1e-9
         with pytest.raises(InputError, match="beyond the end"):
             make_contact(robot, environment, spec | {"along": along + 0.003 * edge})
+
+
+def test_a_share_of_a_contact_bears_that_share_of_all_that_it_may(robot, environment):
+    whole = place(robot, environment, patch="grip", surface="rail", along=0.3, angle=0.0)
+    half = whole.spared(0.5)
+    assert (half.max_force, half.max_moment) == (0.5 * whole.max_force, 0.5 * whole.max_moment)
+    sole = place(robot, environment, patch="sole", surface="floor", x=0.1, y=0.2, yaw=0)
+    assert sole.spared(0.8).friction == pytest.approx(0.8 * sole.friction)

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
-from mcplan.model.geometry import Box, Sphere
+from mcplan.model.geometry import Box, MeshShape, Sphere
 from mcplan.scene.environment import Environment, FreeObject, Surface
-from mcplan.scene.resting import resting_contact
+from mcplan.scene.resting import carrier, resting_contact
 
 SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
 FLOOR = Surface("floor", np.eye(3), np.zeros(3), SQUARE)
@@ -27,6 +28,17 @@ def test_surfaces_go_along_with_their_object():
     assert there.owners == {"side": "box"}
 
 
+@pytest.mark.parametrize("before", [[0.0, 0.0, 0.0], [0.4, -0.2, 1.0]])
+def test_surfaces_of_a_turned_object_are_where_its_body_has_them(before):
+    """However it stood when it was described."""
+    turn = Rotation.from_rotvec([0.3, 0.5, -0.7])
+    described = box([0.2, 0.1, 0.5], Rotation.from_rotvec(before).as_matrix())
+    side = described.placed(np.r_[1, 2, 3, turn.as_quat(scalar_first=True)]).surfaces[0]
+    expected = box([1.0, 2.0, 3.0], turn.as_matrix()).surfaces[0]
+    np.testing.assert_allclose(side.R, expected.R, atol=1e-12)
+    np.testing.assert_allclose(side.p, expected.p, atol=1e-12)
+
+
 def test_an_unknown_object_is_named():
     with pytest.raises(InputError, match="no object `crate`; there are: box"):
         Environment(objects=(box([0, 0, 0.5]),)).placed({"crate": np.eye(7)[3]})
@@ -37,6 +49,27 @@ def test_a_box_rests_on_its_corners():
     assert contact is not None
     assert (contact.support, contact.friction) == ("floor", 0.4)
     assert np.allclose(sorted(map(tuple, contact.points)), [(x, y, -0.5) for x in (-0.2, 0.2) for y in (-0.3, 0.3)])
+
+
+@pytest.mark.parametrize("yaw", [0.0, 0.9, -2.0])
+def test_corners_on_which_an_object_rests_are_told_in_its_own_axes(yaw):
+    R = Rotation.from_euler("z", yaw).as_matrix()
+    contact = resting_contact(box([0.3, 0.2, 0.5], R), Environment((FLOOR,)))
+    expected = [(x, y, -0.5) for x in (-0.2, 0.2) for y in (-0.3, 0.3)]
+    assert np.allclose(sorted(map(tuple, contact.points.round(9))), expected)
+    assert np.allclose(contact.world_points[:, 2], 0.0)
+
+
+def test_what_carries_a_contact_weighs_down_at_its_centre_of_mass():
+    """A wedge, described from one of its corners; a mesh has the mass of the box around it."""
+    corners = np.array([[0.0, 0, 0], [0.3, 0, 0], [0, 0.2, 0], [0, 0, 0.4], [0.3, 0, 0.4], [0, 0.2, 0.4]])
+    faces = np.array([[0, 2, 1], [3, 4, 5], [0, 1, 4], [0, 4, 3], [0, 3, 5], [0, 5, 2], [1, 2, 5], [1, 5, 4]])
+    wedge = MeshShape(corners, faces)
+    R = Rotation.from_euler("z", 1.0).as_matrix()
+    thing = FreeObject("wedge", wedge, R, np.array([0.3, -0.2, 0.0]), 5.0, 0.4)
+    carried = carrier(Environment((FLOOR,), objects=(thing,)), "wedge")
+    assert carried.com == pytest.approx(thing.p + R @ [0.15, 0.1, 0.2])
+    assert (carried.mass, carried.rest.support) == (5.0, "floor")
 
 
 @pytest.mark.parametrize("p", [[0, 0, 0.51], [0.9, 0, 0.5]])

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mcplan.document import dump_document, read_document
 from mcplan.errors import ScenarioError
 from mcplan.model.geometry import Box, Capsule, MeshShape
 from mcplan.scene import bundled_scenarios, check_file, find_scenario, load_scenario, make_contact
+from mcplan.scene.spec import PoseSpec
 
 HEAD = """\
 mcplan: 1
@@ -226,6 +228,8 @@ stances:
         ("control: {friction_faces: 3}", "got 3"),
         ("control: {friction_faces: 2}", "expected a number >= 4"),
         ("goal: {base: {xyz: [0, 0, 0], rpy: [0, 0, 0]}}", "given together"),
+        ("start: {posture: {joints: {LLEG_JOINT3: 9}}}", "start.posture.joints.LLEG_JOINT3"),
+        ("start: {posture: {joints: {LLEG_JOINT3: -9}}}", "start.posture.joints.LLEG_JOINT3"),
         ("stances: [{add: {patch: left_sole, surface: floor, hinge: w}}]", "expected x, y or z, got 'w'"),
         ("stances: [{add: {patch: left_sole, surface: floor}}]", "must give the contacts at the start"),
         ("stances: [{remove: left_sole, add: {patch: left_sole, surface: floor}}]", "differs from the one before"),
@@ -238,6 +242,16 @@ def test_each_mistake_is_named(tmp_path, line, says):
         load_scenario(write(tmp_path, head + line + "\n"))
     assert says in str(caught.value)
     assert all(problem.line is not None for problem in caught.value.problems)
+
+
+def test_roll_pitch_and_yaw_turn_about_the_axes_of_the_world_in_this_order():
+    roll, pitch, yaw = 0.3, -0.5, 0.7
+    about = [
+        Rotation.from_euler(axis, angle).as_matrix() for axis, angle in zip("xyz", (roll, pitch, yaw), strict=True)
+    ]
+    pose = PoseSpec.model_validate({"rpy": [roll, pitch, yaw]})
+    assert np.allclose(pose.R, about[2] @ about[1] @ about[0])
+    assert np.allclose(PoseSpec.model_validate({"quat_wxyz": pose.array[3:].tolist()}).R, pose.R)
 
 
 def test_names_and_paths(tmp_path):

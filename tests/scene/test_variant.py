@@ -28,6 +28,7 @@ environment:
   surfaces:
     - {name: floor, pose: {xyz: [0.5, 0.2, 0], rpy: [0, 0, 0.7]}, size: [4, 4]}
     - {name: ramp, pose: {xyz: [0.3, -0.3, =high], rpy: [0.2, -0.3, =turn]}, size: [2, 2]}
+    - {name: ceiling, pose: {xyz: [0.3, 0.4, 1.4], rpy: [=pi, 0, 0.3]}, size: [2, 2]}
   bars:
     - {name: bar, ends: [[-1, 0.5, =low], [1, 0.5, 1]], radius: 0.02}
 start:
@@ -37,6 +38,7 @@ start:
     - {patch: right_sole, surface: ramp, x: -0.2, y: 0.1, yaw: 0.1}
     - {patch: left_grip, surface: bar, along: 0.9, angle: 0}
     - {patch: right_hand, surface: ramp}
+    - {patch: left_hand, surface: ceiling, x: 0.1, y: 0.2, yaw: 0.4}
 """
 
 
@@ -109,7 +111,7 @@ def test_the_start_moves_as_a_whole(path):
         assert np.allclose(X1[:3, 3] - X0[:3, 3], [x, y, 0])
         for old, new in zip(before.start.contacts, after.start.contacts, strict=True):
             wanted = X1[:3, 3] + turn @ (old.p - X0[:3, 3])
-            if old.patch == "left_sole":  # level ground: exactly
+            if old.patch in ("left_sole", "left_hand"):  # level, from above or from below: exactly
                 assert np.allclose(new.p, wanted)
                 assert np.allclose(new.R, turn @ old.R)
             elif old.patch == "right_sole":  # a slope: it slides, the nearest place to where it would go

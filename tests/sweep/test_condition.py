@@ -20,6 +20,8 @@ ROW = {"scenario": "stairs", "seed": 3, "environment.friction": 0.4, "flag": Tru
         ("not (seed in [1, 2])", True),
         ('scenario in ["walk", "stairs"] and flag', True),
         ("1 < seed <= 3", True),
+        ("1 < seed < 2", False),
+        ("4 > seed > 3", False),
         ("seed > -1", True),
         ("flag == true and nothing == null", True),
         ("a[top].b == 2", True),

@@ -5,6 +5,8 @@ import itertools
 import pytest
 
 from mcplan.errors import InputError
+from mcplan.scene import find_scenario, load_scenario
+from mcplan.sweep import identity
 from mcplan.sweep.experiment import load_experiment
 
 
@@ -158,3 +160,27 @@ def test_seeds_that_are_none_are_bad_input(experiment_file, given):
 def test_a_range_of_seeds_says_from_where(experiment_file):
     assert "did you mean `from`" in messages(experiment_file("scenarios: [sway]\nseeds: {form: 5, count: 3}\n"))
     assert load_experiment(experiment_file("scenarios: [sway]\nseeds: {count: 2}\n")).cases[0].seed == 0
+
+
+@pytest.mark.parametrize("asked", ["", "set: {simulation.physics: mujoco}\n", "set: {simulation.dt: 0.002}\n"])
+@pytest.mark.parametrize("own", ["", "simulation: {physics: contact}\n"])
+def test_a_case_names_the_back_end_in_which_its_scenario_runs(experiment_file, tmp_path, asked, own):
+    text = find_scenario("sway").read_text()
+    assert "simulation:" not in text
+    (tmp_path / "own.yaml").write_text(text + own)
+    (case,) = load_experiment(experiment_file(f"scenarios: [own.yaml]\n{asked}")).cases
+    assert case.physics == load_scenario(tmp_path / "own.yaml", case.overrides).simulation.physics
+
+
+def test_the_version_of_the_code_is_that_of_all_that_results_depend_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(identity, "__file__", str(tmp_path / "sweep" / "identity.py"))
+    files = [tmp_path / name for name in ("sim/run.py", "sim/contact/deep/law.py", "view/page.py", "sim/notes.txt")]
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("1")
+    versions = [identity.code_version.__wrapped__()]
+    for file in files:
+        file.write_text("2")
+        versions.append(identity.code_version.__wrapped__())
+    changed = [one != other for one, other in itertools.pairwise(versions)]
+    assert changed == [True, True, False, False]

@@ -1,20 +1,23 @@
 """What a case says of itself: the same as planning, simulating and verifying by hand."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.errors import InputError
+from mcplan.errors import InputError, SimulationFailed
 from mcplan.planning import plan as make_plan
 from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
+from mcplan.sweep import job
 from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.experiment import load_experiment
-from mcplan.sweep.job import _plan_values, run_case
+from mcplan.sweep.job import _plan_values, _run_values, run_case
 from mcplan.sweep.store import DONE, FAILED
 from mcplan.sweep.sweep import task_of
+from tests.sim.waving_box import waving_run
 
 
 def outcomes(experiment, keep=()):
@@ -62,6 +65,20 @@ def test_a_fall_is_a_verdict_with_its_cause(experiment_file):
     assert row["failure"].startswith("fell: the centre of mass is ")
 
 
+def test_a_run_that_had_to_stop_is_no_success_though_all_that_it_has_is_certified(experiment_file, monkeypatch):
+    def stopping(plan, seed=0):
+        failure = SimulationFailed("the contact physics lost the state at t = 1 s", "not a number")
+        failure.run = simulate(plan, seed=seed)
+        raise failure
+
+    monkeypatch.setattr(job, "simulate", stopping)
+    text = "scenarios: [sway]\nset: {simulation.dt: 0.004}\n"
+    (outcome,) = outcomes(load_experiment(experiment_file(text)))
+    row = outcome.result
+    assert (row["success"], row["finished"], row["stage"]) == (False, False, "simulation")
+    assert row["cause"].startswith("not a number")
+
+
 def test_a_robot_that_is_another_one_is_no_verdict(experiment_file):
     (case,) = load_experiment(experiment_file("scenarios: [sway]\nsteps: plan\n")).cases
     task = task_of(case, ())
@@ -91,3 +108,11 @@ def test_each_margin_of_a_plan_is_that_of_its_worst_stance():
     assert row["stances"] == 5
     nothing = _plan_values(SimpleNamespace(stances=[SimpleNamespace(margins={})]))
     assert {nothing[f"plan_{name}"] for name in (*least, *largest)} == {None}
+
+
+def test_times_of_control_are_in_the_unit_that_the_column_says():
+    run = waving_run(40, touch=20)
+    run = replace(run, timing={"control": np.linspace(1e-3, 2e-3, 101)})
+    row = _run_values(run, verify(run))
+    assert COLUMNS["control_time"].unit == COLUMNS["control_time_99"].unit == "ms"
+    assert (row["control_time"], row["control_time_99"]) == pytest.approx((1.5, 1.99))

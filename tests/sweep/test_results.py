@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -12,7 +13,7 @@ import pytest
 from scipy.stats import binom
 
 from mcplan.errors import InputError
-from mcplan.sweep import identity, report
+from mcplan.sweep import figures, identity, report
 from mcplan.sweep.compare import REGRESSION, compare
 from mcplan.sweep.expectation import judge, parse_threshold
 from mcplan.sweep.experiment import load_experiment
@@ -214,3 +215,13 @@ def test_the_commit_is_that_of_the_checkout_of_the_package_and_of_no_other(tmp_p
     assert commit() == git("rev-parse", "HEAD")[:10]
     (package / "version.py").write_text("2")
     assert commit() == git("rev-parse", "HEAD")[:10] + "+"
+
+
+def test_each_field_of_a_heat_map_is_the_value_of_its_row_and_column(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "heat_chart", lambda *arguments, **options: drawn.append(arguments))
+    rows = [{"a": a, "b": b, "c": 10.0 * a + b} for b in (3, 1, 2) for a in (2, 1) if (a, b) != (2, 3)]
+    figures._heat(SimpleNamespace(x="a", y="b", value="c", title=""), rows)
+    ((values, x, y, *_),) = drawn
+    assert (x, y) == (["1", "2"], ["1", "2", "3"])
+    np.testing.assert_array_equal(values, [[11.0, 21.0], [12.0, 22.0], [13.0, np.nan]])

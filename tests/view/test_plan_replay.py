@@ -29,7 +29,7 @@ from mcplan.view.plan_film import (
 )
 from mcplan.view.plan_replay import plan_page, stances_page, tree_page
 from mcplan.view.support import support_polygon
-from mcplan.view.tree_panel import SHOWN, shown_nodes
+from mcplan.view.tree_panel import SHOWN, closest, shown_nodes
 from tests.view.tracks import at, tracks_of
 
 
@@ -192,6 +192,16 @@ def test_the_postures_of_a_large_tree_are_bounded_and_the_plan_is_among_them(pla
     assert shown == sorted(set(shown))
 
 
+def test_of_a_failed_search_the_way_that_came_nearest_to_the_goal_is_shown_however_late_it_was_found():
+    """Each node is a child of the one before, but for a branch at the end that is nearest."""
+    count = 3 * SHOWN
+    nodes = [{"index": k, "parent": k - 1 if k else None, "h": 10.0 + k} for k in range(count)]
+    nodes += [{"index": count, "parent": 1, "h": 5.0}, {"index": count + 1, "parent": count, "h": 2.0}]
+    tree = SimpleNamespace(nodes=nodes, path=[])
+    assert closest(tree) == count + 1
+    assert {0, 1, count, count + 1} <= set(shown_nodes(tree))
+
+
 def test_bands_name_what_changes_and_tell_the_margins(planned, page):
     bands = data_of(page)["bands"]
     assert len(bands) == len(planned.stances)
@@ -200,6 +210,8 @@ def test_bands_name_what_changes_and_tell_the_margins(planned, page):
         assert stance.change in band["name"]
         values = dict(row[:2] for row in band["facts"]["values"])
         assert values["push it resists"] == f"{stance.margins['equilibrium']:.1f} N"
+        assert values["clearance"] == f"{1000 * stance.margins['clearance']:.1f} mm"
+        assert values["torque used"] == f"{stance.margins['torque']:.0%}"
 
 
 def test_a_region_without_bounds_is_cut_and_another_is_kept(planned):
@@ -217,6 +229,9 @@ def test_a_region_without_bounds_is_cut_and_another_is_kept(planned):
     polygon = support_polygon(walls, 55.0)
     assert len(polygon) >= 3
     assert np.ptp(polygon, axis=0).max() < 3.0
+    away = np.array([5.0, -3.0, 0.0])
+    there = support_polygon([replace(wall, p=wall.p + away) for wall in walls], 55.0)
+    np.testing.assert_allclose(np.sort(there, axis=0), np.sort(polygon + away[:2], axis=0), atol=1e-6)
 
 
 def test_a_tree_alone_makes_a_page_with_its_failure(planned):

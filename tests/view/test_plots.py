@@ -66,6 +66,15 @@ def test_the_robot_is_near_the_plans_motion_and_at_its_end_where_that_ends(run):
     assert any(np.isfinite(curve).sum() > 2 for curve in curves(air).values())
 
 
+@pytest.mark.parametrize("way", [-1.0, 1.0])
+def test_a_joint_that_lags_behind_on_either_side_is_drawn_and_named(run, way):
+    q, joint = run.q.copy(), run.record.joints.index("LARM_JOINT3")
+    q[-1, 7 + joint] += 0.3 * way
+    curve = plot_tasks(replace(run, q=q)).axes[1].get_lines()[0]
+    assert curve.get_ydata()[-1] == pytest.approx(0.3, abs=0.02)
+    assert "LARM_JOINT3" in curve.get_label()
+
+
 def test_the_reference_goes_through_the_postures_of_the_plan(run):
     reference = Reference(run)
     planned = reference.com()

@@ -1,6 +1,7 @@
 """The replay and the plots of a run."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -37,6 +38,13 @@ def test_links_are_where_the_robot_has_them(run, tracks):
         for link in ("BODY", "RLEG_LINK5", "LARM_LINK3"):
             expected = run.robot.frame_pose(run.q[k], link)[:3, 3]
             assert at(tracks[f"robot/{link}"][".position"], run.t[k]) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_run_is_drawn_from_its_first_sample_whatever_its_clock_says(run, tracks):
+    later = tracks_of(replay(replace(run, t=run.t + 3.0), 10.0).tracks())
+    for link in ("robot/BODY", "robot/LARM_LINK3"):
+        for found, expected in zip(later[link][".position"], tracks[link][".position"], strict=True):
+            np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_arrows_carry_the_weight_of_the_robot(run, tracks):

@@ -207,6 +207,21 @@ def test_force_rate_holds_the_forces_back(standing):
     assert change[1] < 0.5 * change[0]
 
 
+@pytest.mark.parametrize("way", [-1.0, 1.0])
+def test_friction_of_what_slides_is_all_that_there_is_and_holds_it_back(standing, way):
+    slip = np.array([0.0, way, 0.0])
+    sliding = contact_at(
+        standing.robot, "right_sole", standing.q, friction=0.3, selection=np.delete(np.eye(6), 1, axis=0)
+    )
+    contacts = [soles(standing)[0], ContactConstraint(sliding, slip=slip)]
+    _, s = solved(standing, contacts, standing_tasks(standing))
+    assert s.ok, s.message
+    force = s.forces["right_sole"].sum(axis=0)
+    assert force[2] > 50.0
+    # the cone about the slanted force keeps a friction of a thousandth, so that it has an inside
+    assert force @ slip == pytest.approx(-0.3 * force[2], rel=5e-3)
+
+
 def test_forces_of_the_last_tick_are_kept_where_their_change_costs_most(standing):
     """Two soles can press against each other as they like; whatever they did so far they go on doing."""
     contacts, tasks = soles(standing), standing_tasks(standing)

@@ -145,8 +145,8 @@ def test_an_edge_keeps_its_height_and_turns_about_itself_alone(place):
 def test_a_settled_contact_is_the_nearest_place_with_the_given_coordinates_kept(place):
     robot, environment, made = place
     start = made("left_hand", "ramp", x=0.4, y=0.3, yaw=0.5)
-    goal = made("left_hand", "ramp", x=0.43, y=0.28, yaw=0.7)
+    goal = made("left_hand", "ramp", x=0.4312347, y=0.28, yaw=0.7123456)
     found = settle(robot, environment, start, Freedom(x=0.1, yaw=1.0), (goal.R, goal.p))
     assert found.coordinates["y"] == 0.3
-    assert found.coordinates["x"] == pytest.approx(0.43, abs=1e-8)
-    assert found.coordinates["yaw"] == pytest.approx(0.7, abs=1e-8)
+    assert found.coordinates["x"] == pytest.approx(0.4312347, abs=1e-8)
+    assert found.coordinates["yaw"] == pytest.approx(0.7123456, abs=1e-8)

@@ -34,6 +34,8 @@ def check(robot, generator, result):
     for contact in result.contacts:
         assert np.abs(contact_error(robot, result.q, contact)).max() < 1e-6
     assert result.margins["contact"] < 1e-6
+    lower, upper = result.q[7:] - robot.limits.lower, robot.limits.upper - result.q[7:]
+    assert result.margins["position"] == pytest.approx(min(lower.min(), upper.min()))
     assert result.margins["position"] >= settings.joint_margin - 1e-9
     assert unbalanced(robot, result) < 1e-6
     assert (np.abs(result.tau) <= settings.torque_share * robot.limits.torque + 1e-6).all()

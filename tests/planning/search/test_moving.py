@@ -171,6 +171,37 @@ def test_where_the_body_is_in_the_way_before_a_lift_a_nearer_posture_is_tried(se
     assert made.tree.rejected[-1]["stage"] == "shift"
 
 
+def test_nothing_is_reached_through_a_stance_that_was_given_up(search, scene):
+    """Two ways to the goal lead through the same first stance; when that is barred, so is the other way."""
+    made, prover = search
+    prover.calls = prover.limit = 0
+    root = start(scene)
+    names = {"root": ["first"], "first": ["second"], "second": ["goal", "other goal"], "goal": [], "other goal": []}
+    root.contacts = "root"
+    moves = {name: [Move("left", (), ((after, 0),)) for after in names[name]] for name in names}
+    proven = []
+
+    def prove(parent, move):
+        ((name, _),) = move.added
+        if name in proven:
+            return None
+        proven.append(name)
+        return Node(name, {}, np.zeros(1), parent, move, (), parent.g + 1.0, 1.0, "left", frozenset(), len(proven))
+
+    made.tree = SimpleNamespace(expand=lambda index: None, nodes=[])
+    made.maker = SimpleNamespace(moves=lambda node, window: moves[node.contacts])
+    made.prove, made.done = prove, lambda node: "goal" in node.contacts
+    made._key = lambda parent, move: move.added
+    made._contacts_key = lambda contacts: contacts
+    made._h = lambda node, move: 1.0
+    made._beyond_failure = made._often_barred = lambda parent, move: False
+    found = []
+    for node in made.paths(root, SimpleNamespace(calls=99, window=1.0, weight=1.0), 99):
+        found.append(node.contacts)
+        made.bar([node.path()[1]])
+    assert found == ["goal"]
+
+
 def test_what_a_patch_carried_at_either_end_of_a_move_counts(search, scene):
     made, prover = search
     made.space.require = (frozenset(["left_sole"]), frozenset(["right_sole"]), frozenset(["hand"]))

@@ -55,6 +55,19 @@ def test_a_hand_goes_around_a_board(scene):
     assert clearance(scene, knots) > -0.01  # what smoothing takes is won back about these guides
 
 
+def test_no_posture_whose_bodies_overlap_counts_as_free(scene):
+    """Not even by less than the distance that is asked for."""
+    robot, environment, held, below, above = scene
+    finder, model = KnotFinder(robot, environment), CollisionModel(robot, environment)
+    search = Detour(finder, below, above, held, [])
+    way = straight_knots(robot, below, above, 400)
+    overlap = np.array([model.smallest(q, contacts=held).distance for q in way])
+    assert np.count_nonzero((overlap < 0.0) & (overlap > -0.005)) > 2
+    assert not any(search._free(q) for q in way[overlap < -2e-4])
+    assert search._free(below)
+    assert search._free(above)
+
+
 def test_the_same_detour_is_found_each_time(scene):
     robot, environment, held, below, above = scene
     finder = KnotFinder(robot, environment)

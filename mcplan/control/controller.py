@@ -76,7 +76,7 @@ class WholeBodyController:
         patches |= {patch for spec in self.settings.states if spec.do for patch in spec.do.limbs}
         asked = {frame for task in tasks for frame in task.frames}
         frames = list(dict.fromkeys([self.robot.link_names[0], *sorted(patches | asked)]))
-        self.objects = HandledObjects(plan, self.settings)
+        self.objects = HandledObjects(plan, self.settings, dt)
         for thing in self.objects.things:
             self.motion.handle(thing)
         self.terms = self.objects.terms(frames) if self.objects else Terms(self.robot, frames)

@@ -8,6 +8,7 @@ import numpy as np
 from mcplan.control.command import PointLoads
 from mcplan.control.loaded_contact import LoadedContact
 from mcplan.control.motion import Motion
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.shape_inertia import shape_inertia
 from mcplan.model.system import FreeBody, System, SystemTerms, relative_frame
 from mcplan.motion.limb_path import LimbPath
@@ -19,26 +20,32 @@ from mcplan.scene.settings import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.tasks import LinkPoseTask
 
+STILL = 0.3
+"""Part of the speed that friction takes from an object within a tick, below which it hardly slides: there the direction
+of its velocity is chance, and friction against that would throw it to and fro from tick to tick."""
+
 
 class HandledObjects:
     """Robot and handled objects as one system (S0, sec. 11).
 
     An object lies on its support, where friction holds it within its cone; while it slides, its points press with
-    ``fn`` and are held back by ``mu fn``, against the way that its reference goes. In the air it moves by Newton and
-    Euler under its weight and the robot's contacts alone, and follows its reference by these.
+    ``fn`` and are held back by ``mu fn``, against the way that it slides; where it hardly does, against the way that
+    its reference goes. In the air it moves by Newton and Euler under its weight and the robot's contacts alone, and
+    follows its reference by these.
 
     Parameters
     ----------
     plan : whose contacts say which objects are handled.
     settings : of the controller.
+    dt : period of the controller, s.
 
     Attributes
     ----------
     things : the objects; ``system`` : the robot with them.
     """
 
-    def __init__(self, plan: Plan, settings: ControlSettings):
-        self.settings, environment = settings, plan.scenario.environment
+    def __init__(self, plan: Plan, settings: ControlSettings, dt: float = 1e-3):
+        self.settings, self._dt, environment = settings, dt, plan.scenario.environment
         self._owners = environment.owners
         contacts = [contact for stance in plan.stances for contact in stance.contacts]
         pairs = {(c.patch, self._owners[c.support]) for c in contacts if c.support in self._owners}
@@ -52,7 +59,7 @@ class HandledObjects:
         self._axes = {s.name: thing.R.T @ s.R for thing in self.things for s in thing.surfaces}
         s = settings
         self._tasks = {t.name: LinkPoseTask(t.name, weight=s.limb_weight, kp=s.limb_kp) for t in self.things}
-        self._constraints: dict[str, tuple[LoadedContact, LimbPath | None, ContactConstraint]] = {}
+        self._constraints: dict[str, tuple[LoadedContact, LimbPath | None, ContactConstraint, np.ndarray | None]] = {}
         self._places: dict[str, tuple[LoadedContact, Pose, np.ndarray | None]] = {}
         self._borne: dict[str, float] = {}
 
@@ -84,23 +91,27 @@ class HandledObjects:
             task.R, task.p, task.velocity, task.acceleration, _ = path.sample(t)
         return [self._tasks[name] for name in motion.objects]
 
-    def supports(self, t: float, motion: Motion) -> list[ContactConstraint]:
+    def supports(self, t: float, motion: Motion, terms: SystemTerms) -> list[ContactConstraint]:
         """Return the contacts of the objects with what they lie on, with what these may bear at time t (s)."""
-        return [self._supported(t, name, loaded, motion.objects.get(name)) for name, loaded in motion.rests.items()]
+        return [self._supported(t, name, motion, terms) for name in motion.rests]
 
-    def _supported(self, t: float, name: str, loaded: LoadedContact, path: LimbPath | None) -> ContactConstraint:
-        known, support = self._constraints.get(name), loaded.contact
+    def _supported(self, t: float, name: str, motion: Motion, terms: SystemTerms) -> ContactConstraint:
+        loaded, path, known = motion.rests[name], motion.objects.get(name), self._constraints.get(name)
+        support = loaded.contact
         if known is None or known[0] is not loaded or known[1] is not path:
-            slip = None
-            if path is not None:
-                way = path.end[1] - path.sample(path.start_time).p
-                slip = way - support.normal * (support.normal @ way)
-                slip /= np.linalg.norm(slip)
-            contact = support if slip is None else _gliding(support)
-            known = loaded, path, ContactConstraint(contact, 0.0, self.settings.contact_kd, slip=slip)
+            way = None if path is None else _along(support, path.end[1] - path.sample(path.start_time).p)
+            contact = support if way is None else _gliding(support)
+            slip = None if way is None else way / np.linalg.norm(way)
+            known = loaded, path, ContactConstraint(contact, 0.0, self.settings.contact_kd, slip=slip), slip
             self._constraints[name] = known
-        known[2].max_force = loaded.limit.value(t)
-        return known[2]
+        constraint, way = known[2:]
+        if way is not None:
+            still = STILL * support.friction * GRAVITY * self._dt
+            sliding = _along(support, terms.frame(name).velocity[:3]) + still * way
+            speed = np.linalg.norm(sliding)
+            constraint.slide(sliding / speed if speed > 1e-3 * still else way)
+        constraint.max_force = loaded.limit.value(t)
+        return constraint
 
     def borne(self, name: str) -> float:
         """Return the normal force (N) by which an object lay on its support when the program was last solved."""
@@ -169,6 +180,11 @@ class HandledObjects:
 def _body(thing: FreeObject) -> FreeBody:
     com, inertia = shape_inertia(thing.shape, thing.mass)
     return FreeBody(thing.name, thing.mass, com, np.diag(inertia))
+
+
+def _along(support: Contact, way: np.ndarray) -> np.ndarray:
+    """Return the part (3,) of a vector in the plane of a support."""
+    return np.asarray(way - support.normal * (support.normal @ way))
 
 
 def _gliding(support: Contact) -> Contact:

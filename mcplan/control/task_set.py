@@ -137,7 +137,7 @@ class TaskSet:
                 if self.objects.carrier(loaded.contact) in motion.held:
                     constraint.friction = self.settings.grip_fraction * loaded.contact.friction
             tasks += self.objects.tasks(t, motion)
-            contacts += self.objects.supports(t, motion)
+            contacts += self.objects.supports(t, motion, terms)
             poses = self.objects.poses(terms)
         limits = [self.avoidance] if self.avoidance else []
         for limit in limits:

@@ -121,7 +121,7 @@ class ContactConstraint(Packed):
         self.lever = self.max_moment / self.own_max_force if limited else 1.0
         self.axes, self.selection, self.points, self.released = contact.axes, selection, points, released
         if slip is not None:
-            self.axes[:, 2] -= contact.friction * slip
+            self.slide(slip)
             self.friction = SMALLEST_FRICTION
         self.shape = ContactShape(
             grasp,
@@ -134,6 +134,10 @@ class ContactConstraint(Packed):
             tuple(selection.ravel().tolist()) if grasp else (),
         )
         self.place_in_order = (repr(self.shape), self.patch)
+
+    def slide(self, slip: Array) -> None:
+        """Let the points exert ``fn (n - mu slip)``; only of a contact that was made with a ``slip``."""
+        self.axes[:, 2] = self.contact.axes[:, 2] - self.contact.friction * slip
 
     @property
     def limit(self) -> float:

@@ -213,6 +213,10 @@ def test_a_contact_on_an_object_goes_along_with_it_from_where_it_was_closed(hand
     assert constraint.p == pytest.approx([2.0, 1.0, 0.4] + turn @ (hand.p - BOX.p))
 
 
+def at_speed(velocity):
+    return SimpleNamespace(frame=lambda name: SimpleNamespace(velocity=np.array([*velocity, 0.0, 0.0, 0.0])))
+
+
 RESTING = LoadedContact(resting_contact(BOX, SCENE), Ramp(80.0, 80.0, 0.0, 0.0), np.inf)
 
 
@@ -220,9 +224,9 @@ def test_what_bears_an_object_bears_no_more_than_it_may(handled):
     _, objects = handled
     taken = replace(RESTING, limit=Ramp(60.0, 0.0, 1.0, 0.5))
     motion = SimpleNamespace(objects={}, rests={"box": taken})
-    limits = [objects.supports(t, motion)[0].max_force for t in (0.0, 1.25, 1.5)]
+    limits = [objects.supports(t, motion, at_speed(np.zeros(3)))[0].max_force for t in (0.0, 1.25, 1.5)]
     assert limits == pytest.approx([60.0, 30.0, 0.0])
-    assert objects.supports(2.0, SimpleNamespace(objects={}, rests={})) == []
+    assert objects.supports(2.0, SimpleNamespace(objects={}, rests={}), at_speed(np.zeros(3))) == []
 
 
 def test_an_object_feels_its_support_and_the_opposite_of_what_the_robot_feels(handled):
@@ -246,15 +250,28 @@ def test_an_object_feels_its_support_and_the_opposite_of_what_the_robot_feels(ha
 
 
 def test_an_object_that_slides_meets_friction_against_its_way(handled):
-    """The force of its support leans back: its normal axis is n - mu times the way."""
+    """The force of its support leans back: its normal axis is n - mu times the way; of its reference while it rests."""
     _, objects = handled
-    still = objects.supports(0.0, SimpleNamespace(objects={}, rests={"box": RESTING}))[0]
+    still = objects.supports(0.0, SimpleNamespace(objects={}, rests={"box": RESTING}), at_speed([0.0, 0.5, 0.0]))[0]
     assert still.axes == pytest.approx(np.eye(3))
     path = LimbPath(
         (np.eye(3), BOX.p), (np.eye(3), BOX.p + np.array([0.3, -0.4, 0.0])), np.zeros(3), np.zeros(3), start_time=2.0
     )
-    sliding = objects.supports(2.0, SimpleNamespace(objects={"box": path}, rests={"box": RESTING}))[0]
-    assert sliding.axes[:, 2] == pytest.approx(np.array([0, 0, 1.0]) - BOX.friction * np.array([0.6, -0.8, 0.0]))
+    motion = SimpleNamespace(objects={"box": path}, rests={"box": RESTING})
+
+    def normal_axis(velocity):
+        return objects.supports(2.0, motion, at_speed(velocity))[0].axes[:, 2]
+
+    def against(way):
+        return np.array([0.0, 0.0, 1.0]) - BOX.friction * np.array([*way, 0.0])
+
+    assert normal_axis([0.0, 0.0, 0.0]) == pytest.approx(against([0.6, -0.8]))
+    assert normal_axis([0.06, 0.08, 0.3]) == pytest.approx(against([0.6, 0.8]), abs=0.02)
+    assert normal_axis([-0.06, 0.08, 0.0]) == pytest.approx(against([-0.6, 0.8]), abs=0.02)
+    # what hardly moves does not decide: a hundredth of what friction takes within a tick
+    hardly = 0.01 * BOX.friction * 9.81e-3
+    assert normal_axis([-hardly * 0.6, -hardly * 0.8, 0.0]) == pytest.approx(against([0.6, -0.8]), abs=0.04)
+    sliding = objects.supports(2.0, motion, at_speed(np.zeros(3)))[0]
     # it keeps its height and does not tip, but may go along and turn
     twists = np.eye(6)
     assert sliding.selection @ twists[[0, 1, 5]].T == pytest.approx(np.zeros((3, 3)))

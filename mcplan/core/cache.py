@@ -39,6 +39,5 @@ def compiled_kernels(directory: str) -> set[str]:
     """Return the kernels that are in the cache, under the same names."""
     found = set()
     for index in Path(directory).glob("*/*.nbi"):
-        folder, kernel = index.parent.name.rpartition("_")[0], index.name.partition("-")[0]
-        found.add(f"{folder}/{kernel}")
+        found.add(f"{index.parent.name}/{index.name.partition('-')[0]}")
     return found

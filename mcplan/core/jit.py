@@ -1,8 +1,10 @@
 """The one place where Numba is imported and the one policy by which kernels are compiled.
 
 ``cache=True`` keys a kernel's cache by its own file only: after an edit in a *callee's* file the caller would go on
-returning the old answer. So the cache directory carries a hash of all files of this package. ``numba.config.CACHE_DIR``
-is set around each decoration and restored after it, because it redirects every user of Numba in the process.
+returning the old answer. So the cache directory carries a hash of all files of this package, and with that a kernel's
+place is its own, wherever the package lies: a second clone or environment of the same version compiles nothing. Numba's
+settings are changed around each decoration and restored after it, because they redirect every user of Numba in the
+process.
 
 What a kernel does not say about ``fastmath`` and ``forceinline`` it inherits from the caller that happens to be the
 first to have it compiled, and the cache keeps that: rounding depended on what had run before. So every kernel says it.
@@ -30,11 +32,12 @@ from pathlib import Path
 import numba
 from numba import config, types
 from numba.core import event
+from numba.core.caching import UserProvidedCacheLocator
 from numba.core.dispatcher import Dispatcher
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
-from mcplan.core.cache import cache_directory
+from mcplan.core.cache import HERE, cache_directory
 
 prange = numba.prange
 
@@ -42,14 +45,24 @@ prange = numba.prange
 CACHE_DIRECTORY = cache_directory()
 
 
+class KernelLocator(UserProvidedCacheLocator):
+    """Numba's place for the compiled kernels of a file: of this package by its folder, of others by their path."""
+
+    @classmethod
+    def get_suitable_cache_subpath(cls, py_file):
+        """Return the folder inside the cache directory."""
+        folder = Path(py_file).parent
+        return folder.name if HERE in (folder, *folder.parents) else super().get_suitable_cache_subpath(py_file)
+
+
 def _compile(function, *, fastmath=False, forceinline=False, allocates=False, **options):
-    before = config.CACHE_DIR
-    config.CACHE_DIR = CACHE_DIRECTORY
+    before = config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES
+    config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = CACHE_DIRECTORY, f"{__name__}.{KernelLocator.__name__}"
     options |= {"fastmath": fastmath, "forceinline": forceinline, "_nrt": allocates}
     try:
         return _for_any_number(numba.njit(cache=True, error_model="numpy", nogil=True, **options)(function))
     finally:
-        config.CACHE_DIR = before
+        config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = before
 
 
 def _for_any_number(kernel):
@@ -69,7 +82,7 @@ def is_cached(kernel) -> bool:
     function = kernel.py_func
     name = f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-*.nbi"
     folder = Path(inspect.getfile(function)).parent.name
-    return any(Path(CACHE_DIRECTORY).glob(f"{folder}_*/{name}"))
+    return any(Path(CACHE_DIRECTORY).glob(f"{folder}/{name}"))
 
 
 def on_compiling(begins: Callable[[str], None], ends: Callable[[], None]) -> None:

@@ -15,7 +15,7 @@ import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.mutation.catalogue import CORE, ROOT, Fault
+from tests.mutation.catalogue import ROOT, Fault
 
 OWN = "tests/mutation/"
 """The list of faults itself is no part of what is judged."""
@@ -73,7 +73,6 @@ class Copy:
             here, there = ROOT / name, self.root / name
             there.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(here, there)
-        self._hand_on_kernels()
 
     @contextmanager
     def fault(self, fault: Fault):
@@ -120,22 +119,3 @@ class Copy:
             return None, process.communicate()[0]
         finally:
             RUNNING.discard(process)
-
-    def _hand_on_kernels(self) -> None:
-        """Copy the kernels that the checkout has compiled to where Numba looks for those of the copy."""
-        from mcplan.core.jit import CACHE_DIRECTORY
-
-        def place(folder: Path) -> Path:
-            return Path(CACHE_DIRECTORY) / f"{folder.name}_{hashlib.sha1(str(folder).encode()).hexdigest()}"
-
-        core = ROOT / CORE
-        for folder in [core, *(path for path in core.rglob("*") if path.is_dir())]:
-            here, there = place(folder), place(self.root / folder.relative_to(ROOT))
-            for index in here.glob("*.nbi"):
-                new = there / index.name
-                if new.exists() and new.stat().st_size >= index.stat().st_size:
-                    continue  # the copy has compiled as much itself
-                there.mkdir(parents=True, exist_ok=True)
-                for data in here.glob(f"{index.stem}.*.nbc"):
-                    shutil.copy2(data, there / data.name)
-                shutil.copy2(index, new)

@@ -22,10 +22,10 @@ def test_everything_that_is_to_be_compiled_can_be_called(physics):
 def test_a_kernel_is_cached_where_its_index_is(tmp_path, monkeypatch):
     monkeypatch.setattr(jit, "CACHE_DIRECTORY", str(tmp_path))
     assert not jit.is_cached(fill)
-    (tmp_path / "whole_body_1").mkdir()
-    (tmp_path / "whole_body_1" / "fill.fill_in-12.py311.nbi").touch()
+    (tmp_path / "whole_body").mkdir()
+    (tmp_path / "whole_body" / "fill.fill_in-12.py311.nbi").touch()
     assert not jit.is_cached(fill)
-    (tmp_path / "whole_body_1" / "fill.fill-12.py311.nbi").touch()
+    (tmp_path / "whole_body" / "fill.fill-12.py311.nbi").touch()
     assert jit.is_cached(fill)
 
 

@@ -6,9 +6,15 @@ So that a first run can say at once that it compiles, and how far it is, whichev
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows: the first of several processes that compile should be let finish alone
+    fcntl = None  # type: ignore[assignment]
 
 HERE = Path(__file__).parent
 
@@ -41,3 +47,13 @@ def compiled_kernels(directory: str) -> set[str]:
     for index in Path(directory).glob("*/*.nbi"):
         found.add(f"{index.parent.name}/{index.name.partition('-')[0]}")
     return found
+
+
+@contextmanager
+def exclusive(file: Path) -> Iterator[None]:
+    """Let one process at a time into the block, of all that name the same file."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("a") as held:
+        if fcntl is not None:
+            fcntl.flock(held, fcntl.LOCK_EX)  # until it is closed
+        yield

@@ -1,10 +1,8 @@
 """The one place where Numba is imported and the one policy by which kernels are compiled.
 
-``cache=True`` keys a kernel's cache by its own file only: after an edit in a *callee's* file the caller would go on
-returning the old answer. So the cache directory carries a hash of all files of this package, and with that a kernel's
-place is its own, wherever the package lies: a second clone or environment of the same version compiles nothing. Numba's
-settings are changed around each decoration and restored after it, because they redirect every user of Numba in the
-process.
+Numba's own cache keys a kernel by its file only: after an edit in a *callee's* file the caller would go on returning
+the old answer. So the cache directory carries a hash of all files of this package, and a kernel's place in it is the
+same wherever the package lies: a second clone or environment of this version compiles nothing.
 
 What a kernel does not say about ``fastmath`` and ``forceinline`` it inherits from the caller that happens to be the
 first to have it compiled, and the cache keeps that: rounding depended on what had run before. So every kernel says it.
@@ -17,9 +15,9 @@ Python, or counts, would take them for its own. What ``jit_view`` makes is for k
 Numba compiles a kernel anew for each literal that another one hands it, ``row(packed, 3)`` and ``row(packed, 4)``. Here
 a literal counts as a number like any other: a fifth of all compilation was for such copies.
 
-All this stands on parts of Numba that it promises to nobody: ``Dispatcher.get_call_template``, the option ``_nrt``,
-``make_array`` and ``populate_array``. So the package asks for the minor version with which it was tried (0.68) and no
-later one.
+All this stands on parts of Numba that it promises to nobody: ``Dispatcher.get_call_template`` and ``_cache``, the
+classes of its cache, the option ``_nrt``, ``make_array`` and ``populate_array``. So the package asks for the minor
+version with which it was tried (0.68) and no later one.
 """
 
 import inspect
@@ -28,16 +26,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
+from typing import ClassVar
 
 import numba
 from numba import config, types
 from numba.core import event
-from numba.core.caching import UserProvidedCacheLocator
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCacheLocator
 from numba.core.dispatcher import Dispatcher
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
-from mcplan.core.cache import HERE, cache_directory
+from mcplan.core.cache import HERE, cache_directory, exclusive
 
 prange = numba.prange
 
@@ -45,34 +44,53 @@ prange = numba.prange
 CACHE_DIRECTORY = cache_directory()
 
 
-class KernelLocator(UserProvidedCacheLocator):
+class KernelLocator(UserWideCacheLocator):
     """Numba's place for the compiled kernels of a file: of this package by its folder, of others by their path."""
 
-    @classmethod
-    def get_suitable_cache_subpath(cls, py_file):
-        """Return the folder inside the cache directory."""
+    def __init__(self, py_func, py_file):
+        super().__init__(py_func, py_file)
         folder = Path(py_file).parent
-        return folder.name if HERE in (folder, *folder.parents) else super().get_suitable_cache_subpath(py_file)
+        mine = HERE in (folder, *folder.parents)
+        self._cache_path = str(
+            Path(CACHE_DIRECTORY) / (folder.name if mine else self.get_suitable_cache_subpath(py_file))
+        )
+
+
+class KernelCacheImpl(CompileResultCacheImpl):
+    """Asks for that place first."""
+
+    _locator_classes: ClassVar = [KernelLocator, *CompileResultCacheImpl._locator_classes]
+
+
+class KernelCache(FunctionCache):
+    """Numba's cache of a kernel, for processes that compile at the same time.
+
+    Without a lock, two that save different signatures number them alike, and one gets the code of the other.
+    """
+
+    _impl_class = KernelCacheImpl
+
+    def save_overload(self, sig, data):
+        """Save what has been compiled for a signature."""
+        with exclusive(Path(self.cache_path) / "lock"):
+            super().save_overload(sig, data)
 
 
 def _compile(function, *, fastmath=False, forceinline=False, allocates=False, **options):
-    before = config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES
-    config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = CACHE_DIRECTORY, f"{__name__}.{KernelLocator.__name__}"
     options |= {"fastmath": fastmath, "forceinline": forceinline, "_nrt": allocates}
-    try:
-        return _for_any_number(numba.njit(cache=True, error_model="numpy", nogil=True, **options)(function))
-    finally:
-        config.CACHE_DIR, config.CACHE_LOCATOR_CLASSES = before
+    kernel = numba.njit(error_model="numpy", nogil=True, **options)(function)
+    if isinstance(kernel, Dispatcher):  # a plain function where compilation is disabled
+        kernel._cache = KernelCache(function)
+        _for_any_number(kernel)
+    return kernel
 
 
 def _for_any_number(kernel):
     """Let calls from other kernels share one compilation, whatever literals they pass."""
-    if isinstance(kernel, Dispatcher):  # a plain function where compilation is disabled
-        template = kernel.get_call_template
-        kernel.get_call_template = lambda args, kws: template(
-            tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}
-        )
-    return kernel
+    template = kernel.get_call_template
+    kernel.get_call_template = lambda args, kws: template(
+        tuple(map(types.unliteral, args)), {name: types.unliteral(kind) for name, kind in kws.items()}
+    )
 
 
 def is_cached(kernel) -> bool:

@@ -63,9 +63,51 @@ def test_a_second_clone_of_the_same_version_compiles_nothing(tmp_path):
     assert compiled(second.parent) == ["quaternion_multiply"]
 
 
-def test_kernels_of_other_files_are_told_apart_by_their_paths(tmp_path):
-    mine = jit.KernelLocator.get_suitable_cache_subpath(str(Path(jit.__file__).parent / "algebra" / "rotation.py"))
-    assert mine == "algebra"
-    others = {jit.KernelLocator.get_suitable_cache_subpath(str(tmp_path / name / "algebra" / "k.py")) for name in "ab"}
+def test_kernels_of_other_files_are_told_apart_by_their_paths(tmp_path, monkeypatch):
+    monkeypatch.setattr(jit, "CACHE_DIRECTORY", str(tmp_path))
+
+    def place(file):
+        return Path(jit.KernelLocator(place, str(file)).get_cache_path()).relative_to(tmp_path)
+
+    mine = place(Path(jit.__file__).parent / "algebra" / "rotation.py")
+    assert mine == Path("algebra")
+    others = {place(tmp_path / name / "algebra" / "k.py") for name in "ab"}
     assert len(others) == 2
     assert mine not in others
+
+
+SAVING = """
+import sys, time
+from numba.core.caching import IndexDataCacheFile
+from mcplan.core import jit
+
+save_index = IndexDataCacheFile._save_index
+def slowly(self, overloads):
+    time.sleep(0.5)
+    save_index(self, overloads)
+IndexDataCacheFile._save_index = slowly
+
+@jit.jit
+def double(x):
+    return x + x
+kind, answer = {"i": (3, 6), "f": (0.5, 1.0)}[sys.argv[1]]
+assert double(kind) == answer and type(double(kind)) is type(answer)
+"""
+
+
+def test_processes_that_compile_the_same_kernel_at_once_do_not_mix_it_up(tmp_path):
+    """Each of these saves the code for another type: all are found again, each with its own."""
+    (tmp_path / "saving.py").write_text(SAVING)
+    mine = os.environ | {
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "NUMBA_DISABLE_JIT": "0",
+        "PYTHONPATH": str(Path(mcplan.__file__).parents[1]),
+    }
+
+    def at_once():
+        return [subprocess.Popen([sys.executable, "saving.py", kind], cwd=tmp_path, env=mine) for kind in "if"]
+
+    for processes in (at_once(), at_once()):
+        assert [process.wait() for process in processes] == [0, 0]
+    (index,) = (tmp_path / "cache").rglob("*.nbi")
+    assert len(list(index.parent.glob("*.nbc"))) == 2

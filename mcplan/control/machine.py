@@ -43,22 +43,33 @@ def phases_of(plan: Plan) -> list[Phase]:
             poses = [plan.scenario.environment.placed(plan.stances[i].objects) for i in (k - 1, k)]
             phases += phases_of_transport(k, segment, poses[0], poses[1])
             continue
-        phases += _phases_of_stance(k, stance, coming(plan.scenario.robot, plan.stances, k))
+        phases += _phases_of_stance(k, plan, coming(plan.scenario.robot, plan.stances, k))
     return [*phases, Settle(len(plan.stances) - 1)]
 
 
-def _phases_of_stance(k: int, stance: PlannedStance, coming: tuple[Contact, ...]) -> list[Phase]:
+def _phases_of_stance(k: int, plan: Plan, coming: tuple[Contact, ...]) -> list[Phase]:
+    stance = plan.stances[k]
     assert stance.transition is not None
     patch, segments = stance.moved, stance.transition.segments
     if patch is None:
         return [Shift(k, segments[0])]
     if stance.change == "add":
         contact = stance.contact(patch)
-        return [Lift(k, contact, segments[0], coming), Swing(k, contact), Approach(k, contact), Load(k, patch)]
-    phases: list[Phase] = [Shift(k, segments[0]), Unload(k, patch)]
+        load = Load(k, patch, _shifts_quickly(plan.stances[k + 1 :]))
+        return [Lift(k, contact, segments[0], coming), Swing(k, contact), Approach(k, contact), load]
+    quick = segments[0].law is not None
+    phases: list[Phase] = [Shift(k, segments[0], quick), Unload(k, patch, quick)]
     if stance.transition.parts:
         phases.append(Retract(k, patch, segments[1] if len(segments) > 1 else None))
     return phases
+
+
+def _shifts_quickly(onward: Sequence[PlannedStance]) -> bool:
+    """Say whether a shift of the body by a law comes next."""
+    transition = onward[0].transition if onward else None
+    if transition is None or onward[0].change == "add":
+        return False
+    return transition.segments[0].law is not None and not transition.segments[0].objects
 
 
 FOUND = object()

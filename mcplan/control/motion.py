@@ -261,7 +261,7 @@ class Motion:
         s = self.settings
         speed = s.descent_speed
         if law is not None:
-            speed = touchdown_speed(self.robot, segment.q[-1], segment.contacts, contact, speed)
+            speed = touchdown_speed(self.robot, segment.q[-1], segment.contacts, contact, speed, law.kept)
         return Descent(path, contact.normal, speed, s.touch_height + s.touch_depth, s.descent_ramp)
 
     @property

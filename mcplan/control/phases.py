@@ -82,6 +82,18 @@ def all_of(*criteria: Until) -> Until:
     return Until(all=criteria)
 
 
+def arrived(s: ControlSettings) -> Until:
+    """Return the criterion that the references have run, and the centre of mass has followed them and is slow."""
+    return all_of(
+        Until(finished=0.0), Until(error="com", below=s.com_error), Until(speed="com", below=s.com_rest_speed)
+    )
+
+
+def left_of(motion: Motion, t: float) -> float:
+    """Return how long a quick motion still takes at time t (s)."""
+    return motion.posture.end_time - t if isinstance(motion.posture, Paced) else 0.0
+
+
 def or_timeout(criterion: Until, s: ControlSettings) -> Until:
     """Return the criterion that one is met, or has not been for too long."""
     return Until(any=(criterion, Until(timeout=s.patience)))
@@ -109,12 +121,15 @@ class Shift(_Moving):
 
     stance: int
     segment: Segment
+    unloads: bool = False
+    """Whether a contact is unloaded while its last part is gone: there a quick motion slows down, which takes that
+    contact no force."""
     verb = "shift"
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start the references."""
         motion.follow(self.segment, t, now.pose)
-        return motion.end_time - t
+        return motion.end_time - t - (motion.settings.unload_time if self.unloads else 0.0)
 
     def anew(self, motion: Motion, t: float) -> Steps[Segment]:
         """Search for the motion of the body to the same posture."""
@@ -122,11 +137,7 @@ class Shift(_Moving):
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait until the references have run, the CoM follows and is slow; or it takes far too long."""
-        s = settings
-        near = all_of(
-            Until(finished=0.0), Until(error="com", below=s.com_error), Until(speed="com", below=s.com_rest_speed)
-        )
-        return or_timeout(near, s)
+        return or_timeout(Until(finished=0.0) if self.unloads else arrived(settings), settings)
 
 
 @dataclass
@@ -135,6 +146,8 @@ class Unload(Body):
 
     stance: int
     patch: str
+    arriving: bool = False
+    """Whether what a quick shift has left is gone meanwhile."""
     verb = "unload"
 
     @property
@@ -143,14 +156,14 @@ class Unload(Body):
         return f"{self.verb} {self.patch}"
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
-        """Start the ramp from the force carried now."""
+        """Start the ramp from the force carried now. What a quick motion has left it goes on with."""
         motion.unload(self.patch, t, motion.settings.unload_time, now.load(self.patch))
-        return motion.settings.unload_time
+        return max(motion.settings.unload_time, left_of(motion, t) if self.arriving else 0.0)
 
     def until(self, settings: ControlSettings) -> Until:
-        """Wait until the contact carries next to nothing."""
-        light = all_of(Until(finished=0.0), Until(force=self.patch, below=settings.release_force))
-        return or_timeout(light, settings)
+        """Wait until the contact carries next to nothing, and the centre of mass has arrived."""
+        light = Until(force=self.patch, below=settings.release_force)
+        return or_timeout(all_of(arrived(settings) if self.arriving else Until(finished=0.0), light), settings)
 
     def leave(self, motion: Motion, t: float, now: Now) -> None:
         """Open the contact."""
@@ -308,6 +321,8 @@ class Load(Body):
 
     stance: int
     patch: str
+    shifts: bool = False
+    """Whether a quick shift follows: it leads to this contact, and speeds up on the others. The ramp goes on then."""
     verb = "load"
 
     @property
@@ -320,11 +335,10 @@ class Load(Body):
 
         Its law leads to the posture of the stance, from which the next motion begins.
         """
-        left = motion.posture.end_time - t if isinstance(motion.posture, Paced) else 0.0
-        return max(motion.settings.load_time, left)
+        return max(0.0 if self.shifts else motion.settings.load_time, left_of(motion, t))
 
     def until(self, settings: ControlSettings) -> Until:
-        """Wait for the ramp."""
+        """Wait for both."""
         return Until(finished=0.0)
 
 

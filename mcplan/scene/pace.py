@@ -56,6 +56,9 @@ class Pace(Spec):
             "touch_height": 0.005,
             "touch_depth": 0.01,
             "part_time": 0.5 * self.ramp,
+            "contact_kp": 400.0,  # patches that body weight is swung over drift, and are drawn back before they lift
+            "contact_kd": 40.0,
+            "contact_normal_kp": 400.0,
             "posture_weight": 0.5,  # the momentum of limbs is part of what contacts bear: they go as planned
         }
 

@@ -114,10 +114,11 @@ class ControlSettings(Spec):
 
     contact_kp: NotNegative = 100.0
     contact_kd: NotNegative = 20.0
-    """Feedback of contact drift, 1/s² and 1/s: stiffness along the support and about its normal, damping of all."""
+    """Feedback of contact drift, 1/s² and 1/s: stiffness along the support and about its normal, damping of all (``qp``
+    at a quick ``pace``: 400, 40)."""
     contact_normal_kp: NotNegative = 100.0
-    """Stiffness along the normal and against tilting, 1/s²; where contacts give (``contact``, ``mujoco``: 0) it would
-    fight them, and a foot that lands on its edge could not roll flat."""
+    """Stiffness along the normal and against tilting, 1/s² (``qp`` at a quick ``pace``: 400); where contacts give
+    (``contact``, ``mujoco``: 0) it would fight them, and a foot that lands on its edge could not roll flat."""
     friction_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Part of the friction that the program counts on (``contact``, ``mujoco``: 0.95; plans use up to 0.9 of it, and a
     program that counted on less could not hold their postures)."""
@@ -230,7 +231,7 @@ class ControlSettings(Spec):
         """
         if physics == "qp" and scale == ONE and self.pace is None:
             return self
-        defaults = ({} if physics == "qp" else PHYSICAL) | ({} if self.pace is None else self.pace.defaults())
+        defaults = ({} if self.pace is None else self.pace.defaults()) | ({} if physics == "qp" else PHYSICAL)
         if scale != ONE:
             sized = {key: getattr(scale, of) ** power for key, (of, power) in POWERS.items()}
             defaults = defaults | {key: defaults.get(key, getattr(self, key)) * by for key, by in sized.items()}
@@ -238,6 +239,8 @@ class ControlSettings(Spec):
 
 
 PHYSICAL = {
+    "contact_kp": 100.0,
+    "contact_kd": 20.0,
     "contact_normal_kp": 0.0,
     "friction_fraction": 0.95,
     "grip_fraction": 0.5,

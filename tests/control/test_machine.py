@@ -83,7 +83,7 @@ def plan_of(*stances):
     limbs = {patch: SimpleNamespace(limb=patch.split("_")[0]) for _, _, patches in stances for patch in patches}
     robot = SimpleNamespace(patches=limbs)
     for k, stance in enumerate(made):
-        segments = (SimpleNamespace(objects=None), SimpleNamespace(objects=None))
+        segments = (SimpleNamespace(objects=None, law=None), SimpleNamespace(objects=None, law=None))
         stance.transition = SimpleNamespace(segments=segments, parts=parts_at_once(robot, made, k))
     return SimpleNamespace(stances=tuple(made), scenario=SimpleNamespace(robot=robot))
 

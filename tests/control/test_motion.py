@@ -182,6 +182,10 @@ ENDS = {
         {"error": {"com": S.com_error, "box": S.slide_error}, "speed": {"com": S.com_rest_speed}},
     ),
     "unload": (Unload(0, "foot"), {"force": {"foot": S.release_force}}),
+    "unload while the body arrives": (
+        Unload(0, "foot", arriving=True),
+        {"force": {"foot": S.release_force}, "error": {"com": S.com_error}, "speed": {"com": S.com_rest_speed}},
+    ),
     "approach": (Approach(0, FOOT), {"error": {"foot": S.touch_error}, "speed": {"foot": S.touch_speed}}),
     "settle": (
         Settle(0),

@@ -1,5 +1,6 @@
 """The pace of motions as scenarios write it."""
 
+import numpy as np
 import pytest
 
 from mcplan.errors import ScenarioError
@@ -22,6 +23,16 @@ def test_the_times_of_ramps_and_the_search_for_supports_follow_from_it_unless_a_
     slow, plain = ControlSettings(pace="slow"), ControlSettings()
     assert slow.under("mujoco").unload_time == plain.under("mujoco").unload_time
     assert ControlSettings(pace="swift").under("qp").unload_time == Pace().ramp
+
+
+def test_contacts_are_stiffer_at_a_quick_pace_only_where_they_do_not_give():
+    for pace, stiffness in (("slow", 100.0), ("swift", 400.0)):
+        settings = ControlSettings(pace=pace)
+        assert settings.under("qp").contact_kp == settings.under("qp").contact_normal_kp == stiffness
+        assert settings.under("qp").contact_kd == 2.0 * np.sqrt(stiffness)
+        for physics in ("contact", "mujoco"):
+            gives = settings.under(physics)
+            assert (gives.contact_kp, gives.contact_kd, gives.contact_normal_kp) == (100.0, 20.0, 0.0)
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,9 @@ SLOWEST = 0.25
 
 SPENT = "standing still takes all that contacts and joints have"
 
-LEAST_TIME = 0.15
-"""s: no segment is gone in less."""
+FORCES = 4.0
+"""Times of a ramp that a segment takes at least: forces build up, turn to slow the body down, and vanish again. Quicker
+ones ask for the same forces within so short a time that contacts which give bear much more."""
 
 ACCURACY = 1e-6
 """Of the duration."""
@@ -159,7 +160,7 @@ class Retimer:
     def _paths(self, segment: Segment) -> tuple["_Path", "_Path"]:
         """Return a segment in the nodes of a law, and between them."""
         path, middles = _Path(self.robot, segment, _nodes()), _Path(self.robot, segment, _middles())
-        path.bound_speeds(self.robot, segment, middles, self.pace.touchdown_speed)
+        path.bound_speeds(self.robot, segment, middles)
         return path, middles
 
     def _forces(self, contacts: Sequence[Contact], kept: float) -> ContactForces:
@@ -174,23 +175,28 @@ class Retimer:
         for block in forces.blocks:
             G[:, :, block.place] = np.einsum("kiv,is->kvs", path.jacobians[block.contact.patch], block.map)
         F, upper = forces.face_rows()
-        x_max = self._fastest(path)
+        x_max = self._fastest(path, kept)
         share = min(pace.torque + (1.0 - kept) * (1.0 - pace.torque), 1.0)
         return PathProgram(
             path.length, path.v, path.vd, path.hold, path.of_u, path.of_x, G, F, upper, forces.equal, forces.equal_to,
             limited, share * robot.limits.torque[limited], x_max, 8.0 * x_max / path.length, pace.acceleration,
         )  # fmt: skip
 
-    def _fastest(self, path: "_Path") -> np.ndarray:
+    def _fastest(self, path: "_Path", kept: float) -> np.ndarray:
         """Return the bound of x = sd² (m,) by velocities, of joints and of patches that come down, and by jerk.
 
         Of the jerk along a path, ``q''' sd³ + 3 q'' sd sdd + q' sddd``, the first term is what counts where it begins
         and ends: there q' and q'' vanish, and any rate would be rest.
         """
-        limit = self.pace.velocity * self.robot.limits.velocity
-        rate = np.full(len(path.v), path.length / LEAST_TIME)
-        rate = np.minimum(rate, np.cbrt(self.pace.jerk / path.third))
-        for speeds, most in ((path.joints, limit), (path.closing, 1.0)):
+        robot, pace = self.robot, self.pace
+        limit = pace.velocity * robot.limits.velocity
+        touch = [
+            touchdown_speed(robot, path.end, path.contacts, contact, pace.touchdown_speed, kept)
+            for contact in path.arriving
+        ]
+        rate = np.full(len(path.v), path.length / (FORCES * pace.ramp))
+        rate = np.minimum(rate, np.cbrt(pace.jerk / path.third))
+        for speeds, most in ((path.joints, limit), (path.closing, np.array(touch))):
             if speeds.shape[1]:
                 with np.errstate(divide="ignore"):
                     rate = np.minimum(rate, (most / speeds).min(axis=1))
@@ -250,7 +256,7 @@ class _Path:
     """A segment at parts ``s`` (m,) of its length: what of its dynamics no margin changes."""
 
     def __init__(self, robot: Robot, segment: Segment, s: np.ndarray):
-        self.contacts, self.length = segment.contacts, segment.duration
+        self.contacts, self.length, self.end = segment.contacts, segment.duration, segment.q[-1]
         samples = [segment.posture.sample(self.length * part) for part in s]
         self.q, self.v, self.vd = (np.array(column) for column in zip(*samples, strict=True))
         still = np.zeros_like(self.v)
@@ -260,12 +266,10 @@ class _Path:
         self.jacobians = {contact.patch: self._about_world(robot, contact.patch) for contact in segment.contacts}
         self.s, self.joints, self.closing = s, np.abs(self.v[:, 6:]), np.zeros((len(s), 0))
         self.third = np.full(len(s), TINY)
+        self.arriving: tuple[Contact, ...] = ()
 
-    def bound_speeds(self, robot: Robot, segment: Segment, middles: "_Path", touchdown: float) -> None:
-        """Take what is between the nodes into the speeds of joints, and of patches that come down.
-
-        These are relative to that with which each may meet its support.
-        """
+    def bound_speeds(self, robot: Robot, segment: Segment, middles: "_Path") -> None:
+        """Take what is between the nodes into the speeds of joints, and of patches that come down."""
         self.joints = np.maximum(self.joints, _around(middles.joints))
         s, vd = np.empty(2 * len(self.s) - 1), np.empty((2 * len(self.s) - 1, self.vd.shape[1]))
         s[::2], s[1::2], vd[::2], vd[1::2] = self.s, middles.s, self.vd, middles.vd
@@ -274,14 +278,9 @@ class _Path:
         third[[0, -1]] = third[[1, -2]]  # nodes at the ends are where the middles are
         third = _around(third.reshape(-1, 2).max(axis=1, keepdims=True))[:, 0]
         self.third = np.where(np.minimum(self.s, 1.0 - self.s) < ENDS, np.maximum(third, TINY), TINY)
-        arriving = [c.meets for c in segment.courses if c.meets is not None and not c.waits]
-        if arriving:
-            ways = [
-                self._closing(robot, segment, contact)
-                / touchdown_speed(robot, segment.q[-1], segment.contacts, contact, touchdown)
-                for contact in arriving
-            ]
-            self.closing = np.stack(ways, axis=1)
+        self.arriving = tuple(c.meets for c in segment.courses if c.meets is not None and not c.waits)
+        if self.arriving:
+            self.closing = np.stack([self._closing(robot, segment, contact) for contact in self.arriving], axis=1)
 
     def _about_world(self, robot: Robot, patch: str) -> np.ndarray:
         """Return the Jacobians (m, 6, nv) of the point of a patch's link that is at the world's origin."""

@@ -18,20 +18,24 @@ from mcplan.scene.contact import Contact
 IMPACT_TIME = 0.01
 """s: over which an impulse is spread; the certificate of a run averages forces over as much."""
 
-LEFT = 0.2
-"""Part of the largest force and moment of a grip that is left for impacts."""
+LEFT, LEAST_LEFT = 0.2, 0.08
+"""Part of the largest force and moment of a grip that is left for impacts by motions that keep all of their reserve,
+and by those that keep none: the peak of an impact is over twice its mean, and comes on top of what the grip holds."""
 
 COMPLIANCE = 1e-8
 """Relative: closed chains have more rows than directions."""
 
 
-def touchdown_speed(robot: Robot, q: np.ndarray, closed: Sequence[Contact], contact: Contact, most: float) -> float:
+def touchdown_speed(
+    robot: Robot, q: np.ndarray, closed: Sequence[Contact], contact: Contact, most: float, kept: float = 1.0
+) -> float:
     """Return the largest normal speed (m/s) at which a patch may meet its support, ``most`` where no grip holds.
 
     Parameters
     ----------
     q : (nq,) the posture then.
     closed : contacts that stay closed.
+    kept : part of its reserve that the motion keeps (see `mcplan.motion.law.Law`).
     """
     grips = [grip for grip in closed if grip.kind == "grasp" and np.isfinite([grip.max_force, grip.max_moment]).any()]
     if not grips:
@@ -46,7 +50,7 @@ def touchdown_speed(robot: Robot, q: np.ndarray, closed: Sequence[Contact], cont
     W = A @ np.linalg.solve(robot.mass_matrix(q), A.T)
     W[np.diag_indices(len(W))] += COMPLIANCE * np.trace(W) / len(W)
     P = np.linalg.solve(W, np.append(np.zeros(len(W) - 1), 1.0))  # per m/s
-    begin = 0
+    begin, left = 0, LEAST_LEFT + kept * (LEFT - LEAST_LEFT)
     for held, J in zip(closed, rows, strict=True):
         impulse = held.selection.T @ P[begin : begin + len(J)]
         begin += len(J)
@@ -54,5 +58,5 @@ def touchdown_speed(robot: Robot, q: np.ndarray, closed: Sequence[Contact], cont
             for part, limit in ((impulse[:3], held.max_force), (impulse[3:], held.max_moment)):
                 size = float(np.linalg.norm(part))
                 if np.isfinite(limit) and size > 0.0:
-                    most = min(most, LEFT * limit * IMPACT_TIME / size)
+                    most = min(most, left * limit * IMPACT_TIME / size)
     return most

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mcplan.model.robot_file import load_robot
-from mcplan.planning.transition.touchdown import IMPACT_TIME, LEFT, touchdown_speed
+from mcplan.planning.transition.touchdown import IMPACT_TIME, LEAST_LEFT, LEFT, touchdown_speed
 from mcplan.scene.contact import Contact
 
 ROBOT = load_robot("hrp2")
@@ -46,3 +46,10 @@ def test_a_stronger_grip_allows_as_much_more():
     strong = replace(GRIP, max_force=200.0, max_moment=20.0)
     speeds = [touchdown_speed(ROBOT, Q, [STAYS, grip], SOLE, 10.0) for grip in (GRIP, strong)]
     assert speeds[1] == pytest.approx(2.0 * speeds[0])
+
+
+def test_a_motion_that_keeps_less_of_its_reserve_leaves_less_for_impacts():
+    speeds = [touchdown_speed(ROBOT, Q, [STAYS, GRIP], SOLE, 10.0, kept) for kept in (1.0, 0.5, 0.0)]
+    assert speeds[1] == pytest.approx(0.5 * (speeds[0] + speeds[2]))
+    assert speeds[2] == pytest.approx(speeds[0] * LEAST_LEFT / LEFT)
+    assert touchdown_speed(ROBOT, Q, [STAYS], SOLE, 0.12, 0.0) == 0.12

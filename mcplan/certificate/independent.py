@@ -170,8 +170,7 @@ class Mechanism:
             R = np.matmul(R_joint.T, parent.R)
             arm = p_joint @ parent.R
             omega, alpha, e = parent.omega, parent.alpha, zero
-            if joint.kind == "ball":
-                part = int(np.argmax(axis))
+            if (part := joint.part) is not None:
                 first = joint.coordinate - part
                 turn = BallTurn(*(x[k + first : k + first + 3] for x, k in ((q, 7), (v, 6), (vd, 6))))
                 e = _rotate(R, turn.J[:, part])

@@ -139,8 +139,7 @@ def _hung_on(record: RobotRecord) -> dict[int, int]:
     """Return the link that each link's joint hangs it on; the three parts of a ball joint are one joint."""
     above: dict[int, int] = {}
     for joint in record.joints:
-        of_ball = joint.kind == "ball" and joint.axis[0] < 1.0
-        above[joint.child] = above[joint.parent] if of_ball else joint.parent
+        above[joint.child] = above[joint.parent] if joint.part in (1, 2) else joint.parent
     return above
 
 

@@ -236,15 +236,12 @@ def bends_of(
     chains: dict[int, list] = {0: []}
     for joint in record.joints:
         c = joint.coordinate
-        rate = np.zeros(len(speed)) if c < 0 else abs(joint.multiplier) * speed[:, 6 + c]
-        change = np.zeros(len(speed)) if c < 0 else abs(joint.multiplier) * acceleration[:, 6 + c]
-        if joint.kind == "ball":  # as the base, by the map of its rates; all at its last part, the others turn nothing
-            part = joint.axis.index(max(joint.axis))
-            if part < 2:
-                rate, change = np.zeros(len(speed)), np.zeros(len(speed))
-            else:
-                rate = np.linalg.norm(speed[:, 4 + c : 7 + c], axis=1)
-                change = np.linalg.norm(acceleration[:, 4 + c : 7 + c], axis=1) + rate**2 / 2
+        rate, change = np.zeros((2, len(speed)))
+        if joint.part == 2:  # as the base, by the map of its rates; the other parts of a ball joint turn nothing
+            rate = np.linalg.norm(speed[:, 4 + c : 7 + c], axis=1)
+            change = np.linalg.norm(acceleration[:, 4 + c : 7 + c], axis=1) + rate**2 / 2
+        elif joint.part is None and c >= 0:
+            rate, change = (abs(joint.multiplier) * of[:, 6 + c] for of in (speed, acceleration))
         slide = 0.0
         if joint.kind == "prismatic":
             slide = abs(joint.offset) + (abs(joint.multiplier) * float(farthest[c]) if c >= 0 else 0.0)  # type: ignore[index]

@@ -67,9 +67,7 @@ def _phases_of_stance(k: int, plan: Plan, coming: tuple[Contact, ...]) -> list[P
 def _shifts_quickly(onward: Sequence[PlannedStance]) -> bool:
     """Say whether a shift of the body by a law comes next."""
     transition = onward[0].transition if onward else None
-    if transition is None or onward[0].change == "add":
-        return False
-    return transition.segments[0].law is not None and not transition.segments[0].objects
+    return transition is not None and onward[0].change != "add" and transition.segments[0].law is not None
 
 
 FOUND = object()

@@ -122,8 +122,7 @@ class Shift(_Moving):
     stance: int
     segment: Segment
     unloads: bool = False
-    """Whether a contact is unloaded while its last part is gone: there a quick motion slows down, which takes that
-    contact no force."""
+    """Whether a contact is unloaded while its last part is gone: there a quick motion slows down, by the others."""
     verb = "shift"
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
@@ -322,7 +321,7 @@ class Load(Body):
     stance: int
     patch: str
     shifts: bool = False
-    """Whether a quick shift follows: it leads to this contact, and speeds up on the others. The ramp goes on then."""
+    """Whether a quick shift follows, which speeds up on the other contacts: it does not wait for the ramp."""
     verb = "load"
 
     @property

@@ -44,7 +44,8 @@ class Pace(Spec):
     """Normal speed at which a patch meets its support, m/s; less where the impact would be much for a grip that holds
     the robot."""
     ramp: Positive = 0.1
-    """How long the force of a contact sinks before it opens, and how long its limit rises after it closed, s."""
+    """How long the force of a contact sinks before it opens, s; after it closed its limit rises within half of that. No
+    motion takes less than four of it."""
 
     def defaults(self) -> dict[str, float]:
         """Return what settings of the control are at this pace where a file leaves them out."""

@@ -64,6 +64,11 @@ class JointRecord(Record):
     multiplier: float = 1.0
     offset: float = 0.0
 
+    @property
+    def part(self) -> int | None:
+        """Which of the three parts of a ball joint it is, 0 to 2; None of other joints."""
+        return int(np.argmax(self.axis)) if self.kind == "ball" else None
+
 
 class PatchRecord(Record):
     """A contact patch: its frame (R, p) in a link, its polygon in its own axes, the radius of a ball, m."""
@@ -144,11 +149,11 @@ class RobotRecord(Record):
         """Every ball joint has its three parts, in order, with coordinates of their own that follow one another."""
         parts = {joint.child: joint for joint in self.joints if joint.kind == "ball"}
         for joint in parts.values():
-            part = joint.axis.index(max(joint.axis))
+            part = joint.part or 0
             before, plain = parts.get(joint.parent), (joint.multiplier, joint.offset) == (1.0, 0.0)
             follows = part == 0 or (
                 before is not None
-                and before.axis.index(max(before.axis)) == part - 1
+                and before.part == part - 1
                 and before.coordinate == joint.coordinate - 1
                 and not np.any(joint.p)
                 and np.array_equal(joint.R, np.eye(3))

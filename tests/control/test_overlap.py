@@ -10,7 +10,7 @@ from mcplan.certificate.verify import verify
 from mcplan.control.machine import phases_of
 from mcplan.control.phases import Load, Shift, Unload
 from mcplan.planning.planner import plan
-from mcplan.planning.transition.retiming import FORCES, Retimer
+from mcplan.planning.transition.retiming import RAMPS, Retimer
 from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
 
@@ -84,5 +84,5 @@ def test_no_motion_is_quicker_than_forces_build_up_turn_and_vanish(swift):
     for ramp in (0.02, 0.18):
         slower = control.model_copy(update={"pace": control.pace.model_copy(update={"ramp": ramp})})
         duration = Retimer(swift.scenario.robot, slower).law(segment).duration
-        assert duration == pytest.approx(max(quick, FORCES * ramp), rel=0.1)
-        assert duration >= FORCES * ramp
+        assert duration == pytest.approx(max(quick, RAMPS * ramp), rel=0.1)
+        assert duration >= RAMPS * ramp

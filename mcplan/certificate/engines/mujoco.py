@@ -150,7 +150,7 @@ def places(model: Any, robot: RobotRecord) -> tuple[np.ndarray, np.ndarray]:
 
 def _turns(joint: JointRecord) -> bool:
     """Whether there is a joint in MuJoCo: of the three parts of a ball joint it is the last one."""
-    return joint.kind != "fixed" and (joint.kind != "ball" or joint.axis[2] == 1.0)
+    return joint.kind != "fixed" and joint.part in (None, 2)
 
 
 KINDS = {

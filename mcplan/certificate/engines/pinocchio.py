@@ -67,7 +67,7 @@ class PinocchioEngine(Engine):
             joint = robot.joints[index]
             parent, X = places[joint.parent]
             place = X * pin.SE3(np.array(joint.R), np.array(joint.p))
-            if joint.kind == "fixed" or (joint.kind == "ball" and joint.axis[2] < 1.0):  # a ball turns at its last part
+            if joint.kind == "fixed" or joint.part in (0, 1):  # a ball turns at its last part
                 places[joint.child] = (parent, place)
                 continue
             added = model.addJoint(parent, _model(joint), place, f"{index} {joint.name}")

@@ -44,9 +44,9 @@ SLOWEST = 0.25
 
 SPENT = "standing still takes all that contacts and joints have"
 
-FORCES = 4.0
-"""Times of a ramp that a segment takes at least: forces build up, turn to slow the body down, and vanish again. Quicker
-ones ask for the same forces within so short a time that contacts which give bear much more."""
+RAMPS = 4.0
+"""No segment takes less time than so many ramps of a contact's force: forces build up, turn to slow the body down, and
+vanish again. In less time contacts that give bear much more than they are asked for."""
 
 ACCURACY = 1e-6
 """Of the duration."""
@@ -194,7 +194,7 @@ class Retimer:
             touchdown_speed(robot, path.end, path.contacts, contact, pace.touchdown_speed, kept)
             for contact in path.arriving
         ]
-        rate = np.full(len(path.v), path.length / (FORCES * pace.ramp))
+        rate = np.full(len(path.v), path.length / (RAMPS * pace.ramp))
         rate = np.minimum(rate, np.cbrt(pace.jerk / path.third))
         for speeds, most in ((path.joints, limit), (path.closing, np.array(touch))):
             if speeds.shape[1]:

@@ -242,5 +242,5 @@ class WholeBodyController:
         contact, wrench = loaded.contact, self._wrenches.get(patch)
         if contact.kind != "grasp" or wrench is None:
             return force
-        share = float(np.linalg.norm(np.asarray(wrench)[3:])) / (self.settings.force_fraction * contact.max_moment)
+        share = float(np.linalg.norm(np.asarray(wrench)[3:])) / (self.motion.grips(self._t) * contact.max_moment)
         return max(force, min(share, 1.0) * loaded.full)

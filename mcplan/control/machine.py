@@ -10,8 +10,10 @@ from mcplan.control.phase import Now, Phase
 from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Swing, Unload
 from mcplan.control.program import State, find, following
 from mcplan.errors import InputError, SimulationFailed
+from mcplan.motion.law import Law
 from mcplan.planning.chain import coming
-from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.planning.plan import Plan
+from mcplan.planning.transition.transition import Segment
 from mcplan.scene.contact import Contact
 
 
@@ -55,19 +57,27 @@ def _phases_of_stance(k: int, plan: Plan, coming: tuple[Contact, ...]) -> list[P
         return [Shift(k, segments[0])]
     if stance.change == "add":
         contact = stance.contact(patch)
-        load = Load(k, patch, _shifts_quickly(plan.stances[k + 1 :]))
+        load = Load(k, patch, _shifts_quickly(plan, k))
         return [Lift(k, contact, segments[0], coming), Swing(k, contact), Approach(k, contact), load]
-    quick = segments[0].law is not None
-    phases: list[Phase] = [Shift(k, segments[0], quick), Unload(k, patch, quick)]
+    quick, onward = segments[0].law is not None, _law_of(plan, k, segments[1:])
+    unload = Unload(k, patch, quick, None if onward is None else onward.kept)
+    phases: list[Phase] = [Shift(k, segments[0], quick), unload]
     if stance.transition.parts:
         phases.append(Retract(k, patch, segments[1] if len(segments) > 1 else None))
     return phases
 
 
-def _shifts_quickly(onward: Sequence[PlannedStance]) -> bool:
-    """Say whether a shift of the body by a law comes next."""
-    transition = onward[0].transition if onward else None
-    return transition is not None and onward[0].change != "add" and transition.segments[0].law is not None
+def _shifts_quickly(plan: Plan, k: int) -> bool:
+    """Say whether a shift of the body by a law comes after stance k."""
+    return k + 1 < len(plan.stances) and plan.stances[k + 1].change != "add" and _law_of(plan, k) is not None
+
+
+def _law_of(plan: Plan, k: int, segments: Sequence[Segment] = ()) -> Law | None:
+    """Return the law of what comes next: of the segments that are left, else of those that lead on from stance k."""
+    if not segments and k + 1 < len(plan.stances):
+        transition = plan.stances[k + 1].transition
+        segments = () if transition is None else transition.segments
+    return segments[0].law if segments else None
 
 
 FOUND = object()

@@ -30,6 +30,7 @@ from mcplan.planning.transition.transition import Course, Segment
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, FreeObject
+from mcplan.scene.pace import used
 from mcplan.scene.resting import resting_contact
 from mcplan.scene.settings import ControlSettings
 
@@ -44,6 +45,10 @@ FAR = 0.05
 
 SAME = 1e-12
 """rad, m, and their rates: references that differ by less are where a planned motion begins."""
+
+FEEDBACK = 0.25
+"""Part of what a quick motion leaves of the limits of a grip that the program may use to follow it. Where contacts
+give, a grip bears up to one and a half times what it is asked for when the load changes quickly."""
 
 WAITING = 1e-3
 """m: so far above its place a patch waits until its turn comes."""
@@ -99,6 +104,7 @@ class Motion:
         self.com: Quintic | Spline | Paced = Quintic(robot.com(q), robot.com(q), 1.0)
         self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
         self.spin: PacedRate | None = None
+        self._grips = Ramp(settings.force_fraction, settings.force_fraction, 0.0, 0.0)
         self.stretch = Stretch()
         self._spins: dict[Segment, Spline] = {}
         self._finder: TransitionFinder | None = None
@@ -181,6 +187,7 @@ class Motion:
         reference yet.
         """
         law = segment.law
+        self.rely(None if law is None else law.kept, t)
         posture, centre = self._faded(segment, t)
         self.posture = posture if law is None else Paced(posture, law, t, self.stretch)
         self.com = centre if law is None else Paced(centre, law, t, self.stretch)
@@ -206,6 +213,22 @@ class Motion:
         self.limbs = limbs
         for name in limbs:
             self.released.pop(name, None)
+
+    def rely(self, kept: float | None, t: float) -> None:
+        """Rely on grips from t (s) on as far as a motion does that keeps a part of its reserve; None: as far as can be.
+
+        What they may bear sinks gradually.
+        """
+        pace, most = self.settings.pace, self.settings.force_fraction
+        if kept is not None and pace is not None:
+            share = used(pace.force, most, kept)
+            most = share + FEEDBACK * (most - share)
+        now = self._grips.value(t)
+        self._grips = Ramp(max(now, most), most, t, self.settings.load_time)
+
+    def grips(self, t: float) -> float:
+        """Return the part of the largest force and moment of a grip that the program may ask for at time t (s)."""
+        return self._grips.value(t)
 
     def spin_of(self, segment: Segment) -> Spline:
         """Return the angular momentum about the centre of mass along a segment, per unit of its rate."""

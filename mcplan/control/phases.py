@@ -147,6 +147,8 @@ class Unload(Body):
     patch: str
     arriving: bool = False
     """Whether what a quick shift has left is gone meanwhile."""
+    kept: float | None = None
+    """Part of its reserve that the quick motion keeps which is next, without the contact."""
     verb = "unload"
 
     @property
@@ -157,6 +159,7 @@ class Unload(Body):
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start the ramp from the force carried now. What a quick motion has left it goes on with."""
         motion.unload(self.patch, t, motion.settings.unload_time, now.load(self.patch))
+        motion.rely(self.kept, t)
         return max(motion.settings.unload_time, left_of(motion, t) if self.arriving else 0.0)
 
     def until(self, settings: ControlSettings) -> Until:

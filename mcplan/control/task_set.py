@@ -127,7 +127,7 @@ class TaskSet:
                 tasks.append(task)
         contacts = []
         for loaded in motion.contacts.values():
-            contacts.append(self._constraint(t, loaded, terms))
+            contacts.append(self._constraint(t, loaded, terms, motion.grips(t)))
             if loaded.contact.rolls:
                 tasks.append(self._angle(loaded))
         poses = None
@@ -200,7 +200,7 @@ class TaskSet:
         task.R = contact.R
         return task
 
-    def _constraint(self, t: float, loaded: LoadedContact, terms: Terms) -> ContactConstraint:
+    def _constraint(self, t: float, loaded: LoadedContact, terms: Terms, grips: float) -> ContactConstraint:
         contact = loaded.contact
         held = self._held.get(contact.patch)
         if held is None or held.loaded is not loaded:
@@ -219,8 +219,8 @@ class TaskSet:
             self._set_down(known, contact, terms)
         limit = known.max_force = loaded.limit.value(t)
         if contact.kind == "grasp":
-            most = self.settings.force_fraction * contact.max_moment
-            known.max_moment = most * min(1.0, limit / loaded.full)
+            known.max_moment = grips * contact.max_moment * min(1.0, limit / loaded.full)
+            known.max_force = min(limit, grips * contact.max_force)
         return known
 
     def _set_down(self, known: ContactConstraint, contact: Contact, terms: Terms) -> None:

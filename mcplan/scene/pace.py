@@ -28,7 +28,8 @@ class Pace(Spec):
     friction: Share = 0.7
     """Part of every friction coefficient that a motion uses."""
     force: Share = 0.5
-    """Part of every contact's largest force and moment: where contacts give, a grip bears more than it is asked for."""
+    """Part of every contact's largest force and moment: where contacts give, a grip bears more than it is asked for.
+    Of what is left of grips the controller uses a quarter to follow the motion."""
     torque: Share = 0.8
     """Part of the joints' torque limits."""
     pressure: NotNegative = 0.01
@@ -62,6 +63,15 @@ class Pace(Spec):
             "contact_normal_kp": 400.0,
             "posture_weight": 0.5,  # the momentum of limbs is part of what contacts bear: they go as planned
         }
+
+
+def used(paced: float, counted: float, kept: float) -> float:
+    """Return the part of a limit that a motion uses which keeps a part of its reserve (see `mcplan.motion.law.Law`).
+
+    ``paced`` is that of the pace, ``counted`` what the controller counts on.
+    """
+    least = min(paced, counted)
+    return min(least + (1.0 - kept) * (counted - least), 1.0)
 
 
 def _named(value: Any) -> Any:

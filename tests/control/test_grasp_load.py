@@ -12,9 +12,10 @@ from mcplan.control.loaded_contact import LoadedContact, Ramp
 def controller(kind, wrench):
     contact = SimpleNamespace(kind=kind, max_moment=20.0, max_force=200.0, normal=np.array([0.0, 0.0, 1.0]))
     made = WholeBodyController.__new__(WholeBodyController)
-    made.settings = SimpleNamespace(force_fraction=0.5)
     hand = LoadedContact(contact, Ramp(0, 100.0, 0, 0), 100.0)
-    made.motion = SimpleNamespace(contacts={"hand": hand}, targets={}, rests={})
+    half = {3.0: 0.5}
+    made.motion = SimpleNamespace(contacts={"hand": hand}, targets={}, rests={}, grips=half.__getitem__)
+    made._t = 3.0
     made._wrenches = {"hand": np.array(wrench)}
     return made
 

@@ -66,6 +66,25 @@ def test_a_contact_may_carry_a_part_of_its_limit_and_no_more_than_twice_the_weig
     assert list(motion.contacts) == [name for name in robot.patches if name in motion.contacts]
 
 
+def test_grips_are_relied_on_as_far_as_a_quick_motion_does_and_a_quarter_of_the_rest(robot):
+    """More at once, less gradually."""
+    settings = ControlSettings(pace={"force": 0.5}, force_fraction=0.9, load_time=0.2)
+    motion = Motion(robot, FLOOR, settings, robot.posture("half_sitting"))
+    assert motion.grips(0.0) == 0.9
+    motion.rely(1.0, 1.0)
+    assert [motion.grips(t) for t in (1.0, 1.1, 1.2, 9.0)] == pytest.approx([0.9, 0.75, 0.6, 0.6])
+    motion.rely(0.5, 10.0)
+    assert motion.grips(10.0) == pytest.approx(0.7 + 0.25 * 0.2)
+    motion.rely(None, 11.0)
+    assert motion.grips(11.0) == 0.9
+
+
+def test_at_a_slow_pace_grips_are_relied_on_as_settings_say(robot):
+    motion = Motion(robot, FLOOR, ControlSettings(force_fraction=0.8), robot.posture("half_sitting"))
+    motion.rely(None, 1.0)
+    assert motion.grips(1.0) == motion.grips(5.0) == 0.8
+
+
 def now(**values):
     """The present state as phases ask for it."""
     return SimpleNamespace(**{name: (lambda *_, value=value: value) for name, value in values.items()})

@@ -161,9 +161,12 @@ def test_limits_of_force_and_moment_rise_together(robot):
     loaded = closed(robot, grip, settings)
     full = 0.8 * grip.max_force
     for t, force in ((1.0, 30.0), (1.2, 0.5 * (30.0 + full)), (1.4, full)):
-        constraint = tasks._constraint(t, loaded, None)
+        constraint = tasks._constraint(t, loaded, None, 0.8)
         assert constraint.max_force == pytest.approx(force)
         assert constraint.max_moment == pytest.approx(0.8 * grip.max_moment * force / full)
+    relied = tasks._constraint(1.4, loaded, None, 0.6)
+    assert relied.max_force == pytest.approx(0.6 * grip.max_force)
+    assert relied.max_moment == pytest.approx(0.6 * grip.max_moment)
 
 
 # -- objects --------------------------------------------------------------------------------------------------------

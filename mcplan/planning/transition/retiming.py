@@ -24,7 +24,7 @@ from mcplan.planning.transition.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.contact import Contact
 from mcplan.scene.counted import shrunk
-from mcplan.scene.pace import Pace
+from mcplan.scene.pace import Pace, used
 from mcplan.scene.settings import ControlSettings
 from mcplan.statics.contact_forces import ContactForces
 from mcplan.statics.static_program import StaticProgram
@@ -325,15 +325,11 @@ def _around(values: np.ndarray) -> np.ndarray:
 
 def margined(contact: Contact, pace: Pace, settings: ControlSettings, kept: float) -> Contact:
     """Return a contact as motions may load it that keep a part of the reserve (see `Law`)."""
-
-    def share(paced: float, counted: float) -> float:
-        return min(min(paced, counted) + (1.0 - kept) * (counted - min(paced, counted)), 1.0)
-
-    force = share(pace.force, settings.force_fraction)
+    force = used(pace.force, settings.force_fraction, kept)
     inside = max(pace.pressure, settings.pressure_margin)
     return replace(
         contact,
-        friction=share(pace.friction, settings.friction_fraction) * contact.friction,
+        friction=used(pace.friction, settings.friction_fraction, kept) * contact.friction,
         max_force=force * contact.max_force,
         max_moment=force * contact.max_moment,
         points=shrunk(contact.points, max(inside + (1.0 - kept) * (settings.pressure_margin - inside), 0.0)),

@@ -10,7 +10,7 @@ from mcplan.errors import PlanningFailed
 from mcplan.planning.posture.attempt import where_it_is
 from mcplan.planning.prover import Prover
 from mcplan.planning.search import finish
-from mcplan.planning.search.finish import SHARES, _ordered, _outside, _stance
+from mcplan.planning.search.finish import SHARES, _end, _ordered, _outside, _stance
 from mcplan.scene.settings import ControlSettings
 from mcplan.statics.equilibrium import balance, equilibrium_margin
 
@@ -116,3 +116,24 @@ def test_a_contact_is_where_its_patch_is(scene):
     assert there.p == pytest.approx(X[:3, 3])
     assert pytest.approx(X[:3, :3]) == there.R
     assert there.axes == pytest.approx(foot.axes)
+
+
+@pytest.mark.parametrize(("asks", "barred", "stays"), [(False, True, True), (False, False, False), (True, True, False)])
+def test_an_end_that_nobody_asked_for_is_left_out_where_the_way_to_it_is_barred(
+    scene, prover, lifted, monkeypatch, asks, barred, stays
+):
+    feet, q = lifted
+    there = scene.ROBOT.posture("half_sitting")
+    before = _stance(prover, "remove", "left_sole", feet[1:], feet, ("right_sole",), q, feet)
+    before = replace(before, contacts=feet)
+    end = SimpleNamespace(found=True, missing="", result=SimpleNamespace(q=there))
+    ending = SimpleNamespace(find=lambda *_: end, asks=lambda item: asks)
+    segment = SimpleNamespace(goal=SimpleNamespace(item=None), end=end)
+    looked = []
+    monkeypatch.setattr(Prover, "barred", lambda self, motion: looked.append(motion) or (("way",) if barred else ()))
+    stance = _end(prover, ending, segment, before)
+    np.testing.assert_array_equal(stance.q, q if stays else there)
+    for motion in looked:
+        assert (motion.contacts, motion.leaving) == (feet, ())
+        np.testing.assert_array_equal([motion.q0, motion.q1], [q, there])
+    assert (stance.change, stance.moved) == ("shift", None)

@@ -55,6 +55,10 @@ class Coordinates:
         data.qpos[self.place], data.qvel[self.rate] = q, v
         for ball, _ in self.balls:
             ball.put(data, q[len(q) - self._n :][ball.joints], v[len(v) - self._n :][ball.joints])
+        self._couple(data)
+
+    def _couple(self, data: Any) -> None:
+        """Put the followers where their masters say."""
         data.qpos[self._place] = self._multiplier * data.qpos[self.place[self._master_place]] + self._offset
         data.qvel[self._rate] = self._multiplier * data.qvel[self.rate[self._master]]
 
@@ -105,8 +109,7 @@ class Coordinates:
         data.qvel[self._rate] = self._multiplier * data.qvel[self.rate[self._master]]
         data.qpos[:] = place
         mujoco.mj_integratePos(self._model, data.qpos, data.qvel, dt)
-        data.qpos[self._place] = self._multiplier * data.qpos[self.place[self._master_place]] + self._offset
-        data.qvel[self._rate] = self._multiplier * data.qvel[self.rate[self._master]]
+        self._couple(data)
 
 
 def _joint_places(robot: Robot, model: Any, balls: list[Ball]) -> tuple[list[int], list[int]]:

@@ -8,14 +8,12 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+from mcplan.back_ends import BACK_ENDS
 from mcplan.bars import BARS, note
 from mcplan.core.cache import cache_directory, compiled_kernels, declared_kernels
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
-
-OF_PHYSICS = {"contact": ("contact", "rigid_body/forward_dynamics", "algebra/tree_factor")}
-"""Folders and files of kernels that only one physics uses."""
 
 SELDOM = ("rigid_body/batch", "rigid_body/lagrangian", "algebra/cholesky", "algebra/impedance")
 """Files of kernels that no run uses unless it is asked to."""
@@ -46,7 +44,7 @@ class Compiling:
 
     def expect(self, physics: str | None) -> bool:
         """Show at once, before Numba is imported, that this is a first run, if it is; return whether it is."""
-        folders = [folder for name, own in OF_PHYSICS.items() if name != physics for folder in own]
+        folders = [folder for name, other in BACK_ENDS.items() if name != physics for folder in other.kernels]
         needed = declared_kernels((*folders, *SELDOM))
         if len(needed & compiled_kernels(cache_directory())) >= COLD * len(needed):
             return False

@@ -10,7 +10,7 @@ from mcplan.errors import RunError
 from mcplan.sim.records import ContactRecord
 from mcplan.sim.replica import rebuild_plan
 from mcplan.sim.run import Run
-from mcplan.sim.tolerances import BY_PHYSICS, PHYSICAL, Tolerances
+from mcplan.sim.tolerances import Tolerances, tolerances_of
 
 if TYPE_CHECKING:
     from mcplan.planning.plan import Plan
@@ -31,7 +31,7 @@ class Evidence:
 
     def __init__(self, run: Run, tolerances: Tolerances | None = None):
         self.run, self.record = run, run.record
-        self.tolerances = tolerances or BY_PHYSICS.get(run.record.physics, PHYSICAL)
+        self.tolerances = tolerances or tolerances_of(run.record.physics)
         links = [self.record.world.links.get(link.name, link) for link in self.record.robot.links]
         self.mechanism = Mechanism(self.record.robot.model_copy(update={"links": links}))
         self.motion = self.mechanism.motion(run.q, run.v, run.vd, run.wrench, run.patches)

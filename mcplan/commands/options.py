@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
+from mcplan.back_ends import BACK_ENDS
 from mcplan.errors import InputError
 
 
@@ -47,8 +48,7 @@ def add_packages(parser: ArgumentParser) -> None:
 
 def add_physics(parser: ArgumentParser) -> None:
     """Add the physics back end."""
-    names = ["qp", "contact", "mujoco"]
-    parser.add_argument("--physics", choices=names, help="physics back end (default: the scenario's)")
+    parser.add_argument("--physics", choices=list(BACK_ENDS), help="physics back end (default: the scenario's)")
 
 
 def add_json(parser: ArgumentParser) -> None:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from mcplan.back_ends import PhysicsName
 from mcplan.model.scale import ONE, RobotScale
 from mcplan.scene.disturbance import Imperfections, Payload, Push
 from mcplan.scene.machine import StateSpec
@@ -36,7 +37,7 @@ class ContactLaw(Spec):
 class SimulationSettings(Spec):
     """How the motion is simulated: the keys of the section ``simulation`` of a scenario."""
 
-    physics: Literal["qp", "contact", "mujoco"] = "qp"
+    physics: PhysicsName = "qp"
     """Back end: ``qp`` integrates the accelerations of the quadratic program."""
     dt: Annotated[float, Field(gt=0, le=0.02)] = 0.001
     """Time step, s."""

@@ -12,6 +12,7 @@ from mcplan.model.robot import Robot
 from mcplan.scene.environment import FreeObject
 from mcplan.short import short
 from mcplan.sim.physics import Action, Outcome
+from mcplan.sim.world import World
 
 
 class QpPhysics:
@@ -41,6 +42,11 @@ class QpPhysics:
         self.object_v = np.zeros((len(objects), 6))
         self.q = np.array(q, float)
         self.v = np.zeros(robot.nv) if v is None else np.array(v, float)
+
+    @classmethod
+    def of_world(cls, world: World) -> "QpPhysics":
+        """Return the back end of a world."""
+        return cls(world.robot, world.q, objects=world.environment.objects)
 
     def step(self, action: Action | ArrayLike, dt: float = 1e-3) -> Outcome:
         """Advance the state by dt (s).

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcplan.arguments import each, instance, shown, whole
+from mcplan.back_ends import BACK_ENDS, BackEnd, imported
 from mcplan.control.classical.of_scenario import textbook_controller
 from mcplan.control.command import Command
 from mcplan.control.controller import WholeBodyController
@@ -22,46 +23,25 @@ from mcplan.sim.disturbance import Disturbance, refuse_what_is_not_there, steps_
 from mcplan.sim.loss import Loss
 from mcplan.sim.observer import Observer, StepSample
 from mcplan.sim.physics import Action, Physics
-from mcplan.sim.qp_physics import QpPhysics
 from mcplan.sim.recorder import RunRecorder
 from mcplan.sim.run import NO_QP, Run
-from mcplan.sim.world import Maker, World, draw_world, with_losses
+from mcplan.sim.world import Maker, World, draw_world
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.tasks.task import Task
 
 
-def _qp(world: World) -> Physics:
-    return QpPhysics(world.robot, world.q, objects=world.environment.objects)
-
-
-def _contact(world: World) -> Physics:
-    from mcplan.sim.contact.contact_physics import ContactPhysics
-
-    return ContactPhysics(
-        world.robot, world.environment, world.q, world.patches, world.settings, contacts=world.contacts
-    )
-
-
-def refuse_physics(name: str) -> None:
-    """Refuse a back end that there is not, or whose library is not installed, before any work."""
-    if name not in PHYSICS:
-        raise InputError(f"there is no physics {name!r}{closest(str(name), PHYSICS)}")
-    if name == "mujoco" and find_spec("mujoco") is None:
-        raise InputError("physics mujoco needs the package mujoco: pip install mujoco")
-
-
-def _mujoco(world: World) -> Physics:
-    from mcplan.sim.mujoco.physics import MujocoPhysics
-
-    robot = with_losses(world.robot, world.settings)
-    return MujocoPhysics(robot, world.environment, world.q, patches=world.patches, contacts=world.contacts)
+def refuse_physics(name: str) -> BackEnd:
+    """Refuse a back end that there is not, or whose library is not installed, before any work; return it."""
+    if name not in BACK_ENDS:
+        raise InputError(f"there is no physics {name!r}{closest(str(name), BACK_ENDS)}")
+    found = BACK_ENDS[name]
+    if found.package and find_spec(found.package) is None:
+        raise InputError(f"physics {name} needs the package {found.package}: pip install {found.package}")
+    return found
 
 
 TASK = ("weight", "dimension", "key", "diagonal", "frames", "rows")
 """What a task has (`whole_body.tasks.task.Task`)."""
-
-PHYSICS: dict[str, Maker] = {"qp": _qp, "contact": _contact, "mujoco": _mujoco}
-"""The back ends by the names that scenarios use."""
 
 
 def back_end(physics: str | Maker | None, default: str) -> tuple[str, Maker]:
@@ -74,10 +54,9 @@ def back_end(physics: str | Maker | None, default: str) -> tuple[str, Maker]:
     """
     chosen = default if physics is None else physics
     if isinstance(chosen, str):
-        refuse_physics(chosen)
-        return chosen, PHYSICS[chosen]
+        return chosen, imported(refuse_physics(chosen).made_by).of_world
     if not callable(chosen):
-        expected = f"{', '.join(PHYSICS)}, or a class that is made of a World"
+        expected = f"{', '.join(BACK_ENDS)}, or a class that is made of a World"
         raise InputError(f"physics: expected {expected}, not {type(chosen).__name__}")
     return str(getattr(chosen, "name", None) or getattr(chosen, "__name__", type(chosen).__name__)), chosen
 
@@ -304,7 +283,7 @@ def simulate(
     Parameters
     ----------
     plan : a Plan; or a Scenario or the name of a bundled one, which is planned first.
-    physics : back end: a name in ``PHYSICS`` (``qp``, ``contact``, ``mujoco``), or a class of one's own (`back_end`);
+    physics : back end: a name (``qp``, ``contact``, ``mujoco``), or a class of one's own (`back_end`);
         None takes the scenario's.
     observers : told of every step and phase.
     seed : of everything random.

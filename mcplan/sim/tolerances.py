@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mcplan.back_ends import BACK_ENDS, imported
+
 FALL = 0.2
 """m: a centre of mass so far below the lowest planned one has fallen. A humanoid of 1.5 m that kneels down unasked
 lowers it by 0.25; what control and contacts leave in runs that hold is below 0.05."""
@@ -148,4 +150,9 @@ PHYSICAL = Tolerances(
 """For physics that the controller does not own: contacts give, and touch down where they touch down. What the back end
 reports must explain the motion as exactly as in ``qp``: equation of motion, integration, cones."""
 
-BY_PHYSICS = {"qp": EXACT, "contact": PHYSICAL, "mujoco": PHYSICAL}
+
+def tolerances_of(physics: str) -> Tolerances:
+    """Return what the runs of a physics are held against; one of one's own is taken for a physical one."""
+    known = BACK_ENDS.get(physics)
+    found: Tolerances = imported(known.tolerances) if known else PHYSICAL
+    return found

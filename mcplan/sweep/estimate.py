@@ -2,14 +2,12 @@
 
 import os
 
+from mcplan.back_ends import BACK_ENDS
 from mcplan.sweep.experiment import Experiment
 from mcplan.sweep.sweep import Work
 
 PLAN = 2.0
 """s to plan a bundled scenario, and to verify the plan: the middle of 0.2 to 6 s."""
-
-SIMULATE = {"qp": 10.0, "mujoco": 20.0, "contact": 40.0}
-"""s to carry a plan out and verify the run, of about 20 s simulated."""
 
 
 def estimate(experiment: Experiment, work: Work, workers: int | None) -> str:
@@ -24,7 +22,7 @@ def estimate(experiment: Experiment, work: Work, workers: int | None) -> str:
 
 
 def _guess(experiment: Experiment, physics: str) -> float:
-    return PLAN if experiment.spec.steps == "plan" else PLAN + SIMULATE[physics]
+    return PLAN if experiment.spec.steps == "plan" else PLAN + BACK_ENDS[physics].seconds
 
 
 def _duration(seconds: float) -> str:

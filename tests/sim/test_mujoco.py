@@ -13,7 +13,6 @@ from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface
 from mcplan.scene.place import make_contact
-from mcplan.sim import simulate as simulation
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.mujoco.shapes import RECESS, recede, slab
 from mcplan.sim.physics import Action
@@ -448,9 +447,3 @@ def test_distance_from_a_polygon_an_edge_and_a_point():
     assert distance(np.array([1.3, 0.0, 0.4]), SQUARE) == pytest.approx(0.5)
     assert distance(np.array([0.5, 0.2, 0.0]), SQUARE[:2] + np.array([0, 1.0])) == pytest.approx(0.2)
     assert distance(np.array([0.3, 0.4, 0.0]), np.zeros((1, 2))) == pytest.approx(0.5)
-
-
-def test_a_missing_package_is_named(monkeypatch):
-    monkeypatch.setattr(simulation, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"pip install mujoco"):
-        simulation.refuse_physics("mujoco")

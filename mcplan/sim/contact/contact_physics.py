@@ -23,6 +23,7 @@ from mcplan.sim.contact.pack import object_places, pack_scene
 from mcplan.sim.physics import Action, Outcome, action_of
 from mcplan.sim.recorder import PointForces
 from mcplan.sim.touching_patch import touching_patch
+from mcplan.sim.world import World
 
 
 class ContactPhysics:
@@ -84,6 +85,12 @@ class ContactPhysics:
         self._held = bool(grips)
         if robot.fixed:
             self._hold(MOUNT, self.q, (np.inf, np.inf))
+
+    @classmethod
+    def of_world(cls, world: World) -> "ContactPhysics":
+        """Return the back end of a world."""
+        given = (world.robot, world.environment, world.q, world.patches, world.settings)
+        return cls(*given, contacts=world.contacts)
 
     @property
     def counted(self) -> int:

@@ -18,6 +18,7 @@ from mcplan.sim.mujoco.coordinates import Coordinates
 from mcplan.sim.mujoco.grips import Grips
 from mcplan.sim.mujoco.touch import Touch
 from mcplan.sim.physics import Action, Outcome, action_of
+from mcplan.sim.world import World, with_losses
 
 LIMIT = int(mujoco.mjtConstraint.mjCNSTR_LIMIT_JOINT)
 FRICTION = int(mujoco.mjtConstraint.mjCNSTR_FRICTION_DOF)
@@ -79,6 +80,12 @@ class MujocoPhysics:
             raise InputError(f"physics mujoco: {robot.name} has a fixed base and grasps; use the physics contact")
         self._grips = Grips(robot, environment, built, grips)
         self.reset(q, v)
+
+    @classmethod
+    def of_world(cls, world: World) -> "MujocoPhysics":
+        """Return the back end of a world, whose friction and damping of joints are the robot's there."""
+        robot = with_losses(world.robot, world.settings)
+        return cls(robot, world.environment, world.q, patches=world.patches, contacts=world.contacts)
 
     def reset(self, q: np.ndarray, v: np.ndarray | None = None) -> None:
         """Start from a state; objects go back to where they were."""

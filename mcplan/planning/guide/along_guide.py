@@ -7,10 +7,16 @@ import numpy as np
 from mcplan.planning.guide.path import FACET, TURN, GuidePath
 from mcplan.scene.environment import Surface
 from mcplan.scene.place_surface import surface_rotation
-from mcplan.scene.polygon import erode
+from mcplan.scene.polygon import erode, nearest
 
 ASIDE = 0.2
 """m: how far to either side of the track places are looked for."""
+
+BEYOND = 2
+"""Grids by which places go on behind the end of the guide: a goal on the border of a surface has room only there."""
+
+INSET = 1e-4
+"""m: a place that is moved onto its surface is so far inside, which rounding does not undo."""
 
 DROP = 0.6
 """m: how far above or below the track a surface may be."""
@@ -30,7 +36,7 @@ def turns_on(guide: GuidePath, surface: Surface, offset: np.ndarray) -> bool:
 def places_along(
     guide: GuidePath, surface: Surface, polygon: np.ndarray, offset: np.ndarray, turn: float, grid: float
 ) -> Iterator[tuple[float, float, float]]:
-    """Yield x, y, yaw on a surface where the patch lies on it completely.
+    """Yield x, y, yaw on a surface where the patch lies on it completely, if need be half a grid beside the line.
 
     Parameters
     ----------
@@ -43,15 +49,19 @@ def places_along(
     size = guide.turn / TURN
     count_aside = round(size * ASIDE / grid)
     lines = grid * np.arange(-count_aside, count_aside + 1)
-    for s in np.minimum(grid * np.arange(count), guide.length):
+    progress = [*np.minimum(grid * np.arange(count), guide.length), *(guide.length + grid * np.arange(1, BEYOND + 1))]
+    for s in progress:
         heading = float(np.interp(s, guide.arc, guide.yaw))
-        ahead = surface.R.T @ np.array([np.cos(heading), np.sin(heading), 0.0])
+        c, n = np.cos(heading), np.sin(heading)
+        ahead = surface.R.T @ np.array([c, n, 0.0])
         yaw = round(float(np.arctan2(ahead[1], ahead[0])) + turn, 4)
         A, b = erode(surface.polygon, polygon @ surface_rotation(yaw)[:2, :2].T)
         centre = np.array([np.interp(s, corners, track[:, i]) for i in range(3)])
-        places = centre + lines[:, None] * np.array([-np.sin(heading), np.cos(heading), 0.0])
+        centre += max(0.0, s - guide.length) * np.array([c, n, 0.0])
+        places = centre + lines[:, None] * np.array([-n, c, 0.0])
         drop = (places - surface.p) @ surface.normal / surface.normal[2]
         local = (places - np.outer(drop, [0.0, 0.0, 1.0]) - surface.p) @ surface.R[:, :2]
-        for u, fits in zip(local, np.all(local @ A.T <= b + 1e-9, axis=1) & (np.abs(drop) < size * DROP), strict=True):
-            if fits:
-                yield round(float(u[0]), 4), round(float(u[1]), 4), yaw
+        for u in local[np.abs(drop) < size * DROP]:
+            onto = u if np.all(A @ u <= b + 1e-9) else nearest(u, A, b - INSET)
+            if onto is not None and np.linalg.norm(onto - u) <= 0.5 * grid:
+                yield round(float(onto[0]), 4), round(float(onto[1]), 4), yaw

@@ -102,6 +102,21 @@ def test_places_along_a_guide_lie_beside_its_track_with_its_heading_and_on_the_s
         assert np.linalg.norm(track[:, :2] - place[:2], axis=1).min() < ASIDE + 0.1
 
 
+def test_a_surface_whose_border_the_guide_ends_on_has_places_on_both_sides_and_behind_its_end():
+    end = BEND.track(OFFSET)[1][-1]
+    # the patch, turned as the guide ends, reaches 0.1 back: nominally it lies 3 mm over the border
+    landing = Surface("landing", np.eye(3), np.array([end[0], end[1] - 0.097, 0.0]), SQUARE * [0.6, 1.0] + [0.0, 1.0])
+    places = np.array(list(places_along(BEND, landing, PATCH, OFFSET, 0.0, 0.1)))
+    ahead = places[np.abs(places[:, 2] - np.pi / 2) < 1e-3]
+    for aside in (-0.2, -0.1, 0.0, 0.1, 0.2):
+        line = ahead[np.abs(ahead[:, 0] - aside) < 1e-3]
+        # moved onto the border by no more than rounding has room for, then grid by grid behind the end
+        assert sorted(line[:, 1]) == pytest.approx([0.1001, 0.197, 0.297], abs=1e-4)
+    for x, y, yaw in places:
+        c, n = np.cos(yaw), np.sin(yaw)
+        assert outside(np.array([x, y]) + PATCH @ np.array([[c, n], [-n, c]]), landing.polygon) < 1e-9
+
+
 def test_surfaces_too_far_above_or_below_have_no_places():
     for height, some in ((DROP - 0.02, True), (DROP + 0.02, False), (0.02 - DROP, True), (-0.02 - DROP, False)):
         floor = Surface("floor", np.eye(3), np.array([0.0, 0.0, height]), SQUARE)

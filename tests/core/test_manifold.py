@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.rigid_body.manifold import difference, integrate
+from mcplan.core.rigid_body.manifold import difference, integrate, nearest
 from tests.core.random_trees import random_state
 
 
@@ -54,3 +54,17 @@ def test_integrating_in_place_and_in_pieces():
         integrate(q, v, 0.001, q)
     np.testing.assert_allclose(q, whole, atol=1e-12)
     assert abs(np.linalg.norm(q[3:7]) - 1) < 1e-15
+
+
+def test_the_nearest_is_the_one_of_the_shortest_weighted_way():
+    rng = np.random.default_rng(4)
+    weight = np.r_[3.0 * np.ones(3), 0.2 * np.ones(3), np.ones(6)]
+    for count in (1, 2, 40):
+        known, q = np.array([random_state(rng, 12)[0] for _ in range(count)]), random_state(rng, 12)[0]
+        known[0, 3:7] = -q[3:7]  # the same attitude
+        way, scratch = np.zeros(12), np.zeros(12)
+        lengths = []
+        for each in known:
+            difference(each, q, way)
+            lengths.append(np.linalg.norm(weight * way))
+        assert nearest(known, q, weight, scratch) == np.argmin(lengths)

@@ -65,3 +65,25 @@ def difference(q0, q1, out):
     out[5] = scale * e3
     for k in range(7, len(q0)):
         out[k - 1] = q1[k] - q0[k]
+
+
+@jit
+def nearest(known, q, weight, out):
+    """Index of the configuration from which the way to another is the shortest: least ``|weight * difference|``.
+
+    Parameters
+    ----------
+    known : (k, nq) with unit quaternions, k > 0
+    q : (nq,)
+    weight : (nv,)
+    out : (nv,) scratch
+    """
+    best, least = 0, math.inf
+    for i in range(len(known)):
+        difference(known[i], q, out)
+        square = 0.0
+        for k in range(len(out)):
+            square += (weight[k] * out[k]) ** 2
+        if square < least:
+            best, least = i, square
+    return best

@@ -95,7 +95,7 @@ class Passage:
         self.climb = min((reach for _, reach in self.feet.values()), default=0.0)
         levels = [s for s in environment.supports.values() if isinstance(s, Surface) and s.normal[2] >= LEVEL]
         self._supports(levels)
-        # a link may come near to what it is to stand on, and to bars that it may want to hold
+        # a link may come near to what it is to stand on, and to bars that it may want to hold: these only bar the way
         ground = {s.owner or s.name for s in levels}
         bars = {s.name for s in environment.supports.values() if isinstance(s, Bar)}
         touched = {contact.support for contact in contacts}
@@ -103,7 +103,8 @@ class Passage:
         links = set(robot.link_names)
         core = [pair.b not in links and pair.a not in far and pair.b not in touched for pair in collisions.pairs]
         soft = [pair.b not in links and pair.a in far and pair.b not in ground | bars for pair in collisions.pairs]
-        self._core = np.where(core, self.comfort, -np.inf)
+        holds = [pair.b in bars for pair in collisions.pairs]
+        self._core = np.where(core, np.where(holds, 0.0, self.comfort), -np.inf)
         self._far = np.where(soft, self.air, -np.inf)
         self._costs: dict[tuple[int, ...], float] = {}
         self._carried: dict[tuple[int, ...], Support] = {}

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from mcplan.core.rigid_body.manifold import nearest
 from mcplan.model.robot import Robot
 from mcplan.motion.quintic import minimum_jerk
 from mcplan.planning.posture.freedom import contact_rows
@@ -123,9 +124,9 @@ class Detour:
             return [*here.way(i), self.q1]
         forward = True
         while self.steps < MOST:
-            known, pull = len(here.q), self._drawn()
+            known, pull = here.count, self._drawn()
             i, _ = yield from self._extended(here, self._nearest(here, pull), pull, REACH)
-            if len(here.q) > known:
+            if here.count > known:
                 j, met = yield from self._extended(there, self._nearest(there, here.q[i]), here.q[i])
                 if met:
                     way = [*here.way(i), *reversed(there.way(j))]
@@ -206,19 +207,21 @@ class Detour:
         return sum(self._distance(a, b) for a, b in pairwise(way))
 
     def _nearest(self, tree: "_Tree", q: np.ndarray) -> int:
-        return int(np.argmin([self._distance(known, q) for known in tree.q]))
+        return int(nearest(tree.q[: tree.count], q, self._weight, np.empty(self.robot.nv)))
 
 
 class _Tree:
-    """Postures, and from which each was reached."""
+    """Postures, and from which each was reached; its last extension may go on for `MOST` steps."""
 
     def __init__(self, root: np.ndarray):
-        self.q, self._before = [root], [-1]
+        self.q, self.count, self._before = np.empty((2 * MOST + REACH, len(root))), 1, [-1]
+        self.q[0] = root
 
     def add(self, q: np.ndarray, before: int) -> int:
-        self.q.append(q)
+        self.q[self.count] = q
+        self.count += 1
         self._before.append(before)
-        return len(self.q) - 1
+        return self.count - 1
 
     def way(self, i: int) -> list[np.ndarray]:
         """Return the postures from the root to posture i."""

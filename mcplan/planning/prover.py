@@ -14,6 +14,7 @@ from mcplan.model.scale import ONE, RobotScale
 from mcplan.motion.limb_path import LimbPath
 from mcplan.planning.posture.contact_region import contact_key
 from mcplan.planning.posture.continuity import Continuity
+from mcplan.planning.posture.free_limbs import FreeLimbs
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.limbs import level_rotation
@@ -78,6 +79,7 @@ class Prover:
         # a search goes on from what it finds: better elsewhere than from postures at the edge of their torques
         self._searching = PostureGenerator(robot, environment, quick, self.collisions)
         self.continuity = Continuity(robot, environment, self._searching)
+        self.free_limbs = FreeLimbs(robot, self.collisions)
         self.segments = Segments(robot, environment, settings, self.collisions)
         passing = PostureSettings(steps=15, collision_rounds=5, torque_rounds=0).of(robot.scale)
         self._passer = PostureGenerator(robot, environment, passing, self.collisions)
@@ -132,7 +134,8 @@ class Prover:
     ) -> PostureResult:
         """Return the posture of a stance with some contacts in place that carry nothing.
 
-        It is like the reference that fits the contacts, or where it is to be ``near`` like the one before.
+        It is like the reference that fits the contacts, or where it is to be ``near`` like the one before; so are limbs
+        in the air that would have to go through something.
 
         With ``held``, the contacts that stay closed on the way from ``q``, it is one that can be reached from there.
 
@@ -142,26 +145,44 @@ class Prover:
             When the budget is spent.
         """
         contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
-        key = (
-            tuple(contact_key(contact) for contact in contacts),
-            tuple(sorted(unloaded)),
-            tuple(sorted((free or {}).items(), key=lambda item: item[0])),
-            q.tobytes() if near else b"",
-        )
-        if key not in self._memo:
-            if self.calls >= self.limit:
-                raise OutOfCalls("the budget of postures is spent")
-            self.calls += 1
-            loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
-            guide = q if near else self.guide(contacts, q)
-            self._memo[key] = steady(self._searching.generate(contacts, loaded, guide, [q], free), self.robot.scale)
-        result = self._memo[key]
+        key, result = self._posture(contacts, unloaded, q, free or {}, q if near else None)
+        touching = [contact.patch for contact in contacts]
+        limbs = () if near or not result.found else self.free_limbs.crossing(touching, q, result.q)
+        if limbs:
+            guide = self.free_limbs.kept(limbs, q, self.guide(contacts, q))
+            other_key, other = self._posture(contacts, unloaded, q, free or {}, guide)
+            if other.found and not self.free_limbs.crossing(touching, q, other.q):
+                key, result = other_key, other
         if held is None or not result.found:
             return result
         link = (key, tuple(contact_key(contact) for contact in held), q.tobytes())
         if link not in self._linked:
             self._linked[link] = self.continuity.linked(held, result, q)
         return self._linked[link]
+
+    def _posture(
+        self,
+        contacts: tuple[Contact, ...],
+        unloaded: Sequence[str],
+        q: np.ndarray,
+        free: dict[str, Freedom],
+        guide: np.ndarray | None,
+    ) -> tuple[tuple, PostureResult]:
+        """Return the posture of a stance near a guide, None for the reference; with what it is kept by."""
+        key = (
+            tuple(contact_key(contact) for contact in contacts),
+            tuple(sorted(unloaded)),
+            tuple(sorted(free.items(), key=lambda item: item[0])),
+            b"" if guide is None else guide.tobytes(),
+        )
+        if key not in self._memo:
+            if self.calls >= self.limit:
+                raise OutOfCalls("the budget of postures is spent")
+            self.calls += 1
+            loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
+            guide = self.guide(contacts, q) if guide is None else guide
+            self._memo[key] = steady(self._searching.generate(contacts, loaded, guide, [q], free), self.robot.scale)
+        return key, self._memo[key]
 
     def blocked(self, contact: Contact, clearance: float = 0.0) -> tuple[str, float] | None:
         """Return what the link of a contact would hit at its place, and how deep; None if nothing.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.rigid_body.tree import PARENT, Q
+from mcplan.core.rigid_body.tree import PARENT, Q, V
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 
@@ -55,17 +55,14 @@ def limbs_of(robot: Robot, q: np.ndarray, patches: tuple[str, ...]) -> dict[str,
 
 def far_links(robot: Robot, q: np.ndarray, limbs: Mapping[str, Limb]) -> frozenset[str]:
     """Return the links beyond ``NEAR`` of the way from a limb's root to its patches: those that may give way."""
-    far = set()
+    far: set[int] = set()
     for limb in limbs.values():
         for patch in limb.patches:
             chain = _without_trunk(robot, _chain(robot, robot.frame(patch)[0]), limb.name)
             places = np.array([_body_place(robot, q, body) for body in chain])
             way = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(places, axis=0), axis=1)))
             far |= {body for body, length in zip(chain, way, strict=True) if length > NEAR * limb.length}
-    grown = True
-    while grown:  # fingers beyond a hand
-        more = {i for i in range(len(robot.tree.topology)) if int(robot.tree.topology[i, PARENT]) in far} - far
-        far, grown = far | more, bool(more)
+    far = _grown(robot, far)
     return frozenset(link for link in robot.link_names if robot.frame(link)[0] in far)
 
 
@@ -94,11 +91,35 @@ def nominal_offsets(
 
 def joints_of(robot: Robot, limb: str) -> np.ndarray:
     """Return the indices into q of the joints that move patches of this limb and of no other."""
+    return np.unique(robot.tree.topology[sorted(_bodies(robot, limb)), Q])
+
+
+def rates_of(robot: Robot, limb: str) -> np.ndarray:
+    """Return the indices into v of the same joints."""
+    return np.unique(robot.tree.topology[sorted(_bodies(robot, limb)), V])
+
+
+def links_of(robot: Robot, limb: str) -> frozenset[str]:
+    """Return the links that these joints move, fingers beyond a hand among them."""
+    bodies = _grown(robot, _bodies(robot, limb))
+    return frozenset(link for link in robot.link_names if robot.frame(link)[0] in bodies)
+
+
+def _bodies(robot: Robot, limb: str) -> set[int]:
     bodies: set[int] = set()
     for patch in robot.patches.values():
         if patch.limb == limb:
             bodies.update(_without_trunk(robot, _chain(robot, robot.frame(patch.name)[0]), limb))
-    return np.unique(robot.tree.topology[sorted(bodies), Q])
+    return bodies
+
+
+def _grown(robot: Robot, bodies: set[int]) -> set[int]:
+    """Return the bodies and all that hang on them."""
+    topology, grown = robot.tree.topology, set(bodies)
+    for i in range(len(topology)):  # parents come before their children
+        if int(topology[i, PARENT]) in grown:
+            grown.add(i)
+    return grown
 
 
 def level_rotation(q: np.ndarray) -> np.ndarray:

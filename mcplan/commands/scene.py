@@ -19,7 +19,8 @@ def declare(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     sub = actions.add_parser("new", help="write a scenario with the surfaces, bars and obstacles found in a mesh")
     sub.set_defaults(carry_out=new)
-    sub.add_argument("file", metavar="FILE", help="mesh (STL, OBJ, PLY, OFF, DAE, glTF) or height map (NPY, CSV, PNG)")
+    known = "mesh (STL, OBJ, PLY, OFF, DAE, glTF), height map (NPY, CSV, PNG) or world (URDF, SDF, MJCF)"
+    sub.add_argument("file", metavar="FILE", help=known)
     sub.add_argument("--robot", default="hrp2", help="who is to go there (default hrp2)")
     sub.add_argument("--start", metavar="SURFACE", help="where the robot starts (default: on the lowest)")
     sub.add_argument("--goal", metavar="SURFACE", help="where it is to go (default: the highest that steps lead to)")

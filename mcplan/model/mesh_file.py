@@ -15,8 +15,9 @@ from mcplan.model.xml_reader import read_xml
 
 SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae")
 GRIDS = (".npy", ".csv", ".png")
-SCENE_SUFFIXES = (*SUFFIXES, ".glb", ".gltf", *GRIDS)
-"""What an environment may be: glTF and height maps have no place in a URDF."""
+WORLDS = (".urdf", ".sdf", ".world", ".xml")
+SCENE_SUFFIXES = (*SUFFIXES, ".glb", ".gltf", *GRIDS, *WORLDS)
+"""What an environment may be: glTF, height maps and worlds of other programs have no place in a URDF."""
 
 MAX_MESH_BYTES = 64_000_000
 MAX_TRIANGLES = 500_000

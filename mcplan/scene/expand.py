@@ -1,5 +1,6 @@
 """``environment: {mesh: FILE}``: the file's surfaces, bars and obstacles in place of its name."""
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,12 +88,18 @@ def found_in_file(path: Path, spec: EnvironmentSpec) -> "Found":
 def _found(
     path: Path, _modified: int, _size: int, scale: float, up: str, pose: Any, grid: tuple[float, float], settings: str
 ) -> "Found":
-    from mcplan.model.mesh_file import GRIDS, MeshProblem, read_mesh
+    from mcplan.model.mesh_file import GRIDS, WORLDS, MeshProblem, read_mesh
     from mcplan.scene.found import FindSettings, Triangles, find
     from mcplan.scene.found.height_map import read_height_map
+    from mcplan.scene.found.world_file import read_world
 
+    suffix, notices = path.suffix.lower(), list[str]()
     try:
-        vertices, faces = read_height_map(path, *grid) if path.suffix.lower() in GRIDS else read_mesh(path)
+        if suffix in WORLDS:
+            world = read_world(path)
+            (vertices, faces), notices = world.triangles(), world.notices
+        else:
+            vertices, faces = read_height_map(path, *grid) if suffix in GRIDS else read_mesh(path)
     except MeshProblem as reason:
         raise InputError(f"{path.name}: {reason}") from None
     turn = Rotation.from_euler("xyz", TURNS[up]).as_matrix()
@@ -101,6 +108,7 @@ def _found(
     if size > FAR:
         raise InputError(f"{path.name}: {size:.0f} m across; is it in mm? environment: {{scale: 0.001}}")
     try:
-        return find(Triangles.of(placed, faces), FindSettings.model_validate_json(settings))
+        found = find(Triangles.of(placed, faces), FindSettings.model_validate_json(settings))
     except InputError as error:
         raise InputError(f"{path.name}: {error}") from None
+    return replace(found, notices=(*notices, *found.notices))

@@ -180,7 +180,8 @@ class EnvironmentSpec(Spec):
     friction: NotNegative | None = None
     """Replaces that of every surface and bar."""
     mesh: str | None = None
-    """A file whose surfaces, bars and obstacles are found (`mcplan.scene.found`) and added to those listed here."""
+    """A mesh, height map or world (URDF, SDF, MJCF) whose surfaces, bars and obstacles are found (`mcplan.scene.found`)
+    and added to those listed here."""
     scale: Positive = 1.0
     """What its lengths are multiplied by: 0.001 for mm."""
     up: AxisName = "z"

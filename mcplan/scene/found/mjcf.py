@@ -1,0 +1,96 @@
+"""MJCF, the format of MuJoCo: read by MuJoCo itself, which knows its defaults, classes and frames."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
+from mcplan.model.mesh_file import MeshProblem
+from mcplan.model.xml_reader import Element
+from mcplan.scene.found.height_map import grid
+from mcplan.scene.found.world_file import World, tessellated
+
+REFUSED = ("include", "plugin", "extension", "attach", "model")
+"""Elements that load something else, or run something."""
+
+DIRECTORIES = ("assetdir", "meshdir", "texturedir")
+
+
+def read_mjcf(root: Element, path: Path) -> World:
+    """Return what collides in an MJCF document.
+
+    Raises
+    ------
+    MeshProblem
+        MuJoCo is not installed or does not take the file, or the file refers to others outside its folder.
+    """
+    if find_spec("mujoco") is None:
+        raise MeshProblem("a world of MuJoCo needs the package mujoco: pip install mujoco")
+    import mujoco
+
+    _refuse(root, path.resolve().parent, [""])
+    try:
+        model: Any = mujoco.MjModel.from_xml_path(str(path))
+    except (ValueError, mujoco.FatalError) as error:
+        raise MeshProblem(f"MuJoCo does not take it: {str(error).splitlines()[0][:200]}") from None
+    data = mujoco.MjData(model)
+    mujoco.mj_kinematics(model, data)
+    world, left = World(), 0
+    for k in range(model.ngeom):
+        if not model.geom_contype[k] and not model.geom_conaffinity[k]:
+            continue  # a picture
+        R, p = data.geom_xmat[k].reshape(3, 3).copy(), data.geom_xpos[k].copy()
+        left += not _add(world, mujoco, model, k, R, p)
+    if left:
+        world.notices.append(f"{left} shapes of a kind that is not known here are left out")
+    bodies = [k for k in range(1, model.nbody) if model.body_weldid[k] and model.body_geomnum[k]]
+    world.moving([model.body(k).name or f"body {k}" for k in bodies])
+    return world
+
+
+def _add(world: World, mujoco: Any, model: Any, k: int, R: np.ndarray, p: np.ndarray) -> bool:
+    """Add shape k of a model at its pose; return whether it is of a known kind."""
+    kind, size, known = model.geom_type[k], [float(x) for x in model.geom_size[k]], mujoco.mjtGeom
+    if kind == known.mjGEOM_PLANE:
+        world.add_plane(R, p, size[0], size[1])
+    elif kind == known.mjGEOM_BOX:
+        world.add(Box((2 * size[0], 2 * size[1], 2 * size[2])), R, p)
+    elif kind == known.mjGEOM_SPHERE:
+        world.add(Sphere(size[0]), R, p)
+    elif kind == known.mjGEOM_ELLIPSOID:
+        vertices, faces = tessellated(Sphere(1.0))
+        world.add(MeshShape(vertices * size, faces), R, p)
+    elif kind == known.mjGEOM_CYLINDER:
+        world.add(Cylinder(size[0], 2 * size[1]), R, p)
+    elif kind == known.mjGEOM_CAPSULE:
+        world.add(Capsule(size[0], 2 * size[1]), R, p)
+    elif kind == known.mjGEOM_MESH:
+        mesh = model.mesh(int(model.geom_dataid[k]))
+        vertices = model.mesh_vert[mesh.vertadr[0] : mesh.vertadr[0] + mesh.vertnum[0]]
+        faces = model.mesh_face[mesh.faceadr[0] : mesh.faceadr[0] + mesh.facenum[0]]
+        world.add(MeshShape(np.array(vertices, float), np.array(faces, np.int64)), R, p)
+    elif kind == known.mjGEOM_HFIELD:
+        i = int(model.geom_dataid[k])
+        rows, columns, first = model.hfield_nrow[i], model.hfield_ncol[i], model.hfield_adr[i]
+        x, y, top, _ = (float(value) for value in model.hfield_size[i])
+        heights = top * np.array(model.hfield_data[first : first + rows * columns], float).reshape(rows, columns)
+        world.add(MeshShape(*grid(heights, 2 * x / (columns - 1), 2 * y / (rows - 1))), R, p)
+    else:
+        return False
+    return True
+
+
+def _refuse(element: Element, folder: Path, directories: list[str]) -> None:
+    """Refuse what is outside the file's folder, and what loads more files."""
+    if element.tag in REFUSED:
+        raise MeshProblem(f"line {element.line}: <{element.tag}> is not allowed in a world; put it all into one file")
+    if element.tag == "compiler":
+        directories += [element.attributes[name] for name in DIRECTORIES if name in element.attributes]
+    if name := element.attributes.get("file"):
+        for directory in directories:
+            if not (folder / directory / name).resolve().is_relative_to(folder):
+                raise MeshProblem(f"line {element.line}: {name[:60]} lies outside the file's folder")
+    for child in sorted(element.children, key=lambda child: child.tag != "compiler"):
+        _refuse(child, folder, directories)

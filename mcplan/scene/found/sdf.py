@@ -1,0 +1,197 @@
+"""SDF, the format of Gazebo: models, links and what of them collides.
+
+Read are poses (``degrees``, quaternions), boxes, spheres, cylinders, capsules, planes, meshes and included models that
+lie in the file's folder. What would put something elsewhere and is not read (``relative_to``, ``placement_frame``,
+``merge``) is refused. Specification: http://sdformat.org/spec.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
+from mcplan.model.mesh_file import MeshFiles, MeshProblem
+from mcplan.model.pose import rotation_from_rpy
+from mcplan.model.urdf import read_bytes
+from mcplan.model.xml_reader import Element, read_xml
+from mcplan.model.xml_values import Notes
+from mcplan.scene.found.world_file import World
+
+DEEPEST = 4
+"""Models in models that are followed: one that includes itself has no end."""
+
+UNKNOWN = ("placement_frame", "merge", "frame", "polyline", "heightmap", "image", "ellipsoid", "cone")
+"""Elements that place or shape something, and are not read."""
+
+Placed = tuple[np.ndarray, np.ndarray]
+
+
+def read_sdf(root: Element, path: Path) -> World:
+    """Return what collides in an SDF document.
+
+    Raises
+    ------
+    RobotError
+        With everything that is wrong with it, each with its line.
+    """
+    reader = _Reader(path)
+    reader.models(root, (np.eye(3), np.zeros(3)), 0)
+    for world in root.all("world"):
+        reader.models(world, (np.eye(3), np.zeros(3)), 0)
+    reader.notes.settle()
+    reader.world.moving(reader.loose)
+    return reader.world
+
+
+class _Reader:
+    def __init__(self, path: Path, world: World | None = None):
+        self.path, self.notes, self.meshes = path, Notes(path.name, False), MeshFiles(path)
+        self.world, self.loose = world or World(), list[str]()
+
+    def models(self, element: Element, pose: Placed, depth: int) -> None:
+        """Add the models in an element, and those that it includes."""
+        for included in element.all("include"):
+            self._include(included, pose, depth)
+        for model in element.all("model"):
+            self.model(model, self._placed(model, pose), depth)
+
+    def model(self, model: Element, pose: Placed, depth: int) -> None:
+        name = model.attributes.get("name", "model")
+        self._refuse(model, name)
+        still = self._word(model, "static") in ("true", "1")
+        links = model.all("link")
+        if links and not still:
+            self.loose.append(name)
+        for link in links:
+            here = self._placed(link, pose)
+            for collision in link.all("collision"):
+                self._collision(collision, self._placed(collision, here), name)
+        if depth >= DEEPEST:
+            self.notes.problem(model, name, f"models are nested more than {DEEPEST} deep")
+            return
+        self.models(model, pose, depth + 1)
+
+    def _include(self, included: Element, pose: Placed, depth: int) -> None:
+        name = self._word(included, "uri")
+        self._refuse(included, name)
+        short = name.removeprefix("model://").strip("/")
+        if short == "sun":  # a light
+            return
+        if short == "ground_plane" and not (self.path.parent / short).exists():
+            self.world.add_plane(*self._placed(included, pose), 0.0, 0.0)
+            return
+        folder = (self.path.parent / short).resolve()
+        file = folder if folder.suffix == ".sdf" else folder / "model.sdf"
+        if not file.is_relative_to(self.path.parent.resolve()) or not file.is_file():
+            self.notes.problem(included, "include", f"there is no {short[:60]}/model.sdf in the file's folder")
+            return
+        if depth >= DEEPEST:
+            self.notes.problem(included, "include", f"models are nested more than {DEEPEST} deep")
+            return
+        inner = _Reader(file, self.world)
+        for model in read_xml(read_bytes(file), file.name).all("model"):
+            turned = self._placed(included, pose) if included.all("pose") else inner._placed(model, pose)
+            inner.model(model, turned, depth + 1)
+        self.notes.problems += inner.notes.problems
+        self.loose += inner.loose
+
+    def _collision(self, collision: Element, pose: Placed, key: str) -> None:
+        self._refuse(collision, key)
+        geometry = self.notes.single(collision, "geometry", key, required=True)
+        if geometry is None:
+            return
+        self._refuse(geometry, key)
+        for element in geometry.children:
+            if element.tag == "plane":
+                normal = self._numbers(element, "normal", 3, key, (0, 0, 1))
+                size = self._numbers(element, "size", 2, key, (0, 0))
+                length = np.linalg.norm(normal)
+                if length == 0.0:
+                    self.notes.problem(element, key, "the normal of a plane has no length")
+                    continue
+                turn, _ = Rotation.align_vectors(normal[None] / length, np.array([[0.0, 0.0, 1.0]]))
+                self.world.add_plane(pose[0] @ turn.as_matrix(), pose[1], *(0.5 * size))
+            elif (shape := self._shape(element, key)) is not None:
+                self.world.add(shape, *pose)
+
+    def _shape(self, element: Element, key: str) -> Shape | None:
+        if element.tag == "empty":
+            return None
+        if element.tag == "box":
+            x, y, z = self._positive(element, "size", 3, key)
+            return Box((x, y, z))
+        if element.tag == "mesh":
+            return self._mesh(element, key)
+        if element.tag == "sphere":
+            return Sphere(*self._positive(element, "radius", 1, key))
+        if element.tag in ("cylinder", "capsule"):
+            radius, length = self._positive(element, "radius", 1, key)[0], self._positive(element, "length", 1, key)[0]
+            return (Cylinder if element.tag == "cylinder" else Capsule)(radius, length)
+        self.notes.problem(element, key, f"the shape <{element.tag[:40]}> is not known")
+        return None
+
+    def _mesh(self, element: Element, key: str) -> MeshShape | None:
+        if element.all("submesh"):
+            self.notes.problem(element, key, "a part of a mesh (<submesh>) cannot be taken")
+            return None
+        scale = self._numbers(element, "scale", 3, key, (1, 1, 1))
+        name = self._word(element, "uri")
+        try:
+            vertices, faces = self.meshes.read(name)
+        except MeshProblem as problem:
+            self.notes.problem(element, key, f"mesh {name[:60]}: {problem}")
+            return None
+        return MeshShape(vertices * scale, faces[:, ::-1] if np.prod(scale) < 0 else faces)
+
+    # -- values ---------------------------------------------------------------------------------------------------
+
+    def _placed(self, element: Element, parent: Placed) -> Placed:
+        """Return the pose of an element in the world, whose parent's is given."""
+        key = element.attributes.get("name", element.tag)
+        pose = self.notes.single(element, "pose", key)
+        if pose is None:
+            return parent
+        if given := pose.attributes.get("relative_to", ""):
+            self.notes.problem(pose, key, f"a pose relative to {given[:40]!r} is not read")
+        quaternion = pose.attributes.get("rotation_format", "euler_rpy") == "quat_xyzw"
+        values = self._vector(pose, 7 if quaternion else 6, key)
+        if values is None:
+            return parent
+        if quaternion and not np.any(values[3:]):
+            self.notes.problem(pose, key, "the quaternion has no length")
+            return parent
+        turn = values[3:]
+        if not quaternion:
+            degrees = pose.attributes.get("degrees", "false") in ("true", "1")
+            R = rotation_from_rpy(np.radians(turn) if degrees else turn)
+        else:
+            R = Rotation.from_quat(turn).as_matrix()
+        return parent[0] @ R, parent[1] + parent[0] @ values[:3]
+
+    def _refuse(self, element: Element, key: str) -> None:
+        for child in element.children:
+            if child.tag in UNKNOWN:
+                self.notes.problem(child, key, f"<{child.tag}> is not read here")
+
+    def _word(self, element: Element, tag: str) -> str:
+        found = self.notes.single(element, tag, element.attributes.get("name", element.tag))
+        return "" if found is None else found.text.strip()
+
+    def _numbers(self, element: Element, tag: str, size: int, key: str, default: tuple[float, ...]) -> np.ndarray:
+        found = self.notes.single(element, tag, key)
+        values = None if found is None else self._vector(found, size, key)
+        return np.array(default, float) if values is None else values
+
+    def _positive(self, element: Element, tag: str, size: int, key: str) -> tuple[float, ...]:
+        found = self.notes.single(element, tag, key, required=True)
+        values = None if found is None else self._vector(found, size, key)
+        if values is not None and not (values > 0).all():
+            self.notes.problem(found or element, key, f"{tag} should be positive")
+        return (1.0,) * size if values is None else tuple(float(value) for value in values)
+
+    def _vector(self, element: Element, size: int, key: str) -> np.ndarray | None:
+        """Return the numbers in an element's text; None with a note where they are others."""
+        inner = Element(element.tag, {element.tag: element.text.strip()}, element.line)
+        return self.notes.lengths(inner, element.tag, size, key)
+

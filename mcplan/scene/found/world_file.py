@@ -1,0 +1,146 @@
+"""Scenes of other programs: what collides in a URDF, SDF (Gazebo) or MJCF (MuJoCo) file, as triangles.
+
+Everything is taken where it stands at first, joints at zero. What the file lets move is taken too, and said: a motion
+that is planned through it counts on its not moving.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from mcplan.errors import Problem, RobotError
+from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
+from mcplan.model.mesh_file import MeshProblem
+from mcplan.model.urdf import parse_urdf, read_bytes
+from mcplan.model.xml_reader import read_xml
+
+BEYOND = 1.5
+"""m: how far a plane without a size reaches beyond all else."""
+
+SECTIONS = 32
+"""Sides of what stands for a round shape."""
+
+
+@dataclass
+class World:
+    """Triangles of a scene as they are collected.
+
+    Attributes
+    ----------
+    parts : vertices (k,3) and faces (m,3) of each shape, in the world.
+    endless : rotation (3,3) and position (3,) of planes z = 0 that have no size.
+    notices : what the user should know.
+    """
+
+    parts: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    endless: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
+
+    def add(self, shape: Shape, R: np.ndarray, p: np.ndarray) -> None:
+        """Add a shape at a pose."""
+        vertices, faces = tessellated(shape)
+        self.parts.append((vertices @ R.T + p, faces))
+
+    def add_plane(self, R: np.ndarray, p: np.ndarray, x: float, y: float) -> None:
+        """Add a plane z = 0 of half sizes x, y (m) at a pose; without end where one of them is 0."""
+        if min(x, y) <= 0.0:
+            self.endless.append((R, p))
+            return
+        self.parts.append((np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]]) @ R.T + p, _SQUARE))
+
+    def moving(self, names: list[str]) -> None:
+        """Say what is free to move."""
+        if names:
+            more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+            self.notices.append(f"taken where they stand, though they can move: {', '.join(names[:5])}{more}")
+
+    def triangles(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return vertices (k,3) and faces (m,3) of all parts.
+
+        Raises
+        ------
+        MeshProblem
+            There are none.
+        """
+        corners = [vertices for vertices, _ in self.parts] + [p[None] for _, p in self.endless]
+        if not corners:
+            raise MeshProblem("holds nothing that collides")
+        low, high = np.min([c.min(axis=0) for c in corners], axis=0), np.max([c.max(axis=0) for c in corners], axis=0)
+        parts = list(self.parts)
+        for R, p in self.endless:
+            middle, reach = R.T @ (0.5 * (low + high) - p), float(np.linalg.norm(high - low)) / 2 + BEYOND
+            square = np.array([[-reach, -reach], [reach, -reach], [reach, reach], [-reach, reach]]) + middle[:2]
+            parts.append((np.column_stack([square, np.zeros(4)]) @ R.T + p, _SQUARE))
+        starts = np.cumsum([0, *(len(vertices) for vertices, _ in parts[:-1])])
+        faces = [faces + start for (_, faces), start in zip(parts, starts, strict=True)]
+        return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(faces)
+
+
+_SQUARE = np.array([[0, 1, 2], [0, 2, 3]])
+
+
+def read_world(path: Path) -> World:
+    """Return what collides in a file; its root element tells what it is.
+
+    Raises
+    ------
+    MeshProblem
+        It cannot be read, or says something that is not known here.
+    """
+    from mcplan.scene.found.mjcf import read_mjcf
+    from mcplan.scene.found.sdf import read_sdf
+
+    try:
+        data = read_bytes(path)
+        root = read_xml(data, path.name)
+        if root.tag == "robot":
+            return _urdf(data, path)
+        if root.tag == "sdf":
+            return read_sdf(root, path)
+    except RobotError as error:
+        raise MeshProblem("; ".join(_told(problem, path) for problem in error.problems[:3])) from None
+    if root.tag == "mujoco":
+        return read_mjcf(root, path)
+    raise MeshProblem(f"the root element is <{root.tag[:40]}>, expected <robot>, <sdf> or <mujoco>")
+
+
+def _told(problem: Problem, path: Path) -> str:
+    """Return a problem in words; the file is named where it is one that another includes."""
+    file = Path(problem.file or "").name
+    where = f"line {problem.line}" if file == path.name else f"{file}:{problem.line}"
+    return ": ".join(part for part in (where, problem.key, problem.message) if part)
+
+
+def _urdf(data: bytes, path: Path) -> World:
+    model, world = parse_urdf(data, path), World()
+    poses = {model.root: (np.eye(3), np.zeros(3))}
+    for joint in model.joints.values():  # parents come before their children
+        R, p = poses[joint.parent]
+        poses[joint.child] = R @ joint.R, p + R @ joint.p
+    for link in model.links.values():
+        R, p = poses[link.name]
+        for geometry in link.geometry:
+            if geometry.role != "visual":
+                world.add(geometry.shape, R @ geometry.R, p + R @ geometry.p)
+    world.moving([joint.name for joint in model.joints.values() if joint.type != "fixed"])
+    return world
+
+
+def tessellated(shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+    """Return vertices (k,3) and faces (m,3) of a shape in its frame."""
+    import trimesh
+
+    if isinstance(shape, MeshShape):
+        return shape.vertices, shape.faces
+    if isinstance(shape, Box):
+        mesh = trimesh.creation.box(shape.size)
+    elif isinstance(shape, Sphere):
+        mesh = trimesh.creation.icosphere(2, shape.radius)
+    elif isinstance(shape, Cylinder):
+        mesh = trimesh.creation.cylinder(shape.radius, shape.length, SECTIONS)
+    else:
+        assert isinstance(shape, Capsule)
+        mesh = trimesh.creation.capsule(shape.length, shape.radius, [SECTIONS, SECTIONS // 2])
+        mesh.vertices[:, 2] -= 0.5 * (mesh.bounds[0, 2] + mesh.bounds[1, 2])
+    return np.array(mesh.vertices), np.array(mesh.faces)

@@ -35,6 +35,7 @@ from mcplan.planning.search.refine import refine
 from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.shorten import shorten
 from mcplan.planning.search.space import SearchSpace
+from mcplan.planning.search.spread import even
 from mcplan.planning.search.stance_search import CARRIES, StanceSearch, requirements_met
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scene.contact import Contact
@@ -317,7 +318,7 @@ class _Planning:
         for node in search.paths(root, budget, self.settings.max_nodes):
             found = node.path()
             # joined moves swing farther; what is barred once is looked at closely when they are joined again
-            for make in (shorten, shorten, lambda _, path: path):
+            for make in (even, shorten, lambda _, path: path):
                 doing("joining moves")
                 path = make(search, found)
                 motions = barred_motions(self.prover, path)

@@ -25,14 +25,15 @@ def shorten(search: StanceSearch, path: list[Node]) -> list[Node]:
         shorter: list[Node] | None = path
         while shorter is not None:
             path = shorter
-            tries = (_proven(search, path[0], moves) for moves in _shorter(search, [_move(n) for n in path[1:]]))
+            tries = (proven(search, path[0], moves) for moves in _shorter(search, [move_of(n) for n in path[1:]]))
             shorter = next((nodes for nodes in tries if nodes is not None), None)
     except OutOfCalls:
         pass
     return path
 
 
-def _move(node: Node) -> Move:
+def move_of(node: Node) -> Move:
+    """Return the move that leads to a node."""
     assert node.move is not None
     return node.move
 
@@ -51,7 +52,7 @@ def _shorter(search: StanceSearch, moves: list[Move]) -> Iterator[list[Move]]:
         yield moves[:k] + moves[k + 1 :]
 
 
-def _proven(search: StanceSearch, node: Node, moves: list[Move]) -> list[Node] | None:
+def proven(search: StanceSearch, node: Node, moves: list[Move]) -> list[Node] | None:
     """Return the nodes of these moves, or None when they cannot be proven or end elsewhere."""
     path = [node]
     for old in moves:

@@ -10,7 +10,7 @@ from mcplan.planning.posture.violation import Violation
 from mcplan.planning.search.barred import barred_motions
 from mcplan.planning.search.node import Move, Node, swing_to
 from mcplan.planning.search.potential import Standing
-from mcplan.planning.search.shorten import _proven
+from mcplan.planning.search.shorten import proven
 from mcplan.planning.search.stance_search import SHUFFLE, StanceSearch
 from mcplan.planning.search.tree import SearchTree
 from mcplan.planning.transition.swing import Swing
@@ -222,13 +222,13 @@ def test_a_shortened_path_moves_no_limb_twice_in_a_row(search, scene):
     made.space.goal.reached = lambda contacts: True
     made.space.require = ()
     made.accept = None
-    path = _proven(made, start(scene), [STEP])
+    path = proven(made, start(scene), [STEP])
     assert [node.limb for node in path] == ["right", "left"]
     prover.asked.clear()
-    assert _proven(made, start(scene), [STEP, STEP]) is None
+    assert proven(made, start(scene), [STEP, STEP]) is None
     assert len(prover.asked) == 2  # the second was not even asked for
     made.space.goal.reached = lambda contacts: False
-    assert _proven(made, start(scene), [STEP]) is None
+    assert proven(made, start(scene), [STEP]) is None
 
 
 def test_a_search_goes_on_at_its_goal_until_all_that_is_required_has_carried(search, scene):

@@ -100,8 +100,7 @@ class _Planning:
             make_contact(self.robot, self.environment, contact.to_data()) for contact in scenario.start.contacts
         )
         self.linker = Linker(self.robot, self.environment, scenario.start.q)
-        self.first = self.linker.start(contacts)
-        first = self.first
+        self.first = first = self.linker.start(contacts)
         self.prover = Prover(self.robot, self.environment, first.q, first.patches, scenario.transition_settings)
         for contact in self.first.contacts:
             hit = self.prover.blocked(contact)
@@ -155,8 +154,7 @@ class _Planning:
     def _refined(self, segments: list[Segment]) -> list[Segment]:
         """Return the segments with better postures, as long as their swings stay free."""
         paths = refine(self.prover, [segment.nodes for segment in segments])
-        free = all(not barred_motions(self.prover, path) for path in paths)
-        if not free:
+        if any(barred_motions(self.prover, path) for path in paths):
             return segments
         return [replace(segment, nodes=path) for segment, path in zip(segments, paths, strict=True)]
 
@@ -251,8 +249,11 @@ class _Planning:
         return self.ending.find(item, node.contacts, node.q)
 
     def _missing(self, item: GoalItem, node: Node) -> str:
-        """Say why the item is not met on the contacts of a node; empty if it is."""
-        return self._end(item, node).missing if self.ending.asks(item) else ""
+        """Say why the item is not met on the contacts of a node, or cannot be from there; empty if it is."""
+        if not self.ending.asks(item):
+            return ""
+        end = self._end(item, node)
+        return end.missing or self.prover.in_the_way(node.contacts, node.q, end.result.q)
 
     def _reach(
         self,

@@ -11,7 +11,6 @@ from mcplan.planning.plan import PlannedStance
 from mcplan.planning.posture.attempt import where_it_is
 from mcplan.planning.prover import Prover
 from mcplan.planning.search.node import Node
-from mcplan.planning.transition.swing import BodyShift
 from mcplan.scene.contact import Contact
 from mcplan.statics.equilibrium import Equilibrium, balance
 from mcplan.statics.margins import margins
@@ -133,6 +132,6 @@ def _end(prover: Prover, ending: Ending, segment: Segment, before: PlannedStance
         raise PlanningFailed(f"the contacts of the goal are reached, but {end.missing}")
     # the posture in which the last contact touched rests on all of them too
     q = end.result.q if end.found else before.q
-    if not ending.asks(item) and prover.barred(BodyShift(contacts, (), before.q, q)):
+    if not ending.asks(item) and prover.in_the_way(contacts, before.q, q):
         q = before.q  # nobody asked for a better one: no limb has to find a way there
     return _stance(prover, "shift", None, contacts, contacts, tuple(c.patch for c in contacts), q, contacts)

@@ -8,11 +8,15 @@ import pytest
 
 from mcplan.errors import PlanningFailed
 from mcplan.planning.posture.attempt import where_it_is
+from mcplan.planning.posture.violation import Violation
 from mcplan.planning.prover import Prover
 from mcplan.planning.search import finish
 from mcplan.planning.search.finish import SHARES, _end, _ordered, _outside, _stance
+from mcplan.planning.stance_planner import _Planning
 from mcplan.scene.settings import ControlSettings
 from mcplan.statics.equilibrium import balance, equilibrium_margin
+
+WAY = (Violation("passage", "hand and table", 0.02),)
 
 
 @pytest.fixture(scope="module")
@@ -130,10 +134,33 @@ def test_an_end_that_nobody_asked_for_is_left_out_where_the_way_to_it_is_barred(
     ending = SimpleNamespace(find=lambda *_: end, asks=lambda item: asks)
     segment = SimpleNamespace(goal=SimpleNamespace(item=None), end=end)
     looked = []
-    monkeypatch.setattr(Prover, "barred", lambda self, motion: looked.append(motion) or (("way",) if barred else ()))
+    monkeypatch.setattr(Prover, "barred", lambda self, motion: looked.append(motion) or barred * WAY)
     stance = _end(prover, ending, segment, before)
     np.testing.assert_array_equal(stance.q, q if stays else there)
     for motion in looked:
         assert (motion.contacts, motion.leaving) == (feet, ())
         np.testing.assert_array_equal([motion.q0, motion.q1], [q, there])
     assert (stance.change, stance.moved) == ("shift", None)
+
+
+@pytest.mark.parametrize(
+    ("asks", "missing", "barred", "said"),
+    [
+        (True, "", False, ""),
+        (True, "", True, "on the way there hand and table come 20 mm too close"),
+        (True, "the base is 0.1 m off", True, "the base is 0.1 m off"),
+        (False, "nobody asks", True, ""),
+    ],
+)
+def test_an_end_that_was_asked_for_can_be_reached(lifted, prover, monkeypatch, asks, missing, barred, said):
+    """A posture with the hands on the other side of a table is no end."""
+    feet, q = lifted
+    looked = []
+    monkeypatch.setattr(Prover, "barred", lambda self, motion: looked.append(motion) or barred * WAY)
+    end = SimpleNamespace(missing=missing, result=SimpleNamespace(q=q + 1.0))
+    planning = SimpleNamespace(ending=SimpleNamespace(asks=lambda item: asks), _end=lambda *_: end, prover=prover)
+    assert _Planning._missing(planning, None, SimpleNamespace(contacts=feet, q=q)) == said
+    for motion in looked:
+        assert (motion.contacts, motion.leaving) == (feet, ())
+        np.testing.assert_array_equal([motion.q0, motion.q1], [q, q + 1.0])
+    assert bool(looked) == (asks and not missing)

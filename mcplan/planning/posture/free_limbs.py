@@ -29,14 +29,13 @@ class FreeLimbs:
 
     def __init__(self, robot: Robot, collisions: CollisionModel):
         self.robot, self.collisions = robot, collisions
-        self._deep = -robot.scale.arm * DEEP
         names = dict.fromkeys(patch.limb for patch in robot.patches.values())
         own = {name: links_of(robot, name) for name in names}
         links = set(robot.link_names)
         self._rates = {name: rates_of(robot, name) for name in names}
-        self._of = {
-            name: np.array([pair.a in own[name] and pair.b not in links for pair in collisions.pairs]) for name in names
-        }
+        deep = -robot.scale.arm * DEEP
+        of = {name: [pair.a in own[name] and pair.b not in links for pair in collisions.pairs] for name in names}
+        self._margins = {name: np.where(mine, deep, -np.inf) for name, mine in of.items() if any(mine)}
 
     def crossing(self, touching: Collection[str], q0: np.ndarray, q1: np.ndarray) -> tuple[str, ...]:
         """Return the limbs that go through something on the straight way from one posture to another, by name.
@@ -47,13 +46,11 @@ class FreeLimbs:
         q0, q1 : (nq,) postures.
         """
         held = {self.robot.patches[patch].limb for patch in touching}
-        found = [name for name in self._of if name not in held and self._of[name].any()]
+        found = [name for name in self._margins if name not in held]
         way = self.robot.difference(q0, q1)
         between = [self.robot.integrate(q0, way, share) for share in np.arange(1, SAMPLES + 1) / (SAMPLES + 1)]
-        return tuple(name for name in found if any(self._inside(name, q) for q in between))
-
-    def _inside(self, limb: str, q: np.ndarray) -> bool:
-        return self.collisions.least(q, np.where(self._of[limb], self._deep, -np.inf)) is not None
+        least, margins = self.collisions.least, self._margins
+        return tuple(name for name in found if any(least(q, margins[name]) is not None for q in between))
 
     def kept(self, limbs: Collection[str], q: np.ndarray, guide: np.ndarray) -> np.ndarray:
         """Return ``guide`` (nq,) with the joints of some limbs as they are in ``q``."""

@@ -194,4 +194,3 @@ class _Reader:
         """Return the numbers in an element's text; None with a note where they are others."""
         inner = Element(element.tag, {element.tag: element.text.strip()}, element.line)
         return self.notes.lengths(inner, element.tag, size, key)
-

@@ -1,6 +1,6 @@
 """Triangles of an environment, in the world: welded, none without area, normals out of the solids."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -63,10 +63,7 @@ class Triangles:
 
     def with_more(self, others: "Iterable[Triangles]") -> "Triangles":
         """Return these and other triangles; parts stay unconnected."""
-        parts = [self, *others]
-        starts = np.cumsum([0, *(len(part.vertices) for part in parts[:-1])])
-        faces = [part.faces + start for part, start in zip(parts, starts, strict=True)]
-        return Triangles(np.concatenate([part.vertices for part in parts]), np.concatenate(faces))
+        return Triangles(*joined([(part.vertices, part.faces) for part in (self, *others)]))
 
     @cached_property
     def corners(self) -> np.ndarray:
@@ -91,6 +88,13 @@ class Triangles:
     def parts(self) -> np.ndarray:
         """Return the number (m,) of the connected part of each triangle: by shared vertices."""
         return _parts(len(self.vertices), self.faces)
+
+
+def joined(parts: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Return vertices (k,3) and faces (m,3) of parts, each vertices and faces, as one."""
+    starts = np.cumsum([0, *(len(vertices) for vertices, _ in parts[:-1])])
+    faces = [faces + start for (_, faces), start in zip(parts, starts, strict=True)]
+    return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(faces)
 
 
 def normals_areas(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

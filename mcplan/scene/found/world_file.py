@@ -14,9 +14,8 @@ from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphe
 from mcplan.model.mesh_file import MeshProblem
 from mcplan.model.urdf import parse_urdf, read_bytes
 from mcplan.model.xml_reader import read_xml
-
-BEYOND = 1.5
-"""m: how far a plane without a size reaches beyond all else."""
+from mcplan.scene.found.find import MARGIN
+from mcplan.scene.found.triangles import joined
 
 SECTIONS = 32
 """Sides of what stands for a round shape."""
@@ -69,12 +68,10 @@ class World:
         low, high = np.min([c.min(axis=0) for c in corners], axis=0), np.max([c.max(axis=0) for c in corners], axis=0)
         parts = list(self.parts)
         for R, p in self.endless:
-            middle, reach = R.T @ (0.5 * (low + high) - p), float(np.linalg.norm(high - low)) / 2 + BEYOND
+            middle, reach = R.T @ (0.5 * (low + high) - p), float(np.linalg.norm(high - low)) / 2 + MARGIN
             square = np.array([[-reach, -reach], [reach, -reach], [reach, reach], [-reach, reach]]) + middle[:2]
             parts.append((np.column_stack([square, np.zeros(4)]) @ R.T + p, _SQUARE))
-        starts = np.cumsum([0, *(len(vertices) for vertices, _ in parts[:-1])])
-        faces = [faces + start for (_, faces), start in zip(parts, starts, strict=True)]
-        return np.concatenate([vertices for vertices, _ in parts]), np.concatenate(faces)
+        return joined(parts)
 
 
 _SQUARE = np.array([[0, 1, 2], [0, 2, 3]])

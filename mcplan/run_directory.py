@@ -108,9 +108,7 @@ def save_report(run: Run, path: str | os.PathLike[str], report: Report | None = 
     return place
 
 
-def save_html(
-    what: Run | Plan | Scenario | Robot, path: str | os.PathLike[str], report: Report | None = None
-) -> Path:
+def save_html(what: Run | Plan | Scenario | Robot, path: str | os.PathLike[str], report: Report | None = None) -> Path:
     """Write a run, a plan, a scenario at its start, or a robot as one HTML file that needs no network.
 
     >>> import tempfile, mcplan as mc

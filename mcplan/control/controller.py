@@ -60,9 +60,7 @@ class WholeBodyController:
         self.robot, self.settings = plan.scenario.robot, plan.scenario.control_in(physics)
         first = plan.stances[0]
         scenario = plan.scenario
-        self.motion = Motion(
-            self.robot, scenario.environment, self.settings, first.q, scenario.transition_settings
-        )
+        self.motion = Motion(self.robot, scenario.environment, self.settings, first.q, scenario.transition_settings)
         for contact in first.contacts:
             self.motion.close(contact, -1.0, 0.0)
         for segment in plan.segments:  # their curves are made before the first tick

@@ -14,7 +14,7 @@ _BARE = re.compile(r"[A-Za-z_./][A-Za-z0-9_./+-]*( [A-Za-z0-9_./+-]+)*")
 # Words that readers of YAML 1.1 take for booleans are quoted for their sake.
 _OLD_WORDS = {"y", "n", "yes", "no", "on", "off"}
 
-_UNUSUAL = re.compile(r'[^ !#-\[\]-~]')
+_UNUSUAL = re.compile(r"[^ !#-\[\]-~]")
 """What stands for itself between quotation marks is the rest of ASCII: motions are long texts of that."""
 
 _NAMED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}

@@ -65,9 +65,7 @@ JOINT = _object(
 
 SCHEMAS: dict[str, Schema] = {
     "foxglove.FrameTransforms": _object({"transforms": _list(TRANSFORM)}, "foxglove.FrameTransforms"),
-    "foxglove.SceneUpdate": _object(
-        {"deletions": _list(DELETION), "entities": _list(ENTITY)}, "foxglove.SceneUpdate"
-    ),
+    "foxglove.SceneUpdate": _object({"deletions": _list(DELETION), "entities": _list(ENTITY)}, "foxglove.SceneUpdate"),
     "foxglove.JointStates": _object({"timestamp": TIME, "joints": _list(JOINT)}, "foxglove.JointStates"),
 }
 """By the name under which Foxglove knows them."""

@@ -90,9 +90,7 @@ def surfaces_for(
     return surfaces, contacts
 
 
-def _said(
-    name: str, axes: np.ndarray, p: np.ndarray, robot: Robot, place: Place
-) -> tuple[dict[str, Any], np.ndarray]:
+def _said(name: str, axes: np.ndarray, p: np.ndarray, robot: Robot, place: Place) -> tuple[dict[str, Any], np.ndarray]:
     """Return what a file says of a contact on a surface with these axes at ``p``, and its outline (k,2)."""
     yaw = _yaw(axes, place.R)
     outline, middle = _outline(robot, place)

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from mcplan.document import Document
-from mcplan.model.mesh_file import SCENE_SUFFIXES, MeshFiles
+from mcplan.model.mesh_file import SCENE_SUFFIXES, WORLDS, MeshFiles
+from mcplan.scene.found.world_file import read_world
 
 UNUSED = ("sweep", "view", "bench", "commands")
 """Packages of mcplan that no result depends on."""
@@ -33,12 +34,21 @@ def _content_digest(path: Path, _modified: int, _size: int) -> str:
 
 
 def mesh_files(document: Document) -> list[Path]:
-    """Return the mesh files of a scenario: its environment's, then those of its obstacles and objects."""
+    """Return the mesh files of a scenario: its environment's, what that names, those of obstacles and objects."""
     environment = document.data.get("environment") or {}
     solids = [solid for kind in ("obstacles", "objects") for solid in environment.get(kind) or ()]
     files = MeshFiles(Path(document.path), suffixes=SCENE_SUFFIXES)
-    whole = [environment["mesh"]] if "mesh" in environment else []
-    return [files.find(name) for name in (*whole, *(solid["mesh"]["file"] for solid in solids if "mesh" in solid))]
+    found = list[Path]()
+    if "mesh" in environment:
+        whole = files.find(environment["mesh"])
+        stat = whole.stat()
+        found += [whole, *_files_of_world(whole, stat.st_mtime_ns, stat.st_size)]
+    return [*found, *(files.find(solid["mesh"]["file"]) for solid in solids if "mesh" in solid)]
+
+
+@lru_cache(maxsize=64)
+def _files_of_world(path: Path, _modified: int, _size: int) -> tuple[Path, ...]:
+    return tuple(sorted(read_world(path).files)) if path.suffix.lower() in WORLDS else ()
 
 
 @cache

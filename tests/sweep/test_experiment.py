@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+import trimesh
 
 from mcplan.errors import InputError
 from mcplan.scene import find_scenario, load_scenario
@@ -123,22 +124,43 @@ def test_a_million_cases_have_to_be_confirmed(experiment_file):
 
 
 def test_a_scenario_of_ones_own_is_found_beside_the_experiment(experiment_file, tmp_path):
-    from mcplan.scene.load import find_scenario
-
     (tmp_path / "mine.yaml").write_text(find_scenario("sway").read_text())
     (case,) = load_experiment(experiment_file("scenarios: [mine.yaml]\n")).cases
     assert case.scenario == "mine"
 
 
 def test_another_mesh_around_the_robot_is_another_case(experiment_file, tmp_path):
-    from mcplan.scene.load import find_scenario
-
     rock = "environment:\n  obstacles: [{name: rock, mesh: {file: rock.off}, pose: {xyz: [3, 0, 0]}}]\n"
     (tmp_path / "mine.yaml").write_text(find_scenario("sway").read_text().replace("environment:\n", rock))
     tetrahedron = "OFF\n4 4 6\n0 0 0\n1 0 0\n0 1 0\n0 0 %d\n3 0 2 1\n3 0 1 3\n3 1 2 3\n3 2 0 3\n"
     ids = []
     for height in (1, 1, 2):
         (tmp_path / "rock.off").write_text(tetrahedron % height)
+        (case,) = load_experiment(experiment_file("scenarios: [mine.yaml]\n")).cases
+        ids.append(case.id)
+    assert ids[0] == ids[1] != ids[2]
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        '<robot name="w"><link name="l"><collision><geometry><mesh filename="rock.stl"/></geometry></collision></link>'
+        "</robot>",
+        '<sdf version="1.6"><model name="m"><static>true</static><link name="l"><collision name="c"><geometry><mesh>'
+        "<uri>rock.stl</uri></mesh></geometry></collision></link></model></sdf>",
+        '<mujoco><asset><mesh name="m" file="rock.stl"/></asset>'
+        '<worldbody><geom type="mesh" mesh="m"/></worldbody></mujoco>',
+    ],
+    ids=["urdf", "sdf", "mjcf"],
+)
+def test_a_world_with_another_mesh_is_another_case(experiment_file, tmp_path, world):
+    (tmp_path / "world.xml").write_text(world)
+    (tmp_path / "mine.yaml").write_text(
+        find_scenario("sway").read_text().replace("environment:\n", "environment:\n  mesh: world.xml\n")
+    )
+    ids = []
+    for height in (1.0, 1.0, 1.25):
+        trimesh.creation.box((2.0, 2.0, height)).export(tmp_path / "rock.stl")
         (case,) = load_experiment(experiment_file("scenarios: [mine.yaml]\n")).cases
         ids.append(case.id)
     assert ids[0] == ids[1] != ids[2]

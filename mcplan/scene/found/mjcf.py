@@ -30,14 +30,14 @@ def read_mjcf(root: Element, path: Path) -> World:
         raise MeshProblem("a world of MuJoCo needs the package mujoco: pip install mujoco")
     import mujoco
 
-    _refuse(root, path.resolve().parent, [""])
+    files = _files(root, path.resolve().parent, [""])
     try:
         model: Any = mujoco.MjModel.from_xml_path(str(path))
     except (ValueError, mujoco.FatalError) as error:
         raise MeshProblem(f"MuJoCo does not take it: {str(error).splitlines()[0][:200]}") from None
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
-    world, left = World(), 0
+    world, left = World(files=files), 0
     for k in range(model.ngeom):
         if not model.geom_contype[k] and not model.geom_conaffinity[k]:
             continue  # a picture
@@ -82,15 +82,18 @@ def _add(world: World, mujoco: Any, model: Any, k: int, R: np.ndarray, p: np.nda
     return True
 
 
-def _refuse(element: Element, folder: Path, directories: list[str]) -> None:
-    """Refuse what is outside the file's folder, and what loads more files."""
+def _files(element: Element, folder: Path, directories: list[str]) -> set[Path]:
+    """Return the files that are named; refused are those outside the folder, and what loads more of its kind."""
+    files = set[Path]()
     if element.tag in REFUSED:
         raise MeshProblem(f"line {element.line}: <{element.tag}> is not allowed in a world; put it all into one file")
     if element.tag == "compiler":
         directories += [element.attributes[name] for name in DIRECTORIES if name in element.attributes]
     if name := element.attributes.get("file"):
-        for directory in directories:
-            if not (folder / directory / name).resolve().is_relative_to(folder):
-                raise MeshProblem(f"line {element.line}: {name[:60]} lies outside the file's folder")
+        candidates = {(folder / directory / name).resolve() for directory in directories}
+        if not all(path.is_relative_to(folder) for path in candidates):
+            raise MeshProblem(f"line {element.line}: {name[:60]} lies outside the file's folder")
+        files |= {path for path in candidates if path.is_file()}
     for child in sorted(element.children, key=lambda child: child.tag != "compiler"):
-        _refuse(child, folder, directories)
+        files |= _files(child, folder, directories)
+    return files

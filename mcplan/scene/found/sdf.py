@@ -86,9 +86,7 @@ class _Reader:
         if not file.is_relative_to(self.path.parent.resolve()) or not file.is_file():
             self.notes.problem(included, "include", f"there is no {short[:60]}/model.sdf in the file's folder")
             return
-        if depth >= DEEPEST:
-            self.notes.problem(included, "include", f"models are nested more than {DEEPEST} deep")
-            return
+        self.world.files.add(file)
         inner = _Reader(file, self.world)
         for model in read_xml(read_bytes(file), file.name).all("model"):
             turned = self._placed(included, pose) if included.all("pose") else inner._placed(model, pose)
@@ -139,6 +137,7 @@ class _Reader:
         name = self._word(element, "uri")
         try:
             vertices, faces = self.meshes.read(name)
+            self.world.files.add(self.meshes.find(name))
         except MeshProblem as problem:
             self.notes.problem(element, key, f"mesh {name[:60]}: {problem}")
             return None

@@ -11,7 +11,7 @@ import numpy as np
 
 from mcplan.errors import Problem, RobotError
 from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
-from mcplan.model.mesh_file import MeshProblem
+from mcplan.model.mesh_file import MeshFiles, MeshProblem
 from mcplan.model.urdf import parse_urdf, read_bytes
 from mcplan.model.xml_reader import read_xml
 from mcplan.scene.found.find import MARGIN
@@ -29,11 +29,13 @@ class World:
     ----------
     parts : vertices (k,3) and faces (m,3) of each shape, in the world.
     endless : rotation (3,3) and position (3,) of planes z = 0 that have no size.
+    files : what it was read from beside the file itself, in no order: meshes, and models that it includes.
     notices : what the user should know.
     """
 
     parts: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     endless: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+    files: set[Path] = field(default_factory=set)
     notices: list[str] = field(default_factory=list)
 
     def add(self, shape: Shape, R: np.ndarray, p: np.ndarray) -> None:
@@ -110,7 +112,8 @@ def _told(problem: Problem, path: Path) -> str:
 
 
 def _urdf(data: bytes, path: Path) -> World:
-    model, world = parse_urdf(data, path), World()
+    model, meshes = parse_urdf(data, path), MeshFiles(path)
+    world = World(files={meshes.find(name) for name in model.meshes})
     poses = {model.root: (np.eye(3), np.zeros(3))}
     for joint in model.joints.values():  # parents come before their children
         R, p = poses[joint.parent]

@@ -107,7 +107,7 @@ def _carry_out(parsed: argparse.Namespace) -> int:
             warnings.simplefilter("always", UserWarning)
             said: set[str] = set()
 
-            def show(message: Warning | str, *_: object) -> None:
+            def show(message: Warning | str, *_: object, **__: object) -> None:
                 if str(message) not in said:  # a file that is read twice is doubted once
                     said.add(str(message))
                     note(f"{message} (a doubt, not a mistake)")

@@ -105,7 +105,14 @@ def _carry_out(parsed: argparse.Namespace) -> int:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = lambda message, *_: note(f"{message} (a doubt, not a mistake)")
+            said: set[str] = set()
+
+            def show(message: Warning | str, *_: object, **__: object) -> None:
+                if str(message) not in said:  # a file that is read twice is doubted once
+                    said.add(str(message))
+                    note(f"{message} (a doubt, not a mistake)")
+
+            warnings.showwarning = show
             if parsed.command in WORK:
                 from mcplan.compiling import WATCH  # imports neither NumPy nor Numba: a first run says so at once
 

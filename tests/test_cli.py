@@ -3,10 +3,12 @@
 import json
 import subprocess
 import sys
+import warnings
+from argparse import Namespace
 
 import pytest
 
-from mcplan.cli import main
+from mcplan.cli import _carry_out, main
 from mcplan.commands import execution, info
 
 BROKEN = """\
@@ -30,6 +32,16 @@ def test_help_needs_neither_numba_nor_cvxpy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "table_hand" in done.stdout
+
+
+def test_a_doubt_is_told_once(capsys):
+    def twice(parsed):
+        for text in ("a.urdf: odd", "a.urdf: odd", "b.urdf: odd"):
+            warnings.warn(text, UserWarning, stacklevel=2)
+        return 0
+
+    assert _carry_out(Namespace(quiet=False, command="info", carry_out=twice)) == 0
+    assert capsys.readouterr().err.splitlines() == [f"{name}.urdf: odd (a doubt, not a mistake)" for name in "ab"]
 
 
 @pytest.mark.parametrize("arguments", [[], ["fly"], ["run"], ["run", "sway", "--physics", "magic"]])

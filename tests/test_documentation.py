@@ -4,6 +4,7 @@ import importlib.util
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image, ImageSequence
@@ -131,6 +132,13 @@ def test_docstrings_reach_sphinx_with_shapes_as_words_and_equations_as_they_are(
     blocks = docstrings.with_blocks(text)
     assert blocks[2:5] == ["::", "", "    a = b"]
     assert docstrings.with_meanings(blocks)[-4:] == ["q, v", "    (nq,), (nv,) state.", "r", "    m."]
+    heard = {}
+    docstrings.setup(SimpleNamespace(connect=lambda event, process, priority: heard.update({event: process})))
+    lines = ["Size of ``q``: ``7 + n``."]
+    heard["autodoc-process-docstring"](None, "property", "nq", None, None, lines)
+    # what stands before a colon in the first line that is not empty would be taken for a type
+    assert ":" not in next(line for line in lines if line)
+    assert lines[-1] == "Size of ``q``: ``7 + n``."
 
 
 def test_citation_has_the_present_version():

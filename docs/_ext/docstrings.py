@@ -41,7 +41,7 @@ def setup(app: Any) -> dict[str, bool]:
 
     def process(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
         if what in ("attribute", "property"):
-            lines.insert(0, "")  # a colon in its first line is a colon, for Napoleon too
+            lines[:0] = ["..", ""]  # a comment: Napoleon takes for a type what the first line has before a colon
         lines[:] = with_meanings(with_blocks(lines))
 
     app.connect("autodoc-process-docstring", process, priority=400)

@@ -129,7 +129,8 @@ def _finite(run: Run) -> tuple[int, Check]:
             k = int(sample[i]) if name.startswith("point_") else i
             if k < count:
                 count, failure = k, f"{name} is not a number at t = {run.t[k]:.3f} s (sample {k})"
-    return count, Check("all numbers finite", None, "", "yes", not failure, "", failure)
+    left = float(len(run) - count)
+    return count, Check("all numbers finite", left, "samples left out", "== 0", not failure, "", failure)
 
 
 def goal_reached(checks: Iterable[Check]) -> bool:

@@ -1,6 +1,6 @@
 """What a robot or a scenario holds, as text for a person and as JSON for a program."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,26 +93,31 @@ def bundled() -> Description:
 def describe_robot(robot: Robot) -> Description:
     """Describe a robot: size, joints with their limits, patches, postures."""
     limits = robot.limits
+    wide = _width(18, robot.joint_names)
     lines = [
         f"{robot.name}: {robot.mass:.3f} kg, {len(robot.link_names)} links, {robot.n} joints "
         f"(nq {robot.nq}, nv {robot.nv})",
         f"urdf: {robot.urdf_path}",
         f"base: {robot.description.root}, {'fixed to the world' if robot.fixed else 'floating'}",
         "",
-        f"{'joint':18s} {'lower':>8s} {'upper':>8s} {'velocity':>9s} {'torque':>8s}   [rad, rad/s, N m; m, m/s, N]",
+        f"{'joint':{wide}s} {'lower':>8s} {'upper':>8s} {'velocity':>9s} {'torque':>8s}   [rad, rad/s, N m; m, m/s, N]",
     ]
     names = ("lower", "upper", "velocity", "torque")
     columns = (limits.lower, limits.upper, limits.velocity, limits.torque)
     for index, joint in enumerate(robot.joint_names):
         lower, upper, velocity, torque = (column[index] for column in columns)
-        lines.append(f"{joint:18s} {lower:8.3f} {upper:8.3f} {velocity:9.3f} {torque:8.1f}")
+        lines.append(f"{joint:{wide}s} {lower:8.3f} {upper:8.3f} {velocity:9.3f} {torque:8.1f}")
     if robot.locked:
         lines += ["", "locked: " + ", ".join(f"{joint} = {value:g}" for joint, value in robot.locked.items())]
     lines += ["", *_links(robot)]
-    if robot.patches:
-        lines += ["", f"{'patch':16s} {'link':16s} {'kind':8s} {'limb':12s} corners"]
-    for patch in robot.patches.values():
-        lines.append(f"{patch.name:16s} {patch.link:16s} {patch.kind:8s} {patch.limb:12s} {len(patch.polygon)}")
+    patches = robot.patches.values()
+    if patches:
+        rows = [("patch", "link", "kind", "limb"), *((p.name, p.link, p.kind, p.limb) for p in patches)]
+        widths = [_width(least, texts) for least, texts in zip((16, 16, 8, 12), zip(*rows, strict=True), strict=True)]
+        tails = ["corners", *(str(len(patch.polygon)) for patch in patches)]
+        lines.append("")
+        for row, tail in zip(rows, tails, strict=True):
+            lines.append(" ".join([f"{text:{width}s}" for text, width in zip(row, widths, strict=True)] + [tail]))
     if robot.postures:
         lines += ["", "postures: " + ", ".join(robot.postures)]
     values = {
@@ -134,9 +139,15 @@ def describe_robot(robot: Robot) -> Description:
     return Description(tuple(lines), values)
 
 
+def _width(least: int, texts: Iterable[str]) -> int:
+    """Return the width of a column of texts."""
+    return max(least, *map(len, texts))
+
+
 def _links(robot: Robot) -> Iterator[str]:
     """Yield a table of the links: mass, what collides and its extent in the link's axes; mere frames in one line."""
-    yield f"{'link':24s} {'mass':>8s}  {'extent of what collides':26s} shapes   [kg, m]"
+    wide = _width(24, robot.link_names)
+    yield f"{'link':{wide}s} {'mass':>8s}  {'extent of what collides':26s} shapes   [kg, m]"
     frames = []
     for link in robot.link_names:
         values = _link(robot, link)
@@ -144,7 +155,7 @@ def _links(robot: Robot) -> Iterator[str]:
             frames.append(link)
             continue
         size = " x ".join(f"{side:.3f}" for side in values["extent"] or ())
-        yield f"{link:24s} {values['mass']:8.3f}  {size or '-':26s} {', '.join(values['shapes']) or '-'}"
+        yield f"{link:{wide}s} {values['mass']:8.3f}  {size or '-':26s} {', '.join(values['shapes']) or '-'}"
     if frames:
         yield "frames: " + ", ".join(frames)
 

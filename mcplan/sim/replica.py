@@ -1,6 +1,7 @@
 """From the record of a run back to its Plan, Scenario and Robot, without any other file."""
 
 import tempfile
+import warnings
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import yaml
 
 from mcplan.document import dump_document
 from mcplan.errors import InputError, RunError
+from mcplan.model.description import RobotWarning
 from mcplan.model.robot import Robot
 from mcplan.model.robot_file import load_robot
 from mcplan.sim.mesh_record import unpack_scene, unpack_urdf
@@ -58,10 +60,15 @@ def rebuild_robot(record: RobotRecord) -> Robot:
 
 @contextmanager
 def _home(what: str) -> Iterator[tempfile.TemporaryDirectory]:
-    """Give a directory for the files of a robot, which must be there for as long as it is, to be recorded again."""
+    """Give a directory for the files of a robot, which must be there for as long as it is, to be recorded again.
+
+    What is doubtful in them was said when the robot was read for the run, by names of files that somebody knows.
+    """
     home = tempfile.TemporaryDirectory(prefix="mcplan-")
     try:
-        yield home
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RobotWarning)
+            yield home
     except BaseException as error:
         home.cleanup()
         if isinstance(error, InputError) and not isinstance(error, RunError):

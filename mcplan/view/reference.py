@@ -1,6 +1,7 @@
 """The motion that a run was to follow: that of its plan, laid over the times at which its phases began."""
 
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -22,12 +23,19 @@ class Stretch:
     segment: Segment | None
     q: np.ndarray
 
+    def place(self, t: float) -> float:
+        """Return how far along its segment it is at time t (s), by the segment's law of time; the end is held."""
+        assert self.segment is not None
+        elapsed, law = t - self.t, self.segment.law
+        return min(elapsed if law is None else law.at(elapsed)[0], self.segment.duration)
+
 
 @dataclass(frozen=True, eq=False)
 class Reference:
     """What the plan says where the robot should be at each sample of a run.
 
-    Where a motion was found anew while the robot moved, which a notice of the run says, the controller followed that.
+    Where a motion was found anew while the robot moved, which a notice of the run says, the controller followed that;
+    where the robot fell behind a law of time, it waited.
 
     Parameters
     ----------
@@ -48,6 +56,8 @@ class Reference:
             transition = None if phase.stance is None else stances[phase.stance].transition
             if transition is None or kind not in (*FIRST, *LAST):
                 continue
+            if kind in LAST and len(transition.segments) == 1:
+                continue  # the limb goes on resting on another patch: nothing moves
             segment = transition.segments[0 if kind in FIRST else -1]
             found.append(Stretch(int(k), float(run.t[k]), segment, segment.q[-1]))
         return found
@@ -65,9 +75,10 @@ class Reference:
             if stretch.segment is None:
                 out[stretch.begin : end] = robot.com(stretch.q)
             else:
-                segment = stretch.segment
-                times = np.minimum(run.t[stretch.begin : end] - stretch.t, segment.duration)
-                out[stretch.begin : end] = [segment.centre.sample(float(t)).value for t in times]
+                centre = stretch.segment.centre
+                out[stretch.begin : end] = [
+                    centre.sample(stretch.place(float(t))).value for t in run.t[stretch.begin : end]
+                ]
         return out
 
     def postures(self, rows: np.ndarray) -> np.ndarray:
@@ -79,16 +90,28 @@ class Reference:
                 if stretch.segment is None:
                     out[i] = stretch.q
                 else:
-                    t = min(float(self.run.t[rows[i]] - stretch.t), stretch.segment.duration)
-                    out[i] = stretch.segment.posture.sample(t).q
+                    out[i] = stretch.segment.posture.sample(stretch.place(float(self.run.t[rows[i]]))).q
         return out
 
     def place(self, k: int, patch: str, q: np.ndarray) -> Contact | np.ndarray:
-        """Return where a patch should be at sample k: its planned contact, or in the air its pose (4, 4) in ``q``."""
+        """Return where a patch should be at sample k: its planned contact, or in the air its pose (4, 4) in ``q``.
+
+        A contact on an object that is just being moved goes along with it, to where the patch is in ``q``.
+        """
         run = self.run
-        if run.active[k, run.patches.index(patch)]:
-            return run.plan.stances[run.stance_of(k, patch)].contact(patch)
-        return run.robot.frame_pose(q, patch)
+        if not run.active[k, run.patches.index(patch)]:
+            return run.robot.frame_pose(q, patch)
+        contact = run.plan.stances[run.stance_of(k, patch)].contact(patch)
+        if contact.carrier is None or contact.carrier.name not in self._moved(k):
+            return contact
+        X = run.robot.frame_pose(q, patch)
+        return replace(contact, R=X[:3, :3], p=X[:3, 3])
+
+    def _moved(self, k: int) -> dict[str, np.ndarray]:
+        """Objects that the segment moves which is followed at sample k: where they are at its end."""
+        i = bisect_right(self.stretches, k, key=lambda stretch: stretch.begin) - 1
+        segment = self.stretches[i].segment
+        return (segment.objects or {}) if segment is not None else {}
 
     def _with_ends(self) -> list[tuple[Stretch, int]]:
         ends = [stretch.begin for stretch in self.stretches[1:]] + [len(self.run)]

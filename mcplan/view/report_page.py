@@ -1,6 +1,7 @@
 """The report of a run: one offline page that somebody who was not there reads in a minute."""
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -17,21 +18,24 @@ from mcplan.view.plan_facts import MARGINS, stance_name
 from mcplan.view.plan_replay import tree_page
 from mcplan.view.readings import Readings
 from mcplan.view.replay import replay_page
-from mcplan.view.ticks import slowest_ticks
+from mcplan.view.ticks import WORDS, slowest_ticks
 
 STYLES = ("theme.css", "report.css")
 SCRIPTS = ("element.js", "charts.js", "report.js")
 
+AMOUNT = re.compile(r"[-+]?\d[\d.,]*(e[-+]?\d+)? ?(%|[^\s\d]\S{0,3})?")
+"""A number with its unit, if it has one."""
+
+ENDINGS = (
+    "<p class='note'>A phase lasts until all that is named here is so. <i>time</i>: the motion has run its time; "
+    "<i>error</i>: com, the centre of mass, or a patch is close to its reference; <i>speed</i>: it, or every joint, "
+    "is slow; <i>unloaded</i>: the patch bears next to nothing; <i>force</i>: it bears what a touch takes; "
+    "<i>above</i>: it is over its place; <i>timeout</i>: nothing of this came in time.</p>"
+)
+"""What the labels of criteria (`mcplan.control.criteria`) mean."""
+
 NEAR = 0.9
 """Share of what is allowed from which a closest call is marked."""
-
-CLOCK = {
-    "terms": "kinematics and dynamics",
-    "machine": "state machine, with the motions that it looks for",
-    "program": "quadratic program",
-    "control": "the whole control tick",
-    "physics": "physics",
-}
 
 
 def report_page(run: Run, certificate: Certificate, replay: str | None = None) -> str:
@@ -150,11 +154,19 @@ def _time(t: float | None, text: str | None = None) -> str:
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = ()) -> str:
     """Return a table of cells that are already markup; ``kinds`` are classes of the rows."""
     made = [
-        f'<tr class="{kinds[i] if i < len(kinds) else ""}">' + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>"
+        f'<tr class="{kinds[i] if i < len(kinds) else ""}">'
+        + "".join(f"<td{_attributes(name, cell)}>{cell}</td>" for name, cell in zip(head, row, strict=True))
+        + "</tr>"
         for i, row in enumerate(rows)
     ]
     heads = "".join(f"<th>{_text(cell)}</th>" for cell in head)
     return f'<div class="scroll"><table><tr>{heads}</tr>{"".join(made)}</table></div>'
+
+
+def _attributes(name: str, cell: str) -> str:
+    """Return the attributes of a cell: its column's name, which narrow screens show; a number stays with its unit."""
+    number = ' class="number"' if AMOUNT.fullmatch(cell) else ""
+    return number + (f' data-head="{_text(name)}"' if cell else ' data-empty=""')
 
 
 def _calls(calls: Sequence[Call]) -> str:
@@ -167,7 +179,7 @@ def _calls(calls: Sequence[Call]) -> str:
             meter = f'<div class="meter"><div class="{kind}" style="width:{width:.1f}%"></div></div>'
         rows.append((_text(call.what), _text(call.value), meter, _text(call.where), _time(call.t)))
     note = (
-        '<p class="note">The bar is the share used of what is allowed, yellow from '
+        '<p class="note">The bar is the share used of what is allowed, amber from '
         f"{NEAR:.0%} on. The controller may use the whole friction cone: its own is smaller "
         "than the one it is judged by.</p>"
     )
@@ -220,20 +232,28 @@ def _phases(run: Run) -> str:
         for k, end in zip(first, ends, strict=True)
     ]
     table = _table(("phase", "from", "for", "ended by"), rows)
-    return f"<details><summary>Phases ({len(rows)})</summary>{table}</details>"
+    return f"<details><summary>Phases ({len(rows)})</summary>{table}{ENDINGS}</details>"
+
+
+def _clock_time(seconds: float) -> str:
+    """Return a duration in the unit that suits it."""
+    for unit, scale in (("µs", 1e6), ("ms", 1e3)):
+        if float(f"{scale * seconds:.3g}") < 1000.0:
+            return f"{scale * seconds:.3g} {unit}"
+    return f"{seconds:.3g} s" if seconds < 1000.0 else f"{seconds:.0f} s"
 
 
 def _clock(run: Run) -> str:
-    known = [(words, run.timing[name]) for name, words in CLOCK.items() if len(run.timing.get(name, ()))]
+    known = [(words, run.timing[name]) for name, words in WORDS.items() if len(run.timing.get(name, ()))]
     if not known:
         return ""
     rows = [
-        (_text(words), *(f"{1e3 * value:.3g} ms" for value in (np.median(x), np.quantile(x, 0.99), np.max(x))))
+        (_text(words), *(_clock_time(float(value)) for value in (np.median(x), np.quantile(x, 0.99), np.max(x))))
         for words, x in known
     ]
     spent = sum(float(np.sum(run.timing[name])) for name in ("control", "physics") if name in run.timing)
     total = f"Control and physics took {spent:.1f} s for {run.t[-1] - run.t[0] + run.dt:.1f} s of motion"
-    slow = [(f"{1e3 * tick.time:.3g} ms", _time(tick.t), _text(tick.phase), _text(CLOCK.get(tick.most, tick.most)))
+    slow = [(_clock_time(tick.time), _time(tick.t), _text(tick.phase), _text(WORDS.get(tick.most, tick.most)))
             for tick in slowest_ticks(run)]  # fmt: skip
     slowest = f"<h2>Slowest ticks</h2>{_table(('took', 'at', 'phase', 'most of it'), slow)}" if slow else ""
     return (

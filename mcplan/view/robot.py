@@ -95,7 +95,7 @@ def draw_collision(drawing: Drawing, robot: Robot) -> None:
         for index, geometry in enumerate(geometries):
             if geometry.role == "collision" and not any(_alike(geometry, other) for other in seen):
                 node = drawing.root["robot"][link][f"collision{index}"]
-                shapes.draw(node, geometry.shape, palette.COLLISION, pose(geometry.R, geometry.p))
+                shapes.draw(node, geometry.shape, palette.COLLISION, pose(geometry.R, geometry.p), coat=True)
                 node.set_property("visible", False)
 
 

@@ -10,34 +10,37 @@ CYLINDER_TO_Z = np.array([[1.0, 0, 0, 0], [0, 0, -1.0, 0], [0, 1.0, 0, 0], [0, 0
 """meshcat's cylinders stand along y; ours (as in URDF) along z."""
 
 
-def material(rgba, *, flat: bool = False, on_top: bool = False, faceted: bool = False):
+def material(rgba, *, flat: bool = False, on_top: bool = False, faceted: bool = False, coat: bool = False):
     """Return a material of the colour ``rgba`` (0..1).
 
     ``flat`` ones show their colour whatever the light; ``on_top`` ones are seen through the robot; ``faceted`` ones are
-    lit triangle by triangle, so that the edges of a mesh stay sharp.
+    lit triangle by triangle, so that the edges of a mesh stay sharp; a ``coat`` is drawn a little nearer than it is, so
+    that it does not flicker where its faces are those of what is under it.
     """
     red, green, blue, alpha = rgba
     colour = (round(red * 255) << 16) | (round(green * 255) << 8) | round(blue * 255)
     kind = mg.MeshBasicMaterial if flat else mg.MeshPhongMaterial
     # what is transparent is drawn last, so that nothing is painted over it
-    more = {"flatShading": True} if faceted else {}
+    more: dict[str, object] = {"flatShading": True} if faceted else {}
+    if coat:
+        more |= {"polygonOffset": True, "polygonOffsetFactor": -1, "polygonOffsetUnits": -4}
     return kind(color=colour, opacity=float(alpha), transparent=alpha < 1.0 or on_top, depthTest=not on_top, **more)
 
 
-def draw(node, shape, rgba, pose: np.ndarray | None = None) -> None:
-    """Draw a shape of ``model.geometry`` at ``node`` with the constant pose ``pose`` (4, 4)."""
+def draw(node, shape, rgba, pose: np.ndarray | None = None, *, coat: bool = False) -> None:
+    """Draw a shape of ``model.geometry`` at ``node`` with the constant pose ``pose`` (4, 4), maybe as a ``coat``."""
     pose = np.eye(4) if pose is None else pose
     if isinstance(shape, Box):
-        node.set_object(mg.Box([float(side) for side in shape.size]), material(rgba))
+        node.set_object(mg.Box([float(side) for side in shape.size]), material(rgba, coat=coat))
     elif isinstance(shape, Sphere):
-        node.set_object(mg.Sphere(float(shape.radius)), material(rgba))
+        node.set_object(mg.Sphere(float(shape.radius)), material(rgba, coat=coat))
     elif isinstance(shape, Cylinder):
-        node.set_object(mg.Cylinder(float(shape.length), float(shape.radius)), material(rgba))
+        node.set_object(mg.Cylinder(float(shape.length), float(shape.radius)), material(rgba, coat=coat))
         pose = pose @ CYLINDER_TO_Z
     elif isinstance(shape, Capsule):
-        node.set_object(mesh(*capsule(shape.radius, shape.length)), material(rgba))
+        node.set_object(mesh(*capsule(shape.radius, shape.length)), material(rgba, coat=coat))
     elif isinstance(shape, MeshShape):
-        node.set_object(mesh(shape.vertices, shape.faces), material(rgba, faceted=True))
+        node.set_object(mesh(shape.vertices, shape.faces), material(rgba, faceted=True, coat=coat))
     else:
         raise TypeError(f"no drawing for a {type(shape).__name__}")
     node.set_transform(pose)

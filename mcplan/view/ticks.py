@@ -8,6 +8,15 @@ from mcplan.qp_status import NO_QP
 from mcplan.sim.run import Run
 from mcplan.sim.slowest_tick import PARTS
 
+WORDS = {
+    "terms": "kinematics and dynamics",
+    "machine": "state machine, with the motions that it looks for",
+    "program": "quadratic program",
+    "control": "the whole control tick",
+    "physics": "physics",
+}
+"""What the parts of a step are called, in the order in which they are told."""
+
 
 @dataclass(frozen=True)
 class Tick:

@@ -1,6 +1,7 @@
 """``mcplan robot``: a file is proposed, checked and shown, and nothing is written over."""
 
 import json
+import re
 
 import pytest
 
@@ -29,6 +30,22 @@ def test_a_robot_is_proposed_checked_and_shown(urdf, tmp_path, capsys):
     assert (tmp_path / "mine.html").stat().st_size > 100_000
     assert main(["robot", "new", urdf, "-o", "files/mine.yaml"]) == 2
     assert "--force" in capsys.readouterr().err
+
+
+def test_columns_of_info_stay_apart_whatever_links_are_called(urdf, tmp_path, capsys):
+    name = "left_gripper_with_a_very_long_name"
+    for file in ("humanoid.urdf", "humanoid.yaml"):
+        text = (tmp_path / file).read_text()
+        (tmp_path / file).write_text(re.sub(r"\bl_(sole|foot)\b", rf"{name}_\1", text))
+    assert main(["info", "humanoid.yaml"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    patches = [line for line in lines if " surface " in line]
+    assert any(name in line for line in patches)
+    assert len({line.index(" surface ") for line in patches}) == 1
+    (link,) = (line for line in lines if line.startswith(f"{name}_foot "))
+    (head,) = (line for line in lines if line.startswith("link "))
+    assert link[head.index("mass") + 4] == head[head.index("mass") + 4] == " "
+    assert link.split()[1].replace(".", "").isdigit()
 
 
 def test_what_is_doubtful_is_said_and_the_status_is_one(urdf, tmp_path, capsys):

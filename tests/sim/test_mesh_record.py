@@ -6,6 +6,7 @@ import trimesh
 from pydantic import ValidationError
 from scipy.spatial import ConvexHull
 
+from mcplan.model.description import RobotWarning
 from mcplan.model.geometry import Geometry, MeshShape
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Environment, Obstacle
@@ -55,6 +56,13 @@ def test_a_robot_comes_back_with_its_meshes_when_their_files_are_gone(robot):
     for old, new in zip(solids(robot), solids(again), strict=True):
         assert (new.role, len(new.shape.faces)) == (old.role, len(old.shape.faces))
         assert np.allclose(corners(new.shape), corners(old.shape), atol=1e-9)
+
+
+def test_doubts_about_a_robot_are_not_told_again_of_the_files_that_a_run_keeps(robot, tmp_path):
+    (tmp_path / "model" / "robot.urdf").write_text(URDF.replace('ixx="1"', 'ixx="5"'))
+    with pytest.warns(RobotWarning, match="inertia"):
+        doubtful = load_robot(robot.urdf_path)
+    rebuild_robot(record_robot(doubtful))  # a warning would be an error here
 
 
 def test_what_goes_beyond_the_budget_is_kept_as_its_convex_hull(monkeypatch):

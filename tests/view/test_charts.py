@@ -103,7 +103,7 @@ def test_clock_times_are_microseconds_and_the_step_is_a_line(run):
     status[[3, 9]] = SLACK, HOLD
     axes, often = plot_clock(replace(run, timing={"program": times}, qp_status=status)).axes
     drawn = lines(axes)
-    program = next(xy for label, xy in drawn.items() if label.startswith("program\nmedian 200 µs"))
+    program = next(xy for label, xy in drawn.items() if label.startswith("quadratic program\nmedian 200 µs"))
     assert program[:, 1] == pytest.approx(1e6 * times)
     assert drawn["step of 1 ms"][0, 1] == pytest.approx(1000.0)
     assert drawn["2 programs not solved"][:, 0] == pytest.approx([0.003, 0.009])
@@ -112,7 +112,7 @@ def test_clock_times_are_microseconds_and_the_step_is_a_line(run):
     figure = plot_clock(replace(run, timing={"control": times, "program": times / 2}))
     assert sum(p.get_height() for p in figure.axes[1].patches) == len(run)
     slowest = next(label for label in lines(figure.axes[1]) if label.startswith("0.3 ms"))
-    assert slowest == f"0.3 ms at {run.t[-1] - 3.0:.2f} s: touch tip (program)"
+    assert slowest == f"0.3 ms at {run.t[-1] - 3.0:.2f} s: touch tip,\nquadratic program"
 
 
 def test_distances_leave_out_what_a_contact_leaves_free():

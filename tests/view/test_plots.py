@@ -1,12 +1,15 @@
 """Curves of the plots: what they show is what the run holds."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from mcplan.motion.law import Law
 from mcplan.planning import plan
 from mcplan.scene import load_scenario
+from mcplan.scene.contact import Carrier
 from mcplan.sim.simulate import simulate
 from mcplan.statics.support_region import support_region
 from mcplan.view.plots import FIGURES, save_plots, save_together
@@ -21,6 +24,7 @@ from mcplan.view.plots.together import plot_together
 from mcplan.view.plots.torques import plot_torques, plot_velocities
 from mcplan.view.reference import Reference
 from mcplan.view.regions import com_limits
+from mcplan.view.ticks import WORDS
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +90,58 @@ def test_the_reference_goes_through_the_postures_of_the_plan(run):
     assert np.linalg.norm(np.diff(planned, axis=0), axis=1).max() < 0.01
 
 
+def with_segments(run, change):
+    """Return the run with a plan whose transitions have other segments."""
+    stances = [
+        stance if stance.transition is None
+        else replace(stance, transition=replace(stance.transition, segments=change(stance.transition.segments)))
+        for stance in run.plan.stances
+    ]  # fmt: skip
+    return replace(run, live_plan=replace(run.plan, stances=tuple(stances)))
+
+
+def test_the_reference_follows_the_laws_of_time_of_the_plan(run):
+    def twice_as_fast(segment):
+        ends = np.array([0.0, segment.duration])
+        return replace(segment, law=Law(0.5 * ends, ends, np.full(2, 2.0), np.zeros(2)))
+
+    slow, fast = Reference(run), Reference(with_segments(run, lambda segments: tuple(map(twice_as_fast, segments))))
+    assert slow.known
+    planned = slow.com()
+    for stretch, end in slow._with_ends():
+        half = stretch.begin + (end - stretch.begin) // 2
+        twice = 2 * half - stretch.begin
+        assert fast.com()[half] == pytest.approx(planned[min(twice, len(run) - 1)], abs=1e-9)
+        assert fast.postures(np.array([half])) == pytest.approx(slow.postures(np.array([twice])), abs=1e-6)
+
+
+def test_a_limb_that_has_nothing_to_leave_stays_where_the_shift_has_ended(run):
+    """A retraction without a motion of its own does not begin that of the shift again."""
+    shifts = with_segments(run, lambda segments: segments[:1])
+    phases = [phase.model_copy(update={"name": phase.name.replace("unload", "retract")}) for phase in run.record.phases]
+    assert any(phase.name.startswith("retract") for phase in phases)
+    record = run.record.model_copy(update={"phases": phases})
+    assert np.array_equal(Reference(replace(shifts, record=record)).com(), Reference(shifts).com())
+
+
+def test_a_contact_on_an_object_that_is_moved_goes_along_with_it(run):
+    reference = Reference(run)
+    stretch = next(stretch for stretch in reference.stretches if stretch.segment is not None)
+    k = stretch.begin + 1
+    patch = next(name for name, touches in zip(run.patches, run.active[k], strict=True) if touches)
+    contact = reference.place(k, patch, run.q[k])
+    box = replace(contact, carrier=Carrier("box", 1.0, np.zeros(3), None), p=contact.p + np.array([0.3, 0.0, 0.0]))
+
+    class Stance:
+        contact = staticmethod(lambda name: box)
+
+    for objects, ahead in (({"box": np.zeros(7)}, 0.0), ({"lid": np.zeros(7)}, 0.3), (None, 0.3)):
+        moved = Reference(replace(run, live_plan=SimpleNamespace(stances=[Stance] * 99, scenario=run.plan.scenario)))
+        moved.__dict__["stretches"] = [replace(stretch, segment=replace(stretch.segment, objects=objects))]
+        place = moved.place(k, patch, run.q[k])
+        assert place.p - run.robot.frame_pose(run.q[k], patch)[:3, 3] == pytest.approx([ahead, 0, 0], abs=2e-3)
+
+
 def test_the_centre_of_mass_is_drawn_with_the_plans_and_its_limits(run):
     rows = plot_com(run).axes
     for axis, axes in enumerate(rows[:3]):
@@ -136,8 +192,9 @@ def test_runs_are_compared_in_one_figure(run, tmp_path):
 def test_clock_times_are_drawn_where_there_are_some_and_unsolved_programs_are_marked(run, tmp_path):
     assert run.timing
     drawn = curves(plot_clock(run).axes[0])
-    for name in ("terms", "machine", "program", "control", "physics"):
-        assert any(label.startswith(name) for label in drawn)
+    labels = [" ".join(label.split()) for label in drawn]
+    for words in WORDS.values():
+        assert any(label.startswith(f"{words} median") for label in labels)
     parts = sum(run.timing[name] for name in ("terms", "machine", "program"))
     assert np.all(parts <= run.timing["control"])
     assert parts.sum() > 0.8 * run.timing["control"].sum()

@@ -18,7 +18,7 @@ from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
 from mcplan.view.closest_calls import closest_calls, share_of, time_of
 from mcplan.view.readings import Readings
-from mcplan.view.report_page import answer, failure_page, report_page
+from mcplan.view.report_page import _clock_time, answer, failure_page, report_page
 from mcplan.view.ticks import slowest_ticks
 
 
@@ -62,7 +62,7 @@ def test_the_answer_is_one_sentence_that_says_whether_it_counts(run, report):
 
 def test_the_page_holds_every_check_green_or_red_and_the_replay(page, run, report):
     for check in report.checks:
-        assert f"<td>{escape(check.name)}</td>" in page
+        assert f' data-head="check">{escape(check.name)}</td>' in page
     assert page.count('<tr class="pass">') == sum(1 for c in report.checks if c.bound)
     assert '<tr class="fail">' not in page
     assert '<iframe title="replay" srcdoc="' in page
@@ -72,6 +72,23 @@ def test_the_page_holds_every_check_green_or_red_and_the_replay(page, run, repor
     # what is broken is said first, and its time leads into the replay
     assert red.index("is too much at") < red.index("Closest calls")
     assert '<a class="time" data-t="1.2500">t = 1.250 s</a>' in red
+
+
+def test_numbers_stay_with_their_units_and_every_cell_says_its_column(page):
+    cells = re.findall(r"<td([^>]*)>(.*?)</td>", page)
+    assert {text for attributes, text in cells if "data-head" not in attributes} == {""}
+    numbers = {text for attributes, text in cells if 'class="number"' in attributes}
+    assert any(text.endswith(" s") for text in numbers)
+    assert any(text.endswith("%") or text.endswith(" N") for text in numbers)
+    assert not any(text.startswith("point ") or "of the limit" in text for text in numbers)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(4.34e-6, "4.34 µs"), (9.996e-4, "1 ms"), (0.4881, "488 ms"), (55.7, "55.7 s"), (5570.0, "5570 s")],
+)
+def test_clock_times_have_the_unit_that_suits_them(seconds, text):
+    assert _clock_time(seconds) == text
 
 
 def test_closest_calls_are_those_of_the_certificate_the_worst_first(run, report):

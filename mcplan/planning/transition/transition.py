@@ -176,9 +176,10 @@ class Transition:
     def summary(self) -> str:
         """Return how long it takes and how near bodies come: ``2.3 s, 12 mm``."""
         near = self.near.distance
-        return f"{self.duration:.1f} s" + ("" if near is None else f", {1e3 * near:.0f} mm")
+        return f"{self.duration:.1f} s" + ("" if near is None else f", {1e3 * near:z.0f} mm")
 
     def __repr__(self) -> str:
         near = self.near.distance
         what = "shift" if self.patch is None else self.patch
-        return f"Transition({what}, {self.duration:.2f} s, clearance {'-' if near is None else f'{1e3 * near:.0f} mm'})"
+        clearance = "-" if near is None else f"{1e3 * near:z.0f} mm"
+        return f"Transition({what}, {self.duration:.2f} s, clearance {clearance})"

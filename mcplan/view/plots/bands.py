@@ -59,4 +59,4 @@ def draw_bands(axes: Axes, run: Run, stripe: float = STRIPE) -> None:
     for begin, end, name in phase_bands(run):
         colour = phase_colour(name)
         axes.axvspan(begin, end, color=colour, alpha=TINT, linewidth=0, zorder=0)
-        axes.axvspan(begin, end, ymin=1.0 - stripe, color=colour, linewidth=0, zorder=0)
+        axes.axvspan(begin, end, ymin=1.0 - stripe, color=colour, linewidth=0, zorder=1.5)

@@ -1,5 +1,7 @@
 """Clock times of the control loop, against the time that a step has: over time, and how often, the slowest named."""
 
+from textwrap import fill
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -7,11 +9,13 @@ from matplotlib.figure import Figure
 from mcplan.qp_status import HOLD, NO_QP, SLACK
 from mcplan.sim.run import Run
 from mcplan.view.plots.bands import beside, draw_bands, kinds_below
-from mcplan.view.ticks import slowest_ticks
+from mcplan.view.ticks import WORDS, slowest_ticks
 
-ORDER = ("terms", "machine", "program", "control", "physics")
-"""Kinematics and dynamics, the state machine with the motions that it looks for, the quadratic program, the whole
-controller with these three, and the physics."""
+WIDTH = 28
+"""Characters of a line of the legend."""
+
+ROOM = 3.0
+"""Factor by which the axis of times goes on above the longest, which the stripe of phases would hide."""
 
 
 def plot_clock(run: Run) -> Figure:
@@ -28,9 +32,11 @@ def plot_clock(run: Run) -> Figure:
     axes.set(xlabel="time [s]", ylabel="clock time of a step [µs]", xlim=(0.0, max(float(t[-1]), run.dt)))
     axes.grid(alpha=0.3)
     ticks = t[run.qp_status != NO_QP]
-    for name in (name for name in ORDER if name in run.timing):
+    for name, words in WORDS.items():
+        if name not in run.timing:
+            continue
         times = 1e6 * run.timing[name]
-        label = f"{name}\nmedian {np.median(times):.0f} µs\n99 % below {np.quantile(times, 0.99):.0f} µs"
+        label = f"{fill(words, WIDTH)}\nmedian {np.median(times):.0f} µs\n99 % below {np.quantile(times, 0.99):.0f} µs"
         at = t if len(times) == len(t) else ticks
         axes.plot(at[: len(times)], times, ".", label=label, markersize=1.5)
     axes.axhline(1e6 * run.dt, color="black", linestyle="--", linewidth=1, label=f"step of {1e3 * run.dt:g} ms")
@@ -38,6 +44,7 @@ def plot_clock(run: Run) -> Figure:
     if failed.any():
         axes.plot(t[failed], np.full(failed.sum(), 1e6 * run.dt), "rx", label=f"{failed.sum()} programs not solved")
     axes.set_yscale("log")
+    axes.set_ylim(top=ROOM * axes.get_ylim()[1])
     beside(axes, markerscale=6.0)
     _histogram(often, run)
     return figure
@@ -55,7 +62,8 @@ def _histogram(axes: Axes, run: Run) -> None:
     axes.set(xscale="log", yscale="log")
     axes.axvline(1e6 * run.dt, color="black", linestyle="--", linewidth=1, label=f"step of {1e3 * run.dt:g} ms")
     for tick in slowest_ticks(run):
-        text = f"{1e3 * tick.time:.3g} ms at {tick.t:.2f} s: {tick.phase}"
-        axes.plot(1e6 * tick.time, 0.75, "v", markersize=6, label=text + (f" ({tick.most})" if tick.most else ""))
+        most = f",\n{WORDS.get(tick.most, tick.most)}" if tick.most else ""
+        text = f"{1e3 * tick.time:.3g} ms at {tick.t:.2f} s: {tick.phase}{most}"
+        axes.plot(1e6 * tick.time, 0.75, "v", markersize=6, label=text)
     axes.grid(alpha=0.3)
     beside(axes, title="slowest ticks")

@@ -13,15 +13,24 @@ function niceStep(range, parts) {
   const raw = range / parts, power = 10 ** Math.floor(Math.log10(raw));
   return power * [1, 2, 5, 10].find(step => step * power >= raw * 0.999);
 }
+// A colour as it is seen on the page's cards: on dark ones lighter where it would be lost there, of the same hue.
+const DARK = matchMedia("(prefers-color-scheme: dark)");
+function onCard(colour) {
+  if (!DARK.matches) return colour;
+  const rgb = [1, 3, 5].map(i => parseInt(colour.slice(i, i + 2), 16));
+  const light = rgb => rgb.map(c => ((c / 255 + 0.055) / 1.055) ** 2.4).reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+  for (let k = 0; k < 8 && light(rgb) < 0.22; k++) rgb.forEach((c, i) => { rgb[i] = c + 0.15 * (255 - c); });
+  return "rgb(" + rgb.map(Math.round).join(", ") + ")";
+}
 function makeChart(host, chart, times, options) {
   const {height, bands = [], end, seek, axis = false, step = false} = options;
   const box = element("div", undefined, "chart"), keys = element("div", undefined, "keys"), canvas = element("canvas");
   box.append(keys, canvas);
   host.append(box);
   keys.append(element("b", chart.name + " [" + chart.unit + "]"));
-  const told = chart.curves.map(curve => {
+  const swatches = [], told = chart.curves.map(curve => {
     const item = element("span"), swatch = element("i"), value = element("span");
-    swatch.style.background = inkOf(curve);
+    swatches.push(swatch);
     item.append(swatch, curve.name + " ", value);
     keys.append(item);
     return value;
@@ -36,7 +45,7 @@ function makeChart(host, chart, times, options) {
   const left = CHART_LEFT, right = axis ? 10 : CHART_RIGHT, foot = axis ? 30 : 3;
   let now = null;
 
-  function inkOf(curve) { return curve.colour === "total" ? colourOfTheme("--ink") : curve.colour; }
+  function inkOf(curve) { return curve.colour === "total" ? colourOfTheme("--ink") : onCard(curve.colour); }
   function size() {
     const ratio = devicePixelRatio || 1, width = canvas.clientWidth || 300;
     if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
@@ -48,6 +57,7 @@ function makeChart(host, chart, times, options) {
   }
   function draw(t) {
     now = t;
+    chart.curves.forEach((curve, i) => { swatches[i].style.background = inkOf(curve); });
     const [ratio, width] = size(), context = canvas.getContext("2d");
     const x = s => left + (width - left - right) * s / end, y = v => 4 + (height - foot - 4) * (high - v) / (high - low);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -97,6 +107,7 @@ function makeChart(host, chart, times, options) {
       });
       context.stroke();
     }
+    for (const value of told) value.textContent = "";
     if (t !== null) {
       context.strokeStyle = colourOfTheme("--ink");
       context.lineWidth = 1;
@@ -124,7 +135,7 @@ function makeChart(host, chart, times, options) {
     if (event.buttons && seek) seek(timeAt(event)); else if (options.hover) options.hover(timeAt(event));
   };
   addEventListener("resize", () => draw(now));
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => draw(now));
+  DARK.addEventListener("change", () => draw(now));
   draw(null);
   return {draw, box};
 }

@@ -55,7 +55,7 @@ function later(t, passed) {
   return second >= end ? data.duration : between(second, data.seconds, numbered);
 }
 function advance(stamp) {
-  const passed = clock.before === null ? 0 : Math.min((stamp - clock.before) / 1000, 0.25) * clock.speed;
+  const passed = clock.before === null ? 0 : clamp((stamp - clock.before) / 1000, 0, 0.25) * clock.speed;
   clock.before = stamp;
   if (!clock.playing) return;
   let t = later(clock.t, passed);

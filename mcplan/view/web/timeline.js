@@ -60,6 +60,7 @@ const strips = (data.readings ? data.readings.charts : []).map(chart => makeChar
 }));
 whenTimeChanges(t => {
   const at = Math.min(t, data.duration), band = data.bands[bandIndex(at)], elsewhere = inTree();
+  get("cursor").style.display = elsewhere ? "none" : "";
   get("cursor").style.left = 100 * at / (data.duration || 1) + "%";
   track.setAttribute("aria-valuenow", at.toFixed(3));
   get("time").textContent = elsewhere ? "a node" : data.stances ? "stance " + Math.round(at) + " / " + data.duration
@@ -69,7 +70,7 @@ whenTimeChanges(t => {
   speed.value = clock.speed;
   press(loopButton, clock.loop);
   if (stepsButton) press(stepsButton, clock.steps);
-  if (get("strips").style.display === "block") for (const strip of strips) strip.draw(at);
+  if (get("strips").style.display === "block") for (const strip of strips) strip.draw(elsewhere ? null : at);
 });
 function align() {  // charts begin and end where the time line does
   // where the line has a row to itself, it makes room for their axis

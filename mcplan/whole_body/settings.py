@@ -45,7 +45,8 @@ class QPSettings:
     solver : DAQP, OSQP, CLARABEL or PIQP.
     form : of the equation of motion: mixed, minimal, projected, multiplier or matrix; see ``forms``.
     acceleration_weight : cost of each acceleration squared.
-    force_weight, force_rate_weight : cost of each force unknown squared, and of its change since the last one, 1/N².
+    force_weight, force_rate_weight : cost of each force unknown squared, and of its change since the last one, 1/N². A
+        force along a support counts as the pressure that its friction takes, so that little of it is used.
     torque_weight : cost of each torque squared; 0 leaves the torques to be substituted out.
     wrench_weight : (6) cost of each component of a contact's wrench squared, at the origin and in the axes of the
         contact's link or of ``wrench_frame``; None: no such cost.

@@ -36,7 +36,7 @@ def parameters(qp, terms, tasks, tau_ext=0.0, previous=None):
             block[:, place] = _release_rows(contact, terms)
         released.append(block)
         rate = settings.force_rate_weight if contact.patch in previous else 0.0
-        price = np.ones(place.stop - place.start)
+        price = np.tile([contact.friction**-2, contact.friction**-2, 1.0], (place.stop - place.start) // 3)
         if contact.shape.grasp:
             price = np.sum((contact.selection / np.repeat([1.0, contact.lever], 3)) ** 2, axis=1)
         data["force_weight"][place] = price * (settings.force_weight + rate)

@@ -62,7 +62,8 @@ def reference(state, contacts, tasks, settings=None):
         group = [(weights(t), *full(t, state.terms)) for t in tasks if t.priority == level]
         cost = sum(cp.sum_squares(cp.multiply(np.sqrt(w), A @ qp.vd - b)) for w, A, b in group)
         on_vd, on_force = (1e-3, 1e-5) if level == levels[-1] else (ACCELERATION_WEIGHT, FORCE_WEIGHT)
-        regular = on_vd * cp.sum_squares(qp.vd) + on_force * cp.sum_squares(qp.force)
+        pressures = np.concatenate([np.tile([1 / c.friction, 1 / c.friction, 1.0], len(c.points)) for c in contacts])
+        regular = on_vd * cp.sum_squares(qp.vd) + on_force * cp.sum_squares(cp.multiply(pressures, qp.force))
         cp.Problem(cp.Minimize(cost + regular), rows).solve(
             solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10
         )

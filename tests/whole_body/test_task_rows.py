@@ -170,7 +170,8 @@ def test_force_rates_cost_what_they_say(standing):
         H, g = H + A.T @ (np.reshape(task.weight, (-1, 1)) * A), g + A.T @ (task.weight * b)
     price, pull, maps = [], [], []
     for c in contacts:
-        each = np.ones(12) if c.patch != "left_grip" else np.array([1.0] * 3 + [(300.0 / 20.0) ** 2] * 3)
+        along = 1.0 / c.friction**2  # the pressure that friction takes
+        each = np.tile([along, along, 1.0], 4) if c.patch != "left_grip" else np.repeat([1.0, (300.0 / 20.0) ** 2], 3)
         price.append((1e-3 + 1e-2) * each)
         pull.append(1e-2 * each * previous[c.patch])
         maps.append(c.force_map(terms))

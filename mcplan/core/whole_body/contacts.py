@@ -10,6 +10,9 @@ from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.rigid_body.terms import FRAME_BIAS, FRAME_P, FRAME_R, FRAME_SIZE, FRAME_VELOCITY
 from mcplan.core.whole_body import layout as lay
 
+LEAST_FRICTION = 0.1
+"""Less counts as much: the program would be hard to solve."""
+
 
 @jit
 def fill_contact(index, contacts, values, J, frames, previous, layout, constants, theta, G, scratch):
@@ -57,9 +60,12 @@ def unknowns(contact):
 
 @jit
 def _price(contact, x, k):
-    """Return the cost of a force unknown against that of a force: a grasp's moments count by what they are over L."""
+    """Return the cost of a force unknown against that of a pressure.
+
+    A force along the support counts as the pressure that its friction takes, and a grasp's moment as what it is over L.
+    """
     if not contact[lay.IS_GRASP]:
-        return 1.0
+        return 1.0 if k % 3 == 2 else 1.0 / max(x[lay.MU], LEAST_FRICTION) ** 2
     s = lay.SELECTION + 6 * k
     price = 0.0
     for i in range(3):

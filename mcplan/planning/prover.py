@@ -49,6 +49,10 @@ PASSING = 2e-3
 WAY = 10
 """Calls of the posture generator that a look at a whole swing is counted as."""
 
+CARRIES = 5.0
+"""N: a patch that the scenario requires carries more than this in some stance, one that the goal names at its end if it
+can."""
+
 
 class OutOfCalls(PlanningFailed):
     """The budget of posture generator calls is spent."""

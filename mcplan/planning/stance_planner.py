@@ -21,7 +21,7 @@ from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.linking import Linker
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.posture.limbs import level_rotation, limbs_of, nominal_offsets
-from mcplan.planning.prover import Prover
+from mcplan.planning.prover import CARRIES, Prover
 from mcplan.planning.search.barred import Barred, barred_motions
 from mcplan.planning.search.candidates import Candidates, candidates
 from mcplan.planning.search.failure import barred_way, explained
@@ -36,7 +36,7 @@ from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.shorten import shorten
 from mcplan.planning.search.space import SearchSpace
 from mcplan.planning.search.spread import even
-from mcplan.planning.search.stance_search import CARRIES, StanceSearch, requirements_met
+from mcplan.planning.search.stance_search import StanceSearch, requirements_met
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scene.contact import Contact
 from mcplan.scene.place import make_contact

@@ -16,7 +16,7 @@ from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.settings import PostureSettings, Weights
 from mcplan.planning.posture.task import BaseTarget
-from mcplan.planning.prover import Prover
+from mcplan.planning.prover import CARRIES, Prover
 from mcplan.scene.contact import Contact
 from mcplan.scene.schema import GoalItem
 
@@ -106,7 +106,24 @@ class Ending:
             if end.found or (item.base is None and item.com is None):
                 break
         assert best is not None
-        return best
+        return self._loaded(item, q, best) if held and best.found and not self.asks(item) else best
+
+    def _loaded(self, item: GoalItem, q: np.ndarray, end: End) -> End:
+        """Return an end in which what the item asks to touch bears more, where some of it bears next to nothing.
+
+        Its centre of mass is drawn to those contacts: what carries nothing is soon no contact.
+        """
+        asked = {spec.patch for spec in item.contacts}
+        light = [c for c in end.result.contacts if c.patch in asked and _bears(c, end.result) <= CARRIES]
+        if not light:
+            return end
+        near, place = end.result.q, np.mean([contact.p[:2] for contact in light], axis=0)
+        self.prover.calls += 1
+        other = self.prover.generator.generate(end.result.contacts, None, near, [near], hint=place)
+        if not other.found or not self.prover.continuity.reaches(end.result.contacts, q, other.q):
+            return end
+        least, most = (min(_bears(contact, result) for contact in light) for result in (end.result, other))
+        return self._judged(item, other) if most > least else end
 
     def _end(self, item, contacts, guide, starts, free, share: float) -> End:
         base = None
@@ -136,3 +153,9 @@ class Ending:
         if again.found and continuity.reaches(contacts, q, again.result.q):
             return again
         return End(end.result, "the contacts, which stay, do not let the robot come to the posture that meets it")
+
+
+def _bears(contact: Contact, result: PostureResult) -> float:
+    """Return the size of the force (N) of a contact in a posture that is found."""
+    assert result.forces is not None
+    return float(np.linalg.norm(result.forces.wrenches[contact.patch][:3]))

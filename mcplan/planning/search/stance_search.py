@@ -23,7 +23,7 @@ import numpy as np
 from mcplan.model.scale import ONE, RobotScale
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.prover import OutOfCalls
+from mcplan.planning.prover import CARRIES, OutOfCalls
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.node import Move, Node, Step
 from mcplan.planning.search.portfolio import Pass
@@ -42,9 +42,6 @@ GAP, SAME_LEVEL = 0.012, 0.08
 
 SHUFFLE = 0.05
 """m: of a patch that moves less on its support the search looks at no swing; its motion is looked at with the path."""
-
-CARRIES = 5.0
-"""N: a patch that the scenario requires carries more than this in some stance."""
 
 BEHIND = 3.0
 """What a candidate costs that lies beyond one that was out of reach, or whose like was barred often."""

@@ -12,7 +12,8 @@ import numpy as np
 
 from mcplan.control.loaded_contact import LoadedContact
 from mcplan.control.motion import Motion
-from mcplan.model.terms import Terms
+from mcplan.model.terms import FrameTerms, Terms
+from mcplan.motion.path import Pose
 from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings
 
@@ -63,9 +64,7 @@ class LiftWatch:
             force = _across(contact, felt)
             if loaded.lifted:
                 if force >= self._some:
-                    frame = terms.frame(patch)
-                    place = frame.R.copy(), frame.p.copy()
-                    motion.contacts[patch] = replace(loaded, lifted=False, place=place)
+                    motion.contacts[patch] = replace(loaded, lifted=False, place=_place(loaded, terms.frame(patch)))
             elif force > 0.2 * self._some or (
                 _across(contact, asked) < self._some and _risen(loaded, terms.frame(patch).p) < RISEN
             ):
@@ -79,6 +78,18 @@ class LiftWatch:
 def _across(contact: Contact, wrenches: Mapping[str, np.ndarray]) -> float:
     """Return the normal force (N) of a contact."""
     return float(np.asarray(wrenches.get(contact.patch, NOTHING))[:3] @ contact.normal)
+
+
+def _place(loaded: LoadedContact, frame: FrameTerms) -> Pose:
+    """Return the place of a contact that has been set down: where it was along its support, else it would wander.
+
+    A ball has rolled to where it is.
+    """
+    if loaded.contact.radius:
+        return frame.R.copy(), frame.p.copy()
+    R, p = loaded.place or (loaded.contact.R, loaded.contact.p)
+    normal = loaded.contact.normal
+    return R, p + float((frame.p - p) @ normal) * normal
 
 
 def _risen(loaded: LoadedContact, p: np.ndarray) -> float:

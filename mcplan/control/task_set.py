@@ -224,11 +224,14 @@ class TaskSet:
         return known
 
     def _set_down(self, known: ContactConstraint, contact: Contact, terms: Terms) -> None:
-        """Draw a contact that has lost its support back to it, at the speed of a descent: ``kp e = kd v``."""
+        """Draw a contact that has lost its support back to it, at the speed of a descent: ``kp e = kd v``.
+
+        It is held flat: nothing else keeps it from turning while it bears nothing.
+        """
         s, p = self.settings, terms.frame(contact.patch).p
         kp = max(s.contact_kp, 1.0)
         ahead = s.descent_speed * s.contact_kd / kp
-        known.kp[:3] = kp
+        known.kp[:] = kp
         known.p = known.p + (float((p - known.p) @ contact.normal) - ahead) * contact.normal
 
     def _constrain(self, loaded: LoadedContact) -> ContactConstraint:

@@ -1,9 +1,11 @@
 """A contact that lifts off is set down again."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mcplan.control.handled import HandledObjects
 from mcplan.control.lift_watch import FELT, RISEN, LiftWatch
@@ -69,6 +71,23 @@ def test_a_load_that_is_asked_for_and_not_felt_for_some_time_sets_the_contact_do
     loaded = standing.look(2 * DT, 10.0, FELT * SETTINGS.touch_force + 1.0)
     assert not loaded.lifted
     np.testing.assert_allclose(loaded.place[1], standing.terms.frame("left_sole").p)
+
+
+def test_along_its_support_it_comes_back_to_where_it_was_and_flat():
+    """Each time that it is lifted it may be off by a little: it must not wander."""
+    standing = Standing()
+    frame, before = standing.terms.frame("left_sole"), standing.motion.contacts["left_sole"]
+    turned = Rotation.from_rotvec([0.02, -0.01, 0.03]).as_matrix() @ frame.R
+    place = turned, frame.p - [0.004, -0.002, 0.003]
+    standing.motion.contacts["left_sole"] = replace(before, place=place)
+    lifted = standing.look(SETTINGS.lift_time + 3 * DT, 10.0, 0.0)
+    constraint = standing.tasks._constraint(standing.t, lifted, standing.terms, 1.0)
+    assert (constraint.kp > 0.0).all()
+    np.testing.assert_allclose(constraint.R, turned)
+    loaded = standing.look(2 * DT, 10.0, FELT * SETTINGS.touch_force + 1.0)
+    assert not loaded.lifted
+    np.testing.assert_allclose(loaded.place[0], turned)
+    np.testing.assert_allclose(loaded.place[1], place[1] + [0.0, 0.0, 0.003])
 
 
 @pytest.mark.parametrize(("asked", "felt"), [(10.0, 9.0), (3.0, 0.0), (0.0, 0.0)])

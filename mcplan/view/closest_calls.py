@@ -91,6 +91,8 @@ def _call(run: Run, check: Line, what: str) -> Call | None:
         share = check.value
     if check.name == "position":
         share = _range_share(run, check.value, place)
+    if share is not None and check.passed:
+        share = min(share, 1.0)  # what is within the tolerance of a line is not broken
     if check.unit.startswith("of "):
         value = f"{check.value:.0%} {check.unit}"
     else:

@@ -107,6 +107,16 @@ def test_closest_calls_are_those_of_the_certificate_the_worst_first(run, report)
     assert closest_calls(run, broken(report))[0].what == "joint torque"
 
 
+def test_what_is_beyond_a_limit_by_no_more_than_the_tolerance_is_not_drawn_as_broken(run, report):
+    for passed in (True, False):
+        checks = tuple(
+            replace(check, value=-1e-3, passed=passed) if check.name == "position" else check for check in report.checks
+        )
+        calls = {call.what: call for call in closest_calls(run, replace(report, checks=checks))}
+        share = calls["joint position"].share
+        assert share == 1.0 if passed else share > 1.0
+
+
 def test_times_and_shares_are_read_from_the_lines():
     assert time_of("left_sole at t = 14.613 s") == ("left_sole", 14.613)
     assert time_of("RLEG_JOINT3, t = 14.097 s") == ("RLEG_JOINT3", 14.097)

@@ -19,13 +19,14 @@ def slowest_tick(run: Run) -> str:
     k = int(ticks[worst])
     parts = {name: run.timing[name][worst] for name in PARTS if name in run.timing}
     most = max(parts, key=lambda name: parts[name], default="")
-    share = f", {_said(parts[most])} of it {most}" if most else ""
+    share = f", {tick_time(parts[most])} of it {most}" if most else ""
     phase = run.phases[int(run.phase[k])]
     return (
-        f"slowest tick: {_said(times[worst])} at t = {run.t[k]:.3f} s in {phase}{share} "
-        f"(median {_said(float(np.median(times)))})"
+        f"slowest tick: {tick_time(times[worst])} at t = {run.t[k]:.3f} s in {phase}{share} "
+        f"(median {tick_time(float(np.median(times)))})"
     )
 
 
-def _said(seconds: float) -> str:
+def tick_time(seconds: float) -> str:
+    """Return the clock time of a tick in words: ms, from a second on s."""
     return f"{seconds:.1f} s" if seconds >= 1.0 else f"{1e3 * seconds:.3g} ms"

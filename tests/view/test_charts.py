@@ -113,6 +113,8 @@ def test_clock_times_are_microseconds_and_the_step_is_a_line(run):
     assert sum(p.get_height() for p in figure.axes[1].patches) == len(run)
     slowest = next(label for label in lines(figure.axes[1]) if label.startswith("0.3 ms"))
     assert slowest == f"0.3 ms at {run.t[-1] - 3.0:.2f} s: touch tip,\nquadratic program"
+    figure = plot_clock(replace(run, timing={"control": 1e4 * times, "program": times}))
+    assert any(label.startswith("3.0 s at ") for label in lines(figure.axes[1]))
 
 
 def test_distances_leave_out_what_a_contact_leaves_free():

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from mcplan.qp_status import HOLD, NO_QP, SLACK
 from mcplan.sim.run import Run
+from mcplan.sim.slowest_tick import tick_time
 from mcplan.view.plots.bands import beside, draw_bands, kinds_below
 from mcplan.view.ticks import WORDS, slowest_ticks
 
@@ -63,7 +64,7 @@ def _histogram(axes: Axes, run: Run) -> None:
     axes.axvline(1e6 * run.dt, color="black", linestyle="--", linewidth=1, label=f"step of {1e3 * run.dt:g} ms")
     for tick in slowest_ticks(run):
         most = f",\n{WORDS.get(tick.most, tick.most)}" if tick.most else ""
-        text = f"{1e3 * tick.time:.3g} ms at {tick.t:.2f} s: {tick.phase}{most}"
+        text = f"{tick_time(tick.time)} at {tick.t:.2f} s: {tick.phase}{most}"
         axes.plot(1e6 * tick.time, 0.75, "v", markersize=6, label=text)
     axes.grid(alpha=0.3)
     beside(axes, title="slowest ticks")

@@ -1,4 +1,4 @@
-"""``mcplan robot new | check | show``."""
+"""``mcplan robot new | check | show | split``."""
 
 import sys
 import warnings
@@ -12,7 +12,7 @@ from mcplan.errors import InputError
 if TYPE_CHECKING:
     from mcplan.model.robot import Robot
 
-HELP = "propose, check and look at a robot file"
+HELP = "propose, check and look at a robot file; split its concave meshes"
 
 
 def declare(parser: ArgumentParser) -> None:
@@ -34,6 +34,14 @@ def declare(parser: ArgumentParser) -> None:
     sub.add_argument("--posture", metavar="NAME", help="this posture only (default: all, one a second)")
     add_output(sub, "the page (default NAME.html)")
     sub.add_argument("--open", action="store_true", help="open the browser")
+    add_packages(sub)
+    sub = actions.add_parser("split", help="write a URDF whose concave collision meshes are in convex parts")
+    sub.set_defaults(carry_out=split)
+    sub.add_argument("urdf", metavar="URDF", help="the URDF, or package://NAME/PATH")
+    sub.add_argument("--link", metavar="NAME", action="append", default=[], help="only of this link (repeatable)")
+    text = "a mesh stays whole where its convex hull stands off it by no more (default: %(default)s)"
+    sub.add_argument("--within", metavar="M", type=float, default=0.03, help=text)
+    add_output(sub, "the new URDF (default NAME_split.urdf); its parts go into a directory beside it")
     add_packages(sub)
 
 
@@ -85,6 +93,36 @@ def show(arguments: Namespace) -> int:
     print(f"robot: {path}")
     if arguments.open:
         open_in_browser(path)
+    return 0
+
+
+def split(arguments: Namespace) -> int:
+    """Write a URDF whose concave collision meshes are in convex parts."""
+    from mcplan.model.split import split_collisions
+    from mcplan.run_directory import check_writable
+
+    path = Path(arguments.output or f"{Path(arguments.urdf).stem}_split.urdf")
+    if path.suffix.lower() != ".urdf":
+        raise InputError(f"-o {path}: a URDF ends in .urdf")
+    if not 0.001 <= arguments.within <= 1.0:
+        raise InputError(f"--within {arguments.within:g}: expected 0.001 to 1 m")
+    check_writable(path, arguments.force)
+
+    def told(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    found = split_collisions(
+        arguments.urdf, path, arguments.link, arguments.within, arguments.package_dir, progress=told
+    )
+    for mesh in found:
+        print(
+            f"{mesh.link}: {mesh.parts} parts, up to {1000 * mesh.after:.0f} mm off the mesh "
+            f"(its hull: {1000 * mesh.before:.0f} mm)"
+        )
+    if not found:
+        print(f"nothing is written: no hull stands off its mesh by more than {1000 * arguments.within:g} mm")
+        return 0
+    print(f"{path}: name it in the robot file, `urdf: {path.name}`, or let one be proposed: mcplan robot new {path}")
     return 0
 
 

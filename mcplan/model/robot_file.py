@@ -169,7 +169,10 @@ def _without_shallow_overlaps(robot: Robot, strict: bool) -> Robot:
         warnings.warn(f"{file}: hulls of meshes that {text}", RobotWarning, stacklevel=5)
     if deep:
         text = f"meshes whose hulls overlap at rest block every motion: {described(deep)}"
-        message = f"{text}; name pairs that do no harm in `collision: {{ignore: [[a, b], ...]}}`"
+        message = (
+            f"{text}; name pairs that do no harm in `collision: {{ignore: [[a, b], ...]}}`; where a hull fills "
+            "a hollow, `mcplan robot split` makes convex parts"
+        )
         if strict:
             raise RobotError(Problem(str(file), None, "collision.ignore", message))
         warnings.warn(f"{file}: {message}", RobotWarning, stacklevel=5)

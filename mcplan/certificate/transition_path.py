@@ -5,7 +5,8 @@ that overlap::
 
     p(t) = pA + l s1(t) + (pB + a - pA - l) s2(t) - a s3(t)
 
-with lift l and approach a. One that goes as the body takes it is where the knots have it.
+with lift l and approach a; these take no less than ``lift_share`` of the time of the swing. One that goes as the body
+takes it is where the knots have it.
 """
 
 import numpy as np
@@ -46,6 +47,7 @@ def _over(
 ) -> np.ndarray:
     offsets = np.array([course.lift, p[1] + course.approach - p[0] - course.lift, -course.approach])
     T = np.array([_time(settings, float(np.linalg.norm(d)), angle * (i == 1)) for i, d in enumerate(offsets)])
+    T[::2] = np.where(T[::2] > 0.0, np.maximum(T[::2], settings.lift_share * T[1]), 0.0)
     begin = np.array([0.0, (1 - OVERLAP) * T[0], T[0]])
     if T[1] > 0.0:
         begin[2] = max(begin[1] + T[1] - OVERLAP * T[2], T[0])

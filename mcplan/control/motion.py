@@ -100,7 +100,7 @@ class Motion:
     ):
         self.robot, self.settings, self.environment = robot, settings, environment
         self._found_with = found_with or settings
-        self.timing = Timing(settings.limb_speed, settings.limb_angular_speed)
+        self.timing = Timing(settings.limb_speed, settings.limb_angular_speed, share=settings.lift_share)
         self.com: Quintic | Spline | Paced = Quintic(robot.com(q), robot.com(q), 1.0)
         self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
         self.spin: PacedRate | None = None

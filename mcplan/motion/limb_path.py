@@ -17,12 +17,15 @@ class Timing(NamedTuple):
     angular_speed : largest angular speed of the swing (rad/s).
     shortest : least time of a piece (s).
     overlap : part of the lift and of the approach that runs while the swing does.
+    share : least part of the swing's time that lift and approach take: the corners of a long swing would be sharp
+        otherwise, and are taken slowly by a law of time.
     """
 
     speed: float = 0.5
     angular_speed: float = 1.5
     shortest: float = 0.3
     overlap: float = 0.4
+    share: float = 0.0
 
     def duration(self, distance: float, angle: float = 0.0) -> float:
         """Return the time of a minimum-jerk piece whose largest speeds are within the bounds."""
@@ -85,6 +88,7 @@ class LimbPath(Remembering):
         angles = (0.0, float(np.linalg.norm(rotation_vector(R1 @ R0.T))), 0.0)
         distances = np.linalg.norm(ways, axis=1)
         T = np.array([timing.duration(d, angle) for d, angle in zip(distances, angles, strict=True)])
+        T[[0, 2]] = np.where(T[[0, 2]] > 0.0, np.maximum(T[[0, 2]], timing.share * T[1]), 0.0)
         begin = np.zeros(3)
         if T[1] > 0.0:
             begin[1] = (1 - timing.overlap) * T[0]

@@ -60,6 +60,8 @@ class PosturePath(Remembering):
         self._start_error = np.asarray(start) - first[:3, 3]
         begin, finish = max(start_time, posture.start_time), posture.end_time
         T_lift, T_approach = (timing.duration(float(np.linalg.norm(d))) for d in (lift, approach))
+        if T_approach > 0.0:
+            T_approach = max(T_approach, timing.share * (finish - begin))
         T_approach = min(T_approach, LONGEST * max(finish - begin, 0.0))
         above = finish - (1.0 - timing.overlap) * T_approach
         pieces = [

@@ -108,7 +108,8 @@ def read_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None 
     if not isinstance(notices, (list, tuple)) or not all(isinstance(notice, str) for notice in notices):
         raise ScenarioError(scenario.document.problem(("plan", "notices"), "expected a list of texts"))
     known = made_with(scenario.transition_settings)
-    changed = sorted(name for name in known if (said.get("made_with") or known).get(name) != known[name])
+    before = said.get("made_with") or known
+    changed = sorted(name for name in known if before.get(name, 0.0) != known[name])  # 0: before there was `lift_share`
     if changed or any(item.transition is None for item in scenario.stances[1:]):
         complete = with_transitions(scenario, stances)
         if changed:
@@ -124,8 +125,8 @@ def read_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None 
     if problems:
         raise ScenarioError(*problems)
     pace = paced_with(scenario.transition_settings)
-    before = said.get("paced_with")  # a file that does not say it was made before there was a pace
-    if before != pace if before else scenario.control.pace is not None:
+    paced_before = said.get("paced_with")  # a file that does not say it was made before there was a pace
+    if paced_before != pace if paced_before else scenario.control.pace is not None:
         stances = list(paced(scenario, stances))
         notices = (*notices, "the times of motions were found anew, as control.pace or ramps of forces changed")
     return Plan(scenario, tuple(stances), notices=tuple(notices))

@@ -53,6 +53,7 @@ class Pace(Spec):
         return {
             "unload_time": self.ramp,
             "load_time": 0.5 * self.ramp,
+            "lift_share": 0.4,  # corners of a path are taken slowly: round ones cost a sixth of the time of `walk`
             "descent_speed": self.touchdown_speed,
             "descent_ramp": 0.05,
             "touch_height": 0.005,

@@ -174,6 +174,9 @@ class ControlSettings(Spec):
     limb_speed: Positive = 0.4
     limb_angular_speed: Positive = 1.2
     """Largest speeds of a moving patch, m/s and rad/s."""
+    lift_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Least part of a swing's time that lift and approach take (at a quick ``pace``: 0.4): what of them overlaps the
+    swing rounds its corners, which otherwise are the sharper the longer it is."""
     slide_speed: Positive = 0.2
     """Largest speed of an object that is pushed or pulled, m/s."""
     slide_error: Positive = 2e-3

@@ -138,10 +138,11 @@ def test_the_least_distance_is_that_of_a_dense_look(plan, record, mechanism, ben
         assert found.value <= watch.least + FINE
 
 
-def test_a_path_is_that_which_the_controller_takes(plan, track, mechanism):
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_a_path_is_that_which_the_controller_takes(plan, track, mechanism, share):
     """From another code."""
-    robot, settings = plan.scenario.robot, plan.scenario.transition_settings
-    timing = Timing(settings.limb_speed, settings.limb_angular_speed)
+    robot, settings = plan.scenario.robot, plan.scenario.transition_settings.model_copy(update={"lift_share": share})
+    timing = Timing(settings.limb_speed, settings.limb_angular_speed, share=settings.lift_share)
     times = np.linspace(0.0, track.duration, 41)
     poses = [(X[:3, :3], X[:3, 3]) for X in (robot.frame_pose(track.segment.q[k], "right_sole") for k in (0, -1))]
     lift, approach = np.array([0, 0, 0.07]), np.array([0, 0, 0.05])

@@ -7,11 +7,11 @@ from mcplan.motion.limb_path import LimbPath, Timing
 NORMAL_A, NORMAL_B = np.array([0.0, 0.0, 1.0]), np.array([-0.6, 0.0, 0.8])
 
 
-@pytest.fixture
-def path():
+@pytest.fixture(params=[0.0, 0.4], ids=["sharp", "round"])
+def path(request):
     start = np.eye(3), np.array([0.1, 0.2, 0.3])
     end = Rotation.from_rotvec([0.2, -0.4, 0.3]).as_matrix(), np.array([0.5, 0.25, 0.42])
-    return LimbPath(start, end, 0.06 * NORMAL_A, 0.05 * NORMAL_B, Timing(), start_time=1.0)
+    return LimbPath(start, end, 0.06 * NORMAL_A, 0.05 * NORMAL_B, Timing(share=request.param), start_time=1.0)
 
 
 def test_it_begins_and_ends_at_rest_at_the_places_given(path):
@@ -78,3 +78,19 @@ def test_a_path_to_where_the_limb_is_takes_no_time_and_stays():
     for t in (1.0, 2.0, 3.0):
         np.testing.assert_array_equal(path.sample(t).p, np.ones(3))
         np.testing.assert_array_equal(path.sample(t).acceleration, np.zeros(6))
+
+
+def test_corners_of_a_long_swing_are_round_where_lift_and_approach_take_a_share_of_it():
+    """By how far along it is when it is up; a third of the lift, and of the approach, is along the normal alone."""
+    ends = (np.eye(3), np.zeros(3)), (np.eye(3), np.array([1.0, 0.0, 0.0]))
+    along = []
+    for share in (0.0, 0.4):
+        path = LimbPath(*ends, 0.05 * NORMAL_A, 0.05 * NORMAL_A, Timing(share=share), least_duration=4.0)
+        assert path.duration >= 4.0
+        samples = [path.sample(t).p for t in np.linspace(0.0, path.duration, 2001)]
+        along.append(next(p[0] for p in samples if p[2] > 0.0499))
+        for first, way in ((samples, 0.0), (samples[::-1], 1.0)):
+            alone = max(p[2] for p in first if abs(p[0] - way) < 1e-9)
+            assert alone > 0.05 / 3
+    assert along[0] < 1e-3
+    assert along[1] > 0.02

@@ -14,15 +14,16 @@ def robot():
     return load_robot("hrp2")
 
 
-@pytest.fixture(scope="module")
-def path(robot):
+@pytest.fixture(scope="module", params=[0.0, 0.4], ids=["sharp", "round"])
+def path(robot, request):
+    timing = Timing(share=request.param)
     start = robot.posture("half_sitting")
     end = robot.integrate(start, 0.15 * np.random.default_rng(2).uniform(-1, 1, robot.nv), 1.0)
     posture = PostureTrajectory(start, end, 1.5, start_time=1.2)
     X0, X1 = robot.frame_pose(start, "right_hand"), robot.frame_pose(end, "right_hand")
     goal = X1[:3, :3], X1[:3, 3] + 1e-3
     return (
-        PosturePath(robot, "right_hand", posture, X0[:3, 3] + 2e-3, goal, LIFT, APPROACH, Timing(), 1.0, (1.0, 0.0)),
+        PosturePath(robot, "right_hand", posture, X0[:3, 3] + 2e-3, goal, LIFT, APPROACH, timing, 1.0, (1.0, 0.0)),
         X0[:3, 3] + 2e-3,
         goal,
     )

@@ -65,7 +65,7 @@ class TransitionFinder:
         collisions: CollisionModel | None = None,
     ):
         self.robot, self.environment, self.settings = robot, environment, settings
-        self.timing = Timing(settings.limb_speed, settings.limb_angular_speed)
+        self.timing = Timing(settings.limb_speed, settings.limb_angular_speed, share=settings.lift_share)
         self.collisions = collisions or CollisionModel(robot, environment)
         self.heights = tuple(robot.scale.leg * height for height in HIGHER)
         self.motions = MotionFinder(robot, environment, settings, self.collisions)

@@ -15,8 +15,8 @@ from mcplan.scene.transition_spec import CourseSpec, SegmentSpec, TransitionSpec
 
 MADE_WITH = (
     "clearance", "reach_clearance", "com_speed", "trunk_speed", "joint_speed", "joint_speed_fraction", "limb_speed",
-    "limb_angular_speed", "slide_speed", "shortest_shift", "pressure_room", "friction_fraction", "force_fraction",
-    "pressure_margin",
+    "limb_angular_speed", "lift_share", "slide_speed", "shortest_shift", "pressure_room", "friction_fraction",
+    "force_fraction", "pressure_margin",
 )  # fmt: skip
 """Settings of the control that the paths of transitions depend on."""
 

@@ -38,12 +38,14 @@ def test_the_quick_form_has_the_optimum_of_the_declared_program(step, retimer, k
     assert seconds(program, x) == pytest.approx(reference, rel=1e-4)
 
 
-def test_every_motion_takes_a_fraction_of_the_time_that_it_takes_at_its_own_speed(step):
+def test_every_motion_takes_a_fraction_of_its_own_time_and_all_less_than_half_of_the_slow_ones(step):
     for segment in step.segments:
         assert segment.law is not None
         assert segment.time < 0.8 * segment.duration
         assert segment.law.path[-1] == segment.duration
-    assert sum(s.time for s in step.segments) < 0.5 * sum(s.duration for s in step.segments)
+    slow = plan(load_scenario("step"))
+    assert len(slow.segments) == len(step.segments)
+    assert sum(s.time for s in step.segments) < 0.5 * sum(s.time for s in slow.segments)
 
 
 def test_what_it_is_given_more_of_makes_it_quicker(step):
@@ -115,12 +117,21 @@ def test_a_file_brings_back_the_same_laws_and_another_pace_finds_others(step, tm
         for name in ("times", "path", "rate", "change"):
             np.testing.assert_array_equal(getattr(one.law, name), getattr(other.law, name))
         assert one.law.kept == other.law.kept
-    slow = read_plan(path, {"control.pace": "slow"})
-    assert all(segment.law is None for segment in slow.segments)
-    assert [segment.duration for segment in slow.segments] == [segment.duration for segment in step.segments]
-    assert "control.pace" in slow.notices[-1]
     gentle = read_plan(path, {"control.pace": {"acceleration": 8}})
     assert sum(s.time for s in gentle.segments) > sum(s.time for s in step.segments)
+    assert [segment.duration for segment in gentle.segments] == [segment.duration for segment in step.segments]
+    assert "control.pace" in gentle.notices[-1]
+
+
+def test_a_slow_motion_has_other_corners_and_is_found_anew(step, tmp_path):
+    path = tmp_path / "plan.yaml"
+    write_plan(step, path)
+    slow = read_plan(path, {"control.pace": "slow"})
+    assert all(segment.law is None for segment in slow.segments)
+    assert slow.notices == ("the motions between stances were found anew, as control.lift_share changed",)
+    same = read_plan(path, {"control": {"pace": "slow", "lift_share": step.scenario.transition_settings.lift_share}})
+    assert [segment.duration for segment in same.segments] == [segment.duration for segment in step.segments]
+    assert "control.pace" in same.notices[-1]
 
 
 @pytest.mark.parametrize(

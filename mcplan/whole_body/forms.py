@@ -23,7 +23,8 @@ from mcplan.core.rigid_body.lagrangian import lagrangian_matrices
 from mcplan.core.rigid_body.tree import GRAVITY, Tree, workspace
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.model.terms import Terms
-from mcplan.whole_body.declaration import Array, Declaration, Rows
+from mcplan.whole_body.declaration import Declaration
+from mcplan.whole_body.rows.block import Array, Rows
 from mcplan.whole_body.settings import MIXED
 
 CHARTS: Final[MappingProxyType[str, RotationChart]] = MappingProxyType(

@@ -28,17 +28,3 @@ class Limit(Protocol):
 
     def rows(self, terms: Terms) -> tuple[Array, Array]:
         """Return ``A (m, nv)`` and ``b (m,)``."""
-
-
-def fill_limits(data: dict[str, Array], terms: Terms, limits: Sequence[Limit]) -> None:
-    """Write the rows of all limits, one below the other."""
-    row = 0
-    for limit in limits:
-        block = slice(row, row + limit.dimension)
-        data["limit_matrix"][block], data["limit_lower"][block] = limit.rows(terms)
-        row += limit.dimension
-
-
-def limit_names(limits: Sequence[Limit]) -> list[str]:
-    """Return what the rows keep."""
-    return [name for limit in limits for name in limit.names]

@@ -8,19 +8,8 @@ import cvxpy as cp
 from mcplan.optimize.compiled import CannotCompile, CompiledProblem, compile_problem
 from mcplan.whole_body.declaration import Declaration
 
-PENALTY = {
-    "contact": 1e4,
-    "acceleration_min": 1e2,
-    "acceleration_max": 1e2,
-    "limit": 1e3,
-    "normal_min": 1.0,
-    "normal_max": 1.0,
-    "release": 1e2,
-}
-"""Cost of each squared violation. What is not here stays hard: the equation of motion, friction, torques, grasps."""
-
 EXTRA_PENALTY = 1e3
-"""Cost of each squared violation of the user's rows."""
+"""Cost of each squared violation of the user's rows (see `Rows.penalty`)."""
 
 
 def slack_problem(d: Declaration, objective: cp.Expression, extra: list[cp.Constraint]) -> cp.Problem:
@@ -30,12 +19,12 @@ def slack_problem(d: Declaration, objective: cp.Expression, extra: list[cp.Const
     """
     cost, constraints = objective, []
     for rows in d.rows:
-        if rows.name not in PENALTY:
+        if rows.penalty is None:
             constraints.append(rows.constraint())
             continue
         slack = cp.Variable(rows.expression.shape)
-        cost = cost + PENALTY[rows.name] * cp.sum_squares(slack)
-        constraints.append(rows.expression == slack if rows.equality else rows.expression <= slack)
+        cost = cost + rows.penalty * cp.sum_squares(slack)
+        constraints.append(rows.relaxed(slack))
     for given in extra:
         expression = given.args[0] - given.args[1]
         slack = cp.Variable(expression.shape)

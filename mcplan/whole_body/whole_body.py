@@ -18,15 +18,17 @@ from mcplan.model.terms import Terms
 from mcplan.qp_status import HOLD, SLACK, SOLVED
 from mcplan.whole_body.answer import Answer
 from mcplan.whole_body.contact import ContactConstraint
-from mcplan.whole_body.declaration import Array, Declaration, Extra, Structure, check_convex
+from mcplan.whole_body.declaration import Declaration, Extra, Structure, check_convex
 from mcplan.whole_body.effort_terms import fill_efforts, row_counts, split_tasks
-from mcplan.whole_body.explain import Conflict, Explanation
+from mcplan.whole_body.explain import Explanation
 from mcplan.whole_body.fast_form import FastForm, fast_form, place_parameters
 from mcplan.whole_body.forms import BaseChart
 from mcplan.whole_body.hold import damped_hold
 from mcplan.whole_body.joints import HasLimits
-from mcplan.whole_body.limit import Limit, fill_limits, limit_names
+from mcplan.whole_body.limit import Limit
 from mcplan.whole_body.residuals import stationarity
+from mcplan.whole_body.rows.added import fill_limits, limit_names
+from mcplan.whole_body.rows.block import Array, Conflict
 from mcplan.whole_body.same import same
 from mcplan.whole_body.settings import MIXED, QPSettings, solver_options
 from mcplan.whole_body.slack import SlackForm, slack_problem

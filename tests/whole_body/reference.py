@@ -3,6 +3,7 @@
 import numpy as np
 
 from mcplan.core.algebra import joint_bounds
+from mcplan.optimize.polytope import ball_polytope, friction_pyramid
 from mcplan.whole_body.declaration import UNBOUNDED
 from mcplan.whole_body.tasks.task import weights
 
@@ -80,9 +81,34 @@ def parameters(qp, terms, tasks, tau_ext=0.0, previous=None):
     return data
 
 
+def constants(structure):
+    """What multiplies the forces in cones and balls, by name: point by point, face by face."""
+    tangential, normal, repeat, total, balls = [], [], [], [], {"grasp_force": [], "grasp_moment": []}
+    shapes = list(zip(structure.shapes, structure.slices(), strict=True))
+    size, points = shapes[-1][1].stop if shapes else 0, sum(s.points for s, _ in shapes if not s.grasp)
+    unit, point = np.eye(size), 0
+    for shape, place in shapes:
+        if shape.grasp:
+            for name, half in (("grasp_force", slice(0, 3)), ("grasp_moment", slice(3, 6))):
+                balls[name].append(ball_polytope(3) @ shape.wrench_basis[half] @ unit[place])
+            continue
+        total.append(sum(unit[place.start + 3 * k + 2] for k in range(shape.points)))
+        for at in range(place.start, place.stop, 3):
+            for face in friction_pyramid(shape.faces, shape.pyramid):
+                tangential.append(face @ unit[at : at + 2])
+                normal.append(unit[at + 2])
+                repeat.append(np.eye(points)[point])
+            point += 1
+    found = {"tangential": tangential, "normal": normal, "repeat": repeat, "total": total}
+    for name, parts in balls.items():
+        if parts:
+            found |= {name: np.vstack(parts), f"{name}_repeat": np.repeat(np.eye(len(parts)), len(parts[0]), axis=0)}
+    return {name: np.array(value) for name, value in found.items() if len(value)}
+
+
 def inequalities(d, data, vd, f):
     """Left-hand sides of the rows ``<= 0`` by name."""
-    c, values = d.constants, {}
+    c, values = constants(d.structure), {}
     if d.structure.bounded:
         joint = vd[6 + np.array(d.structure.bounded)]
         values["acceleration_min"] = data["acceleration_min"] - joint

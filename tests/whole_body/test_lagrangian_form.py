@@ -8,6 +8,7 @@ from mcplan.coordinates import ROTATION_MATRIX, UNIT_QUATERNION, Lagrangian
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.whole_body import ContactConstraint, WholeBodyQP
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
+from tests.whole_body.reference import constants
 
 
 def projected_program(qp, robot, q, v, chart, oblique):
@@ -21,7 +22,7 @@ def projected_program(qp, robot, q, v, chart, oblique):
 
     qddot, tau, f = cp.Variable(form.size), cp.Variable(nv - 6), cp.Variable(qp.force.size)
     vd = E @ qddot + Edot @ qdot
-    data, c = qp.data, qp.declaration.constants
+    data, c = qp.data, constants(qp.structure)
     actuation = np.vstack([np.zeros((form.size - nv + 6, nv - 6)), np.eye(nv - 6)])
     gravity = -GRAVITY * M[:, 2]
     motion = M @ qddot + N @ qdot - gravity - actuation @ tau - E.T @ data["force_map"] @ f

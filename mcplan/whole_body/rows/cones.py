@@ -1,0 +1,74 @@
+"""``D f_t + margin <= mu f_n`` of every point, ``f_min <= sum f_n <= f_max`` of every surface or point contact.
+
+The first keeps normal forces positive, too.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import cvxpy as cp
+import numpy as np
+
+from mcplan.optimize.polytope import friction_pyramid
+from mcplan.whole_body.rows.block import Block, Conflict, Failure, Gradient, Rows, Values
+
+if TYPE_CHECKING:
+    from mcplan.whole_body.declaration import Declaration
+
+OVER = 1e-5
+"""N: a cone that is left by less is not named."""
+
+
+class Cones(Block):
+    """Friction pyramids and bounds of the normal force of all contacts that are no grasps."""
+
+    def __init__(self, d: "Declaration"):
+        shapes = zip(d.structure.shapes, d.structure.slices(), strict=True)
+        cones = [(shape, place) for shape, place in shapes if not shape.grasp]
+        if not cones:
+            return
+        size, points = d.unknowns, sum(shape.points for shape, _ in cones)
+        faces = sum(shape.points * shape.faces for shape, _ in cones)
+        self._T, self._N, self._E = np.zeros((faces, size)), np.zeros((faces, size)), np.zeros((faces, points))
+        self._total = np.zeros((len(cones), size))
+        row = point = 0
+        for i, (shape, place) in enumerate(cones):
+            D = friction_pyramid(shape.faces, shape.pyramid)
+            self._total[i, place.start + 2 : place.stop : 3] = 1.0
+            for k in range(shape.points):
+                at, block = place.start + 3 * k, slice(row, row + shape.faces)
+                self._T[block, at : at + 2], self._N[block, at + 2], self._E[block, point] = D, 1.0, 1.0
+                row, point = row + shape.faces, point + 1
+        mu = d.parameter("friction", points, nonneg=True)
+        low, high = d.parameter("normal_min", len(cones)), d.parameter("normal_max", len(cones))
+        normal, total = self._N @ d.force, self._total @ d.force
+        friction = self._T @ d.force - cp.multiply(self._E @ mu, normal) + d.structure.settings.inner_margin
+        self.rows = [
+            Rows("friction", friction, False, spread=self._E),
+            Rows("normal_min", low - total, False, penalty=1.0),
+            Rows("normal_max", total - high, False, penalty=1.0),
+        ]
+
+    def add_gradient(self, data: Values, y: Values, gradient: Gradient) -> None:
+        """Add the multipliers along the faces of the pyramids, and along the normal forces."""
+        if self.rows:
+            mu = self._E @ data["friction"]
+            gradient.f.append(self._T.T @ y["friction"] - self._N.T @ (mu * y["friction"]))
+            gradient.f.append(self._total.T @ (y["normal_max"] - y["normal_min"]))
+
+    def conflicts(self, failure: Failure) -> Iterator[Conflict]:
+        """Name forces that pull, that leave their cones, that are too small or too large."""
+        slack, i = failure.slack, 0
+        for contact, place in zip(failure.contacts, failure.places, strict=True):
+            if contact.shape.grasp:
+                continue
+            f = failure.force[place].reshape(-1, 3)
+            pull = float(np.sum(np.maximum(-f[:, 2], 0.0)))
+            yield Conflict(f"unilateral force at {contact.patch}", pull, "N")
+            if np.any(slack["friction"] > OVER):
+                excess = np.hypot(f[:, 0], f[:, 1]) - contact.friction * np.maximum(f[:, 2], 0.0)
+                yield Conflict(f"friction at {contact.patch}", float(np.sum(np.maximum(excess, 0.0))), "N")
+            if contact.min_force > 0:
+                yield Conflict(f"smallest force at {contact.patch}", float(slack["normal_min"][i]), "N")
+            yield Conflict(f"largest force at {contact.patch}", float(slack["normal_max"][i]), "N")
+            i += 1

@@ -99,9 +99,21 @@ class WholeBodyController:
             Asked(lambda: (*motion.contacts, *motion.targets), self.normal_force),
             Asked(lambda: tuple(motion.targets), self._height),
         )
+        self._declare()
 
     def __repr__(self) -> str:
         return f"WholeBodyController({self.plan.scenario.name!r}, {self.robot.name}, dt={self.dt:g} s)"
+
+    def _declare(self) -> None:
+        """Declare the programs of all stances and motions of the plan, and solve one, before the first tick."""
+        if self.objects:
+            return
+        for stance in self.plan.stances:
+            self.tasks.declare(stance.contacts, ())
+        for segment in self.plan.segments:
+            self.tasks.declare(segment.contacts, [course.patch for course in segment.courses])
+        self.terms.update(self.plan.stances[0].q, np.zeros(self._nv))
+        self.tasks.rehearse(self.terms, self.motion)
 
     def step(
         self,

@@ -1,6 +1,6 @@
 """Tasks and contact constraints of the whole-body program, filled from the references of the present time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.avoidance import Avoidance
 from mcplan.control.handled import HandledObjects
-from mcplan.control.loaded_contact import LoadedContact
+from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.motion import Motion
 from mcplan.core.algebra.rotation import quaternion_to_matrix
 from mcplan.model.robot import Robot
@@ -88,6 +88,7 @@ class TaskSet:
         self._angles: dict[str, LinkPoseTask] = {}
         self.objects, self.further = objects, tuple(further)
         self.avoidance = Avoidance(robot, environment, s, dt) if s.avoid_pairs else None
+        self._limits = [self.avoidance] if self.avoidance else []
         self._held: dict[str, _Held] = {}
         self._stiff, self._dt = 1.0, dt
         self._previous: dict[str, np.ndarray] = {}
@@ -104,6 +105,20 @@ class TaskSet:
             extra,
         )
 
+    def declare(self, contacts: Sequence[Contact], limbs: Iterable[str]) -> None:
+        """Declare and compile the program of contacts, while limbs move by themselves: no tick has the time for it.
+
+        The tick that first asks does it where objects take part, and for what slips.
+        """
+        loaded = [LoadedContact(contact, Ramp(0.0, 0.0, 0.0, 0.0), 0.0) for contact in contacts]
+        self.pool.get([self._constrain(closed) for closed in loaded], self._tasks(limbs, contacts), self._limits)
+
+    def rehearse(self, terms: Terms, motion: Motion) -> None:
+        """Solve once and forget it: compiled code is loaded from its files where it is first called."""
+        self.solve(0.0, terms, motion)
+        self._previous = {}
+        self._stiffen(1.0)
+
     def solve(self, t: float, terms: Terms, motion: Motion, gains: Mapping[str, float] = NONE) -> Solution:
         """Fill references and limits of time t, and solve for the state of the terms.
 
@@ -118,18 +133,11 @@ class TaskSet:
         self._follow(t, motion)
         if self._stiff < 1.0:
             self._stiffen(min(1.0, self._stiff + self._dt / RETURN))
-        tasks: list[Task] = [self.com, self.trunk, self.posture, self.momentum]
-        tasks += map(self.limbs.__getitem__, motion.limbs)
         for task in self.further:
             if (follow := getattr(task, "follow", None)) is not None:
                 follow(t)
-            if getattr(task, "patch", None) in (None, *motion.contacts):  # a force of what is not in contact is none
-                tasks.append(task)
-        contacts = []
-        for loaded in motion.contacts.values():
-            contacts.append(self._constraint(t, loaded, terms, motion.grips(t)))
-            if loaded.contact.rolls:
-                tasks.append(self._angle(loaded))
+        tasks = self._tasks(motion.limbs, [loaded.contact for loaded in motion.contacts.values()])
+        contacts = [self._constraint(t, loaded, terms, motion.grips(t)) for loaded in motion.contacts.values()]
         poses = None
         if isinstance(terms, SystemTerms):
             for constraint, loaded in zip(contacts, motion.contacts.values(), strict=True):
@@ -139,7 +147,7 @@ class TaskSet:
             tasks += self.objects.tasks(t, motion)
             contacts += self.objects.supports(t, motion, terms)
             poses = self.objects.poses(terms)
-        limits = [self.avoidance] if self.avoidance else []
+        limits = self._limits
         for limit in limits:
             limit.update(terms, motion, poses)
         problem = self.pool.get(contacts, tasks, limits)
@@ -153,6 +161,20 @@ class TaskSet:
                 solution = yielding
         self._previous = solution.unknowns
         return solution
+
+    def _tasks(self, limbs: Iterable[str], closed: Sequence[Contact]) -> list[Task]:
+        """Return the tasks of limbs that move by themselves, patches, while contacts are closed."""
+        patches = {contact.patch for contact in closed}
+        own: list[Task] = [self.com, self.trunk, self.posture, self.momentum, *map(self._limb, limbs)]
+        # a force of what is not in contact is none
+        further = [task for task in self.further if getattr(task, "patch", None) in (None, *patches)]
+        return [*own, *further, *(self._angle(contact) for contact in closed if contact.rolls)]
+
+    def _limb(self, patch: str) -> LinkPoseTask:
+        """Return the task of a limb that moves by itself."""
+        if patch not in self.limbs:
+            self.limbs[patch] = LinkPoseTask(patch, weight=self.settings.limb_weight, kp=self.settings.limb_kp)
+        return self.limbs[patch]
 
     def _stiffen(self, share: float) -> None:
         """Let closed contacts have a share of their stiffness."""
@@ -185,15 +207,13 @@ class TaskSet:
         self.momentum.momentum, self.momentum.rate = spin
         s = self.settings
         for patch, path in motion.limbs.items():
-            if patch not in self.limbs:
-                self.limbs[patch] = LinkPoseTask(patch, weight=s.limb_weight, kp=s.limb_kp)
-            task = self.limbs[patch]
+            task = self._limb(patch)
             task.R, task.p, task.velocity, task.acceleration, tightness = path.sample(t)
             task.weight[:3], task.weight[3:] = s.limb_weight, s.limb_weight * LOOSE ** (1.0 - tightness)
 
-    def _angle(self, loaded: LoadedContact) -> LinkPoseTask:
+    def _angle(self, contact: Contact) -> LinkPoseTask:
         """Return the task by which a sole on a bar keeps the angle of its contact: it could roll off it."""
-        contact, s = loaded.contact, self.settings
+        s = self.settings
         task = self._angles.setdefault(
             contact.patch, LinkPoseTask(contact.patch, position=False, weight=s.trunk_weight, kp=s.trunk_kp)
         )

@@ -9,6 +9,8 @@ from scipy.spatial.transform import Rotation
 from mcplan.control.controller import ARM, WholeBodyController
 from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.motion.path import PoseSample
+from mcplan.planning import plan
+from mcplan.scene import load_scenario
 
 
 def controller(**parts):
@@ -56,3 +58,17 @@ def test_the_speed_of_the_joints_is_that_of_the_fastest_whichever_way_it_turns(f
     v = np.concatenate([np.full(6, 9.0), [0.3, fastest, -0.2], np.full(6, 8.0)])
     measured = controller(terms=SimpleNamespace(v=v), _nv=9)
     assert measured._speed("joints") == pytest.approx(1.5)
+
+
+def test_every_program_of_a_plan_is_declared_before_its_first_tick():
+    """To declare and compile one takes a hundred times as long as a tick."""
+    dt, planned = 0.005, plan(load_scenario("step"))
+    robot, q, v = planned.scenario.robot, planned.stances[0].q.copy(), np.zeros(planned.scenario.robot.nv)
+    carried_out = WholeBodyController(planned, dt)
+    declared, t = len(carried_out.tasks.pool), 0.0
+    assert declared > 1
+    while not carried_out.machine.done:
+        vd = carried_out.step(t, q, v).vd
+        q, v, t = robot.integrate(q, v + 0.5 * dt * vd, dt), v + dt * vd, t + dt
+    assert t > 5.0
+    assert len(carried_out.tasks.pool) == declared

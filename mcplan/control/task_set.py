@@ -257,17 +257,18 @@ class TaskSet:
     def _constrain(self, loaded: LoadedContact) -> ContactConstraint:
         """Return the constraint of a contact: stiff along its support, with what is counted on of patch and cone.
 
-        On an object it is stiff in all directions: no weight presses it flat, and what tilts it slowly stays tilted.
-        Nor does weight press an edge flat that belongs to a closed chain, such as both shanks of a robot that kneels:
-        forces within the chain stand it on one end. So an edge is drawn flat onto its support, from however it touched.
+        On an object it is stiff in all directions. Edges and faces are drawn flat onto their supports, from however
+        they touched: weight presses them flat, but not what bears little (a foot beside another one stands up on a
+        corner while a hand reaches out for seconds), nor an edge of a closed chain, such as both shanks of a robot that
+        kneels.
         """
         contact, s = loaded.contact, self.settings
         # of an edge the patch's z is not the normal: each axis takes its part of both stiffnesses
         upright = (contact.axes[:, 2] @ contact.R) ** 2
         frame = self.objects.frame(contact)
         normal_kp = s.contact_normal_kp if frame is None else s.contact_kp
-        edge = len(contact.points) == 2 and not contact.rolls
-        tilt = np.zeros(3) if edge else 1.0 - upright
+        lies = contact.kind == "surface" and not contact.rolls
+        tilt = np.zeros(3) if lies else 1.0 - upright
         kp = s.contact_kp + (normal_kp - s.contact_kp) * np.concatenate([upright, tilt])
         if contact.radius:  # what it rolls belongs to its place along the support; where contacts give it rolls truly
             kp[[0, 1, 3, 4, 5]] = 0.0 if s.compliant else s.contact_kp
@@ -280,12 +281,15 @@ class TaskSet:
             if contact.radius:
                 constraint.R, constraint.p = contact.R, constraint.p - contact.rolled(R)
             else:
-                constraint.R = levelled(R, contact) if edge else R
+                constraint.R = levelled(R, contact) if lies else R
         return constraint
 
 
 def levelled(R: np.ndarray, contact: Contact) -> np.ndarray:
-    """Return a rotation (3,3) of the patch of an edge contact turned by the least angle that lays the edge flat."""
-    edge = R @ (contact.points[1] - contact.points[0])
-    flat = edge - (edge @ contact.normal) * contact.normal
-    return Rotation.align_vectors(flat[None], edge[None])[0].as_matrix() @ R
+    """Return a rotation (3,3) of a patch turned by the least angle that lays it, edge or face, onto its support."""
+    if len(contact.points) == 2:
+        line = R @ (contact.points[1] - contact.points[0])
+        lies, goal = line, line - (line @ contact.normal) * contact.normal
+    else:
+        lies, goal = R @ contact.R.T @ contact.normal, contact.normal
+    return Rotation.align_vectors(goal[None], lies[None])[0].as_matrix() @ R

@@ -115,11 +115,11 @@ class ControlSettings(Spec):
 
     contact_kp: NotNegative = 100.0
     contact_kd: NotNegative = 20.0
-    """Feedback of contact drift, 1/s² and 1/s: stiffness along the support and about its normal, damping of all (``qp``
-    at a quick ``pace``: 400, 40)."""
+    """Feedback of contact drift, 1/s² and 1/s: stiffness along the support, about its normal and of what lies flat on
+    it against tilting, damping of all (``qp`` at a quick ``pace``: 400, 40)."""
     contact_normal_kp: NotNegative = 100.0
-    """Stiffness along the normal and against tilting, 1/s² (``qp`` at a quick ``pace``: 400); where contacts give
-    (``contact``, ``mujoco``: 0) it would fight them, and a foot that lands on its edge could not roll flat."""
+    """Stiffness along the normal, 1/s² (``qp`` at a quick ``pace``: 400); where contacts give (``contact``, ``mujoco``:
+    0) it would fight them."""
     friction_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     """Part of the friction that the program counts on (``contact``, ``mujoco``: 0.95; plans use up to 0.9 of it, and a
     program that counted on less could not hold their postures)."""

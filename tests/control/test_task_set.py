@@ -122,11 +122,12 @@ def test_a_contact_is_stiff_along_its_support_and_as_set_along_its_normal(robot)
     settings = ControlSettings(contact_kp=80.0, contact_normal_kp=10.0, contact_kd=7.0)
     tasks = tasks_of(robot, settings)
     flat = tasks._constrain(closed(robot, contact_on(robot, "left_sole", "ramp", x=0.0, y=0.1, yaw=0.5), settings))
-    # about the patch's own x and y it tilts
-    assert flat.kp == pytest.approx([80.0, 80.0, 10.0, 10.0, 10.0, 80.0])
+    assert flat.kp == pytest.approx([80.0, 80.0, 10.0, 80.0, 80.0, 80.0])  # it is drawn flat from however it touched
     assert flat.kd == pytest.approx(np.full(6, 7.0))
     edge = tasks._constrain(closed(robot, contact_on(robot, "left_toe", "floor", x=0.0, y=0.1, yaw=0.5), settings))
-    assert edge.kp[3:] == pytest.approx(np.full(3, 80.0))  # an edge is drawn flat from however it touched
+    assert edge.kp[3:] == pytest.approx(np.full(3, 80.0))
+    grip = tasks._constrain(closed(robot, contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0), settings))
+    assert sorted(grip.kp[3:]) == pytest.approx([10.0, 10.0, 80.0])
     on_box = contact_on(robot, "left_hand", "face", x=0.0, y=0.0, yaw=0.0)
     moving = tasks_of(robot, settings, [on_box])._constrain(closed(robot, on_box, settings))
     assert moving.kp == pytest.approx(np.full(6, 80.0))
@@ -152,6 +153,17 @@ def test_a_contact_is_held_where_it_touched(robot):
     assert held.p == pytest.approx(place[1])
     planned = tasks._constrain(closed(robot, contact, settings))
     assert planned.p == pytest.approx(contact.p)
+
+
+def test_what_touched_with_a_corner_is_drawn_flat_and_keeps_its_direction(robot):
+    settings = ControlSettings()
+    tasks = tasks_of(robot, settings)
+    contact = contact_on(robot, "left_sole", "ramp", x=0.0, y=0.1, yaw=0.3)
+    yaw = Rotation.from_rotvec(0.05 * contact.normal).as_matrix() @ contact.R
+    along = contact.axes[:, 0]
+    tilted = Rotation.from_rotvec(0.04 * along).as_matrix() @ yaw
+    held = tasks._constrain(closed(robot, contact, settings, place=(tilted, contact.p)))
+    np.testing.assert_allclose(held.R, yaw, atol=1e-12)
 
 
 def test_limits_of_force_and_moment_rise_together(robot):

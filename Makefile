@@ -1,7 +1,7 @@
 # make demo   install into .venv, run the main job, say where the replay is
 # make test   install what the tests need, then check style, layers, types and behaviour
 # make results table=DIR ...   the figures of docs/results.md from finished measurements (docs/_ext/results_page.py)
-# make gallery   the picture of many plans in the README, made anew
+# make gallery   the picture of many plans in the README and that of both paces in the theory, made anew
 # make docs   the pages of docs/, with the reference, as HTML in docs/_build
 # make check  the same without what takes long: kernels, scenes, planning's parts, certificates of short runs
 PYTHON ?= python3
@@ -40,6 +40,7 @@ results: $(VENV)/.installed
 
 gallery: $(VENV)/.installed
 	$(BIN)/python docs/_ext/gallery.py demos/pictures/gallery.jpg
+	$(BIN)/python docs/_ext/paces.py demos/pictures/paces.jpg
 
 install: $(VENV)/.installed
 

@@ -39,6 +39,15 @@ def pictured(scenario: str, robot: str, share: float, plans: Path | None, direct
         return picture.convert("RGB")
 
 
+def sheet(pictures: Sequence[Image.Image], columns: int) -> Image.Image:
+    """Return one picture of several of one size, row by row."""
+    (width, height), rows = pictures[0].size, -(-len(pictures) // columns)
+    whole = Image.new("RGB", (columns * (width + GAP) - GAP, rows * (height + GAP) - GAP), "white")
+    for k, picture in enumerate(pictures):
+        whole.paste(picture, (k % columns * (width + GAP), k // columns * (height + GAP)))
+    return whole
+
+
 def main(arguments: Sequence[str]) -> int:
     """Make the gallery."""
     if not 1 <= len(arguments) <= 2:
@@ -47,12 +56,7 @@ def main(arguments: Sequence[str]) -> int:
     plans = Path(arguments[1]) if len(arguments) > 1 else None
     with tempfile.TemporaryDirectory() as directory:
         pictures = [pictured(*shown, plans, Path(directory)) for shown in SHOWN]
-    width, height = SIZE
-    rows = -(-len(pictures) // COLUMNS)
-    sheet = Image.new("RGB", (COLUMNS * (width + GAP) - GAP, rows * (height + GAP) - GAP), "white")
-    for k, picture in enumerate(pictures):
-        sheet.paste(picture, (k % COLUMNS * (width + GAP), k // COLUMNS * (height + GAP)))
-    sheet.save(arguments[0], quality=88, optimize=True)
+    sheet(pictures, COLUMNS).save(arguments[0], quality=88, optimize=True)
     print(arguments[0])
     return 0
 

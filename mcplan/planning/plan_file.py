@@ -90,7 +90,11 @@ def read_plan(path: str | os.PathLike[str], overrides: Mapping[str, Any] | None 
     ScenarioError
         When the file is no plan, or something in it is wrong.
     """
-    scenario = load_scenario(file_path("load_plan", path), overrides)
+    return plan_of(load_scenario(file_path("load_plan", path), overrides))
+
+
+def plan_of(scenario: Scenario) -> Plan:
+    """Return the plan that a scenario's document is, see `read_plan`."""
     if not scenario.stances:
         raise ScenarioError(f"{scenario.path}: no stances, so it is a scenario and not a plan; plan it first")
     stances: list[PlannedStance] = []

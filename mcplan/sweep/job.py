@@ -20,6 +20,7 @@ from mcplan.planning.plan_file import plan_document
 from mcplan.scene import Scenario, load_scenario
 from mcplan.sim.run import Run
 from mcplan.sim.simulate import Simulation, simulate
+from mcplan.sweep.shared_plan import SharedPlan
 from mcplan.sweep.store import DONE, FAILED, Outcome
 from mcplan.sweep.task import Task
 
@@ -83,18 +84,10 @@ def _planner_seed(task: Task) -> int:
 
 def _carry_out(scenario: Scenario, task: Task, row: dict[str, Any], files: dict[str, bytes]) -> None:
     """Fill in the row and the files, up to the stage that fails."""
-    try:
-        plan = _timed(row, "plan_time", lambda: make_plan(scenario, seed=_planner_seed(task)))
-    except JobFailed as failure:
-        said = {"stage": "plan", "cause": "no plan", "failure": str(failure)}
-        row |= {**said, **_search(getattr(failure, "tree", None))}
-        return
-    if "plan" in task.keep:
+    plan = _planned(scenario, task, row)
+    if plan is not None and "plan" in task.keep:
         files["plan.yaml"] = dump_document(plan_document(plan, Path(task.path).parent)).encode()
-    certificate = _timed(row, "verify_time", lambda: verify(plan))
-    row |= {"planned": True, "certified": certificate.success, **_plan_values(plan), **_search(plan.tree)}
-    if task.steps == "plan":
-        _judge(row, certificate, "plan certificate")
+    if plan is None or task.steps == "plan":
         return
     stopped: JobFailed | None = None
     try:
@@ -113,6 +106,28 @@ def _carry_out(scenario: Scenario, task: Task, row: dict[str, Any], files: dict[
         files |= _run_files(run, report, task.keep)
     if stopped is not None:
         row |= {"success": False, "stage": "simulation", "cause": _cause(stopped, run), "failure": str(stopped)}
+
+
+def _planned(scenario: Scenario, task: Task, row: dict[str, Any]) -> Plan | None:
+    """Return the plan of a case, found now or by a case that shares it; fill in what there is to say of it."""
+    seed = _planner_seed(task)
+    shared = SharedPlan(task, seed)
+    if (known := shared.read(scenario.robot)) is not None:
+        row |= known[0]
+        return known[1]
+    plan: Plan | None = None
+    try:
+        plan = _timed(row, "plan_time", lambda: make_plan(scenario, seed=seed))
+    except JobFailed as failure:
+        said = {"stage": "plan", "cause": "no plan", "failure": str(failure)}
+        row |= {**said, **_search(getattr(failure, "tree", None))}
+    else:
+        certificate = _timed(row, "verify_time", lambda: verify(plan))
+        row |= {"planned": True, "certified": certificate.success, **_plan_values(plan), **_search(plan.tree)}
+        if task.steps == "plan":
+            _judge(row, certificate, "plan certificate")
+    shared.write(row, plan)
+    return plan
 
 
 def _scenario(task: Task) -> Scenario:

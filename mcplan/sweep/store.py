@@ -162,6 +162,11 @@ class Store:
         row = (case.id, case.configuration, code, fields, outcome.status, result, outcome.seconds, time.time())
         self._db.execute("insert or replace into cases values (?, ?, ?, ?, ?, ?, ?, ?)", row)
 
+    @property
+    def plans(self) -> Path:
+        """Directory of the plans that cases share while a sweep runs."""
+        return self.directory.resolve() / "plans"
+
     def artefact(self, identity: str, suffix: str) -> Path:
         """Return the path of a file that is kept of a case."""
         return self.directory / "artefacts" / identity[:2] / f"{identity}.{suffix}"

@@ -1,6 +1,7 @@
 """Run an experiment: what is missing in its store, and nothing else."""
 
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from mcplan.sweep.experiment import Experiment
 from mcplan.sweep.identity import code_version, commit
 from mcplan.sweep.process import Limit
 from mcplan.sweep.results import Results, collect_results
+from mcplan.sweep.shared_plan import shares
 from mcplan.sweep.store import FAILED, FILE, Store
 from mcplan.sweep.task import Task
 
@@ -130,16 +132,18 @@ def _run(
         if progress is not None:
             progress(0, len(todo), 0)
         prepare(client, runner, tuple(dict.fromkeys(case.physics for case in todo)) if spec.steps == "simulate" else ())
-        tasks = ((case, lambda case=case: task_of(case, spec.keep)) for case in todo)
+        plans = str(store.plans) if spec.steps == "simulate" and shares(experiment.swept) else ""
+        tasks = ((case, lambda case=case: task_of(case, spec.keep, plans)) for case in todo)
         for done, (case, outcome) in enumerate(fan_out(client, tasks, limit, runner), 1):
             store.put(case, outcome, code_version())
             failed += outcome.status == FAILED
             if progress is not None:
                 progress(done, len(todo), failed)
+    shutil.rmtree(store.plans, ignore_errors=True)
 
 
-def task_of(case: Case, keep: tuple[str, ...]) -> Task:
-    """Return a case as it is sent."""
+def task_of(case: Case, keep: tuple[str, ...], plans: str = "") -> Task:
+    """Return a case as it is sent; ``plans``: directory of those that cases share."""
     document = case.document()
     path = str(Path(document.path).resolve())
-    return Task(document.data, path, case.robot, case.seed, case.steps, tuple(keep))
+    return Task(document.data, path, case.robot, case.seed, case.steps, tuple(keep), plans)

@@ -14,6 +14,7 @@ class Task:
     path : of the scenario's file; the path of a robot or a mesh is relative to it.
     robot : digest that the robot must have.
     seed, steps, keep : as in the experiment.
+    plans : directory for plans that cases share (`mcplan.sweep.shared_plan`); none without a name.
     """
 
     data: dict[str, Any]
@@ -22,3 +23,4 @@ class Task:
     seed: int
     steps: str
     keep: tuple[str, ...]
+    plans: str = ""

@@ -67,3 +67,14 @@ def test_a_sweep_writes_its_results_and_its_status_is_the_verdict(experiment_fil
     assert "2 finished; 0 to run" in captured.err
     assert "FAIL" in captured.out
     assert "2 cases as before, 0 new, 0 gone; 0 regressions" in captured.out
+
+
+def test_one_plan_is_carried_out_in_every_back_end_and_not_kept(experiment_file, home):
+    text = "scenarios: [sway]\nset: {simulation.dt: 0.004}\ngrid: {simulation.physics: [qp, contact]}\n"
+    assert main(["sweep", str(experiment_file(text)), "--workers", "1"]) == 0
+    out = home / "runs" / "sweeps" / "trial"
+    assert not (out / "plans").exists()
+    rows = [line.split(",") for line in (out / "results.csv").read_text().splitlines()]
+    times = [row[rows[0].index("plan_time")] for row in rows[1:]]
+    assert len(times) == 2
+    assert times[0] == times[1]

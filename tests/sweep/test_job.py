@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 
 from mcplan.certificate.verify import verify
 from mcplan.errors import InputError, SimulationFailed
@@ -77,6 +78,43 @@ def test_a_run_that_had_to_stop_is_no_success_though_all_that_it_has_is_certifie
     row = outcome.result
     assert (row["success"], row["finished"], row["stage"]) == (False, False, "simulation")
     assert row["cause"].startswith("not a number")
+
+
+def test_what_differs_only_in_how_it_is_carried_out_has_one_plan(experiment_file, tmp_path, monkeypatch):
+    """The run is that of a plan of its own; the row says how long the one planning took."""
+    text = "scenarios: [sway]\nset: {simulation.dt: 0.004}\ngrid: {simulation.physics: [qp, contact]}\n"
+    cases = load_experiment(experiment_file(text)).cases
+    alone = [run_case(task_of(case, ("plan",))) for case in cases]
+    planned, plans = [], tmp_path / "plans"
+
+    def counted(scenario, seed=0):
+        planned.append(scenario.name)
+        return make_plan(scenario, seed=seed)
+
+    monkeypatch.setattr(job, "make_plan", counted)
+    together = [run_case(task_of(case, ("plan",), str(plans))) for case in cases]
+    assert len(planned) == 1
+    assert together[0].result["plan_time"] == together[1].result["plan_time"]
+    clocks = {"plan_time", "verify_time", "run_time", "control_time", "control_time_99"}
+    for one, other in zip(alone, together, strict=True):
+        assert one.result.keys() == other.result.keys()
+        for name in one.result.keys() - clocks:
+            mine, theirs = one.result[name], other.result[name]
+            assert mine == (pytest.approx(theirs, rel=1e-6, abs=1e-9) if isinstance(theirs, float) else theirs), name
+        assert yaml.safe_load(one.files["plan.yaml"])["stances"] == yaml.safe_load(other.files["plan.yaml"])["stances"]
+    (elsewhere,) = (run_case(task_of(case, (), str(tmp_path / "no" / "plans"))) for case in cases[:1])
+    assert elsewhere.result["success"]
+    assert len(planned) == 2
+
+
+def test_what_cannot_be_planned_is_tried_once(experiment_file, tmp_path, monkeypatch):
+    settings = "{planner.max_calls: 1, parameters.distance: 1.0}"
+    text = f"scenarios: [walk]\nset: {settings}\ngrid: {{simulation.physics: [qp, contact]}}\n"
+    first, second = load_experiment(experiment_file(text)).cases
+    failed = run_case(task_of(first, (), str(tmp_path / "plans")))
+    monkeypatch.setattr(job, "make_plan", None)
+    assert run_case(task_of(second, (), str(tmp_path / "plans"))).result == failed.result
+    assert failed.result["cause"] == "no plan"
 
 
 def test_a_robot_that_is_another_one_is_no_verdict(experiment_file):

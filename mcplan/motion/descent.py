@@ -14,7 +14,9 @@ RAMP = 0.2
 class Descent:
     """A path that ends above its support, and goes on down at a constant speed.
 
-        p(t) = p_path(t) - n d(t),   d = v s^2 / (2 T) for s < T, then v (s - T/2), s = t - end of the path
+        p(t) = p_path(t) - n d(t),   d = v T (r^3 - r^4 / 2) for r = s / T < 1, then v (s - T/2)
+
+    s seconds after the end of the path: its acceleration rises and falls without a jump.
 
     Parameters
     ----------
@@ -66,7 +68,9 @@ class Descent:
         if t >= self.end_time:
             d, v, a = self.depth, 0.0, 0.0
         elif s < ramp:
-            d, v, a = self.speed * s * s / (2 * ramp), self.speed * s / ramp, self.speed / ramp
+            r = s / ramp
+            d, v = self.speed * ramp * r**3 * (1.0 - 0.5 * r), self.speed * r * r * (3.0 - 2.0 * r)
+            a = self.speed / ramp * 6.0 * r * (1.0 - r)
         else:
             d, v, a = self.speed * (s - ramp / 2), self.speed, 0.0
         velocity, acceleration = sample.velocity.copy(), sample.acceleration.copy()

@@ -28,6 +28,14 @@ def test_it_never_jumps(descent):
     assert np.linalg.norm(np.diff(places, axis=0), axis=1).max() <= 1.01 * SPEED * (times[1] - times[0])
 
 
+def test_its_acceleration_rises_and_falls_without_a_jump(descent):
+    """A jump of it is one of the torques of the leg that stands."""
+    end = descent.path.end_time
+    times = np.linspace(end, min(descent.end_time, end + 1.2 * RAMP) - 1e-9, 2001)
+    changes = np.diff([descent.sample(t).acceleration[:3] @ NORMAL for t in times])
+    assert np.abs(changes).max() <= 1.01 * 6.0 * SPEED / RAMP**2 * (times[1] - times[0])
+
+
 def test_it_ends_at_its_depth_and_stays_there(descent):
     assert depth(descent, descent.end_time - 1e-9) == pytest.approx(descent.depth, abs=1e-9)
     for later in (0.0, 1.0):

@@ -18,6 +18,7 @@ from mcplan.model.description import RobotWarning, UrdfModel
 from mcplan.model.mechanism_check import singular_joint
 from mcplan.model.packages import SCHEME, package_file
 from mcplan.model.patch import MOUNT, mount_patch
+from mcplan.model.patch_shape import with_patch_shapes
 from mcplan.model.rest_overlap import SHALLOW, described, rest_overlaps, without_what_always_overlaps
 from mcplan.model.robot import Robot
 from mcplan.model.robot_resolve import Resolver, is_fixed, patch_frames
@@ -115,7 +116,7 @@ def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
     robot = Robot(
         section.name or model.name,
         assembly.tree,
-        model,
+        with_patch_shapes(model, assembly.frames, patches),
         assembly.joint_names,
         limits,
         frames,

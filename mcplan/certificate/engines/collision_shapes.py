@@ -5,7 +5,7 @@ certificate come from shapes that mcplan's own readers made.
 """
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,10 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import RunError
-from mcplan.sim.records import MeshRecord, PlaceRecord, RunRecord
+from mcplan.sim.records import MeshRecord, PlaceRecord, RobotRecord, RunRecord
+
+PLATE = 0.1
+"""Thickness of the plate that stands for a patch, as part of its longest side."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +43,8 @@ class CollisionShape:
 def link_shapes(record: RunRecord) -> Iterator[CollisionShape]:
     """Yield the shapes of the links, in the links' frames.
 
+    What has none in the URDF, and is to touch, has a plate a tenth as thick as its patch is long.
+
     Raises
     ------
     RunError
@@ -54,6 +59,7 @@ def link_shapes(record: RunRecord) -> Iterator[CollisionShape]:
         root = ET.fromstring(text)
     except ET.ParseError as error:
         raise RunError(f"the URDF in this run cannot be read: {error}") from error
+    shaped = set[str]()
     for link in root.iter("link"):
         for element in link.findall("collision"):
             geometry, origin = element.find("geometry"), element.find("origin")
@@ -62,7 +68,29 @@ def link_shapes(record: RunRecord) -> Iterator[CollisionShape]:
             place = {} if origin is None else origin.attrib
             xyz, rpy = (_numbers(place.get(key, "0 0 0")) for key in ("xyz", "rpy"))
             R, p = Rotation.from_euler("xyz", rpy).as_matrix(), np.array(xyz)
+            shaped.add(link.attrib["name"].strip())
             yield _link_shape(link.attrib["name"].strip(), geometry[0], R, p, record.robot.meshes)
+    yield from _patch_shapes(record.robot, shaped)
+
+
+def _patch_shapes(robot: RobotRecord, shaped: Collection[str]) -> Iterator[CollisionShape]:
+    """Yield a plate or a ball for each patch of a body none of whose links has a shape, in the frame of its link."""
+    body = list(range(len(robot.links)))
+    for joint in robot.joints:
+        if joint.coordinate < 0:  # fixed or locked: both links are one body
+            one, other = body[joint.parent], body[joint.child]
+            body = [one if number == other else number for number in body]
+    known = {body[i] for i, link in enumerate(robot.links) if link.name in shaped}
+    for patch in robot.patches:
+        R, p, owner = np.array(patch.R), np.array(patch.p), robot.links[patch.link].name
+        if body[patch.link] in known:
+            continue
+        if patch.kind == "ball":
+            yield CollisionShape(owner, "sphere", (patch.radius,), R, p)
+        elif patch.kind == "surface" and len(patch.polygon) > 2:
+            top = np.column_stack([patch.polygon, np.zeros(len(patch.polygon))])
+            below = top - [0.0, 0.0, PLATE * np.ptp(top, axis=0).max()]
+            yield CollisionShape(owner, "hull", (), R, p, np.vstack([top, below]))
 
 
 def scene_shapes(record: RunRecord) -> Iterator[CollisionShape]:

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 STEP = 0.005
 """m: to which the places of feet are rounded, so that a scenario has plain numbers."""
 
-STRONG, DEEP, HIGH = 0.6, np.pi / 3, 0.15
-"""Share of a knee's torque; half of its deepest bend (rad); share of a leg's length, where its knee says nothing."""
+STRONG, DEEP, HIGH = 0.5, np.pi / 3, 0.15
+"""Share of a knee's torque: the rest is for a weight that is not quite over the foot, and for a knee that bends more
+than it has to; half of its deepest bend (rad); share of a leg's length, where its knee says nothing."""
 
 LEVEL, UPRIGHT = 0.01, 0.9
 """m: how far from the ground, and how near to facing it, a patch is that the robot stands on in its posture."""

@@ -283,20 +283,26 @@ class Prover:
         names = [contact.patch for contact in common]
         finder = self.segments.finder
         least: tuple[Violation, ...] = ()
-        for higher in LIFTS:
+        others = swing.added[1:] if before is not None else ()
+        for higher, along in [(higher, ()) for higher in LIFTS] + [(higher, others) for higher in LIFTS if others]:
             height = finder.settings.clearance + self.robot.scale.leg * higher
             lift, approach = lift_and_approach(start[1], after, before, height)
             path = LimbPath(start, end, lift, approach, finder.timing)
+            ways = [(other, self._way_along(swing, other, height)) for other in along]
             failure: tuple[Violation, ...] = ()
             q = q0
             for share in SHARES:
                 sample = path.sample(share * path.duration)
-                hand = replace(after, R=sample.R, p=sample.p, selection=held, radius=0.0)
+                hands = [replace(after, R=sample.R, p=sample.p, selection=held, radius=0.0)]
+                for other, way in ways:
+                    place = way.sample(share * way.duration).p
+                    hands.append(replace(other, p=place, selection=np.eye(6)[:3], radius=0.0))
                 if self.calls >= self.limit:
                     raise OutOfCalls("the budget of postures is spent")
                 self.calls += 1
                 ends = [q0, q1] if share < 0.5 else [q1, q0]
-                result = self._passer.generate((*common, hand), names, q, ends, passing=(hand.patch,))
+                passing = tuple(hand.patch for hand in hands)
+                result = self._passer.generate((*common, *hands), names, q, ends, passing=passing)
                 if not result.found and not _near(result):
                     failure = result.violations
                     break
@@ -306,6 +312,14 @@ class Prover:
             if not least or failure[0].amount < least[0].amount:
                 least = failure
         return least
+
+
+    def _way_along(self, swing: Swing, other: Contact, height: float) -> LimbPath:
+        """Return the way of another patch of the limb that swings, lifted as the first one is."""
+        X = self.robot.frame_pose(swing.q0, other.patch)
+        lift, approach = lift_and_approach(X[:3, 3], other, swing.before, height)
+        start, end = (X[:3, :3], X[:3, 3]), (other.R, other.p)
+        return LimbPath(start, end, lift, approach, self.segments.finder.timing)
 
 
 def shortfall(found: Knots | Segment, patch: str) -> tuple[Violation, ...]:

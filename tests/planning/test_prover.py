@@ -10,13 +10,16 @@ from mcplan.core.posture.rows import COVECTOR, HIGH, KIND, LOW, OF_POINT
 from mcplan.core.rigid_body.tree import MASS, PARENT, V
 from mcplan.model.geometry import Box
 from mcplan.planning.posture.airborne import GAP, LIFT, airborne
+from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.result import Effort, PostureResult
 from mcplan.planning.posture.settings import Weights
 from mcplan.planning.posture.task import HEAVY, prices
 from mcplan.planning.posture.violation import Violation
 from mcplan.planning.prover import STEADY, OutOfCalls, Prover, _near, moved_onto, steady
 from mcplan.planning.transition.swing import Swing
+from mcplan.scene import load_scenario
 from mcplan.scene.environment import Obstacle
+from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
 from tests.planning.obstacle_step import step_past
 
@@ -169,3 +172,29 @@ def test_a_lifted_foot_stays_above_the_floor_and_beside_the_other_one(scene):
     assert beside[0, COVECTOR : COVECTOR + 3] == pytest.approx([0.0, 1.0, 0.0])
     assert beside[:, LOW] == pytest.approx(edge + min(apart, GAP))
     assert airborne(scene.ROBOT, scene.ENVIRONMENT, q, [left, right], [left]) == {}
+
+
+def test_knee_and_toe_of_a_shank_are_lifted_together_where_the_knee_alone_would_press_the_foot_into_the_floor():
+    """HRP-2 on hands, knees and toes draws a leg forward by 0.35 m."""
+    scenario = load_scenario("crawl")
+    robot, environment, patches = scenario.robot, scenario.environment, scenario.planner.patches
+    q, start = scenario.start.q, scenario.start.contacts
+    prover = Prover(robot, environment, q, patches, scenario.transition_settings)
+    leg = ["left_knee", "left_toe"]
+    places = (("left_knee", -0.15, 0.10, 3.04), ("left_toe", -0.389, 0.113, -0.10))
+    added = tuple(
+        make_contact(robot, environment, {"patch": patch, "surface": "floor", "x": x, "y": y, "yaw": yaw})
+        for patch, x, y, yaw in places
+    )
+    common = tuple(contact for contact in start if contact.patch not in leg)
+    lifted = prover.prove(start, leg, q, held=start)
+    free = dict.fromkeys(leg, Freedom(x=0.03, y=0.03, yaw=0.1))
+    placed = prover.prove((*common, *added), leg, lifted.q, free, common)
+    assert lifted.found, lifted.stage
+    assert placed.found, placed.violations
+    old = next(contact for contact in start if contact.patch == "left_knee")
+    both = Swing(common, old, tuple(map(placed.contact, leg)), lifted.q, placed.q)
+    alone = prover.swing(replace(both, added=both.added[:1]))
+    assert alone[0].kind == "collision"
+    assert alone[0].thing == "LLEG_LINK5 and floor"
+    assert prover.swing(both) == ()

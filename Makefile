@@ -1,6 +1,6 @@
 # make demo   install into .venv, run the main job, say where the replay is
 # make test   install what the tests need, then check style, layers, types and behaviour
-# make results table=DIR ...   the figures of docs/results.md from finished measurements (docs/_ext/results_page.py)
+# make results table=DIR ...   the figures of docs/results.md and README from finished measurements (docs/_ext/results_page.py)
 # make gallery   the picture of many plans in the README and that of both paces in the theory, made anew
 # make docs   the pages of docs/, with the reference, as HTML in docs/_build
 # make check  the same without what takes long: kernels, scenes, planning's parts, certificates of short runs
@@ -36,7 +36,7 @@ docs: $(VENV)/.installed-docs
 MEASURED := $(foreach name,table plans bench pushes,$(if $($(name)),$(name)=$($(name))))
 
 results: $(VENV)/.installed
-	$(BIN)/python docs/_ext/results_page.py docs/results.md $(MEASURED)
+	$(BIN)/python docs/_ext/results_page.py docs/results.md README.md $(MEASURED)
 
 gallery: $(VENV)/.installed
 	$(BIN)/python docs/_ext/gallery.py demos/pictures/gallery.jpg

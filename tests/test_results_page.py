@@ -69,16 +69,58 @@ def test_pushes_and_a_benchmark_become_a_sentence_and_a_table(maker, tmp_path):
 
 def test_what_cannot_be_shown_is_said(maker, tmp_path):
     page = PAGE.read_text(encoding="utf-8")
-    with pytest.raises(InputError, match="no place for tabel; it has: table, plans, pushes, bench"):
-        maker.rewritten(page, {"tabel": tmp_path})
     with pytest.raises(InputError, match="no such store"):
         maker.rewritten(page, {"table": tmp_path})
     with pytest.raises(InputError, match="the store has a_scenario, which table does not"):
         maker.rewritten(page, {"table": filled(tmp_path, [("a_scenario", "qp", 1, {})])})
 
 
-def test_every_figure_of_the_page_says_commit_and_day(maker):
-    blocks = [found[4] for found in maker.BLOCK.finditer(PAGE.read_text(encoding="utf-8"))]
-    assert len(blocks) == 4
-    for block in blocks:
-        assert len(maker.re.findall(r"commit [0-9a-f]{7,}\+?, \d{4}-\d\d-\d\d", block)) == 1, block
+def test_a_page_takes_some_tables_or_a_sentence(maker, tmp_path):
+    store = filled(tmp_path, [("walk", "qp", 1, {}), ("walk", "qp", 2, {"success": False, "cause": "fell"})])
+    place = "Before.\n<!-- table: experiments/table.yaml, {} -->\n<!-- end -->\nAfter.\n"
+    made = maker.rewritten(place.format("Plans, What broke"), {"table": store})
+    assert made.index("**Plans**") < made.index("**What broke**")
+    assert "Carried out" not in made
+    made = maker.rewritten(place.format("in a sentence"), {"table": store})
+    assert "|" not in made
+    assert "1 of 2 in `qp` (9–91 %).\n2 cases, seeds 1, 2; commit abc123" in made.replace("\n\n", "\n")
+    with pytest.raises(InputError, match="no table is called Pllans; there are: Carried out in each back end, Plans"):
+        maker.rewritten(place.format("Pllans"), {"table": store})
+
+
+def test_plans_alone_are_counted_as_found_and_as_certified(maker, tmp_path):
+    with Store(tmp_path) as store:
+        store.note_code("new", "abc123")
+        for number, certified in enumerate((True, False)):
+            fields = {"scenario": "walk", "seed": number}
+            case = SimpleNamespace(id=f"{number}", configuration=f"{number}", fields=fields)
+            store.put(case, Outcome(DONE, {**GOOD, "certified": certified}, 1.0), "new")
+    place = "<!-- plans: experiments/plans.yaml, in a sentence -->\n<!-- end -->\n"
+    made = maker.rewritten(place, {"plans": tmp_path})
+    assert "All scenarios together: 2 of 2 planned (34–100 %), 1 of 2 certified (9–91 %)." in made
+
+
+def test_one_command_writes_all_pages_or_none(maker, tmp_path, capsys):
+    (tmp_path / "pushes.jsonl").write_text(json.dumps({"stopped": None, "qp_failures": 0}))
+    first, second = tmp_path / "first.md", tmp_path / "second.md"
+    first.write_text("<!-- pushes -->\n<!-- end -->\n")
+    second.write_text("<!-- pushes -->\nold\n<!-- end -->\n<!-- bench -->\n<!-- end -->\n")
+    pages = [str(first), str(second)]
+    assert maker.main([*pages, "tabel=x"]) == 2
+    assert "no page has a place for tabel; there are: pushes, pushes, bench" in capsys.readouterr().err
+    assert maker.main([*pages, f"pushes={tmp_path / 'pushes.jsonl'}", "bench=missing.json"]) == 2
+    assert "1 pushes" not in first.read_text()
+    assert maker.main([*pages, f"pushes={tmp_path / 'pushes.jsonl'}"]) == 0
+    assert "Of 1 pushes 1 are recovered" in first.read_text()
+    assert "old" not in second.read_text()
+
+
+def test_every_figure_says_commit_and_day_and_the_pages_say_the_same(maker):
+    origins = {}
+    for page, count in ((PAGE, 4), (ROOT / "README.md", 1)):
+        blocks = list(maker.BLOCK.finditer(page.read_text(encoding="utf-8")))
+        assert len(blocks) == count
+        for block in blocks:
+            found = maker.re.findall(r"commit [0-9a-f]{7,}\+?, \d{4}-\d\d-\d\d", block["figures"])
+            assert len(found) == 1, block[0]
+            assert origins.setdefault(block[2], found[0]) == found[0], block[0]

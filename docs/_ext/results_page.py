@@ -1,10 +1,12 @@
-"""Write the figures of a page of results from finished measurements, between the texts that stay.
+"""Write the figures of pages from finished measurements, between the texts that stay.
 
-    python docs/_ext/results_page.py PAGE table=runs/sweeps/table bench=bench.json pushes=pushes.jsonl
+    python docs/_ext/results_page.py docs/results.md README.md table=runs/sweeps/table bench=bench.json
 
-Each figure stands between two comments of the page, whose first names what it is made of::
+Each figure stands between two comments of a page, whose first names what it is made of::
 
     <!-- table: experiments/table.yaml -->      a sweep's directory, its tables as that experiment has them
+    <!-- table: experiments/table.yaml, What broke, ... -->     of these tables some, by their titles
+    <!-- table: experiments/table.yaml, in a sentence -->       none of them: how many cases came out well
     <!-- bench -->                              what `mcplan bench --json` printed
     <!-- pushes -->                             what `python -m tests.sim.push_recovery` wrote
     <!-- end -->
@@ -28,7 +30,11 @@ from mcplan.sweep.statistics import wilson
 from mcplan.sweep.store import Newest, Store
 from mcplan.sweep.tables import Table, legend, tables_of
 
-BLOCK = re.compile(r"(<!-- (\w+)(?:: (\S+))? -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+BLOCK = re.compile(
+    r"(<!-- (\w+)(?:: ([^,\n]+?)(?:, ([^\n]+?))?)? -->\n)(?P<figures>(?:(?!<!--).)*)(<!-- end -->)", re.DOTALL
+)
+SENTENCE = "in a sentence"
+INTERVALS = "Rates with 95 % Wilson intervals."
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -43,32 +49,47 @@ def rewritten(page: str, sources: dict[str, Path], root: Path = ROOT) -> str:
     Raises
     ------
     InputError
-        A source that the page has no place for, or that holds nothing.
+        A source that holds nothing, or a table that its experiment does not have.
     """
-    places = [found[2] for found in BLOCK.finditer(page)]
-    if missing := [name for name in sources if name not in places]:
-        raise InputError(f"the page has no place for {', '.join(missing)}; it has: {', '.join(places) or 'none'}")
 
     def filled(found: re.Match[str]) -> str:
-        name, argument = found[2], found[3]
+        name, argument, titles = found[2], found[3], found[4]
         if name not in sources:
             return found[0]
-        text = swept(sources[name], root / argument) if argument else MAKERS[name](sources[name])
-        return f"{found[1]}\n{text.strip()}\n\n{found[5]}"
+        text = swept(sources[name], root / argument, titles) if argument else MAKERS[name](sources[name])
+        return f"{found[1]}\n{text.strip()}\n\n{found[6]}"
 
     return BLOCK.sub(filled, page)
 
 
-def swept(directory: Path, file: Path) -> str:
-    """Return the tables of a sweep's store, as its experiment asks for them."""
+def places(page: str) -> list[str]:
+    """Return the words that a page has places for."""
+    return [found[2] for found in BLOCK.finditer(page)]
+
+
+def swept(directory: Path, file: Path, titles: str | None = None) -> str:
+    """Return the tables of a sweep's store, as its experiment asks for them: all, or those with these titles."""
     experiment = load_experiment(file)
     with Store(directory, read_only=True) as store:
         newest = store.newest()
     results = Results(experiment, ordered(experiment, newest))
-    parts = [worded(table) for table in tables_of(results)]
+    tables = chosen(tables_of(results), titles)
+    parts = [worded(table) for table in tables]
     if sentence := counted(results):
-        parts.append(sentence + "\n")
-    return "\n".join([*parts, f"{said(results)}; {origin(newest.finished, newest.commit)}. {legend(results)}\n"])
+        parts.append(sentence + ("\n" if tables else ""))
+    end = f"{said(results)}; {origin(newest.finished, newest.commit)}."
+    return "\n".join([*parts, f"{end} {legend(results) if titles is None else INTERVALS}\n"])
+
+
+def chosen(tables: Sequence[Table], titles: str | None) -> list[Table]:
+    """Return those of the tables that a page asks for."""
+    if titles is None or titles == SENTENCE:
+        return [] if titles else list(tables)
+    by_title = {table.title: table for table in tables}
+    asked = titles.split(", ")
+    if missing := [title for title in asked if title not in by_title]:
+        raise InputError(f"no table is called {', '.join(missing)}; there are: {', '.join(by_title)}")
+    return [by_title[title] for title in asked]
 
 
 def ordered(experiment: Experiment, newest: Newest) -> tuple[dict, ...]:
@@ -99,14 +120,18 @@ def worded(table: Table) -> str:
 
 
 def counted(results: Results) -> str:
-    """Return how many runs hold in each back end, where a sweep has several; scenarios count alike."""
+    """Return how many runs hold in each back end, or how many plans are found and certified; scenarios count alike."""
+    runs: dict[str, list[bool]] = {}
+    for row in results.rows:
+        if (physics := row.get("simulation.physics")) is not None:
+            runs.setdefault(f"in `{physics}`", []).append(bool(row.get("success")))
+    if not runs:
+        runs = {f"{name}": [bool(row.get(name)) for row in results.rows] for name in ("planned", "certified")}
     parts = []
-    for physics in dict.fromkeys(row.get("simulation.physics") for row in results.rows):
-        if physics is not None:
-            mine = [bool(row.get("success")) for row in results.rows if row.get("simulation.physics") == physics]
-            rate = wilson(sum(mine), len(mine))
-            parts.append(f"{sum(mine)} of {len(mine)} in `{physics}` ({100 * rate.low:.0f}–{100 * rate.high:.0f} %)")
-    return f"All scenarios together: {', '.join(parts)}." if parts else ""
+    for where, good in runs.items():
+        rate = wilson(sum(good), len(good))
+        parts.append(f"{sum(good)} of {len(good)} {where} ({100 * rate.low:.0f}–{100 * rate.high:.0f} %)")
+    return f"All scenarios together: {', '.join(parts)}."
 
 
 def said(results: Results) -> str:
@@ -161,19 +186,24 @@ def origin(finished: float, commit: str = "", root: Path = ROOT) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Rewrite the page."""
-    if len(arguments) < 2 or not all("=" in item for item in arguments[1:]):
+    """Rewrite the pages."""
+    pages = [Path(item) for item in arguments if "=" not in item]
+    sources = {name: Path(place) for name, eq, place in (item.partition("=") for item in arguments) if eq}
+    if not pages or not sources:
         print(__doc__, file=sys.stderr)
         return 2
-    page = Path(arguments[0])
-    sources = {name: Path(place) for name, _, place in (item.partition("=") for item in arguments[1:])}
     try:
-        text = rewritten(page.read_text(encoding="utf-8"), sources)
+        texts = [page.read_text(encoding="utf-8") for page in pages]
+        there = [place for text in texts for place in places(text)]
+        if missing := [name for name in sources if name not in there]:
+            raise InputError(f"no page has a place for {', '.join(missing)}; there are: {', '.join(there) or 'none'}")
+        made = [rewritten(text, sources) for text in texts]
     except (InputError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    page.write_text(text, encoding="utf-8")
-    print(f"{page}: {', '.join(sources)}")
+    for page, text in zip(pages, made, strict=True):
+        page.write_text(text, encoding="utf-8")
+    print(f"{', '.join(map(str, pages))}: {', '.join(sources)}")
     return 0
 
 

@@ -59,7 +59,7 @@ COLUMNS: dict[str, Column] = {
     "worst_slip": Column("ratio", "largest drift of a contact in the run", "m"),
     "solver_failures": Column("ratio", "control steps whose program was solved in slack form or held"),
     "eom_residual": Column("ratio", "equation of motion of the run", "N, N m"),
-    "plan_time": Column("clock", "clock time of planning, once for all cases that share the plan", "s"),
+    "plan_time": Column("clock", "clock time of planning", "s"),
     "run_time": Column("clock", "clock time of the simulation", "s"),
     "verify_time": Column("clock", "clock time of the certificates", "s"),
     "control_time": Column("clock", "median clock time of a control step", "ms"),

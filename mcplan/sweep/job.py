@@ -50,6 +50,10 @@ RUN_VALUES = {
 """From a column to the key of the certificate of a run."""
 
 
+NAMED = 2
+"""Broken lines of a certificate that a cause names: the others follow from them, more often than not."""
+
+
 def run_case(task: Task) -> Outcome:
     """Carry out a case."""
     clock = time.perf_counter()
@@ -155,9 +159,15 @@ def _judge(row: dict[str, Any], report: Report, stage: str) -> None:
     row |= {
         "success": report.success,
         "stage": "" if report.success else stage,
-        "cause": ", ".join(check.name for check in report.checks if not check.passed),
+        "cause": _causes([check.name for check in report.checks if not check.passed]),
         "failure": "\n".join(report.failures),
     }
+
+
+def _causes(lines: list[str]) -> str:
+    """Return the first lines of a certificate that are broken, and how many more there are."""
+    more = f"; {len(lines) - NAMED} more" if len(lines) > NAMED else ""
+    return "; ".join(lines[:NAMED]) + more
 
 
 def _cause(stopped: JobFailed, run: Run | None) -> str:

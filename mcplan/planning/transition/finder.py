@@ -32,6 +32,9 @@ LOOK = 16
 LED = 8e-3
 """m: a patch whose path the knots leave by more goes as they take it."""
 
+CARRYING = 2 * KNOTS
+"""Pieces of a motion that takes objects along: contacts that move with them are to be kept between its knots, too."""
+
 NONE = np.zeros(3)
 
 
@@ -182,9 +185,9 @@ class TransitionFinder:
         s = self.settings
         speeds = [(way.length / s.slide_speed, way.angle / s.limb_angular_speed) for way in ways]
         duration = max(self.law.straight(begin.q, q, begin.closed), 15 / 8 * float(np.max(speeds)))
-        times = np.linspace(0.0, duration, KNOTS + 1)
-        inside = [taken_along(begin.closed, contacts, ways, k / KNOTS) for k in range(1, KNOTS)]
-        guides = straight_knots(self.robot, begin.q, q, KNOTS)
+        times = np.linspace(0.0, duration, CARRYING + 1)
+        inside = [taken_along(begin.closed, contacts, ways, k / CARRYING) for k in range(1, CARRYING)]
+        guides = straight_knots(self.robot, begin.q, q, CARRYING)
 
         def poses(share: float) -> dict[str, Pose]:
             return {way.name: way.at(share) for way in ways}

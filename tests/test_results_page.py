@@ -79,11 +79,16 @@ def test_a_page_takes_some_tables_or_a_sentence(maker, tmp_path):
     store = filled(tmp_path, [("walk", "qp", 1, {}), ("walk", "qp", 2, {"success": False, "cause": "fell"})])
     place = "Before.\n<!-- table: experiments/table.yaml, {} -->\n<!-- end -->\nAfter.\n"
     made = maker.rewritten(place.format("Plans, What broke"), {"table": store})
-    assert made.index("**Plans**") < made.index("**What broke**")
-    assert "Carried out" not in made
+    assert made.index("posture calls") < made.index("| `walk` | fell |")
+    assert "**" not in made
     made = maker.rewritten(place.format("in a sentence"), {"table": store})
     assert "|" not in made
     assert "1 of 2 in `qp` (9–91 %).\n2 cases, seeds 1, 2; commit abc123" in made.replace("\n\n", "\n")
+    later = [("walk", "qp", 1, {}), ("table", "qp", 1, {}), ("lean", "qp", 1, {"success": False})]
+    filled(tmp_path, later, code="last")
+    made = maker.rewritten(place.format("Carried out in each back end"), {"table": store})
+    assert "| `walk`, `table` | yes |" in made
+    assert "| `lean` | no |" in made
     with pytest.raises(InputError, match="no table is called Pllans; there are: Carried out in each back end, Plans"):
         maker.rewritten(place.format("Pllans"), {"table": store})
 

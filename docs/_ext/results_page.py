@@ -5,7 +5,8 @@
 Each figure stands between two comments of a page, whose first names what it is made of::
 
     <!-- table: experiments/table.yaml -->      a sweep's directory, its tables as that experiment has them
-    <!-- table: experiments/table.yaml, What broke, ... -->     of these tables some, by their titles
+    <!-- table: experiments/table.yaml, What broke, ... -->     of these tables some, by their titles, which are left
+                                           out; rows that are alike but for their scenario are one
     <!-- table: experiments/table.yaml, in a sentence -->       none of them: how many cases came out well
     <!-- bench -->                              what `mcplan bench --json` printed
     <!-- pushes -->                             what `python -m tests.sim.push_recovery` wrote
@@ -74,11 +75,19 @@ def swept(directory: Path, file: Path, titles: str | None = None) -> str:
         newest = store.newest()
     results = Results(experiment, ordered(experiment, newest))
     tables = chosen(tables_of(results), titles)
-    parts = [worded(table) for table in tables]
+    parts = [worded(table) if titles is None else worded(gathered(table)) for table in tables]
     if sentence := counted(results):
-        parts.append(sentence + ("\n" if tables else ""))
+        parts.append(sentence + ("\n" if titles is None else ""))
     end = f"{said(results)}; {origin(newest.finished, newest.commit)}."
     return "\n".join([*parts, f"{end} {legend(results) if titles is None else INTERVALS}\n"])
+
+
+def gathered(table: Table) -> Table:
+    """Return a table without its title, whose rows name all scenarios of which they say the same."""
+    rows: dict[tuple, list[str]] = {}
+    for name, *cells in table.rows:
+        rows.setdefault(tuple(cells), []).append(name)
+    return Table("", table.header, tuple(("`, `".join(names), *cells) for cells, names in rows.items()))
 
 
 def chosen(tables: Sequence[Table], titles: str | None) -> list[Table]:

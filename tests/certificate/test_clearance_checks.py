@@ -8,6 +8,7 @@ import pytest
 from mcplan.certificate.clearance_checks import clearance_checks, stance_clearance
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.verify import verify
+from mcplan.model import robot_file
 from mcplan.planning.sequence import complete
 from mcplan.scene.load import load_scenario
 from mcplan.sim.recorder import RunRecorder
@@ -80,7 +81,9 @@ def test_the_report_holds_the_clearance(plan):
     assert any("overlap" in failure for failure in report.failures)
 
 
-def test_a_robot_without_shapes_has_no_clearance():
+def test_a_robot_without_shapes_has_no_clearance(monkeypatch):
+    """Not even a plate for what touches."""
+    monkeypatch.setattr(robot_file, "with_patch_shapes", lambda model, *_: model)
     report = verify(waving_run(40, touch=30))
     assert report.values["clearance"] is None
     assert report.success

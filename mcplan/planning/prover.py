@@ -283,6 +283,7 @@ class Prover:
         names = [contact.patch for contact in common]
         finder = self.segments.finder
         least: tuple[Violation, ...] = ()
+        # of a shank the knee alone at first; lifted alone it may press the foot into the floor: then the toes as well
         others = swing.added[1:] if before is not None else ()
         for higher, along in [(higher, ()) for higher in LIFTS] + [(higher, others) for higher in LIFTS if others]:
             height = finder.settings.clearance + self.robot.scale.leg * higher
@@ -312,7 +313,6 @@ class Prover:
             if not least or failure[0].amount < least[0].amount:
                 least = failure
         return least
-
 
     def _way_along(self, swing: Swing, other: Contact, height: float) -> LimbPath:
         """Return the way of another patch of the limb that swings, lifted as the first one is."""

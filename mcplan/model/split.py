@@ -83,8 +83,8 @@ def split_collisions(
     files = MeshFiles(path, directories)
     _rebase(root, files, target)
     found, parts = list[Split](), dict[str, np.ndarray]()
-    for link, collision in list(_mesh_collisions(root, links)):
-        mesh = collision.find("geometry/mesh")
+    for element, collision in list(_mesh_collisions(root, links)):
+        link, mesh = _name(element), collision.find("geometry/mesh")
         name = str(mesh.get("filename")).strip()
         scale = np.array([float(value) for value in mesh.get("scale", "1 1 1").split()])
         unscaled, faces = files.read(_original(name, path, target))
@@ -100,7 +100,7 @@ def split_collisions(
             for k in range(len(pieces))
         ]
         parts |= {file: piece / scale for file, piece in zip(names, pieces, strict=True)}
-        _replace(root, link, collision, names)
+        _replace(element, collision, names)
         found.append(Split(link, name, before, _stands_off(pieces, surface, within), len(pieces)))
     for file, corners in parts.items():
         _write_hull(target.parent / file, corners)
@@ -127,18 +127,20 @@ def _coacd() -> Callable[[np.ndarray, np.ndarray, float], list[np.ndarray]]:
     return decompose
 
 
-def _mesh_collisions(root: Any, links: Sequence[str]) -> Iterator[tuple[str, Any]]:
-    """Return link and element of every collision shape that is a mesh."""
+def _mesh_collisions(root: Any, links: Sequence[str]) -> Iterator[tuple[Any, Any]]:
+    """Return the elements of link and shape of everything that collides and is a mesh."""
     for link in root.findall("link"):
-        name = link.get("name").strip()
-        for collision in link.findall("collision") if not links or name in links else ():
+        for collision in link.findall("collision") if not links or _name(link) in links else ():
             if collision.find("geometry/mesh") is not None:
-                yield name, collision
+                yield link, collision
 
 
-def _replace(root: Any, name: str, collision: Any, files: Sequence[str]) -> None:
+def _name(link: Any) -> str:
+    return str(link.get("name")).strip()
+
+
+def _replace(link: Any, collision: Any, files: Sequence[str]) -> None:
     """Put a collision element per part in the place of one."""
-    link = next(link for link in root.findall("link") if link.get("name").strip() == name)
     place = list(link).index(collision)
     link.remove(collision)
     for k, file in enumerate(files):

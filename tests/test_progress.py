@@ -11,12 +11,14 @@ from pathlib import Path
 import pytest
 
 from mcplan import bars
+from mcplan.bars import BARS
 from mcplan.cli import main
 from mcplan.compiling import Compiling
 from mcplan.core import jit
 from mcplan.core.cache import cache_directory, compiled_kernels, declared_kernels
 from mcplan.doing import doing, listening
 from mcplan.planning import plan
+from mcplan.progress import PlanningProgress
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "openpty"), reason="no pseudo-terminals on this system")
 
@@ -66,19 +68,33 @@ def compiled():
 
 @pytest.mark.parametrize(("scenario", "seconds"), [("stairs_rail", 5.0), ("stairs", 120.0)])
 def test_planning_is_shown_at_least_once_a_second(scenario, seconds, tmp_path, compiled):
+    """Whatever lasts is named; a search that is over between two drawings is not (its counts: the next test)."""
     parts, status = shown(["plan", scenario], seconds, tmp_path)
     text = "".join(part for _, part in parts)
-    assert re.search(r"planning .* \d+ stances, \d+ postures, ~\d+\.\d moves to go", text), text
     begun = next(k for k, (_, part) in enumerate(parts) if "0:00:0" in part)
     times = [when for when, _ in parts[begun:]]
     assert times[-1] - times[0] > 1.0
     assert max(b - a for a, b in itertools.pairwise(times)) < 1.0
-    if seconds > 100.0:  # to its end: once the search is over, what is done is named
+    named = r"planning [^\r\n]* (moves to go|joining|checking the motion|finding motion|giving room|proving every)"
+    assert re.search(named, text), text
+    if seconds > 100.0:  # to its end
         assert status == 0, text
-        after = text[text.rindex("moves to go") :]
-        named = r"planning [^\r\n]* (checking the motion|finding motion|giving room|proving every)"
-        assert re.search(named, after), after
-        assert re.search(r"checking .* judging the motions between them", after), after
+        assert re.search(r"checking .* judging the motions between them", text), text
+
+
+def test_a_search_says_how_far_it_is(monkeypatch):
+    """Stances and postures grow; the least estimate of what is left does not, and ends at the goal."""
+    told, drawn = [], []
+    plan("stairs", progress=lambda *counts: told.append(counts))
+    nodes, calls, least = zip(*told, strict=True)
+    assert list(nodes) == sorted(nodes)
+    assert list(calls) == sorted(calls)
+    assert nodes[-1] > nodes[0]
+    assert calls[-1] > calls[0]
+    assert least[-1] < least[0]
+    monkeypatch.setattr(BARS, "update", lambda task, text, share=None: drawn.append(text))
+    PlanningProgress().update(*told[0])
+    assert re.fullmatch(rf"{nodes[0]} stances, {calls[0]} postures, ~\d+\.\d moves to go", drawn[0]), drawn
 
 
 def test_what_is_done_is_said_one_by_one():

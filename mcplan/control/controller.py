@@ -248,7 +248,7 @@ class WholeBodyController:
         The moment that a grasp may bear sinks with its force limit. Of an object: what it lies on bears.
         """
         if patch in self.motion.rests:
-            return self.objects.borne(patch)
+            return float(self.objects.borne(patch) @ self.motion.rests[patch].contact.normal)
         force, loaded = self.normal_force(patch), self.motion.contacts[patch]
         contact, wrench = loaded.contact, self._wrenches.get(patch)
         if contact.kind != "grasp" or wrench is None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from mcplan.control.command import PointLoads
-from mcplan.control.loaded_contact import LoadedContact
+from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.motion import Motion
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.shape_inertia import shape_inertia
@@ -30,8 +31,9 @@ class HandledObjects:
 
     An object lies on its support, where friction holds it within its cone; while it slides, its points press with
     ``fn`` and are held back by ``mu fn``, against the way that it slides; where it hardly does, against the way that
-    its reference goes. In the air it moves by Newton and Euler under its weight and the robot's contacts alone, and
-    follows its reference by these.
+    its reference goes. When a slide begins, ``mu`` grows within ``control.load_time`` from the part of it that has held
+    the object until then: hands that push it are loaded as feet are, not within a tick. In the air it moves by Newton
+    and Euler under its weight and the robot's contacts alone, and follows its reference by these.
 
     Parameters
     ----------
@@ -59,9 +61,9 @@ class HandledObjects:
         self._axes = {s.name: thing.R.T @ s.R for thing in self.things for s in thing.surfaces}
         s = settings
         self._tasks = {t.name: LinkPoseTask(t.name, weight=s.limb_weight, kp=s.limb_kp) for t in self.things}
-        self._constraints: dict[str, tuple[LoadedContact, LimbPath | None, ContactConstraint, np.ndarray | None]] = {}
+        self._rests: dict[str, _Rest] = {}
         self._places: dict[str, tuple[LoadedContact, Pose, np.ndarray | None]] = {}
-        self._borne: dict[str, float] = {}
+        self._borne: dict[str, np.ndarray] = {}
 
     def __bool__(self) -> bool:
         return bool(self.things)
@@ -96,26 +98,37 @@ class HandledObjects:
         return [self._supported(t, name, motion, terms) for name in motion.rests]
 
     def _supported(self, t: float, name: str, motion: Motion, terms: SystemTerms) -> ContactConstraint:
-        loaded, path, known = motion.rests[name], motion.objects.get(name), self._constraints.get(name)
-        support = loaded.contact
-        if known is None or known[0] is not loaded or known[1] is not path:
-            way = None if path is None else _along(support, path.end[1] - path.sample(path.start_time).p)
-            contact = support if way is None else _gliding(support)
-            slip = None if way is None else way / np.linalg.norm(way)
-            known = loaded, path, ContactConstraint(contact, 0.0, self.settings.contact_kd, slip=slip), slip
-            self._constraints[name] = known
-        constraint, way = known[2:]
-        if way is not None:
+        loaded, path, known = motion.rests[name], motion.objects.get(name), self._rests.get(name)
+        if known is None or known.loaded is not loaded or known.path is not path:
+            known = self._rests[name] = self._rest(t, name, loaded, path)
+        support, constraint = loaded.contact, known.constraint
+        if known.way is not None:
             still = STILL * support.friction * GRAVITY * self._dt
-            sliding = _along(support, terms.frame(name).velocity[:3]) + still * way
+            sliding = _along(support, terms.frame(name).velocity[:3]) + still * known.way
             speed = np.linalg.norm(sliding)
-            constraint.slide(sliding / speed if speed > 1e-3 * still else way)
+            constraint.slide(known.loose.value(t) * (sliding / speed if speed > 1e-3 * still else known.way))
         constraint.max_force = loaded.limit.value(t)
         return constraint
 
-    def borne(self, name: str) -> float:
-        """Return the normal force (N) by which an object lay on its support when the program was last solved."""
-        return self._borne.get(name, 0.0)
+    def _rest(self, t: float, name: str, loaded: LoadedContact, path: LimbPath | None) -> "_Rest":
+        support = loaded.contact
+        if path is None:
+            return _Rest(loaded, path, ContactConstraint(support, 0.0, self.settings.contact_kd))
+        way = _along(support, path.end[1] - path.sample(path.start_time).p)
+        way /= np.linalg.norm(way)
+        constraint = ContactConstraint(_gliding(support), 0.0, self.settings.contact_kd, slip=way)
+        return _Rest(loaded, path, constraint, way, self._breaking_loose(t, name, support, way))
+
+    def _breaking_loose(self, t: float, name: str, support: Contact, way: np.ndarray) -> Ramp:
+        """Return the part of an object's friction that holds it back: from what it bears at rest now to all of it."""
+        held = self.borne(name)
+        most = support.friction * float(support.normal @ held)
+        start = float(np.clip(-way @ held / most, 0.0, 1.0)) if most > 0.0 else 0.0
+        return Ramp(start, 1.0, t, self.settings.load_time)
+
+    def borne(self, name: str) -> np.ndarray:
+        """Return the force (3,) (N) that bore an object when the program was last solved, of what it lies on."""
+        return self._borne.get(name, np.zeros(3))
 
     def carrier(self, contact: Contact) -> str | None:
         """Return the name of the object that a contact is on."""
@@ -153,7 +166,7 @@ class HandledObjects:
         for thing in self.things:
             name, rest = thing.name, motion.rests.get(thing.name)
             parts = [] if rest is None else [(name, rest.contact, rest.contact.normal, forces[name])]
-            self._borne[name] = 0.0 if rest is None else float((forces[name] @ rest.contact.normal).sum())
+            self._borne[name] = np.zeros(3) if rest is None else forces[name].sum(axis=0)
             for contact in (loaded.contact for loaded in motion.contacts.values()):
                 if self.carrier(contact) == name:
                     parts.append((contact.patch, contact, -self._normal(contact, terms), -forces[contact.patch]))
@@ -175,6 +188,16 @@ class HandledObjects:
         if axes is None:
             return -terms.frame(contact.patch).R[:, 2]
         return terms.frame(self._owners[contact.support]).R @ axes[:, 2]
+
+
+class _Rest(NamedTuple):
+    """The contact of an object with what it lies on; which way it slides, and the part of its friction against that."""
+
+    loaded: LoadedContact
+    path: LimbPath | None
+    constraint: ContactConstraint
+    way: np.ndarray | None = None
+    loose: Ramp = Ramp(1.0, 1.0, 0.0, 0.0)
 
 
 def _body(thing: FreeObject) -> FreeBody:

@@ -325,12 +325,23 @@ class Motion:
         Those that are ``lifted`` do not lie on anything any more.
         """
         self.follow(segment, t, lambda patch: (np.eye(3), NONE))
-        for name, end in (segment.objects or {}).items():
-            goal, known = (rotation_from_quat(end[3:]), end[:3]), self.objects.get(name)
-            start = starts[name] if known is None else known.end
-            self.objects[name] = LimbPath(start, goal, NONE, NONE, self.timing, t, segment.duration)
+        self._send(t, segment, starts)
         for name in lifted:
             del self.rests[name]
+
+    def press(self, t: float, segment: Segment, starts: Mapping[str, Pose]) -> None:
+        """Push the objects that a segment moves, which stay where they are until they have been pushed enough."""
+        self._send(t + self.settings.load_time, segment, starts)
+
+    def _send(self, t: float, segment: Segment, starts: Mapping[str, Pose]) -> None:
+        """Give objects their references from t (s) on, from where they are or where their references are then."""
+        for name, end in (segment.objects or {}).items():
+            start, known = starts[name], self.objects.get(name)
+            if known is not None:
+                sample = known.sample(t)
+                start = sample.R, sample.p
+            goal = rotation_from_quat(end[3:]), end[:3]
+            self.objects[name] = LimbPath(start, goal, NONE, NONE, self.timing, t, segment.duration)
 
     def settle_objects(self, environment: Environment, contacts: Iterable[Contact], t: float) -> None:
         """Let the objects that have come to lie on something rest there; the contacts on them are those given.

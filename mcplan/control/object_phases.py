@@ -29,6 +29,8 @@ def phases_of_transport(stance: int, segment: Segment, before: Environment, afte
     lifted = tuple(name for name in carried if ends[name][0] is not None)
     put = tuple(name for name in carried if ends[name][1] is not None)
     phases: list[Phase] = [Take(stance, lifted)] if lifted else []
+    if not carried:
+        phases.append(Press(stance, segment))
     phases.append(Transport(stance, segment, after, lifted, "carry" if carried else "slide"))
     return [*phases, Put(stance, put)] if put else phases
 
@@ -54,6 +56,29 @@ class Take(Body):
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait for the ramps."""
+        return Until(finished=0.0)
+
+
+@dataclass
+class Press(Body):
+    """Push objects that are to slide more and more, until friction holds them no longer."""
+
+    stance: int
+    segment: Segment
+    verb = "press"
+
+    @property
+    def name(self) -> str:
+        """Verb and objects."""
+        return f"{self.verb} {' '.join(self.segment.objects or {})}"
+
+    def enter(self, motion: Motion, t: float, now: Now) -> float:
+        """Say where they are to go, after the time in which a contact is loaded."""
+        motion.press(t, self.segment, {name: now.pose(name) for name in self.segment.objects or {}})
+        return motion.settings.load_time
+
+    def until(self, settings: ControlSettings) -> Until:
+        """Wait until they are pushed as they are while they slide."""
         return Until(finished=0.0)
 
 

@@ -23,6 +23,7 @@ ROBOT = (0.80, 0.81, 0.84, 1.0)
 PHASES = {
     "stand": "#b4bdca",
     "shift": "#86b3dd",
+    "press": "#d9b38c",
     "slide": "#c79a6b",
     "take": "#e8c79a",
     "carry": "#b98a8a",

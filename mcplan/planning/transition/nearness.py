@@ -10,6 +10,7 @@ from mcplan.core.posture import apart as core
 from mcplan.core.posture.apart import Around
 from mcplan.model.pose import Pose
 from mcplan.model.robot import Robot
+from mcplan.motion.quintic import minimum_jerk
 from mcplan.scene.contact import Contact
 
 WANTED, ENOUGH = 0.02, 0.006
@@ -34,7 +35,7 @@ CURVED = 1.5
 """How many times as far as at first a distance may change before it is looked at again."""
 
 ROOM = 0.2
-"""Part of the way in which a pair that is close at an end is given to part."""
+"""Part of the way in which a pair that is close at an end is given to part; gently, since the body moves for it."""
 
 
 class Wish(NamedTuple):
@@ -131,7 +132,7 @@ class Nearness:
         passing : pairs that touch on purpose, and the patch that they part with.
         away : by patch, its distances from both ends of its way.
         """
-        gain = [self._wanted * min(1.0, part / ROOM) for part in (share, 1.0 - share)]
+        gain = [self._wanted * minimum_jerk(min(1.0, part / ROOM))[0] for part in (share, 1.0 - share)]
         need = np.minimum(self.wanted, np.minimum(ends[0] + gain[0], ends[1] + gain[1]))
         for pairs, patch in passing:
             need[pairs] = np.minimum(need[pairs], min(self._wanted, *(OPENING * distance for distance in away[patch])))

@@ -28,9 +28,9 @@ DT = 1e-3
 class Standing:
     """A robot on two soles, of which the left one is ``height`` (m) above its place and moves at ``velocity``."""
 
-    def __init__(self, height=0.0, velocity=0.0):
+    def __init__(self, height=0.0, velocity=0.0, settings=SETTINGS):
         q = ROBOT.posture("half_sitting")
-        self.motion, self.watch, self.t = Motion(ROBOT, SCENE, SETTINGS, q), LiftWatch(SETTINGS), 0.0
+        self.motion, self.watch, self.t = Motion(ROBOT, SCENE, settings, q), LiftWatch(settings), 0.0
         self.terms = Terms(ROBOT, [ROBOT.link_names[0], *SOLES])
         self.terms.update(q, np.zeros(ROBOT.nv))
         for patch in SOLES:
@@ -40,7 +40,7 @@ class Standing:
             )
             self.motion.close(contact, -1.0, 0.0, place=(X[:3, :3], X[:3, 3] - [0.0, 0.0, height]))
         plan = SimpleNamespace(stances=(), scenario=SimpleNamespace(robot=ROBOT, environment=SCENE))
-        self.tasks = TaskSet(ROBOT, SCENE, SETTINGS, DT, q, HandledObjects(plan, SETTINGS))
+        self.tasks = TaskSet(ROBOT, SCENE, settings, DT, q, HandledObjects(plan, settings))
         if velocity:
             J = np.vstack([self.terms.frame(patch).J for patch in SOLES])
             wanted = np.array([0.0, 0.0, velocity, *np.zeros(9)])
@@ -73,9 +73,10 @@ def test_a_load_that_is_asked_for_and_not_felt_for_some_time_sets_the_contact_do
     np.testing.assert_allclose(loaded.place[1], standing.terms.frame("left_sole").p)
 
 
-def test_along_its_support_it_comes_back_to_where_it_was_and_flat():
-    """Each time that it is lifted it may be off by a little: it must not wander."""
-    standing = Standing()
+@pytest.mark.parametrize("contact_kp", [SETTINGS.contact_kp, 0.0])
+def test_along_its_support_it_comes_back_to_where_it_was_and_flat(contact_kp):
+    """Each time that it is lifted it may be off by a little: it must not wander, with drift fed back or not."""
+    standing = Standing(settings=SETTINGS.model_copy(update={"contact_kp": contact_kp}))
     frame, before = standing.terms.frame("left_sole"), standing.motion.contacts["left_sole"]
     turned = Rotation.from_rotvec([0.02, -0.01, 0.03]).as_matrix() @ frame.R
     place = turned, frame.p - [0.004, -0.002, 0.003]

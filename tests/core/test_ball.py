@@ -11,7 +11,7 @@ from mcplan.core.rigid_body.frame import frame_bias_acceleration, frame_jacobian
 from mcplan.core.rigid_body.inverse_dynamics import inverse_dynamics
 from mcplan.core.rigid_body.lagrangian import lagrangian_matrices
 from mcplan.core.rigid_body.mass_matrix import mass_matrix
-from mcplan.core.rigid_body.tree import workspace
+from mcplan.core.rigid_body.tree import BALL, PARENT, TYPE, hung_on, workspace
 from tests.core.random_trees import pinocchio_acceleration, random_state, to_body_axes, with_balls
 
 
@@ -99,6 +99,17 @@ def test_the_matrices_of_lagrange_give_newton_eulers_forces():
     weight = np.zeros(nv)
     inverse_dynamics(tree, q, 0 * v, 0 * vd, work, weight)
     np.testing.assert_allclose(M @ vd + N @ v + weight, tau, atol=1e-8)
+
+
+def test_the_bodies_of_a_ball_joint_hang_on_what_the_joint_does():
+    tree, *_ = with_balls(np.random.default_rng(7))
+    kind, parent, found = tree.topology[:, TYPE], tree.topology[:, PARENT], hung_on(tree)
+    starts = np.flatnonzero(kind == BALL)
+    assert len(starts) > 0
+    for i in starts:
+        assert found[i : i + 3].tolist() == [parent[i]] * 3
+    others = kind < BALL
+    assert found[others].tolist() == parent[others].tolist()
 
 
 def moved(q, step):

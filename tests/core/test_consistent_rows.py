@@ -8,8 +8,8 @@ from mcplan.core.algebra.consistent_rows import DEPENDENT, make_consistent
 
 def consistent(A, b):
     m, n = A.shape
-    rows, b, basis = np.ascontiguousarray(A.T).ravel(), b.copy(), np.zeros((m + 1, n))
-    make_consistent(rows, b, m, n, basis, basis[m])
+    rows, b, basis = np.ascontiguousarray(A.T).ravel(), b.copy(), np.zeros((m, n))
+    make_consistent(rows, b, m, n, basis)
     return rows.reshape(n, m).T, b
 
 

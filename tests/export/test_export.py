@@ -193,6 +193,11 @@ def test_mcap_reads_back_with_its_schemas(run, tmp_path):
         assert [pose["orientation"][part] for part in "wxyz"] == run.q[k, 3:7].tolist()
         force = sum(point["force"]["z"] for point in points["points"])
         assert force == pytest.approx(run.wrench[k, :, 2].sum(), abs=1e-6)
+        normals = [[point["normal"][axis] for axis in "xyz"] for point in points["points"]]
+        assert normals == run.point_normal[run.points(k)].tolist()
+    for topic, rates in (("/base/twist", run.v), ("/base/acceleration", run.vd)):
+        for k, (_, twist) in zip(rows, found[topic], strict=True):
+            assert [twist[part][axis] for part in ("linear", "angular") for axis in "xyz"] == rates[k, :6].tolist()
     sole = run.patches.index("left_sole")
     assert [value["fz"] for _, value in found["/wrench/left_sole"]] == run.wrench[rows, sole, 2].tolist()
 

@@ -268,6 +268,16 @@ def test_names_and_paths(tmp_path):
     assert len(check_file(robot)) == 1
 
 
+def test_a_start_in_a_named_posture_is_where_the_robot_file_has_that(tmp_path):
+    """On hands, knees and toes: what rests on the floor there is in contact."""
+    floor = "environment: {surfaces: [{name: floor, size: [4, 4]}]}\n"
+    text = f"mcplan: 1\nname: trial\nrobot: hrp2\n{floor}start: {{posture: crawl}}\ngoal: {{com: [1, 0]}}\n"
+    scenario = load_scenario(write(tmp_path, text))
+    np.testing.assert_allclose(scenario.start.q[:7], scenario.robot.posture("crawl")[:7], atol=2e-3)
+    patches = {f"{side}_{part}" for side in ("left", "right") for part in ("hand", "knee", "toe")}
+    assert {contact.patch for contact in scenario.start.contacts} == patches
+
+
 def test_a_robot_path_is_relative_to_the_scenario(tmp_path):
     (tmp_path / "robots").mkdir()
     inertial = "<inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/></inertial>"

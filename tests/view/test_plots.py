@@ -195,6 +195,9 @@ def test_clock_times_are_drawn_where_there_are_some_and_unsolved_programs_are_ma
     labels = [" ".join(label.split()) for label in drawn]
     for words in WORDS.values():
         assert any(label.startswith(f"{words} median") for label in labels)
+        (curve,) = (drawn[label] for label in drawn if " ".join(label.split()).startswith(f"{words} median"))
+        times = next(run.timing[name] for name, text in WORDS.items() if text == words)
+        assert np.allclose(curve, 1e6 * times)
     parts = sum(run.timing[name] for name in ("terms", "machine", "program"))
     assert np.all(parts <= run.timing["control"])
     assert parts.sum() > 0.8 * run.timing["control"].sum()

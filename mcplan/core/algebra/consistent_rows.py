@@ -14,7 +14,7 @@ AGAIN = 0.1
 
 
 @jit_algebra
-def make_consistent(A, b, m, n, Q, c):
+def make_consistent(A, b, m, n, Q):
     """Empty the rows of ``A x = b`` that follow from those before them: they say ``0 = 0``.
 
     A row that hardly differs from the others' span must go as a whole. With another right-hand side alone it would ask
@@ -22,8 +22,8 @@ def make_consistent(A, b, m, n, Q, c):
 
     Rows are made orthonormal one after the other (Gram-Schmidt, twice where digits would be lost)::
 
-        a_i = sum_j (a_i' q_j) q_j + r_i,    x' q_j = c_j   for j < i
-        |r_i| >= DEPENDENT |a_i|:   q_i = r_i / |r_i|,   c_i = (b_i - sum_j (a_i' q_j) c_j) / |r_i|
+        a_i = sum_j (a_i' q_j) q_j + r_i    for j < i
+        |r_i| >= DEPENDENT |a_i|:   q_i = r_i / |r_i|
         else                        a_i = 0,  b_i = 0
 
     Parameters
@@ -32,7 +32,6 @@ def make_consistent(A, b, m, n, Q, c):
     b : (m,) changed with them.
     m, n : numbers of rows and columns.
     Q : (at least m, n) scratch.
-    c : (at least m,) scratch.
     """
     rank = 0
     for i in range(m):
@@ -41,7 +40,7 @@ def make_consistent(A, b, m, n, Q, c):
             x = A[m * k + i]
             Q[rank, k] = x
             size += x * x
-        implied, left = 0.0, size
+        left = size
         for again in range(2):
             if again and left > AGAIN * AGAIN * size:
                 break
@@ -51,7 +50,6 @@ def make_consistent(A, b, m, n, Q, c):
                     along += Q[rank, k] * Q[j, k]
                 for k in range(n):
                     Q[rank, k] -= along * Q[j, k]
-                implied += along * c[j]
             left = 0.0
             for k in range(n):
                 left += Q[rank, k] * Q[rank, k]
@@ -59,7 +57,6 @@ def make_consistent(A, b, m, n, Q, c):
             left = math.sqrt(left)
             for k in range(n):
                 Q[rank, k] /= left
-            c[rank] = (b[i] - implied) / left
             rank += 1
         else:
             for k in range(n):

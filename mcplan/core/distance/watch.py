@@ -56,7 +56,7 @@ def new_watch(nq: int, bodies: int, shapes: int, pairs: int) -> Watch:
         return np.zeros(size, np.int64)
 
     return Watch(
-        np.zeros(nq), np.zeros((shapes, 12)), np.zeros(bodies), np.zeros(bodies), whole(1) - 1, whole(pairs),
+        np.full(nq, np.nan), np.zeros((shapes, 12)), np.zeros(bodies), np.zeros(bodies), whole(1) - 1, whole(pairs),
         np.zeros(pairs), whole(bodies), np.zeros(PAIR_SIZE),
     )  # fmt: skip
 

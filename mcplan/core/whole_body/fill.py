@@ -31,7 +31,7 @@ def fill(
     theta : (parameters,) out
     G : (7, forces or 80) out: wrenches of the force unknowns in the first six rows; scratch, and the constant part of
         the cost in its last entry
-    basis : (contact rows + 1, nv) scratch
+    basis : (contact rows, nv) scratch
     """
     nv = layout[lay.NV]
     if not (_finite(q) and _finite(v)):
@@ -54,7 +54,7 @@ def fill(
         # contacts of one link, or along a chain with few joints, say things twice; drift would make them disagree
         total = layout[lay.CONTACT_ROWS]
         A = theta[layout[lay.CONTACT_JACOBIAN] :]
-        make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, basis, basis[total])
+        make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, basis)
     _fill_bounds(q, v, layout, constants, theta)
     scratch[len(scratch) - 1] = constant
     return FILLED if _sound(layout, values, theta) else NOT_FINITE

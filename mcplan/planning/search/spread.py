@@ -56,11 +56,10 @@ def _evened(search: StanceSearch, path: list[Node]) -> list[Move]:
     stands = [path[k + 1].standing[patch] for k, patch in zip(steps, patches, strict=True)]
     s = even_steps(float(np.mean(first)), [at.s for at in stands], [at.hit for at in stands])
     for k, patch, at, target in zip(steps, patches, stands, s, strict=True):
-        if not at.hit:
-            i = moves[k].added[0][1]
-            j = _nearest(search, patch, i, at.s, target)
-            if j != i:
-                moves[k] = Move(moves[k].limb, moves[k].removed, ((patch, j),))
+        i = moves[k].added[0][1]
+        j = _nearest(search, patch, i, at.s, target)  # i where the goal has it: no place is nearer to that
+        if j != i:
+            moves[k] = Move(moves[k].limb, moves[k].removed, ((patch, j),))
     return moves
 
 

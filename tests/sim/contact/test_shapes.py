@@ -177,6 +177,39 @@ def test_a_shape_of_a_link_that_is_mounted_turned_touches_where_it_is(tmp_path, 
         assert outcome.forces.force[0, 2] > 0.0
 
 
+SLAB = """<robot name="slab"><link name="slab"><inertial><mass value="2"/>
+<inertia ixx="0.02" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
+
+SOLE = """mcplan: 1
+name: slab
+urdf: slab.urdf
+patches:
+  sole:
+    link: slab
+    pose: {xyz: [0.1, 0.05, -0.1], rpy: [3.141592653589793, 0, 0]}
+    polygon: [[-0.2, -0.1], [-0.2, 0.1], [0.1, 0.1], [0.1, -0.1]]
+"""
+
+
+def test_the_wrench_of_a_patch_is_that_of_its_points_about_its_origin(tmp_path):
+    """A slab slides and spins on its sole: friction has a moment about the normal."""
+    (tmp_path / "slab.urdf").write_text(SLAB)
+    (tmp_path / "robot.yaml").write_text(SOLE)
+    slab = load_robot(tmp_path / "robot.yaml")
+    q, v = slab.neutral(), np.array([0.3, -0.2, 0.0, 0.0, 0.0, 5.0])
+    q[2] = 0.1
+    physics = ContactPhysics(slab, Environment(surfaces=(FLOOR,)), q, ["sole"], v=v)
+    for _ in range(3):
+        before = slab.frame_pose(physics.q, "sole")[:3, 3]
+        points, wrench = (lambda outcome: (outcome.forces, outcome.wrenches["sole"]))(
+            physics.step(Action(np.zeros(0), np.zeros(6), {}, {}, ("sole",)), 1e-3)
+        )
+        moment = np.cross(points.xyz - before, points.force).sum(axis=0)
+        np.testing.assert_allclose(wrench, [*points.force.sum(axis=0), *moment], atol=1e-9)
+    assert wrench[2] == pytest.approx(2 * G, rel=0.05)
+    assert np.abs(wrench[3:]).min() > 0.1
+
+
 def test_objects_are_reported_where_their_frames_are():
     thing = solid(p=(0, 0, 0.1))
     world = World([plane()], [thing])

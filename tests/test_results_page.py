@@ -54,6 +54,24 @@ def test_a_sweep_becomes_its_tables_and_the_rest_of_the_page_stays(maker, tmp_pa
     assert maker.rewritten(after, {"table": tmp_path}) == after
 
 
+def test_a_campaign_of_faults_becomes_a_table_of_the_tree_that_was_looked_at_last(maker, tmp_path):
+    def row(tree, id, area, outcome):
+        return json.dumps({"tree": tree, "commit": f"of {tree}", "id": id, "area": area, "outcome": outcome})
+
+    rows = [row("old", "a", "qp", "survived"), json.dumps({"tree": "new", "clean": "tests/x.py"})]
+    rows += [row("new", "b", "goals", "survived"), row("new", "c", "qp", "caught"), row("new", "d", "goals", "timeout")]
+    rows += [row("new", "e", "goals", "not judged"), row("new", "e", "goals", "survived")]
+    (tmp_path / "faults.jsonl").write_text("\n".join(rows) + "\n")
+    page = maker.rewritten("<!-- faults -->\n<!-- end -->", {"faults": tmp_path / "faults.jsonl"})
+    assert [line for line in page.splitlines() if line.startswith(("| g", "| q", "| a"))] == [
+        "| goals | 1 | 3 |", "| qp | 1 | 1 |", "| all | 2 | 4 |",
+    ]  # fmt: skip
+    assert "commit of new, 20" in page
+    (tmp_path / "none.jsonl").write_text("")
+    with pytest.raises(InputError, match="no fault has been judged"):
+        maker.rewritten("<!-- faults -->\n<!-- end -->", {"faults": tmp_path / "none.jsonl"})
+
+
 def test_pushes_and_a_benchmark_become_a_sentence_and_a_table(maker, tmp_path):
     rows = [{"stopped": None, "qp_failures": 0}] * 3 + [{"stopped": "fell", "qp_failures": 2}, {"exception": "x"}]
     (tmp_path / "pushes.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -122,7 +140,7 @@ def test_one_command_writes_all_pages_or_none(maker, tmp_path, capsys):
 
 def test_every_figure_says_commit_and_day_and_the_pages_say_the_same(maker):
     origins = {}
-    for page, count in ((PAGE, 4), (ROOT / "README.md", 1)):
+    for page, count in ((PAGE, 5), (ROOT / "README.md", 1)):
         blocks = list(maker.BLOCK.finditer(page.read_text(encoding="utf-8")))
         assert len(blocks) == count
         for block in blocks:

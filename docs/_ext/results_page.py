@@ -10,6 +10,7 @@ Each figure stands between two comments of a page, whose first names what it is 
     <!-- table: experiments/table.yaml, in a sentence -->       none of them: how many cases came out well
     <!-- bench -->                              what `mcplan bench --json` printed
     <!-- pushes -->                             what `python -m tests.sim.push_recovery` wrote
+    <!-- faults -->                             what `python -m tests.mutation.campaign` wrote
     <!-- end -->
 
 Below each stand commit and date. What is not named on the command line stays as it is. (`make results` calls this.)
@@ -182,7 +183,22 @@ def pushed(file: Path) -> str:
     )
 
 
-MAKERS: dict[str, Callable[[Path], str]] = {"bench": benched, "pushes": pushed}
+def noticed(file: Path) -> str:
+    """Return how many deliberate faults of each area the tests have noticed, in the tree that was looked at last."""
+    rows = [row for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()) if "id" in row]
+    if not rows:
+        raise InputError(f"{file}: no fault has been judged")
+    last = {row["id"]: row for row in rows if row["tree"] == rows[-1]["tree"]}
+    areas: dict[str, list[bool]] = {}
+    for row in last.values():
+        areas.setdefault(row["area"], []).append(row["outcome"] not in ("survived", "not judged"))
+    counts = [(area, f"{sum(caught)}", f"{len(caught)}") for area, caught in areas.items()]
+    counts.append(("all", f"{sum(map(sum, areas.values()))}", f"{len(last)}"))
+    table = Table("", ("faults in", "noticed", "of"), tuple(counts)).markdown()
+    return f"{table}\n{origin(file.stat().st_mtime, rows[-1]['commit'])}.\n"
+
+
+MAKERS: dict[str, Callable[[Path], str]] = {"bench": benched, "pushes": pushed, "faults": noticed}
 
 
 def origin(finished: float, commit: str = "", root: Path = ROOT) -> str:

@@ -57,7 +57,6 @@ class Scene:
                 offset[-2, :9] = R.ravel()
             self.shapes = self.shapes._replace(offset=frozen(offset))
 
-
     def pass_by(self, x):
         """Stand where only the base moves, along what stands in the world."""
         self.q[0] = x

@@ -16,6 +16,7 @@ from queue import Empty, Queue
 from threading import Lock, Thread
 from typing import Any, NamedTuple
 
+from mcplan.sweep.identity import commit
 from tests.mutation.catalogue import Fault, check, load
 from tests.mutation.copies import Copy, digest
 
@@ -38,8 +39,8 @@ class Clean(NamedTuple):
 class Results:
     """Outcomes in a file, a line each; those of the same tree and the same fault need not be found again."""
 
-    def __init__(self, path: Path, tree: str):
-        self._path, self._tree, self._lock = path, tree, Lock()
+    def __init__(self, path: Path, tree: str, commit: str):
+        self._path, self._tree, self._commit, self._lock = path, tree, commit, Lock()
         lines = path.read_text().splitlines() if path.exists() else []
         rows = [row for row in map(json.loads, lines) if row["tree"] == tree]
         self.rows = {(row["id"], row["fault"]): row for row in rows if "id" in row}
@@ -51,7 +52,8 @@ class Results:
 
     def add(self, fault: Fault, outcome: dict[str, Any]) -> dict[str, Any]:
         """Keep an outcome."""
-        row = {"tree": self._tree, "id": fault.id, "fault": fault.digest, **outcome}
+        about = {"tree": self._tree, "commit": self._commit, "area": fault.area}
+        row = {**about, "id": fault.id, "fault": fault.digest, **outcome}
         self.rows[fault.id, fault.digest] = row
         self._write(row)
         return row
@@ -214,7 +216,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("\n".join(wrong) or f"all {len(faults)} faults apply")
         return bool(wrong)
     faults = [fault for fault in faults if not any(fault.problems())]
-    results = Results(options.out, digest())
+    results = Results(options.out, digest(), commit())
     if options.survivors:
         faults = [fault for fault in faults if (results.find(fault) or {}).get("outcome") in UNNOTICED]
         for fault in faults:

@@ -271,7 +271,7 @@ class Prover:
         return f"on the way there {barred[0].thing} come {1e3 * barred[0].amount:.3g} mm too close" if barred else ""
 
     def _swing(self, swing: Swing) -> tuple[Violation, ...]:
-        common, before, after, q0, q1 = swing.common, swing.before, swing.after, swing.q0, swing.q1
+        before, after, q0, q1 = swing.before, swing.after, swing.q0, swing.q1
         X = self.robot.frame_pose(q0, after.patch)
         start = (X[:3, :3], X[:3, 3]) if before is None else (before.R, before.p)
         end = (after.R, after.p)
@@ -279,40 +279,38 @@ class Prover:
             start, X = (X[:3, :3], X[:3, 3]), self.robot.frame_pose(q1, after.patch)
             end = allowed_pose(after, (X[:3, :3], X[:3, 3]))
         turns = before is None or after.kind == "grasp" or len(after.selection) < 6
-        held = np.eye(6)[:3] if turns else after.selection
-        names = [contact.patch for contact in common]
-        finder = self.segments.finder
+        finder, hand = self.segments.finder, _led(after, turns)
         least: tuple[Violation, ...] = ()
         # of a shank the knee alone at first; lifted alone it may press the foot into the floor: then the toes as well
         others = swing.added[1:] if before is not None else ()
         for higher, along in [(higher, ()) for higher in LIFTS] + [(higher, others) for higher in LIFTS if others]:
             height = finder.settings.clearance + self.robot.scale.leg * higher
             lift, approach = lift_and_approach(start[1], after, before, height)
-            path = LimbPath(start, end, lift, approach, finder.timing)
-            ways = [(other, self._way_along(swing, other, height)) for other in along]
-            failure: tuple[Violation, ...] = ()
-            q = q0
-            for share in SHARES:
-                sample = path.sample(share * path.duration)
-                hands = [replace(after, R=sample.R, p=sample.p, selection=held, radius=0.0)]
-                for other, way in ways:
-                    place = way.sample(share * way.duration).p
-                    hands.append(replace(other, p=place, selection=np.eye(6)[:3], radius=0.0))
-                if self.calls >= self.limit:
-                    raise OutOfCalls("the budget of postures is spent")
-                self.calls += 1
-                ends = [q0, q1] if share < 0.5 else [q1, q0]
-                passing = tuple(hand.patch for hand in hands)
-                result = self._passer.generate((*common, *hands), names, q, ends, passing=passing)
-                if not result.found and not _near(result):
-                    failure = result.violations
-                    break
-                q = result.q
-            if not failure:
+            ways = [(hand, LimbPath(start, end, lift, approach, finder.timing))]
+            ways += [(_led(other, True), self._way_along(swing, other, height)) for other in along]
+            barred = self._barred_on(ways, swing)
+            if not barred:
                 return ()
-            if not least or failure[0].amount < least[0].amount:
-                least = failure
+            if not least or barred[0].amount < least[0].amount:
+                least = barred
         return least
+
+    def _barred_on(self, ways: Sequence[tuple[Contact, LimbPath]], swing: Swing) -> tuple[Violation, ...]:
+        """Return what keeps a posture from holding patches where they are at a few shares of their ways, or nothing."""
+        q, names = swing.q0, [contact.patch for contact in swing.common]
+        passing = tuple(hand.patch for hand, _ in ways)
+        for share in SHARES:
+            if self.calls >= self.limit:
+                raise OutOfCalls("the budget of postures is spent")
+            self.calls += 1
+            samples = [(hand, way.sample(share * way.duration)) for hand, way in ways]
+            hands = [replace(hand, R=at.R, p=at.p) for hand, at in samples]
+            ends = [swing.q0, swing.q1] if share < 0.5 else [swing.q1, swing.q0]
+            result = self._passer.generate((*swing.common, *hands), names, q, ends, passing=passing)
+            if not result.found and not _near(result):
+                return result.violations
+            q = result.q
+        return ()
 
     def _way_along(self, swing: Swing, other: Contact, height: float) -> LimbPath:
         """Return the way of another patch of the limb that swings, lifted as the first one is."""
@@ -320,6 +318,11 @@ class Prover:
         lift, approach = lift_and_approach(X[:3, 3], other, swing.before, height)
         start, end = (X[:3, :3], X[:3, 3]), (other.R, other.p)
         return LimbPath(start, end, lift, approach, self.segments.finder.timing)
+
+
+def _led(contact: Contact, turns: bool) -> Contact:
+    """Return a contact that is led through the air: its place alone where it may turn."""
+    return replace(contact, selection=np.eye(6)[:3] if turns else contact.selection, radius=0.0)
 
 
 def shortfall(found: Knots | Segment, patch: str) -> tuple[Violation, ...]:

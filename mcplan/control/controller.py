@@ -14,6 +14,7 @@ from mcplan.control.lift_watch import LiftWatch
 from mcplan.control.machine import Machine, phases_of
 from mcplan.control.motion import Motion
 from mcplan.control.phases import height_over
+from mcplan.control.planned_forces import PlannedForces
 from mcplan.control.program import program_of
 from mcplan.control.slip import SlipWatch
 from mcplan.control.task_set import TaskSet
@@ -81,6 +82,7 @@ class WholeBodyController:
         scene = plan.scenario.environment
         self.tasks = TaskSet(self.robot, scene, self.settings, dt, first.q, self.objects, tasks, extra)
         s = self.settings
+        self._forces = PlannedForces(plan, dt)
         self._slips, self._lifts = SlipWatch(s, self.objects.frame), LiftWatch(s)
         self.impedance = (
             JointImpedance(
@@ -151,7 +153,8 @@ class WholeBodyController:
             self._late = self.motion.stretch.late
         updated = time.perf_counter()
         self._further.enter(self.machine.state.name)
-        solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains)
+        planned = self._forces.follow(self.machine.events[-1].stance, self.motion.contacts)
+        solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains, planned)
         self._wrenches = wrenches = self.objects.of_robot(solution.wrenches)
         tau = solution.tau
         if self.impedance is not None:

@@ -119,10 +119,18 @@ class TaskSet:
         self._previous = {}
         self._stiffen(1.0)
 
-    def solve(self, t: float, terms: Terms, motion: Motion, gains: Mapping[str, float] = NONE) -> Solution:
+    def solve(
+        self,
+        t: float,
+        terms: Terms,
+        motion: Motion,
+        gains: Mapping[str, float] = NONE,
+        planned: Mapping[str, np.ndarray] | None = None,
+    ) -> Solution:
         """Fill references and limits of time t, and solve for the state of the terms.
 
-        ``gains`` are weights and gains that hold instead of those of the settings.
+        ``gains`` are weights and gains that hold instead of those of the settings; to ``planned`` forces, by patch, the
+        contacts are drawn.
 
         Contacts that drift by fractions of a millimetre, each on its own, ask for accelerations that no motion of the
         links between them has. Where they make the program infeasible it is solved without the stiffness of contacts,
@@ -151,11 +159,11 @@ class TaskSet:
         for limit in limits:
             limit.update(terms, motion, poses)
         problem = self.pool.get(contacts, tasks, limits)
-        problem.update(terms, contacts, tasks, previous=self._previous, limits=limits)
+        problem.update(terms, contacts, tasks, previous=self._previous, limits=limits, planned=planned)
         solution = problem.solve()
         if solution.status != SOLVED and self._stiff > SOME:
             self._stiffen(0.0)
-            problem.update(terms, contacts, tasks, previous=self._previous, limits=limits)
+            problem.update(terms, contacts, tasks, previous=self._previous, limits=limits, planned=planned)
             yielding = problem.solve()
             if yielding.status == SOLVED:
                 solution = yielding

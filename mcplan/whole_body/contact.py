@@ -181,6 +181,18 @@ def _directions_without_force(contact: Contact, points: Array, selection: Array)
     return U[:, s > 1e-9].T @ free
 
 
+def count_unknowns(contact: Contact) -> int:
+    """Return how many force unknowns a contact has."""
+    return len(contact.selection) if contact.kind == "grasp" else 3 * len(contact.points)
+
+
+def least_forces(contact: Contact, wrench: Array) -> Array:
+    """Return the smallest force unknowns of a contact in its place of which a wrench (6,) comes."""
+    if contact.kind == "grasp":
+        return np.linalg.pinv(_rotate(contact.R, contact.selection.T)) @ wrench
+    return np.linalg.pinv(_wrench_map(contact.R, contact.axes, contact.points)) @ wrench
+
+
 def _wrench_map(R: Array, t: Array, points: Array) -> Array:
     """Return (6, 3k): wrench at the patch origin, world axes, of the forces of points along the axes ``t``."""
     arms = points @ R.T

@@ -197,18 +197,19 @@ class PrioritisedQP:
         tau_ext: Array | None = None,
         previous: Mapping[str, Array] | None = None,
         limits: Sequence[Limit] = (),
+        planned: Mapping[str, Array] | None = None,
     ) -> None:
         """Take the state and the tasks, see ``WholeBodyQP.update``."""
-        self._inputs: tuple[Any, ...] = (terms, contacts, self._groups(tasks), tau_ext, previous, limits)
+        self._inputs: tuple[Any, ...] = (terms, contacts, self._groups(tasks), tau_ext, previous, limits, planned)
         self._update(0)
 
     def _update(self, k: int) -> None:
-        terms, contacts, groups, tau_ext, previous, limits = self._inputs
+        terms, contacts, groups, tau_ext, previous, limits, planned = self._inputs
         kept = self._kept[k]
         if kept is not None:
             jacobian = self.problems[0].data.get("contact_jacobian", np.zeros((0, len(terms.v))))
             kept.hold([task for group in groups[:k] for task in group], terms, self.solutions[-1].vd, jacobian)
-        self.problems[k].update(terms, contacts, groups[k], tau_ext, previous, _with(limits, kept))
+        self.problems[k].update(terms, contacts, groups[k], tau_ext, previous, _with(limits, kept), planned)
 
     def solve(self) -> Solution:
         """Solve level after level; a level that cannot be solved ends it with the answer of the one above.

@@ -102,7 +102,7 @@ class Binding:
         forces, vectors = int(sheet.layout[lay.FORCES]), sum(c.shape.points for c in contacts)
         self.values = np.zeros(self._length)
         self.given = np.zeros((3, sheet.layout[lay.NV]))
-        self.previous = np.zeros((2, forces))
+        self.drawn = np.zeros((2, forces))
         self.G = np.zeros((7, max(forces, qp_fill.SCRATCH)))
         ends = np.cumsum([0, *(c.shape.points for c in contacts)]).tolist()
         self.vectors = [slice(a, b) for a, b in pairwise(ends)]
@@ -114,7 +114,7 @@ class Binding:
         self.residual = np.zeros(qp_answer.RESIDUALS + max(int(sheet.layout[k]) for k in rows))
         self._fill_arguments = (
             *terms.arrays, self.given, sheet.layout, sheet.constants, self._task_table, self._contact_table,
-            self.values, self.previous, sheet.theta, self.G,
+            self.values, self.drawn, sheet.theta, self.G,
             np.zeros((int(sheet.layout[lay.CONTACT_ROWS]), int(sheet.layout[lay.NV]))),
         )  # fmt: skip
         self.check_arguments = (

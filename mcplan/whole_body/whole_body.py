@@ -161,6 +161,7 @@ class WholeBodyQP:
         tau_ext: Array | None = None,
         previous: Mapping[str, Array] | None = None,
         limits: Sequence[Limit] = (),
+        planned: Mapping[str, Array] | None = None,
     ) -> None:
         """Fill all parameters.
 
@@ -170,6 +171,7 @@ class WholeBodyQP:
         contacts, tasks, limits : of the structure given at construction; their present gains, bounds and targets count.
         tau_ext : (nv,) known external generalised force.
         previous : patch -> force unknowns of the last solution (``Solution.unknowns``), for the force rate.
+        planned : patch -> force unknowns that the cost of forces is counted from; without, they are counted from zero.
 
         Raises
         ------
@@ -185,8 +187,7 @@ class WholeBodyQP:
         self._limits = limits
         if limits:
             fill_limits(self.data, terms, limits)
-        if self.settings.force_rate_weight:
-            self._remember(b, previous or {})
+        self._draw(b, previous or {}, planned or {})
         if b.fill() != qp_fill.FILLED:
             raise SimulationFailed(f"whole-body program: {self._culprit(terms, tasks)}")
         if self._chart:
@@ -225,16 +226,25 @@ class WholeBodyQP:
                 np.multiply(wanted, root, out=self.data["task_target"][rows])
         return constant
 
-    def _remember(self, b: Binding, previous: Mapping[str, Array]) -> None:
-        """Hand over the last forces of the contacts that had some."""
+    def _draw(self, b: Binding, previous: Mapping[str, Array], planned: Mapping[str, Array]) -> None:
+        """Draw forces to the last ones, of the contacts that had some, and to those that are planned.
+
+        ::
+
+            w |f - f_planned|^2 + r |f - f_last|^2 = (w + r) |f|^2 - 2 (w f_planned + r f_last)' f + const.
+        """
+        weight, rate = self.settings.force_weight, self.settings.force_rate_weight
         if previous is self._last[0]:
-            b.previous[0], b.previous[1] = self._last[1], self.settings.force_rate_weight
-            return
-        b.previous[:] = 0.0
+            b.drawn[0], b.drawn[1] = rate * self._last[1], rate
+        else:
+            b.drawn[:] = 0.0
+            for contact, place in zip(self.contacts, b.places, strict=True):
+                if contact.patch in previous:
+                    b.drawn[0, place] = rate * previous[contact.patch]
+                    b.drawn[1, place] = rate
         for contact, place in zip(self.contacts, b.places, strict=True):
-            if contact.patch in previous:
-                b.previous[0, place] = previous[contact.patch]
-                b.previous[1, place] = self.settings.force_rate_weight
+            if contact.patch in planned:
+                b.drawn[0, place] += weight * planned[contact.patch]
 
     def _culprit(self, terms: Terms, tasks: Sequence[Task]) -> str:
         """Name what is not a number: an entry of the state, or a parameter and the task or contact that it is from."""

@@ -10,7 +10,7 @@ from mcplan.whole_body.tasks.task import weights
 viable_acceleration = np.vectorize(joint_bounds.viable_acceleration)
 
 
-def parameters(qp, terms, tasks, tau_ext=0.0, previous=None):
+def parameters(qp, terms, tasks, tau_ext=0.0, previous=None, planned=None):
     """Name -> value of every parameter."""
     settings, structure, previous = qp.settings, qp.structure, previous or {}
     data = {name: np.zeros(p.shape) for name, p in qp.parameters.items()}
@@ -41,7 +41,8 @@ def parameters(qp, terms, tasks, tau_ext=0.0, previous=None):
         if contact.shape.grasp:
             price = np.sum((contact.selection / np.repeat([1.0, contact.lever], 3)) ** 2, axis=1)
         data["force_weight"][place] = price * (settings.force_weight + rate)
-        data["force_pull"][place] = price * rate * previous.get(contact.patch, 0.0)
+        drawn = settings.force_weight * (planned or {}).get(contact.patch, 0.0)
+        data["force_pull"][place] = price * (rate * previous.get(contact.patch, 0.0) + drawn)
         if settings.wrench_weight is not None:
             own = terms.frame(contact.patch)
             frame = terms.frame(settings.wrench_frame.get(contact.patch, contact.patch))

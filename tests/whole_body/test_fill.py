@@ -65,14 +65,15 @@ def test_parameters_are_those_of_the_rows(standing, kinds, compiled):
     random_state(standing)
     contacts, tasks = contacts_of(standing, kinds), tasks_of(standing)
     settings = QPSettings(
-        compiled=compiled, force_rate_weight=0.3, wrench_weight=(1, 2, 3, 4, 5, 6),
+        compiled=compiled, force_weight=0.2, force_rate_weight=0.3, wrench_weight=(1, 2, 3, 4, 5, 6),
         wrench_frame={"left_sole": "BODY", "left_grip": "left_hand"}, position_limits=compiled,
     )  # fmt: skip
     qp = WholeBodyQP(standing.robot, contacts, tasks, settings)
     push = standing.rng.normal(size=standing.robot.nv)
     previous = {c.patch: standing.rng.normal(size=c.shape.unknowns) for c in contacts[1:]}
-    qp.update(standing.terms, contacts, tasks, push, previous)
-    expected = reference.parameters(qp, standing.terms, tasks, push, previous)
+    planned = {c.patch: standing.rng.normal(size=c.shape.unknowns) for c in contacts[:-1]}
+    qp.update(standing.terms, contacts, tasks, push, previous, planned=planned)
+    expected = reference.parameters(qp, standing.terms, tasks, push, previous, planned)
     assert expected.keys() == qp.data.keys()
     for name, value in expected.items():
         np.testing.assert_allclose(qp.data[name], value, rtol=1e-11, atol=1e-11, err_msg=name)

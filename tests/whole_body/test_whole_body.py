@@ -233,6 +233,18 @@ def test_forces_of_the_last_tick_are_kept_where_their_change_costs_most(standing
         np.testing.assert_allclose(kept.unknowns[patch], squeezed.unknowns[patch], atol=0.5)
 
 
+def test_forces_are_those_that_are_planned_where_many_do(standing):
+    """The same squeezing: planned, it costs nothing."""
+    contacts, tasks = soles(standing), standing_tasks(standing)
+    _, squeezed = solved(standing, contacts, tasks, lambda qp: ([], [qp.force[1] == 60.0]))
+    qp, loose = solved(standing, contacts, tasks, force_weight=1e4)
+    qp.update(standing.terms, contacts, tasks, planned=squeezed.unknowns)
+    drawn = qp.solve()
+    for patch in SOLES:
+        np.testing.assert_allclose(drawn.unknowns[patch], squeezed.unknowns[patch], atol=0.5)
+        assert np.abs(loose.unknowns[patch] - squeezed.unknowns[patch]).max() > 5.0
+
+
 @pytest.mark.parametrize("way", [-1.0, 1.0])
 def test_torques_keep_off_their_limits_by_the_margin(standing, way):
     """An arm is pushed with more than its motor can bear."""

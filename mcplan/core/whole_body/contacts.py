@@ -15,7 +15,7 @@ LEAST_FRICTION = 0.1
 
 
 @jit
-def fill_contact(index, contacts, values, J, frames, previous, layout, constants, theta, G, scratch):
+def fill_contact(index, contacts, values, J, frames, drawn, layout, constants, theta, G, scratch):
     """Fill the parameters that belong to one contact, and its columns of ``G``.
 
     Parameters
@@ -23,7 +23,7 @@ def fill_contact(index, contacts, values, J, frames, previous, layout, constants
     index, contacts : row and table of contacts
     values : numbers of all tasks and contacts
     J, frames : as ``core.terms`` fills them
-    previous : (2, forces) the last force unknowns, and the weight of their change
+    drawn : (2, forces) what force unknowns are drawn to, times the weights of that, and the weight of their change
     layout, constants, theta : see ``qp_layout``
     G : (6, forces) out
     scratch : (80,)
@@ -44,8 +44,8 @@ def fill_contact(index, contacts, values, J, frames, previous, layout, constants
     _release_rows(contact, x, turned, G, layout, theta)
     for k in range(count):
         price, f = _price(contact, x, k), first + k
-        theta[layout[lay.FORCE_WEIGHT] + f] = price * (constants[lay.FORCE_COST] + previous[1, f])
-        theta[layout[lay.FORCE_PULL] + f] = price * previous[1, f] * previous[0, f]
+        theta[layout[lay.FORCE_WEIGHT] + f] = price * (constants[lay.FORCE_COST] + drawn[1, f])
+        theta[layout[lay.FORCE_PULL] + f] = price * drawn[0, f]
     if layout[lay.WRENCH_MATRIX] >= 0:
         other = frames[contact[lay.WRENCH_FRAME]]
         _wrench_rows(index, len(contacts), frame, other, G, first, count, layout, constants, theta)

@@ -16,7 +16,7 @@ SCRATCH = 80
 
 @jit
 def fill(
-    q, v, M, h, rows, summary, J, frames, given, layout, constants, tasks, contacts, values, previous, theta, G, basis
+    q, v, M, h, rows, summary, J, frames, given, layout, constants, tasks, contacts, values, drawn, theta, G, basis
 ):
     """Fill ``theta``; return FILLED or which number is not finite.
 
@@ -27,7 +27,7 @@ def fill(
         fills
     layout, constants, tasks, contacts : see ``qp_layout``; rows of ``tasks`` with the code -1 are filled by others
     values : numbers of all tasks and contacts
-    previous : (2, forces) the last force unknowns, and the weight of their change
+    drawn : (2, forces) what force unknowns are drawn to, times the weights of that, and the weight of their change
     theta : (parameters,) out
     G : (7, forces or 80) out: wrenches of the force unknowns in the first six rows; scratch, and the constant part of
         the cost in its last entry
@@ -49,7 +49,7 @@ def fill(
     for k in range(len(tasks)):
         constant += fill_task(tasks[k], values, q, v, rows, summary, J, frames, layout, theta, scratch)
     for k in range(len(contacts)):
-        fill_contact(k, contacts, values, J, frames, previous, layout, constants, theta, G, scratch)
+        fill_contact(k, contacts, values, J, frames, drawn, layout, constants, theta, G, scratch)
     if len(contacts) > 1:
         # contacts of one link, or along a chain with few joints, say things twice; drift would make them disagree
         total = layout[lay.CONTACT_ROWS]

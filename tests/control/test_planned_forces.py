@@ -1,0 +1,82 @@
+"""The program is drawn to the forces of the plan."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mcplan.control.loaded_contact import LoadedContact, Ramp
+from mcplan.control.planned_forces import CHANGE, PlannedForces
+from mcplan.model.robot_file import load_robot
+from mcplan.model.terms import Terms
+from mcplan.scene.environment import Bar, Environment, Surface
+from mcplan.scene.place import make_contact
+from mcplan.whole_body.contact import ContactConstraint, count_unknowns, least_forces
+
+ROBOT = load_robot("hrp2")
+SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
+TILTED = np.array([[0.8, 0.0, 0.6], [0.0, 1.0, 0.0], [-0.6, 0.0, 0.8]])
+SCENE = Environment(
+    (Surface("floor", np.eye(3), np.zeros(3), SQUARE), Surface("slope", TILTED, np.ones(3), SQUARE)),
+    (),
+    (Bar("bar", np.array([[0.4, -0.5, 0.9], [0.4, 0.5, 0.9]]), 0.02),),
+    (),
+)  # fmt: skip
+FOOT = make_contact(ROBOT, SCENE, {"patch": "left_sole", "surface": "slope", "x": 0.1, "y": 0.2, "yaw": 0.4})
+OTHER = make_contact(ROBOT, SCENE, {"patch": "right_sole", "surface": "floor", "x": 0.1, "y": -0.2, "yaw": 0.0})
+GRIP = make_contact(ROBOT, SCENE, {"patch": "left_grip", "surface": "bar"}, (np.eye(3), np.array([0.4, 0.0, 0.9])))
+WRENCH = np.array([20.0, -10.0, 150.0, 3.0, -2.0, 1.0])
+
+
+def closed(*contacts):
+    return {c.patch: LoadedContact(c, Ramp(0.0, 0.0, 0.0, 0.0), 0.0) for c in contacts}
+
+
+def plan_of(*stances):
+    """Of each stance its contacts with their wrenches."""
+    made = [
+        SimpleNamespace(contacts=tuple(c for c, _ in stance), wrenches={c.patch: w for c, w in stance})
+        for stance in stances
+    ]
+    return SimpleNamespace(stances=made)
+
+
+@pytest.mark.parametrize("contact", [FOOT, GRIP])
+def test_unknowns_of_a_wrench_have_that_wrench_and_are_the_smallest(contact):
+    terms = Terms(ROBOT, [contact.patch])
+    q = ROBOT.posture("half_sitting")
+    terms.update(q, np.zeros(ROBOT.nv))
+    frame = terms.frame(contact.patch)
+    frame.R[:] = contact.R  # as if the patch were in its place
+    G = ContactConstraint(contact).wrench_map(terms)
+    found = least_forces(contact, WRENCH)
+    assert len(found) == count_unknowns(contact) == G.shape[1]
+    assert G @ found == pytest.approx(WRENCH)
+    null = np.eye(len(found)) - np.linalg.pinv(G) @ G
+    assert null @ found == pytest.approx(np.zeros(len(found)), abs=1e-9)
+
+
+def test_forces_follow_from_stance_to_stance():
+    """What has just closed begins with none; what the next stance lacks fades; both within the time of a change."""
+    plan = plan_of([(FOOT, WRENCH)], [(FOOT, 0.5 * WRENCH), (OTHER, WRENCH)], [(OTHER, WRENCH)])
+    forces, dt = PlannedForces(plan, 1e-3), 1e-3
+    whole = least_forces(FOOT, WRENCH)
+    first = forces.follow(0, closed(FOOT))["left_sole"]
+    assert first == pytest.approx(dt / CHANGE * whole)
+    for _ in range(3000):
+        stood = forces.follow(0, closed(FOOT))
+    assert stood["left_sole"] == pytest.approx(whole, rel=1e-3)
+    both = forces.follow(1, closed(FOOT, OTHER))
+    assert both["right_sole"] == pytest.approx(dt / CHANGE * least_forces(OTHER, WRENCH))
+    for _ in range(3000):
+        both = forces.follow(1, closed(FOOT, OTHER))
+    assert both["left_sole"] == pytest.approx(0.5 * whole, rel=1e-3)
+    left = forces.follow(2, closed(FOOT, OTHER))["left_sole"]
+    assert left == pytest.approx((1.0 - dt / CHANGE) * both["left_sole"])
+    assert "left_sole" not in forces.follow(2, closed(OTHER))
+
+
+def test_a_patch_that_is_held_in_another_way_than_planned_is_drawn_to_nothing():
+    forces = PlannedForces(plan_of([(FOOT, WRENCH)]), 1e-3)
+    held = LoadedContact(GRIP, Ramp(0.0, 0.0, 0.0, 0.0), 0.0)
+    assert forces.follow(0, {"left_sole": held}) == {}

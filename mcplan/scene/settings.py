@@ -111,7 +111,7 @@ class ControlSettings(Spec):
     """About the centre of mass; 1/s."""
     force_weight: NotNegative = 1e-5
     force_rate_weight: NotNegative = 1e-4
-    """On contact forces in N, and on their change from one step to the next."""
+    """On contact forces in N, counted from those of the plan's stance; and on their change from step to step."""
 
     contact_kp: NotNegative = 100.0
     contact_kd: NotNegative = 20.0

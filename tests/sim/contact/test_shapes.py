@@ -201,9 +201,8 @@ def test_the_wrench_of_a_patch_is_that_of_its_points_about_its_origin(tmp_path):
     physics = ContactPhysics(slab, Environment(surfaces=(FLOOR,)), q, ["sole"], v=v)
     for _ in range(3):
         before = slab.frame_pose(physics.q, "sole")[:3, 3]
-        points, wrench = (lambda outcome: (outcome.forces, outcome.wrenches["sole"]))(
-            physics.step(Action(np.zeros(0), np.zeros(6), {}, {}, ("sole",)), 1e-3)
-        )
+        outcome = physics.step(Action(np.zeros(0), np.zeros(6), {}, {}, ("sole",)), 1e-3)
+        points, wrench = outcome.forces, outcome.wrenches["sole"]
         moment = np.cross(points.xyz - before, points.force).sum(axis=0)
         np.testing.assert_allclose(wrench, [*points.force.sum(axis=0), *moment], atol=1e-9)
     assert wrench[2] == pytest.approx(2 * G, rel=0.05)

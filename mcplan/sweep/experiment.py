@@ -13,7 +13,9 @@ from mcplan.arguments import file_path
 from mcplan.document import Document, read_document
 from mcplan.document.document import in_file_order
 from mcplan.errors import InputError, Problem
+from mcplan.model.robot import Robot
 from mcplan.scene import Scenario
+from mcplan.scene.sizes import robot_of
 from mcplan.short import short
 from mcplan.sweep.axes import Axis, axes_of, axis_problems, seeds_of
 from mcplan.sweep.case import Case
@@ -81,10 +83,19 @@ class Experiment:
                 overrides: dict[str, Any] = dict(spec.set)
                 for point in points:
                     overrides.update(point)
+                robot = _robot(scenario, overrides).digest
                 for seed in seeds_of(spec):
                     variant = seed if spec.variants else None
-                    robot = scenario.robot.digest
                     yield Case(name, scenario.source, overrides, swept, seed, variant, spec.steps, robot)
+
+
+def _robot(scenario: Scenario, overrides: Mapping[str, Any]) -> Robot:
+    """Return the robot of a case: the scenario's, or the one that takes its place."""
+    if "robot" not in overrides:
+        return scenario.robot
+    robot = robot_of(scenario.source.with_overrides({"robot": overrides["robot"]}, InputError))
+    assert robot is not None, "the scenario was checked with it"
+    return robot
 
 
 def load_experiment(

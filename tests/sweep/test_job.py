@@ -1,5 +1,6 @@
 """What a case says of itself: the same as planning, simulating and verifying by hand."""
 
+import json
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ import yaml
 
 from mcplan.certificate.verify import verify
 from mcplan.errors import InputError, SimulationFailed
+from mcplan.model.robot_file import load_robot
 from mcplan.planning import plan as make_plan
 from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
@@ -18,6 +20,7 @@ from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.job import _plan_values, _run_values, run_case
 from mcplan.sweep.store import DONE, FAILED
 from mcplan.sweep.sweep import task_of
+from tests.sim.other_robots import humanoid
 from tests.sim.waving_box import waving_run
 
 
@@ -123,6 +126,20 @@ def test_a_robot_that_is_another_one_is_no_verdict(experiment_file):
     outcome = run_case(type(task)(**{**vars(task), "robot": "0" * 64}))
     assert outcome.status == FAILED
     assert "not those of the machine that sweeps" in outcome.result["failure"]
+
+
+def test_robots_of_a_sweep_are_each_their_own(experiment_file, tmp_path):
+    small = {"robot": str(humanoid(tmp_path)), "start.posture": "ready"}
+    text = "scenarios: [walk]\nsteps: plan\nset: {parameters.distance: 0.3}\n"
+    text += f"cases: {json.dumps([small, {'robot': 'hrp2'}])}\n"
+    cases = load_experiment(experiment_file(text)).cases
+    assert [case.robot for case in cases] == [load_robot(name).digest for name in (small["robot"], "hrp2")]
+    hrp2, other = (run_case(task_of(case, ())).result for case in reversed(cases))
+    assert hrp2["success"]
+    assert other["success"]
+    margins = make_plan(load_scenario("walk", {"parameters.distance": 0.3} | small)).stances[0].margins
+    assert other["plan_torque"] >= margins["torque"] > 0
+    assert other["plan_torque"] != hrp2["plan_torque"]
 
 
 def test_the_sender_refuses_what_it_cannot_resolve(experiment_file):

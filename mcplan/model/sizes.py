@@ -40,6 +40,16 @@ def feet(robot: "Robot") -> dict[str, np.ndarray]:
     return found
 
 
+def hands(robot: "Robot") -> tuple[str, ...]:
+    """Return the patches at the ends of the limbs that the robot does not stand on: palms, then grips; no forearms."""
+    standing = {robot.patches[name].limb for name in feet(robot)}
+    free = [patch for patch in robot.patches.values() if standing and patch.limb and patch.limb not in standing]
+    chains = {patch.name: _chain(robot, patch.name) for patch in free}
+    ends = {limb: max(len(chains[p.name]) for p in free if p.limb == limb) for limb in {p.limb for p in free}}
+    at_end = [patch for patch in free if len(chains[patch.name]) == ends[patch.limb]]
+    return tuple(patch.name for patch in sorted(at_end, key=lambda patch: patch.kind == "grasp"))
+
+
 def measured(robot: "Robot") -> dict[str, float]:
     """Return the sizes by name (m, see `mcplan.scene.sizes`); those that a robot does not have are left out."""
     q, standing = stands_in(robot), feet(robot)
@@ -49,24 +59,26 @@ def measured(robot: "Robot") -> dict[str, float]:
     lengths = [_length(robot, q, name, _own(chain, legs)) for name, chain in zip(standing, legs, strict=True)]
     found = {"height": q[2], "leg": max(lengths)}
     found["foot"] = max(float(np.ptp(robot.patches[name].polygon[:, 0])) for name in standing)
-    y = [place[1] for place in standing.values()]
-    found["width"] = max(y) - min(y)
+    aside = [place[1] for place in standing.values()]
+    found["width"] = max(aside) - min(aside)
     corners = [robot.frame_pose(q, name)[0] @ [*x, 1.0] for name in standing for x in robot.patches[name].points]
     found["front"] = max(corners) - q[0]
     lifts = [_step(robot, q, name, _own(chain, legs)) for name, chain in zip(standing, legs, strict=True)]
     found["step"] = min(lifts)
     limbs = {robot.patches[name].limb for name in standing}
     others = [p for p in robot.patches.values() if p.limb not in limbs and p.kind != "grasp"]
-    hands = {patch.name: _chain(robot, patch.name) for patch in others}
+    chains = {patch.name: _chain(robot, patch.name) for patch in others}
     arms = []
-    for name, chain in hands.items():
+    for name, chain in chains.items():
         # a forearm and a hand share their chain: what keeps arms apart is their limb
         limb = robot.patches[name].limb
-        own = _own(chain, [*legs, *(c for n, c in hands.items() if robot.patches[n].limb != limb)])
+        own = _own(chain, [*legs, *(c for n, c in chains.items() if robot.patches[n].limb != limb)])
         if len(own) > 2:
-            arms.append((_length(robot, q, name, own), _place(robot, q, own[0])[2]))
+            _, y, z = _place(robot, q, own[0])
+            arms.append((_length(robot, q, name, own), z, abs(y - q[1])))
     if arms:
-        found["reach"], found["shoulder"] = max(arms)
+        found["reach"], found["shoulder"], side = max(arms)
+        found["breadth"] = 2.0 * side
     return {name: float(value) for name, value in found.items()}
 
 

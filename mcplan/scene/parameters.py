@@ -6,7 +6,7 @@
 
 Any text that begins with ``=`` is an expression (see `mcplan.scene.expression`); it may use every parameter, and the
 sizes of the robot (see `mcplan.scene.sizes`). The result is the same document with plain numbers, without the sections
-``parameters`` and ``variants``, and with the robot's feet by their names.
+``parameters`` and ``variants``, and with the robot's feet and hands by their names.
 """
 
 import math
@@ -16,7 +16,7 @@ from typing import Any
 from mcplan.document import Document
 from mcplan.errors import Problem
 from mcplan.scene.expression import RESERVED, Expression, ExpressionError
-from mcplan.scene.sizes import size_values, with_feet
+from mcplan.scene.sizes import size_values, with_groups
 
 Key = tuple[str | int, ...]
 
@@ -111,8 +111,8 @@ def resolve(document: Document, drawn: Mapping[str, float] | None = None) -> tup
     data = replaced((), rest)
     problems += list(_unused(document, used))
     if not found and len(rest) == len(document.data):
-        return with_feet(document), problems
-    return with_feet(document.with_data(data)), problems
+        return with_groups(document), problems
+    return with_groups(document.with_data(data)), problems
 
 
 def is_expression(value: object) -> bool:

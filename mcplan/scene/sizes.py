@@ -1,9 +1,10 @@
-"""Sizes of a robot that a scenario's expressions may use, and its feet: ``=0.15*robot.leg``, ``{patch: feet}``.
+"""Sizes of a robot that a scenario's expressions may use, its feet and its hands: ``=0.15*robot.leg``, ``{patch: feet}``.
 
     robot.leg       from hip to sole along the joints      robot.height    of the base over the ground in half_sitting
     robot.foot      length of a sole, 0 of a point         robot.width     from the left to the right foot's origin
     robot.reach     from shoulder to hand along the joints robot.shoulder  height of the shoulders in half_sitting
     robot.front     from below the base to the toes        robot.step      height that a knee lifts the robot by
+    robot.breadth   from shoulder to shoulder
 
 All in m, rounded to millimetres, so that a scenario reads the same whatever the last digits of a robot's file are.
 """
@@ -18,16 +19,20 @@ import numpy as np
 
 from mcplan.document import Document
 from mcplan.errors import InputError
-from mcplan.model.sizes import feet, measured
+from mcplan.model.sizes import feet, hands, measured
 from mcplan.scene.expression import ROBOT
 
 if TYPE_CHECKING:
     from mcplan.model.robot import Robot
 
+Places = Mapping[str, np.ndarray]
+"""From the name of a patch to where (2,) it is about a point."""
+
 PREFIX = f"{ROBOT}."
-NAMES = ("leg", "foot", "height", "width", "front", "step", "reach", "shoulder")
-FEET = "feet"
-"""Stands for every patch that the robot stands on; ``x`` and ``y`` then move all of them."""
+NAMES = ("leg", "foot", "height", "width", "front", "step", "reach", "shoulder", "breadth")
+GROUPS = ("feet", "left_feet", "right_feet", "hands")
+"""Each stands for several patches: those that the robot stands on, all of them or those of a side, ``x`` and ``y`` then
+being of the point below its base; and those at the ends of its other limbs."""
 
 
 @lru_cache(maxsize=16)
@@ -74,39 +79,49 @@ def _uses(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("=") and PREFIX in value
 
 
-def with_feet(document: Document) -> Document:
-    """Return the document with ``feet`` replaced by the robot's own, in lists of contacts and of patches."""
-    if not isinstance(document.data, dict) or not _names_feet(document.data):
+def with_groups(document: Document) -> Document:
+    """Return the document with ``feet`` and the like replaced by the robot's own, in lists of contacts and of patches."""
+    if not isinstance(document.data, dict) or not _names_group(document.data):
         return document
     robot = robot_of(document)
-    standing = {} if robot is None else feet(robot)
-    return document.with_data(_replaced(document.data, standing)) if standing else document
+    groups = {} if robot is None else _groups(robot)
+    return document.with_data(_replaced(document.data, groups)) if groups else document
 
 
-def _names_feet(value: Any) -> bool:
+def _groups(robot: "Robot") -> dict[str, Places]:
+    """Return the patches of each group, and where they are about the point that is given; none of what does not stand."""
+    standing = feet(robot)
+    if not standing:
+        return {}
+    left = {name: place for name, place in standing.items() if place[1] > 0}
+    right = {name: place for name, place in standing.items() if place[1] < 0}
+    return dict(zip(GROUPS, (standing, left, right, dict.fromkeys(hands(robot), np.zeros(2))), strict=True))
+
+
+def _names_group(value: Any) -> bool:
     if isinstance(value, Mapping):
-        return value.get("patch") == FEET or any(map(_names_feet, value.values()))
-    return value == FEET or (isinstance(value, list) and any(map(_names_feet, value)))
+        return value.get("patch") in GROUPS or any(map(_names_group, value.values()))
+    return value in GROUPS if isinstance(value, str) else isinstance(value, list) and any(map(_names_group, value))
 
 
-def _replaced(value: Any, standing: Mapping[str, np.ndarray]) -> Any:
+def _replaced(value: Any, groups: Mapping[str, Places]) -> Any:
     if isinstance(value, Mapping):
-        return {key: _replaced(item, standing) for key, item in value.items()}
+        return {key: _replaced(item, groups) for key, item in value.items()}
     if not isinstance(value, list):
         return value
     found: list[Any] = []
     for item in value:
-        if item == FEET:
-            found += list(standing)
-        elif isinstance(item, Mapping) and item.get("patch") == FEET:
-            found += [_foot(item, name, place) for name, place in standing.items()]
+        if isinstance(item, str) and item in groups:
+            found += list(groups[item])
+        elif isinstance(item, Mapping) and item.get("patch") in GROUPS and groups[item["patch"]]:
+            found += [_placed(item, name, place) for name, place in groups[item["patch"]].items()]
         else:
-            found.append(_replaced(item, standing))
-    return found
+            found.append(_replaced(item, groups))
+    return found or value  # a group that a robot does not have, alone in a list, is said to be unknown
 
 
-def _foot(item: Mapping[str, Any], name: str, place: np.ndarray) -> dict[str, Any]:
-    """Return the contact of one foot: the point that is given is that below the base."""
+def _placed(item: Mapping[str, Any], name: str, place: np.ndarray) -> dict[str, Any]:
+    """Return the contact of one patch of a group: the point that is given is that below the base."""
     contact = {**item, "patch": name}
     for axis, offset in zip("xy", place.tolist(), strict=True):
         if isinstance(item.get(axis), int | float):

@@ -83,7 +83,7 @@ class ContactSpec(Spec):
     """One contact; coordinates that are left out are for the planner, or for the nearest place, to fill in."""
 
     patch: str
-    """Of the robot; with ``{patch: feet}`` every patch that it stands on."""
+    """Of the robot; ``feet``, ``left_feet`` and ``right_feet`` are those that it stands on, ``hands`` those of its hands."""
     surface: str
     """Surface or bar."""
     kind: Literal["surface", "point", "ball", "grasp"] | None = None

@@ -1,4 +1,4 @@
-"""Sizes of a robot that a scenario's expressions may use, its feet and its hands: ``=0.15*robot.leg``, ``{patch: feet}``.
+"""Sizes of a robot that a scenario's expressions may use, and groups of its patches: ``=robot.leg``, ``{patch: feet}``.
 
     robot.leg       from hip to sole along the joints      robot.height    of the base over the ground in half_sitting
     robot.foot      length of a sole, 0 of a point         robot.width     from the left to the right foot's origin
@@ -80,7 +80,7 @@ def _uses(value: Any) -> bool:
 
 
 def with_groups(document: Document) -> Document:
-    """Return the document with ``feet`` and the like replaced by the robot's own, in lists of contacts and of patches."""
+    """Return the document with ``feet`` and other groups as the robot's own, in lists of contacts and of patches."""
     if not isinstance(document.data, dict) or not _names_group(document.data):
         return document
     robot = robot_of(document)
@@ -89,7 +89,7 @@ def with_groups(document: Document) -> Document:
 
 
 def _groups(robot: "Robot") -> dict[str, Places]:
-    """Return the patches of each group, and where they are about the point that is given; none of what does not stand."""
+    """Return the patches of each group, and where they are about the point that is given."""
     standing = feet(robot)
     if not standing:
         return {}

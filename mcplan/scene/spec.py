@@ -83,7 +83,7 @@ class ContactSpec(Spec):
     """One contact; coordinates that are left out are for the planner, or for the nearest place, to fill in."""
 
     patch: str
-    """Of the robot; ``feet``, ``left_feet`` and ``right_feet`` are those that it stands on, ``hands`` those of its hands."""
+    """Of the robot; ``feet``, ``left_feet``, ``right_feet`` and ``hands`` each stand for several."""
     surface: str
     """Surface or bar."""
     kind: Literal["surface", "point", "ball", "grasp"] | None = None

@@ -1,15 +1,22 @@
 """What varies in an experiment: axes, whose product is the cases."""
 
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from math import prod
+from pathlib import Path
 from typing import Any
 
 from mcplan.document import Document
-from mcplan.errors import Problem
+from mcplan.errors import InputError, Problem
+from mcplan.sweep.condition import Condition
 from mcplan.sweep.schema import ExperimentSpec, SeedRange
 
 Key = tuple[str | int, ...]
+
+MOST_SIFTED = 1_000_000
+"""Combinations of which ``where`` may choose: an experiment is read at once, or refused."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,38 @@ def axes_of(spec: ExperimentSpec) -> tuple[Axis, ...]:
     if spec.cases:
         found.append(Axis("cases", spec.cases))
     return tuple(found)
+
+
+def swept_by(axes: Iterable[Axis]) -> tuple[str, ...]:
+    """Return the fields that differ between cases."""
+    return tuple(dict.fromkeys(name for axis in axes for name in axis.names))
+
+
+def combinations(
+    spec: ExperimentSpec, axes: tuple[Axis, ...], scenario: str, fixed: tuple[int, int] | None = None
+) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+    """Yield the place along each axis and the overrides of a scenario's cases, the last axis changing fastest.
+
+    Parameters
+    ----------
+    scenario : its name, as the condition of the experiment knows it.
+    fixed : axis and place of the only cases to yield.
+    """
+    condition = Condition(spec.where, ("scenario", *swept_by(axes))) if spec.where is not None else None
+    places = [range(len(axis.points)) for axis in axes]
+    if fixed is not None:
+        places[fixed[0]] = range(fixed[1], fixed[1] + 1)
+    for indices in itertools.product(*places):
+        overrides = dict(spec.set)
+        for axis, index in zip(axes, indices, strict=True):
+            overrides.update(axis.points[index])
+        if condition is None or condition.holds({"scenario": scenario, **overrides}):
+            yield indices, overrides
+
+
+def shown_name(scenario: str) -> str:
+    """Return the name of a scenario in tables and conditions: of a file, without folder and suffix."""
+    return Path(scenario).stem if scenario.endswith((".yaml", ".yml")) else scenario
 
 
 def seeds_of(spec: ExperimentSpec) -> tuple[int, ...] | range:
@@ -85,3 +124,18 @@ def axis_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ..
         for index, seed in enumerate(spec.seeds):
             if seed in spec.seeds[:index]:
                 yield document.problem(("seeds", index), f"{seed} is listed twice")
+
+
+def where_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ...]) -> Iterator[Problem]:
+    """Yield a condition that cannot be read, and scenarios of which it leaves nothing."""
+    if spec.where is None:
+        return
+    if (count := prod(len(axis.points) for axis in axes)) > MOST_SIFTED:
+        yield document.problem(("where",), f"{count:,} combinations to choose from, more than {MOST_SIFTED:,}")
+        return
+    try:
+        for index, name in enumerate(spec.scenarios):
+            if next(combinations(spec, axes, shown_name(name)), None) is None:
+                yield document.problem(("scenarios", index), f"{name}: `where` leaves none of its cases")
+    except InputError as error:
+        yield document.problem(("where",), str(error))

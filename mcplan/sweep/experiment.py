@@ -1,12 +1,10 @@
 """An experiment that was read and checked: its cases, and what is to be made of them."""
 
-import itertools
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from pathlib import Path
 from typing import Any
 
 from mcplan.arguments import file_path
@@ -17,7 +15,7 @@ from mcplan.model.robot import Robot
 from mcplan.scene import Scenario
 from mcplan.scene.sizes import robot_of
 from mcplan.short import short
-from mcplan.sweep.axes import Axis, axes_of, axis_problems, seeds_of
+from mcplan.sweep.axes import Axis, axes_of, axis_problems, combinations, seeds_of, shown_name, swept_by, where_problems
 from mcplan.sweep.case import Case
 from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.output_check import output_problems
@@ -55,7 +53,7 @@ class Experiment:
     @property
     def swept(self) -> tuple[str, ...]:
         """Fields that differ between cases."""
-        return tuple(dict.fromkeys(name for axis in self.axes for name in axis.names))
+        return swept_by(self.axes)
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -68,8 +66,10 @@ class Experiment:
         return (*self.fields, *COLUMNS)
 
     def __len__(self) -> int:
-        seeds = seeds_of(self.spec)
-        return len(self.scenarios) * prod(len(axis.points) for axis in self.axes) * len(seeds)
+        count = len(self.scenarios) * prod(len(axis.points) for axis in self.axes)
+        if self.spec.where is not None:
+            count = sum(1 for name in self.scenarios for _ in combinations(self.spec, self.axes, name))
+        return count * len(seeds_of(self.spec))
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
@@ -79,10 +79,7 @@ class Experiment:
     def _cases(self) -> Iterator[Case]:
         spec, swept = self.spec, self.swept
         for name, scenario in self.scenarios.items():
-            for points in itertools.product(*(axis.points for axis in self.axes)):
-                overrides: dict[str, Any] = dict(spec.set)
-                for point in points:
-                    overrides.update(point)
+            for _, overrides in combinations(spec, self.axes, name):
                 robot = _robot(scenario, overrides).digest
                 for seed in seeds_of(spec):
                     variant = seed if spec.variants else None
@@ -126,12 +123,14 @@ def load_experiment(
         raise InputError(*problems)
     axes = axes_of(spec)
     problems += axis_problems(document, spec, axes)
+    if wrong := list(where_problems(document, spec, axes)):
+        raise InputError(*in_file_order([*problems, *wrong]))
     scenarios: dict[str, Scenario] = {}
     for index, name in enumerate(spec.scenarios):
         checker = ScenarioChecker(document, spec, axes, index)
         problems += checker.problems
         if checker.scenario is not None:
-            scenarios[Path(name).stem if name.endswith((".yaml", ".yml")) else name] = checker.scenario
+            scenarios[shown_name(name)] = checker.scenario
     experiment = Experiment(spec, document, axes, scenarios)
     problems += output_problems(document, spec, experiment.known)
     problems += _number(experiment, max_cases)

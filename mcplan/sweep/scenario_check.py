@@ -1,5 +1,6 @@
 """Whether a scenario takes what an experiment wants of it: before anything runs."""
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.scene import Scenario
 from mcplan.scene.assemble import SUFFIXES
 from mcplan.scene.load import find_scenario
-from mcplan.sweep.axes import Axis, Key, seeds_of
+from mcplan.sweep.axes import Axis, Key, combinations, seeds_of, shown_name
 from mcplan.sweep.schema import ExperimentSpec
 
 
@@ -49,20 +50,22 @@ class ScenarioChecker:
         return str(Path(self._document.path).parent / path) if is_path else self._name
 
     def _try_all(self) -> Iterator[Problem]:
-        first: dict[str, Any] = dict(self._spec.set)
-        places: dict[str, Key] = {name: ("set", name) for name in first}
-        for axis in self._axes:
-            first.update(axis.points[0])
-            places.update({name: axis.key(0, name) for name in axis.points[0]})
-        faulty = list(self._try(first, places))
-        yield from faulty
-        wrong = {problem.key for problem in faulty}
-        for axis in self._axes:
-            for index, point in enumerate(axis.points[1:], 1):
-                others = {name: value for name, value in first.items() if name not in axis.points[0]}
-                where = {name: axis.key(index, name) for name in point}
-                found = self._try(others | point, places | where)
-                yield from (problem for problem in found if problem.key not in wrong)
+        places: dict[str, Key] = {name: ("set", name) for name in self._spec.set}
+        wrong: set[str] | None = None
+        for indices, overrides in self._chosen():
+            where = {n: axis.key(k, n) for axis, k in zip(self._axes, indices, strict=True) for n in axis.points[k]}
+            found = [problem for problem in self._try(overrides, places | where) if problem.key not in (wrong or ())]
+            yield from found
+            wrong = {problem.key for problem in found} if wrong is None else wrong
+
+    def _chosen(self) -> Iterator[tuple[tuple[int, ...], dict[str, Any]]]:
+        """Yield the first case, and the first with each other value of each axis."""
+        name = shown_name(self._name)
+        first, overrides = next(combinations(self._spec, self._axes, name))
+        yield first, overrides
+        for k, axis in enumerate(self._axes):
+            for index in (i for i in range(len(axis.points)) if i != first[k]):
+                yield from itertools.islice(combinations(self._spec, self._axes, name, (k, index)), 1)
 
     def _try(self, overrides: dict[str, Any], places: dict[str, Key]) -> Iterator[Problem]:
         """Yield what the scenario says to these values, each at the override that it is about."""

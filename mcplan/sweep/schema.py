@@ -8,6 +8,7 @@
     grid: {environment.friction: [0.4, 0.6], control.solver: [DAQP, OSQP]}      # every combination
     zip: {parameters.riser: [0.1, 0.15], parameters.tread: [0.30, 0.28]}        # first with first, second with second
     cases: [{control.com_weight: 10}, {control.com_weight: 100, control.com_kp: 30}]    # one after the other
+    where: scenario == "walk" or environment.friction > 0.5     # of all combinations those for which this holds
     seeds: {from: 1000, count: 20}                          # or a list
     variants: true                                          # the seed is also that of the scenario's variant
     collect: [success, plan_time]
@@ -129,6 +130,8 @@ class ExperimentSpec(Spec):
     """Fields with lists of values that run in parallel."""
     cases: tuple[Annotated[dict[str, Any], Field(min_length=1)], ...] | None = Field(None, min_length=1)
     """Sets of fields, one after the other."""
+    where: str | None = None
+    """Only combinations of scenarios and fields for which this condition holds; the others are no cases."""
     seeds: Annotated[tuple[Seed, ...], Field(min_length=1)] | SeedRange = (0,)
     """Of simulation and variant; without variants the planner's too, which else has no reason to leave its order."""
     variants: bool = False

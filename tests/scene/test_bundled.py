@@ -9,7 +9,7 @@ from tests.contact_error import contact_error
 
 WITH_GOAL = [
     "carry", "crawl", "handstand", "handstand_entry", "kneel", "ladder", "ladder_vertical", "lean", "lift", "plate",
-    "push", "rubble", "stairs", "stairs_rail", "step_over", "table", "tilted_step", "turn", "walk", "wedge",
+    "push", "rubble", "stairs", "stairs_rail", "step_over", "table", "table_lean", "tilted_step", "turn", "walk", "wedge",
 ]  # fmt: skip
 """Scenarios with a goal."""
 
@@ -53,7 +53,9 @@ def test_variants_stay_within_what_the_robot_can_do():
 
 
 def test_parameters_keep_a_stair_a_stair():
-    scenario = load_scenario("stairs_rail", {"parameters.riser": 0.18, "parameters.tread": 0.28})
+    scenario = load_scenario(
+        "stairs_rail", {"parameters.riser": 0.18, "parameters.tread": 0.28, "parameters.rail": 0.85}
+    )
     steps = [scenario.environment.support(f"step{k}") for k in range(1, 7)]
     assert np.allclose(np.diff([step.p for step in steps], axis=0), [0.28, 0, 0.18])
     rail = scenario.environment.support("left_rail")

@@ -5,7 +5,7 @@ import pytest
 
 from mcplan.errors import ScenarioError
 from mcplan.model.robot_file import load_robot
-from mcplan.model.sizes import feet
+from mcplan.model.sizes import feet, hands
 from mcplan.scene import load_scenario
 from mcplan.scene.sizes import NAMES, sizes
 from tests.sim.other_robots import humanoid, quadruped
@@ -39,7 +39,15 @@ def test_sizes_scale_with_the_robot(robot_path):
     scale, path = robot_path
     found = sizes(load_robot(path))
     # 0.28 and 0.28 of the legs, and from the ankle 0.07 down and 0.03 ahead; 0.22 and 0.2 of the arms
-    expected = {"leg": 0.63616, "reach": 0.42, "width": 0.16, "foot": 0.2, "front": 0.13, "height": 0.64143}
+    expected = {
+        "leg": 0.63616,
+        "reach": 0.42,
+        "width": 0.16,
+        "foot": 0.2,
+        "front": 0.13,
+        "height": 0.64143,
+        "breadth": 0.36,
+    }
     for name, value in expected.items():
         assert found[name] == pytest.approx(scale * value, abs=6e-3), name
     assert set(found) == set(NAMES)
@@ -82,6 +90,32 @@ def test_four_feet_are_four_contacts(tmp_path):
     assert [contact.patch for contact in scenario.start.contacts] == ["fl_foot", "fr_foot", "hl_foot", "hr_foot"]
     with pytest.raises(ScenarioError, match=r"=robot.reach: unknown name `robot.reach`"):
         load_scenario({**data, "parameters": {"far": "=robot.reach"}}, {"robot": str(path)})
+
+
+def test_sides_and_hands_are_groups_too(tmp_path):
+    place = {"surface": "floor", "x": 0, "y": 0, "yaw": 0}
+    start = {"posture": "ready", "contacts": [{"patch": "right_feet", **place}, {"patch": "left_feet", **place}]}
+    planner = {"patches": ["feet", "hands"], "require": [["hands"]]}
+    scenario = load_scenario({**SCENARIO, "start": start, "planner": planner}, {"robot": str(humanoid(tmp_path))})
+    assert [contact.patch for contact in scenario.start.contacts] == ["right_sole", "left_sole"]
+    assert scenario.planner.patches == ("left_sole", "right_sole", "left_hand", "right_hand")
+    assert scenario.planner.require == (("left_hand", "right_hand"),)
+
+
+def test_hands_that_a_robot_does_not_have_are_unknown_where_they_are_asked_for(tmp_path):
+    path = str(quadruped(tmp_path))
+    data = {**SCENARIO, "start": {**SCENARIO["start"], "posture": "stand"}, "planner": {"patches": ["feet", "hands"]}}
+    assert len(load_scenario(data, {"robot": path}).planner.patches) == 4
+    for changed in (
+        {"planner": {"patches": ["feet"], "require": [["hands"]]}},
+        {"goal": {"contacts": [{"patch": "hands", "surface": "floor"}]}},
+    ):
+        with pytest.raises(ScenarioError, match="unknown patch `hands`; there are: fl_foot"):
+            load_scenario({**data, **changed}, {"robot": path})
+
+
+def test_a_palm_that_ends_a_limb_is_a_hand_and_a_forearm_is_none():
+    assert hands(load_robot("hrp2")) == ("left_hand", "right_hand", "left_grip", "right_grip")
 
 
 def test_a_robot_that_cannot_be_read_is_the_only_mistake():

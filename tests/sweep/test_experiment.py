@@ -45,6 +45,49 @@ def test_cases_are_the_product_of_scenarios_grid_zip_cases_and_seeds(experiment_
         assert "simulation.dt" not in case.fields
 
 
+def test_where_leaves_cases_out_and_they_are_not_checked(experiment_file):
+    text = (
+        "scenarios: [walk, lean]\ngrid: {robot: [hrp2, go2], environment.friction: [0.6, 0.7, 0.8]}\n"
+        'where: (scenario == "walk" or robot == "hrp2") and not (robot == "go2" and environment.friction < 0.75)\n'
+        "seeds: {from: 5, count: 2}\n"
+    )
+    experiment = load_experiment(experiment_file(text))
+    found = [(c.scenario, c.overrides["robot"], c.overrides["environment.friction"]) for c in experiment.cases[::2]]
+    hrp2 = [("hrp2", friction) for friction in (0.6, 0.7, 0.8)]
+    assert found == [("walk", *each) for each in [*hrp2, ("go2", 0.8)]] + [("lean", *each) for each in hrp2]
+    assert len(experiment) == len(experiment.cases) == 14
+
+
+def test_every_value_of_what_where_leaves_is_checked(experiment_file):
+    """The third friction stands with no other value of the solver than the second."""
+    text = (
+        "scenarios: [walk]\ngrid: {control.solver: [DAQP, OSQP], environment.friction: [0.6, 0.7, -1]}\n"
+        'where: control.solver == "OSQP" or environment.friction > 0\n'
+    )
+    assert "friction" in messages(experiment_file(text))
+    load_experiment(experiment_file(text.replace('control.solver == "OSQP" or ', "")))
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("color == 1", "where: 'color == 1': unknown name `color`"),
+        ("seed < 3", "unknown name `seed`"),
+        ('scenario == "walk"', "scenarios[1]: lean: `where` leaves none of its cases"),
+        ("scenario ==", "is not a condition"),
+    ],
+)
+def test_a_where_that_says_nothing_is_refused(experiment_file, where, said):
+    text = f"scenarios: [walk, lean]\ngrid: {{environment.friction: [0.6, 0.7]}}\nwhere: {where}\n"
+    assert said in messages(experiment_file(text))
+
+
+def test_more_combinations_than_can_be_sifted_are_refused(experiment_file):
+    axes = ", ".join(f"control.solver{k}: {list(range(101))}" for k in range(3))
+    message = messages(experiment_file(f"scenarios: [walk]\ngrid: {{{axes}}}\nwhere: scenario == 'walk'\n"))
+    assert "1,030,301 combinations to choose from, more than 1,000,000" in message
+
+
 def test_the_seed_draws_the_variant(experiment_file):
     text = "scenarios: [walk]\nseeds: [0, 1]\nvariants: "
     first, second = load_experiment(experiment_file(text + "true")).cases

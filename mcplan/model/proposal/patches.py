@@ -8,7 +8,7 @@ import numpy as np
 from mcplan.core.rigid_body.tree import AXIS, GRAVITY, ORIGIN, PARENT, ROTATION
 from mcplan.model.pose import quat_from_rotation
 from mcplan.model.proposal.limbs import HEAD, Limb, joint_of_body, limbs, links_of, side
-from mcplan.model.proposal.surface import Face, body_points, face, flattest
+from mcplan.model.proposal.surface import Face, body_points, face, flattest, lowest_ball
 from mcplan.model.robot import Robot
 
 LOWEST = 0.12
@@ -194,12 +194,19 @@ def _sole(robot: Robot, q: np.ndarray, limb: Limb, name: str) -> Proposed:
                 why += f", cut to the {x:.0f} x {y:.0f} mm that the ankle bears"
             sole = f"{name}_sole" if f"{name}_sole" not in robot.link_names else f"{name}_foot_sole"
             return Proposed(sole, link, limb_name, "surface", R_P, p, _corners(low, high), why)
-    centre, radius = _ball(points, down, ROUNDED * leg)
+    known = lowest_ball(robot, limb.end, down)
+    lowest = float((points @ down).max())
+    if known is not None and abs(known[0] @ down + known[1] - lowest) < DEPTHS[0]:
+        centre, radius = known
+    else:
+        radius = 0.0
+        centre, _ = _ball(points, down, ROUNDED * leg)
     R_P = np.column_stack([ahead, np.cross(down, ahead), down])
     R_P, p = _on_link(robot, link, R_P, centre)
     arms = points - centre
     far = np.linalg.norm(arms, axis=1)
-    radius = float(far[arms @ down > np.cos(LEAN) * far].max())  # nothing of the link is to touch before it
+    # nothing of the link is to touch before it
+    radius = max(radius, float(far[arms @ down > np.cos(LEAN) * far].max()))
     why = f"a ball at the end of {link}, which rolls; the pose is that of its centre"
     return Proposed(f"{name}_foot", link, limb_name, "ball", R_P, p, np.zeros((1, 2)), why, round(radius, 5))
 

@@ -36,6 +36,18 @@ class Face:
         return self.high - self.low
 
 
+def lowest_ball(robot: Robot, body: int, down: np.ndarray) -> tuple[np.ndarray, float] | None:
+    """Return centre (3,) in the body and radius of that of its colliding spheres that ends lowest, if there is one."""
+    found = [
+        (offset[:9].reshape(3, 3).T @ each.p + offset[9:], each.shape.radius)
+        for link in links_of(robot)[body]
+        for offset in [robot.frame(link)[1]]
+        for each in robot.geometry[link]
+        if each.role != "visual" and isinstance(each.shape, Sphere)
+    ]
+    return max(found, key=lambda ball: float(ball[0] @ down) + ball[1], default=None)
+
+
 def body_points(robot: Robot, body: int) -> dict[str, np.ndarray]:
     """Return points (k,3) of the shapes of a body's links in the body: of those that collide, else of the seen ones."""
     found: dict[str, list[np.ndarray]] = {}

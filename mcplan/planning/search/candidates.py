@@ -6,7 +6,7 @@ exactly. A candidate is only numbers until its turn comes; then it becomes a con
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -35,6 +35,9 @@ ALONG = 0.10
 
 TREAD, RUNG = 0.05, Freedom(along=0.03, offset=0.06, angle=np.inf)
 """m: where under a sole a bar is at first, from the middle, and what is free about it."""
+
+STEEP, RAIL = 0.3, 0.6
+"""Vertical part of the direction of the steepest bar that a sole is set on, as on a rung, and a palm, as on a rail."""
 
 LEVEL = 0.05
 """m: a nominal place this near to a surface is on it."""
@@ -226,6 +229,7 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
         return
     arm = robot.scale.arm
     half = float(np.abs(robot.patches[patch].polygon[:, 1]).max()) if kind == "surface" else arm * GRIP
+    rung = RUNG.times(robot.scale.leg)
     low, high = half, bar.length - half
     if low > high:
         return
@@ -239,9 +243,10 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
         alongs = np.arange(nominal + np.ceil((low - nominal) / step) * step, high + 1e-9, step)
         ends = [end for end in (low, high) if np.abs(alongs - end).min(initial=step) > 0.5 * step]
         alongs = np.concatenate([alongs, ends])
-    level = abs(bar.direction[2]) < 0.3
-    if kind == "surface" and not level:
+    footlike = _foot_like(robot, patch)
+    if kind == "surface" and abs(bar.direction[2]) > (STEEP if footlike else RAIL):
         return
+    toes = float(robot.patches[patch].polygon[:, 0].max())
     for flip in (False, True):
         if fixed is not None and fixed.flip is not None and fixed.flip != flip:
             continue
@@ -251,8 +256,9 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
         for along in alongs:
             spec: dict = {"patch": patch, "surface": bar.name, "along": round(float(along), 4), "flip": flip}
             if kind == "surface":
-                spec |= {"offset": round(TREAD * robot.scale.leg, 4), "angle": 0.0}
-                freedom = RUNG.times(robot.scale.leg)
+                tread = min(TREAD * robot.scale.leg, toes) if footlike else 0.0
+                spec |= {"offset": round(tread, 4), "angle": 0.0}
+                freedom = replace(rung, offset=min(rung.offset, toes))
             else:
                 spec |= {"angle": 0.0}
                 freedom = Freedom(along=grid / 2, angle=np.inf)

@@ -21,8 +21,8 @@ ELSEWHERE = {
 """Where the others are planned as they stand."""
 
 HERE = (
-    "rubble", "tilted_step", "step_over", "lean", "table", "table_lean", "wedge", "ladder", "crawl", "stairs_rail", "turn", "plate",
-    "handstand_entry",
+    "rubble", "tilted_step", "step_over", "lean", "table", "table_lean", "wedge", "ladder", "crawl", "stairs_rail",
+    "turn", "plate", "handstand_entry",
 )  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from tests.contact_error import contact_error
 
 WITH_GOAL = [
     "carry", "crawl", "handstand", "handstand_entry", "kneel", "ladder", "ladder_vertical", "lean", "lift", "plate",
-    "push", "rubble", "stairs", "stairs_rail", "step_over", "table", "table_lean", "tilted_step", "turn", "walk", "wedge",
+    "push", "rubble", "stairs", "stairs_rail", "step_over", "table", "table_lean", "tilted_step", "turn", "walk",
+    "wedge",
 ]  # fmt: skip
 """Scenarios with a goal."""
 

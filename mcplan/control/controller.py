@@ -10,6 +10,7 @@ from mcplan.control.criteria import Asked, Measurement
 from mcplan.control.further_tasks import FurtherTasks
 from mcplan.control.handled import HandledObjects
 from mcplan.control.impedance import JointImpedance
+from mcplan.control.joint_friction import JointFriction
 from mcplan.control.lift_watch import LiftWatch
 from mcplan.control.machine import Machine, phases_of
 from mcplan.control.motion import Motion
@@ -91,8 +92,10 @@ class WholeBodyController:
             if s.impedance_kp > 0.0 or s.impedance_kd > 0.0
             else None
         )
+        self._friction = JointFriction(self.robot, s.friction_compensation)
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
         self._nv, self._t, self._late = self.robot.nv, 0.0, 0.0
+        self._vd = np.zeros(self._nv)
         motion = self.motion
         # most of the time a criterion looks at the clock only: what it does not ask for is not computed
         self._asked = (
@@ -145,6 +148,8 @@ class WholeBodyController:
             self.terms.update(*self.objects.state(q, v, *objects))
         else:
             self.terms.update(q, v)
+        if self._friction:
+            self.terms.h[6 : self._nv] += self._friction.torque(v[6:], self._vd[6:])
         if wrenches is not None:
             self._slips.look(t, self.terms, self.motion, wrenches)
             self._lifts.look(t, self.terms, self.motion, asked, wrenches)
@@ -156,7 +161,7 @@ class WholeBodyController:
         planned = self._forces.follow(self.machine.events[-1].stance, self.motion.contacts)
         solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains, planned)
         self._wrenches = wrenches = self.objects.of_robot(solution.wrenches)
-        tau = solution.tau
+        tau, self._vd = solution.tau, np.array(solution.vd[: self._nv])
         if self.impedance is not None:
             tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
         self._wait(t)

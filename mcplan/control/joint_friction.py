@@ -1,0 +1,45 @@
+"""Friction of the joints, as the robot's file gives it: the torques that make up for it.
+
+A wrist of 3 N m that rubs with 1 N m does not lay its hand flat: the program's forces are not those that arrive.
+"""
+
+import numpy as np
+
+from mcplan.model.robot import Robot
+
+AHEAD = 0.05
+"""s: a joint at rest is about to move as its acceleration says after such a time; on the way it moves as it does."""
+
+SLOW = 0.05
+"""rad/s (m/s): at slower speeds a joint is given less than its whole friction, so that it does not jump to and fro."""
+
+DAMPING = 0.5
+"""Part of the damping that is made up for: without any of it a light wrist swings. With all of it, iCub's do."""
+
+
+class JointFriction:
+    """Gives what friction and damping take of the joints' torques.
+
+        tau = share (d v / 2 + c tanh((v + T vd) / e)),   T = 0.05 s, e = 0.05 rad/s
+
+    ``vd`` is what was last asked of the joint: at rest its friction is made up for where it is to move.
+
+    Parameters
+    ----------
+    robot : with ``damping`` d (N m s/rad) and ``friction`` c (N m) of its joints.
+    share : of them that is made up for, 0 to 1.
+    """
+
+    def __init__(self, robot: Robot, share: float):
+        joints = [robot.description.joints[name] for name in robot.joint_names]
+        self.damping = share * DAMPING * np.array([joint.damping for joint in joints])
+        self.friction = share * np.array([joint.friction for joint in joints])
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to make up for."""
+        return bool(self.damping.any() or self.friction.any())
+
+    def torque(self, v: np.ndarray, vd: np.ndarray) -> np.ndarray:
+        """Return the torques (n,) at speeds (n,) and the accelerations (n,) last asked for."""
+        found: np.ndarray = self.damping * v + self.friction * np.tanh((v + AHEAD * vd) / SLOW)
+        return found

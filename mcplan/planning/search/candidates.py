@@ -39,6 +39,9 @@ TREAD, RUNG = 0.05, Freedom(along=0.03, offset=0.06, angle=np.inf)
 STEEP, RAIL = 0.3, 0.6
 """Vertical part of the direction of the steepest bar that a sole is set on, as on a rung, and a palm, as on a rail."""
 
+INNER = 0.4
+"""Share of a palm within which a bar lies under it: at its rim it slips off."""
+
 LEVEL = 0.05
 """m: a nominal place this near to a surface is on it."""
 
@@ -258,7 +261,7 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
             if kind == "surface":
                 tread = min(TREAD * robot.scale.leg, toes) if footlike else 0.0
                 spec |= {"offset": round(tread, 4), "angle": 0.0}
-                freedom = replace(rung, offset=min(rung.offset, toes))
+                freedom = replace(rung, offset=min(rung.offset, toes if footlike else INNER * toes))
             else:
                 spec |= {"angle": 0.0}
                 freedom = Freedom(along=grid / 2, angle=np.inf)

@@ -9,6 +9,10 @@ from mcplan.motion.spline import Spline
 INWARDS, INSIDE = 5, 1e-3
 """Times that knots are drawn away from joint limits, and how far inside them the curve is to stay (rad or m)."""
 
+LOOKED = 16
+"""Places of a piece between two knots at which that is looked at. A joint that turns back by 0.4 rad from knot to knot
+swings by 2 mrad higher between quarters than at them, and by a sixteenth of that between sixteenths."""
+
 
 def smooth_offsets(robot: Robot, guides: np.ndarray, q: np.ndarray, passes: int, ease: int) -> np.ndarray:
     """Return by what postures differ from their guides (k, nv), smoothed along the way; the ends are kept.
@@ -31,16 +35,16 @@ def draw_inside(robot: Robot, q: np.ndarray) -> None:
     It swings beyond its knots where they turn sharply near a limit. The ends stay.
     """
     last, limits = len(q) - 1, robot.limits
-    powers = np.linspace(0.0, 0.75, 4)[:, None] ** np.arange(6)
+    powers = (np.arange(LOOKED) / LOOKED)[:, None] ** np.arange(6)
     for _ in range(INWARDS):
         joints = Spline(np.arange(last + 1.0), q[:, 7:])
-        values = np.einsum("sm,kmn->ksn", powers, joints.coefficients)  # at quarters of each piece, its start included
+        values = np.einsum("sm,kmn->ksn", powers, joints.coefficients)  # all along each piece
         over = np.maximum(values - limits.upper + INSIDE, 0.0) - np.maximum(limits.lower + INSIDE - values, 0.0)
         if not over.any():
             break
-        piece, quarter, _ = np.nonzero(over)
+        piece, share, _ = np.nonzero(over)
         change = np.zeros_like(q[:, 7:])
-        for k, part in sorted(set(zip(piece.tolist(), quarter.tolist(), strict=True))):
+        for k, part in sorted(set(zip(piece.tolist(), share.tolist(), strict=True))):
             for knot in {k, k + 1 if part else k}:
                 change[knot] = np.where(np.abs(over[k, part]) > np.abs(change[knot]), over[k, part], change[knot])
         q[1:-1, 7:] -= 1.2 * change[1:-1]

@@ -249,7 +249,7 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
     footlike = _foot_like(robot, patch)
     if kind == "surface" and abs(bar.direction[2]) > (STEEP if footlike else RAIL):
         return
-    toes = float(robot.patches[patch].polygon[:, 0].max())
+    tip = float(robot.patches[patch].polygon[:, 0].max())
     for flip in (False, True):
         if fixed is not None and fixed.flip is not None and fixed.flip != flip:
             continue
@@ -259,9 +259,9 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
         for along in alongs:
             spec: dict = {"patch": patch, "surface": bar.name, "along": round(float(along), 4), "flip": flip}
             if kind == "surface":
-                tread = min(TREAD * robot.scale.leg, toes) if footlike else 0.0
+                tread = min(TREAD * robot.scale.leg, tip) if footlike else 0.0
                 spec |= {"offset": round(tread, 4), "angle": 0.0}
-                freedom = replace(rung, offset=min(rung.offset, toes if footlike else INNER * toes))
+                freedom = replace(rung, offset=min(rung.offset, tip if footlike else INNER * tip))
             else:
                 spec |= {"angle": 0.0}
                 freedom = Freedom(along=grid / 2, angle=np.inf)

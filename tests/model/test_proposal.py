@@ -79,6 +79,24 @@ def test_a_quadruped_with_balls_gets_four_that_roll(tmp_path):
     np.testing.assert_allclose(robot.com(q)[:2], [0, 0], atol=0.05)
 
 
+def test_a_ball_is_that_of_its_shape_however_its_link_is_turned(tmp_path):
+    """Each foot's sphere lies off its link's frame, which is turned against the shank."""
+    quadruped(tmp_path)
+    text = (tmp_path / "quadruped.urdf").read_text()
+    for foot in ("fl", "fr", "hl", "hr"):
+        at = text.index(f'<link name="{foot}_foot_link">')
+        begin, end = text.index("<origin", at), text.index("/></joint>", at)
+        mount = text[begin:end] + ' rpy="0.3 1.2 -0.4"'
+        shape = text[at:begin].replace("<collision>", '<collision><origin xyz="0.004 -0.003 0.002"/>')
+        text = text[:at] + shape + mount + text[end:]
+    (tmp_path / "quadruped.urdf").write_text(text)
+    (tmp_path / "proposed.yaml").write_text(propose(tmp_path / "quadruped.urdf", tmp_path, "proposed"))
+    robot = load_robot(tmp_path / "proposed.yaml")
+    assert len(robot.patches) == 4
+    for patch in robot.patches.values():
+        np.testing.assert_allclose(patch.p, [0.004, -0.003, 0.002], atol=1e-6)
+
+
 def test_a_robot_that_faces_backwards_or_lies_is_set_upright(tmp_path):
     """The same humanoid about other axes: x ahead and z up are found again from feet and sides."""
     humanoid(tmp_path)

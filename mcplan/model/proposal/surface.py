@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from mcplan.model.geometry import Box, MeshShape, Sphere
+from mcplan.model.geometry import Box, Geometry, MeshShape, Sphere
 from mcplan.model.proposal.limbs import links_of
 from mcplan.model.robot import Robot
 
@@ -38,26 +38,30 @@ class Face:
 
 def lowest_ball(robot: Robot, body: int, down: np.ndarray) -> tuple[np.ndarray, float] | None:
     """Return centre (3,) in the body and radius of that of its colliding spheres that ends lowest, if there is one."""
-    found = [
-        (offset[:9].reshape(3, 3).T @ each.p + offset[9:], each.shape.radius)
-        for link in links_of(robot)[body]
-        for offset in [robot.frame(link)[1]]
-        for each in robot.geometry[link]
-        if each.role != "visual" and isinstance(each.shape, Sphere)
-    ]
+    found = [(p, each.shape.radius) for _, each, _, p in _colliding(robot, body) if isinstance(each.shape, Sphere)]
     return max(found, key=lambda ball: float(ball[0] @ down) + ball[1], default=None)
 
 
 def body_points(robot: Robot, body: int) -> dict[str, np.ndarray]:
     """Return points (k,3) of the shapes of a body's links in the body: of those that collide, else of the seen ones."""
     found: dict[str, list[np.ndarray]] = {}
-    geometry = [(link, shape) for link in links_of(robot)[body] for shape in robot.geometry[link]]
-    colliding = [(link, shape) for link, shape in geometry if shape.role != "visual"]
-    for link, each in colliding or geometry:
-        offset = robot.frame(link)[1]
-        points = shape_points(each.shape) @ each.R.T + each.p
-        found.setdefault(link, []).append(points @ offset[:9].reshape(3, 3).T + offset[9:])
+    for link, each, R, p in _colliding(robot, body) or _shapes(robot, body):
+        found.setdefault(link, []).append(shape_points(each.shape) @ R.T + p)
     return {link: np.concatenate(parts) for link, parts in found.items()}
+
+
+def _colliding(robot: Robot, body: int) -> list[tuple[str, Geometry, np.ndarray, np.ndarray]]:
+    return [each for each in _shapes(robot, body) if each[1].role != "visual"]
+
+
+def _shapes(robot: Robot, body: int) -> list[tuple[str, Geometry, np.ndarray, np.ndarray]]:
+    """Return the shapes of a body's links: link, shape, and its rotation (3,3) and place (3,) in the body."""
+    found = []
+    for link in links_of(robot)[body]:
+        offset = robot.frame(link)[1]
+        R, p = offset[:9].reshape(3, 3), offset[9:]
+        found += [(link, each, R @ each.R, R @ each.p + p) for each in robot.geometry[link]]
+    return found
 
 
 def shape_points(shape) -> np.ndarray:

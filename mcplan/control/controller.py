@@ -149,7 +149,7 @@ class WholeBodyController:
         else:
             self.terms.update(q, v)
         if self._friction:
-            self.terms.h[6 : self._nv] += self._friction.torque(v[6:], self._vd[6:])
+            self.terms.h[6 : self._nv] += self._friction.torque(v[6:], self._vd[6 : self._nv])
         if wrenches is not None:
             self._slips.look(t, self.terms, self.motion, wrenches)
             self._lifts.look(t, self.terms, self.motion, asked, wrenches)
@@ -161,7 +161,7 @@ class WholeBodyController:
         planned = self._forces.follow(self.machine.events[-1].stance, self.motion.contacts)
         solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains, planned)
         self._wrenches = wrenches = self.objects.of_robot(solution.wrenches)
-        tau, self._vd = solution.tau, np.array(solution.vd[: self._nv])
+        tau, self._vd = solution.tau, solution.vd
         if self.impedance is not None:
             tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
         self._wait(t)

@@ -26,14 +26,12 @@ class JointFriction:
 
     Parameters
     ----------
-    robot : with ``damping`` d (N m s/rad) and ``friction`` c (N m) of its joints.
+    robot : with damping d (N m s/rad) and friction c (N m) of its joints.
     share : of them that is made up for, 0 to 1.
     """
 
     def __init__(self, robot: Robot, share: float):
-        joints = [robot.description.joints[name] for name in robot.joint_names]
-        self.damping = share * DAMPING * np.array([joint.damping for joint in joints])
-        self.friction = share * np.array([joint.friction for joint in joints])
+        self.damping, self.friction = share * DAMPING * robot.joint_damping, share * robot.joint_friction
 
     def __bool__(self) -> bool:
         """Whether there is anything to make up for."""

@@ -137,6 +137,16 @@ class Robot:
         return self.tree.armature[6:]
 
     @property
+    def joint_damping(self) -> np.ndarray:
+        """Viscous damping of each joint (n,), N m s/rad or N s/m."""
+        return np.array([self.description.joints[name].damping for name in self.joint_names])
+
+    @property
+    def joint_friction(self) -> np.ndarray:
+        """Dry friction of each joint (n,), N m or N."""
+        return np.array([self.description.joints[name].friction for name in self.joint_names])
+
+    @property
     def link_names(self) -> tuple[str, ...]:
         """All links of the URDF, depth-first."""
         return tuple(self.description.links)

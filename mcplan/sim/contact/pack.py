@@ -222,12 +222,11 @@ def _eases(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _joints(robot: Robot, settings: SimulationSettings, ease: np.ndarray) -> np.ndarray:
     """Rows of ``Scene.joint`` for the robot; the base has no limits and no friction."""
     rows = _free(robot.nv)
-    joints = robot.description.joints
     limits = robot.limits
     rows[6:, 0], rows[6:, 1] = limits.lower, limits.upper
     limit = np.where(np.isfinite(limits.torque), limits.torque, 0.0)
-    rows[6:, 2] = settings.joint_damping + np.array([joints[name].damping for name in robot.joint_names])
-    rows[6:, 3] = settings.joint_friction * limit + np.array([joints[name].friction for name in robot.joint_names])
+    rows[6:, 2] = settings.joint_damping + robot.joint_damping
+    rows[6:, 3] = settings.joint_friction * limit + robot.joint_friction
     rows[:, 4] = ease
     rows[6:, 5] = limits.torque if settings.torque_limits else np.inf
     return rows

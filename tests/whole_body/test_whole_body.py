@@ -222,23 +222,13 @@ def test_friction_of_what_slides_is_all_that_there_is_and_holds_it_back(standing
     assert force @ slip == pytest.approx(-0.3 * force[2], rel=5e-3)
 
 
-def test_forces_of_the_last_tick_are_kept_where_their_change_costs_most(standing):
-    """Two soles can press against each other as they like; whatever they did so far they go on doing."""
+@pytest.mark.parametrize(("weight", "drawn_to"), [("force_rate_weight", "previous"), ("force_weight", "planned")])
+def test_forces_go_on_as_they_were_or_as_they_are_planned_where_many_do(standing, weight, drawn_to):
+    """Two soles can press against each other as they like: what they did so far, or are to do, costs nothing."""
     contacts, tasks = soles(standing), standing_tasks(standing)
     _, squeezed = solved(standing, contacts, tasks, lambda qp: ([], [qp.force[1] == 60.0]))
-    qp, _ = solved(standing, contacts, tasks, force_rate_weight=1e4)
-    qp.update(standing.terms, contacts, tasks, previous=squeezed.unknowns)
-    kept = qp.solve()
-    for patch in SOLES:
-        np.testing.assert_allclose(kept.unknowns[patch], squeezed.unknowns[patch], atol=0.5)
-
-
-def test_forces_are_those_that_are_planned_where_many_do(standing):
-    """The same squeezing: planned, it costs nothing."""
-    contacts, tasks = soles(standing), standing_tasks(standing)
-    _, squeezed = solved(standing, contacts, tasks, lambda qp: ([], [qp.force[1] == 60.0]))
-    qp, loose = solved(standing, contacts, tasks, force_weight=1e4)
-    qp.update(standing.terms, contacts, tasks, planned=squeezed.unknowns)
+    qp, loose = solved(standing, contacts, tasks, **{weight: 1e4})
+    qp.update(standing.terms, contacts, tasks, **{drawn_to: squeezed.unknowns})
     drawn = qp.solve()
     for patch in SOLES:
         np.testing.assert_allclose(drawn.unknowns[patch], squeezed.unknowns[patch], atol=0.5)

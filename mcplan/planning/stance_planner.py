@@ -268,8 +268,9 @@ class _Planning:
         search: StanceSearch | None = None
         best: Node | None = None
         helping = not goal.chosen and any(goal.specs.keys().isdisjoint(limb.patches) for limb in self.limbs.values())
+        many = len(goal.limbs(self.robot)) > 2
         step = self.settings.step * (1.0 if "step" in self.settings.model_fields_set else self.size)
-        passes = portfolio(step, self.size, helping)[:count]
+        passes = portfolio(step, self.size, helping, many)[:count]
         offsets = self._offsets(goal)
         direct = direct_path(self.robot, self.environment, here.contacts, here.q, goal, offsets, self.settings)
         coarse = passes[0].grid
@@ -358,7 +359,7 @@ class _Planning:
     def _potential(self, goal: Goal, guide: GuidePath, sampled: dict[str, Candidates], effort: Pass) -> Potential:
         target = {patch: self._target(sampled[patch], guide) for patch in goal.specs}
         length, tie = self.size * STRIDE, TIE / self.size
-        return Potential(goal, self.limbs, target, length, effort.free_limb, goal.posed, tie)
+        return Potential(goal, self.limbs, target, length, effort.free_limb, goal.posed, tie, effort.lead)
 
     def _target(self, sampled: Candidates, guide: GuidePath) -> float:
         s = sampled.s[sampled.goal]

@@ -6,6 +6,10 @@ import numpy as np
 
 from mcplan.planning.search.potential import FREE_LIMB
 
+LEAD = 1.5
+"""Price of the limb farthest ahead over the last one where many limbs go, see `Potential`. At 1 a lead gains nothing; a
+robot on four legs whose front feet hurry up the stairs stands stretched, and cannot lift a hind foot any more."""
+
 
 class Pass(NamedTuple):
     """One run of the portfolio.
@@ -17,6 +21,7 @@ class Pass(NamedTuple):
     window : how far a contact may be from the mean progress of the others (m).
     grid : distance of the candidates for contacts (m).
     free_limb : what a limb that touches nothing costs, of those the goal says nothing about; see `Potential`.
+    lead : price of the limb farthest ahead over the last one; see `Potential`.
     """
 
     weight: float
@@ -24,9 +29,10 @@ class Pass(NamedTuple):
     window: float
     grid: float = 0.0
     free_limb: float = 0.0
+    lead: float = 0.0
 
 
-def portfolio(step: float, size: float, helping: bool) -> list[Pass]:
+def portfolio(step: float, size: float, helping: bool, many: bool = False) -> list[Pass]:
     """Return the runs.
 
     Limbs that the goal says nothing about are left free at first, but for those that the scenario requires: they touch
@@ -38,6 +44,7 @@ def portfolio(step: float, size: float, helping: bool) -> list[Pass]:
     step : window of progress of the scenario (m).
     size : of the robot, 1 for HRP-2.
     helping : whether there are limbs that the goal says nothing about, and that may help.
+    many : whether the goal asks for more limbs than two, which may hurry ahead of each other.
     """
     coarse, fine, free = 0.10 * size, 0.05 * size, FREE_LIMB if helping else 0.0
     alone = Pass(np.inf, 300, step, coarse)
@@ -45,6 +52,7 @@ def portfolio(step: float, size: float, helping: bool) -> list[Pass]:
         alone,
         *([alone._replace(free_limb=free)] if helping else []),
         Pass(4.0, 700, step, coarse, free),
+        *([Pass(4.0, 700, step, coarse, free, LEAD)] if many else []),
         Pass(np.inf, 700, step + 0.1 * size, fine, free),
         Pass(2.0, 2000, step + 0.2 * size, fine, free),
     ]

@@ -4,6 +4,7 @@
        + sum over other limbs: free_limb if it touches nothing,
                                else max(0, mean s of goal limbs - s) / stride + 0.2 aside
        + sum over goal patches: |s - mean s| / stride, where a posture is asked for on them
+       + lead (max - min of |s_goal - s|, 0 in the goal) / stride, over the goal patches
        + 1 per requirement that is not met yet,  + 0.5 per contact that the goal forbids,  + 0.5 per limb on one edge
 
 In moves; known before any posture, which is what lets the search prove a stance only when its turn comes.
@@ -48,6 +49,7 @@ class Potential:
     free_limb : price of a limb that touches nothing, of those the goal says nothing about.
     posed : whether nominal places are those of a posture that is asked for: contacts have to fit together.
     tie : price of a place beside the guide where nothing else tells places apart, 1/m.
+    lead : price of the limb farthest ahead over the one farthest behind; 1 and more: the last one goes first.
     """
 
     goal: Goal
@@ -57,6 +59,7 @@ class Potential:
     free_limb: float = FREE_LIMB
     posed: bool = False
     tie: float = TIE
+    lead: float = 0.0
 
     def __call__(self, touching: Mapping[str, Standing], missing: float = 0.0) -> float:
         """Return h.
@@ -68,7 +71,7 @@ class Potential:
         """
         everything = [standing.s for standing in touching.values()]
         mean = float(np.mean(everything)) if everything else 0.0
-        h, own_s = missing, []
+        h, own_s, left = missing, list[float](), list[float]()
         free: list[list[Standing]] = []
         for limb in self.limbs.values():
             wanted = [patch for patch in limb.patches if patch in self.target]
@@ -90,12 +93,15 @@ class Potential:
                 else:
                     terms.append((abs(self.target[patch] - s) + aside) / self.stride + extra)
                 own_s.append(s)
+                left.append(0.0 if at is not None and at.hit else abs(self.target[patch] - s))
             h += max(terms) + 0.1 * (sum(terms) - max(terms))
             if self.goal.item.only:
                 h += 0.3 * sum(1 for patch in limb.patches if patch in touching and patch not in wanted)
             elif len(own) == 1 and own[0].line:
                 h += 0.5
         front = float(np.mean(own_s)) if own_s else mean
+        if self.lead and left:
+            h += self.lead * (max(left) - min(left)) / self.stride
         if self.posed:
             h += float(np.abs(np.array(own_s) - front).sum()) / self.stride
         for places in free:

@@ -24,6 +24,8 @@ from mcplan.model.scale import ONE, RobotScale
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.violation import Violation
 from mcplan.planning.prover import CARRIES, OutOfCalls
+from mcplan.planning.search.cells import cell_of, place_cell
+from mcplan.planning.search.crowds import Crowds
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.node import Move, Node, Step
 from mcplan.planning.search.portfolio import Pass
@@ -33,9 +35,6 @@ from mcplan.planning.search.space import SearchSpace
 from mcplan.planning.search.tree import SearchTree
 from mcplan.planning.transition.swing import BodyShift, Swing
 from mcplan.scene.contact import Contact
-
-CELL, TURN = 0.05, 0.1
-"""m, rad: stances whose contacts round to the same are the same to the search."""
 
 GAP, SAME_LEVEL = 0.012, 0.08
 """m: soles beside each other on one support keep this distance; they are beside where they are about as high."""
@@ -48,6 +47,9 @@ BEHIND = 3.0
 
 OFTEN = 3
 """Swings from one support to another that are barred before others are looked at first."""
+
+ROOM = 0.2
+"""Moves that a candidate may cost more than when it was queued, for its supports became crowded, before it waits."""
 
 
 class StanceSearch:
@@ -80,6 +82,7 @@ class StanceSearch:
         self._count = 0
         self._closed: dict[tuple, Node] = {}
         self._passed: dict[tuple, list[tuple[float, Node, Move | None, bool]]] = {}
+        self._crowds = Crowds()
 
     def start(self, contacts: tuple[Contact, ...], q: np.ndarray, met: frozenset[int], last: Node | None) -> Node:
         """Return the root of a search."""
@@ -99,7 +102,7 @@ class StanceSearch:
         prover = self.space.prover
         limit = prover.limit = prover.calls + effort.calls
         self._effort = effort
-        self._queue, self._closed, self._passed = [], {}, {}
+        self._queue, self._closed, self._passed, self._crowds = [], {}, {}, Crowds()
         self._push(0.0, root, None)
         expanded = 0
         self.closest = root if self.closest is None or root.h < self.closest.h else self.closest
@@ -116,7 +119,11 @@ class StanceSearch:
                         self._passed.setdefault(key, []).append((f, parent, move, late))
                         continue
                     if not late and (self._beyond_failure(parent, move) or self._often_barred(parent, move)):
-                        self._push(self._f(effort, parent.g + 1.0, self._h(parent, move)) + BEHIND, parent, move, True)
+                        self._push(self._seems(parent, move) + BEHIND, parent, move, True)
+                        continue
+                    crowded = self._seems(parent, move, self._crowds.cost(parent, move, self.space.candidates))
+                    if crowded > f + ROOM:
+                        self._push(crowded, parent, move, late)
                         continue
                     proven = self.prove(parent, move)
                     if proven is None:
@@ -127,6 +134,7 @@ class StanceSearch:
                     self._passed.setdefault(key, []).append((f, node, None, late))
                     continue
                 self._closed[key] = node
+                self._crowds.count(node)
                 if self.closest is None or node.h < self.closest.h:
                     self.closest = node
                 if self.done(node):
@@ -142,8 +150,7 @@ class StanceSearch:
                 if expanded > max_nodes:
                     return
                 for move in self.maker.moves(node, effort.window):
-                    f = self._f(effort, node.g + 1.0, self._h(node, move) + self.reroll.noise())
-                    self._push(f, node, move)
+                    self._push(self._seems(node, move, self.reroll.noise()), node, move)
         except OutOfCalls:
             pass
 
@@ -178,6 +185,10 @@ class StanceSearch:
     def _f(self, effort: Pass, g: float, h: float) -> float:
         return h + 1e-3 * g if np.isinf(effort.weight) else g + effort.weight * h
 
+    def _seems(self, node: Node, move: Move, farther: float = 0.0) -> float:
+        """Return f of what a move leads to, its potential raised by ``farther``."""
+        return self._f(self._effort, node.g + 1.0, self._h(node, move) + farther)
+
     def _h(self, node: Node, move: Move) -> float:
         standing = {patch: at for patch, at in node.standing.items() if patch not in move.removed}
         met = node.met
@@ -196,15 +207,15 @@ class StanceSearch:
     def _key(self, node: Node, move: Move) -> tuple:
         size = self.space.robot.scale.leg
         kept = [c for c in node.contacts if c.patch not in move.removed]
-        contacts: list[tuple] = [_cell(c, self.space.goal.hit(c), size) for c in kept]
+        contacts: list[tuple] = [cell_of(c, self.space.goal.hit(c), size) for c in kept]
         for patch, i in move.added:
             sampled = self.space.candidates[patch]
-            contacts.append(_place_cell(patch, sampled.specs[i], bool(sampled.goal[i]), size))
+            contacts.append(place_cell(patch, sampled.specs[i], bool(sampled.goal[i]), size))
         return tuple(sorted(contacts))
 
     def _contacts_key(self, contacts: tuple[Contact, ...]) -> tuple:
         size = self.space.robot.scale.leg
-        return tuple(sorted(_cell(contact, self.space.goal.hit(contact), size) for contact in contacts))
+        return tuple(sorted(cell_of(contact, self.space.goal.hit(contact), size) for contact in contacts))
 
     def _beyond_failure(self, node: Node, move: Move) -> bool:
         if not move.added:
@@ -361,22 +372,6 @@ def _larger(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> d
     """Return for each patch the wrench of greater force."""
     both = [*one.items(), *other.items()]
     return dict(sorted(both, key=lambda item: float(np.linalg.norm(item[1][:3]))))
-
-
-def _cell(contact: Contact, hit: bool, size: float = 1.0) -> tuple:
-    return _place_cell(contact.patch, {"surface": contact.support, **contact.coordinates}, hit, size)
-
-
-def _place_cell(patch: str, spec: dict, hit: bool, size: float = 1.0) -> tuple:
-    """Return the cell of a place; contacts of the goal have one of their own, whatever is near."""
-    width = size * CELL
-    if "along" in spec:
-        cell = (round(float(spec["along"]) / width), 0, 0)
-    else:
-        cell = (
-            round(float(spec["x"]) / width), round(float(spec["y"]) / width), round(float(spec.get("yaw", 0.0)) / TURN)
-        )  # fmt: skip
-    return (patch, spec["surface"], hit, *cell)
 
 
 def _overlap(one: Contact, other: Contact, scale: RobotScale = ONE) -> bool:

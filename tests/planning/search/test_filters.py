@@ -13,10 +13,11 @@ from mcplan.planning.goal.measure import EXACT, deviation
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.continuity import kept
 from mcplan.planning.posture.limbs import Limb
+from mcplan.planning.search.cells import cell_of
 from mcplan.planning.search.node import Move
 from mcplan.planning.search.potential import TIE, Potential, Standing
 from mcplan.planning.search.reachability import slippery, unreachable
-from mcplan.planning.search.stance_search import GAP, StanceSearch, _cell, _larger, _overlap
+from mcplan.planning.search.stance_search import GAP, StanceSearch, _larger, _overlap
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
@@ -150,6 +151,17 @@ def test_the_potential_is_its_formula():
     assert h({"l": hit, "r": hit}) == pytest.approx(2 * TIE * 0.05 + 0.5)
 
 
+def test_a_lead_costs_and_gains_nothing_in_the_goal():
+    even, ahead = Standing(0.3, 0.0, False), Standing(0.6, 0.0, False)
+    h, led = potential(), replace(potential(), lead=1.0)
+    assert led({"l": even, "r": even}) == h({"l": even, "r": even})
+    assert led({"l": ahead, "r": even}) == pytest.approx(h({"l": ahead, "r": even}) + 0.3 / STRIDE)
+    assert led({"l": ahead, "r": even}) == pytest.approx(led({"l": even, "r": even}))  # the one behind goes first
+    # beyond the least that the goal asks for is no lead: the one behind needs the room
+    there, beyond = Standing(1.2, 0.0, True), Standing(1.6, 0.0, True)
+    assert led({"l": beyond, "r": even}) == led({"l": there, "r": even})
+
+
 def test_contacts_that_the_goal_forbids_and_limbs_on_one_edge_cost():
     there = Standing(1.2, 0.0, True)
     hand = Standing(1.2, 0.0, False)
@@ -219,12 +231,12 @@ def test_soles_beside_each_other_keep_their_gap(scene):
 
 def test_places_round_to_cells_and_those_of_the_goal_have_their_own(scene):
     a, b, c = (scene.contact("left_sole", x=x, y=0.1, yaw=yaw) for x, yaw in ((0.2, 0), (0.22, 0.04), (0.2, 0.3)))
-    assert _cell(a, False) == _cell(b, False)
-    assert _cell(a, False) != _cell(c, False)
-    assert _cell(a, False) != _cell(a, True)
+    assert cell_of(a, False) == cell_of(b, False)
+    assert cell_of(a, False) != cell_of(c, False)
+    assert cell_of(a, False) != cell_of(a, True)
     for x, yaw in ((0.3, 0.0), (0.1, 0.0), (0.2, 0.1), (0.2, -0.1)):  # 10 cm or 6 degrees are another place
-        assert _cell(scene.contact("left_sole", x=x, y=0.1, yaw=yaw), False) != _cell(a, False)
-    ends = [_cell(scene.contact("left_sole", x=x, y=0.1, yaw=0.0), False) for x in np.arange(0.0, 0.45, 0.1)]
+        assert cell_of(scene.contact("left_sole", x=x, y=0.1, yaw=yaw), False) != cell_of(a, False)
+    ends = [cell_of(scene.contact("left_sole", x=x, y=0.1, yaw=0.0), False) for x in np.arange(0.0, 0.45, 0.1)]
     assert len(set(ends)) == len(ends)
 
 

@@ -177,7 +177,7 @@ def test_nothing_is_reached_through_a_stance_that_was_given_up(search, scene):
     prover.calls = prover.limit = 0
     root = start(scene)
     names = {"root": ["first"], "first": ["second"], "second": ["goal", "other goal"], "goal": [], "other goal": []}
-    root.contacts = "root"
+    root.contacts = (SimpleNamespace(patch="left", support="root"),)
     moves = {name: [Move("left", (), ((after, 0),)) for after in names[name]] for name in names}
     proven = []
 
@@ -186,18 +186,20 @@ def test_nothing_is_reached_through_a_stance_that_was_given_up(search, scene):
         if name in proven:
             return None
         proven.append(name)
-        return Node(name, {}, np.zeros(1), parent, move, (), parent.g + 1.0, 1.0, "left", frozenset(), len(proven))
+        contacts = (SimpleNamespace(patch="left", support=name),)
+        return Node(contacts, {}, np.zeros(1), parent, move, (), parent.g + 1.0, 1.0, "left", frozenset(), len(proven))
 
     made.tree = SimpleNamespace(expand=lambda index: None, nodes=[])
-    made.maker = SimpleNamespace(moves=lambda node, window: moves[node.contacts])
-    made.prove, made.done = prove, lambda node: "goal" in node.contacts
+    made.maker = SimpleNamespace(moves=lambda node, window: moves[node.contacts[0].support])
+    made.prove, made.done = prove, lambda node: "goal" in node.contacts[0].support
     made._key = lambda parent, move: move.added
-    made._contacts_key = lambda contacts: contacts
+    made._contacts_key = lambda contacts: contacts[0].support
+    made.space.candidates |= dict.fromkeys(names, SimpleNamespace(specs=[{"surface": "any"}]))
     made._h = lambda node, move: 1.0
     made._beyond_failure = made._often_barred = lambda parent, move: False
     found = []
     for node in made.paths(root, SimpleNamespace(calls=99, window=1.0, weight=1.0), 99):
-        found.append(node.contacts)
+        found.append(node.contacts[0].support)
         made.bar([node.path()[1]])
     assert found == ["goal"]
 

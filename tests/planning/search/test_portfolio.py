@@ -34,3 +34,11 @@ def test_later_runs_are_finer_and_look_farther():
     for before, after in pairwise(runs):
         assert after.grid <= before.grid
         assert after.window >= before.window
+
+
+def test_where_many_limbs_go_one_run_lets_the_last_one_go_first():
+    alike, runs = portfolio(0.4, 1.0, False), portfolio(0.4, 1.0, False, many=True)
+    (led,) = set(runs) - set(alike)
+    assert led.lead >= 1.0
+    assert led._replace(lead=0.0) in alike
+    assert [run for run in runs if run != led] == alike

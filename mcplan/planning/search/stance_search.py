@@ -82,7 +82,7 @@ class StanceSearch:
         self._count = 0
         self._closed: dict[tuple, Node] = {}
         self._passed: dict[tuple, list[tuple[float, Node, Move | None, bool]]] = {}
-        self._crowds = Crowds()
+        self._crowds = Crowds({})
 
     def start(self, contacts: tuple[Contact, ...], q: np.ndarray, met: frozenset[int], last: Node | None) -> Node:
         """Return the root of a search."""
@@ -102,7 +102,7 @@ class StanceSearch:
         prover = self.space.prover
         limit = prover.limit = prover.calls + effort.calls
         self._effort = effort
-        self._queue, self._closed, self._passed, self._crowds = [], {}, {}, Crowds()
+        self._queue, self._closed, self._passed, self._crowds = [], {}, {}, Crowds(self.space.candidates)
         self._push(0.0, root, None)
         expanded = 0
         self.closest = root if self.closest is None or root.h < self.closest.h else self.closest
@@ -121,12 +121,15 @@ class StanceSearch:
                     if not late and (self._beyond_failure(parent, move) or self._often_barred(parent, move)):
                         self._push(self._seems(parent, move) + BEHIND, parent, move, True)
                         continue
-                    crowded = self._seems(parent, move, self._crowds.cost(parent, move, self.space.candidates))
+                    crowded = self._seems(parent, move, self._crowds.cost(parent, move))
                     if crowded > f + ROOM:
                         self._push(crowded, parent, move, late)
                         continue
+                    calls = prover.calls
                     proven = self.prove(parent, move)
                     if proven is None:
+                        if prover.calls > calls:  # not refused by numbers alone
+                            self._crowds.failed(parent, move)
                         continue
                     node = proven
                 key = self._contacts_key(node.contacts)
@@ -134,7 +137,7 @@ class StanceSearch:
                     self._passed.setdefault(key, []).append((f, node, None, late))
                     continue
                 self._closed[key] = node
-                self._crowds.count(node)
+                self._crowds.reached(node)
                 if self.closest is None or node.h < self.closest.h:
                     self.closest = node
                 if self.done(node):

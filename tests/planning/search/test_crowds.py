@@ -25,10 +25,10 @@ HERE, UP, LIFT = (
 
 
 def crowded(*potentials, move=HERE):
-    crowds = Crowds()
+    crowds = Crowds(SAMPLED)
     for h in potentials:
-        crowds.count(stance(h, right="floor", left="floor"))
-    return crowds.cost(FEET, move, SAMPLED)
+        crowds.reached(stance(h, right="floor", left="floor"))
+    return crowds.cost(FEET, move)
 
 
 def test_stances_that_come_no_nearer_are_counted():
@@ -39,6 +39,16 @@ def test_stances_that_come_no_nearer_are_counted():
 
 def test_one_that_comes_nearer_makes_room_again():
     assert crowded(5.0, 5.0, 6.0, 5.0 - 1.1 * NEARER) == 0.0
+
+
+def test_moves_that_could_not_be_proven_count_where_they_would_have_led():
+    crowds = Crowds(SAMPLED)
+    for _ in range(3):
+        crowds.failed(FEET, UP)
+    assert crowds.cost(FEET, UP) == pytest.approx(3 * CROWDED)
+    assert crowds.cost(FEET, HERE) == 0.0
+    crowds.reached(stance(4.0, left="step", right="floor"))
+    assert crowds.cost(FEET, UP) == 0.0
 
 
 def test_other_supports_are_not_crowded():

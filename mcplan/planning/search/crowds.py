@@ -41,10 +41,11 @@ class Crowds:
         self._of[on] = (node.h, 0) if node.h < least - NEARER else (least, vain + 1)
 
     def failed(self, node: Node, move: Move) -> None:
-        """Count a move of ``node`` that could not be proven."""
+        """Count a move of ``node`` to other supports that could not be proven."""
         on = self._after(node, move)
-        least, vain = self._of.get(on, (np.inf, 0))
-        self._of[on] = (least, vain + 1)
+        if on != _supports(node):
+            least, vain = self._of.get(on, (np.inf, 0))
+            self._of[on] = (least, vain + 1)
 
     def cost(self, node: Node, move: Move) -> float:
         """Return by how many moves what a move of ``node`` leads to seems farther away."""

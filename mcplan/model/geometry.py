@@ -63,6 +63,7 @@ class Geometry:
     R, p : rotation (3,3) and position (3,) of the shape's frame in the link.
     role : seen, collided with, or both.
     color : red, green, blue, opacity in [0, 1], or None.
+    patch : that it stands for, empty for a shape of a file.
     """
 
     shape: Shape
@@ -70,3 +71,4 @@ class Geometry:
     p: np.ndarray
     role: Role = "both"
     color: tuple[float, float, float, float] | None = None
+    patch: str = ""

@@ -1,10 +1,13 @@
 """The shapes of a robot's links as solids in its bodies, and the pairs of them that a joint or more keeps apart."""
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from mcplan.core.distance.many import Scratch
 from mcplan.core.distance.shape import scratch
 from mcplan.core.rigid_body.tree import hung_on, workspace
+from mcplan.model.geometry import Geometry
 from mcplan.model.robot import Robot
 from mcplan.model.solid import Solid, solid
 
@@ -14,13 +17,17 @@ def link_solids(robot: Robot) -> tuple[list[str], list[Solid], list[int]]:
     links, solids, bodies = [], [], []
     for link, geometries in robot.geometry.items():
         body, offset = robot.frame(link)
-        R, p = offset[:9].reshape(3, 3), offset[9:]
-        for geometry in geometries:
-            if geometry.role != "visual":
-                links.append(link)
-                bodies.append(body)
-                solids.append(solid(geometry.shape, R @ geometry.R, R @ geometry.p + p))
+        own = solids_of(geometries, offset)
+        links += [link] * len(own)
+        bodies += [body] * len(own)
+        solids += own
     return links, solids, bodies
+
+
+def solids_of(geometries: Iterable[Geometry], offset: np.ndarray) -> list[Solid]:
+    """Return those of a link's shapes that collide, in the frame of its body, where the link is at ``offset`` (12,)."""
+    R, p = offset[:9].reshape(3, 3), offset[9:]
+    return [solid(g.shape, R @ g.R, R @ g.p + p) for g in geometries if g.role != "visual"]
 
 
 def candidate_pairs(robot: Robot) -> np.ndarray:

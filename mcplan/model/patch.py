@@ -47,6 +47,13 @@ class Patch:
         """Contact points (k,3) in patch axes: the polygon's corners at ``z = 0``."""
         return np.column_stack([self.polygon, np.zeros(len(self.polygon))])
 
+    @property
+    def spread(self) -> np.ndarray:
+        """Points (k,3) in the link's axes that are spread over it: corners, middles of its sides, its middle."""
+        corners = self.points + np.array([0.0, 0.0, self.radius])
+        middles = (corners + np.roll(corners, -1, axis=0)) / 2
+        return np.vstack([corners, middles, corners.mean(axis=0)]) @ self.R.T + self.p
+
 
 def mount_patch(link: str, max_force: float = MOUNT_LIMIT, max_moment: float = MOUNT_LIMIT) -> Patch:
     """Return the patch that holds a root link to the world, at the link's origin."""

@@ -1,7 +1,7 @@
-"""What touches has a shape: where a URDF gives a body none, a plate or a ball stands for each of its patches.
+"""What touches has a shape: where a URDF's shapes leave a patch open, a plate or a ball stands for it.
 
 Without one neither planner nor certificate would see a foot go through the edge of a step, which physics feels: there
-the patch itself touches.
+the patch itself touches. Bodies without shapes are such, soles that four balls stand for, hands of fingers with gaps.
 """
 
 from collections.abc import Mapping
@@ -11,30 +11,47 @@ import numpy as np
 
 from mcplan.model.description import UrdfModel
 from mcplan.model.geometry import Geometry, MeshShape, Shape, Sphere
+from mcplan.model.link_solids import solids_of
 from mcplan.model.patch import Patch
+from mcplan.model.solid import Solid, distances_to
 
 THICKNESS = 0.1
 """Of a plate, as part of the longest side of its patch."""
+
+GAP = 0.1
+"""Of the longest side of a patch: parts of it that are so much farther from its body's shapes are not covered."""
 
 
 def with_patch_shapes(
     model: UrdfModel, frames: Mapping[str, tuple[int, np.ndarray]], patches: Mapping[str, Patch]
 ) -> UrdfModel:
-    """Return a model in which links with patches collide, whose bodies have no shape that does.
+    """Return a model in which patches collide where the shapes of their bodies leave them open.
 
     Parameters
     ----------
-    frames : the body of each link.
+    frames : of each link its body, and where it is in it (12,).
     """
-    shaped = {frames[name][0] for name, link in model.links.items() if any(g.role != "visual" for g in link.geometry)}
+    own: dict[int, list[Solid]] = {}
+    for name, link in model.links.items():
+        body, offset = frames[name]
+        own.setdefault(body, []).extend(solids_of(link.geometry, offset))
     links = dict(model.links)
     for patch in patches.values():
-        shape = None if frames[patch.link][0] in shaped else patch_shape(patch)
-        if shape is not None:
+        shape = patch_shape(patch)
+        if shape is not None and _open(patch, *frames[patch.link], own):
             link = links[patch.link]
-            own = Geometry(shape, np.asarray(patch.R), np.asarray(patch.p), "collision")
-            links[patch.link] = replace(link, geometry=(*link.geometry, own))
+            geometry = Geometry(shape, np.asarray(patch.R), np.asarray(patch.p), "collision", patch=patch.name)
+            links[patch.link] = replace(link, geometry=(*link.geometry, geometry))
     return replace(model, links=links)
+
+
+def _open(patch: Patch, body: int, offset: np.ndarray, own: Mapping[int, list[Solid]]) -> bool:
+    """Whether a part of a patch is farther from the solids ``own`` of its body than the rest of it is."""
+    if not own[body]:
+        return True
+    R, p = offset[:9].reshape(3, 3), offset[9:]
+    off = distances_to(own[body], patch.spread @ R.T + p)
+    return bool(off.max() - off.min() > GAP * np.ptp(patch.polygon, axis=0).max())
 
 
 def patch_shape(patch: Patch) -> Shape | None:

@@ -5,21 +5,16 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from mcplan.core.distance.many import fill_distances
-from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE
-from mcplan.model.geometry import Sphere
-from mcplan.model.link_solids import link_solids, new_scratch
+from mcplan.model.link_solids import solids_of
 from mcplan.model.rest_overlap import overlaps, without_what_always_overlaps
 from mcplan.model.robot import Robot
-from mcplan.model.solid import frozen, pack, solid
+from mcplan.model.solid import Solid, distances_to
 
 OFF = 0.004
 """m: how far a patch may be off the shapes of its link; beyond it, either touches without the other."""
 
 SUNK, HANGING = 0.005, 0.01
 """m: how far below the ground a patch may be in a posture, and how far above it the lowest one."""
-
-POINT = 1e-6
 
 
 def findings(robot: Robot) -> list[str]:
@@ -40,34 +35,18 @@ def _patches(robot: Robot) -> Iterator[str]:
 
 def patch_distances(robot: Robot) -> dict[str, tuple[float, float]]:
     """Return by patch, but grasps, how far (m) its nearest point is off its link's shapes, and its deepest inside."""
-    _, solids, bodies = link_solids(robot)
-    count, names = len(solids), []
+    own: dict[int, list[Solid]] = {}
+    for link, geometries in robot.geometry.items():
+        body, offset = robot.frame(link)
+        own.setdefault(body, []).extend(solids_of([g for g in geometries if not g.patch], offset))
+    found = {}
     for name, patch in robot.patches.items():
-        body, offset = robot.frame(name)
-        if patch.kind == "grasp" or body not in bodies[:count]:
-            continue
-        corners = patch.points + np.array([0.0, 0.0, patch.radius])
-        middles = (corners + np.roll(corners, -1, axis=0)) / 2
-        for x in np.vstack([corners, middles, corners.mean(axis=0)]):
-            place = offset[9:] + offset[:9].reshape(3, 3) @ x
-            solids.append(solid(Sphere(POINT), np.eye(3), place))
-            bodies.append(body)
-            names.append(name)
-    pairs = [(i, j) for j in range(count, len(solids)) for i in range(count) if bodies[i] == bodies[j]]
-    if not pairs:
-        return {}
-    found, values = np.zeros(len(pairs), np.int64), np.zeros((len(pairs), PAIR_SIZE))
-    space = new_scratch(robot, len(solids), len(pairs))
-    margins = np.full(len(pairs), 10.0)
-    number = fill_distances(
-        robot.tree, pack(solids, bodies), frozen(np.array(pairs)), margins, robot.neutral(), space, found, values
-    )
-    distance = np.full(len(names), np.inf)
-    for p, value in zip(found[:number].tolist(), values[:number, DISTANCE].tolist(), strict=True):
-        point = pairs[p][1] - count
-        distance[point] = min(distance[point], value + POINT)
-    least = {name: float(distance[np.array(names) == name].min()) for name in dict.fromkeys(names)}
-    return {name: (value, -value) for name, value in least.items()}
+        body, offset = robot.frame(patch.link)
+        if patch.kind != "grasp" and own[body]:
+            R, p = offset[:9].reshape(3, 3), offset[9:]
+            least = float(distances_to(own[body], patch.spread @ R.T + p).min())
+            found[name] = (least, -least)
+    return found
 
 
 def _limits(robot: Robot) -> Iterator[str]:

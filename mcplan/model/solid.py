@@ -5,9 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-from mcplan.core.distance.shape import BOX, CAPSULE, CYLINDER, HULL, PLANE, SPHERE, Shapes
+from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE, pair_distance
+from mcplan.core.distance.shape import BOX, CAPSULE, CYLINDER, HULL, PLANE, SPHERE, Shapes, scratch
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
+
+NOTHING = np.zeros((0, 3))
+
+POINT, FAR = 1e-6, 1e3
+"""m: radius of a sphere that stands for a point, and a distance that none exceeds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,17 +61,16 @@ def solid(shape: Shape | HalfSpace, R: np.ndarray, p: np.ndarray) -> Solid:
         The shape is of no known kind.
     """
     R, p = np.asarray(R, float), np.asarray(p, float)
-    nothing = np.zeros((0, 3))
     if isinstance(shape, Sphere):
-        return Solid(SPHERE, np.zeros(3), shape.radius, R, p, nothing)
+        return Solid(SPHERE, np.zeros(3), shape.radius, R, p, NOTHING)
     if isinstance(shape, Capsule):
-        return Solid(CAPSULE, np.array([0, 0, shape.length / 2]), shape.radius, R, p, nothing)
+        return Solid(CAPSULE, np.array([0, 0, shape.length / 2]), shape.radius, R, p, NOTHING)
     if isinstance(shape, Box):
-        return Solid(BOX, np.array(shape.size, float) / 2, 0.0, R, p, nothing)
+        return Solid(BOX, np.array(shape.size, float) / 2, 0.0, R, p, NOTHING)
     if isinstance(shape, Cylinder):
-        return Solid(CYLINDER, np.array([shape.radius, shape.radius, shape.length / 2]), 0.0, R, p, nothing)
+        return Solid(CYLINDER, np.array([shape.radius, shape.radius, shape.length / 2]), 0.0, R, p, NOTHING)
     if isinstance(shape, HalfSpace):
-        return Solid(PLANE, np.zeros(3), 0.0, R, p, nothing)
+        return Solid(PLANE, np.zeros(3), 0.0, R, p, NOTHING)
     if isinstance(shape, MeshShape):
         return hull(shape.vertices, R, p)
     raise InputError(f"{type(shape).__name__} is no shape that can collide")
@@ -81,6 +86,19 @@ def hull(points: np.ndarray, R: np.ndarray, p: np.ndarray) -> Solid:
     low, high = corners.min(axis=0), corners.max(axis=0)
     middle = (low + high) / 2
     return Solid(HULL, (high - low) / 2, 0.0, R, p + R @ middle, corners - middle)
+
+
+def distances_to(solids: list[Solid], points: np.ndarray) -> np.ndarray:
+    """Return how far points (k,3) are from the nearest of solids in the same frame (k,) (m), negative inside of it."""
+    count = len(solids)
+    balls = [Solid(SPHERE, np.zeros(3), POINT, np.eye(3), x, NOTHING) for x in points]
+    shapes = pack([*solids, *balls], [0] * (count + len(balls)))
+    found, value, work = np.full(len(points), np.inf), np.zeros(PAIR_SIZE), scratch()
+    for k in range(len(points)):
+        for i in range(count):
+            pair_distance(shapes, count + k, i, shapes.offset, FAR, work, value)
+            found[k] = min(found[k], value[DISTANCE] + POINT)
+    return found
 
 
 def pack(solids: list[Solid], bodies: list[int]) -> Shapes:

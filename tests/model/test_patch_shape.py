@@ -1,4 +1,4 @@
-"""Where a URDF gives a body no shape that collides, its patches are seen as plates and balls."""
+"""Where the shapes of a URDF leave a patch open, it is seen as a plate or a ball."""
 
 import warnings
 
@@ -9,6 +9,7 @@ from scipy.spatial import ConvexHull
 from mcplan.collision.model import CollisionModel
 from mcplan.model.description import RobotWarning
 from mcplan.model.geometry import Sphere
+from mcplan.model.robot_check import patch_distances
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 
@@ -27,7 +28,12 @@ TRIANGLE = "[[0, -0.05], [0.2, -0.05], [0.2, 0.05]]"
 SOLE = f"{{link: foot, pose: {{xyz: [0.05, 0, -0.1], rpy: [3.1415926536, 0, 0]}}, polygon: {TRIANGLE}}}"
 BALL = "{link: foot, kind: ball, radius: 0.03, pose: {xyz: [0, 0, -0.1], rpy: [3.14159265, 0, 0]}}"
 EDGE = "{link: foot, pose: {xyz: [0, 0, -0.1]}, polygon: [[0, -0.05], [0.2, -0.05]]}"
-BOX = '<collision><geometry><box size="0.1 0.1 0.1"/></geometry></collision>'
+SHAPE = '<collision><origin xyz="{}"/><geometry>{}</geometry></collision>'
+BOX = SHAPE.format("0.15 0 -0.05", '<box size="0.22 0.12 0.1"/>')
+SHORT = SHAPE.format("0.1 0 -0.05", '<box size="0.2 0.12 0.1"/>')
+BALLS = "".join(
+    SHAPE.format(f"{x} {y} -0.095", '<sphere radius="0.005"/>') for x, y in ((0.05, -0.05), (0.25, -0.05), (0.25, 0.05))
+)
 
 
 def loaded(directory, patch, own="", fixed=""):
@@ -72,6 +78,28 @@ def test_a_ball_is_a_ball_and_an_edge_is_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("where", ["own", "fixed"])
-def test_a_body_that_has_a_shape_keeps_to_it(tmp_path, where):
+def test_a_shape_that_covers_the_patch_stands_for_it(tmp_path, where):
     robot = loaded(tmp_path, SOLE, **{where: BOX})
     assert sum(len(shapes) for shapes in robot.geometry.values()) == 1
+
+
+@pytest.mark.parametrize("own", [SHORT, BALLS], ids=["ends before the toe", "balls at the corners"])
+def test_shapes_that_leave_a_part_of_the_patch_open_get_its_plate(tmp_path, own):
+    robot = loaded(tmp_path, SOLE, own)
+    assert [geometry.patch for geometry in robot.geometry["foot"] if geometry.patch] == ["toe"]
+
+
+def test_a_patch_off_its_link_as_a_whole_is_wrong_and_gets_no_plate(tmp_path):
+    """``robot check`` says so: a plate there would hide it."""
+    high = BOX.replace('-0.05"', '-0.02"')
+    robot = loaded(tmp_path, SOLE, high)
+    assert len(robot.geometry["foot"]) == 1
+    assert patch_distances(robot)["toe"][0] == pytest.approx(0.03, abs=1e-6)
+
+
+def test_plates_are_not_what_patches_are_held_against(tmp_path):
+    """A patch lies in the plane of its own plate: only shapes of the file say where the link's surface is."""
+    sunk = SHORT.replace('-0.05"', '-0.06"')
+    robot = loaded(tmp_path, SOLE, sunk)
+    assert len(robot.geometry["foot"]) == 2
+    assert patch_distances(robot)["toe"][1] == pytest.approx(0.01, abs=1e-6)

@@ -99,7 +99,7 @@ def test_a_patch_off_its_link_as_a_whole_is_wrong_and_gets_no_plate(tmp_path):
 
 def test_plates_are_not_what_patches_are_held_against(tmp_path):
     """A patch lies in the plane of its own plate: only shapes of the file say where the link's surface is."""
-    sunk = SHORT.replace('-0.05"', '-0.06"')
-    robot = loaded(tmp_path, SOLE, sunk)
+    high = SHORT.replace('-0.05"', '-0.04"')
+    robot = loaded(tmp_path, SOLE, high)
     assert len(robot.geometry["foot"]) == 2
-    assert patch_distances(robot)["toe"][1] == pytest.approx(0.01, abs=1e-6)
+    assert patch_distances(robot)["toe"][0] == pytest.approx(0.01, abs=1e-6)

@@ -100,15 +100,21 @@ ROUND_FOOT = """<robot name="r"><link name="a"><inertial><mass value="1"/>
 <collision><geometry><cylinder radius="0.05" length="0.04"/></geometry></collision></link></robot>"""
 
 
-@pytest.mark.parametrize(("depth", "stands_out"), [(0.02, set()), (0.03, {"sole"})])
-def test_a_polygon_around_a_rounded_foot_touches_with_it(tmp_path, depth, stands_out):
+@pytest.mark.parametrize(
+    ("half", "depth", "stands_out"), [(0.03, 0.02, set()), (0.03, 0.03, {"sole"}), (0.05, 0.02, set())]
+)
+def test_a_polygon_touches_with_its_foot_or_where_corners_are_off_a_rounded_one_with_its_plate(
+    tmp_path, half, depth, stands_out
+):
     (tmp_path / "r.urdf").write_text(ROUND_FOOT)
     (tmp_path / "r.yaml").write_text(
         "mcplan: 1\nname: r\nurdf: r.urdf\nbase: a\npatches:\n  sole:\n    link: a\n    limb: leg\n"
         f"    pose: {{xyz: [0, 0, {-depth}], quat_wxyz: [0, 1, 0, 0]}}\n"
-        "    polygon: [[-0.05, -0.05], [0.05, -0.05], [0.05, 0.05], [-0.05, 0.05]]\n"
+        f"    polygon: [[{-half}, {-half}], [{half}, {-half}], [{half}, {half}], [{-half}, {half}]]\n"
     )
-    assert standing_out(load_robot(tmp_path / "r.yaml")) == stands_out
+    robot = load_robot(tmp_path / "r.yaml")
+    assert len(robot.geometry["a"]) == 1 + (half > 0.05 / np.sqrt(2))  # corners off the cylinder: a plate
+    assert standing_out(robot) == stands_out
 
 
 def test_point_feet_are_planned_inside_the_borders_of_their_surfaces(tmp_path):

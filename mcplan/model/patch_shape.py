@@ -19,7 +19,10 @@ THICKNESS = 0.1
 """Of a plate, as part of the longest side of its patch."""
 
 GAP = 0.1
-"""Of the longest side of a patch: parts of it that are so much farther from its body's shapes are not covered."""
+"""Of the longest side of a patch, or a ball's diameter: what is so much farther from its body's shapes is not covered."""
+
+DOWN = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (0, 1) if x or y or z], float)
+"""Where a ball may touch: below its middle."""
 
 
 def with_patch_shapes(
@@ -50,8 +53,12 @@ def _open(patch: Patch, body: int, offset: np.ndarray, own: Mapping[int, list[So
     if not own[body]:
         return True
     R, p = offset[:9].reshape(3, 3), offset[9:]
-    off = distances_to(own[body], patch.spread @ R.T + p)
-    return bool(off.max() - off.min() > GAP * np.ptp(patch.polygon, axis=0).max())
+    points, size = patch.spread, float(np.ptp(patch.polygon, axis=0).max())
+    if patch.kind == "ball":
+        below = patch.radius * DOWN / np.linalg.norm(DOWN, axis=1)[:, None]
+        points, size = below @ patch.R.T + patch.p, 2 * patch.radius
+    off = distances_to(own[body], points @ R.T + p)
+    return bool(off.max() - off.min() > GAP * size)
 
 
 def patch_shape(patch: Patch) -> Shape | None:

@@ -83,6 +83,14 @@ def test_a_shape_that_covers_the_patch_stands_for_it(tmp_path, where):
     assert sum(len(shapes) for shapes in robot.geometry.values()) == 1
 
 
+def test_a_ball_wider_than_its_foot_is_seen_and_one_that_its_foot_fills_is_not_twice(tmp_path):
+    """Physics lets the whole ball touch, beside a narrow foot too."""
+    narrow = SHAPE.format("0 0 -0.08", '<box size="0.06 0.02 0.1"/>')
+    assert [geometry.patch for geometry in loaded(tmp_path, BALL, narrow).geometry["foot"]] == ["", "toe"]
+    round_one = SHAPE.format("0 0 -0.1", '<sphere radius="0.03"/>')
+    assert len(loaded(tmp_path, BALL, round_one).geometry["foot"]) == 1
+
+
 @pytest.mark.parametrize("own", [SHORT, BALLS], ids=["ends before the toe", "balls at the corners"])
 def test_shapes_that_leave_a_part_of_the_patch_open_get_its_plate(tmp_path, own):
     robot = loaded(tmp_path, SOLE, own)

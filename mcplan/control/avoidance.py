@@ -10,6 +10,7 @@ from mcplan.collision.faces import faces_of
 from mcplan.collision.model import CollisionModel
 from mcplan.control.motion import Motion
 from mcplan.core.distance.pair import PAIR_SIZE
+from mcplan.core.distance.shape import BODY
 from mcplan.core.distance.watch import new_watch
 from mcplan.core.whole_body import avoidance_bundle as keep
 from mcplan.core.whole_body.avoidance import NOT_FINITE, avoid
@@ -34,7 +35,7 @@ PARTING = 0.02
 """Speed at which a link that has left its support is asked to gain its clearance (m/s)."""
 
 PLANNED = 1e-3
-"""How much nearer than in the posture that it goes to a pair may come (m): references are not followed exactly."""
+"""How much nearer than in the postures of its motion a pair may come (m): references are not followed exactly."""
 
 APART = 1e-3
 """What is left between links that are not to touch, however near they are planned (m).
@@ -65,8 +66,9 @@ class Avoidance:
     """Keeps links from each other and from the environment, whatever the references ask for: a ``Limit``.
 
     A link may touch the support that it rests on, comes from, or goes to when it is its turn; it stays
-    ``avoid_clearance`` off all else, or as far as the posture is that it goes to. Nothing is asked of links that their
-    contacts hold where they are.
+    ``avoid_clearance`` off all else, or as far as its motion is planned to be where that comes nearest: a knee that is
+    bent as far as it goes at the start of a motion parts when the motion takes it along, not before. The knots of a
+    motion are looked at one per tick, after its ends. Nothing is asked of links that contacts hold where they are.
     While it only passes that support, it is held closer to the surface than the overlap which a link at rest is
     allowed (``ALLOWED_PENETRATION``), because the rows are linear and a moving link goes a little beyond them. What is
     asked of a pair never rises faster than ``PARTING``, so that leaving a support is no blow either.
@@ -92,13 +94,19 @@ class Avoidance:
         surfaces = {surface.name for surface in environment.surfaces}
         self._over = np.array([pair.b in surfaces for pair in self._model.pairs], dtype=bool)
         self._aimed: list = []
+        self._ahead: list[np.ndarray] = []
         self._coming: list[tuple[np.ndarray, Contact]] = []
+        self._planned: dict[str, Pose] = {}
+        self._given = np.zeros(len(self._model.pairs), dtype=bool)
+        """Pairs whose goals contacts give."""
         rule = np.zeros(keep.RULES)
         rule[keep.REACH], rule[keep.MARGIN] = settings.avoid_distance, settings.avoid_distance + self._clearance
         rule[keep.AHEAD], rule[keep.RISE] = max(dt, RESPONSE), PARTING * dt
         rule[keep.BRAKING], rule[keep.CEILING], rule[keep.RECOVERY] = STOPPING, MOST_ASKED, RETURN
         faces = faces_of(self._model, environment.surfaces)
-        self._around = keep.close_around(keep.Around(robot.tree, self._model.indices, frozen(rule), faces))
+        self._around = keep.close_around(
+            keep.Around(robot.tree, self._model.indices, frozen(rule), faces, _groups(self._model))
+        )
         self._memory, self._aims, self._rows, self._chosen = keep.close_memory(
             _new_memory(robot, self._model, self._slots, int(self._over.sum()), len(environment.objects))
         )
@@ -152,6 +160,8 @@ class Avoidance:
         if not same(now, self._aimed):
             self._aimed = now
             self._aim_anew(motion, resting, objects)
+        elif self._ahead:
+            self._allow(self._ahead.pop())
         if self._coming:
             ways = [_way(terms, contact) for _, contact in self._coming]
             for k in sorted(range(len(ways)), key=ways.__getitem__, reverse=True):  # the nearest has the last word
@@ -165,9 +175,12 @@ class Avoidance:
         # of what was held nothing was asked, and it was near
         aims.seen[aims.wanted == 0] = self._tick - 1
         goal.fill(self._clearance)
-        planned = dict(objects) | {name: path.end for name, path in motion.objects.items()}
-        near, distance, _ = model.near(motion.posture.end, self._clearance + PLANNED, planned)
-        goal[near] = np.clip(distance - PLANNED, APART, self._clearance)
+        self._planned = dict(objects) | {name: path.end for name, path in motion.objects.items()}
+        self._given[:] = False
+        first, *between, last = motion.posture.knots
+        near = self._allow(last)
+        self._allow(first)
+        self._ahead = between[::-1]
         left, held = model.pairs_of(motion.released.values()), model.pairs_of(resting)
         waiting = model.pairs_of(motion.targets[patch] for patch in motion.waiting & motion.targets.keys())
         fixed = model.fixed_by(loaded.contact for loaded in motion.contacts.values())
@@ -175,15 +188,32 @@ class Avoidance:
         goal[list(waiting)] = HOVER
         goal[list(held)] = -ALLOWED_PENETRATION - self._depth
         goal[list(fixed)] = -np.inf
+        self._given[[*left, *waiting, *held, *fixed]] = True
         aims.wanted[:] = goal > -np.inf
         # a hand that grasps a bar does not touch it with its link, and has no need to on its way
-        touched = set(near.tolist()) - left - held - fixed - waiting
+        touched = near - left - held - fixed - waiting
         coming = [(model.pairs_of([contact]) & touched, contact) for contact in motion.targets.values()]
         self._coming = [(np.array(sorted(pairs)), contact) for pairs, contact in coming if pairs]
         aims.flat[:] = self._over & (goal > -ALLOWED_PENETRATION)
         # a link that has borne load touches, however deep it might have gone
         np.maximum(aims.asked, np.minimum(goal, 0.0), out=aims.asked)
         aims.asked[aims.wanted == 0] = -np.inf
+
+    def _allow(self, q: np.ndarray) -> set[int]:
+        """Let pairs come as near as they are in a posture (nq,) of the motion; return those that are near in it."""
+        goal, (near, distance, _) = self._aims.goal, self._model.near(q, self._clearance + PLANNED, self._planned)
+        planned = np.clip(distance - PLANNED, APART, self._clearance)
+        goal[near] = np.where(self._given[near], goal[near], np.minimum(goal[near], planned))
+        return set(near.tolist())
+
+
+def _groups(model: CollisionModel) -> np.ndarray:
+    """Return numbers of the pairs (P,), the same for those of two bodies, or of a body and a thing around."""
+    bodies, numbers = model.shapes.index[:, BODY].tolist(), dict[object, int]()
+    return frozen(np.array([
+        numbers.setdefault((bodies[a], pair.b if bodies[b] < 0 else bodies[b]), len(numbers))
+        for (a, b), pair in zip(model.indices.tolist(), model.pairs, strict=True)
+    ], np.int64))  # fmt: skip
 
 
 def _new_memory(robot: Robot, model: CollisionModel, slots: int, over: int, objects: int) -> keep.Memory:

@@ -19,7 +19,7 @@ THICKNESS = 0.1
 """Of a plate, as part of the longest side of its patch."""
 
 GAP = 0.1
-"""Of the longest side of a patch, or a ball's diameter: what is so much farther from its body's shapes is not covered."""
+"""Of a patch's longest side, or a ball's diameter: what is so much farther from its body's shapes is not covered."""
 
 DOWN = np.array([(x, y, z) for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (0, 1) if x or y or z], float)
 """Where a ball may touch: below its middle."""

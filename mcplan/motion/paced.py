@@ -1,5 +1,6 @@
 """A reference along a path, at the times that a law gives it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,11 @@ class Paced:
     def end(self) -> Pose:
         """Where it ends."""
         return self.path.end  # type: ignore[return-value]
+
+    @property
+    def knots(self) -> Sequence[np.ndarray]:
+        """Those of a whole posture."""
+        return self.path.knots  # type: ignore[return-value, union-attr]
 
     @property
     def end_time(self) -> float:

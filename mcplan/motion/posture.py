@@ -33,6 +33,10 @@ class PostureTrajectory:
     duration : s, positive.
     velocity, acceleration : (6+n,) v and vd at the start; None is rest.
     start_time : s.
+
+    Attributes
+    ----------
+    knots : start and end.
     """
 
     def __init__(
@@ -45,6 +49,7 @@ class PostureTrajectory:
         start_time: float = 0.0,
     ):
         self.start, self.end = np.array(start, float), np.array(end, float)
+        self.knots = (self.start, self.end)
         nv = len(self.start) - 1
         v = np.zeros(nv) if velocity is None else np.asarray(velocity, float)
         vd = np.zeros(nv) if acceleration is None else np.asarray(acceleration, float)

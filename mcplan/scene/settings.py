@@ -190,7 +190,7 @@ class ControlSettings(Spec):
     """The same for a patch that comes to its support through the air, or leaves it for a place below, m: it passes over
     the edge (``contact``, ``mujoco``: 0.08)."""
 
-    avoid_pairs: Annotated[int, Field(ge=0, le=64)] = 6
+    avoid_pairs: Annotated[int, Field(ge=0, le=64)] = 8
     """How many pairs of bodies are kept apart at a time; 0 turns collision avoidance off."""
     avoid_clearance: NotNegative = 0.005
     """What bodies that do not touch on purpose keep between them, m."""

@@ -150,27 +150,32 @@ def avoid(shapes, fixed, changing, q, v, tick):
         chosen.A[k, :] = 0.0
         chosen.b[k] = NEUTRAL
     return fill_avoidance_rows(
-        near.room[:count], near.rates[:count], near.bend[:count], v, 0.0, rule[REACH], rule[AHEAD], rule[BRAKING],
-        rule[CEILING], rule[RECOVERY], chosen.need, chosen.row, chosen.A, chosen.b,
+        near.room[:count], near.rates[:count], near.bend[:count], v, near.pair, around.group, 0.0, rule[REACH],
+        rule[AHEAD], rule[BRAKING], rule[CEILING], rule[RECOVERY], chosen.need, chosen.row, chosen.A, chosen.b,
     )  # fmt: skip
 
 
 @jit
-def fill_avoidance_rows(distance, J, bias, v, safe, influence, dt, braking, ceiling, recovery, need, chosen, A, b):
+def fill_avoidance_rows(
+    distance, J, bias, v, pair, group, safe, influence, dt, braking, ceiling, recovery, need, chosen, A, b
+):
     """Fill ``A`` (m, nv) and ``b`` (m,) with the rows of the pairs that ask for most; return how many pairs were near.
 
     A row says ``J vd >= -(v_max + J v) / dt - bias``, with ``v_max`` the largest speed of approach from which the pair
     can still be stopped (``next_velocity``), and asks for no more than ``ceiling``. Rows without a pair are left as
-    they are.
+    they are. One group has half of the rows at most: the corners and balls of a sole that leaves its floor all ask for
+    the same, and would crowd out what else is near, until that asks for more than can be given.
 
     Parameters
     ----------
     distance, bias : (k,) m, m/s².
     J : (k, nv) gradients.
+    pair, group : (k,) pair of each row, and of each pair its group.
     need, chosen : (m,) scratch: what the chosen pairs ask for, and which they are.
     """
     near, count = 0, 0
     slots = len(b)
+    most = (slots + 1) // 2
     for i in range(len(distance)):
         if distance[i] >= influence:
             continue
@@ -183,13 +188,18 @@ def fill_avoidance_rows(distance, J, bias, v, safe, influence, dt, braking, ceil
         place = count
         while place > 0 and need[place - 1] < wanted:
             place -= 1
-        if place >= slots:
+        own, last = 0, min(count, slots - 1)  # of its group; the place that is given up
+        for k in range(count):
+            if group[pair[chosen[k]]] == group[pair[i]]:
+                own += 1
+                if own == most:
+                    last = k
+        if place >= slots or place > last:
             continue
-        last = min(count, slots - 1)
         for k in range(last, place, -1):
             need[k], chosen[k] = need[k - 1], chosen[k - 1]
         need[place], chosen[place] = wanted, i
-        count = last + 1
+        count = max(count, last + 1)
     for k in range(count):
         i = chosen[k]
         for j in range(len(v)):

@@ -24,6 +24,7 @@ class Around(NamedTuple):
     pairs: np.ndarray  # (P, 2) int64 shapes
     rule: np.ndarray  # (RULES,)
     faces: Faces
+    group: np.ndarray  # (P,) int64, the same for pairs of shapes of the same two bodies
 
 
 class Aims(NamedTuple):
@@ -101,6 +102,7 @@ def open_around(packed):
         axes2(whole, layout, 4),  # pairs
         axes1(real, layout, 5),  # rule
         Faces(axes2(whole, layout, 6), axes2(real, layout, 7), axes2(real, layout, 8)),
+        axes1(whole, layout, 9),  # group
     )
 
 

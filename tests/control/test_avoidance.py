@@ -18,6 +18,7 @@ from mcplan.errors import InputError
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
+from mcplan.motion.spline import PostureSpline
 from mcplan.planning.transition.nearness import OPENING
 from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
 from mcplan.scene.place import make_contact
@@ -208,6 +209,26 @@ def test_what_each_pair_is_to_keep_follows_from_what_its_contacts_do(hrp2):
         coming = goals(closed=["right_sole"], targets={"left_sole": sole("left_sole", x=0.008 + ahead)})
         way = np.linalg.norm(sole("left_sole", x=0.008 + ahead).p - hrp2.frame_pose(q, "left_sole")[:3, 3])
         assert coming[left] == pytest.approx(min(0.006, PASSING - ALLOWED_PENETRATION + OPENING * way))
+
+
+@pytest.mark.parametrize("nearest_at", ["start", "middle", "end"])
+def test_a_pair_may_come_as_near_as_its_motion_takes_it(hrp2, nearest_at):
+    """A bar that a hand leaves, passes or comes to: nothing parts the two before the motion does."""
+    q, settings = hrp2.posture("half_sitting"), ControlSettings(avoid_clearance=0.015)
+    environment = beside_a_bar(hrp2, q, np.random.default_rng(1))
+    away = [q.copy(), q.copy()]
+    arm = 7 + list(hrp2.joint_names).index("LARM_JOINT1")
+    away[0][arm], away[1][arm] = q[arm] - 0.2, q[arm] - 0.2
+    assert min(nearest(hrp2, environment, posture).distance for posture in away) > 0.02
+    knots = {"start": [q, *away], "middle": [away[0], q, away[1]], "end": [*away, q]}[nearest_at]
+    motion, terms = Motion(hrp2, environment, settings, knots[0]), Terms(hrp2)
+    motion.posture = PostureSpline(np.array([0.0, 1.0, 2.0]), np.array(knots))
+    terms.update(knots[0], np.zeros(hrp2.nv))
+    limit = Avoidance(hrp2, environment, settings, 1e-3)
+    (pair,) = [k for k, pair in enumerate(limit._model.pairs) if (pair.a, pair.b) == (HAND, BAR)]
+    limit.update(terms, motion)
+    limit.update(terms, motion)  # what is between the ends is looked at knot by knot
+    assert limit._aims.goal[pair] == pytest.approx(0.01 - PLANNED, abs=1e-6)
 
 
 def test_what_is_planned_near_an_object_is_where_the_object_goes(hrp2):

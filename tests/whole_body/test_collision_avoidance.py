@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
+from mcplan.core.whole_body.avoidance import NEUTRAL, fill_avoidance_rows
 from mcplan.errors import InputError
 from mcplan.whole_body import CollisionAvoidance, ContactConstraint, LinkPoseTask, ProblemPool, WholeBodyQP
 from tests.whole_body.closed_loop import rate, ticks
@@ -171,6 +172,21 @@ def test_the_pairs_that_ask_for_most_get_the_rows(standing):
     A, b = avoidance.rows(standing.terms)
     assert not np.any(A[1])
     assert b[1] < 0
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [3, 5, 0, 4, 1, 2]])
+def test_rows_of_one_pair_of_bodies_do_not_crowd_out_the_others(order):
+    """Four corners of a sole ask for more than two other pairs: of four rows the corners get two."""
+    distance, group = np.array([0.01, 0.012, 0.011, 0.013, 0.05, 0.06])[order], np.array([7, 7, 7, 7, 8, 9])
+    J = np.eye(6)[order]
+    A, b, need, chosen = np.zeros((4, 6)), np.full(4, NEUTRAL), np.zeros(4), np.zeros(4, np.int64)
+    near = fill_avoidance_rows(
+        distance, J, np.zeros(6), np.zeros(6), np.array(order), group, 0.0, 0.3, 1e-3, 3.0, 100.0, 0.1,
+        need, chosen, A, b,
+    )  # fmt: skip
+    assert near == 6
+    assert np.argmax(A, axis=1).tolist() == [0, 2, 4, 5]
+    assert np.all(np.diff(need) < 0.0)
 
 
 def test_a_penetrating_pair_parts(standing):

@@ -1,12 +1,12 @@
 """From the shapes of links and obstacles to the packed, centred ones of the kernels."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
 from mcplan.core.distance.pair import DISTANCE, PAIR_SIZE, pair_distance
-from mcplan.core.distance.shape import BOX, CAPSULE, CYLINDER, HULL, PLANE, SPHERE, Shapes, scratch
+from mcplan.core.distance.shape import BOX, CAPSULE, CELLS, CYLINDER, HULL, PLANE, SPHERE, Shapes, scratch
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
 
@@ -14,6 +14,12 @@ NOTHING = np.zeros((0, 3))
 
 POINT, FAR = 1e-6, 1e3
 """m: radius of a sphere that stands for a point, and a distance that none exceeds."""
+
+
+MANY = 24
+"""Of hulls with fewer vertices all are looked at: that takes no longer than to go from one to the next."""
+
+NO_GRAPH = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +38,7 @@ class Solid:
     radius : around the core, m.
     R, p : pose of the shape in its link or in the world.
     vertices : (k,3) of a hull, in the shape's frame.
+    graph : its vertices and edges, as in ``Shapes.graph``; empty: they are few, or it is flat.
     """
 
     kind: int
@@ -40,6 +47,7 @@ class Solid:
     R: np.ndarray
     p: np.ndarray
     vertices: np.ndarray
+    graph: np.ndarray = field(default_factory=NO_GRAPH.copy)
 
     @property
     def ball(self) -> float:
@@ -79,13 +87,32 @@ def solid(shape: Shape | HalfSpace, R: np.ndarray, p: np.ndarray) -> Solid:
 def hull(points: np.ndarray, R: np.ndarray, p: np.ndarray) -> Solid:
     """Return the convex hull of points (k,3), given in the frame (R, p)."""
     points = np.unique(np.asarray(points, float), axis=0)
+    faces = np.zeros((0, 3), int)
     try:
-        corners = points[np.sort(ConvexHull(points).vertices)]
+        found = ConvexHull(points)
+        kept = np.sort(found.vertices)
+        corners, faces = points[kept], np.searchsorted(kept, found.simplices)
     except (QhullError, ValueError):  # flat, or fewer than four points: all of them are kept
         corners = points
     low, high = corners.min(axis=0), corners.max(axis=0)
     middle = (low + high) / 2
-    return Solid(HULL, (high - low) / 2, 0.0, R, p + R @ middle, corners - middle)
+    corners = corners - middle
+    graph = hull_graph(corners, faces) if len(corners) >= MANY and len(faces) else NO_GRAPH
+    return Solid(HULL, (high - low) / 2, 0.0, R, p + R @ middle, corners, graph)
+
+
+def hull_graph(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Return the part of ``Shapes.graph`` of a hull with vertices (k,3) and triangles (m,3)."""
+    edges = np.vstack([faces[:, pair] for pair in ([0, 1], [1, 2], [2, 0], [1, 0], [2, 1], [0, 2])])
+    edges = np.unique(edges, axis=0)
+    fans = np.searchsorted(edges[:, 0], np.arange(len(vertices) + 1))
+    middles = (np.arange(CELLS) + 0.5) * 2.0 / CELLS - 1.0
+    u, v = (grid.ravel() for grid in np.meshgrid(middles, middles, indexing="ij"))
+    one = np.ones_like(u)
+    sides = [(one, u, v), (-one, u, v), (v, one, u), (v, -one, u), (u, v, one), (u, v, -one)]
+    furthest = [np.argmax(np.column_stack(side) @ vertices.T, axis=1) for side in sides]
+    ahead = 6 * CELLS**2 + len(fans)
+    return np.concatenate([*furthest, fans + ahead, edges[:, 1]]).astype(np.int64)
 
 
 def distances_to(solids: list[Solid], points: np.ndarray) -> np.ndarray:
@@ -103,14 +130,16 @@ def distances_to(solids: list[Solid], points: np.ndarray) -> np.ndarray:
 
 def pack(solids: list[Solid], bodies: list[int]) -> Shapes:
     """Pack solids; each is in the frame of a body of the tree, or in the world where the body is -1."""
-    counts = [len(s.vertices) for s in solids]
-    starts = np.cumsum(counts, dtype=int) - np.array(counts, int)
-    rows = zip(solids, bodies, starts, counts, strict=True)
+    counts = np.array([(len(s.vertices), len(s.graph)) for s in solids], int).reshape(-1, 2)
+    starts = np.cumsum(counts, axis=0) - counts
+    graphs = np.where(counts[:, 1] > 0, starts[:, 1], -1)
+    rows = zip(solids, bodies, starts[:, 0], counts[:, 0], graphs, strict=True)
     return Shapes(
-        frozen(np.array([[s.kind, body, start, n] for s, body, start, n in rows], np.int64).reshape(-1, 4)),
+        frozen(np.array([[s.kind, body, *numbers] for s, body, *numbers in rows], np.int64).reshape(-1, 5)),
         frozen(np.array([[*s.half, s.radius, s.ball] for s in solids], float).reshape(-1, 5)),
         frozen(np.array([[*s.R.ravel(), *s.p] for s in solids], float).reshape(-1, 12)),
         frozen(np.concatenate([np.zeros((0, 3)), *(s.vertices for s in solids)])),
+        frozen(np.concatenate([NO_GRAPH, *(s.graph for s in solids)])),
     )
 
 

@@ -71,11 +71,12 @@ def open_scene(packed):
         axes2(real, layout, 12),  # joint
         axes1(whole, layout, 13),  # parent
         Shapes(
-            axes2(whole, layout, 14), axes2(real, layout, 15), axes2(real, layout, 16), axes2(real, layout, 17)
+            axes2(whole, layout, 14), axes2(real, layout, 15), axes2(real, layout, 16), axes2(real, layout, 17),
+            axes1(whole, layout, 18),
         ),  # shapes
-        axes1(whole, layout, 18),  # shape_link
-        axes2(whole, layout, 19),  # pair
-        axes1(real, layout, 20),  # pair_friction
+        axes1(whole, layout, 19),  # shape_link
+        axes2(whole, layout, 20),  # pair
+        axes1(real, layout, 21),  # pair_friction
     )
 
 

@@ -25,8 +25,13 @@ from mcplan.core.jit import jit_inline
 SPHERE, CAPSULE, BOX, CYLINDER, HULL, PLANE = range(6)
 """Kinds of shape."""
 
-KIND, BODY, FIRST, COUNT = range(4)
-"""Columns of ``Shapes.index``: kind, body that carries the shape (-1: the world), first vertex, number of vertices."""
+KIND, BODY, FIRST, COUNT, GRAPH = range(5)
+"""Columns of ``Shapes.index``: kind, body that carries the shape (-1: the world), first vertex, number of vertices, and
+where the graph of a hull begins (-1: it has none)."""
+
+CELLS = 8
+"""Each side of the cube of directions is divided into so many squared: for each of these a hull's graph has a vertex
+that is furthest in its middle."""
 
 HALF, RADIUS, BALL = 0, 3, 4
 """Columns of ``Shapes.size``: half sizes of the core (3), radius around it, radius of the bounding sphere (m)."""
@@ -35,10 +40,12 @@ HALF, RADIUS, BALL = 0, 3, 4
 class Shapes(NamedTuple):
     """Packed shapes. All arrays are read-only and C-contiguous."""
 
-    index: np.ndarray  # (S, 4) int64, columns KIND .. COUNT
+    index: np.ndarray  # (S, 5) int64, columns KIND .. GRAPH
     size: np.ndarray  # (S, 5) float64, columns HALF .. BALL
     offset: np.ndarray  # (S, 12) rotation (row-major) and position in the body or in the world
     vertices: np.ndarray  # (K, 3) of the hulls, each in its shape's frame
+    graph: np.ndarray  # (G,) int64, of each hull that has one: 6 CELLS² vertices, where each vertex's neighbours begin
+    # and the last ones end (COUNT + 1, counted from the hull's part on), the neighbours; vertices from FIRST on
 
 
 RELATIVE, SIMPLEX, POLYTOPE, FACES, HORIZON = 0, 1, 6, 134, 390
@@ -54,6 +61,45 @@ def scratch() -> np.ndarray:
 
 
 @jit_inline
+def cell_of(x, y, z):
+    """Return the cell of a direction on the cube: side, and place on it by the two other coordinates."""
+    ax, ay, az = abs(x), abs(y), abs(z)
+    if ax >= ay and ax >= az:
+        side, m, u, v = (0 if x >= 0.0 else 1), ax, y, z
+    elif ay >= az:
+        side, m, u, v = (2 if y >= 0.0 else 3), ay, z, x
+    else:
+        side, m, u, v = (4 if z >= 0.0 else 5), az, x, y
+    scale = 0.5 * CELLS / m if m > 0.0 else 0.0
+    row = min(int(u * scale + 0.5 * CELLS), CELLS - 1)
+    column = min(int(v * scale + 0.5 * CELLS), CELLS - 1)
+    return (side * CELLS + row) * CELLS + column
+
+
+@jit_inline
+def climb(shapes, i, x, y, z):
+    """Return which vertex of a hull with a graph lies furthest in a direction: from edge to edge, as long as it rises.
+
+    A vertex of a convex body that none of its neighbours exceeds is the furthest of all.
+    """
+    first, start = shapes.index[i, FIRST], shapes.index[i, GRAPH]
+    fans = start + 6 * CELLS * CELLS
+    best = shapes.graph[start + cell_of(x, y, z)]
+    k = first + best
+    most = x * shapes.vertices[k, 0] + y * shapes.vertices[k, 1] + z * shapes.vertices[k, 2]
+    rises = True
+    while rises:
+        rises = False
+        here = best
+        for j in range(start + shapes.graph[fans + here], start + shapes.graph[fans + here + 1]):
+            k = first + shapes.graph[j]
+            height = x * shapes.vertices[k, 0] + y * shapes.vertices[k, 1] + z * shapes.vertices[k, 2]
+            if height > most:
+                best, most, rises = shapes.graph[j], height, True
+    return best
+
+
+@jit_inline
 def core_support(shapes, i, x, y, z):
     """Point (three scalars) of the core of shape i that lies furthest in a direction, both in the shape's frame."""
     kind = shapes.index[i, KIND]
@@ -66,6 +112,9 @@ def core_support(shapes, i, x, y, z):
         return scale * x, scale * y, (c if z >= 0.0 else -c)
     if kind == HULL:
         first = shapes.index[i, FIRST]
+        if shapes.index[i, GRAPH] >= 0:
+            best = first + climb(shapes, i, x, y, z)
+            return shapes.vertices[best, 0], shapes.vertices[best, 1], shapes.vertices[best, 2]
         best = first
         most = -np.inf
         for k in range(first, first + shapes.index[i, COUNT]):

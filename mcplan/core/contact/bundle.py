@@ -30,7 +30,7 @@ def open_fixed(packed):
         axes2(real, layout, 2),  # inertia
         axes1(real, layout, 3),  # armature
     )
-    return tree, open_scene(Bundle(real, whole, layout[4:])), axes1(real, layout, 25)
+    return tree, open_scene(Bundle(real, whole, layout[4:])), axes1(real, layout, 26)
 
 
 @jit_inline

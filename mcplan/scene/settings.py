@@ -191,7 +191,8 @@ class ControlSettings(Spec):
     the edge (``contact``, ``mujoco``: 0.08)."""
 
     avoid_pairs: Annotated[int, Field(ge=0, le=64)] = 8
-    """How many pairs of bodies are kept apart at a time; 0 turns collision avoidance off."""
+    """How many pairs of shapes are kept apart at a time, at most half of them of the same two bodies; 0 turns collision
+    avoidance off."""
     avoid_clearance: NotNegative = 0.005
     """What bodies that do not touch on purpose keep between them, m."""
     avoid_distance: Positive = 0.03

@@ -68,3 +68,11 @@ def test_each_vertex_has_its_neighbours():
     fans = graph[6 * CELLS**2 : 6 * CELLS**2 + 7]
     for i in range(6):
         assert graph[fans[i] : fans[i + 1]].tolist() == [j for j in range(6) if j % 3 != i % 3]
+
+
+def test_a_direction_that_is_no_number_ends_at_a_vertex():
+    rng = np.random.default_rng(5)
+    solids = [hull(ellipsoid(rng), np.eye(3), np.zeros(3)) for _ in range(2)]
+    shapes = pack(solids, [-1, -1])
+    directions = np.array([(x, y, z) for x in (np.nan, 1.0) for y in (np.nan, 1.0) for z in (np.nan, np.inf)])
+    assert set(furthest(shapes, directions).tolist()) <= set(range(len(solids[1].vertices)))

@@ -1,9 +1,12 @@
-"""Pushes on standing HRP-2: from which does it recover?
+"""Pushes on standing and on walking HRP-2: from which does it recover?
 
     python -m tests.sim.push_recovery OUT.jsonl [COUNT] [FIRST] [PHYSICS]
+    python -m tests.sim.push_recovery OUT.jsonl COUNT FIRST PHYSICS PACE
 
-Push k is drawn from ``numpy.random.default_rng(k)``: a link, a horizontal direction, 0-150 N for 0.1-0.3 s. Each is one
-line of OUT.jsonl; a push that it has already is not repeated. The curve of recoveries against impulse goes to OUT.png.
+Push k is drawn from ``numpy.random.default_rng(k)``: on standing HRP-2 a link, a horizontal direction, 0-150 N for
+0.1-0.3 s; with a PACE on HRP-2 that walks 2 m a moment and a direction, 100 N for 0.1 s on the pelvis. Each is one line
+of OUT.jsonl; a push that it has already is not repeated. The curve of recoveries against impulse of pushes on the
+standing robot goes to OUT.png.
 """
 
 import json
@@ -44,6 +47,19 @@ def standing():
     return make_plan(load_scenario("sway", {"stances": still, **times}))
 
 
+def walking(pace):
+    """Return the plan of walking 2 m at a pace."""
+    return make_plan(load_scenario("walk", {"control.pace": pace}))
+
+
+def drawn_on_the_way(seed, plan):
+    """Return the push of a seed on a robot that carries out a plan."""
+    rng = np.random.default_rng(seed)
+    heading, start = rng.uniform(0, 2 * np.pi), rng.uniform(0, sum(motion.duration for motion in plan.transitions))
+    force = 100 * np.cos(heading), 100 * np.sin(heading), 0.0
+    return Push(link="BODY", force=force, start=start, duration=0.1)
+
+
 def pushed(plan, push, physics, seed):
     """Carry out one push and return what came of it."""
     settings = plan.scenario.simulation.model_copy(update={"pushes": (push,)})
@@ -51,8 +67,8 @@ def pushed(plan, push, physics, seed):
     simulation = Simulation(replace(plan, scenario=replace(plan.scenario, simulation=settings)), physics, seed=seed)
     robot, physics_ = simulation.controller.robot, simulation.physics
     soles = ("left_sole", "right_sole")
-    places = {name: robot.frame_pose(physics_.q, name) for name in soles}
-    com = robot.com(physics_.q)
+    com, end = robot.com(physics_.q), plan.stances[-1].q
+    places, goal = {name: robot.frame_pose(end, name) for name in soles}, robot.com(end)
     inner, failures = simulation.controller.step, []
     state = {"sway": 0.0}
 
@@ -69,8 +85,10 @@ def pushed(plan, push, physics, seed):
     simulation.controller.step = step
     row = {
         "seed": seed,
+        "physics": physics,
         "link": push.link,
         "force": push.force,
+        "start": push.start,
         "duration": push.duration,
         "impulse": float(np.linalg.norm(push.force) * push.duration),
         "stopped": None,
@@ -85,7 +103,7 @@ def pushed(plan, push, physics, seed):
         "finite": bool(np.isfinite(q).all() and np.isfinite(v).all()),
         "time": simulation.t,
         "sway": state["sway"],
-        "left": float(np.linalg.norm(robot.com(q)[:2] - com[:2])),
+        "left": float(np.linalg.norm(robot.com(q)[:2] - goal[:2])),
         "speed": float(np.linalg.norm(robot.com_jacobian(q) @ v)),
         "slip": max(float(np.linalg.norm(robot.frame_pose(q, n)[:2, 3] - places[n][:2, 3])) for n in soles),
         "ended_by": simulation.controller.machine.events[-1].ended_by,
@@ -132,24 +150,28 @@ def tell(rows):
     return ran
 
 
-def main(out, count=1000, first=0, physics="contact"):
+def main(out, count=1000, first=0, physics="contact", pace=None):
     """Carry out the pushes."""
     warnings.simplefilter("error")
     np.seterr(all="warn", under="ignore")
     path = Path(out)
-    known = {json.loads(line)["seed"] for line in path.read_text().splitlines()} if path.exists() else set()
-    plan = standing()
+    old = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    known = {row["seed"] for row in old if row["physics"] == physics}
+    plan = standing() if pace is None else walking(pace)
     with path.open("a") as file:
         for seed in range(int(first), int(first) + int(count)):
             if seed in known:
                 continue
             try:
-                row = pushed(plan, drawn(seed), physics, seed)
+                push = drawn(seed) if pace is None else drawn_on_the_way(seed, plan)
+                row = pushed(plan, push, physics, seed) | {"pace": pace}
             except Exception as error:
-                row = {"seed": seed, "exception": repr(error)}
+                row = {"seed": seed, "physics": physics, "pace": pace, "exception": repr(error)}
             file.write(json.dumps(row) + "\n")
             file.flush()
-    draw(tell([json.loads(line) for line in path.read_text().splitlines()]), path.with_suffix(".png"))
+    rows = tell([json.loads(line) for line in path.read_text().splitlines()])
+    if pace is None:
+        draw(rows, path.with_suffix(".png"))
 
 
 if __name__ == "__main__":

@@ -35,18 +35,25 @@ FACES = 8
 KEPT = (1.0, 2 / 3, 1 / 3, 0.0)
 """Parts of the reserve that are tried in turn: a posture that needs more than a pace uses is still to be left."""
 
+CREEPS = 0.5
+"""m/s²: a segment that is gone with less acceleration, 4 L / T² where all mass goes as far as L, creeps: what it needs to
+be held at all leaves little to move. Then less reserve is tried, as long as it is gone the quicker for it."""
+
 ROWS = 192
 """Room for the corners of a polygon that is cut."""
 
 FEW = "no forces within the margins move the robot"
 SLOWEST = 0.25
-"""Least part of the accelerations within all margins with which a segment is gone that keeps no reserve."""
+"""Least part of the accelerations within all margins with which a segment is gone that keeps no reserve; otherwise that
+part is the root of what is kept, so that speeds go with the fourth root."""
 
 SPENT = "standing still takes all that contacts and joints have"
 
-RAMPS = 4.0
-"""No segment takes less time than so many ramps of a contact's force: forces build up, turn to slow the body down, and
-vanish again. In less time contacts that give bear much more than they are asked for."""
+RAMPS, TRAVEL = 4.0, 0.05
+"""No segment along which all mass goes as far as this (m, of a robot of the size of HRP-2) takes less time than so many
+ramps of a contact's force, and shorter ones take less in proportion to the root, with accelerations as large: forces
+build up, turn to slow the body down, and vanish again. In less time contacts that give bear much more than they are
+asked for."""
 
 ACCURACY = 1e-6
 """Of the duration."""
@@ -109,19 +116,26 @@ class Retimer:
             raise NoLawError("it takes no time")
         path, middles = self._paths(segment)
         reason = ""
+        quickest: Law | None = None
         for kept in KEPT:
             program = self._program(path, kept)
             try:
                 x, u = self._solve(program, self._forces(path.contacts, kept))
                 # what takes up reserve to be held at all is not to be hurried besides
-                share = max(kept, SLOWEST) * self._between(middles, kept, program.length, x, u)
+                share = max(float(np.sqrt(kept)), SLOWEST) * self._between(middles, kept, program.length, x, u)
             except NoLawError as found:
                 reason = str(found)
                 continue
             law = _law(program.length, share * x, share * u, kept)
-            if law.duration < segment.duration:
-                return law
-            reason = f"the quickest law within its margins takes {law.duration:.2f} s"
+            if quickest is not None and law.duration >= quickest.duration:
+                break
+            quickest = law
+            if 4.0 * path.travel >= CREEPS * law.duration**2:
+                break
+        if quickest is not None and quickest.duration < segment.duration:
+            return quickest
+        if quickest is not None:
+            reason = f"the quickest law within its margins takes {quickest.duration:.2f} s"
         raise NoLawError(reason)
 
     def program(self, segment: Segment, kept: float = 1.0) -> PathProgram:
@@ -194,7 +208,9 @@ class Retimer:
             touchdown_speed(robot, path.end, path.contacts, contact, pace.touchdown_speed, kept)
             for contact in path.arriving
         ]
-        rate = np.full(len(path.v), path.length / (RAMPS * pace.ramp))
+        part = path.travel / (robot.scale.leg * TRAVEL)
+        least = RAMPS * pace.ramp * np.sqrt(np.clip(part, SHORT, 1.0))
+        rate = np.full(len(path.v), path.length / least)
         rate = np.minimum(rate, np.cbrt(pace.jerk / path.third))
         for speeds, most in ((path.joints, limit), (path.closing, np.array(touch))):
             if speeds.shape[1]:
@@ -266,6 +282,9 @@ class _Path:
         self.jacobians = {contact.patch: self._about_world(robot, contact.patch) for contact in segment.contacts}
         self.s, self.joints, self.closing = s, np.abs(self.v[:, 6:]), np.zeros((len(s), 0))
         self.third = np.full(len(s), TINY)
+        # v' M v / m is the square of the speed with which all mass goes along: M v is what the first derivative takes
+        speed = np.sqrt(np.maximum(np.einsum("ij,ij->i", self.v, self.of_u), 0.0) / robot.mass)
+        self.travel = float(np.trapezoid(speed, self.length * s))
         self.arriving: tuple[Contact, ...] = ()
 
     def bound_speeds(self, robot: Robot, segment: Segment, middles: "_Path") -> None:

@@ -42,6 +42,7 @@ COLUMNS: dict[str, Column] = {
     "stances": Column("count", "stances of the plan"),
     "nodes": Column("count", "stances that the search proved"),
     "posture_calls": Column("count", "calls of the posture generator"),
+    "plan_duration": Column("count", "time that the motions of the plan take", "s"),
     "plan_equilibrium": Column("margin", "least push at the centre of mass that some stance can still resist", "N"),
     "plan_equilibrium_torque": Column("margin", "the same within the torque limits", "N"),
     "plan_friction": Column("margin", "least friction margin of a stance", "N"),

@@ -189,7 +189,10 @@ def _search(tree: Any) -> dict[str, Any]:
 
 
 def _plan_values(plan: Plan) -> dict[str, Any]:
-    values: dict[str, Any] = {"stances": len(plan.stances)}
+    values: dict[str, Any] = {
+        "stances": len(plan.stances),
+        "plan_duration": sum(transition.duration for transition in plan.transitions),
+    }
     for column, (name, worst) in PLAN_MARGINS.items():
         found = [margin for stance in plan.stances if (margin := stance.margins.get(name)) is not None]
         values[column] = worst(found) if found else None

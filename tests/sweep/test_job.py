@@ -42,6 +42,7 @@ def test_a_row_is_what_plan_simulate_and_verify_say(experiment_file):
     assert row["worst_friction_margin"] == report["friction_margin"]
     assert row["worst_torque_ratio"] == report["torque_ratio"]
     assert row["stances"] == len(plan.stances)
+    assert row["plan_duration"] == sum(transition.duration for transition in plan.transitions)
     assert row["plan_equilibrium"] == min(stance.margins["equilibrium"] for stance in plan.stances)
     assert row["plan_torque"] == max(stance.margins["torque"] for stance in plan.stances)
     assert set(row) <= set(COLUMNS)
@@ -154,14 +155,18 @@ def test_each_margin_of_a_plan_is_that_of_its_worst_stance():
     largest = ("friction_ratio", "torque")
     margins = [{name: float(rng.uniform(0.1, 1.0)) for name in (*least, *largest)} for _ in range(5)]
     margins[2] = dict.fromkeys(margins[2])
-    row = _plan_values(SimpleNamespace(stances=[SimpleNamespace(margins=each) for each in margins]))
+    motions = [SimpleNamespace(duration=duration) for duration in (1.5, 2.0, 0.25)]
+    row = _plan_values(
+        SimpleNamespace(stances=[SimpleNamespace(margins=each) for each in margins], transitions=motions)
+    )
+    assert row["plan_duration"] == 3.75
     known = [each for each in margins if each["torque"] is not None]
     for name in least:
         assert row[f"plan_{name}"] == min(each[name] for each in known), name
     for name in largest:
         assert row[f"plan_{name}"] == max(each[name] for each in known), name
     assert row["stances"] == 5
-    nothing = _plan_values(SimpleNamespace(stances=[SimpleNamespace(margins={})]))
+    nothing = _plan_values(SimpleNamespace(stances=[SimpleNamespace(margins={})], transitions=[]))
     assert {nothing[f"plan_{name}"] for name in (*least, *largest)} == {None}
 
 

@@ -85,6 +85,16 @@ def test_pushes_and_a_benchmark_become_a_sentence_and_a_table(maker, tmp_path):
     assert "2 cores, load 0.1 to 1.3, Python 3.11; commit " in made
 
 
+def test_pushes_on_a_robot_that_walks_are_told_by_back_end(maker, tmp_path):
+    ways = [("contact", None), ("contact", "fell"), ("mujoco", None), ("contact", None)]
+    rows = [{"physics": name, "stopped": why, "pace": "swift", "commit": "abc1234"} for name, why in ways]
+    rows.append({"physics": "mujoco", "pace": "swift", "commit": "abc1234", "exception": "x"})
+    (tmp_path / "walking.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    made = maker.rewritten(PAGE.read_text(encoding="utf-8"), {"walking": tmp_path / "walking.jsonl"})
+    assert "At `swift` are recovered 2 of 3 in `contact` (20.8–93.9 %) and 1 of 2 in `mujoco`" in made
+    assert "; commit abc1234, " in made
+
+
 def test_what_cannot_be_shown_is_said(maker, tmp_path):
     page = PAGE.read_text(encoding="utf-8")
     with pytest.raises(InputError, match="no such store"):
@@ -140,7 +150,7 @@ def test_one_command_writes_all_pages_or_none(maker, tmp_path, capsys):
 
 def test_every_figure_says_commit_and_day_and_the_pages_say_the_same(maker):
     origins = {}
-    for page, count in ((PAGE, 5), (ROOT / "README.md", 2)):
+    for page, count in ((PAGE, 6), (ROOT / "README.md", 2)):
         blocks = list(maker.BLOCK.finditer(page.read_text(encoding="utf-8")))
         assert len(blocks) == count
         for block in blocks:

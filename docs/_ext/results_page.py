@@ -10,6 +10,7 @@ Each figure stands between two comments of a page, whose first names what it is 
     <!-- table: experiments/table.yaml, in a sentence -->       none of them: how many cases came out well
     <!-- bench -->                              what `mcplan bench --json` printed
     <!-- pushes -->                             what `python -m tests.sim.push_recovery` wrote
+    <!-- walking -->                            what it wrote of a robot that walks
     <!-- faults -->                             what `python -m tests.mutation.campaign` wrote
     <!-- end -->
 
@@ -183,6 +184,23 @@ def pushed(file: Path) -> str:
     )
 
 
+def walked(file: Path) -> str:
+    """Return what came of pushes on a robot that walks, in each back end."""
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    if not rows:
+        raise InputError(f"{file}: no push has been carried out")
+    stood: dict[str, list[bool]] = {}
+    for row in rows:
+        stood.setdefault(row["physics"], []).append("exception" not in row and row["stopped"] is None)
+    parts = []
+    for physics, good in stood.items():
+        rate = wilson(sum(good), len(good))
+        parts.append(f"{sum(good)} of {len(good)} in `{physics}` ({100 * rate.low:.1f}–{100 * rate.high:.1f} %)")
+    paces = ", ".join(f"`{pace}`" for pace in sorted({str(row["pace"]) for row in rows}))
+    end = origin(file.stat().st_mtime, rows[-1]["commit"])
+    return f"At {paces} are recovered {' and '.join(parts)}; {end}.\n"
+
+
 def noticed(file: Path) -> str:
     """Return how many deliberate faults of each area the tests have noticed, in the tree that was looked at last."""
     rows = [row for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()) if "id" in row]
@@ -198,7 +216,12 @@ def noticed(file: Path) -> str:
     return f"{table}\n{origin(file.stat().st_mtime, rows[-1]['commit'])}.\n"
 
 
-MAKERS: dict[str, Callable[[Path], str]] = {"bench": benched, "pushes": pushed, "faults": noticed}
+MAKERS: dict[str, Callable[[Path], str]] = {
+    "bench": benched,
+    "pushes": pushed,
+    "walking": walked,
+    "faults": noticed,
+}
 
 
 def origin(finished: float, commit: str = "", root: Path = ROOT) -> str:

@@ -24,6 +24,7 @@ from mcplan.planning import plan as make_plan
 from mcplan.scene import load_scenario
 from mcplan.scene.disturbance import Push
 from mcplan.sim.simulate import Simulation
+from mcplan.sweep.identity import commit
 from mcplan.sweep.statistics import wilson
 
 LINKS = ("BODY", "CHEST_LINK1", "HEAD_LINK1", "LARM_LINK3", "RARM_LINK3", "LLEG_LINK2", "RLEG_LINK2")
@@ -164,9 +165,9 @@ def main(out, count=1000, first=0, physics="contact", pace=None):
                 continue
             try:
                 push = drawn(seed) if pace is None else drawn_on_the_way(seed, plan)
-                row = pushed(plan, push, physics, seed) | {"pace": pace}
+                row = pushed(plan, push, physics, seed) | {"pace": pace, "commit": commit()}
             except Exception as error:
-                row = {"seed": seed, "physics": physics, "pace": pace, "exception": repr(error)}
+                row = {"seed": seed, "physics": physics, "pace": pace, "commit": commit(), "exception": repr(error)}
             file.write(json.dumps(row) + "\n")
             file.flush()
     rows = tell([json.loads(line) for line in path.read_text().splitlines()])

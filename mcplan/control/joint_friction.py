@@ -32,10 +32,11 @@ class JointFriction:
 
     def __init__(self, robot: Robot, share: float):
         self.damping, self.friction = share * DAMPING * robot.joint_damping, share * robot.joint_friction
+        self._any = bool(self.damping.any() or self.friction.any())
 
     def __bool__(self) -> bool:
         """Whether there is anything to make up for."""
-        return bool(self.damping.any() or self.friction.any())
+        return self._any
 
     def torque(self, v: np.ndarray, vd: np.ndarray) -> np.ndarray:
         """Return the torques (n,) at speeds (n,) and the accelerations (n,) last asked for."""

@@ -28,6 +28,7 @@ from mcplan.model.geometry import Geometry
 from mcplan.model.patch import MOUNT, Patch
 from mcplan.model.scale import RobotScale
 from mcplan.model.sizes import feet
+from mcplan.model.solid import frozen
 from mcplan.model.xml_values import closest
 
 SHARED = 4096
@@ -87,8 +88,8 @@ class Robot:
 
     def __setstate__(self, state: dict) -> None:
         # a copy's arrays would come back writeable, and the kernels are compiled for read-only ones
-        tree = Tree(*(_read_only(array) for array in state["tree"]))
-        frames = {name: (body, _read_only(offset)) for name, (body, offset) in state["frames"].items()}
+        tree = Tree(*(frozen(array) for array in state["tree"]))
+        frames = {name: (body, frozen(offset)) for name, (body, offset) in state["frames"].items()}
         self.__dict__.update(state | {"tree": tree, "frames": frames, "_scratch": local()})
 
     # -- what it is -----------------------------------------------------------------------------------------------
@@ -311,11 +312,7 @@ class Robot:
         def one(tree, q, v, work, out):
             integrate(q, v, dt, out)
 
-        def many(tree, q, v, work, out):
-            for k in range(len(q)):
-                integrate(q[k], v[k], dt, out[k])
-
-        return self._call(one, many, (self.nq,), q=q, v=v)
+        return self._call(one, None, (self.nq,), q=q, v=v)
 
     def difference(self, q0, q1) -> np.ndarray:
         """Return ``v`` (nv,) with ``integrate(q0, v, 1) = q1``."""
@@ -323,16 +320,12 @@ class Robot:
         def one(tree, q0, q1, work, out):
             difference(q0, q1, out)
 
-        def many(tree, q0, q1, work, out):
-            for k in range(len(q0)):
-                difference(q0[k], q1[k], out[k])
-
-        return self._call(one, many, (self.nv,), q0=q0, q1=q1)
+        return self._call(one, None, (self.nv,), q0=q0, q1=q1)
 
     # -- the edge -------------------------------------------------------------------------------------------------
 
-    def _call(self, one: Callable, many: Callable, shape: tuple[int, ...], **arguments) -> np.ndarray:
-        """Check the arguments, call the kernel for one state or for a batch of them, return its output."""
+    def _call(self, one: Callable, many: Callable | None, shape: tuple[int, ...], **arguments) -> np.ndarray:
+        """Check the arguments, call the kernel for one state or, if there is one, for a batch; return its output."""
         arrays = [self._checked(name, value) for name, value in arguments.items()]
         batches = {array.shape[0] for array in arrays if array.ndim == 2}
         if not batches:
@@ -345,7 +338,7 @@ class Robot:
         (size,) = batches
         out = np.empty((size, *shape))
         spread = [array if array.ndim == 2 else np.tile(array, (size, 1)) for array in arrays]
-        if size < SHARED:
+        if many is None or size < SHARED:
             for k in range(size):
                 one(self.tree, *(array[k] for array in spread), self._work(), out[k])
         else:
@@ -403,8 +396,3 @@ class Robot:
             hint = closest(str(name), table) or f"; it has {', '.join(list(table)[:NAMED])}{rest}"
             raise InputError(f"robot {self.name!r} has no {what} {name!r}{hint}")
         return table[name]
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    array.flags.writeable = False
-    return array

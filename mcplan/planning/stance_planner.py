@@ -109,8 +109,8 @@ class _Planning:
                     f"start: at its place on {contact.support}, {contact.patch} is {hit[1]:.4f} m inside: {hit[0]} "
                     "overlap; move the start or what is in its way"
                 )
-        names = set(self.settings.patches or self.robot.patches)
-        names |= set(self.first.patches) | {spec.patch for item in scenario.goal for spec in item.contacts}
+        names = set(self.settings.patches or self.robot.patches) | set(self.first.patches)
+        names |= {spec.patch for item in scenario.goal for spec in item.contacts}
         for group in self.settings.require:
             names |= {group} if isinstance(group, str) else set(group)
         self.patches = tuple(name for name in self.robot.patches if name in names)
@@ -265,7 +265,6 @@ class _Planning:
         count: int | None = None,
     ) -> list[Node]:
         """Return the nodes from a stance to the contacts of a goal, in ``count`` passes at most."""
-        search: StanceSearch | None = None
         best: Node | None = None
         helping = not goal.chosen and any(goal.specs.keys().isdisjoint(limb.patches) for limb in self.limbs.values())
         many = len(goal.limbs(self.robot)) > 2
@@ -358,8 +357,8 @@ class _Planning:
 
     def _potential(self, goal: Goal, guide: GuidePath, sampled: dict[str, Candidates], effort: Pass) -> Potential:
         target = {patch: self._target(sampled[patch], guide) for patch in goal.specs}
-        length, tie = self.size * STRIDE, TIE / self.size
-        return Potential(goal, self.limbs, target, length, effort.free_limb, goal.posed, tie, effort.lead)
+        stride, tie = self.size * STRIDE, TIE / self.size
+        return Potential(goal, self.limbs, target, stride, effort.free_limb, goal.posed, tie, effort.lead)
 
     def _target(self, sampled: Candidates, guide: GuidePath) -> float:
         s = sampled.s[sampled.goal]
@@ -391,7 +390,7 @@ class _Planning:
 
     def _stances(self, goal: Goal) -> list[frozenset[str]]:
         """Return the patches of stances that the scenario or the planner means to be taken."""
-        listed = [frozenset(spec.patch for spec in item.contacts) for item in self.scenario.goal]
+        listed = (frozenset(spec.patch for spec in item.contacts) for item in self.scenario.goal)
         return [frozenset(self.first.patches), goal.stance, *listed]
 
     def _loose(self, patch: str) -> bool:

@@ -11,7 +11,6 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.pose import rotation_from_quat
 from mcplan.model.robot import Robot
 from mcplan.motion.descent import Descent
-from mcplan.motion.law import Law
 from mcplan.motion.limb_path import LimbPath, Timing
 from mcplan.motion.paced import Paced, PacedRate
 from mcplan.motion.patch_turn import PatchTurn
@@ -28,6 +27,7 @@ from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Course, Segment
 from mcplan.scene.allowed import allowed_pose
+from mcplan.scene.bearing import widest
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, FreeObject
 from mcplan.scene.pace import used
@@ -111,6 +111,8 @@ class Motion:
         self._joints = {patch.limb: joints_of(robot, patch.limb) for patch in robot.patches.values()}
         self.limbs: dict[str, Path] = {}
         self.contacts: dict[str, LoadedContact] = {}
+        self._leaving: set[str] = set()
+        self._idle: set[str] = set()
         self.released: dict[str, Contact] = {}
         self.targets: dict[str, Contact] = {}
         self.objects: dict[str, LimbPath] = {}
@@ -134,14 +136,28 @@ class Motion:
             table.pop(contact.patch, None)
         self.sought.discard(contact.patch)
         self.waiting.discard(contact.patch)
+        self._share(t, duration)
 
     def unload(self, patch: str, t: float, duration: float, force: float) -> None:
         """Let what a contact may carry sink from ``force`` (N), what it carries now, to nothing."""
+        self._leaving.add(patch)
+        self._share(t, duration)
         self.contacts[patch].limit = Ramp(force, 0.0, t, duration)
+
+    def _share(self, t: float, duration: float) -> None:
+        """Let edges of links that lie on a face bear nothing, and again what they may when that is on its way off."""
+        staying = {name: loaded for name, loaded in self.contacts.items() if name not in self._leaving}
+        bearing = {contact.patch for contact in widest(self.robot, [loaded.contact for loaded in staying.values()])}
+        for name, loaded in staying.items():
+            if (name in bearing) == (name in self._idle):
+                self._idle ^= {name}
+                loaded.limit = Ramp(loaded.limit.value(t), loaded.full if name in bearing else 0.0, t, duration)
 
     def open(self, patch: str, t: float, place: Pose | None = None) -> None:
         """Open a contact; the patch is held where it is (``place``, or where it was planned)."""
         contact = self.contacts.pop(patch).contact
+        self._leaving.discard(patch)
+        self._idle.discard(patch)
         if self._alone(patch):
             self.limbs[patch] = self._hold(place or (contact.R, contact.p), t)
             self.released[patch] = contact
@@ -249,8 +265,9 @@ class Motion:
         rates = (begin.v, begin.vd, x.velocity, x.acceleration, off, drift)
         if max(float(np.max(np.abs(rate))) for rate in rates) <= SAME:
             return segment.posture.begun(start), segment.centre.begun(start)
-        v, vd = _along(law, begin.v, begin.vd)
-        velocity, acceleration = _along(law, x.velocity, x.acceleration)
+        v, vd, velocity, acceleration = begin.v, begin.vd, x.velocity, x.acceleration
+        if law is not None:
+            (v, vd), (velocity, acceleration) = law.slopes(v, vd), law.slopes(velocity, acceleration)
         left = [1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, len(segment.times))]
         q = np.array([self.robot.integrate(knot, off, part) for knot, part in zip(segment.q, left, strict=True)])
         times = segment.times + start
@@ -381,12 +398,3 @@ class Motion:
         """Say whether no other patch of the same limb is in contact."""
         limb = self.robot.patches[patch].limb
         return all(self.robot.patches[name].limb != limb for name in self.contacts)
-
-
-def _along(law: Law | None, velocity: np.ndarray, acceleration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return derivatives in time as those by the parameter of a path that begins with a law."""
-    if law is None:
-        return velocity, acceleration
-    _, rate, change = law.at(0.0)
-    slope = velocity / rate
-    return slope, (acceleration - change * slope) / (rate * rate)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mcplan.control.lift_watch import FELT
 from mcplan.control.motion import FAR, Motion
 from mcplan.control.phase import Now
 from mcplan.errors import SimulationFailed
@@ -284,13 +285,20 @@ class Approach(Body):
         return max(motion.limbs[self.contact.patch].end_time - t, 0.0)
 
     def until(self, settings: ControlSettings) -> Until:
-        """Wait for the touch: a force where touch is felt, else the patch in place and at rest."""
+        """Wait for the touch: a force where touch is felt, else the patch in place and at rest.
+
+        What lies in its place with less force does not get more by waiting: another patch of its link bears it.
+        """
         s, patch = settings, self.contact.patch
-        touch = all_of(
-            Until(finished=0.0), Until(error=patch, below=s.touch_error), Until(speed=patch, below=s.touch_speed)
-        )
+        rest = Until(finished=0.0), Until(speed=patch, below=s.touch_speed)
         if s.compliant and self.contact.kind != "grasp":
-            touch = Until(force=patch, above=s.touch_force, lasting=s.touch_time or None)
+            felt = Until(force=patch, above=s.touch_force)
+            lies = all_of(
+                *rest, Until(over=patch, below=s.touch_error), Until(force=patch, above=FELT * s.touch_force)
+            )
+            touch = Until(any=(felt, lies), lasting=s.touch_time or None)
+        else:
+            touch = all_of(*rest, Until(error=patch, below=s.touch_error))
         return or_timeout(touch, s)
 
     def leave(self, motion: Motion, t: float, now: Now) -> None:

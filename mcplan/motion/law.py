@@ -65,6 +65,12 @@ class Law:
             (2 * x2 + r * (6 * x3 + r * (12 * x4 + r * 20 * x5))) / (T * T),
         )
 
+    def slopes(self, velocity: np.ndarray, acceleration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the derivatives by s, where the law begins, of a reference that has these in time."""
+        _, rate, change = self.at(0.0)
+        slope = velocity / rate
+        return slope, (acceleration - change * slope) / (rate * rate)
+
     def time_of(self, s: float) -> float:
         """Return when it is at a place of its path (s)."""
         if s <= 0.0:

@@ -74,6 +74,8 @@ class PathProgram:
     limited, limit : (n,) joints whose torque is limited, and what of that is used (N m).
     x_max, u_max : (m,) bounds.
     acceleration : bound of accelerations from coordinate 3 on.
+    height : (m, 2) first and second derivative of the height of the centre of mass.
+    rise : bound of its acceleration up and down.
     """
 
     length: float
@@ -92,3 +94,5 @@ class PathProgram:
     x_max: np.ndarray
     u_max: np.ndarray
     acceleration: float
+    height: np.ndarray
+    rise: float

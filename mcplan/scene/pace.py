@@ -32,6 +32,9 @@ class Pace(Spec):
     Of what is left of grips the controller uses a quarter to follow the motion."""
     torque: Share = 0.8
     """Part of the joints' torque limits."""
+    weight: Share = 0.25
+    """Part of the weight that a motion takes off all contacts together, or adds to them: what bears little slips and
+    lifts off."""
     pressure: NotNegative = 0.01
     """How far forces keep inside the edge of a patch, m."""
     velocity: Share = 0.8

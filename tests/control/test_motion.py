@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.controller import ARM, WholeBodyController
 from mcplan.control.criteria import Measurement, criterion_of
+from mcplan.control.lift_watch import FELT
 from mcplan.control.motion import Motion
 from mcplan.control.object_phases import Transport
 from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Unload, height_over
@@ -102,6 +103,28 @@ def test_a_contact_that_is_unloaded_sinks_from_its_load_to_nothing_then_opens(ro
     held = standing.limbs["left_sole"].sample(4.0)
     assert held.p == pytest.approx(pose[1])
     assert held.velocity == pytest.approx(np.zeros(6))
+
+
+def test_the_toes_of_a_foot_whose_sole_is_down_bear_nothing_until_the_sole_is_on_its_way_off(robot, standing):
+    toe = make_contact(robot, FLOOR, {"patch": "left_toe", "surface": "floor", "x": 0.14, "y": 0.095, "yaw": 0.0})
+
+    def limits(*times):
+        return [standing.contacts["left_toe"].limit.value(t) for t in times]
+
+    standing.close(toe, 1.0, 0.4)
+    full = standing.contacts["left_toe"].full
+    assert limits(1.4, 2.0) == [0.0, 0.0]
+    standing.unload("left_sole", 3.0, 0.4, 200.0)
+    assert limits(3.0, 3.2, 3.4) == pytest.approx([0.0, 0.5 * full, full])
+    standing.open("left_sole", 3.5)
+    assert limits(4.0) == [full]
+    standing.close(sole(robot, "left_sole", 0.095), 5.0, 0.2)
+    assert limits(5.0, 5.1, 5.2) == pytest.approx([full, 0.5 * full, 0.0])
+    assert standing.contacts["right_sole"].limit.value(9.0) == standing.contacts["right_sole"].full
+    standing.unload("left_toe", 6.0, 0.2, 0.0)
+    standing.open("left_toe", 6.3)
+    standing.close(toe, 7.0, 0.4)
+    assert limits(8.0) == [0.0]
 
 
 def test_a_patch_closes_where_it_touched_only_where_contacts_give(robot, standing):
@@ -243,9 +266,26 @@ def test_where_touch_is_felt_a_force_that_lasts_ends_the_approach_and_the_place_
     settings = ControlSettings().under("contact")
     criterion = criterion_of(Approach(0, FOOT).until(settings), 1.0)
     force = {"foot": settings.touch_force}
-    assert criterion.met(Measurement(1.5, force={"foot": settings.touch_force - 0.1}, **AT_REST)) == ""
+    above = {"foot": 1.01 * settings.touch_error}
+    assert criterion.met(Measurement(1.5, force={"foot": settings.touch_force - 0.1}, height=above, **AT_REST)) == ""
     assert criterion.met(Measurement(1.6, force=force)) == ""
     assert criterion.met(Measurement(1.6 + settings.touch_time, force=force)) == "force foot"
+
+
+@pytest.mark.parametrize("short", ["force", "height", "speed", "time"])
+def test_what_lies_at_rest_in_its_place_touches_with_a_part_of_the_force(short):
+    settings = ControlSettings().under("contact")
+    values = {"force": FELT * settings.touch_force, "height": settings.touch_error, "speed": settings.touch_speed}
+    at = {kind: (1.01 if kind == "force" else 0.99) * value for kind, value in values.items()}
+
+    def ends(begin, **measured):
+        criterion = criterion_of(Approach(0, FOOT).until(settings), 1.0)
+        seen = {kind: {"foot": value} for kind, value in (at | measured).items()}
+        return [criterion.met(Measurement(begin + t, **seen)) for t in (0.0, settings.touch_time)]
+
+    assert ends(1.5) == ["", "time and speed foot and above foot and force foot"]
+    off = {} if short == "time" else {short: (0.99 if short == "force" else 1.01) * values[short]}
+    assert ends(0.9 if short == "time" else 1.5, **off) == ["", ""]
 
 
 # -- what is measured -----------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from mcplan.motion.law import Law
 from mcplan.optimize.path_program import PathProgram, law_basis
 from mcplan.planning.transition.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Segment
+from mcplan.scene.bearing import widest
 from mcplan.scene.contact import Contact
 from mcplan.scene.counted import shrunk
 from mcplan.scene.pace import Pace, used
@@ -36,8 +37,8 @@ KEPT = (1.0, 2 / 3, 1 / 3, 0.0)
 """Parts of the reserve that are tried in turn: a posture that needs more than a pace uses is still to be left."""
 
 CREEPS = 0.5
-"""m/s²: a segment that is gone with less acceleration, 4 L / T² where all mass goes as far as L, creeps: what it needs to
-be held at all leaves little to move. Then less reserve is tried, as long as it is gone the quicker for it."""
+"""m/s²: a segment that is gone with less acceleration, 4 L / T² where all mass goes as far as L, creeps: what it needs
+to be held at all leaves little to move. Then less reserve is tried, as long as it is gone the quicker for it."""
 
 ROWS = 192
 """Room for the corners of a polygon that is cut."""
@@ -161,7 +162,7 @@ class Retimer:
         h = length * np.diff(law_basis().s)
         at = x[:-1] + h * (0.75 * u[:-1] + 0.25 * u[1:])
         slope, kept = 0.5 * (u[:-1] + u[1:]), kept - BETWEEN
-        loose = {"x_max": 1.1 * at, "u_max": 1.1 * np.abs(slope) + at, "acceleration": np.inf}
+        loose = {"x_max": 1.1 * at, "u_max": 1.1 * np.abs(slope) + at, "acceleration": np.inf, "rise": np.inf}
         program = replace(self._program(middles, kept), **loose)
         rows, _ = self._polygons(program, self._forces(middles.contacts, kept))
         taken = rows[:, :, 0] * slope[:, None] + rows[:, :, 1] * at[:, None]
@@ -194,6 +195,7 @@ class Retimer:
         return PathProgram(
             path.length, path.v, path.vd, path.hold, path.of_u, path.of_x, G, F, upper, forces.equal, forces.equal_to,
             limited, share * robot.limits.torque[limited], x_max, 8.0 * x_max / path.length, pace.acceleration,
+            path.height, pace.weight * GRAVITY,
         )  # fmt: skip
 
     def _fastest(self, path: "_Path", kept: float) -> np.ndarray:
@@ -252,11 +254,16 @@ class Retimer:
         basic = np.full(len(work.program.b), -1)
         basic[: 6 + k] = np.where(slack < 0, -1, slack + caps)
         basic[len(basic) - caps :] = np.arange(caps)
+        # the height of the centre of mass as one more coordinate, in units in which its bound is that of the others
+        scale = program.acceleration / program.rise if np.isfinite(program.rise) else 1.0
+        slopes, bends = (
+            np.column_stack([columns[:, 3:], scale * height])
+            for columns, height in ((program.v, program.height[:, 0]), (program.vd, program.height[:, 1]))
+        )
         rows, counts = np.zeros((m, ROWS, 3)), np.zeros(m, np.int64)
         end = section.along_path(
             work, basic, unit, 6 + program.limited, program.limit, program.hold, program.of_u, program.of_x,
-            program.forces, program.x_max, program.u_max, np.ascontiguousarray(program.v[:, 3:]),
-            np.ascontiguousarray(program.vd[:, 3:]), program.acceleration, rows, counts,
+            program.forces, program.x_max, program.u_max, slopes, bends, program.acceleration, rows, counts,
         )  # fmt: skip
         if end < m or counts.min() < 3:
             i = end if end < m else int(counts.argmin())
@@ -272,14 +279,16 @@ class _Path:
     """A segment at parts ``s`` (m,) of its length: what of its dynamics no margin changes."""
 
     def __init__(self, robot: Robot, segment: Segment, s: np.ndarray):
-        self.contacts, self.length, self.end = segment.contacts, segment.duration, segment.q[-1]
+        self.contacts, self.length, self.end = widest(robot, segment.contacts), segment.duration, segment.q[-1]
         samples = [segment.posture.sample(self.length * part) for part in s]
         self.q, self.v, self.vd = (np.array(column) for column in zip(*samples, strict=True))
+        centre = map(segment.centre.sample, (self.length * s).tolist())
+        self.height = np.array([(at.velocity[2], at.acceleration[2]) for at in centre])
         still = np.zeros_like(self.v)
         self.hold = robot.nonlinear_effects(self.q, still)
         self.of_u = robot.inverse_dynamics(self.q, still, self.v) - self.hold
         self.of_x = robot.inverse_dynamics(self.q, self.v, self.vd) - self.hold
-        self.jacobians = {contact.patch: self._about_world(robot, contact.patch) for contact in segment.contacts}
+        self.jacobians = {contact.patch: self._about_world(robot, contact.patch) for contact in self.contacts}
         self.s, self.joints, self.closing = s, np.abs(self.v[:, 6:]), np.zeros((len(s), 0))
         self.third = np.full(len(s), TINY)
         # v' M v / m is the square of the speed with which all mass goes along: M v is what the first derivative takes

@@ -12,6 +12,7 @@ from mcplan.planning import plan
 from mcplan.planning.plan_file import read_plan, write_plan
 from mcplan.planning.transition.retiming import NoLawError, Retimer
 from mcplan.scene import load_scenario
+from mcplan.scene.place import make_contact
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,35 @@ def test_velocities_accelerations_and_touching_down_keep_their_bounds(step):
     assert np.all(speeds[heights[1:] < 0.01] <= 1.05 * pace.touchdown_speed)
 
 
+def test_contacts_keep_their_part_of_the_weight(step):
+    segment, scenario = step.segments[1], step.scenario
+    times = []
+    for weight in (0.25, 0.1):
+        settings = scenario.replace(control={"pace": {"weight": weight}}).transition_settings
+        law = Retimer(scenario.robot, settings).law(segment)
+        rise = []
+        for t in np.linspace(0.0, law.duration, 200):
+            s, rate, change = law.at(t)
+            x = segment.centre.sample(s)
+            rise.append(x.acceleration[2] * rate**2 + x.velocity[2] * change)
+        assert 0.8 * weight * 9.81 < np.abs(rise).max() <= 1.15 * weight * 9.81
+        times.append(law.duration)
+    assert times[1] > times[0]
+
+
+def test_the_toes_of_a_foot_whose_sole_is_down_are_not_counted_on(step):
+    robot, segment = step.scenario.robot, step.segments[0]
+    floor = step.scenario.environment
+    sole = next(contact for contact in segment.contacts if contact.patch == "left_sole")
+    toe = make_contact(robot, floor, {"patch": "left_toe", "surface": "floor", "x": 0.13, "y": 0.1, "yaw": 0.0})
+    retimer = Retimer(robot, step.scenario.transition_settings)
+    both = retimer.program(replace(segment, contacts=(*segment.contacts, toe)))
+    assert both.forces.shape == retimer.program(segment).forces.shape
+    alone = tuple(contact for contact in segment.contacts if contact is not sole)
+    more = retimer.program(replace(segment, contacts=(*alone, toe)))
+    assert more.forces.shape[2] > retimer.program(replace(segment, contacts=alone)).forces.shape[2]
+
+
 def test_accelerations_do_not_jump(step):
     """Over a tenth of a short time they change by about a tenth as much."""
     for segment in step.segments[:2]:
@@ -106,6 +136,35 @@ def test_a_posture_that_needs_more_than_the_pace_uses_is_left_with_less_reserve(
     settings = scenario.replace(control={"pace": {"torque": 0.3}}).transition_settings
     law = Retimer(scenario.robot, settings).law(segment)
     assert 0.0 <= law.kept < 1.0
+
+
+def test_what_would_creep_keeps_less_of_its_reserve(step):
+    segment, scenario = step.segments[1], step.scenario
+    tightest, looser = 0.3, 1.0
+    while looser - tightest > 1e-3:  # the least part of the torques with which there is a law that keeps everything
+        torque = 0.5 * (tightest + looser)
+        settings = scenario.replace(control={"pace": {"torque": torque}}).transition_settings
+        try:
+            Retimer(scenario.robot, settings).solve(segment)
+            looser = torque
+        except NoLawError:
+            tightest = torque
+    retimer = Retimer(scenario.robot, scenario.replace(control={"pace": {"torque": looser}}).transition_settings)
+    law, (x, _) = retimer.law(segment), retimer.solve(segment)
+    assert law.kept < 1.0
+    assert law.duration < seconds(retimer.program(segment), x)
+
+
+def test_the_least_time_of_short_motions_goes_with_the_root_of_their_way(step, retimer):
+    segment, robot = step.segments[0], step.scenario.robot
+
+    def least(part):
+        q = np.array([robot.integrate(segment.q[0], robot.difference(segment.q[0], at), part) for at in segment.q])
+        return retimer.law(replace(segment, q=q, com=robot.com(q))).duration
+
+    times = np.array([least(part) for part in (0.001, 0.002, 0.004)])
+    np.testing.assert_allclose(times[1:] / times[:-1], np.sqrt(2.0), rtol=0.02)
+    assert times[0] < 0.1
 
 
 def test_a_file_brings_back_the_same_laws_and_another_pace_finds_others(step, tmp_path):

@@ -37,6 +37,15 @@ def test_its_rates_are_the_derivatives_and_nothing_jumps():
         assert rate == pytest.approx(np.sqrt(4.0 + np.sin(2.0 * s)), abs=1e-3)
 
 
+def test_slopes_where_it_begins_give_back_the_rates_in_time():
+    one, rng = law(), np.random.default_rng(1)
+    velocity, acceleration = rng.normal(size=(2, 5))
+    slope, bend = one.slopes(velocity, acceleration)
+    _, rate, change = one.at(0.0)
+    np.testing.assert_allclose(slope * rate, velocity, atol=1e-12)
+    np.testing.assert_allclose(bend * rate**2 + slope * change, acceleration, atol=1e-12)
+
+
 def test_the_time_of_a_place_is_when_it_is_there():
     one = law()
     for s in (0.0, 0.3, 1.7, 3.0, 3.2):

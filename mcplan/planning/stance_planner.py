@@ -152,10 +152,8 @@ class _Planning:
                 )
 
     def _refined(self, segments: list[Segment]) -> list[Segment]:
-        """Return the segments with better postures, as long as their swings stay free."""
+        """Return the segments with better postures."""
         paths = refine(self.prover, [segment.nodes for segment in segments])
-        if any(barred_motions(self.prover, path) for path in paths):
-            return segments
         return [replace(segment, nodes=path) for segment, path in zip(segments, paths, strict=True)]
 
     def _require(self, stances: Sequence[PlannedStance]) -> None:

@@ -18,6 +18,7 @@ from mcplan.planning.posture.continuity import kept
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.prover import Prover, steady
+from mcplan.planning.search.barred import barred_motions
 from mcplan.planning.search.node import Node, Step, swing_to
 from mcplan.scene.contact import Contact
 
@@ -26,9 +27,14 @@ SWEEPS = 2
 NATURAL = 0.3
 """How much of a guide is the reference posture; the rest is the midpoint of the neighbours."""
 
+ROUNDS = 4
+"""Times that postures whose motions are barred are taken back, and the motions of their neighbours looked at."""
+
 WIDER = (
     PostureSettings(joint_margin=0.08, com_inset=0.035, comfort=0.06, torque_share=0.7, clearance=0.01, steps=20),
     PostureSettings(joint_margin=0.05, com_inset=0.028, comfort=0.05, torque_share=0.8, clearance=0.006, steps=20),
+    # contacts alone may take a joint near its limit: the ankle of a shank that lies on its knee and its toes
+    PostureSettings(com_inset=0.028, comfort=0.05, torque_share=0.8, clearance=0.006, steps=20),
 )
 """What is asked of postures, the most comfortable first."""
 
@@ -50,7 +56,7 @@ class _Knot:
 
 
 def refine(prover: Prover, paths: list[list[Node]]) -> list[list[Node]]:
-    """Return the same paths with better postures.
+    """Return the same paths with better postures, as far as no motion between them is barred.
 
     Parameters
     ----------
@@ -74,7 +80,17 @@ def refine(prover: Prover, paths: list[list[Node]]) -> list[list[Node]]:
     for path in paths:
         for parent, node in pairwise(path):
             _keep_swing(prover, parent, node, knots)
-    return [[_replaced(node, knots) for node in path] for path in paths]
+    for _ in range(ROUNDS):
+        better = [[_replaced(node, knots) for node in path] for path in paths]
+        barred = [{id(one.node) for one in barred_motions(prover, path)} for path in better]
+        if not any(barred):
+            return better
+        for path, refined, nodes in zip(paths, better, barred, strict=True):
+            for k in (k for k, node in enumerate(refined) if id(node) in nodes):
+                for step in (*path[k - 1].steps[-1:], *path[k].steps):
+                    if id(step.q) in knots:  # not where the first path begins
+                        knots[id(step.q)].q = step.q
+    return paths
 
 
 def _better(prover: Prover, generators: list[PostureGenerator], knot: _Knot, before: _Knot, after: _Knot) -> np.ndarray:

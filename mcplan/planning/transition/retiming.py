@@ -62,8 +62,9 @@ ACCURACY = 1e-6
 TOUCHING = 0.01
 """m: so near to its support a patch comes down no faster than it may touch."""
 
-BETWEEN = 0.48
-"""Part of the reserve that a law may use up between its nodes."""
+BETWEEN = 0.42
+"""Part of the reserve that a law may use up in the middles between its nodes; its certificate allows half of it
+in the middles of its times."""
 
 WITHIN = 4
 """Parts of an interval of the grid in which the speed of a patch that comes down is looked at."""

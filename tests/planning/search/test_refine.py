@@ -41,6 +41,25 @@ def test_refined_postures_stay_within_wider_joint_limits(pair):
         assert stance.margins["position"] > 0.05 - 1e-6
 
 
+def test_only_the_postures_beside_a_barred_motion_stay_as_they_were_found(pair, monkeypatch):
+    looks = []
+
+    def barred(prover, path):
+        looks.append(path)
+        return [SimpleNamespace(node=path[1])] if len(looks) == 1 else []
+
+    monkeypatch.setattr(refine_module, "barred_motions", barred)
+    planned = plan(load_scenario("walk", SHORT))
+    assert len(looks) == 2
+    found, better = (
+        [np.array_equal(a.q, b.q) for a, b in zip(planned.stances, of.stances, strict=True)][1:] for of in pair
+    )
+    assert all(a or b for a, b in zip(found, better, strict=True))
+    taken_back = np.flatnonzero(np.logical_not(better))
+    assert 0 < len(taken_back) <= len(looks[0][1].steps)
+    assert np.all(np.diff(taken_back) == 1)
+
+
 def test_a_required_patch_counts_when_it_carries_not_when_it_touches():
     require = (frozenset({"left_hand", "right_hand"}), frozenset({"left_grip"}))
     touching = {"left_hand": np.zeros(6), "left_grip": np.array([0.0, 0.0, CARRIES - 0.1, 9.0, 9.0, 9.0])}

@@ -134,8 +134,8 @@ class Motion:
         self.contacts = {name: self.contacts[name] for name in self.robot.patches if name in self.contacts}
         for table in (self.limbs, self.released, self.targets):
             table.pop(contact.patch, None)
-        self.sought.discard(contact.patch)
-        self.waiting.discard(contact.patch)
+        for names in (self.sought, self.waiting, self._leaving, self._idle):
+            names.discard(contact.patch)
         self._share(t, duration)
 
     def unload(self, patch: str, t: float, duration: float, force: float) -> None:

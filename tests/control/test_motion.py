@@ -125,6 +125,8 @@ def test_the_toes_of_a_foot_whose_sole_is_down_bear_nothing_until_the_sole_is_on
     standing.open("left_toe", 6.3)
     standing.close(toe, 7.0, 0.4)
     assert limits(8.0) == [0.0]
+    standing.close(toe, 9.0, 0.4)  # again, as it is
+    assert limits(9.4) == [0.0]
 
 
 def test_a_patch_closes_where_it_touched_only_where_contacts_give(robot, standing):

@@ -140,9 +140,14 @@ def counted(results: Results) -> str:
         runs = {f"{name}": [bool(row.get(name)) for row in results.rows] for name in ("planned", "certified")}
     parts = []
     for where, good in runs.items():
-        rate = wilson(sum(good), len(good))
-        parts.append(f"{sum(good)} of {len(good)} {where} ({100 * rate.low:.0f}–{100 * rate.high:.0f} %)")
+        parts.append(rated(good, where, 0))
     return f"All scenarios together: {', '.join(parts)}."
+
+
+def rated(good: Sequence[bool], where: str, digits: int) -> str:
+    """Return how many are good, and within what the rate is."""
+    rate = wilson(sum(good), len(good))
+    return f"{sum(good)} of {len(good)} {where} ({100 * rate.low:.{digits}f}–{100 * rate.high:.{digits}f} %)"
 
 
 def said(results: Results) -> str:
@@ -192,10 +197,7 @@ def walked(file: Path) -> str:
     stood: dict[str, list[bool]] = {}
     for row in rows:
         stood.setdefault(row["physics"], []).append("exception" not in row and row["stopped"] is None)
-    parts = []
-    for physics, good in stood.items():
-        rate = wilson(sum(good), len(good))
-        parts.append(f"{sum(good)} of {len(good)} in `{physics}` ({100 * rate.low:.1f}–{100 * rate.high:.1f} %)")
+    parts = [rated(good, f"in `{physics}`", 1) for physics, good in stood.items()]
     paces = ", ".join(f"`{pace}`" for pace in sorted({str(row["pace"]) for row in rows}))
     end = origin(file.stat().st_mtime, rows[-1]["commit"])
     return f"At {paces} are recovered {' and '.join(parts)}; {end}.\n"

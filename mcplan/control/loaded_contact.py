@@ -36,6 +36,8 @@ class LoadedContact:
     place : R (3,3) and p (3,) where it touched; None for where it was planned.
     friction : what it has shown to bear if it slid; the planned one counts where that is less.
     lifted : whether it has lost its support and is on its way back to it.
+    leaving : whether it is unloaded, to be opened.
+    idle : whether it bears nothing as a face of its link does.
     """
 
     contact: Contact
@@ -44,3 +46,5 @@ class LoadedContact:
     place: Pose | None = None
     friction: float = np.inf
     lifted: bool = False
+    leaving: bool = False
+    idle: bool = False

@@ -111,8 +111,6 @@ class Motion:
         self._joints = {patch.limb: joints_of(robot, patch.limb) for patch in robot.patches.values()}
         self.limbs: dict[str, Path] = {}
         self.contacts: dict[str, LoadedContact] = {}
-        self._leaving: set[str] = set()
-        self._idle: set[str] = set()
         self.released: dict[str, Contact] = {}
         self.targets: dict[str, Contact] = {}
         self.objects: dict[str, LimbPath] = {}
@@ -134,30 +132,28 @@ class Motion:
         self.contacts = {name: self.contacts[name] for name in self.robot.patches if name in self.contacts}
         for table in (self.limbs, self.released, self.targets):
             table.pop(contact.patch, None)
-        for names in (self.sought, self.waiting, self._leaving, self._idle):
-            names.discard(contact.patch)
-        self._share(t, duration)
+        self.sought.discard(contact.patch)
+        self.waiting.discard(contact.patch)
+        self._spare_rims(t, duration)
 
     def unload(self, patch: str, t: float, duration: float, force: float) -> None:
         """Let what a contact may carry sink from ``force`` (N), what it carries now, to nothing."""
-        self._leaving.add(patch)
-        self._share(t, duration)
+        self.contacts[patch].leaving = True
+        self._spare_rims(t, duration)
         self.contacts[patch].limit = Ramp(force, 0.0, t, duration)
 
-    def _share(self, t: float, duration: float) -> None:
+    def _spare_rims(self, t: float, duration: float) -> None:
         """Let edges of links that lie on a face bear nothing, and again what they may when that is on its way off."""
-        staying = {name: loaded for name, loaded in self.contacts.items() if name not in self._leaving}
-        bearing = {contact.patch for contact in widest(self.robot, [loaded.contact for loaded in staying.values()])}
-        for name, loaded in staying.items():
-            if (name in bearing) == (name in self._idle):
-                self._idle ^= {name}
-                loaded.limit = Ramp(loaded.limit.value(t), loaded.full if name in bearing else 0.0, t, duration)
+        staying = [loaded for loaded in self.contacts.values() if not loaded.leaving]
+        bearing = {contact.patch for contact in widest(self.robot, [loaded.contact for loaded in staying])}
+        for loaded in staying:
+            if (idle := loaded.contact.patch not in bearing) != loaded.idle:
+                loaded.idle = idle
+                loaded.limit = Ramp(loaded.limit.value(t), 0.0 if idle else loaded.full, t, duration)
 
     def open(self, patch: str, t: float, place: Pose | None = None) -> None:
         """Open a contact; the patch is held where it is (``place``, or where it was planned)."""
         contact = self.contacts.pop(patch).contact
-        self._leaving.discard(patch)
-        self._idle.discard(patch)
         if self._alone(patch):
             self.limbs[patch] = self._hold(place or (contact.R, contact.p), t)
             self.released[patch] = contact

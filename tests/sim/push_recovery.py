@@ -86,7 +86,6 @@ def pushed(plan, push, physics, seed):
     simulation.controller.step = step
     row = {
         "seed": seed,
-        "physics": physics,
         "link": push.link,
         "force": push.force,
         "start": push.start,
@@ -157,7 +156,8 @@ def main(out, count=1000, first=0, physics="contact", pace=None):
     np.seterr(all="warn", under="ignore")
     path = Path(out)
     old = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    known = {row["seed"] for row in old if row["physics"] == physics}
+    known = {row["seed"] for row in old if (row["physics"], row["pace"]) == (physics, pace)}
+    same = {"physics": physics, "pace": pace, "commit": commit()}
     plan = standing() if pace is None else walking(pace)
     with path.open("a") as file:
         for seed in range(int(first), int(first) + int(count)):
@@ -165,9 +165,9 @@ def main(out, count=1000, first=0, physics="contact", pace=None):
                 continue
             try:
                 push = drawn(seed) if pace is None else drawn_on_the_way(seed, plan)
-                row = pushed(plan, push, physics, seed) | {"pace": pace, "commit": commit()}
+                row = pushed(plan, push, physics, seed) | same
             except Exception as error:
-                row = {"seed": seed, "physics": physics, "pace": pace, "commit": commit(), "exception": repr(error)}
+                row = {"seed": seed, "exception": repr(error)} | same
             file.write(json.dumps(row) + "\n")
             file.flush()
     rows = tell([json.loads(line) for line in path.read_text().splitlines()])

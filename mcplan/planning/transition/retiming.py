@@ -134,11 +134,11 @@ class Retimer:
             quickest = law
             if 4.0 * path.travel >= CREEPS * law.duration**2:
                 break
-        if quickest is not None and quickest.duration < segment.duration:
+        if quickest is None:
+            raise NoLawError(reason)
+        if quickest.duration < segment.duration:
             return quickest
-        if quickest is not None:
-            reason = f"the quickest law within its margins takes {quickest.duration:.2f} s"
-        raise NoLawError(reason)
+        raise NoLawError(f"the quickest law within its margins takes {quickest.duration:.2f} s")
 
     def program(self, segment: Segment, kept: float = 1.0) -> PathProgram:
         """Return the program whose optimum the law is, with a part of the reserve kept."""

@@ -169,6 +169,14 @@ class ContactForces:
         """Weights (size,) of ``f^2`` in the size of the forces, see `Block.norm`."""
         return np.concatenate([np.zeros(0), *(block.norm for block in (*self.blocks, *self._rests))])
 
+    def load_rows(self) -> np.ndarray:
+        """Return (k, size) the force of each contact of the robot along its normal; of a grasp, upwards."""
+        rows = np.zeros((len(self.blocks), self.size))
+        for row, block in zip(rows, self.blocks, strict=True):
+            normal = [0.0, 0.0, 1.0] if block.is_grasp else block.contact.normal
+            row[block.place] = normal @ block.map[:3]
+        return rows
+
     def _free_rows(self, block: Block) -> np.ndarray:
         """Return the wrench along the free directions of one contact."""
         options, R = block.contact.options, block.contact.R

@@ -3,6 +3,9 @@
     sum f_i = m g e_z,   sum (r_i - c) x f_i = 0,   tau = h(q) - sum J_i' f_i,   |tau| <= limit
 
 The forces of a planned stance are those of least size (in effect, pressure): load is shared, friction used little.
+Each contact bears a little where it can: one that bears nothing lifts off, and creeps away.
+
+    minimise   1/2 f' N f + p/2 sum max(0, least - n_i . f_i)^2
 """
 
 from collections.abc import Sequence
@@ -27,6 +30,12 @@ INSIDE = 1e-7
 
 ACCURACY = 1e-8
 """Of the weight: by how much the quadratic program may miss a row; less than `INSIDE`."""
+
+LEAST_LOAD = 0.05
+"""Of the weight: what each contact bears at least, where that is possible."""
+
+TOO_LIGHT = 1e3
+"""Price of the squared load that is missing to that; the force of a sole costs 1."""
 
 DIRECTIONS = 16
 """Horizontal directions of the push that defines the equilibrium margin."""
@@ -75,7 +84,7 @@ def balance(
     torque_share: float = 0.9,
     faces: int = 8,
 ) -> Equilibrium:
-    """Find the least forces under friction pyramids and torque limits that hold the robot at ``q``.
+    """Find the least forces under friction pyramids and torque limits that hold the robot at ``q``, no contact idle.
 
     Parameters
     ----------
@@ -98,6 +107,8 @@ def balance(
     F, upper = forces.face_rows()
     upper = upper - INSIDE * robot.mass * GRAVITY
     limit = torque_share * robot.limits.torque
+    loads = forces.load_rows()
+    short = np.eye(len(loads))
 
     # Unknowns in newtons would leave an objective of 1e5 beside constraints of order one.
     unit = robot.mass * GRAVITY
@@ -106,16 +117,17 @@ def balance(
         rows = [still, F] + ([torque_map] if within else [])
         low = [still_at, np.full(len(F), -np.inf)] + ([hold - limit] if within else [])
         high = [still_at, upper] + ([hold + limit] if within else [])
+        hard = np.vstack(rows)
         solution = solve_dense(
-            np.diag(forces.norm),
-            np.zeros(forces.size),
-            np.vstack(rows),
-            np.concatenate(low) / unit,
-            np.concatenate(high) / unit,
+            np.diag(np.concatenate([forces.norm, np.full(len(loads), TOO_LIGHT)])),
+            np.zeros(forces.size + len(loads)),
+            np.block([[hard, np.zeros((len(hard), len(loads)))], [loads, short]]),
+            np.concatenate([*low, np.full(len(loads), LEAST_LOAD * unit)]) / unit,
+            np.concatenate([*high, np.full(len(loads), np.inf)]) / unit,
             tolerance=ACCURACY,
         )
         if solution.ok:
-            f, torque_feasible = unit * solution.x, within
+            f, torque_feasible = unit * solution.x[: forces.size], within
             break
     feasible = f is not None
     if f is None:

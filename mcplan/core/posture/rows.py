@@ -59,13 +59,13 @@ class Task(NamedTuple):
     select: np.ndarray  # (e, 6) orthonormal rows in patch axes; of a line three without meaning, of an edge z, u
     cell: np.ndarray  # (k, 10), columns OWNER .. HIGH
     centre: np.ndarray  # (e, 4) a, d
-    region: np.ndarray  # (r, 3) a_x, a_y, b
+    region: np.ndarray  # (r, 4) a_x, a_y, b; b of the comfortable part
     linear: np.ndarray  # (l, nv + 1) L, l
     linear_q: np.ndarray  # (nq,) q_0
     guide: np.ndarray  # (nq,) the posture that is preferred
     weight: np.ndarray  # (nv,) price of the squared distance to it
     limit: np.ndarray  # (2, n) joint limits, less the margin
-    hint: np.ndarray  # (3,) place of the centre of mass that is preferred, and its price
+    hint: np.ndarray  # (4,) place of the centre of mass that is preferred, its price; that of leaving comfort
 
 
 @jit

@@ -1,9 +1,10 @@
 """The posture nearest a guide that satisfies its rows: sequential quadratic programming in one compiled loop.
 
-    minimise   1/2 |q - guide|^2_W + w/2 |c_xy - hint|^2   subject to   low <= rows(q) <= high,   joint limits
+    minimise   1/2 |q - guide|^2_W + w/2 |c_xy - hint|^2 + v/2 sum max(0, A c_xy - comfort)^2
+    subject to low <= rows(q) <= high,   joint limits
 
-Each step solves the program with the rows linearised and hard, the Hessian being ``W + w J_c' J_c``. Where the rows
-contradict each other the violated ones become a penalty instead, ``rho/2 |J step - error|^2``, while those that hold
+Each step solves the program with the rows linearised and hard, the Hessian being ``W + J_c' (w + v A' A) J_c`` with the
+rows of A that are passed. Where the rows contradict each other the violated ones become a penalty instead, ``rho/2 |J step - error|^2``, while those that hold
 stay hard: such a step always exists. The step is scaled as a whole.
 
 Once the steps are short, or when they do not become so, the cost has had its say, and the rest is settled: the shortest
@@ -81,22 +82,39 @@ def _violation(value, low, high, m):
 
 
 @jit_algebra
+def _draw(task, c):
+    """Return the cost of the place of the centre of mass, its gradient x, y and its Hessian xx, xy, yy."""
+    x, y, price = c[0] - task.hint[0], c[1] - task.hint[1], task.hint[2]
+    cost, gx, gy, xx, xy, yy = 0.5 * price * (x * x + y * y), price * x, price * y, price, 0.0, price
+    price = task.hint[3]
+    if price > 0.0:
+        for r in range(len(task.region)):
+            a, b = task.region[r, 0], task.region[r, 1]
+            beyond = a * c[0] + b * c[1] - task.region[r, 3]
+            if beyond > 0.0:
+                cost += 0.5 * price * beyond * beyond
+                gx, gy = gx + price * beyond * a, gy + price * beyond * b
+                xx, xy, yy = xx + price * a * a, xy + price * a * b, yy + price * b * b
+    return cost, gx, gy, xx, xy, yy
+
+
+@jit_algebra
 def _cost(task, away, c):
     total = 0.0
     for k in range(len(away)):
         total += task.weight[k] * away[k] * away[k]
-    x, y = c[0] - task.hint[0], c[1] - task.hint[1]
-    return 0.5 * (total + task.hint[2] * (x * x + y * y))
+    return 0.5 * total + _draw(task, c)[0]
 
 
 @jit_algebra
 def _quadratic(task, s, settling):
     """Write the Hessian (lower triangle) and the gradient of the cost; of the shortest step alone when ``settling``."""
     nv = len(s.away)
-    w, x, y = task.hint[2], s.c[0] - task.hint[0], s.c[1] - task.hint[1]
+    _, gx, gy, xx, xy, yy = _draw(task, s.c)
     for i in range(nv):
-        a, b = w * s.J_c[0, i], w * s.J_c[1, i]
-        s.point[0, i] = task.weight[i] * s.away[i] + a * x + b * y
+        jx, jy = s.J_c[0, i], s.J_c[1, i]
+        s.point[0, i] = task.weight[i] * s.away[i] + gx * jx + gy * jy
+        a, b = xx * jx + xy * jy, xy * jx + yy * jy
         for j in range(i + 1):
             s.H[i, j] = a * s.J_c[0, j] + b * s.J_c[1, j]
         s.H[i, i] += task.weight[i]

@@ -44,19 +44,17 @@ class Support:
     Attributes
     ----------
     region : where the centre of mass may be.
-    rows : (k, 3) ``a_x, a_y, b`` of the region shrunk by the inset.
-    comfort : (k,) ``b`` shrunk by the comfort distance.
+    rows : (k, 4) ``a_x, a_y, b`` of the region shrunk by the inset, and ``b`` shrunk by the comfort distance.
     violation : why there is no region, or None.
     """
 
     region: SupportRegion
     rows: np.ndarray
-    comfort: np.ndarray
     violation: Violation | None
 
     def hint(self, com: np.ndarray) -> np.ndarray:
         """Return the place (2,) nearest to ``com`` that lies comfortably inside."""
-        place = nearest(np.asarray(com, dtype=float)[:2], self.region.A, self.comfort)
+        place = nearest(np.asarray(com, dtype=float)[:2], self.region.A, self.rows[:, 3])
         return self.region.centre if place is None else place
 
 
@@ -93,6 +91,6 @@ class ContactRegions:
             slips = has_support_region(sticky, self.mass)
             missing = -equilibrium_margin(com, contacts, self.mass) if contacts else self.mass * GRAVITY
             violation = Violation("friction" if slips else "load", names, float(missing))
-            return Support(region, np.zeros((0, 3)), np.zeros(0), violation)
-        rows = np.column_stack([region.A, region.inset(self.inset)])
-        return Support(region, np.ascontiguousarray(rows), region.inset(self.comfort, share=0.8), None)
+            return Support(region, np.zeros((0, 4)), violation)
+        rows = np.column_stack([region.A, region.inset(self.inset), region.inset(self.comfort, share=0.8)])
+        return Support(region, np.ascontiguousarray(rows), None)

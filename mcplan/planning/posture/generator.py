@@ -154,7 +154,7 @@ class PostureGenerator:
         steps, guide, contacts, free = self.settings.steps, wanted.guide, wanted.contacts, wanted.free
         rows = self._all_rows(wanted, contacts, free)
         # a centre of mass that is asked for draws the posture from the first step on
-        pull = None if wanted.com is None else np.append(wanted.com[:2], self.settings.weights.com)
+        pull = None if wanted.com is None else np.array([*wanted.com[:2], self.settings.weights.com, 0.0])
         reach = self._run(self._search.task(rows, guide, hint=pull), start, steps, LOOSE, np.inf, clock)
         if not reach.found:
             return Attempt(reach.q, contacts, "reach", self._missed(reach, wanted, rows, guide))
@@ -227,7 +227,7 @@ class PostureGenerator:
             if rounds == settings.collision_rounds or (close and given[worst]):
                 return
             if least >= -ROUNDING:
-                here = task._replace(guide=attempt.q, hint=np.zeros(3))
+                here = task._replace(guide=attempt.q, hint=np.zeros(4))
                 back = self._run(here, attempt.q, settings.steps, TOLERANCE, CLOSE_ENOUGH, clock)
                 attempt.q, attempt.error = back.q, back.worst
                 continue
@@ -282,9 +282,9 @@ class PostureGenerator:
                 touching = wanted.touching(here.contacts)
                 near = self.collisions.constraint_rows(here.q, self._see, touching, self.settings.clearance)
                 linear = np.vstack([linear, np.column_stack([near.rows, np.minimum(-near.distance, 0.0)])])
-            ease = task._replace(guide=here.q, hint=np.zeros(3), linear=np.ascontiguousarray(linear), linear_q=here.q)
+            ease = task._replace(guide=here.q, hint=np.zeros(4), linear=np.ascontiguousarray(linear), linear_q=here.q)
             step = self._run(ease, here.q, 8, TOLERANCE, CLOSE_ENOUGH, clock, trust=0.2)
-            there = task._replace(guide=step.q, hint=np.zeros(3))
+            there = task._replace(guide=step.q, hint=np.zeros(4))
             back = self._run(there, step.q, self.settings.steps, TOLERANCE, CLOSE_ENOUGH, clock)
             here = replace(attempt, q=back.q, error=back.worst)
             if back.worst > ACCEPTED:
@@ -316,7 +316,8 @@ class PostureGenerator:
         if wanted.com is not None:
             return self._search.task(rows, guide, centre=wanted.centre)
         place = support.hint(self.robot.com(guide)) if wanted.hint is None else wanted.hint
-        return self._search.task(rows, guide, support.rows, np.append(place, self.settings.weights.com))
+        weights = self.settings.weights
+        return self._search.task(rows, guide, support.rows, np.array([*place, weights.com, weights.comfort]))
 
     def _contact_rows(self, contact: Contact, freedom: Freedom | None) -> ContactRows:
         key = (contact_key(contact), tuple(contact.coordinates.items()), freedom)

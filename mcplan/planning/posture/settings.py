@@ -19,13 +19,15 @@ TORQUE_SHARE = 0.9
 class Weights:
     """Cost of the distance to the guide posture, per squared m or rad.
 
-    The base finds its own place between the contacts; the trunk stays upright; the centre of mass is drawn to ``com``.
+    The base finds its own place between the contacts; the trunk stays upright; the centre of mass is drawn to ``com``,
+    and hardly leaves the comfortable part of its region: at the edge a contact bears nothing, and lifts off.
     """
 
     base_position: float = 2.0
     base_orientation: float = 5.0
     joints: float = 1.0
     com: float = 20.0
+    comfort: float = 400.0
 
 
 @dataclass(frozen=True)
@@ -65,5 +67,5 @@ class PostureSettings:
             com_inset=scale.sole * self.com_inset,
             comfort=scale.sole * self.comfort,
             clearance=scale.leg * self.clearance,
-            weights=replace(w, base_position=price * w.base_position, com=price * w.com),
+            weights=replace(w, base_position=price * w.base_position, com=price * w.com, comfort=price * w.comfort),
         )

@@ -165,7 +165,7 @@ class PostureSearch:
 
         Parameters
         ----------
-        guide : (nq,); region : (k, 3); hint : (3,); linear : (l, nv + 1) about ``linear_q`` (nq,); centre : (e, 4).
+        guide : (nq,); region : (k, 4); hint : (4,); linear : (l, nv + 1) about ``linear_q`` (nq,); centre : (e, 4).
         """
         counts = np.array([len(rows.select) for rows in contacts], dtype=np.int64)
         first = np.concatenate([[0], np.cumsum(counts)[:-1]]) if len(counts) else counts
@@ -183,13 +183,13 @@ class PostureSearch:
             np.vstack([np.zeros((0, 6)), *(rows.select for rows in contacts)]),
             cell,
             np.zeros((0, 4)) if centre is None else centre,
-            np.zeros((0, 3)) if region is None else region,
+            np.zeros((0, 4)) if region is None else region,
             self._nothing if linear is None else linear,
             guide if linear_q is None else linear_q,
             guide,
             self.weight,
             self.limit,
-            np.zeros(3) if hint is None else hint,
+            np.zeros(4) if hint is None else hint,
         )
 
     @staticmethod

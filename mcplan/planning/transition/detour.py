@@ -177,7 +177,7 @@ class Detour:
         goal = pull if length <= STEP else self.robot.integrate(q, difference, STEP / length)
         pairs, distance, J = self.nearness.near(q, self._watched)
         linear = np.ascontiguousarray(np.column_stack([J, self._need(q)[pairs] - distance]))
-        search, hint = self.finder.search, np.append(self._com[:2], 0.0)
+        search, hint = self.finder.search, np.zeros(4)
         task = search.task(self._held, goal, self._support, hint, linear, q)
         found = search.run(task, q, 4, 1e-5, 1e-4, trust=STEP)
         if found.missed[: len(found.missed) - len(linear)].max(initial=0.0) > PLACED:

@@ -177,7 +177,7 @@ class KnotFinder:
         grazing[[pair for pairs, _ in passing for pair in pairs]] = 1.0
         for k in range(last + 1):
             rows = [*held[k], *(self._led_rows(lead, k) for lead in led)]
-            pull = np.append(com[k, :2], settings.weights.com)
+            pull = np.array([*com[k, :2], settings.weights.com, 0.0])
             tasks.append(self.search.task(rows, guides[k], supports[k].rows, pull))
             away = {patch: away_from_ends(there, k) for patch, there in places.items()}
             need = np.minimum(self.nearness.need(k / last, ends, passing, away), most)
@@ -282,7 +282,7 @@ class KnotFinder:
         for part in LIFTS:
             frame = np.concatenate([offset, np.eye(3).ravel(), place + part * lift])
             rows = [*held, ContactRows(PLACE_ROWS, body, frame, normal, np.zeros((0, 10)))]
-            pull = np.append(com[:2], self.settings.weights.com)
+            pull = np.array([*com[:2], self.settings.weights.com, 0.0])
             task = self.search.task(rows, guide, self.support(contacts, com).rows, pull)
             q, missed = yield from self.apart.settle(task, guide, wish, watched)
             if missed < least:

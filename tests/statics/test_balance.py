@@ -70,6 +70,15 @@ def test_forces_at_points_are_admissible_and_make_up_the_wrench(robot, stance, r
         assert np.all(np.hypot(local[:, 0], local[:, 1]) <= contact.friction * local[:, 2] + 1e-9)
 
 
+def test_no_contact_is_left_idle_that_can_bear(robot):
+    """A hand beside two feet: the least forces would leave it with next to nothing."""
+    q = robot.posture("half_sitting")
+    *feet, hand = held = [resting(robot, q, patch) for patch in ("left_sole", "right_sole", "left_hand")]
+    forces = balance(robot, q, held).wrenches
+    assert forces["left_hand"][:3] @ hand.normal == pytest.approx(0.05 * robot.mass * 9.81, rel=0.03)
+    assert all(forces[foot.patch][2] > 200.0 for foot in feet)
+
+
 @pytest.mark.parametrize("share", [0.9, 0.5])
 def test_forces_are_the_least_by_pressure_within_the_share_of_the_torques(robot, crawl, hanging, share):
     least = shortfall(robot, *crawl, 0.02).amount  # of the torque limits, with which the posture holds
@@ -90,6 +99,7 @@ def test_forces_are_the_least_by_pressure_within_the_share_of_the_torques(robot,
         f, limit = cp.Variable(A.shape[1]), share * weak.limits.torque
         torque = h[6:] / unit - A[6:] @ f
         cost = cp.sum_squares(cp.multiply(np.sqrt(weight), f))
+        cost += 1e3 * cp.sum_squares(cp.pos(0.05 - forces.load_rows() @ f))
         problem = cp.Problem(
             cp.Minimize(cost), [A[:6] @ f == h[:6] / unit, F @ f <= upper / unit, cp.abs(torque) <= limit / unit]
         )

@@ -3,9 +3,9 @@
     minimise   1/2 |q - guide|^2_W + w/2 |c_xy - hint|^2 + v/2 sum max(0, A c_xy - comfort)^2
     subject to low <= rows(q) <= high,   joint limits
 
-Each step solves the program with the rows linearised and hard, the Hessian being ``W + J_c' (w + v A' A) J_c`` with the
-rows of A that are passed. Where the rows contradict each other the violated ones become a penalty instead, ``rho/2 |J step - error|^2``, while those that hold
-stay hard: such a step always exists. The step is scaled as a whole.
+Each step solves the program with the rows linearised and hard, the Hessian being ``W + J_c' (w + v A' A) J_c`` with
+those rows of A that are passed. Where the rows contradict each other the violated ones become a penalty instead,
+``rho/2 |J step - error|^2``, while those that hold stay hard: such a step always exists. The step is scaled as a whole.
 
 Once the steps are short, or when they do not become so, the cost has had its say, and the rest is settled: the shortest
 steps onto the rows (Newton's method for an underdetermined system), which also bear rows that repeat each other.
@@ -82,7 +82,7 @@ def _violation(value, low, high, m):
 
 
 @jit_algebra
-def _draw(task, c):
+def com_cost(task, c):
     """Return the cost of the place of the centre of mass, its gradient x, y and its Hessian xx, xy, yy."""
     x, y, price = c[0] - task.hint[0], c[1] - task.hint[1], task.hint[2]
     cost, gx, gy, xx, xy, yy = 0.5 * price * (x * x + y * y), price * x, price * y, price, 0.0, price
@@ -103,14 +103,14 @@ def _cost(task, away, c):
     total = 0.0
     for k in range(len(away)):
         total += task.weight[k] * away[k] * away[k]
-    return 0.5 * total + _draw(task, c)[0]
+    return 0.5 * total + com_cost(task, c)[0]
 
 
 @jit_algebra
 def _quadratic(task, s, settling):
     """Write the Hessian (lower triangle) and the gradient of the cost; of the shortest step alone when ``settling``."""
     nv = len(s.away)
-    _, gx, gy, xx, xy, yy = _draw(task, s.c)
+    _, gx, gy, xx, xy, yy = com_cost(task, s.c)
     for i in range(nv):
         jx, jy = s.J_c[0, i], s.J_c[1, i]
         s.point[0, i] = task.weight[i] * s.away[i] + gx * jx + gy * jy

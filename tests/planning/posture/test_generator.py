@@ -7,6 +7,7 @@ from mcplan.collision.model import CollisionModel
 from mcplan.model.geometry import Box
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.generator import PostureGenerator
+from mcplan.planning.posture.settings import PostureSettings, Weights
 from mcplan.scene.environment import Bar, Obstacle
 from mcplan.scene.place import make_contact
 from mcplan.statics.support_region import support_region
@@ -52,6 +53,22 @@ def test_single_support_in_a_step(scene, generator):
     for loaded in (["left_sole"], ["right_sole"], None):
         result = generator.generate((left, right), loaded, scene.ROBOT.posture("half_sitting"))
         check(scene.ROBOT, generator, result)
+
+
+def test_a_guide_that_leans_over_the_toes_is_followed_no_farther_than_is_comfortable(scene):
+    """Beyond, the contacts behind would bear nothing."""
+    robot, feet = scene.ROBOT, scene.feet(0.0)
+    turn = np.zeros(robot.nv)
+    turn[0], turn[4] = 0.12, 0.4
+    leaning = robot.integrate(robot.posture("half_sitting"), turn, 1.0)
+    for price, least, most in ((0.0, -0.031, -0.02), (PostureSettings().weights.comfort, -0.005, 0.01)):
+        settings = replace(PostureSettings(), weights=replace(Weights(), comfort=price))
+        generator = PostureGenerator(robot, scene.ENVIRONMENT, settings)
+        result = generator.generate(feet, None, leaning)
+        check(robot, generator, result)
+        rows = generator.support(feet, [foot.patch for foot in feet], robot.com(result.q)).rows
+        inside = (rows[:, 3] - rows[:, :2] @ robot.com(result.q)[:2]).min()
+        assert least < inside < most, (price, inside)
 
 
 @pytest.mark.parametrize("pitch", [-0.5, 0.5])

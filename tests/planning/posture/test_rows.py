@@ -22,6 +22,7 @@ from mcplan.core.posture.rows import (
     fill_bounds,
     row_count,
 )
+from mcplan.core.posture.search import com_cost
 from mcplan.core.rigid_body.tree import workspace
 from mcplan.planning.posture.freedom import ContactRows, cell_row
 from mcplan.planning.posture.task import BaseTarget, PostureSearch
@@ -162,7 +163,7 @@ def test_rows_of_the_centre_of_mass_and_linear_ones(scene, search):
     robot, rng = scene.ROBOT, np.random.default_rng(5)
     q, q0 = robot.random_configuration(rng), robot.random_configuration(rng)
     q0[:7] = robot.integrate(q, 0.3 * rng.normal(size=robot.nv), 1.0)[:7]
-    centre, region = rng.normal(size=(3, 4)), rng.normal(size=(2, 3))
+    centre, region = rng.normal(size=(3, 4)), rng.normal(size=(2, 4))
     linear = rng.normal(size=(2, robot.nv + 1))
     feet = [frame_rows(robot, "left_sole", POSE_ROWS, pose(*near(robot, q, "left_sole", rng, 0.1)), ALL_SIX)]
     task = search.task(feet, q, region, linear=linear, linear_q=q0, centre=centre)
@@ -176,11 +177,29 @@ def test_rows_of_the_centre_of_mass_and_linear_ones(scene, search):
     np.testing.assert_allclose(J[11:], linear[:, :-1])
 
 
+def test_leaving_the_comfortable_part_costs_the_squares_of_how_far_it_is_left(scene, search):
+    q = scene.ROBOT.posture("half_sitting")
+    region = np.array([[1.0, 0.0, 0.3, 0.2], [0.6, 0.8, 0.3, 0.2], [-1.0, 0.0, 0.3, 0.2]])
+    task = search.task([], q, region, np.array([0.1, -0.2, 30.0, 400.0]))
+
+    def expected(c):
+        beyond = np.maximum(0.0, region[:, :2] @ c - region[:, 3])
+        return 15.0 * np.sum((c - [0.1, -0.2]) ** 2) + 200.0 * np.sum(beyond**2)
+
+    for c in np.array([[0.5, 0.4], [0.25, 0.0], [0.0, 0.1], [-0.4, 0.9]]):
+        cost, gx, gy, xx, xy, yy = com_cost(task, np.append(c, 0.7))
+        assert cost == pytest.approx(expected(c))
+        slope = [(expected(c + step) - expected(c - step)) / 2e-4 for step in 1e-4 * np.eye(2)]
+        assert [gx, gy] == pytest.approx(slope, abs=1e-6)
+        there = np.array([c[0] + 1e-3, c[1] + 2e-3, 0.7])
+        assert com_cost(task, there)[1:3] == pytest.approx((gx + 1e-3 * xx + 2e-3 * xy, gy + 1e-3 * xy + 2e-3 * yy))
+
+
 def test_equalities_come_first_and_bounds_are_those_of_the_task(scene, search):
     robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
     cell = [cell_row(np.ones(3), np.zeros(3), -0.2, 0.3, OF_POSE)]
     rows = [frame_rows(robot, "left_sole", POSE_ROWS, pose(np.eye(3), np.zeros(3)), ALL_SIX[:2], cell)]
-    centre, region = np.array([[1.0, 0.0, 0.0, 0.7]]), np.array([[0.0, 1.0, 0.4]])
+    centre, region = np.array([[1.0, 0.0, 0.0, 0.7]]), np.array([[0.0, 1.0, 0.4, 0.3]])
     task = search.task(rows, q, region, linear=np.full((1, robot.nv + 1), 0.5), linear_q=q, centre=centre)
     m, equal = row_count(task)
     low, high = np.zeros(m), np.zeros(m)

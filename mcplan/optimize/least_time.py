@@ -4,7 +4,7 @@ Along postures q(s) with tangents v = q'(s) and their derivatives vd, the law s(
 u = sdd = x'(s) / 2, in every point of a grid
 
     g + m u + c x = sum of G f on the base,   |g + m u + c x - G f| <= limit on the joints,   F f <= upper,  E f = e,
-    0 <= x <= x_max,   |u| <= u_max,   |v_j u + vd_j x| <= acceleration,   |z' u + z'' x| <= rise
+    0 <= x <= x_max,   |u| <= u_max,   |v_j u + vd_j x| <= acceleration,   |z' u + z'' x| <= rise,   |u'| <= bend
 
 where g is the force that gravity takes, m = M v, c = M vd + h(q, v) - g, and z is the height of the centre of mass:
 linear in (u, x, f). x is a spline of degree two over pieces of the path, so that u, and with it every acceleration, is
@@ -36,6 +36,10 @@ def least_time(program: PathProgram) -> tuple[float, np.ndarray, np.ndarray]:
     x, u = X @ c, D @ c
     unit = float(np.abs(program.hold[:, :3]).max())  # forces in weights
     constraints = [x <= program.x_max, u <= program.u_max, u >= -program.u_max]
+    for i, start in enumerate(basis.start[basis.middle]):
+        if np.isfinite(program.bend[i]):
+            bend = basis.bend[i] / program.length**2 @ c[start : start + DEGREE + 1]
+            constraints.append(cp.abs(bend) <= program.bend[i])
     joints = 6 + program.limited
     for i in range(m):
         f = cp.Variable(program.forces.shape[2])

@@ -28,6 +28,8 @@ class LawBasis:
     s : (m,) points of the grid, from 0 to 1.
     x, u : (m, 3) what the coefficients from ``start`` on contribute to x, and to x'(s) / 2.
     start : (m,) first coefficient of each row.
+    bend : (pieces, 3) what they contribute to u'(s), which is the same all along a piece; ``start`` is that of its
+        middle.
     weights : (m,) of the trapezoidal rule.
     """
 
@@ -35,7 +37,13 @@ class LawBasis:
     x: np.ndarray
     u: np.ndarray
     start: np.ndarray
+    bend: np.ndarray
     weights: np.ndarray
+
+    @property
+    def middle(self) -> np.ndarray:
+        """Points in the middle of the pieces."""
+        return np.arange(PIECES) * POINTS + POINTS // 2
 
     @property
     def size(self) -> int:
@@ -45,19 +53,23 @@ class LawBasis:
 
 @cache
 def law_basis() -> LawBasis:
-    """Return the basis for a path of length 1; on one of length S ``u`` is divided by S, ``weights`` multiplied."""
+    """Return the basis for a path of length 1; on one of length S ``u`` is divided by S, ``bend`` by S².
+
+    ``weights`` are multiplied by S.
+    """
     knots = np.concatenate([np.zeros(DEGREE), BREAKS, np.ones(DEGREE)])
     m = PIECES * POINTS + 1
     s = np.interp(np.arange(m) / POINTS, np.arange(PIECES + 1), BREAKS)
     start = np.minimum(np.arange(m) // POINTS, PIECES - 1)
-    x, u = np.zeros((m, DEGREE + 1)), np.zeros((m, DEGREE + 1))
+    x, u, bend = np.zeros((m, DEGREE + 1)), np.zeros((m, DEGREE + 1)), np.zeros((m, DEGREE + 1))
     for j in range(PIECES + DEGREE):
         spline = BSpline(knots, np.eye(PIECES + DEGREE)[j], DEGREE)
-        value, slope = spline(s), spline.derivative()(s)
+        value, slope, curve = spline(s), spline.derivative()(s), spline.derivative(2)(s)
         rows = np.flatnonzero((start <= j) & (j <= start + DEGREE))
         x[rows, j - start[rows]], u[rows, j - start[rows]] = value[rows], 0.5 * slope[rows]
+        bend[rows, j - start[rows]] = 0.5 * curve[rows]
     weights = 0.5 * (np.append(np.diff(s), 0.0) + np.append(0.0, np.diff(s)))
-    return LawBasis(s, x, u, start.astype(np.int64), weights)
+    return LawBasis(s, x, u, start.astype(np.int64), bend[POINTS // 2 :: POINTS], weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +88,7 @@ class PathProgram:
     acceleration : bound of accelerations from coordinate 3 on.
     height : (m, 2) first and second derivative of the height of the centre of mass.
     rise : bound of its acceleration up and down.
+    bend : (pieces,) bound of u' on each piece of the spline.
     """
 
     length: float
@@ -96,3 +109,4 @@ class PathProgram:
     acceleration: float
     height: np.ndarray
     rise: float
+    bend: np.ndarray

@@ -2,8 +2,10 @@
 
 The forces are eliminated once per point of a grid along the path: what is left is a polygon of pairs (u, x), sdd and
 sd² (`mcplan.core.statics.section`), cut to the bounds of velocities and accelerations. The law is the quickest smooth
-one within all polygons (`mcplan.core.optimize.least_time`). Its reference, with the forces as unknowns, is declared in
-`mcplan.optimize.least_time`.
+one within all polygons (`mcplan.core.optimize.least_time`). In the middle of its way it would turn all forces around at
+once, which contacts that give do not bear: so it is sought a second time, with a bound on the jerk of the centre of
+mass that this makes, ``|c'| |u'| sd``, sd being that of the first law: with the bound no part of the way is gone
+quicker. The reference, with the forces as unknowns, is declared in `mcplan.optimize.least_time`.
 
 Path and law divide the work: the curve q(s) begins and ends with q' = q'' = 0, so that any law with finite rates leads
 from rest to rest without a jump of accelerations.
@@ -19,7 +21,7 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.core.statics import section
 from mcplan.model.robot import Robot
 from mcplan.motion.law import Law
-from mcplan.optimize.path_program import PathProgram, law_basis
+from mcplan.optimize.path_program import PIECES, PathProgram, law_basis
 from mcplan.planning.transition.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.bearing import widest
@@ -75,6 +77,9 @@ ENDS = 1 / 16
 TINY = 1e-9
 """1/s³: third derivatives of a path below this are none."""
 
+STILL = 1e-6
+"""m/s: a centre of mass that is slower stands still."""
+
 SHORT = 1e-3
 """s: laws of segments that take less at their own speed are not looked for."""
 
@@ -120,9 +125,8 @@ class Retimer:
         reason = ""
         quickest: Law | None = None
         for kept in KEPT:
-            program = self._program(path, kept)
             try:
-                x, u = self._solve(program, self._forces(path.contacts, kept))
+                program, x, u = self._solve(path, kept)
                 # what takes up reserve to be held at all is not to be hurried besides
                 share = max(float(np.sqrt(kept)), SLOWEST) * self._between(middles, kept, program.length, x, u)
             except NoLawError as found:
@@ -142,7 +146,7 @@ class Retimer:
 
     def program(self, segment: Segment, kept: float = 1.0) -> PathProgram:
         """Return the program whose optimum the law is, with a part of the reserve kept."""
-        return self._program(self._paths(segment)[0], kept)
+        return self._solve(self._paths(segment)[0], kept)[0]
 
     def solve(self, segment: Segment, kept: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
         """Return x = sd² and u = sdd (m,) of the quickest law at the points of the grid.
@@ -152,8 +156,7 @@ class Retimer:
         NoLawError
             With what is in its way, and where.
         """
-        path, _ = self._paths(segment)
-        return self._solve(self._program(path, kept), self._forces(path.contacts, kept))
+        return self._solve(self._paths(segment)[0], kept)[1:]
 
     def _between(self, middles: "_Path", kept: float, length: float, x: np.ndarray, u: np.ndarray) -> float:
         """Return by which part of x and u = x' / 2 the law keeps half its reserve between the nodes, too.
@@ -196,7 +199,7 @@ class Retimer:
         return PathProgram(
             path.length, path.v, path.vd, path.hold, path.of_u, path.of_x, G, F, upper, forces.equal, forces.equal_to,
             limited, share * robot.limits.torque[limited], x_max, 8.0 * x_max / path.length, pace.acceleration,
-            path.height, pace.weight * GRAVITY,
+            path.height, pace.weight * GRAVITY, np.full(PIECES, np.inf),
         )  # fmt: skip
 
     def _fastest(self, path: "_Path", kept: float) -> np.ndarray:
@@ -221,18 +224,35 @@ class Retimer:
                     rate = np.minimum(rate, (most / speeds).min(axis=1))
         return rate**2
 
-    def _solve(self, program: PathProgram, forces: ContactForces) -> tuple[np.ndarray, np.ndarray]:
+    def _solve(self, path: "_Path", kept: float) -> tuple[PathProgram, np.ndarray, np.ndarray]:
+        """Return the program with the bound of the jerk, and x and u (m,) of its law."""
+        program = self._program(path, kept)
+        polygons = self._polygons(program, self._forces(path.contacts, kept))
+        x, _ = self._quickest(program, *polygons)
+        speed = path.speed * np.sqrt(x)
+        middle = law_basis().middle
+        around = np.max([speed[middle - 1], speed[middle], speed[middle + 1]], axis=0)
+        program = replace(program, bend=self.pace.com_jerk / np.maximum(around, STILL))
+        return program, *self._quickest(program, *polygons)
+
+    def _quickest(self, program: PathProgram, rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return x and u (m,) of the quickest law within half-planes (m, most, 3) of (u, x)."""
         basis = law_basis()
-        rows, counts = self._polygons(program, forces)
         with np.errstate(divide="ignore", invalid="ignore"):
             along_x = np.where(rows[:, :, 1] > 0.0, rows[:, :, 2] / rows[:, :, 1], np.inf)
         n, slowest = basis.size, along_x.min(axis=1)
         if not slowest.min() > 0.0:
             raise NoLawError(f"{self._where(int(slowest.argmin()))}, {SPENT}")
         c, u_rows = np.full(n, 0.5 * float(slowest.min())), basis.u / program.length
+        # to the kernel, the bounds of u' are those of one more u at points that take no time
+        (bent,) = np.nonzero(np.isfinite(program.bend))
+        at, bounds = basis.middle[bent], np.zeros((len(bent), *rows.shape[1:]))
+        bounds[:, 0, 0], bounds[:, 1, 0], bounds[:, :2, 2] = 1.0, -1.0, program.bend[bent, None]
         scratch = np.zeros((4, n))
         status = core.solve(
-            basis.x, u_rows, basis.start, program.length * basis.weights, rows, counts, ACCURACY, c, *scratch[:3],
+            np.vstack([basis.x, basis.x[at]]), np.vstack([u_rows, basis.bend[bent] / program.length**2]),
+            np.append(basis.start, basis.start[at]), program.length * np.append(basis.weights, np.zeros(len(bent))),
+            np.concatenate([rows, bounds]), np.append(counts, np.full(len(bent), 2)), ACCURACY, c, *scratch[:3],
             np.zeros((n, n)),
         )  # fmt: skip
         if status == core.OUTSIDE:
@@ -284,7 +304,9 @@ class _Path:
         samples = [segment.posture.sample(self.length * part) for part in s]
         self.q, self.v, self.vd = (np.array(column) for column in zip(*samples, strict=True))
         centre = map(segment.centre.sample, (self.length * s).tolist())
-        self.height = np.array([(at.velocity[2], at.acceleration[2]) for at in centre])
+        along = [(at.velocity, at.acceleration[2]) for at in centre]
+        self.height = np.array([(velocity[2], rise) for velocity, rise in along])
+        self.speed = np.linalg.norm([velocity for velocity, _ in along], axis=1)
         still = np.zeros_like(self.v)
         self.hold = robot.nonlinear_effects(self.q, still)
         self.of_u = robot.inverse_dynamics(self.q, still, self.v) - self.hold

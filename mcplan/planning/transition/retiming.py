@@ -62,7 +62,7 @@ ACCURACY = 1e-6
 """Of the duration."""
 
 TOUCHING = 0.01
-"""m: so near to its support a patch comes down no faster than it may touch."""
+"""m: so near to its support a patch comes down no faster than it may touch; farther for robots larger than HRP-2."""
 
 BETWEEN = 0.42
 """Part of the reserve that a law may use up in the middles between its nodes; its certificate allows half of it
@@ -311,7 +311,7 @@ class _Path:
         self.hold = robot.nonlinear_effects(self.q, still)
         self.of_u = robot.inverse_dynamics(self.q, still, self.v) - self.hold
         self.of_x = robot.inverse_dynamics(self.q, self.v, self.vd) - self.hold
-        self.jacobians = {contact.patch: self._about_world(robot, contact.patch) for contact in self.contacts}
+        self.jacobians = {contact.patch: self._about_world(robot, contact) for contact in self.contacts}
         self.s, self.joints, self.closing = s, np.abs(self.v[:, 6:]), np.zeros((len(s), 0))
         self.third = np.full(len(s), TINY)
         # v' M v / m is the square of the speed with which all mass goes along: M v is what the first derivative takes
@@ -333,10 +333,16 @@ class _Path:
         if self.arriving:
             self.closing = np.stack([self._closing(robot, segment, contact) for contact in self.arriving], axis=1)
 
-    def _about_world(self, robot: Robot, patch: str) -> np.ndarray:
-        """Return the Jacobians (m, 6, nv) of the point of a patch's link that is at the world's origin."""
-        J = np.array(robot.frame_jacobian(self.q, patch))
-        J[:, :3] += np.cross(robot.frame_pose(self.q, patch)[:, :3, 3, None], J[:, 3:], axis=1)
+    def _about_world(self, robot: Robot, contact: Contact) -> np.ndarray:
+        """Return the Jacobians (m, 6, nv) of the point of a contact's link that is at the world's origin.
+
+        A contact that turns, rolls or slides is where its patch is: its forces go along by the little that it moves.
+        """
+        J = np.array(robot.frame_jacobian(self.q, contact.patch))
+        place = robot.frame_pose(self.q, contact.patch)[:, :3, 3]
+        if contact.selection[:, :3].any() and len(contact.selection) < 6:
+            place = np.broadcast_to(contact.p, place.shape)
+        J[:, :3] += np.cross(place[:, :, None], J[:, 3:], axis=1)
         return J
 
     def _closing(self, robot: Robot, segment: Segment, contact: Contact) -> np.ndarray:
@@ -348,7 +354,8 @@ class _Path:
         s = np.interp(np.arange((len(grid) - 1) * WITHIN + 1) / WITHIN, np.arange(len(grid)), grid)
         q = np.array([segment.posture.sample(at).q for at in s])
         height = (robot.frame_pose(q, contact.patch)[:, :3, 3] - contact.p) @ contact.normal
-        speed = np.where(height[1:] <= robot.scale.leg * TOUCHING, np.maximum(-np.diff(height), 0.0), 0.0) / np.diff(s)
+        near = height[1:] <= max(robot.scale.leg, 1.0) * TOUCHING
+        speed = np.where(near, np.maximum(-np.diff(height), 0.0), 0.0) / np.diff(s)
         return _around(speed.reshape(-1, WITHIN).max(axis=1, keepdims=True))[:, 0]
 
 

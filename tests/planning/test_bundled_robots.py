@@ -27,3 +27,10 @@ def test_talos_steps_onto_a_plate_in_mujoco():
     """Its feet are meshes: they end in the soles' planes, and what touches are the soles."""
     report = verify(simulate(plan(load_scenario("plate", {"robot": "talos"}, variant=1)), physics="mujoco"))
     assert report.success, report.text()
+
+
+def test_quick_motions_on_four_balls_are_certified():
+    """Balls roll while the body is over them, and the robot is small: its certificate looks at the same heights."""
+    report = verify(plan(load_scenario("plate", {"robot": "go2", "control.pace": "swift"}, variant=1)))
+    assert report.success, report.failures
+    assert any(check.name == "transition: dynamic balance" for check in report.checks)

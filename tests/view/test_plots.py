@@ -110,8 +110,8 @@ def test_the_reference_follows_the_laws_of_time_of_the_plan(run):
     planned = slow.com()
     for stretch, end in slow._with_ends():
         half = stretch.begin + (end - stretch.begin) // 2
-        twice = 2 * half - stretch.begin
-        assert fast.com()[half] == pytest.approx(planned[min(twice, len(run) - 1)], abs=1e-9)
+        twice = min(2 * half - stretch.begin, len(run) - 1)
+        assert fast.com()[half] == pytest.approx(planned[twice], abs=1e-9)
         assert fast.postures(np.array([half])) == pytest.approx(slow.postures(np.array([twice])), abs=1e-6)
 
 

@@ -19,7 +19,7 @@ def standing():
     )
     generator = PostureGenerator(robot, scenario.environment)
     (right,) = (contact for contact in contacts if contact.patch == "right_sole")
-    leaning = generator.generate(contacts, None, scenario.start.q, com=right.p[:2] - [0.0, 0.045])
+    leaning = generator.generate(contacts, ["right_sole"], scenario.start.q, com=right.p[:2] - [0.0, 0.045])
     assert leaning.found
     return scenario, Ending(prover, scenario.start.q), leaning
 

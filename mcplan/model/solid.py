@@ -86,14 +86,14 @@ def solid(shape: Shape | HalfSpace, R: np.ndarray, p: np.ndarray) -> Solid:
 
 def hull(points: np.ndarray, R: np.ndarray, p: np.ndarray) -> Solid:
     """Return the convex hull of points (k,3), given in the frame (R, p)."""
-    points = np.unique(np.asarray(points, float), axis=0)
+    points = np.asarray(points, float)
     faces = np.zeros((0, 3), int)
     try:
         found = ConvexHull(points)
         kept = np.sort(found.vertices)
         corners, faces = points[kept], np.searchsorted(kept, found.simplices)
     except (QhullError, ValueError):  # flat, or fewer than four points: all of them are kept
-        corners = points
+        corners = np.unique(points, axis=0)
     low, high = corners.min(axis=0), corners.max(axis=0)
     middle = (low + high) / 2
     corners = corners - middle
@@ -104,15 +104,15 @@ def hull(points: np.ndarray, R: np.ndarray, p: np.ndarray) -> Solid:
 def hull_graph(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
     """Return the part of ``Shapes.graph`` of a hull with vertices (k,3) and triangles (m,3)."""
     edges = np.vstack([faces[:, pair] for pair in ([0, 1], [1, 2], [2, 0], [1, 0], [2, 1], [0, 2])])
-    edges = np.unique(edges, axis=0)
-    fans = np.searchsorted(edges[:, 0], np.arange(len(vertices) + 1))
+    start, end = np.divmod(np.unique(edges[:, 0] * len(vertices) + edges[:, 1]), len(vertices))
+    fans = np.searchsorted(start, np.arange(len(vertices) + 1))
     middles = (np.arange(CELLS) + 0.5) * 2.0 / CELLS - 1.0
     u, v = (grid.ravel() for grid in np.meshgrid(middles, middles, indexing="ij"))
     one = np.ones_like(u)
     sides = [(one, u, v), (-one, u, v), (v, one, u), (v, -one, u), (u, v, one), (u, v, -one)]
     furthest = [np.argmax(np.column_stack(side) @ vertices.T, axis=1) for side in sides]
     ahead = 6 * CELLS**2 + len(fans)
-    return np.concatenate([*furthest, fans + ahead, edges[:, 1]]).astype(np.int64)
+    return np.concatenate([*furthest, fans + ahead, end]).astype(np.int64)
 
 
 def distances_to(solids: list[Solid], points: np.ndarray) -> np.ndarray:

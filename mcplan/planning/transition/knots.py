@@ -53,6 +53,13 @@ gently as they themselves begin and end: less where more would lead through some
 BARRED = 5e-3
 """m, rad: a motion that misses its distances or contacts by more is none: its bodies would touch."""
 
+JOINT_ROOM, KEPT_ROOM = 0.05, 0.8
+"""rad or m: what a way keeps of the limits of joints where its ends do, and the part of what they keep where that is
+less: a joint that comes to its limit leaves a run nothing to make up for what it is off the plan by."""
+
+AT_BOUND = 1e-6
+"""rad or m: a joint so near to a bound is held up by it."""
+
 WORTH, SLIP = 0.01, 1e-3
 """m, rad: a way that misses more is not worth smoothing; smoothing may make a posture miss by so much."""
 
@@ -131,7 +138,7 @@ class KnotFinder:
         self.robot, self.environment, self.settings = robot, environment, settings or PostureSettings().of(robot.scale)
         self.collisions = collisions or CollisionModel(robot, environment)
         self.nearness = Nearness(robot, self.collisions)
-        # the ends keep the planner's margin; half of it leaves the way between them some room
+        # where nothing else will do, half of the planner's margin of joints is enough for the way between two postures
         self.search = PostureSearch(robot, prices(robot, self.settings.weights), 0.5 * self.settings.joint_margin)
         self.apart = Apart(self.nearness, self.search)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
@@ -173,12 +180,13 @@ class KnotFinder:
         tasks, wishes = [], []
         places = {patch: robot.frame_pose(guides, patch)[:, :3, 3] for _, patch in passing}
         places |= {lead.patch: lead.places for lead in led}
+        roomy = self._roomy(guides[[0, -1], 7:])
         grazing = np.zeros(len(self.collisions.pairs))
         grazing[[pair for pairs, _ in passing for pair in pairs]] = 1.0
         for k in range(last + 1):
             rows = [*held[k], *(self._led_rows(lead, k) for lead in led)]
             pull = np.array([*com[k, :2], settings.weights.com, 0.0])
-            tasks.append(self.search.task(rows, guides[k], supports[k].rows, pull))
+            tasks.append(self.search.task(rows, guides[k], supports[k].rows, pull)._replace(limit=roomy))
             away = {patch: away_from_ends(there, k) for patch, there in places.items()}
             need = np.minimum(self.nearness.need(k / last, ends, passing, away), most)
             least = np.minimum(APART, need - 1e-5)  # no more than the ends have
@@ -186,7 +194,12 @@ class KnotFinder:
             wishes.append(Wish(need, content - GRAZE * grazing, least - GRAZE * grazing, there[k]))
 
         def settle(k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
-            return (yield from self.apart.settle(tasks[k]._replace(guide=guide), start, wishes[k], watched))
+            found, amount = yield from self.apart.settle(tasks[k]._replace(guide=guide), start, wishes[k], watched)
+            if amount <= FIT or not self._held_up(tasks[k], found):
+                return found, amount
+            tasks[k] = tasks[k]._replace(limit=self.search.limit)
+            other, less = yield from self.apart.settle(tasks[k]._replace(guide=guide), found, wishes[k], watched)
+            return (other, less) if less < amount else (found, amount)
 
         def place(k: int, step: np.ndarray) -> Steps[None]:
             """Take the posture that is off its guide by ``step`` (nv,) if it will do, else one near the guide."""
@@ -374,6 +387,19 @@ class KnotFinder:
         """Return where contacts balance a centre of mass of about the height of ``com`` (3,)."""
         share = self.settings.friction_share
         return self._regions.support([contact.spared(share) for contact in contacts], com)
+
+    def _roomy(self, ends: np.ndarray) -> np.ndarray:
+        """Return bounds of the joints (2, n) that keep a way as far from their limits as its ends (2, n), or nearly."""
+        limits, least = self.robot.limits, self.search.limit
+        room = KEPT_ROOM * np.array([ends.min(axis=0) - limits.lower, limits.upper - ends.max(axis=0)])
+        lower, upper = np.minimum(room, JOINT_ROOM) * np.array([[1.0], [-1.0]]) + np.array([limits.lower, limits.upper])
+        return np.ascontiguousarray([np.maximum(lower, least[0]), np.minimum(upper, least[1])])
+
+    def _held_up(self, task: Task, q: np.ndarray) -> bool:
+        """Say whether a joint of a posture is where only the room that a way is to keep bounds it."""
+        (lower, upper), least = task.limit, self.search.limit
+        at = (q[7:] < lower + AT_BOUND) & (lower > least[0]) | (q[7:] > upper - AT_BOUND) & (upper < least[1])
+        return bool(at.any())
 
     def _led_rows(self, led: Led, k: int) -> ContactRows:
         """Return the rows that hold the position of the led patch, and near its ends the orientation that it has there.

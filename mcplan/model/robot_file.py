@@ -75,8 +75,8 @@ def load_robot(
 def _from_urdf(path: Path, strict: bool, directories: list[Path]) -> Robot:
     data = read_bytes(path)
     model = parse_urdf(data, path, strict, directories, stacklevel=4)
-    assembly = _assembled(model, {}, {}, strict)
     srdf = _srdf(None, model, strict)
+    assembly = _assembled(model, {}, srdf.armature if srdf else {}, strict)
     patches = {MOUNT: mount_patch(model.root)} if is_fixed(model) and MOUNT not in model.links else {}
     robot = Robot(
         model.name,
@@ -105,12 +105,13 @@ def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
     resolver = Resolver(document, section, model)
     resolver.check()
     model = resolver.model
-    assembly = _assembled(model, section.locked, section.armature, strict)
+    srdf = _srdf(_file(section.srdf, ("srdf",), document, directories) if section.srdf else None, model, strict)
+    armature = (srdf.armature if srdf else {}) | section.armature
+    assembly = _assembled(model, section.locked, armature, strict)
     limits = resolver.limits(assembly)
     patches = resolver.patches()
     postures = resolver.postures(assembly, limits)
     resolver.settle()
-    srdf = _srdf(_file(section.srdf, ("srdf",), document, directories) if section.srdf else None, model, strict)
     frames = {**assembly.frames, **patch_frames(assembly, patches)}
     ignored = frozenset(frozenset(pair) for pair in section.collision.ignore)
     robot = Robot(

@@ -99,7 +99,7 @@ class RobotSection(Section):
     urdf: str
     """Relative to this file, or ``package://NAME/path`` in an installed package."""
     srdf: str | None = None
-    """Its pairs that never collide and its postures are read; by default the one that lies beside the URDF."""
+    """Its pairs that never collide, postures and rotors are read; by default the one that lies beside the URDF."""
     packages: list[str] = []
     """Directories in which ``package://`` of meshes is looked for."""
     base: str | None = None

@@ -1,4 +1,8 @@
-"""SRDF: the pairs of links that never collide and the named postures of a URDF, as MoveIt writes them."""
+"""SRDF: pairs of links that never collide and named postures of a URDF, as MoveIt writes them, and its rotors.
+
+``rotor_params`` are Pinocchio's: of each joint the inertia of its rotor (kg m², in the attribute ``mass``) and its gear
+ratio; what a joint feels of a rotor is its inertia times the square of that.
+"""
 
 import math
 from dataclasses import dataclass, field
@@ -27,12 +31,14 @@ class Srdf:
     ignored : pairs of links of ``disable_collisions`` that the URDF has.
     states : by name of a ``group_state``, values by joint; a floating joint has seven, x y z and the quaternion
         x y z w. Groups that give a state of the same name are taken together.
+    armature : reflected inertia of the rotor (kg m²) by hinge or slide of the URDF that has one.
     """
 
     path: Path
     data: bytes
     ignored: frozenset[frozenset[str]] = frozenset()
     states: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)
+    armature: dict[str, float] = field(default_factory=dict)
 
     def postures(self, model: UrdfModel, assembly: Assembly, limits: JointLimits) -> dict[str, np.ndarray]:
         """Return the states as ``q`` (nq,); the base is the joint of seven values, which no URDF has.
@@ -100,9 +106,25 @@ def read_srdf(path: Path, model: UrdfModel, strict: bool, stacklevel: int) -> Sr
         name = notes.text(element, "name", "group_state")
         if name is not None:
             states.setdefault(name, {}).update(_values(element, name, notes))
+    armature = _armature(root, model, notes)
     notes.settle()
     notes.warn(stacklevel)
-    return Srdf(path, data, frozenset(ignored), states)
+    return Srdf(path, data, frozenset(ignored), states, armature)
+
+
+def _armature(root: Element, model: UrdfModel, notes: Notes) -> dict[str, float]:
+    """Return what joints feel of their rotors; what is negative is noted as a mistake."""
+    found = {}
+    for element in (joint for rotors in root.all("rotor_params") for joint in rotors.all("joint")):
+        name = notes.text(element, "name", "rotor_params")
+        inertia, ratio = (notes.lengths(element, attribute, 1, "rotor_params") for attribute in ("mass", "gear_ratio"))
+        if name is None or inertia is None or ratio is None:
+            continue
+        if inertia[0] < 0.0:
+            notes.problem(element, "rotor_params", f"{name}: mass={inertia[0]:g} should be a rotor's inertia, 0 or more")
+        elif name in model.joints and model.joints[name].type != "ball" and (felt := float(inertia[0] * ratio[0] ** 2)):
+            found[name] = felt
+    return found
 
 
 def _values(state: Element, key: str, notes: Notes) -> dict[str, np.ndarray]:

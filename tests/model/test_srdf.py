@@ -111,3 +111,27 @@ def test_forward_and_up_differ(folder, axes):
     (folder / "robot.yaml").write_text(f"mcplan: 1\nurdf: urdf/arm.urdf\n{axes}")
     with pytest.raises(RobotError, match=r"robot.yaml:3: forward: .* are along one axis"):
         load_robot(folder / "robot.yaml")
+
+
+ROTORS = """<robot name="arm"><rotor_params>
+  <joint name="j0" mass="1e-5" gear_ratio="100."/><joint name="j1" mass="{}" gear_ratio="0"/>
+  <joint name="of_another_urdf" mass="1" gear_ratio="1"/>
+</rotor_params></robot>"""
+
+
+def test_rotors_are_felt_by_the_square_of_their_gear_ratio(folder):
+    (folder / "urdf" / "arm.srdf").write_text(ROTORS.format(0.5))
+    plain, q = load_robot(folder / "urdf" / "arm.urdf"), np.array([0, 0, 0, 1, 0, 0, 0, 0.3, 0.4, 0.5])
+    np.testing.assert_allclose(plain.armature, [0.1, 0.0, 0.0])
+    (folder / "urdf" / "arm.yaml").write_text("mcplan: 1\nurdf: arm.urdf\narmature: {j0: 0.7, j2: 0.2}\n")
+    own = load_robot(folder / "urdf" / "arm.yaml")
+    np.testing.assert_allclose(own.armature, [0.7, 0.0, 0.2])  # what a robot.yaml says goes first
+    change = own.mass_matrix(q) - plain.mass_matrix(q)
+    np.testing.assert_allclose(change, np.diag([0.0] * 6 + [0.6, 0.0, 0.2]), atol=1e-12)
+
+
+def test_a_rotor_with_a_negative_inertia_is_a_mistake(folder):
+    (folder / "urdf" / "arm.yaml").write_text("mcplan: 1\nurdf: arm.urdf\nsrdf: arm.srdf\n")
+    (folder / "urdf" / "arm.srdf").write_text(ROTORS.format(-0.5))
+    with pytest.raises(RobotError, match=r"arm\.srdf:2: rotor_params: j1: mass=-0\.5"):
+        load_robot(folder / "urdf" / "arm.yaml")

@@ -98,7 +98,7 @@ def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterato
     if settings["packages"]:
         yield f"packages: [{', '.join(settings['packages'])}]"
     if robot.srdf_path is not None:
-        yield f"# pairs that never collide and postures are also read from {robot.srdf_path.name}"
+        yield f"# pairs that never collide, postures and rotors are also read from {robot.srdf_path.name}"
     if (settings["forward"], settings["up"]) != ("x", "z"):
         yield ""
         yield "# axes of the root link; the robot's base has x ahead and z up"
@@ -108,9 +108,11 @@ def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterato
         yield ""
         yield "# what these move is lighter than 0.4 % of the robot: fingers, grippers, eyes"
         yield f"locked: {{{', '.join(f'{joint}: {value:g}' for joint, value in settings['locked'].items())}}}"
-    yield ""
-    yield "# reflected rotor inertia, kg m²: gear ratio squared times the rotor's; a URDF has none, and none is assumed"
-    yield "# armature: {JOINT: 0.1}"
+    if not robot.armature.any():
+        yield ""
+        yield "# reflected rotor inertia, kg m²: gear ratio squared times the rotor's. A URDF has none, and none is assumed:"
+        yield "# joints that drive light links, as those of feet, then accelerate much more easily than they would"
+        yield "# armature: {JOINT: 0.1}"
     yield from _ignored(found, q)
     yield ""
     yield "# Patch frame: z out of the link, x ahead. Two corners are an edge."

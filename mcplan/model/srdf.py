@@ -121,9 +121,10 @@ def _armature(root: Element, model: UrdfModel, notes: Notes) -> dict[str, float]
         if name is None or inertia is None or ratio is None:
             continue
         if inertia[0] < 0.0:
-            notes.problem(element, "rotor_params", f"{name}: mass={inertia[0]:g} should be a rotor's inertia, 0 or more")
-        elif name in model.joints and model.joints[name].type != "ball" and (felt := float(inertia[0] * ratio[0] ** 2)):
-            found[name] = felt
+            message = f"{name}: mass={inertia[0]:g} should be a rotor's inertia, 0 or more"
+            notes.problem(element, "rotor_params", message)
+        elif name in model.joints and model.joints[name].type != "ball":
+            found[name] = float(inertia[0] * ratio[0] ** 2)
     return found
 
 

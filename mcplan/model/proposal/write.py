@@ -110,8 +110,8 @@ def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterato
         yield f"locked: {{{', '.join(f'{joint}: {value:g}' for joint, value in settings['locked'].items())}}}"
     if not robot.armature.any():
         yield ""
-        yield "# reflected rotor inertia, kg m²: gear ratio squared times the rotor's. A URDF has none, and none is assumed:"
-        yield "# joints that drive light links, as those of feet, then accelerate much more easily than they would"
+        yield "# reflected rotor inertia, kg m²: gear ratio squared times the rotor's. Files have none here:"
+        yield "# joints that drive light links, as those of feet, accelerate much more easily than they would"
         yield "# armature: {JOINT: 0.1}"
     yield from _ignored(found, q)
     yield ""

@@ -130,8 +130,7 @@ def tracks_of(plan: Plan) -> tuple[list[Track], list[str]]:
     tracks, wrong = [], []
     poses = {thing.name: np.asarray(thing.pose, float) for thing in plan.scenario.environment.objects}
     for k, (before, stance) in enumerate(pairwise(plan.stances), start=1):
-        title = stance.change if stance.moved is None else f"{stance.change} {stance.moved}"
-        transition = stance.transition
+        title, transition = stance.title, stance.transition
         if transition is None:
             wrong.append(f"stance {k}: no transition leads there")
             continue

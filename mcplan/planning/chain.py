@@ -99,10 +99,10 @@ def refuse_barred(stances: Sequence[PlannedStance]) -> None:
         assert stance.transition is not None
         worst = max(stance.transition.segments, key=lambda segment: segment.missed)
         if worst.missed > BARRED:
-            what = stance.change if stance.moved is None else f"{stance.change} {stance.moved}"
             raise PlanningFailed(
-                f"stances[{k}]: no free motion was found from the stance before to `{what}`: {worst.shortfall}. What "
-                "would have to change: the places of the contacts, or a posture in between that leads around it"
+                f"stances[{k}]: no free motion was found from the stance before to `{stance.title}`: "
+                f"{worst.shortfall}. What would have to change: the places of the contacts, or a posture in between "
+                "that leads around it"
             )
 
 

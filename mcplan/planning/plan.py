@@ -48,8 +48,13 @@ class PlannedStance:
     objects: dict[str, np.ndarray] = field(default_factory=dict)
     transition: Transition | None = None
 
+    @property
+    def title(self) -> str:
+        """What changes, and for which patch: ``add left_sole``."""
+        return self.change if self.moved is None else f"{self.change} {self.moved}"
+
     def __repr__(self) -> str:
-        return f"PlannedStance({' '.join(filter(None, (self.change, self.moved)))}, on {', '.join(self.patches)})"
+        return f"PlannedStance({self.title}, on {', '.join(self.patches)})"
 
     def _repr_html_(self) -> str:
         """Return its contacts with their loads, and its margins, as tables for notebooks."""
@@ -133,7 +138,7 @@ class Plan:
         """Return one line per stance: what changes, margins, and the motion that leads there; then the goal."""
         lines = []
         for k, stance in enumerate(self.stances):
-            what = stance.change if stance.moved is None else f"{stance.change} {stance.moved}"
+            what = stance.title
             push, torque = stance.margins.get("equilibrium"), stance.margins.get("torque")
             margins = [
                 f"push {push:.0f} N" if push is not None else "",

@@ -44,6 +44,23 @@ CHANGES = {"start": PHASES["stand"], "add": PHASES["load"], "remove": PHASES["un
 OWN = ("#e07b5f", "#5fa8d3", "#c58bc9", "#8aa05a")
 """Colours of states that the user has named."""
 
+LIMITS = {
+    "torque": "#c2410c",
+    "velocity": "#7c3aed",
+    "friction": "#2e8b57",
+    "pressure": "#1f6fd0",
+    "grip": "#b45309",
+    "largest force": "#78350f",
+    "weight on contacts": "#0891b2",
+    "acceleration": "#be185d",
+    "touchdown": "#65a30d",
+    "ramps of forces": "#ca8a04",
+    "jerk": "#db7fb0",
+    "jerk of the centre of mass": "#e0492e",
+    "smoothness": "#8b93a1",
+}
+"""Colour of each kind of limit that may bound a motion (`mcplan.planning.transition.bounding`)."""
+
 PATCHES = (
     "#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#17becf", "#bcbd22", "#5b6abf",
 )  # fmt: skip

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mcplan.constraint.rank import stance_rank
-from mcplan.planning import Plan, PlannedStance
+from mcplan.planning import Plan
 from mcplan.scene import Contact
 from mcplan.view.palette import PATCHES
 from mcplan.view.phase_bands import band_colours
@@ -27,7 +27,7 @@ MARGINS = {
 
 def stance_bands(plan: Plan) -> list[dict[str, Any]]:
     """Return the bands of a plan's time line: one around each stance, coloured by what changes."""
-    names = [stance_name(stance) for stance in plan.stances]
+    names = [stance.title for stance in plan.stances]
     colours = band_colours(names)
     last = len(names) - 1
     return [
@@ -40,11 +40,6 @@ def stance_bands(plan: Plan) -> list[dict[str, Any]]:
         }
         for k, (name, stance) in enumerate(zip(names, plan.stances, strict=True))
     ]
-
-
-def stance_name(stance: PlannedStance) -> str:
-    """Return what changes at a stance, and for which patch."""
-    return stance.change if stance.moved is None else f"{stance.change} {stance.moved}"
 
 
 def _facts(plan: Plan, k: int, touching: Sequence[Contact]) -> dict[str, Any]:
@@ -69,7 +64,7 @@ def _facts(plan: Plan, k: int, touching: Sequence[Contact]) -> dict[str, Any]:
         values.append(["motion from the stance before", f"{stance.transition.duration:.1f} s", ""])
         if near.distance is not None:
             values.append(["... least clearance", f"{1e3 * near.distance:.1f} mm", " and ".join(near.bodies)])
-    return {"title": f"stance {k}: {stance_name(stance)}", "contacts": contacts, "values": values}
+    return {"title": f"stance {k}: {stance.title}", "contacts": contacts, "values": values}
 
 
 def plan_readings(plan: Plan) -> dict[str, Any]:

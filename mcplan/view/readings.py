@@ -1,5 +1,6 @@
 """What a run's pages tell beside its picture: loads and shares of limits over time, few enough values for a page."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -7,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from mcplan.sim.run import Run
-from mcplan.view.palette import PATCHES
+from mcplan.view.pace import PaceOfRun
+from mcplan.view.palette import LIMITS, PATCHES
 from mcplan.view.regions import com_limits
 
 MOST = 600
@@ -77,9 +79,25 @@ class Readings:
                     "limit": 0,
                     "curves": [{"name": "margin", "colour": "#1f6fd0", "values": numbers(100 * self.depth, 2)}],
                 },
+                *self._pace(),
             ],
             "patches": carried,
         }
+
+    def _pace(self) -> Iterator[dict[str, Any]]:
+        """Yield a chart of what of its margin each limit uses where it bounds the motion; none at the pace ``slow``."""
+        pace = PaceOfRun(self.run)
+        if not pace.bounded:
+            return
+        at = pace.bound_at(self.middle)
+        curves = []
+        for kind in [kind for kind in LIMITS if any(bound is not None and bound.kind == kind for bound in at)]:
+            mine = [bound if bound is not None and bound.kind == kind else None for bound in at]
+            used = np.array([np.nan if bound is None else 100.0 * bound.used for bound in mine])
+            whose = ["" if bound is None else bound.whose for bound in mine]
+            curves.append({"name": kind, "colour": LIMITS[kind], "values": numbers(used, 0), "whose": whose})
+        name = f"what bounds the pace {pace.name}, of its margin"
+        yield {"name": name, "unit": "%", "low": 0, "limit": 100, "curves": curves}
 
     @cached_property
     def forces(self) -> np.ndarray:

@@ -12,7 +12,6 @@ from mcplan.view.film import Film, PatchForce, lowest
 from mcplan.view.ghost import run_ghost
 from mcplan.view.page import Page, band_items
 from mcplan.view.phase_bands import phase_bands
-from mcplan.view.plan_facts import stance_name
 from mcplan.view.readings import Readings
 
 SHORTEST_TRAIL = 0.03
@@ -48,7 +47,7 @@ def _stances(run: Run) -> list[dict[str, Any]]:
         push = stance.margins.get("equilibrium")
         found.append(
             {
-                "name": f"{k} {stance_name(stance)}",
+                "name": f"{k} {stance.title}",
                 "margin": "" if push is None else f"push {push:.0f} N",
                 "t": float(run.t[samples[0]] - run.t[0]) if len(samples) else None,
             }

@@ -12,9 +12,10 @@ from mcplan.scene.scenario import Scenario
 from mcplan.sim.run import Run
 from mcplan.view.certificate import Certificate, Line
 from mcplan.view.closest_calls import Call, closest_calls, time_of
+from mcplan.view.pace import PaceOfRun, said
 from mcplan.view.page import band_items, filled
 from mcplan.view.phase_bands import phase_bands
-from mcplan.view.plan_facts import MARGINS, stance_name
+from mcplan.view.plan_facts import MARGINS
 from mcplan.view.plan_replay import tree_page
 from mcplan.view.readings import Readings
 from mcplan.view.replay import replay_page
@@ -73,6 +74,7 @@ def report_page(run: Run, certificate: Certificate, replay: str | None = None) -
         "</div><div>",
         _clock(run),
         "</div></div>",
+        _pace(run),
         _stances(run),
         "<footer>Written by mcplan. Everything on this page is in it; nothing is fetched. The certificate is "
         "recomputed from the record of the run by another path than the controller's.</footer>",
@@ -262,6 +264,24 @@ def _clock(run: Run) -> str:
     )
 
 
+def _pace(run: Run) -> str:
+    pace = PaceOfRun(run)
+    if not pace.reference.known:
+        return ""
+    rows = [
+        (f"{motion.stance}", _text(motion.name), _time(motion.begin), f"{motion.planned:.2f} s", f"{motion.took:.2f} s",
+         _text(said(motion.bound)))
+        for motion in pace.motions
+    ]  # fmt: skip
+    head = ("stance", "motion", "from", "planned", "took", "bound by, in parts of its time")
+    note = (
+        "<p class='note'>What a motion takes longer than planned it waits: for a touch, for an error to shrink, for "
+        "everything to be slow at the end.</p>"
+    )
+    summary = f"Pace {pace.name}: {pace.planned:.1f} s planned, {pace.took:.1f} s taken"
+    return f"<details><summary>{_text(summary)}</summary>{_table(head, rows)}{note}</details>"
+
+
 def _stances(run: Run) -> str:
     stances = run.plan.stances
     shown = {name: words for name, words in MARGINS.items() if any(name in stance.margins for stance in stances)}
@@ -273,6 +293,6 @@ def _stances(run: Run) -> str:
             scale = 1e3 if name == "clearance" else 1.0
             values.append("" if value is None else _text(form.format(scale * value)))
         motion = "" if stance.transition is None else _text(stance.transition.summary())
-        rows.append((str(k), _text(stance_name(stance)), *values, motion, _text(", ".join(stance.patches))))
+        rows.append((str(k), _text(stance.title), *values, motion, _text(", ".join(stance.patches))))
     head = ("", "stance", *(label for label, _ in shown.values()), "motion there", "on")
     return f"<details><summary>Plan: {len(rows)} stances with their margins</summary>{_table(head, rows)}</details>"

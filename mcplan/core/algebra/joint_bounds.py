@@ -7,18 +7,26 @@ from mcplan.core.jit import jit
 RECOVERY = 0.1
 """s: usual time constant of the return from beyond a limit."""
 
+SPARE = 2.0
+"""Of the least deceleration that stops what is not viable, so that it is viable again before its limit."""
+
 
 @jit
-def next_velocity(distance, braking, dt, recovery):
+def next_velocity(distance, speed, braking, dt, recovery):
     """Return the largest velocity toward a limit at ``distance`` after the next step: see ``viable_acceleration``.
 
-    ``-b dt + sqrt((b dt)^2 + 2 b d)``, written so that a small distance loses no digits.
+    ``-b dt + sqrt((b dt)^2 + 2 b d)``, written so that a small distance loses no digits, and no less than what
+    ``SPARE`` times the least deceleration leaves of the present ``speed`` that stops it before the limit.
     """
     if distance < 0.0:
         return distance / recovery
     if distance > 1e12:
         distance = 1e12
-    return 2.0 * distance / (dt + math.sqrt(dt * dt + 2.0 * distance / braking))
+    allowed = 2.0 * distance / (dt + math.sqrt(dt * dt + 2.0 * distance / braking))
+    if speed <= allowed:
+        return allowed
+    step = dt * speed
+    return max(allowed, speed - SPARE * step * speed / (distance + math.sqrt(distance * distance + step * step)))
 
 
 @jit
@@ -34,8 +42,12 @@ def viable_acceleration(q, v, lower, upper, velocity, dt, braking, ceiling, reco
 
     and likewise below; the bounds are ``(v_min - v) / dt <= a <= (v_max - v) / dt``. Inside the limits
     ``v_min <= 0 <= v_max``, so there is always an acceleration; and a state from which the joint can be stopped with
-    ``b`` is followed by one again, so the bounds never ask for a harder braking than ``b``. A state that is not viable
-    (a disturbance) is asked for ``ceiling`` at most.
+    ``b`` is followed by one again, so the bounds never ask for a harder braking than ``b``.
+
+    In a state that is not viable (a foot that has slipped off, an impact) nothing is gained by a stop at once, which
+    contacts may contradict: the bounds ask for ``SPARE`` times the least constant deceleration that stops the joint in
+    time, ``v^2 / (d + sqrt(d^2 + (dt v)^2))``, and of a velocity beyond its limit for a return within ``recovery``, or
+    with ``b``; for ``ceiling`` at most.
 
     Parameters
     ----------
@@ -48,7 +60,10 @@ def viable_acceleration(q, v, lower, upper, velocity, dt, braking, ceiling, reco
 
     Source: the set of viable states of Del Prete 2018 (joint position and velocity bounds in discrete time).
     """
-    highest = min(velocity, next_velocity(upper - q, braking, dt, recovery))
-    lowest = min(max(-velocity, -next_velocity(q - lower, braking, dt, recovery)), highest)
+    excess = abs(v) - velocity
+    if excess > 0.0:
+        velocity = max(velocity, abs(v) - dt * max(braking, excess / recovery))
+    highest = min(velocity, next_velocity(upper - q, v, braking, dt, recovery))
+    lowest = min(max(-velocity, -next_velocity(q - lower, -v, braking, dt, recovery)), highest)
     low, high = (lowest - v) / dt, (highest - v) / dt
     return min(max(low, -ceiling), ceiling), min(max(high, -ceiling), ceiling)

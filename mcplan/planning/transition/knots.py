@@ -21,6 +21,7 @@ from mcplan.planning.posture.freedom import ContactRows, contact_rows
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.task import PostureSearch, prices
 from mcplan.planning.transition.apart import FIT, STEP_TOLERANCE, STEPS, TOLERANCE, TRUST, Apart
+from mcplan.planning.transition.joint_room import JointRoom
 from mcplan.planning.transition.nearness import APART, GRAZE, Nearness, Wish, away_from_ends
 from mcplan.planning.transition.smoothing import draw_inside, smooth_offsets
 from mcplan.planning.transition.steps import Steps
@@ -52,13 +53,6 @@ gently as they themselves begin and end: less where more would lead through some
 
 BARRED = 5e-3
 """m, rad: a motion that misses its distances or contacts by more is none: its bodies would touch."""
-
-JOINT_ROOM, KEPT_ROOM = 0.05, 0.8
-"""rad or m: what a way keeps of the limits of joints where its ends do, and the part of what they keep where that is
-less: a joint that comes to its limit leaves a run nothing to make up for what it is off the plan by."""
-
-AT_BOUND = 1e-6
-"""rad or m: a joint so near to a bound is held up by it."""
 
 WORTH, SLIP = 0.01, 1e-3
 """m, rad: a way that misses more is not worth smoothing; smoothing may make a posture miss by so much."""
@@ -140,6 +134,7 @@ class KnotFinder:
         self.nearness = Nearness(robot, self.collisions)
         # where nothing else will do, half of the planner's margin of joints is enough for the way between two postures
         self.search = PostureSearch(robot, prices(robot, self.settings.weights), 0.5 * self.settings.joint_margin)
+        self._joints = JointRoom(robot, self.search.limit)
         self.apart = Apart(self.nearness, self.search)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
 
@@ -180,7 +175,7 @@ class KnotFinder:
         tasks, wishes = [], []
         places = {patch: robot.frame_pose(guides, patch)[:, :3, 3] for _, patch in passing}
         places |= {lead.patch: lead.places for lead in led}
-        roomy = self._roomy(guides[[0, -1], 7:])
+        roomy = self._joints.between(guides[[0, -1], 7:])
         grazing = np.zeros(len(self.collisions.pairs))
         grazing[[pair for pairs, _ in passing for pair in pairs]] = 1.0
         for k in range(last + 1):
@@ -195,11 +190,11 @@ class KnotFinder:
 
         def settle(k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
             found, amount = yield from self.apart.settle(tasks[k]._replace(guide=guide), start, wishes[k], watched)
-            if amount <= FIT or not self._held_up(tasks[k], found):
-                return found, amount
-            tasks[k] = tasks[k]._replace(limit=self.search.limit)
-            other, less = yield from self.apart.settle(tasks[k]._replace(guide=guide), found, wishes[k], watched)
-            return (other, less) if less < amount else (found, amount)
+            if amount > FIT and self._joints.hold_up(tasks[k], found):
+                tasks[k] = tasks[k]._replace(limit=self._joints.least)
+                other, less = yield from self.apart.settle(tasks[k]._replace(guide=guide), found, wishes[k], watched)
+                found, amount = (other, less) if less < amount else (found, amount)
+            return found, amount
 
         def place(k: int, step: np.ndarray) -> Steps[None]:
             """Take the posture that is off its guide by ``step`` (nv,) if it will do, else one near the guide."""
@@ -240,8 +235,7 @@ class KnotFinder:
             k = int(np.argmax(missed))
             worst = Worst(k / last, self.nearness.short(q[k], wishes[k], watched).bodies)
             return Knots(q, float(missed.max()), float(missed.max()), worst)
-        smooth, short, worst = q, np.inf, NOWHERE
-        strayed = 0.0
+        smooth, short, worst, strayed = q, np.inf, NOWHERE, 0.0
         content = max(missed.max(), SLIP)
         for passes, ease in SMOOTHINGS:
             off = smooth_offsets(robot, guides, q, passes, ease)
@@ -326,9 +320,8 @@ class KnotFinder:
         moving : whether contacts are elsewhere from knot to knot: then they are looked at in the knots only.
         most : where as much is missed, the rest does not matter.
         """
-        last, limits = len(q) - 1, self.robot.limits
+        last, limits, worst, where, strayed = len(q) - 1, self.robot.limits, 0.0, NOWHERE, 0.0
         curve = PostureSpline(np.arange(last + 1.0), q)
-        worst, where, strayed = 0.0, NOWHERE, 0.0
         width, looked = FINEST // 2, set(range(0, FINEST * last + 1, FINEST // 2))
         here = looked - {0, FINEST * last}
         while here:
@@ -387,19 +380,6 @@ class KnotFinder:
         """Return where contacts balance a centre of mass of about the height of ``com`` (3,)."""
         share = self.settings.friction_share
         return self._regions.support([contact.spared(share) for contact in contacts], com)
-
-    def _roomy(self, ends: np.ndarray) -> np.ndarray:
-        """Return bounds of the joints (2, n) that keep a way as far from their limits as its ends (2, n), or nearly."""
-        limits, least = self.robot.limits, self.search.limit
-        room = KEPT_ROOM * np.array([ends.min(axis=0) - limits.lower, limits.upper - ends.max(axis=0)])
-        lower, upper = np.minimum(room, JOINT_ROOM) * np.array([[1.0], [-1.0]]) + np.array([limits.lower, limits.upper])
-        return np.ascontiguousarray([np.maximum(lower, least[0]), np.minimum(upper, least[1])])
-
-    def _held_up(self, task: Task, q: np.ndarray) -> bool:
-        """Say whether a joint of a posture is where only the room that a way is to keep bounds it."""
-        (lower, upper), least = task.limit, self.search.limit
-        at = (q[7:] < lower + AT_BOUND) & (lower > least[0]) | (q[7:] > upper - AT_BOUND) & (upper < least[1])
-        return bool(at.any())
 
     def _led_rows(self, led: Led, k: int) -> ContactRows:
         """Return the rows that hold the position of the led patch, and near its ends the orientation that it has there.

@@ -22,9 +22,9 @@ from mcplan.core.statics import section
 from mcplan.model.robot import Robot
 from mcplan.motion.law import Law
 from mcplan.optimize.path_program import PIECES, PathProgram, law_basis
+from mcplan.planning.transition.path_dynamics import PathDynamics
 from mcplan.planning.transition.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Segment
-from mcplan.scene.bearing import widest
 from mcplan.scene.contact import Contact
 from mcplan.scene.counted import shrunk
 from mcplan.scene.pace import Pace, used
@@ -61,24 +61,15 @@ asked for."""
 ACCURACY = 1e-6
 """Of the duration."""
 
-TOUCHING = 0.01
-"""m: so near to its support a patch comes down no faster than it may touch; farther for robots larger than HRP-2."""
-
 BETWEEN = 0.42
 """Part of the reserve that a law may use up in the middles between its nodes; its certificate allows half of it
 in the middles of its times."""
 
-WITHIN = 4
-"""Parts of an interval of the grid in which the speed of a patch that comes down is looked at."""
-
-ENDS = 1 / 16
-"""Part of a path at either end in which the rate is bounded by the jerk."""
-
-TINY = 1e-9
-"""1/s³: third derivatives of a path below this are none."""
-
 STILL = 1e-6
 """m/s: a centre of mass that is slower stands still."""
+
+RAMP, JERK, VELOCITY, TOUCHDOWN = "ramps of forces", "jerk", "velocity", "touchdown"
+"""What bounds the rate of a path besides forces: see `Retimer.rates`."""
 
 SHORT = 1e-3
 """s: laws of segments that take less at their own speed are not looked for."""
@@ -99,6 +90,7 @@ class Retimer:
     def __init__(self, robot: Robot, settings: ControlSettings):
         assert settings.pace is not None
         self.robot, self.settings, self.pace = robot, settings, settings.pace
+        self.rise = settings.pace.weight * GRAVITY
 
     def retimed(self, segment: Segment) -> Segment:
         """Return the segment with its law; without one, and with the reason, where there is none."""
@@ -121,7 +113,7 @@ class Retimer:
             raise NoLawError("nothing is in contact")
         if segment.duration < SHORT:
             raise NoLawError("it takes no time")
-        path, middles = self._paths(segment)
+        path, middles = PathDynamics.pair(self.robot, segment)
         reason = ""
         quickest: Law | None = None
         for kept in KEPT:
@@ -146,7 +138,7 @@ class Retimer:
 
     def program(self, segment: Segment, kept: float = 1.0) -> PathProgram:
         """Return the program whose optimum the law is, with a part of the reserve kept."""
-        return self._solve(self._paths(segment)[0], kept)[0]
+        return self._solve(PathDynamics.pair(self.robot, segment)[0], kept)[0]
 
     def solve(self, segment: Segment, kept: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
         """Return x = sd² and u = sdd (m,) of the quickest law at the points of the grid.
@@ -156,9 +148,9 @@ class Retimer:
         NoLawError
             With what is in its way, and where.
         """
-        return self._solve(self._paths(segment)[0], kept)[1:]
+        return self._solve(PathDynamics.pair(self.robot, segment)[0], kept)[1:]
 
-    def _between(self, middles: "_Path", kept: float, length: float, x: np.ndarray, u: np.ndarray) -> float:
+    def _between(self, middles: PathDynamics, kept: float, length: float, x: np.ndarray, u: np.ndarray) -> float:
         """Return by which part of x and u = x' / 2 the law keeps half its reserve between the nodes, too.
 
         The polygons contain rest, so that any part of what is inside of one is.
@@ -167,8 +159,8 @@ class Retimer:
         at = x[:-1] + h * (0.75 * u[:-1] + 0.25 * u[1:])
         slope, kept = 0.5 * (u[:-1] + u[1:]), kept - BETWEEN
         loose = {"x_max": 1.1 * at, "u_max": 1.1 * np.abs(slope) + at, "acceleration": np.inf, "rise": np.inf}
-        program = replace(self._program(middles, kept), **loose)
-        rows, _ = self._polygons(program, self._forces(middles.contacts, kept))
+        program = replace(self.program_at(middles, kept), **loose)
+        rows, _ = self._polygons(program, self.forces(middles.contacts, kept))
         taken = rows[:, :, 0] * slope[:, None] + rows[:, :, 1] * at[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.where(taken > rows[:, :, 2], rows[:, :, 2] / taken, 1.0)
@@ -176,63 +168,61 @@ class Retimer:
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
-    def _paths(self, segment: Segment) -> tuple["_Path", "_Path"]:
-        """Return a segment in the nodes of a law, and between them."""
-        path, middles = _Path(self.robot, segment, _nodes()), _Path(self.robot, segment, _middles())
-        path.bound_speeds(self.robot, segment, middles)
-        return path, middles
-
-    def _forces(self, contacts: Sequence[Contact], kept: float) -> ContactForces:
+    def forces(self, contacts: Sequence[Contact], kept: float) -> ContactForces:
+        """Return the forces that contacts may exert where a part of the reserve is kept."""
         within = [margined(contact, self.pace, self.settings, kept) for contact in contacts]
         return ContactForces(within, FACES, self.robot.mass * GRAVITY)
 
-    def _program(self, path: "_Path", kept: float) -> PathProgram:
+    def program_at(self, path: PathDynamics, kept: float) -> PathProgram:
+        """Return the program along a path, its jerk not bounded."""
         robot, pace = self.robot, self.pace
-        forces = self._forces(path.contacts, kept)
+        forces = self.forces(path.contacts, kept)
         limited = np.flatnonzero(np.isfinite(robot.limits.torque))
         G = np.zeros((len(path.q), robot.nv, forces.size))
         for block in forces.blocks:
             G[:, :, block.place] = np.einsum("kiv,is->kvs", path.jacobians[block.contact.patch], block.map)
         F, upper = forces.face_rows()
-        x_max = self._fastest(path, kept)
+        x_max = np.min(list(self.rates(path, kept).values()), axis=0) ** 2
         share = min(pace.torque + (1.0 - kept) * (1.0 - pace.torque), 1.0)
         return PathProgram(
             path.length, path.v, path.vd, path.hold, path.of_u, path.of_x, G, F, upper, forces.equal, forces.equal_to,
             limited, share * robot.limits.torque[limited], x_max, 8.0 * x_max / path.length, pace.acceleration,
-            path.height, pace.weight * GRAVITY, np.full(PIECES, np.inf),
+            path.height, self.rise, np.full(PIECES, np.inf),
         )  # fmt: skip
 
-    def _fastest(self, path: "_Path", kept: float) -> np.ndarray:
-        """Return the bound of x = sd² (m,) by velocities, of joints and of patches that come down, and by jerk.
+    def rates(self, path: PathDynamics, kept: float) -> dict[str, np.ndarray]:
+        """Return the bounds of sd (m,) that forces have no part in, by what sets them.
 
         Of the jerk along a path, ``q''' sd³ + 3 q'' sd sdd + q' sddd``, the first term is what counts where it begins
         and ends: there q' and q'' vanish, and any rate would be rest.
         """
         robot, pace = self.robot, self.pace
-        limit = pace.velocity * robot.limits.velocity
+        part = path.travel / (robot.scale.leg * TRAVEL)
+        least = RAMPS * pace.ramp * np.sqrt(np.clip(part, SHORT, 1.0))
         touch = [
             touchdown_speed(robot, path.end, path.contacts, contact, pace.touchdown_speed, kept)
             for contact in path.arriving
         ]
-        part = path.travel / (robot.scale.leg * TRAVEL)
-        least = RAMPS * pace.ramp * np.sqrt(np.clip(part, SHORT, 1.0))
-        rate = np.full(len(path.v), path.length / least)
-        rate = np.minimum(rate, np.cbrt(pace.jerk / path.third))
-        for speeds, most in ((path.joints, limit), (path.closing, np.array(touch))):
+        found = {RAMP: np.full(len(path.v), path.length / least), JERK: np.cbrt(pace.jerk / path.third)}
+        limit = pace.velocity * robot.limits.velocity
+        for what, speeds, most in ((VELOCITY, path.joints, limit), (TOUCHDOWN, path.closing, np.array(touch))):
             if speeds.shape[1]:
                 with np.errstate(divide="ignore"):
-                    rate = np.minimum(rate, (most / speeds).min(axis=1))
-        return rate**2
+                    found[what] = (most / speeds).min(axis=1)
+        return found
 
-    def _solve(self, path: "_Path", kept: float) -> tuple[PathProgram, np.ndarray, np.ndarray]:
+    def _solve(self, path: PathDynamics, kept: float) -> tuple[PathProgram, np.ndarray, np.ndarray]:
         """Return the program with the bound of the jerk, and x and u (m,) of its law."""
-        program = self._program(path, kept)
-        polygons = self._polygons(program, self._forces(path.contacts, kept))
-        x, _ = self._quickest(program, *polygons)
+        program = self.program_at(path, kept)
+        polygons = self._polygons(program, self.forces(path.contacts, kept))
+        x, u = self._quickest(program, *polygons)
         speed = path.speed * np.sqrt(x)
         middle = law_basis().middle
         around = np.max([speed[middle - 1], speed[middle], speed[middle + 1]], axis=0)
         program = replace(program, bend=self.pace.com_jerk / np.maximum(around, STILL))
+        bend = np.diff(u)[middle - 1] / (program.length * np.diff(law_basis().s)[middle - 1])
+        if (np.abs(bend) <= program.bend).all():
+            return program, x, u
         return program, *self._quickest(program, *polygons)
 
     def _quickest(self, program: PathProgram, rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -294,91 +284,6 @@ class Retimer:
 
     def _where(self, i: int) -> str:
         return f"{100 * law_basis().s[i]:.0f} % along it"
-
-
-class _Path:
-    """A segment at parts ``s`` (m,) of its length: what of its dynamics no margin changes."""
-
-    def __init__(self, robot: Robot, segment: Segment, s: np.ndarray):
-        self.contacts, self.length, self.end = widest(robot, segment.contacts), segment.duration, segment.q[-1]
-        samples = [segment.posture.sample(self.length * part) for part in s]
-        self.q, self.v, self.vd = (np.array(column) for column in zip(*samples, strict=True))
-        centre = map(segment.centre.sample, (self.length * s).tolist())
-        along = [(at.velocity, at.acceleration[2]) for at in centre]
-        self.height = np.array([(velocity[2], rise) for velocity, rise in along])
-        self.speed = np.linalg.norm([velocity for velocity, _ in along], axis=1)
-        still = np.zeros_like(self.v)
-        self.hold = robot.nonlinear_effects(self.q, still)
-        self.of_u = robot.inverse_dynamics(self.q, still, self.v) - self.hold
-        self.of_x = robot.inverse_dynamics(self.q, self.v, self.vd) - self.hold
-        self.jacobians = {contact.patch: self._about_world(robot, contact) for contact in self.contacts}
-        self.s, self.joints, self.closing = s, np.abs(self.v[:, 6:]), np.zeros((len(s), 0))
-        self.third = np.full(len(s), TINY)
-        # v' M v / m is the square of the speed with which all mass goes along: M v is what the first derivative takes
-        speed = np.sqrt(np.maximum(np.einsum("ij,ij->i", self.v, self.of_u), 0.0) / robot.mass)
-        self.travel = float(np.trapezoid(speed, self.length * s))
-        self.arriving: tuple[Contact, ...] = ()
-
-    def bound_speeds(self, robot: Robot, segment: Segment, middles: "_Path") -> None:
-        """Take what is between the nodes into the speeds of joints, and of patches that come down."""
-        self.joints = np.maximum(self.joints, _around(middles.joints))
-        s, vd = np.empty(2 * len(self.s) - 1), np.empty((2 * len(self.s) - 1, self.vd.shape[1]))
-        s[::2], s[1::2], vd[::2], vd[1::2] = self.s, middles.s, self.vd, middles.vd
-        with np.errstate(invalid="ignore", divide="ignore"):
-            third = np.abs(np.diff(vd[:, 3:], axis=0)).max(axis=1) / (np.diff(s) * self.length)
-        third[[0, -1]] = third[[1, -2]]  # nodes at the ends are where the middles are
-        third = _around(third.reshape(-1, 2).max(axis=1, keepdims=True))[:, 0]
-        self.third = np.where(np.minimum(self.s, 1.0 - self.s) < ENDS, np.maximum(third, TINY), TINY)
-        self.arriving = tuple(c.meets for c in segment.courses if c.meets is not None and not c.waits)
-        if self.arriving:
-            self.closing = np.stack([self._closing(robot, segment, contact) for contact in self.arriving], axis=1)
-
-    def _about_world(self, robot: Robot, contact: Contact) -> np.ndarray:
-        """Return the Jacobians (m, 6, nv) of the point of a contact's link that is at the world's origin.
-
-        A contact that turns, rolls or slides is where its patch is: its forces go along by the little that it moves.
-        """
-        J = np.array(robot.frame_jacobian(self.q, contact.patch))
-        place = robot.frame_pose(self.q, contact.patch)[:, :3, 3]
-        if contact.selection[:, :3].any() and len(contact.selection) < 6:
-            place = np.broadcast_to(contact.p, place.shape)
-        J[:, :3] += np.cross(place[:, :, None], J[:, 3:], axis=1)
-        return J
-
-    def _closing(self, robot: Robot, segment: Segment, contact: Contact) -> np.ndarray:
-        """Return how fast a patch comes down onto its support (m,), m per unit of the path; 0 far from it.
-
-        It is the most between the points of the grid on either side: the last of the way is short.
-        """
-        grid = self.length * law_basis().s
-        s = np.interp(np.arange((len(grid) - 1) * WITHIN + 1) / WITHIN, np.arange(len(grid)), grid)
-        q = np.array([segment.posture.sample(at).q for at in s])
-        height = (robot.frame_pose(q, contact.patch)[:, :3, 3] - contact.p) @ contact.normal
-        near = height[1:] <= max(robot.scale.leg, 1.0) * TOUCHING
-        speed = np.where(near, np.maximum(-np.diff(height), 0.0), 0.0) / np.diff(s)
-        return _around(speed.reshape(-1, WITHIN).max(axis=1, keepdims=True))[:, 0]
-
-
-def _nodes() -> np.ndarray:
-    """Return where the dynamics of the nodes are taken.
-
-    At the ends of a segment, where q' = q'' = 0, any rate is rest: there the middles of the first and of the last
-    interval count.
-    """
-    s = law_basis().s.copy()
-    s[0], s[-1] = 0.5 * s[1], 0.5 * (s[-2] + 1.0)
-    return s
-
-
-def _middles() -> np.ndarray:
-    s = law_basis().s
-    return 0.5 * (s[:-1] + s[1:])
-
-
-def _around(values: np.ndarray) -> np.ndarray:
-    """Return the greater values (m, n) of the intervals (m - 1, n) on either side of each node."""
-    none = np.zeros((1, values.shape[1]))
-    return np.maximum(np.vstack([values, none]), np.vstack([none, values]))
 
 
 def margined(contact: Contact, pace: Pace, settings: ControlSettings, kept: float) -> Contact:

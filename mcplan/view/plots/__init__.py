@@ -11,10 +11,12 @@ from mcplan.view.plots.com import plot_com
 from mcplan.view.plots.forces import plot_forces
 from mcplan.view.plots.joints import plot_joints
 from mcplan.view.plots.momentum import plot_momentum
+from mcplan.view.plots.pace import plot_pace
 from mcplan.view.plots.positions import plot_positions
 from mcplan.view.plots.tasks import plot_tasks
 from mcplan.view.plots.together import plot_together
 from mcplan.view.plots.torques import plot_torques, plot_velocities
+from mcplan.view.reference import Reference
 
 FIGURES: dict[str, Callable[[Run], Figure]] = {
     "com": plot_com,
@@ -25,6 +27,7 @@ FIGURES: dict[str, Callable[[Run], Figure]] = {
     "positions": plot_positions,
     "joints": plot_joints,
     "tasks": plot_tasks,
+    "pace": plot_pace,
     "clock": plot_clock,
 }
 """File name (without suffix) and function of each figure."""
@@ -33,13 +36,15 @@ FIGURES: dict[str, Callable[[Run], Figure]] = {
 def save_plots(run: Run, directory: str | Path, kind: str = "png") -> list[Path]:
     """Write every figure of ``FIGURES``, as ``png``, ``pdf`` or ``svg``, into ``directory``; return the paths.
 
-    The directory is made if it is not there. A run without clock times has no figure of them.
+    The directory is made if it is not there. A run without clock times has no figure of them, and one that follows no
+    plan none of its pace.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
+    left_out = {"clock": not run.timing, "pace": not Reference(run).known}
     for name, plot in FIGURES.items():
-        if name == "clock" and not run.timing:
+        if left_out.get(name):
             continue
         paths.append(directory / f"{name}.{kind}")
         plot(run).savefig(paths[-1], dpi=130)

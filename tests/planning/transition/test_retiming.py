@@ -10,6 +10,7 @@ from mcplan.optimize.least_time import least_time
 from mcplan.optimize.path_program import law_basis
 from mcplan.planning import plan
 from mcplan.planning.plan_file import read_plan, write_plan
+from mcplan.planning.transition.path_dynamics import PathDynamics
 from mcplan.planning.transition.retiming import NoLawError, Retimer
 from mcplan.scene import load_scenario
 from mcplan.scene.place import make_contact
@@ -117,8 +118,8 @@ def test_the_toes_of_a_foot_whose_sole_is_down_are_not_counted_on(step):
     retimer = Retimer(robot, step.scenario.transition_settings)
 
     def unknowns(contacts):
-        path, _ = retimer._paths(replace(segment, contacts=contacts))
-        return retimer._program(path, 1.0).forces.shape[2]
+        path, _ = PathDynamics.pair(robot, replace(segment, contacts=contacts))
+        return retimer.program_at(path, 1.0).forces.shape[2]
 
     assert unknowns((*segment.contacts, toe)) == unknowns(segment.contacts)
     alone = tuple(contact for contact in segment.contacts if contact is not sole)

@@ -1,0 +1,38 @@
+"""How far the joints keep from their limits on the way from one posture to another."""
+
+import numpy as np
+
+from mcplan.core.posture.rows import Task
+from mcplan.model.robot import Robot
+
+ROOM, KEPT = 0.05, 0.8
+"""rad or m: what a way keeps of the limits of joints where its ends do, and the part of what they keep where that is
+less: a joint that comes to its limit leaves a run nothing to make up for what it is off the plan by."""
+
+AT_BOUND = 1e-6
+"""rad or m: a joint so near to a bound is held up by it."""
+
+
+class JointRoom:
+    """Bounds of the joints of a robot on the way between two postures.
+
+    Parameters
+    ----------
+    least : (2, n) the widest bounds, where nothing else will do.
+    """
+
+    def __init__(self, robot: Robot, least: np.ndarray):
+        self.limits, self.least = np.array([robot.limits.lower, robot.limits.upper]), least
+
+    def between(self, ends: np.ndarray) -> np.ndarray:
+        """Return bounds (2, n) that keep a way as far from the limits as its ends (2, n), or nearly."""
+        lower, upper = self.limits
+        room = np.minimum(KEPT * np.array([ends.min(axis=0) - lower, upper - ends.max(axis=0)]), ROOM)
+        return np.array([np.maximum(lower + room[0], self.least[0]), np.minimum(upper - room[1], self.least[1])])
+
+    def hold_up(self, task: Task, q: np.ndarray) -> bool:
+        """Say whether a joint of a posture is at a bound of its task that is not one of the widest."""
+        lower, upper = task.limit
+        low = (lower > self.least[0]) & (q[7:] < lower + AT_BOUND)
+        high = (upper < self.least[1]) & (q[7:] > upper - AT_BOUND)
+        return bool((low | high).any())

@@ -1,0 +1,124 @@
+"""What of the dynamics along the path of a segment no margin changes: forces, speeds, and how patches come down."""
+
+import numpy as np
+
+from mcplan.model.robot import Robot
+from mcplan.optimize.path_program import law_basis
+from mcplan.planning.transition.transition import Segment
+from mcplan.scene.bearing import widest
+from mcplan.scene.contact import Contact
+
+TOUCHING = 0.01
+"""m: so near to its support a patch comes down no faster than it may touch; farther for robots larger than HRP-2."""
+
+WITHIN = 4
+"""Parts of an interval of the grid in which the speed of a patch that comes down is looked at."""
+
+ENDS = 1 / 16
+"""Part of a path at either end in which the rate is bounded by the jerk."""
+
+TINY = 1e-9
+"""1/s³: third derivatives of a path below this are none."""
+
+
+class PathDynamics:
+    """A segment at parts ``s`` (m,) of its length.
+
+    Attributes
+    ----------
+    contacts : those that bear; ``arriving`` those that patches come down to.
+    q, v, vd : (m, nq), (m, nv), (m, nv) postures, tangents q' and their derivatives.
+    hold, of_u, of_x : (m, nv) the forces that stand still, and those that sdd and sd² take besides.
+    jacobians : (m, 6, nv) of each contact, at the world's origin.
+    height : (m, 2) first and second derivative of the height of the centre of mass; ``speed`` (m,) of its way.
+    joints, closing, third : (m, ..) speeds of joints and of arriving patches, and third derivatives of q near the ends.
+    travel : how far all mass goes along (m).
+    """
+
+    def __init__(self, robot: Robot, segment: Segment, s: np.ndarray):
+        self.contacts, self.length, self.end = widest(robot, segment.contacts), segment.duration, segment.q[-1]
+        samples = [segment.posture.sample(self.length * part) for part in s]
+        self.q, self.v, self.vd = (np.array(column) for column in zip(*samples, strict=True))
+        centre = map(segment.centre.sample, (self.length * s).tolist())
+        along = [(at.velocity, at.acceleration[2]) for at in centre]
+        self.height = np.array([(velocity[2], rise) for velocity, rise in along])
+        self.speed = np.linalg.norm([velocity for velocity, _ in along], axis=1)
+        still = np.zeros_like(self.v)
+        self.hold = robot.nonlinear_effects(self.q, still)
+        self.of_u = robot.inverse_dynamics(self.q, still, self.v) - self.hold
+        self.of_x = robot.inverse_dynamics(self.q, self.v, self.vd) - self.hold
+        self.jacobians = {contact.patch: self._about_world(robot, contact) for contact in self.contacts}
+        self.s, self.joints, self.closing = s, np.abs(self.v[:, 6:]), np.zeros((len(s), 0))
+        self.third = np.full(len(s), TINY)
+        # v' M v / m is the square of the speed with which all mass goes along: M v is what the first derivative takes
+        speed = np.sqrt(np.maximum(np.einsum("ij,ij->i", self.v, self.of_u), 0.0) / robot.mass)
+        self.travel = float(np.trapezoid(speed, self.length * s))
+        self.arriving: tuple[Contact, ...] = ()
+
+    @classmethod
+    def pair(cls, robot: Robot, segment: Segment) -> tuple["PathDynamics", "PathDynamics"]:
+        """Return a segment in the nodes of a law, and between them."""
+        path, middles = cls(robot, segment, _nodes()), cls(robot, segment, _middles())
+        path._bound_speeds(robot, segment, middles)
+        return path, middles
+
+    def _bound_speeds(self, robot: Robot, segment: Segment, middles: "PathDynamics") -> None:
+        """Take what is between the nodes into the speeds of joints, and of patches that come down."""
+        self.joints = np.maximum(self.joints, _around(middles.joints))
+        s, vd = np.empty(2 * len(self.s) - 1), np.empty((2 * len(self.s) - 1, self.vd.shape[1]))
+        s[::2], s[1::2], vd[::2], vd[1::2] = self.s, middles.s, self.vd, middles.vd
+        with np.errstate(invalid="ignore", divide="ignore"):
+            third = np.abs(np.diff(vd[:, 3:], axis=0)).max(axis=1) / (np.diff(s) * self.length)
+        third[[0, -1]] = third[[1, -2]]  # nodes at the ends are where the middles are
+        third = _around(third.reshape(-1, 2).max(axis=1, keepdims=True))[:, 0]
+        self.third = np.where(np.minimum(self.s, 1.0 - self.s) < ENDS, np.maximum(third, TINY), TINY)
+        self.arriving = tuple(c.meets for c in segment.courses if c.meets is not None and not c.waits)
+        if self.arriving:
+            self.closing = np.stack([self._closing(robot, segment, contact) for contact in self.arriving], axis=1)
+
+    def _about_world(self, robot: Robot, contact: Contact) -> np.ndarray:
+        """Return the Jacobians (m, 6, nv) of the point of a contact's link that is at the world's origin.
+
+        A contact that turns, rolls or slides is where its patch is: its forces go along by the little that it moves.
+        """
+        J = np.array(robot.frame_jacobian(self.q, contact.patch))
+        place = robot.frame_pose(self.q, contact.patch)[:, :3, 3]
+        if contact.selection[:, :3].any() and len(contact.selection) < 6:
+            place = np.broadcast_to(contact.p, place.shape)
+        J[:, :3] += np.cross(place[:, :, None], J[:, 3:], axis=1)
+        return J
+
+    def _closing(self, robot: Robot, segment: Segment, contact: Contact) -> np.ndarray:
+        """Return how fast a patch comes down onto its support (m,), m per unit of the path; 0 far from it.
+
+        It is the most between the points of the grid on either side: the last of the way is short.
+        """
+        grid = self.length * law_basis().s
+        s = np.interp(np.arange((len(grid) - 1) * WITHIN + 1) / WITHIN, np.arange(len(grid)), grid)
+        q = np.array([segment.posture.sample(at).q for at in s])
+        height = (robot.frame_pose(q, contact.patch)[:, :3, 3] - contact.p) @ contact.normal
+        near = height[1:] <= max(robot.scale.leg, 1.0) * TOUCHING
+        speed = np.where(near, np.maximum(-np.diff(height), 0.0), 0.0) / np.diff(s)
+        return _around(speed.reshape(-1, WITHIN).max(axis=1, keepdims=True))[:, 0]
+
+
+def _nodes() -> np.ndarray:
+    """Return where the dynamics of the nodes are taken.
+
+    At the ends of a segment, where q' = q'' = 0, any rate is rest: there the middles of the first and of the last
+    interval count.
+    """
+    s = law_basis().s.copy()
+    s[0], s[-1] = 0.5 * s[1], 0.5 * (s[-2] + 1.0)
+    return s
+
+
+def _middles() -> np.ndarray:
+    s = law_basis().s
+    return 0.5 * (s[:-1] + s[1:])
+
+
+def _around(values: np.ndarray) -> np.ndarray:
+    """Return the greater values (m, n) of the intervals (m - 1, n) on either side of each node."""
+    none = np.zeros((1, values.shape[1]))
+    return np.maximum(np.vstack([values, none]), np.vstack([none, values]))

@@ -1,0 +1,92 @@
+"""What bounds laws of time: what is named is at its limit, and more of it makes the motion quicker."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mcplan.planning import plan
+from mcplan.planning.transition.bounding import (
+    ACCELERATION,
+    FORCE,
+    FRICTION,
+    GRIP,
+    NOTHING,
+    PRESSURE,
+    TORQUE,
+    TURN,
+    WEIGHT,
+    Bound,
+    bounds,
+    shares,
+)
+from mcplan.planning.transition.retiming import JERK, RAMP, TOUCHDOWN, VELOCITY, Retimer
+from mcplan.scene import load_scenario
+
+MORE = {
+    "friction": FRICTION, "torque": TORQUE, "weight": WEIGHT, "velocity": VELOCITY, "acceleration": ACCELERATION,
+    "jerk": JERK, "com_jerk": TURN, "touchdown_speed": TOUCHDOWN, "ramp": RAMP, "pressure": PRESSURE,
+}  # fmt: skip
+"""By what of a pace, the kind of limit."""
+
+KINDS = {*MORE.values(), GRIP, FORCE, NOTHING}
+
+
+@pytest.fixture(scope="module")
+def step():
+    """HRP-2 lifts a foot and sets it down elsewhere."""
+    return plan(load_scenario("step").replace(control={"pace": "swift"}))
+
+
+def law_of(step, segment, **pace):
+    """The segment with its law at another pace, and who found it; its own speed is so low that any law is quicker."""
+    segment = replace(segment, times=8.0 * segment.times)
+    settings = step.scenario.replace(control={"pace": pace}).transition_settings
+    retimer = Retimer(step.scenario.robot, settings)
+    return replace(segment, law=retimer.law(segment)), retimer
+
+
+@pytest.mark.parametrize("k", [0, 1, 2])
+def test_no_limit_is_used_by_more_than_all_of_it_and_some_are_nearly(step, k):
+    segment, retimer = law_of(step, step.segments[k])
+    found = bounds(retimer, segment)
+    used = np.array([bound.used for bound in found])
+    assert used.max() <= 1.02  # the law looks at the same places, and at the nodes between them
+    assert used.max() > 0.9
+    assert {bound.kind for bound in found} <= KINDS
+    times = [bound.t for bound in found]
+    assert times == sorted(times)
+    assert 0.0 < times[0] < times[-1] < segment.time
+
+
+TIGHT = [
+    (0, {"torque": 0.35}), (0, {"friction": 0.1}), (1, {"velocity": 0.1}), (1, {"acceleration": 6.0}),
+    (0, {"com_jerk": 3.0}), (1, {"weight": 0.02}), (1, {"touchdown_speed": 0.02}), (1, {"jerk": 30.0}),
+    (0, {"ramp": 0.5}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("k", "pace"), TIGHT)
+def test_a_tight_limit_is_the_one_that_is_named(step, k, pace):
+    ((name, value),) = pace.items()
+    segment, retimer = law_of(step, step.segments[k], **pace)
+    parts = shares(bounds(retimer, segment), segment.time)
+    kinds = {}
+    for what, part in parts.items():
+        kind = what.partition(",")[0]
+        kinds[kind] = kinds.get(kind, 0.0) + part
+    assert sum(parts.values()) == pytest.approx(1.0)
+    assert kinds.get(MORE[name], 0.0) > 0.1, kinds
+    looser = value / 1.3 if name == "ramp" else 1.3 * value
+    quicker, _ = law_of(step, step.segments[k], **{name: looser})
+    assert quicker.time < 0.995 * segment.time
+
+
+def test_a_motion_without_a_law_is_bound_by_none(step):
+    segment, retimer = law_of(step, step.segments[0])
+    assert bounds(retimer, replace(segment, law=None)) == ()
+
+
+def test_shares_are_of_the_time_around_each_place():
+    found = [Bound(0.1, TORQUE, "knee", 1.0), Bound(0.3, NOTHING, "", 0.5), Bound(0.5, TORQUE, "knee", 1.0)]
+    assert shares(found, 0.6) == pytest.approx({"torque, knee": 2 / 3, "smoothness": 1 / 3})

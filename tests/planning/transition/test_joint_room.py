@@ -1,0 +1,68 @@
+"""Motions keep joints away from their limits where the postures that they lead between do."""
+
+import numpy as np
+import pytest
+
+from mcplan.model.robot_file import load_robot
+from mcplan.planning.transition.joint_room import KEPT, ROOM, JointRoom
+from mcplan.planning.transition.knots import KnotFinder
+from mcplan.planning.transition.steps import run
+from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.place import contact
+
+COUNT = 12
+ELBOW, SOLES = "RARM_JOINT3", ("left_sole", "right_sole")
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return load_robot("hrp2")
+
+
+@pytest.fixture(scope="module")
+def feet(robot):
+    floor = Surface("floor", size=(4.0, 4.0))
+    places = {patch: robot.frame_pose(robot.posture("half_sitting"), patch)[:2, 3] for patch in SOLES}
+    return Environment([floor]), [contact(robot, patch, floor, x=x, y=y) for patch, (x, y) in places.items()]
+
+
+def bent(robot, amount):
+    """Standing, the elbow by ``amount`` before its limit."""
+    q, i = robot.posture("half_sitting").copy(), robot.joint_names.index(ELBOW)
+    q[7 + i] = robot.limits.lower[i] + amount
+    return q
+
+
+def least_room(robot, feet, ends, middle):
+    """Return how near to its limit the elbow comes on a way that is to bring it ``middle`` near in between."""
+    environment, contacts = feet
+    rise = np.sin(np.linspace(0.0, np.pi, COUNT + 1)) ** 2
+    guides = np.array([bent(robot, ends + part * (middle - ends)) for part in rise])
+    i = 7 + robot.joint_names.index(ELBOW)
+    knots = run(KnotFinder(robot, environment).find(guides, contacts))
+    assert knots.missed == 0.0
+    return float(knots.q[:, i].min() - robot.limits.lower[i - 7])
+
+
+def test_a_way_keeps_what_its_ends_keep_of_a_joint_limit(robot, feet):
+    assert least_room(robot, feet, 0.4, 0.0) == pytest.approx(ROOM, abs=5e-3)  # smoothing rounds the curve
+    assert least_room(robot, feet, 0.03, 0.0) == pytest.approx(KEPT * 0.03, abs=5e-3)
+
+
+def test_a_way_that_has_the_room_is_left_alone(robot, feet):
+    assert least_room(robot, feet, 0.4, 0.2) == pytest.approx(0.2, abs=5e-3)
+
+
+def test_bounds_are_never_narrower_than_the_ends_nor_wider_than_the_widest(robot):
+    limits, random = robot.limits, np.random.default_rng(3)
+    finder_margin = 0.01
+    least = np.array([limits.lower + finder_margin, limits.upper - finder_margin])
+    room = JointRoom(robot, least)
+    for _ in range(20):
+        ends = random.uniform(least[0], least[1], (2, robot.n))
+        lower, upper = room.between(ends)
+        assert (lower <= ends.min(axis=0)).all()
+        assert (ends.max(axis=0) <= upper).all()
+        assert (least[0] <= lower).all()
+        assert (upper <= least[1]).all()
+        assert (lower - limits.lower <= ROOM + 1e-12).all()

@@ -1,0 +1,68 @@
+"""Pages and plots say how long motions were to take and took, and what bounds them."""
+
+import numpy as np
+import pytest
+
+from mcplan.certificate.verify import verify
+from mcplan.planning import plan
+from mcplan.scene import load_scenario
+from mcplan.sim.simulate import simulate
+from mcplan.view.pace import PaceOfRun, said
+from mcplan.view.palette import LIMITS
+from mcplan.view.plots.pace import plot_pace
+from mcplan.view.readings import Readings
+from mcplan.view.report_page import report_page
+
+
+@pytest.fixture(scope="module")
+def run():
+    """HRP-2 lifts a foot and sets it down elsewhere, at a quick pace."""
+    return simulate(plan(load_scenario("step").replace(control={"pace": "swift"})), physics="qp")
+
+
+def test_motions_fill_the_run_and_take_what_was_planned_and_what_they_wait(run):
+    pace = PaceOfRun(run)
+    assert pace.name == "swift"
+    assert [motion.stance for motion in pace.motions] == list(range(1, len(run.plan.stances)))
+    ends = [motion.begin + motion.took for motion in pace.motions]
+    np.testing.assert_allclose(ends[:-1], [motion.begin for motion in pace.motions[1:]], atol=2 * run.dt)
+    assert ends[-1] == pytest.approx(len(run) * run.dt, abs=2 * run.dt)
+    for motion, stance in zip(pace.motions, run.plan.stances[1:], strict=True):
+        assert motion.planned == stance.transition.duration
+        assert sum(motion.bound.values()) == pytest.approx(1.0)
+    t, late = pace.behind()
+    assert late[0] == 0.0
+    assert late[-1] == pytest.approx(pace.took - pace.planned)
+    assert t[-1] == pytest.approx(len(run) * run.dt, abs=2 * run.dt)
+
+
+def test_what_bounds_a_sample_is_what_bounds_its_place_on_the_planned_way(run):
+    pace = PaceOfRun(run)
+    stretch = next(s for s in pace.reference.stretches if s.segment is not None)
+    bound = pace.bounds[1][0][3]
+    k = stretch.begin + round(bound.t / run.dt)
+    assert pace.bound_at(np.array([k])) == [bound]
+    assert pace.bound_at(np.array([0]))[0] is None or stretch.begin == 0
+
+
+def test_the_page_has_a_chart_of_it_and_the_report_a_table(run):
+    chart = Readings(run).to_data()["charts"][-1]
+    assert "pace swift" in chart["name"]
+    values = np.array([[np.nan if value is None else value for value in curve["values"]] for curve in chart["curves"]])
+    assert {curve["name"] for curve in chart["curves"]} <= set(LIMITS)
+    told = ~np.isnan(values)
+    assert told.sum(axis=0).max() == 1  # one limit at a time
+    assert told.any(axis=0).mean() > 0.5
+    assert np.nanmax(values) <= 102
+    page = report_page(run, verify(run), "<p>the replay</p>")
+    pace = PaceOfRun(run)
+    assert f"Pace swift: {pace.planned:.1f} s planned, {pace.took:.1f} s taken" in page
+    for motion in pace.motions:
+        assert said(motion.bound) in page
+
+
+def test_the_figure_names_what_bounds_and_the_delay(run):
+    figure = plot_pace(run)
+    labels = [axes.get_ylabel() for axes in figure.axes]
+    assert labels == ["part of the margin used [-]", "behind the plan [s]"]
+    assert {line.get_label() for line in figure.axes[0].get_lines()} & set(LIMITS)

@@ -85,6 +85,7 @@ class Prover:
         self.continuity = Continuity(robot, environment, self._searching)
         self.free_limbs = FreeLimbs(robot, self.collisions)
         self.segments = Segments(robot, environment, settings, self.collisions)
+        self._lift = settings.clearance
         passing = PostureSettings(steps=15, collision_rounds=5, torque_rounds=0).of(robot.scale)
         self._passer = PostureGenerator(robot, environment, passing, self.collisions)
         self.references = [(frozenset(bearing), reference, True)]
@@ -203,6 +204,11 @@ class Prover:
         if key not in self._hits:
             self._hits[key] = self._hit(contact, clearance)
         return self._hits[key]
+
+    def covered(self, contact: Contact) -> bool:
+        """Whether something is above the link of a contact, in the way of going off along the normal."""
+        raised = (replace(contact, p=contact.p + share * self._lift * contact.normal) for share in (0.5, 1.0))
+        return any(self.blocked(above) is not None for above in raised)
 
     def _hit(self, contact: Contact, clearance: float) -> tuple[str, float] | None:
         robot = self.robot

@@ -91,6 +91,21 @@ def test_a_place_is_blocked_by_what_the_link_would_be_in_and_by_how_much(scene):
         assert near.blocked(foot, float(apart) - 0.004) is None
 
 
+def test_a_place_is_covered_by_what_hangs_over_the_toes_not_by_what_stands_before_them(scene):
+    robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
+    foot = scene.contact("left_sole", x=0.5, y=0.1, yaw=0.0)
+    X = robot.frame_pose(moved_onto(robot, q, foot), "left_sole")
+    toe = 0.5 + max(robot.patches["left_sole"].polygon[:, 0])
+    for reach, low, covered in ((0.02, 0.06, True), (-0.02, 0.06, False), (0.02, 0.12, False)):
+        centre = np.array([toe - reach + 0.1, X[1, 3], low + 0.1])
+        tread = Obstacle("tread", Box((0.2, 0.2, 0.2)), np.eye(3), centre)
+        prover = Prover(robot, replace(scene.ENVIRONMENT, obstacles=(tread,)), q, ["left_sole"], SETTINGS)
+        assert prover.blocked(foot) is None
+        assert prover.covered(foot) == covered
+    edge = scene.contact("left_toe", x=0.5, y=0.1, yaw=0.0)
+    assert not prover.covered(edge)  # its link may turn
+
+
 def test_a_wall_that_no_lift_clears_bars_a_swing_and_a_low_one_does_not():
     robot, environment, right, before, after, q0, q1 = step_past((0.02, 0.3, 0.02), [0.2, 0.6, 2.0])
     wall = Obstacle("wall", Box((0.02, 0.10, 1.2)), np.eye(3), np.array([0.18, 0.16, 0.6]))

@@ -43,7 +43,7 @@ SHUFFLE = 0.05
 """m: of a patch that moves less on its support the search looks at no swing; its motion is looked at with the path."""
 
 BEHIND = 3.0
-"""What a candidate costs that lies beyond one that was out of reach, or whose like was barred often."""
+"""What a candidate costs that lies beyond one that was out of reach or below something, or was often barred."""
 
 OFTEN = 3
 """Swings from one support to another that are barred before others are looked at first."""
@@ -118,7 +118,7 @@ class StanceSearch:
                     if key in self._closed:
                         self._passed.setdefault(key, []).append((f, parent, move, late))
                         continue
-                    if not late and (self._beyond_failure(parent, move) or self._often_barred(parent, move)):
+                    if not late and self._unlikely(parent, move):
                         self._push(self._seems(parent, move) + BEHIND, parent, move, True)
                         continue
                     crowded = self._seems(parent, move, self._crowds.cost(parent, move))
@@ -219,6 +219,15 @@ class StanceSearch:
     def _contacts_key(self, contacts: tuple[Contact, ...]) -> tuple:
         size = self.space.robot.scale.leg
         return tuple(sorted(cell_of(contact, self.space.goal.hit(contact), size) for contact in contacts))
+
+    def _unlikely(self, node: Node, move: Move) -> bool:
+        return self._beyond_failure(node, move) or self._often_barred(node, move) or self._covered(move)
+
+    def _covered(self, move: Move) -> bool:
+        """Whether a patch would come to where its link cannot come down along the normal: toes below the next step."""
+        places = () if move.rolling else move.added
+        contacts = (self.space.candidates[patch].contact(i) for patch, i in places)
+        return any(contact is not None and self.space.prover.covered(contact) for contact in contacts)
 
     def _beyond_failure(self, node: Node, move: Move) -> bool:
         if not move.added:

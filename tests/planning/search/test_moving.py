@@ -31,7 +31,7 @@ class Asked:
         self.scene, self.asked, self.swings = scene, [], []
         self.answers, self.hits, self.barred_swings, self.barred_shifts = {}, None, (), ()
         self.generator = SimpleNamespace(settings=SimpleNamespace(clearance=0.003))
-        self.calls = 0
+        self.calls, self.overhang = 0, np.inf
 
     def prove(self, contacts, unloaded, q, free=None, held=None, near=False):
         said = sorted(contact.patch for contact in contacts), sorted(unloaded), float(q[0])
@@ -43,6 +43,9 @@ class Asked:
     def blocked(self, contact, clearance=0.0):
         self.clearance = clearance
         return self.hits
+
+    def covered(self, contact):
+        return contact.p[0] > self.overhang
 
     def swing(self, swing):
         self.swings.append(swing)
@@ -113,6 +116,17 @@ def test_a_step_lifts_with_all_in_place_and_puts_down_on_what_stays(search, scen
         assert found.before.p[0] == 0.0
         assert found.after.p[0] == pytest.approx(0.3)
         assert (float(found.q0[0]), float(found.q1[0])) == (1.0, 2.0)
+
+
+def test_places_below_something_are_looked_at_after_the_others(search, scene):
+    made, prover = search
+    parent = start(scene)
+    made._often_barred = lambda node, move: False
+    assert not made._unlikely(parent, STEP)
+    prover.overhang = 0.1
+    assert made._unlikely(parent, STEP)
+    assert not made._unlikely(parent, Move("left", ("left_sole",), (("left_sole", 1),)))
+    assert not made._unlikely(parent, Move("left", ("left_sole",), ()))
 
 
 def test_each_reason_for_a_refusal_is_in_the_record(search, scene):
@@ -196,7 +210,7 @@ def test_nothing_is_reached_through_a_stance_that_was_given_up(search, scene):
     made._contacts_key = lambda contacts: contacts[0].support
     made.space.candidates |= dict.fromkeys(names, SimpleNamespace(specs=[{"surface": "any"}]))
     made._h = lambda node, move: 1.0
-    made._beyond_failure = made._often_barred = lambda parent, move: False
+    made._unlikely = lambda parent, move: False
     found = []
     for node in made.paths(root, SimpleNamespace(calls=99, window=1.0, weight=1.0), 99):
         found.append(node.contacts[0].support)

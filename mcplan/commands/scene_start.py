@@ -32,11 +32,17 @@ ROOM = 0.01
 SHIFT, ASIDE = 0.01, 0.1
 """m: by how much a foot may be moved from its place in the posture, alone and together with the others."""
 
+LIFT = 0.05
+"""m: free height above feet, for a robot of the size of HRP-2: they are lifted so high before they go on."""
+
 GAP = 0.35
 """Of the robot's leg: how far apart, seen from above, surfaces are that one step may link."""
 
 HIGH = 0.21
 """Of the robot's leg: how high one step is at most, whatever the knees could lift."""
+
+NEAR = 0.1
+"""m: no heading leads to a place as near as this."""
 
 FAR = 2.0
 """m: how far away a goal on the surface of the start is."""
@@ -115,6 +121,9 @@ class _Places:
             raise InputError(f"{robot.name} has no posture in which it stands, so no start can be proposed")
         self.posture = posture
         self.collisions = CollisionModel(robot, environment)
+        standing, links = {robot.frame(name)[0] for name in self.feet}, set(robot.link_names)
+        above = [pair.b not in links and robot.frame(pair.a)[0] in standing for pair in self.collisions.pairs]
+        self._above = np.where(above, 0.0, -np.inf)
         own = sizes(robot)
         self.step, self.gap = min(1.05 * own["step"], HIGH * own["leg"]), GAP * own["leg"]
         corners = [posture_corners(robot, posture, name) for name in self.feet]
@@ -174,9 +183,18 @@ class _Places:
         links = set(self.robot.link_names)
         own = [k for k, pair in enumerate(self.collisions.pairs) if pair.b in links]
         margins[own] = -np.inf
-        if self.collisions.least(q, margins, touching=touching) is not None:
+        if self.collisions.least(q, margins, touching=touching) is not None or self._covered(q, surface):
             return None
         return Place(q, tuple(contacts), surface)
+
+    def _covered(self, q: np.ndarray, surface: Surface) -> bool:
+        """Whether something is above the feet of a posture: toes below the next step could not be lifted."""
+        raised = q.copy()
+        for share in (0.5, 1.0):
+            raised[:3] = q[:3] + share * LIFT * self.robot.scale.leg * surface.normal
+            if self.collisions.least(raised, self._above) is not None:
+                return True
+        return False
 
     def _on(self, surface: Surface, q: np.ndarray) -> list[Contact] | None:
         """Return the contacts of the feet on a surface nearest to where they are in a posture; None if far."""
@@ -207,8 +225,9 @@ class _Places:
     @staticmethod
     def _headings(surface: Surface, place: np.ndarray, flat: np.ndarray) -> list[float]:
         """Return the headings (rad, in the world) to try: along the surface's sides, that towards a point first."""
-        way = surface.R[:, :2] @ (flat - place)
-        ahead = float(np.arctan2(way[1], way[0])) if np.hypot(*way[:2]) > 0.1 else 0.0
+        # where it is there already, the way that leads there over the surface
+        way = surface.R[:, :2] @ (flat - place if np.hypot(*(flat - place)) > NEAR else flat)
+        ahead = float(np.arctan2(way[1], way[0])) if np.hypot(*way[:2]) > NEAR else 0.0
         side = float(np.arctan2(surface.R[1, 0], surface.R[0, 0]))
         sides = [side + k * np.pi / 2 for k in range(4)]
         return sorted(sides, key=lambda angle: abs((angle - ahead + np.pi) % (2 * np.pi) - np.pi) // 0.3)

@@ -1,10 +1,12 @@
 """``mcplan scene new`` writes a scenario that passes, ``show`` a page."""
 
+import numpy as np
 import pytest
 import trimesh
 
 import mcplan as mc
 from mcplan.cli import main
+from mcplan.collision.model import CollisionModel
 
 
 @pytest.fixture
@@ -31,6 +33,39 @@ def test_stairs_become_a_scenario_that_goes_up(stairs, capsys, robot):
     base = scenario.start.q[:3]
     assert base[0] < 0.0  # before the first step, facing it
     assert abs(scenario.start.q[6]) < 0.1
+
+
+def test_at_the_start_nothing_hangs_over_the_feet(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    treads = [trimesh.creation.box((0.3, 1.0, 0.08)) for _ in range(4)]  # open: toes fit in between
+    for k, tread in enumerate(treads):
+        tread.apply_translation([0.3 * k, 0.0, 0.1 * k])
+    trimesh.util.concatenate(treads).export("open.stl")
+    assert main(["scene", "new", "open.stl", "--robot", "g1"]) == 0
+    scenario = mc.load_scenario("open.yaml")
+    assert {contact.support for contact in scenario.start.contacts} == {"floor"}  # the lowest tread
+    raised = scenario.start.q.copy()
+    raised[2] += 0.03
+    collisions = CollisionModel(scenario.robot, scenario.environment)
+    links = set(scenario.robot.link_names)
+    margins = np.where([pair.b in links for pair in collisions.pairs], -np.inf, 0.0)
+    assert collisions.least(raised, margins) is None
+
+
+@pytest.mark.parametrize("turn", [0.0, np.pi])
+def test_the_robot_faces_the_next_surface_however_near_it_stands(tmp_path, monkeypatch, turn):
+    monkeypatch.chdir(tmp_path)
+    parts = []
+    for at, depth, height in ((-1.5, 3.0, 0.05), (0.09, 0.15, 0.15), (0.42, 0.5, 0.25)):
+        part = trimesh.creation.box((depth, 0.8, height))
+        part.apply_translation([at, 0.0, height / 2])
+        parts.append(part)
+    mesh = trimesh.util.concatenate(parts)
+    mesh.apply_transform(trimesh.transformations.rotation_matrix(turn, [0, 0, 1]))
+    mesh.export("turned.stl")
+    assert main(["scene", "new", "turned.stl", "--robot", "g1"]) == 0
+    q = mc.load_scenario("turned.yaml").start.q
+    assert np.cos(2.0 * np.arctan2(q[6], q[3]) - turn) > 0.99
 
 
 def test_a_floor_is_laid_where_there_is_no_place_to_stand(tmp_path, monkeypatch, capsys):

@@ -33,6 +33,7 @@ from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.space import SearchSpace
 from mcplan.planning.search.tree import SearchTree
+from mcplan.planning.search.unlikely import covered, crossed
 from mcplan.planning.transition.swing import BodyShift, Swing
 from mcplan.scene.contact import Contact
 
@@ -43,7 +44,7 @@ SHUFFLE = 0.05
 """m: of a patch that moves less on its support the search looks at no swing; its motion is looked at with the path."""
 
 BEHIND = 3.0
-"""What a candidate costs that lies beyond one that was out of reach or below something, or was often barred."""
+"""What an unlikely candidate costs: beyond one that was out of reach, often barred, or as `search.unlikely` says."""
 
 OFTEN = 3
 """Swings from one support to another that are barred before others are looked at first."""
@@ -221,13 +222,9 @@ class StanceSearch:
         return tuple(sorted(cell_of(contact, self.space.goal.hit(contact), size) for contact in contacts))
 
     def _unlikely(self, node: Node, move: Move) -> bool:
-        return self._beyond_failure(node, move) or self._often_barred(node, move) or self._covered(move)
-
-    def _covered(self, move: Move) -> bool:
-        """Whether a patch would come to where its link cannot come down along the normal: toes below the next step."""
-        places = () if move.rolling else move.added
-        contacts = (self.space.candidates[patch].contact(i) for patch, i in places)
-        return any(contact is not None and self.space.prover.covered(contact) for contact in contacts)
+        if self._beyond_failure(node, move) or self._often_barred(node, move):
+            return True
+        return crossed(self.space, node, move) or covered(self.space, move)
 
     def _beyond_failure(self, node: Node, move: Move) -> bool:
         if not move.added:

@@ -1,5 +1,6 @@
 """What the search asks of the prover for a move, and the steps that it makes of the answers."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -122,11 +123,30 @@ def test_places_below_something_are_looked_at_after_the_others(search, scene):
     made, prover = search
     parent = start(scene)
     made._often_barred = lambda node, move: False
+    made.space.candidates["left_sole"].progress = lambda i: 0.0
+    made.space.offsets = dict.fromkeys(("left_sole", "right_sole"), np.zeros(3))
     assert not made._unlikely(parent, STEP)
     prover.overhang = 0.1
     assert made._unlikely(parent, STEP)
     assert not made._unlikely(parent, Move("left", ("left_sole",), (("left_sole", 1),)))
     assert not made._unlikely(parent, Move("left", ("left_sole",), ()))
+
+
+@pytest.mark.parametrize("yaw", [0.0, np.pi / 2, np.pi])
+def test_a_foot_that_would_cross_the_other_waits(search, scene, yaw):
+    made, _ = search
+    c, n = np.cos(yaw), np.sin(yaw)
+    turn = np.array([[c, -n, 0.0], [n, c, 0.0], [0.0, 0.0, 1.0]])
+    made.space.guide = SimpleNamespace(at=lambda s: (np.zeros(3), yaw))
+    made.space.offsets = {"left_sole": np.array([0.0, 0.095, -0.65]), "right_sole": np.array([0.0, -0.095, -0.65])}
+    made._beyond_failure = made._often_barred = lambda node, move: False
+    here = replace(start(scene), contacts=tuple(replace(contact, p=turn @ contact.p) for contact in scene.feet(0.0)))
+    sampled = made.space.candidates["left_sole"]
+    sampled.progress = lambda i: 0.0
+    for y, waits in ((0.095, False), (-0.1, False), (-0.13, True)):
+        sampled.place = np.array([turn @ [0.3, y, 0.0]])
+        assert made._unlikely(here, STEP) == waits
+        assert not made._unlikely(here, Move("left", ("left_sole", "right_sole"), (("left_sole", 0),)))
 
 
 def test_each_reason_for_a_refusal_is_in_the_record(search, scene):

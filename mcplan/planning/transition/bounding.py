@@ -9,7 +9,7 @@ What forces allow is one linear program per place, with the contact forces f and
     maximise k   with   S' tau + G f = hold + k (of_u u + of_x x),   F f <= upper,   |tau| <= limit
 
 Its multipliers tell what more of would help: of the torque of a joint, of the friction coefficient of a contact, of the
-size of a patch, of what a grip or a contact may bear. Named is the limit of which one part in a hundred more helps most.
+size of a patch, of what a grip or a contact may bear. Named is that of which one part in a hundred more helps most.
 """
 
 from collections.abc import Iterator, Sequence

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mcplan.errors import InputError
 from mcplan.model.terms import Terms
 from mcplan.whole_body.packed import NumberSlot, Packed, Slot
-from mcplan.whole_body.rotation_error import rotation_error
+from mcplan.whole_body.rotation_error import rotation_error, rotation_error_rate
 
 if TYPE_CHECKING:
     from mcplan.scene.contact import Contact
@@ -49,7 +49,8 @@ class ContactShape:
 class ContactConstraint(Packed):
     """Contact at a patch: ``S R' (J vd + Jdot v) = S (kp e - kd V)`` and forces within their cone.
 
-    Of a ball R is R*, upright: it touches below its centre, however its link is turned.
+    Of a ball R is R*, upright: it touches below its centre, however its link is turned. Where its drift is fed back,
+    the angular part of ``V`` is that with which the drift changes: what it rolls is counted by its turn from upright.
 
     ``S`` selects the constrained directions in patch axes, ``e = (R'(p* - p), R' log(R* R'))`` is the drift from the
     place of the contact, ``V`` the patch's velocity in its axes. The unknowns of a ``surface`` or ``point`` contact are
@@ -162,9 +163,12 @@ class ContactConstraint(Packed):
         SR = np.hstack([self.selection[:, :3] @ Rt, self.selection[:, 3:] @ Rt])
         drift, speed = np.empty(6), np.empty(6)
         drift[:3] = Rt @ (self.p - frame.p)
-        drift[3:] = Rt @ rotation_error(self.R, frame.R)
+        error, turning = rotation_error(self.R, frame.R), frame.velocity[3:]
+        if self.shape.ball and self.kp[3] > 0.0:
+            turning = rotation_error_rate(error, turning)
+        drift[3:] = Rt @ error
         speed[:3] = Rt @ frame.velocity[:3]
-        speed[3:] = Rt @ frame.velocity[3:]
+        speed[3:] = Rt @ turning
         return SR @ frame.J, self.selection @ (self.kp * drift - self.kd * speed) - SR @ frame.bias
 
     def point_forces(self, terms: Terms, f: Array) -> Array:

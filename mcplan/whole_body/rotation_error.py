@@ -1,4 +1,4 @@
-"""The rotation vector between two orientations."""
+"""The rotation vector between two orientations, and how quickly it changes."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,3 +12,10 @@ def rotation_error(target: ArrayLike, R: ArrayLike) -> NDArray[np.float64]:
     both = [np.ascontiguousarray(matrix, dtype=np.float64).reshape(9) for matrix in (target, R)]
     core.rotation_error(both[0], both[1], np.empty(13), error)
     return error
+
+
+def rotation_error_rate(error: ArrayLike, spin: ArrayLike) -> NDArray[np.float64]:
+    """Return ``-d/dt log(R* R')`` (rad/s) where R turns with ``spin`` (3,), world axes, and the error is this."""
+    rate = np.empty(3)
+    core.rotation_error_rate(np.asarray(error, float), np.asarray(spin, float), rate)
+    return rate

@@ -13,6 +13,7 @@ from mcplan.core.algebra.rotation import (
     rotation_exp,
     rotation_log,
 )
+from mcplan.core.algebra.rotation_error import rotation_error, rotation_error_rate
 
 ANGLES = [0.0, 1e-300, 1e-160, 1e-12, 1e-9, 1e-6, 9.99e-5, 1.01e-4, 1e-3, 1.0, 3.0]
 ANGLES += [np.pi - 1e-3, np.pi - 1e-7, np.pi - 1e-10, np.pi]
@@ -101,3 +102,19 @@ def test_outputs_may_be_inputs():
     quaternion_exp(np.array([0.3, -0.5, 0.7]), out)
     quaternion_exp(quat[1:], quat)
     np.testing.assert_array_equal(quat, out)
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-5, 1e-3, 0.5, 2.0, 3.1])
+def test_the_rate_of_an_error_is_its_derivative(angle):
+    """By central differences: their error is of the order of h²."""
+    rng, h = np.random.default_rng(5), 1e-5
+    for u in axes(10):
+        R, w, rate, ends = Rotation.random(random_state=rng), rng.standard_normal(3), np.zeros(3), np.zeros((2, 3))
+        target = np.ascontiguousarray((Rotation.from_rotvec(angle * u) * R).as_matrix()).reshape(9)
+        error = np.zeros(3)
+        rotation_error(target, np.ascontiguousarray(R.as_matrix()).reshape(9), np.zeros(13), error)
+        rotation_error_rate(error, w, rate)
+        for k, t in enumerate((-h, h)):
+            turned = np.ascontiguousarray((Rotation.from_rotvec(t * w) * R).as_matrix()).reshape(9)
+            rotation_error(target, turned, np.zeros(13), ends[k])
+        np.testing.assert_allclose(rate, (ends[0] - ends[1]) / (2.0 * h), atol=1e-6)

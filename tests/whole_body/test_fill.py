@@ -19,6 +19,7 @@ SOLES = ("left_sole", "right_sole")
 SLIDE = np.delete(np.eye(6), 0, axis=0)
 KERNELS = (
     qp_fill.fill, qp_tasks.fill_task, qp_contacts.fill_contact, qp_answer.answer, rotation_error.rotation_error,
+    rotation_error.rotation_error_rate,
     joint_bounds.viable_acceleration,
 )  # fmt: skip
 

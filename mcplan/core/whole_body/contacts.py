@@ -2,10 +2,11 @@
 
 For the contact at a patch with pose (R, p), Jacobian J, velocity V and the place (R*, p*) that it holds,
 ``S R' (J vd + Jdot v) = S (kp e - kd R'V)`` with ``e = (R'(p* - p), R' log(R* R'))`` and ``S`` its selection. The
-wrench of its force unknowns f at the patch origin, in world axes, is ``G f``. Of a ball R is R*, but in e.
+wrench of its force unknowns f at the patch origin, in world axes, is ``G f``. Of a ball R is R*, but in e; and where e
+is fed back, the angular part of V is that with which e changes: what a ball rolls is counted by its turn from upright.
 """
 
-from mcplan.core.algebra.rotation_error import rotation_error
+from mcplan.core.algebra.rotation_error import rotation_error, rotation_error_rate
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.rigid_body.terms import FRAME_BIAS, FRAME_P, FRAME_R, FRAME_SIZE, FRAME_VELOCITY
 from mcplan.core.whole_body import layout as lay
@@ -114,8 +115,12 @@ def _force_map(J, G, first, count, layout, theta):
 @jit_algebra
 def _motion_rows(contact, x, link, frame, J, layout, theta, scratch):
     """Rows ``S R' J`` and their right-hand sides; ``frame`` has the axes of the contact, ``link`` the patch's."""
-    wanted, error = scratch[:6], scratch[6:9]
+    wanted, error, turning = scratch[:6], scratch[6:9], scratch[77:80]
     rotation_error(x[lay.PLACE_R : lay.PLACE_P], link[FRAME_R:FRAME_P], scratch[9:22], error)
+    for i in range(3):
+        turning[i] = link[FRAME_VELOCITY + 3 + i]
+    if contact[lay.ROLLS] and x[lay.KP + 3] > 0.0:
+        rotation_error_rate(error, link[FRAME_VELOCITY + 3 : FRAME_VELOCITY + 6], turning)
     for c in range(3):
         drift, turn, speed, spin = 0.0, 0.0, 0.0, 0.0
         for i in range(3):
@@ -123,7 +128,7 @@ def _motion_rows(contact, x, link, frame, J, layout, theta, scratch):
             drift += r * (x[lay.PLACE_P + i] - frame[FRAME_P + i])
             turn += r * error[i]
             speed += r * frame[FRAME_VELOCITY + i]
-            spin += r * frame[FRAME_VELOCITY + 3 + i]
+            spin += r * turning[i]
         wanted[c] = x[lay.KP + c] * drift - x[lay.KD + c] * speed
         wanted[3 + c] = x[lay.KP + 3 + c] * turn - x[lay.KD + 3 + c] * spin
     nv, total = layout[lay.NV], layout[lay.CONTACT_ROWS]

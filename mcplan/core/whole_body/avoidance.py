@@ -183,7 +183,7 @@ def fill_avoidance_rows(
         speed = 0.0
         for j in range(len(v)):
             speed += J[i, j] * v[j]
-        wanted = (-next_velocity(distance[i] - safe, -speed, braking, dt, recovery) - speed) / dt - bias[i]
+        wanted = (-next_velocity(distance[i] - safe, 0.0, braking, dt, recovery) - speed) / dt - bias[i]
         # kept in order of what they ask for; of two that ask for the same, the first comes first
         place = count
         while place > 0 and need[place - 1] < wanted:

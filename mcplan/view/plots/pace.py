@@ -32,6 +32,7 @@ def plot_pace(run: Run) -> Figure:
         rows[0].set_ylim(0.0, 1.15)
         beside(rows[0], markerscale=2.5, title="bound by")
     t, late = pace.behind()
-    rows[-1].plot(t, late, ".-", color="tab:blue", zorder=3)
+    rows[-1].plot(t, late, ".-", color="tab:blue", label="at the ends of motions", zorder=3)
     rows[-1].set_ylim(min(0.0, 1.1 * float(late.min(initial=0.0))), max(0.1, 1.15 * float(late.max(initial=0.0))))
+    beside(rows[-1])
     return figure

@@ -149,8 +149,14 @@ class Transition:
 
     @property
     def duration(self) -> float:
-        """Without the time that it takes until a support is felt (s)."""
-        return sum(segment.time for segment in self.segments) + self.ramp
+        """Without the time that it takes until a support is felt (s).
+
+        At a quick pace the force of a patch that opens sinks while the body still goes to what will bear it.
+        """
+        first = self.segments[0]
+        sinks = first.law is not None and any(contact.patch == self.patch for contact in first.contacts)
+        going = first.time if sinks else 0.0
+        return sum(segment.time for segment in self.segments) + max(self.ramp - going, 0.0)
 
     @property
     def start(self) -> np.ndarray:

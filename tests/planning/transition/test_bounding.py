@@ -90,3 +90,14 @@ def test_a_motion_without_a_law_is_bound_by_none(step):
 def test_shares_are_of_the_time_around_each_place():
     found = [Bound(0.1, TORQUE, "knee", 1.0), Bound(0.3, NOTHING, "", 0.5), Bound(0.5, TORQUE, "knee", 1.0)]
     assert shares(found, 0.6) == pytest.approx({"torque, knee": 2 / 3, "smoothness": 1 / 3})
+
+
+def test_a_force_sinks_while_a_quick_shift_ends_and_after_a_slow_one(step):
+    away = next(transition for transition in step.transitions if len(transition.segments[0].contacts) > 1)
+    assert any(contact.patch == away.patch for contact in away.segments[0].contacts)
+    moving = sum(segment.time for segment in away.segments)
+    assert away.duration == pytest.approx(moving)
+    slow = replace(away, segments=tuple(replace(segment, law=None) for segment in away.segments))
+    assert slow.duration == pytest.approx(sum(segment.time for segment in slow.segments) + slow.ramp)
+    back = next(one for one in step.transitions if one.patch is not None and len(one.segments[0].contacts) == 1)
+    assert back.duration == pytest.approx(sum(segment.time for segment in back.segments) + back.ramp)

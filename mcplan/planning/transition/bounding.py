@@ -90,6 +90,8 @@ def bounds(retimer: Retimer, segment: Segment) -> tuple[Bound, ...]:
 
 def shares(found: Sequence[Bound], duration: float) -> dict[str, float]:
     """Return the part of its duration (s) in which a law is bound by each limit, the longest first."""
+    if not found:
+        return {}
     times = [bound.t for bound in found]
     middles = [0.0, *(0.5 * (a + b) for a, b in pairwise(times)), duration]
     parts: dict[str, float] = {}

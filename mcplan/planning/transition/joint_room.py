@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from mcplan.core.posture.rows import Task
 from mcplan.model.robot import Robot
 
 ROOM, KEPT = 0.05, 0.8
@@ -30,9 +29,9 @@ class JointRoom:
         room = np.minimum(KEPT * np.array([ends.min(axis=0) - lower, upper - ends.max(axis=0)]), ROOM)
         return np.array([np.maximum(lower + room[0], self.least[0]), np.minimum(upper - room[1], self.least[1])])
 
-    def hold_up(self, task: Task, q: np.ndarray) -> bool:
-        """Say whether a joint of a posture is at a bound of its task that is not one of the widest."""
-        lower, upper = task.limit
-        low = (lower > self.least[0]) & (q[7:] < lower + AT_BOUND)
-        high = (upper < self.least[1]) & (q[7:] > upper - AT_BOUND)
+    def hold_up(self, limit: np.ndarray, q: np.ndarray) -> bool:
+        """Say whether a joint of postures (..., nq) is at or beyond bounds (2, n) that are not the widest."""
+        lower, upper = limit
+        low = (lower > self.least[0]) & (q[..., 7:] < lower + AT_BOUND)
+        high = (upper < self.least[1]) & (q[..., 7:] > upper - AT_BOUND)
         return bool((low | high).any())

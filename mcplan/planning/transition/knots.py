@@ -159,6 +159,24 @@ class KnotFinder:
         objects : where objects that move along are, by the share of the way that has passed.
         """
         guides = np.asarray(guides, dtype=float)
+        roomy = self._joints.between(guides[[0, -1], 7:])
+        knots = yield from self._near(guides, contacts, led, touching, modest, objects, roomy)
+        if knots.missed > BARRED and self._joints.hold_up(roomy, knots.q):
+            again = yield from self._near(guides, contacts, led, touching, modest, objects, self._joints.least)
+            knots = min(knots, again, key=lambda found: found.missed)
+        return knots
+
+    def _near(
+        self,
+        guides: np.ndarray,
+        contacts: Sequence[Contact] | Sequence[Sequence[Contact]],
+        led: Sequence[Led],
+        touching: Sequence[Contact],
+        modest: bool,
+        objects: ObjectPoses | None,
+        limit: np.ndarray,
+    ) -> Steps[Knots]:
+        """Search for knots whose joints keep within bounds (2, n), where these do not bar the way."""
         robot, settings, last = self.robot, self.settings, len(guides) - 1
         com = robot.com(guides)
         closed = _at_knots(contacts, last + 1)
@@ -175,13 +193,12 @@ class KnotFinder:
         tasks, wishes = [], []
         places = {patch: robot.frame_pose(guides, patch)[:, :3, 3] for _, patch in passing}
         places |= {lead.patch: lead.places for lead in led}
-        roomy = self._joints.between(guides[[0, -1], 7:])
         grazing = np.zeros(len(self.collisions.pairs))
         grazing[[pair for pairs, _ in passing for pair in pairs]] = 1.0
         for k in range(last + 1):
             rows = [*held[k], *(self._led_rows(lead, k) for lead in led)]
             pull = np.array([*com[k, :2], settings.weights.com, 0.0])
-            tasks.append(self.search.task(rows, guides[k], supports[k].rows, pull)._replace(limit=roomy))
+            tasks.append(self.search.task(rows, guides[k], supports[k].rows, pull)._replace(limit=limit))
             away = {patch: away_from_ends(there, k) for patch, there in places.items()}
             need = np.minimum(self.nearness.need(k / last, ends, passing, away), most)
             least = np.minimum(APART, need - 1e-5)  # no more than the ends have
@@ -190,7 +207,7 @@ class KnotFinder:
 
         def settle(k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
             found, amount = yield from self.apart.settle(tasks[k]._replace(guide=guide), start, wishes[k], watched)
-            if amount > FIT and self._joints.hold_up(tasks[k], found):
+            if amount > FIT and self._joints.hold_up(tasks[k].limit, found):
                 tasks[k] = tasks[k]._replace(limit=self._joints.least)
                 other, less = yield from self.apart.settle(tasks[k]._replace(guide=guide), found, wishes[k], watched)
                 found, amount = (other, less) if less < amount else (found, amount)

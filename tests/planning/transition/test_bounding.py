@@ -85,6 +85,7 @@ def test_a_tight_limit_is_the_one_that_is_named(step, k, pace):
 def test_a_motion_without_a_law_is_bound_by_none(step):
     segment, retimer = law_of(step, step.segments[0])
     assert bounds(retimer, replace(segment, law=None)) == ()
+    assert shares((), segment.time) == {}
 
 
 def test_shares_are_of_the_time_around_each_place():

@@ -19,6 +19,7 @@ from mcplan.control.planned_forces import PlannedForces
 from mcplan.control.program import program_of
 from mcplan.control.slip import SlipWatch
 from mcplan.control.task_set import TaskSet
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
 from mcplan.model.system import SystemTerms
 from mcplan.model.terms import Terms
@@ -92,7 +93,7 @@ class WholeBodyController:
             if s.impedance_kp > 0.0 or s.impedance_kd > 0.0
             else None
         )
-        self._friction = JointFriction(self.robot, s.friction_compensation)
+        self._friction = JointFriction(self.robot, s.friction_compensation, dt)
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
         self._nv, self._t, self._late = self.robot.nv, 0.0, 0.0
         self._vd = np.zeros(self._nv)
@@ -149,13 +150,16 @@ class WholeBodyController:
         else:
             self.terms.update(q, v)
         if self._friction:
-            self.terms.h[6 : self._nv] += self._friction.torque(v[6:], self._vd[6 : self._nv])
+            self._friction.add(self.terms.M, self.terms.h, v[6:], self._vd[6 : self._nv])
         if wrenches is not None:
             self._slips.look(t, self.terms, self.motion, wrenches)
             self._lifts.look(t, self.terms, self.motion, asked, wrenches)
         known = time.perf_counter()
+        closed = set(self.motion.contacts)
         if self.machine.update(t, self.measure(t), self):
             self._late = self.motion.stretch.late
+            if self.impedance is not None and set(self.motion.contacts) - closed:
+                self.impedance.meet(v[6:])
         updated = time.perf_counter()
         self._further.enter(self.machine.state.name)
         planned = self._forces.follow(self.machine.events[-1].stance, self.motion.contacts)
@@ -180,8 +184,21 @@ class WholeBodyController:
         if isinstance(motion.posture, Paced) and t < motion.posture.end_time:
             self._t = t
             limbs = [self._error(name) for name, path in motion.limbs.items() if isinstance(path, Paced)]
-            error = max(self._error("com") / s.com_error, max(limbs, default=0.0) / (LIMB_ERRORS * s.com_error))
+            error = max(self._behind() / s.com_error, max(limbs, default=0.0) / (LIMB_ERRORS * s.com_error))
         motion.stretch.advance(self.dt, error)
+
+    def _behind(self) -> float:
+        """Return how far the capture point is from that of the references (m).
+
+        ``e + e' / w`` of the error e of the centre of mass, ``w² = g / height``: a speed that is lost in an impact
+        takes the pressure off its course at once, long before the centre of mass is.
+        """
+        terms, reference = self.terms, self.motion.com.sample(self._t)
+        error, below = terms.com - reference.value, [terms.frame(patch).p[2] for patch in self.motion.contacts]
+        height = float(terms.com[2]) - min(below, default=np.inf)
+        if height > 0.0:
+            error = error + np.sqrt(height / GRAVITY) * (terms.com_velocity - reference.velocity)
+        return float(np.linalg.norm(error))
 
     def _of_objects(self, solution: Solution) -> tuple[np.ndarray | None, dict[str, PointLoads]]:
         """Return accelerations of the objects and what acts on them."""

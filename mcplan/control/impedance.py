@@ -38,6 +38,10 @@ class JointImpedance:
         self._q: np.ndarray | None = None
         self._v = np.zeros(len(limit))
 
+    def meet(self, v: np.ndarray) -> None:
+        """Expect the velocities (n,) that are measured: a patch has met its support, and these have changed at once."""
+        self._v[:] = v
+
     def torque(self, q: np.ndarray, v: np.ndarray, vd: np.ndarray, tau: np.ndarray) -> np.ndarray:
         """Return the torques to send (n,), N m.
 

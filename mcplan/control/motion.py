@@ -105,6 +105,7 @@ class Motion:
         self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
         self.spin: PacedRate | None = None
         self._grips = Ramp(settings.force_fraction, settings.force_fraction, 0.0, 0.0)
+        self._reserve = Ramp(0.0, 0.0, 0.0, 0.0)
         self.stretch = Stretch()
         self._spins: dict[Segment, Spline] = {}
         self._finder: TransitionFinder | None = None
@@ -227,20 +228,26 @@ class Motion:
             self.released.pop(name, None)
 
     def rely(self, kept: float | None, t: float) -> None:
-        """Rely on grips from t (s) on as far as a motion does that keeps a part of its reserve; None: as far as can be.
+        """Rely on contacts from t (s) on as far as a motion does that keeps a part of its reserve; None: it keeps none.
 
-        What they may bear sinks gradually.
+        What grips may bear sinks gradually; as much of the preload of the others is asked for as the motion keeps.
         """
+        load_time = self.settings.load_time
+        self._reserve = Ramp(self._reserve.value(t), kept or 0.0, t, load_time)
         pace, most = self.settings.pace, self.settings.force_fraction
         if kept is not None and pace is not None:
             share = used(pace.force, most, kept)
             most = share + FEEDBACK * (most - share)
         now = self._grips.value(t)
-        self._grips = Ramp(max(now, most), most, t, self.settings.load_time)
+        self._grips = Ramp(max(now, most), most, t, load_time)
 
     def grips(self, t: float) -> float:
         """Return the part of the largest force and moment of a grip that the program may ask for at time t (s)."""
         return self._grips.value(t)
+
+    def reserve(self, t: float) -> float:
+        """Return the part of the preload of contacts that is asked for at time t (s)."""
+        return self._reserve.value(t)
 
     def spin_of(self, segment: Segment) -> Spline:
         """Return the angular momentum about the centre of mass along a segment, per unit of its rate."""
@@ -296,8 +303,8 @@ class Motion:
             return path
         s = self.settings
         speed = s.descent_speed
-        if law is not None:
-            speed = touchdown_speed(self.robot, segment.q[-1], segment.contacts, contact, speed, law.kept)
+        if law is not None and s.pace is not None:
+            speed = touchdown_speed(self.robot, segment.q[-1], segment.contacts, contact, s.pace, speed, law.kept)
         return Descent(path, contact.normal, speed, s.touch_height + s.touch_depth, s.descent_ramp)
 
     @property

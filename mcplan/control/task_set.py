@@ -33,7 +33,8 @@ NONE: Mapping[str, float] = {}
 NO_SPIN = np.zeros(3)
 
 RETURN, SOME = 0.5, 0.02
-"""In how many seconds the stiffness of contacts comes back after it has been given up; with less than the second part
+"""In how many seconds the stiffness of contacts comes back after it has been given up, and, after as long, their
+preload; with less than the second part
 of it there is none to give up."""
 
 LOOSE = 1e-5
@@ -91,6 +92,7 @@ class TaskSet:
         self._limits = [self.avoidance] if self.avoidance else []
         self._held: dict[str, _Held] = {}
         self._stiff, self._dt = 1.0, dt
+        self._bearing, self._relieved = 0.0, -np.inf
         self._previous: dict[str, np.ndarray] = {}
         self.pool = ProblemPool(
             objects.system if objects else robot,
@@ -132,15 +134,16 @@ class TaskSet:
         ``gains`` are weights and gains that hold instead of those of the settings; to ``planned`` forces, by patch, the
         contacts are drawn.
 
-        Contacts that drift by fractions of a millimetre, each on its own, ask for accelerations that no motion of the
-        links between them has. Where they make the program infeasible it is solved without the stiffness of contacts,
-        which then comes back gradually; their damping stays.
+        Where there is no solution, contacts go without their preload for a while. Contacts that drift by fractions of a
+        millimetre, each on its own, ask for accelerations that no motion of the links between them has: next the
+        program is solved without the stiffness of contacts, which then comes back gradually; their damping stays.
         """
         if gains != self._gains:
             self._set(gains)
         self._follow(t, motion)
         if self._stiff < 1.0:
             self._stiffen(min(1.0, self._stiff + self._dt / RETURN))
+        self._bearing = motion.reserve(t) * min(max((t - self._relieved) / RETURN - 1.0, 0.0), 1.0)
         for task in self.further:
             if (follow := getattr(task, "follow", None)) is not None:
                 follow(t)
@@ -161,12 +164,12 @@ class TaskSet:
         problem = self.pool.get(contacts, tasks, limits)
         problem.update(terms, contacts, tasks, previous=self._previous, limits=limits, planned=planned)
         solution = problem.solve()
-        if solution.status != SOLVED and self._stiff > SOME:
-            self._stiffen(0.0)
-            problem.update(terms, contacts, tasks, previous=self._previous, limits=limits, planned=planned)
-            yielding = problem.solve()
-            if yielding.status == SOLVED:
-                solution = yielding
+        for give in (self._relieve, self._loosen):
+            if solution.status != SOLVED and give(t, contacts):
+                problem.update(terms, contacts, tasks, previous=self._previous, limits=limits, planned=planned)
+                yielding = problem.solve()
+                if yielding.status == SOLVED:
+                    solution = yielding
         self._previous = solution.unknowns
         return solution
 
@@ -183,6 +186,22 @@ class TaskSet:
         if patch not in self.limbs:
             self.limbs[patch] = LinkPoseTask(patch, weight=self.settings.limb_weight, kp=self.settings.limb_kp)
         return self.limbs[patch]
+
+    def _relieve(self, t: float, contacts: Sequence[ContactConstraint]) -> bool:
+        """Ask contacts to bear nothing in particular; say whether any was asked to."""
+        asked = any(contact.preload > 0.0 for contact in contacts)
+        if asked:
+            self._relieved = t
+            for contact in contacts:
+                contact.preload = 0.0
+        return asked
+
+    def _loosen(self, _: float, __: Sequence[ContactConstraint]) -> bool:
+        """Give the stiffness of contacts up; say whether there was any."""
+        if self._stiff <= SOME:
+            return False
+        self._stiffen(0.0)
+        return True
 
     def _stiffen(self, share: float) -> None:
         """Let closed contacts have a share of their stiffness."""
@@ -246,10 +265,18 @@ class TaskSet:
         if loaded.lifted:
             self._set_down(known, contact, terms)
         limit = known.max_force = loaded.limit.value(t)
+        known.preload = self._preload(loaded, limit)
         if contact.kind == "grasp":
             known.max_moment = grips * contact.max_moment * min(1.0, limit / loaded.full)
             known.max_force = min(limit, grips * contact.max_force)
         return known
+
+    def _preload(self, loaded: LoadedContact, limit: float) -> float:
+        """Return what a contact bears at least: half of what it may while that rises or sinks."""
+        s = self.settings
+        if not s.compliant or loaded.contact.kind == "grasp" or loaded.lifted or loaded.idle:
+            return 0.0
+        return self._bearing * min(s.preload, 0.5 * limit)
 
     def _set_down(self, known: ContactConstraint, contact: Contact, terms: Terms) -> None:
         """Draw a contact that has lost its support back to it, at the speed of a descent: ``kp e = kd v``.

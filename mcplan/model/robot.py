@@ -147,6 +147,14 @@ class Robot:
         """Dry friction of each joint (n,), N m or N."""
         return np.array([self.description.joints[name].friction for name in self.joint_names])
 
+    @cached_property
+    def usable_torque(self) -> np.ndarray:
+        """What dry friction leaves of each joint's torque limit (n,), N m or N, a tenth of it at least.
+
+        A posture that takes more holds, thanks to friction, but the joint does not move out of it.
+        """
+        return np.maximum(self.limits.torque - self.joint_friction, 0.1 * self.limits.torque)
+
     @property
     def link_names(self) -> tuple[str, ...]:
         """All links of the URDF, depth-first."""

@@ -221,6 +221,11 @@ class ControlSettings(Spec):
     slip_speed: Positive = 0.03
     slip_time: Positive = 0.01
     """Where forces are measured, a contact that slides this fast for so long is trusted with less friction: m/s, s."""
+    preload: NotNegative = 10.0
+    """What every closed contact but a grip bears at least along its normal, N, spread over its points; friction is
+    counted on of what it bears besides. Quick motions leave it to each of their contacts, those that keep less of their
+    reserve a part of it, and it is asked for where contacts give: what bears less is turned, shifted and lifted by the
+    errors of a millisecond."""
     lift_time: Positive = 0.05
     """A contact that is asked to bear a load and has borne none for so long is set down again, s."""
     release_force: NotNegative = 1.0
@@ -284,6 +289,7 @@ POWERS = {
     "limb_kp": ("leg", -1.0),
     "posture_kp": ("leg", -1.0),
     "touch_force": ("mass", 3.0),
+    "preload": ("mass", 3.0),
     "release_force": ("mass", 3.0),
 }
 """With which of the robot's sizes, and which power of it, the defaults of the control change. What is left out is an

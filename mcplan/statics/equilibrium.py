@@ -90,7 +90,7 @@ def balance(
     ----------
     q : (nq,).
     contacts : all contacts; ``loaded`` names the patches that carry load (default: all).
-    torque_share : part of the torque limits that may be used; when that is too little, the torques go unbounded and
+    torque_share : part of `Robot.usable_torque` that may be used; when that is too little, the torques go unbounded and
         ``torque_feasible`` is False.
     faces : of each friction pyramid.
     """
@@ -106,7 +106,7 @@ def balance(
     still, still_at = np.vstack([A, forces.equal]), np.concatenate([weight, forces.equal_to])
     F, upper = forces.face_rows()
     upper = upper - INSIDE * robot.mass * GRAVITY
-    limit = torque_share * robot.limits.torque
+    limit = torque_share * robot.usable_torque
     loads = forces.load_rows()
     short = np.eye(len(loads))
 

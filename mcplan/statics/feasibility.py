@@ -35,7 +35,7 @@ def can_hold(
     faces: int = 8,
     exact: bool = False,
 ) -> bool:
-    """Return whether some forces balance gravity at posture ``q`` within ``torque_share`` of the torque limits."""
+    """Return whether some forces balance gravity at posture ``q`` within ``torque_share`` of the usable torques."""
     forces = ContactForces(contacts, faces, robot.mass * GRAVITY)
     limited = TorqueRows.at(robot, q, forces, torque_share)
     k = len(limited.map)

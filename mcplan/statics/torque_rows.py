@@ -34,7 +34,7 @@ class TorqueRows:
     def at(cls, robot: Robot, q: np.ndarray, forces: ContactForces, share: float = 1.0) -> "TorqueRows":
         """Return the rows of a posture."""
         joints = np.flatnonzero(np.isfinite(robot.limits.torque))
-        limit = robot.limits.torque[joints]
+        limit = robot.usable_torque[joints]
         hold = robot.nonlinear_effects(q, np.zeros(robot.nv))[6:][joints] / limit
         force_map = -joint_torque_map(robot, q, forces)[joints] / limit[:, None]
         return cls(force_map, share - hold, share, joints)
@@ -44,7 +44,7 @@ class TorqueRows:
 
         The links share it in proportion to their mass, like a tilt of gravity.
         """
-        return -robot.com_jacobian(q)[:, 6:].T[self.joints] / robot.limits.torque[self.joints][:, None]
+        return -robot.com_jacobian(q)[:, 6:].T[self.joints] / robot.usable_torque[self.joints][:, None]
 
 
 def joint_torque_map(robot: Robot, q: np.ndarray, forces: ContactForces) -> np.ndarray:

@@ -80,11 +80,13 @@ class ContactConstraint(Packed):
     max_moment : largest size of a grasp's moment, N m.
     lever : m; the program weighs a grasp's moment ``m`` as it does a force ``m / lever``: at first the contact's
         largest moment over its largest force, so that both are used alike; 1 where one of them is unlimited.
+    preload : N along the normal that the points bear at least, each the same; friction is counted on of what they bear
+        besides. At first none.
     """
 
     kp, kd, R, p = Slot(), Slot(), Slot(), Slot()
     min_force, max_force, max_moment, friction = NumberSlot(), NumberSlot(), NumberSlot(), NumberSlot()
-    own_max_force, lever = NumberSlot(), NumberSlot()
+    own_max_force, lever, preload = NumberSlot(), NumberSlot(), NumberSlot()
     axes, selection, points, released = Slot(), Slot(), Slot(), Slot()
 
     def __init__(
@@ -112,7 +114,7 @@ class ContactConstraint(Packed):
         # in the order of core.qp_layout
         self.allocate(
             kp=6, kd=6, R=(3, 3), p=3, min_force=(), max_force=(), own_max_force=(), max_moment=(), friction=(),
-            lever=(), axes=(3, 3), selection=selection.shape, points=points.shape, released=released.shape,
+            lever=(), preload=(), axes=(3, 3), selection=selection.shape, points=points.shape, released=released.shape,
         )  # fmt: skip
         self.kp, self.kd, self.R, self.p = kp, kd, contact.R, contact.p
         self.min_force, self.max_force, self.friction = min_force, max_force, contact.friction
@@ -120,6 +122,7 @@ class ContactConstraint(Packed):
         self.max_moment = np.inf if contact.max_moment is None else contact.max_moment
         limited = 0.0 < self.own_max_force < np.inf and 0.0 < self.max_moment < np.inf
         self.lever = self.max_moment / self.own_max_force if limited else 1.0
+        self.preload = 0.0
         self.axes, self.selection, self.points, self.released = contact.axes, selection, points, released
         if slip is not None:
             self.slide(slip)

@@ -8,9 +8,11 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.control.controller import ARM, WholeBodyController
 from mcplan.control.loaded_contact import LoadedContact, Ramp
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.path import PoseSample
 from mcplan.planning import plan
 from mcplan.scene import load_scenario
+from mcplan.sim.simulate import Simulation
 
 
 def controller(**parts):
@@ -72,3 +74,30 @@ def test_every_program_of_a_plan_is_declared_before_its_first_tick():
         q, v, t = robot.integrate(q, v + 0.5 * dt * vd, dt), v + dt * vd, t + dt
     assert t > 5.0
     assert len(carried_out.tasks.pool) == declared
+
+
+@pytest.mark.parametrize(("lost", "height"), [(0.0, 0.8), (0.05, 0.8), (-0.05, 0.2)])
+def test_a_robot_is_behind_by_what_its_capture_point_is(lost, height):
+    """An inverted pendulum of this height that is stopped there stands still above that point."""
+    reference = SimpleNamespace(value=np.array([0.1, 0.0, height]), velocity=np.array([0.2, 0.0, 0.0]))
+    frame = SimpleNamespace(p=np.zeros(3))
+    measured = controller(
+        terms=SimpleNamespace(
+            com=np.array([0.098, 0.0, height]), com_velocity=np.array([0.2 - lost, 0.0, 0.0]), frame=lambda name: frame
+        ),
+        motion=SimpleNamespace(com=SimpleNamespace(sample=lambda t: reference), contacts={"sole": None}),
+        _t=0.0,
+    )
+    assert measured._behind() == pytest.approx(abs(-0.002 - lost * np.sqrt(height / GRAVITY)), abs=1e-12)
+
+
+def test_joints_are_held_to_what_is_measured_once_a_patch_has_met_its_support(monkeypatch):
+    simulation = Simulation(plan(load_scenario("step").replace(control={"pace": "swift"})), physics="contact")
+    impedance, met = simulation.controller.impedance, []
+    meet = impedance.meet
+    monkeypatch.setattr(impedance, "meet", lambda v: (met.append(v.copy()), meet(v)))
+    while not met:
+        closed = set(simulation.controller.motion.contacts)
+        simulation.step()
+    assert set(simulation.controller.motion.contacts) - closed
+    np.testing.assert_array_equal(met[0], simulation.controller.joint_rates)

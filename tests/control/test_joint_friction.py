@@ -7,6 +7,7 @@ from mcplan.control.controller import WholeBodyController
 from mcplan.control.joint_friction import JointFriction
 from mcplan.model.robot_file import load_robot
 from mcplan.planning import plan as make_plan
+from mcplan.planning.transition.joint_speeds import DAMPED, joint_speeds
 from mcplan.scene import load_scenario
 from tests.sim.other_robots import humanoid
 
@@ -40,28 +41,44 @@ def of(robot, values):
     return np.array([values.get(name, 0.0) for name in robot.joint_names])
 
 
-def test_what_moves_is_given_its_friction_and_half_of_its_damping(path):
+DT = 1e-3
+
+
+def added(friction, robot, v, vd):
+    """What is added to the diagonal of the mass matrix, and to the nonlinear effects (n,)."""
+    M, h = np.zeros((robot.nv, robot.nv)), np.zeros(robot.nv)
+    friction.add(M, h, v, vd)
+    assert not (M - np.diag(np.diag(M))).any()
+    assert not np.diag(M)[:6].any()
+    assert not h[:6].any()
+    return np.diag(M)[6:], h[6:]
+
+
+def test_what_moves_is_given_its_friction_and_its_damping_at_the_end_of_the_tick(path):
     robot = load_robot(path)
-    friction = JointFriction(robot, 1.0)
+    friction = JointFriction(robot, 1.0, DT)
     assert friction
     v = of(robot, {"l_elbow": -3.0, "r_knee": 2.0, "waist": 1.0, "r_elbow": 1.0})
-    expected = of(robot, {"l_elbow": -0.5 * 0.4 * 3.0 - 1.5, "r_knee": 2.0, "waist": 0.5 * 0.7})
-    np.testing.assert_allclose(friction.torque(v, np.zeros(robot.n)), expected, atol=1e-9)
-    np.testing.assert_allclose(JointFriction(robot, 0.25).torque(v, np.zeros(robot.n)), 0.25 * expected, atol=1e-9)
+    inertia, torque = added(friction, robot, v, np.zeros(robot.n))
+    expected = of(robot, {"l_elbow": -0.4 * 3.0 - 1.5, "r_knee": 2.0, "waist": 0.7})
+    np.testing.assert_allclose(torque, expected, atol=1e-9)
+    np.testing.assert_allclose(inertia, of(robot, {"l_elbow": 0.4 * DT, "waist": 0.7 * DT}), atol=1e-15)
+    part = added(JointFriction(robot, 0.25, DT), robot, v, np.zeros(robot.n))
+    np.testing.assert_allclose(part, 0.25 * np.array([inertia, expected]), atol=1e-9)
 
 
 def test_what_rests_is_given_it_where_it_is_to_move(path):
     robot = load_robot(path)
-    friction = JointFriction(robot, 1.0)
+    friction = JointFriction(robot, 1.0, DT)
     rest = np.zeros(robot.n)
-    assert not friction.torque(rest, rest).any()
-    about = friction.torque(rest, of(robot, {"l_elbow": -10.0, "r_knee": 0.1}))
+    assert not added(friction, robot, rest, rest)[1].any()
+    _, about = added(friction, robot, rest, of(robot, {"l_elbow": -10.0, "r_knee": 0.1}))
     np.testing.assert_allclose(about, of(robot, {"l_elbow": -1.5, "r_knee": 2.0 * np.tanh(0.1)}), atol=1e-6)
 
 
 def test_without_a_share_or_without_friction_there_is_nothing_to_make_up_for(path):
-    assert not JointFriction(load_robot(path), 0.0)
-    assert not JointFriction(load_robot("hrp2"), 1.0)
+    assert not JointFriction(load_robot(path), 0.0, DT)
+    assert not JointFriction(load_robot("hrp2"), 1.0, DT)
 
 
 def test_the_program_s_motion_stays_and_its_torques_bear_the_friction_too(path):
@@ -72,6 +89,19 @@ def test_the_program_s_motion_stays_and_its_torques_bear_the_friction_too(path):
     settings = {"robot": path, "control.friction_compensation": 0.0}
     without = WholeBodyController(make_plan(load_scenario(STAND, settings)), 1e-3, "contact").step(0.0, q, v)
     np.testing.assert_allclose(with_it.vd, without.vd, atol=1e-5)
-    given = JointFriction(robot, 1.0).torque(v[6:], np.zeros(robot.n))
-    np.testing.assert_allclose(with_it.tau - without.tau, given, atol=1e-5)
+    inertia, given = added(JointFriction(robot, 1.0, DT), robot, v[6:], np.zeros(robot.n))
+    np.testing.assert_allclose(with_it.tau - without.tau, given + inertia * with_it.vd[6:], atol=1e-5)
     assert np.abs(given).max() > 1.0
+
+
+def test_motions_are_planned_with_what_friction_and_damping_leave(path):
+    robot = load_robot(path)
+    torque, velocity = robot.limits.torque, robot.limits.velocity
+    left = torque - of(robot, {name: friction for name, (_, friction) in RUBS.items()})
+    np.testing.assert_allclose(robot.usable_torque, left)
+    speeds = 0.5 * velocity
+    for name in ("l_elbow", "waist"):
+        k = robot.joint_names.index(name)
+        speeds[k] = min(speeds[k], DAMPED * torque[k] / RUBS[name][0])
+    np.testing.assert_allclose(joint_speeds(robot, 0.5), speeds)
+    assert not np.allclose(joint_speeds(robot, 100.0), 100.0 * velocity)

@@ -120,6 +120,21 @@ def test_springs_of_weak_joints_are_softer_in_proportion_to_what_they_can_bear()
     assert share == pytest.approx(np.full(3, share[1]))
 
 
+def test_what_has_met_its_support_is_not_held_to_the_velocity_that_it_had():
+    """After an impact the damper finds no difference; without being told it drives the joint on."""
+    zero, one = np.zeros(1), np.ones(1)
+
+    def after_an_impact(told):
+        impedance = JointImpedance(0.0, 20.0, 0.05, np.array([150.0]), np.full(1, 1e3), 1e-3)
+        impedance.torque(zero, one, zero, zero)
+        if told:
+            impedance.meet(zero)
+        return impedance.torque(zero, zero, zero, zero)[0]
+
+    assert after_an_impact(True) == pytest.approx(0.0, abs=1e-9)
+    assert after_an_impact(False) > 10.0
+
+
 def test_without_disturbance_impedance_adds_nothing_to_speak_of():
     # both integrate the same acceleration; what is left is the damper's own zero
     assert joint(0.05, 3000, 0.0) == pytest.approx(joint(0.05, 3000, 0.0, kp=0.0), rel=1e-3, abs=1e-6)

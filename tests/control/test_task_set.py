@@ -13,6 +13,7 @@ from mcplan.control.motion import Motion
 from mcplan.control.task_set import LOOSE, TaskSet
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
+from mcplan.model.terms import Terms
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.quintic import Quintic
@@ -179,6 +180,56 @@ def test_limits_of_force_and_moment_rise_together(robot):
     relied = tasks._constraint(1.4, loaded, None, 0.6)
     assert relied.max_force == pytest.approx(0.6 * grip.max_force)
     assert relied.max_moment == pytest.approx(0.6 * grip.max_moment)
+
+
+def test_a_contact_bears_its_preload_as_far_as_the_motion_keeps_its_reserve(robot):
+    settings = ControlSettings(preload=12.0, contacts="compliant")
+    tasks = tasks_of(robot, settings)
+    contact = contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.0)
+    loaded = closed(robot, contact, settings)
+    for bearing, expected in ((1.0, 12.0), (0.25, 3.0), (0.0, 0.0)):
+        tasks._bearing = bearing
+        assert tasks._constraint(2.0, loaded, None, 1.0).preload == pytest.approx(expected)
+    tasks._bearing = 1.0
+    loaded.limit = Ramp(8.0, 0.0, 2.0, 1.0)
+    assert tasks._constraint(2.0, loaded, None, 1.0).preload == pytest.approx(4.0)
+    assert tasks._constraint(3.0, loaded, None, 1.0).preload == 0.0
+    grip = contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0)
+    assert tasks._constraint(2.0, closed(robot, grip, settings), None, 1.0).preload == 0.0
+    rigid = tasks_of(robot, ControlSettings(preload=12.0))
+    rigid._bearing = 1.0
+    assert rigid._constraint(2.0, closed(robot, contact, settings), None, 1.0).preload == 0.0
+
+
+def test_of_a_motion_as_much_preload_is_asked_for_as_it_keeps(robot):
+    settings = ControlSettings(pace="swift", contacts="compliant", load_time=0.1)
+    q = robot.posture("half_sitting")
+    motion, tasks = Motion(robot, SCENE, settings, q), tasks_of(robot, settings)
+    for patch in ("left_sole", "right_sole"):
+        place = robot.frame_pose(q, patch)
+        contact = contact_on(robot, patch, "floor", x=place[0, 3], y=place[1, 3], yaw=0.0)
+        motion.close(replace(contact, R=place[:3, :3], p=place[:3, 3]), -1.0, 0.0)
+    terms = Terms(robot, [robot.link_names[0], "left_sole", "right_sole"])
+    terms.update(q, np.zeros(robot.nv))
+
+    def least(t):
+        """What the left sole is to bear at least."""
+        tasks.solve(t, terms, motion)
+        return tasks._held["left_sole"].constraint.preload
+
+    assert least(0.0) == 0.0
+    motion.rely(0.5, 0.0)
+    assert least(0.2) == pytest.approx(0.5 * settings.preload)
+    motion.rely(None, 0.2)
+    assert least(0.4) == 0.0
+
+
+def test_where_there_is_no_solution_contacts_go_without_their_preload(robot):
+    tasks = tasks_of(robot, ControlSettings(contacts="compliant"))
+    asked = SimpleNamespace(preload=5.0)
+    assert tasks._relieve(2.0, [asked])
+    assert asked.preload == 0.0
+    assert not tasks._relieve(2.0, [asked])
 
 
 # -- objects --------------------------------------------------------------------------------------------------------

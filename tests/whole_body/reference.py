@@ -27,7 +27,7 @@ def parameters(qp, terms, tasks, tau_ext=0.0, previous=None, planned=None):
             data["task_matrix"][row : row + len(b)] = np.sqrt(w)[:, None] * A
             data["task_target"][row : row + len(b)] = np.sqrt(w) * b
             row += len(b)
-    rows, released, friction, normal, grasps = [], [], [], [], []
+    rows, released, friction, inside, normal, grasps = [], [], [], [], [], []
     for index, (contact, place) in enumerate(zip(qp.contacts, structure.slices(), strict=True)):
         G = contact.wrench_map(terms)
         data["force_map"][:, place] = contact.force_map(terms)
@@ -53,7 +53,9 @@ def parameters(qp, terms, tasks, tau_ext=0.0, previous=None, planned=None):
         if contact.shape.grasp:
             grasps.append(np.clip([contact.limit - margin, contact.max_moment - margin], 0.0, UNBOUNDED))
             continue
-        friction += [contact.friction] * contact.shape.points
+        points = contact.shape.points
+        friction += [contact.friction] * points
+        inside += [margin + contact.friction * contact.preload / points] * points
         high = max(contact.limit - margin, 4 * contact.shape.points * margin / contact.friction)
         normal.append([min(contact.min_force + margin, high), min(high, UNBOUNDED)])
     if rows:
@@ -61,7 +63,7 @@ def parameters(qp, terms, tasks, tau_ext=0.0, previous=None, planned=None):
         data["contact_acceleration"] = np.concatenate([b for _, b in rows])
     for names, values in (
         (["release"], [np.vstack(released)] if released else []),
-        (["friction"], [friction]),
+        (["friction", "friction_margin"], [friction, inside] if friction else []),
         (["normal_min", "normal_max"], np.transpose(normal)),
         (["grasp_force", "grasp_moment"], np.transpose(grasps)),
     ):
@@ -118,7 +120,7 @@ def inequalities(d, data, vd, f):
         values["limit"] = data["limit_lower"] - data["limit_matrix"] @ vd
     if "tangential" in c:
         mu = c["repeat"] @ data["friction"]
-        values["friction"] = c["tangential"] @ f - mu * (c["normal"] @ f) + d.structure.settings.inner_margin
+        values["friction"] = c["tangential"] @ f - mu * (c["normal"] @ f) + c["repeat"] @ data["friction_margin"]
         total = c["total"] @ f
         values["normal_min"], values["normal_max"] = data["normal_min"] - total, total - data["normal_max"]
     for name in ("grasp_force", "grasp_moment"):

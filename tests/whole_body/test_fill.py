@@ -65,6 +65,8 @@ def test_parameters_are_those_of_the_rows(standing, kinds, compiled):
     standing.rng = np.random.default_rng(len(kinds))
     random_state(standing)
     contacts, tasks = contacts_of(standing, kinds), tasks_of(standing)
+    for contact in contacts:
+        contact.preload = standing.rng.uniform(0.0, 20.0)
     settings = QPSettings(
         compiled=compiled, force_weight=0.2, force_rate_weight=0.3, wrench_weight=(1, 2, 3, 4, 5, 6),
         wrench_frame={"left_sole": "BODY", "left_grip": "left_hand"}, position_limits=compiled,

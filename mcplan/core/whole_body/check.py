@@ -135,11 +135,12 @@ def _cone(contact, layout, constants, theta, f):
     for k in range(contact[lay.POINTS]):
         at = contact[lay.FIRST_FORCE] + 3 * k
         friction = theta[layout[lay.FRICTION] + contact[lay.FIRST_POINT] + k]
+        inside = theta[layout[lay.FRICTION_MARGIN] + contact[lay.FIRST_POINT] + k]
         total += f[at + 2]
         for j in range(contact[lay.FACES]):
             face = contact[lay.FIRST_FACE] + 2 * j
             pull = constants[face] * f[at] + constants[face + 1] * f[at + 1]
-            worst = _larger(worst, pull - friction * f[at + 2] + constants[lay.MARGIN])
+            worst = _larger(worst, pull - friction * f[at + 2] + inside)
     worst = _larger(worst, theta[layout[lay.NORMAL_MIN] + contact[lay.CONE]] - total)
     return _larger(worst, total - theta[layout[lay.NORMAL_MAX] + contact[lay.CONE]])
 

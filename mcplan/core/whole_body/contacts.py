@@ -194,8 +194,10 @@ def _force_bounds(contact, x, layout, constants, theta):
         theta[layout[lay.GRASP_MOMENT] + cone] = min(max(x[lay.MAX_MOMENT] - margin, 0.0), large)
         return
     friction = x[lay.MU]
+    inside = margin + friction * x[lay.PRELOAD] / contact[lay.POINTS]
     for k in range(contact[lay.POINTS]):
         theta[layout[lay.FRICTION] + contact[lay.FIRST_POINT] + k] = friction
+        theta[layout[lay.FRICTION_MARGIN] + contact[lay.FIRST_POINT] + k] = inside
     # the friction rows' margin needs a little normal force at each point, also when a ramp has come to zero
     high = max(limit - margin, 4.0 * contact[lay.POINTS] * margin / friction)
     theta[layout[lay.NORMAL_MAX] + cone] = min(high, large)

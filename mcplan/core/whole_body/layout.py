@@ -17,6 +17,7 @@ has them. What the kernels need to know of a structure is in one integer array `
     ACCELERATION_MIN,
     ACCELERATION_MAX,
     FRICTION,
+    FRICTION_MARGIN,
     NORMAL_MIN,
     NORMAL_MAX,
     GRASP_FORCE,
@@ -44,7 +45,7 @@ has them. What the kernels need to know of a structure is in one integer array `
     BOUNDED,  # number of joints whose acceleration is bounded
     ACTUATED,  # number of joints, which stand after the base; free objects stand after them
     SIZES,  # numbers of entries of the parameters, 0 for those that the program does not have
-) = range(38)
+) = range(39)
 """Entries of ``layout``."""
 
 PARAMETERS = (
@@ -57,6 +58,7 @@ PARAMETERS = (
     "acceleration_min",
     "acceleration_max",
     "friction",
+    "friction_margin",
     "normal_min",
     "normal_max",
     "grasp_force",
@@ -118,7 +120,7 @@ task matrix, how many rows, its frame, and which of three or six rows it has (6)
 ) = range(17)
 """Columns of the table of contacts."""
 
-(KP, KD, PLACE_R, PLACE_P, MIN_FORCE, MAX_FORCE, OWN_MAX_FORCE, MAX_MOMENT, MU, LEVER, AXES, SELECTION) = (
+(KP, KD, PLACE_R, PLACE_P, MIN_FORCE, MAX_FORCE, OWN_MAX_FORCE, MAX_MOMENT, MU, LEVER, PRELOAD, AXES, SELECTION) = (
     0,
     6,
     12,
@@ -130,8 +132,9 @@ task matrix, how many rows, its frame, and which of three or six rows it has (6)
     28,
     29,
     30,
-    39,
+    31,
+    40,
 )
 """A contact's numbers in ``values``: gains (6 each), place held (R row-major, p), limits of the force, friction, lever
-(m, by which the cost of a moment is that of a force), axes (3, 3), selection (rows, 6), then points (k, 3) and the
-directions without force (released, 6)."""
+(m, by which the cost of a moment is that of a force), preload, axes (3, 3), selection (rows, 6), then points (k, 3) and
+the directions without force (released, 6)."""

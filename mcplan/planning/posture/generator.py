@@ -31,6 +31,7 @@ from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.task import BaseTarget, PostureSearch, Search, prices
 from mcplan.planning.posture.violation import Violation
 from mcplan.scene.contact import Contact
+from mcplan.scene.counted import shrunk
 from mcplan.scene.environment import Environment
 from mcplan.statics.equilibrium import balance
 from mcplan.statics.margins import friction_margin
@@ -246,7 +247,7 @@ class PostureGenerator:
     def _hold(self, attempt: Attempt, bearing: tuple[str, ...], clock: Clock) -> None:
         """Find the forces, or say what is wrong."""
         robot, settings = self.robot, self.settings
-        contacts = self._cautious(where_it_is(robot, attempt.q, contact) for contact in attempt.contacts)
+        contacts = self._bearing(where_it_is(robot, attempt.q, contact) for contact in attempt.contacts)
         held = balance(robot, attempt.q, contacts, bearing, settings.torque_share)
         clock.lap("forces")
         attempt.forces, attempt.stage = held, "forces"
@@ -254,7 +255,7 @@ class PostureGenerator:
             depth = attempt.support.region.depth(robot.com(attempt.q)) if attempt.support else 0.0
             attempt.violations = (Violation("equilibrium", "com", max(-depth, 0.0)),)
         elif not held.torque_feasible:
-            share = np.abs(held.tau) / robot.limits.torque
+            share = np.abs(held.tau) / robot.usable_torque
             worst = int(np.argmax(share))
             attempt.violations = (
                 Violation("torque", robot.joint_names[worst], float(share[worst] - settings.torque_share)),
@@ -274,7 +275,7 @@ class PostureGenerator:
             if here.stage == "done":
                 return here
             contacts = [where_it_is(self.robot, here.q, contact) for contact in here.contacts]
-            bearing = self._cautious(contact for contact in contacts if contact.patch in wanted.bearing)
+            bearing = self._bearing(contact for contact in contacts if contact.patch in wanted.bearing)
             found = torque_excess(self.robot, here.q, bearing, self.settings.torque_share)
             clock.lap("forces")
             if found is None:
@@ -330,6 +331,11 @@ class PostureGenerator:
 
     def _cautious(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
         return tuple(contact.spared(self.settings.friction_share) for contact in contacts)
+
+    def _bearing(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
+        """Return contacts as the controller loads them: torques follow from where their forces act."""
+        inset = self.settings.pressure_inset
+        return tuple(replace(contact, points=shrunk(contact.points, inset)) for contact in self._cautious(contacts))
 
     def support(self, contacts: Sequence[Contact], bearing: Sequence[str], com: np.ndarray) -> Support:
         """Return where the bearing ones of some contacts balance the robot; ``com`` (3,) as for `ContactRegions`."""

@@ -41,6 +41,7 @@ class PostureSettings:
     comfort : how far inside it is drawn to, without having to (m).
     friction_share, torque_share : part of what contacts bear (friction, force, moment), and of the torque limits, that
         may be used.
+    pressure_inset : how far inside a patch's edges its forces act (m), as where the controller counts on them.
     clearance : least distance between links, and to the environment (m).
     steps : steps of the inverse kinematics per stage, at most.
     collision_rounds : times that distances are taken anew while a collision is resolved.
@@ -53,6 +54,7 @@ class PostureSettings:
     comfort: float = 0.05
     friction_share: float = FRICTION_SHARE
     torque_share: float = TORQUE_SHARE
+    pressure_inset: float = 0.005
     clearance: float = 0.003
     steps: int = 30
     collision_rounds: int = 12
@@ -66,6 +68,7 @@ class PostureSettings:
             self,
             com_inset=scale.sole * self.com_inset,
             comfort=scale.sole * self.comfort,
+            pressure_inset=scale.sole * self.pressure_inset,
             clearance=scale.leg * self.clearance,
             weights=replace(w, base_position=price * w.base_position, com=price * w.com, comfort=price * w.comfort),
         )

@@ -21,6 +21,7 @@ from scipy.optimize import linprog
 
 from mcplan.model.robot import Robot
 from mcplan.optimize.path_program import PathProgram, law_basis
+from mcplan.planning.transition.joint_speeds import joint_speeds
 from mcplan.planning.transition.path_dynamics import PathDynamics
 from mcplan.planning.transition.retiming import TOUCHDOWN, VELOCITY, Retimer
 from mcplan.planning.transition.transition import Segment
@@ -105,7 +106,7 @@ def _speeds(retimer: Retimer, path: PathDynamics, rates: dict[str, np.ndarray], 
     for kind, most in rates.items():
         whose = ""
         if kind == VELOCITY:
-            whose = _joint(retimer.robot, int(np.argmax(path.joints[i] / retimer.robot.limits.velocity)))
+            whose = _joint(retimer.robot, int(np.argmax(path.joints[i] / joint_speeds(retimer.robot, 1.0))))
         elif kind == TOUCHDOWN:
             whose = path.arriving[int(np.argmax(path.closing[i]))].patch
         yield Used(kind, whose, float((rate / most[i]) ** 2))

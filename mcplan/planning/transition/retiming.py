@@ -22,6 +22,7 @@ from mcplan.core.statics import section
 from mcplan.model.robot import Robot
 from mcplan.motion.law import Law
 from mcplan.optimize.path_program import PIECES, PathProgram, law_basis
+from mcplan.planning.transition.joint_speeds import joint_speeds
 from mcplan.planning.transition.path_dynamics import PathDynamics
 from mcplan.planning.transition.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Segment
@@ -132,9 +133,7 @@ class Retimer:
                 break
         if quickest is None:
             raise NoLawError(reason)
-        if quickest.duration < segment.duration:
-            return quickest
-        raise NoLawError(f"the quickest law within its margins takes {quickest.duration:.2f} s")
+        return quickest
 
     def program(self, segment: Segment, kept: float = 1.0) -> PathProgram:
         """Return the program whose optimum the law is, with a part of the reserve kept."""
@@ -181,12 +180,13 @@ class Retimer:
         G = np.zeros((len(path.q), robot.nv, forces.size))
         for block in forces.blocks:
             G[:, :, block.place] = np.einsum("kiv,is->kvs", path.jacobians[block.contact.patch], block.map)
+        hold = path.hold - G @ preloaded(forces, kept * self.settings.preload)
         F, upper = forces.face_rows()
         x_max = np.min(list(self.rates(path, kept).values()), axis=0) ** 2
         share = min(pace.torque + (1.0 - kept) * (1.0 - pace.torque), 1.0)
         return PathProgram(
-            path.length, path.v, path.vd, path.hold, path.of_u, path.of_x, G, F, upper, forces.equal, forces.equal_to,
-            limited, share * robot.limits.torque[limited], x_max, 8.0 * x_max / path.length, pace.acceleration,
+            path.length, path.v, path.vd, hold, path.of_u, path.of_x, G, F, upper, forces.equal, forces.equal_to,
+            limited, share * robot.usable_torque[limited], x_max, 8.0 * x_max / path.length, pace.acceleration,
             path.height, self.rise, np.full(PIECES, np.inf),
         )  # fmt: skip
 
@@ -200,11 +200,11 @@ class Retimer:
         part = path.travel / (robot.scale.leg * TRAVEL)
         least = RAMPS * pace.ramp * np.sqrt(np.clip(part, SHORT, 1.0))
         touch = [
-            touchdown_speed(robot, path.end, path.contacts, contact, pace.touchdown_speed, kept)
+            touchdown_speed(robot, path.end, path.contacts, contact, pace, pace.touchdown_speed, kept)
             for contact in path.arriving
         ]
         found = {RAMP: np.full(len(path.v), path.length / least), JERK: np.cbrt(pace.jerk / path.third)}
-        limit = pace.velocity * robot.limits.velocity
+        limit = joint_speeds(robot, pace.velocity)
         for what, speeds, most in ((VELOCITY, path.joints, limit), (TOUCHDOWN, path.closing, np.array(touch))):
             if speeds.shape[1]:
                 with np.errstate(divide="ignore"):
@@ -297,6 +297,19 @@ def margined(contact: Contact, pace: Pace, settings: ControlSettings, kept: floa
         max_moment=force * contact.max_moment,
         points=shrunk(contact.points, max(inside + (1.0 - kept) * (settings.pressure_margin - inside), 0.0)),
     )
+
+
+def preloaded(forces: ContactForces, preload: float) -> np.ndarray:
+    """Return the unknowns with which each contact but a grip bears its preload (N), the same in all its points.
+
+    All other forces come on top: of two forces within a cone the sum is within it, too.
+    """
+    unknowns = np.zeros(forces.size)
+    for block in forces.blocks:
+        if not block.is_grasp:
+            normal = unknowns[block.place][2::3]
+            normal += preload / len(normal)
+    return unknowns
 
 
 def _law(length: float, x: np.ndarray, u: np.ndarray, kept: float) -> Law:

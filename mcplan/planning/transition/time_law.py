@@ -17,6 +17,7 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot import Robot
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.planning.transition.joint_speeds import joint_speeds
 from mcplan.planning.transition.knots import KnotFinder
 from mcplan.planning.transition.steps import Steps
 from mcplan.scene.contact import Contact
@@ -53,7 +54,7 @@ class TimeLaw:
 
     def __init__(self, robot: Robot, settings: ControlSettings, finder: KnotFinder):
         self.robot, self.settings, self.finder = robot, settings, finder
-        self.rates = np.asarray(np.minimum(settings.joint_speed_fraction * robot.limits.velocity, settings.joint_speed))
+        self.rates = np.minimum(joint_speeds(robot, settings.joint_speed_fraction), settings.joint_speed)
 
     def straight(self, q0: np.ndarray, q1: np.ndarray, contacts: Sequence[Contact]) -> float:
         """Return the time (s) that centre of mass, trunk and joints need from q0 to q1 (nq,), straight.

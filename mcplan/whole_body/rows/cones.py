@@ -1,6 +1,7 @@
 """``D f_t + margin <= mu f_n`` of every point, ``f_min <= sum f_n <= f_max`` of every surface or point contact.
 
-The first keeps normal forces positive, too.
+The first keeps normal forces positive, too. With ``margin = mu f_0 + e``, ``f_0`` is a point's part of the contact's
+preload, which it bears at least and of which no friction is counted on.
 """
 
 from collections.abc import Iterator
@@ -40,9 +41,10 @@ class Cones(Block):
                 self._T[block, at : at + 2], self._N[block, at + 2], self._E[block, point] = D, 1.0, 1.0
                 row, point = row + shape.faces, point + 1
         mu = d.parameter("friction", points, nonneg=True)
+        margin = d.parameter("friction_margin", points, nonneg=True)
         low, high = d.parameter("normal_min", len(cones)), d.parameter("normal_max", len(cones))
         normal, total = self._N @ d.force, self._total @ d.force
-        friction = self._T @ d.force - cp.multiply(self._E @ mu, normal) + d.structure.settings.inner_margin
+        friction = self._T @ d.force - cp.multiply(self._E @ mu, normal) + self._E @ margin
         self.rows = [
             Rows("friction", friction, False, spread=self._E),
             Rows("normal_min", low - total, False, penalty=1.0),
@@ -65,6 +67,8 @@ class Cones(Block):
             f = failure.force[place].reshape(-1, 3)
             pull = float(np.sum(np.maximum(-f[:, 2], 0.0)))
             yield Conflict(f"unilateral force at {contact.patch}", pull, "N")
+            if contact.preload > 0.0:
+                yield Conflict(f"preload of {contact.patch}", contact.preload - float(np.sum(f[:, 2])), "N")
             if np.any(slack["friction"] > OVER):
                 excess = np.hypot(f[:, 0], f[:, 1]) - contact.friction * np.maximum(f[:, 2], 0.0)
                 yield Conflict(f"friction at {contact.patch}", float(np.sum(np.maximum(excess, 0.0))), "N")

@@ -46,6 +46,9 @@ STEADY = 0.006
 PASSING = 2e-3
 """m, rad: a swing passes its points within this."""
 
+EASED = 0.05
+"""Part of a joint's torque by which a posture of the search may miss it to be moved until it does not."""
+
 WAY = 10
 """Calls of the posture generator that a look at a whole swing is counted as."""
 
@@ -186,7 +189,10 @@ class Prover:
             self.calls += 1
             loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
             guide = self.guide(contacts, q) if guide is None else guide
-            self._memo[key] = steady(self._searching.generate(contacts, loaded, guide, [q], free), self.robot.scale)
+            found = self._searching.generate(contacts, loaded, guide, [q], free)
+            if any(lacks.kind == "torque" and lacks.amount <= EASED for lacks in found.violations):
+                found = self.generator.generate(contacts, loaded, guide, [q], free)
+            self._memo[key] = steady(found, self.robot.scale)
         return key, self._memo[key]
 
     def blocked(self, contact: Contact, clearance: float = 0.0) -> tuple[str, float] | None:

@@ -1,6 +1,7 @@
 """What the prover asks beyond a posture: steadiness, free links, swings that pass, and guides that fit."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from mcplan.planning.posture.result import Effort, PostureResult
 from mcplan.planning.posture.settings import Weights
 from mcplan.planning.posture.task import HEAVY, prices
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.prover import STEADY, OutOfCalls, Prover, _near, moved_onto, steady
+from mcplan.planning.prover import EASED, STEADY, OutOfCalls, Prover, _near, moved_onto, steady
 from mcplan.planning.transition.swing import Swing
 from mcplan.scene import load_scenario
 from mcplan.scene.environment import Obstacle
@@ -48,6 +49,16 @@ def test_a_posture_without_room_for_its_centre_of_mass_is_not_steady():
     failed = result("reach", com_inset=0.0)
     assert steady(failed) is failed
     assert steady(result()).found  # contacts that offer no region of their own say nothing
+
+
+@pytest.mark.parametrize(("missing", "eased"), [(0.5 * EASED, True), (2.0 * EASED, False)])
+def test_a_posture_of_the_search_that_misses_a_torque_by_little_is_moved_until_it_does_not(scene, missing, eased):
+    q = scene.ROBOT.posture("half_sitting")
+    prover = Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
+    short = result("forces", [Violation("torque", "r_knee", missing)])
+    prover._searching = SimpleNamespace(generate=lambda *given: short)
+    prover.generator = SimpleNamespace(generate=lambda *given: replace(result(com_inset=1.0), q=q))
+    assert prover.prove(scene.feet(0.0), [], q).found == eased
 
 
 def test_only_a_small_miss_of_the_place_itself_passes():

@@ -5,7 +5,7 @@ where these are on it, its borders always included; on a bar at even steps. Coor
 exactly. A candidate is only numbers until its turn comes; then it becomes a contact.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -80,6 +80,21 @@ class Candidates:
             except InputError:
                 self._contacts[i] = None
         return self._contacts[i]
+
+    def beside(self, i: int, distance: float) -> Iterator[Contact]:
+        """Yield contacts a short distance (m) from candidate ``i`` on its surface, where the patch fits.
+
+        A lattice goes through the middle of a tread, and a link may reach farther ahead than its sole.
+        """
+        spec = self.specs[i]
+        if "x" not in spec or "y" not in spec or distance > self.robot.scale.leg * ASIDE:
+            return
+        for axis in ("x", "y"):
+            for step in (-distance, distance):
+                try:
+                    yield make_contact(self.robot, self.environment, spec | {axis: spec[axis] + step})
+                except InputError:
+                    continue
 
     def add(self, contact: Contact, s: float, aside: float, hit: bool) -> int:
         """Append a contact that belongs to no lattice, and return its index."""

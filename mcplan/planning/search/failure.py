@@ -101,7 +101,7 @@ def remedy(tree: SearchTree, hindrance: Hindrance | None) -> str:
         "equilibrium": "supports that lie around the centre of mass, or another contact to hold on to",
         "friction": f"more friction under {thing}, less tilt, or a contact to hold on to ({least:.0f} N are missing)",
         "load": f"stronger contacts than {thing}, or one more ({least:.0f} N are missing)",
-        "torque": f"a posture or a contact that takes load off {thing} ({least:.0%} of its limit)",
+        "torque": f"a posture or a contact that takes load off {thing} ({least:.1%} of its limit)",
         "collision": f"more room between {thing} ({length(least)})",
     }.get(kind, f"{thing}: {least:.3f}")
 

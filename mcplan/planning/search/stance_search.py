@@ -46,6 +46,9 @@ SHUFFLE = 0.05
 BEHIND = 3.0
 """What an unlikely candidate costs: beyond one that was out of reach, often barred, or as `search.unlikely` says."""
 
+AWAY = 1e-3
+"""m: by so much more than is missing a patch is put aside whose link is in the way."""
+
 OFTEN = 3
 """Swings from one support to another that are barred before others are looked at first."""
 
@@ -272,7 +275,12 @@ class StanceSearch:
                 return None
             freedom = self.space.candidates[patch].freedom[i]
             exact = bool(self.space.candidates[patch].goal[i])
-            hit = prover.blocked(contact, 0.0 if exact else prover.generator.settings.clearance)
+            clearance = 0.0 if exact else prover.generator.settings.clearance
+            hit = prover.blocked(contact, clearance)
+            if hit is not None and not exact:
+                beside = self.space.candidates[patch].beside(i, hit[1] + AWAY)
+                free_one = next((other for other in beside if prover.blocked(other, clearance) is None), None)
+                contact, hit = (contact, hit) if free_one is None else (free_one, None)
             if hit is not None:
                 tree.reject(parent.index, str(move), "link", (Violation("collision", *hit),), (contact,))
                 return None

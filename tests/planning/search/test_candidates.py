@@ -13,7 +13,7 @@ from mcplan.planning.goal.goal import Goal
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.freedom import GRIP
 from mcplan.planning.posture.limbs import Limb, base_yaw, limbs_of, nominal_offsets
-from mcplan.planning.search.candidates import _lines, _natural, _relative, _turned, candidates
+from mcplan.planning.search.candidates import ASIDE, _lines, _natural, _relative, _turned, candidates
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.potential import Standing
 from mcplan.scene.environment import Bar
@@ -134,6 +134,27 @@ def test_a_place_where_the_patch_does_not_fit_is_no_contact(find):
     assert places.contact(k) is None
     with pytest.raises(InputError):
         make_contact(places.robot, environment, places.specs[k])
+
+
+def test_beside_a_candidate_are_places_on_its_surface_where_the_patch_fits(find):
+    _, found = find
+    places, _ = found("left_sole")
+    k = next(k for k, spec in enumerate(places.specs) if spec["surface"] == "floor")
+    spec, away = places.specs[k], 0.005
+    steps = {
+        (round(c.coordinates["x"] - spec["x"], 6), round(c.coordinates["y"] - spec["y"], 6))
+        for c in places.beside(k, away)
+    }
+    assert steps <= {(away, 0.0), (-away, 0.0), (0.0, away), (0.0, -away)}
+    inner = next(
+        k
+        for k, spec in enumerate(places.specs)
+        if spec["surface"] == "floor" and abs(spec["x"]) < 0.5 and abs(spec["y"]) < 0.5
+    )
+    assert len(list(places.beside(inner, away))) == 4
+    assert not list(places.beside(inner, 2.0 * ASIDE * places.robot.scale.leg))
+    places.specs[inner] = places.specs[inner] | {"x": 1.99}
+    assert all(c.coordinates["x"] < 1.99 for c in places.beside(inner, away))
 
 
 def test_lines_are_even_through_their_anchor_and_include_the_borders():

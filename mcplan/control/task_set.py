@@ -101,6 +101,8 @@ class TaskSet:
                 solver=s.solver,
                 form=s.form,
                 velocity_fraction=s.velocity_fraction,
+                # as hard as the motion itself does: less would take it off its course near a limit
+                braking=QPSettings.braking if s.pace is None else min(s.pace.acceleration, QPSettings.ceiling),
                 force_weight=s.force_weight,
                 force_rate_weight=s.force_rate_weight,
             ),

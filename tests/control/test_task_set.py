@@ -21,6 +21,7 @@ from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.resting import resting_contact
 from mcplan.scene.settings import ControlSettings
+from mcplan.whole_body.settings import QPSettings
 
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
 TILT = Rotation.from_rotvec([0.0, 0.3, 0.0]).as_matrix()
@@ -180,6 +181,13 @@ def test_limits_of_force_and_moment_rise_together(robot):
     relied = tasks._constraint(1.4, loaded, None, 0.6)
     assert relied.max_force == pytest.approx(0.6 * grip.max_force)
     assert relied.max_moment == pytest.approx(0.6 * grip.max_moment)
+
+
+@pytest.mark.parametrize(
+    ("pace", "braking"), [(None, QPSettings.braking), ({"acceleration": 25.0}, 25.0), ({"acceleration": 1e4}, 500.0)]
+)
+def test_joints_near_their_limits_brake_as_hard_as_the_pace_lets_them(robot, pace, braking):
+    assert tasks_of(robot, ControlSettings(pace=pace)).pool.settings.braking == braking
 
 
 def test_a_contact_bears_its_preload_as_far_as_the_motion_keeps_its_reserve(robot):

@@ -12,7 +12,7 @@ from mcplan.planning.search.barred import barred_motions
 from mcplan.planning.search.node import Move, Node, swing_to
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.shorten import proven
-from mcplan.planning.search.stance_search import SHUFFLE, StanceSearch
+from mcplan.planning.search.stance_search import AWAY, SHUFFLE, StanceSearch
 from mcplan.planning.search.tree import SearchTree
 from mcplan.planning.transition.swing import Swing
 from mcplan.statics.equilibrium import Equilibrium
@@ -65,7 +65,7 @@ def search(scene):
     places = [scene.contact("left_sole", x=x, y=0.095, yaw=0.0) for x in (0.3, 0.03)]
     sampled = SimpleNamespace(
         contact=lambda i: places[i] if i < 2 else None, freedom=[None] * 3, goal=np.array([False, True, False]),
-        place=np.array([c.p for c in (*places, places[0])]),
+        place=np.array([c.p for c in (*places, places[0])]), beside=lambda i, distance: (),
     )  # fmt: skip
     goal = SimpleNamespace(specs={}, hit=lambda contact: False, reached=lambda contacts: False)
     space = SimpleNamespace(
@@ -176,6 +176,26 @@ def test_each_reason_for_a_refusal_is_in_the_record(search, scene):
     assert made.tree.rejected[-1]["stage"] == "swing"
     assert made.prove(parent, Move("left", ("left_sole",), (("left_sole", 2),))) is None
     assert made.tree.skipped["the patch does not fit on its support"] == 1
+
+
+def test_a_patch_whose_link_is_in_the_way_is_put_aside_but_not_in_the_goal(search, scene):
+    made, prover = search
+    aside = scene.contact("left_sole", x=0.28, y=0.095, yaw=0.0)
+    steps = []
+
+    def beside(i, distance):
+        steps.append(distance)
+        return iter([aside])
+
+    made.space.candidates["left_sole"].beside = beside
+    prover.blocked = lambda contact, clearance: None if contact is aside else ("LLEG_LINK5 and post", 0.02)
+    node = made.prove(start(scene), STEP)
+    assert node.touching["left_sole"].p[0] == pytest.approx(0.28)
+    assert steps == [pytest.approx(0.02 + AWAY)]
+    made.space.candidates["left_sole"].goal = np.array([True, True, False])
+    assert made.prove(start(scene), STEP) is None
+    assert len(steps) == 1
+    assert made.tree.rejected[-1]["stage"] == "link"
 
 
 def test_the_place_of_the_goal_needs_no_clearance_and_a_shuffle_no_swing(search, scene):

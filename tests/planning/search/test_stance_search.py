@@ -75,7 +75,7 @@ def test_a_goal_inside_an_obstacle_is_refused():
 
 def test_the_record_of_a_search_that_fails_is_kept_with_reasons():
     with pytest.raises(PlanningFailed) as failure:
-        plan(load_scenario("stairs", {"planner.max_calls": 20}))
+        plan(load_scenario("stairs_rail", {"planner.max_calls": 20}))
     tree = failure.value.tree
     assert len(tree.nodes) > 1
     assert tree.calls >= 20

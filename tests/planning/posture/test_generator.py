@@ -5,6 +5,7 @@ import pytest
 
 from mcplan.collision.model import CollisionModel
 from mcplan.model.geometry import Box
+from mcplan.planning.posture import generator as posture_generator
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.settings import PostureSettings, Weights
@@ -149,3 +150,23 @@ def test_a_link_that_its_contact_fixes_may_be_as_near_to_a_post_as_it_is(scene):
         generator = PostureGenerator(robot, environment, None, CollisionModel(robot, environment))
         assert generator.settings.clearance > gap
         assert generator.generate(scene.feet(), None, q).found == found
+
+
+def test_torques_follow_from_forces_that_keep_inside_the_edges_of_patches(scene, monkeypatch):
+    """The controller counts on no force at the rim: a wrist that is strong enough only there is not."""
+    settings = PostureSettings(pressure_inset=0.012, friction_share=0.8)
+    generator, seen = PostureGenerator(scene.ROBOT, scene.ENVIRONMENT, settings), []
+    balanced = posture_generator.balance
+
+    def balance(robot, q, contacts, *given):
+        seen.extend(contacts)
+        return balanced(robot, q, contacts, *given)
+
+    monkeypatch.setattr(posture_generator, "balance", balance)
+    feet = scene.feet(0.0)
+    assert generator.generate(feet, None, scene.ROBOT.posture("half_sitting")).found
+    points = {contact.patch: contact.points for contact in feet}
+    assert {contact.patch for contact in seen} == set(points)
+    for contact in seen:
+        np.testing.assert_allclose(np.abs(points[contact.patch] - contact.points)[:, :2], 0.012, atol=1e-12)
+        assert contact.friction == pytest.approx(0.8 * next(c.friction for c in feet if c.patch == contact.patch))

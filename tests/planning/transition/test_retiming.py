@@ -11,7 +11,7 @@ from mcplan.optimize.path_program import law_basis
 from mcplan.planning import plan
 from mcplan.planning.plan_file import read_plan, write_plan
 from mcplan.planning.transition.path_dynamics import PathDynamics
-from mcplan.planning.transition.retiming import NoLawError, Retimer
+from mcplan.planning.transition.retiming import NoLawError, Retimer, preloaded
 from mcplan.scene import load_scenario
 from mcplan.scene.place import make_contact
 
@@ -240,3 +240,28 @@ def test_a_law_that_is_none_is_told(step, tmp_path, change, message):
 def test_a_law_knows_its_time():
     law = Law([0.0, 1.0], [0.0, 2.0], [2.0, 2.0], [0.0, 0.0])
     assert law.duration == 1.0
+
+
+def test_a_law_that_is_slower_than_the_plain_timing_is_taken_as_well(step, retimer):
+    """The plain timing knows no forces: a motion that it has go more quickly than they allow goes by the law."""
+    segment = step.segments[0]
+    hurried = replace(segment, times=0.1 * segment.times)
+    paced = retimer.retimed(hurried)
+    assert hurried.duration < paced.law.duration
+    assert paced.law.duration == pytest.approx(retimer.law(segment).duration, rel=1e-3)
+    assert paced.unpaced == ""
+
+
+def test_each_contact_but_a_grip_bears_its_preload_in_all_of_its_points(step, retimer):
+    segment = step.segments[0]
+    forces = retimer.forces(segment.contacts, 1.0)
+    unknowns = preloaded(forces, 12.0)
+    for block in forces.blocks:
+        part = unknowns[block.place].reshape(-1, 3)
+        np.testing.assert_allclose(part[:, 2], 12.0 / len(part))
+        assert not part[:, :2].any()
+    path = PathDynamics.pair(retimer.robot, segment)[0]
+    for kept, expected in ((1.0, retimer.settings.preload), (0.0, 0.0)):
+        program, forces = retimer.program_at(path, kept), retimer.forces(path.contacts, kept)
+        borne = program.hold + program.forces @ preloaded(forces, expected)
+        np.testing.assert_allclose(borne, path.hold, atol=1e-9)

@@ -33,9 +33,8 @@ NONE: Mapping[str, float] = {}
 NO_SPIN = np.zeros(3)
 
 RETURN, SOME = 0.5, 0.02
-"""In how many seconds the stiffness of contacts comes back after it has been given up, and, after as long, their
-preload; with less than the second part
-of it there is none to give up."""
+"""In how many seconds the stiffness of contacts comes back after it has been given up; with less than the second part
+of it there is none to give up. Preloads come back within as long, after as long."""
 
 LOOSE = 1e-5
 """Weight of the orientation of a limb in the air relative to one that touches: less than the posture's."""
@@ -166,8 +165,8 @@ class TaskSet:
         problem = self.pool.get(contacts, tasks, limits)
         problem.update(terms, contacts, tasks, previous=self._previous, limits=limits, planned=planned)
         solution = problem.solve()
-        for give in (self._relieve, self._loosen):
-            if solution.status != SOLVED and give(t, contacts):
+        for give_up in (lambda: self._relieve(t, contacts), self._loosen):
+            if solution.status != SOLVED and give_up():
                 problem.update(terms, contacts, tasks, previous=self._previous, limits=limits, planned=planned)
                 yielding = problem.solve()
                 if yielding.status == SOLVED:
@@ -198,7 +197,7 @@ class TaskSet:
                 contact.preload = 0.0
         return asked
 
-    def _loosen(self, _: float, __: Sequence[ContactConstraint]) -> bool:
+    def _loosen(self) -> bool:
         """Give the stiffness of contacts up; say whether there was any."""
         if self._stiff <= SOME:
             return False

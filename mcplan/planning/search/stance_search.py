@@ -278,9 +278,10 @@ class StanceSearch:
             clearance = 0.0 if exact else prover.generator.settings.clearance
             hit = prover.blocked(contact, clearance)
             if hit is not None and not exact:
-                beside = self.space.candidates[patch].beside(i, hit[1] + AWAY)
-                free_one = next((other for other in beside if prover.blocked(other, clearance) is None), None)
-                contact, hit = (contact, hit) if free_one is None else (free_one, None)
+                for other in self.space.candidates[patch].beside(i, hit[1] + AWAY):
+                    if prover.blocked(other, clearance) is None:
+                        contact, hit = other, None
+                        break
             if hit is not None:
                 tree.reject(parent.index, str(move), "link", (Violation("collision", *hit),), (contact,))
                 return None

@@ -79,7 +79,9 @@ def touchdown_speed(
     for arm in np.vstack([np.zeros(3), contact.points]) @ robot.frame_pose(q, contact.patch)[:3, :3].T:
         push = np.append(contact.normal, np.cross(arm, contact.normal))
         moved = mobility @ push / (push @ mobility @ push)  # twist per m/s
-        most = min(most, SPIN / max(float(np.linalg.norm(moved[3:])), SPIN / most))
+        spin = float(np.linalg.norm(moved[3:]))
+        if spin * most > SPIN:
+            most = SPIN / spin
     centred = np.append(contact.normal, np.zeros(3)) / (contact.normal @ mobility[:3, :3] @ contact.normal)
     P = np.append(-passed @ centred, centred)  # impulses per m/s
     grips = [grip for grip in closed if grip.kind == "grasp" and np.isfinite([grip.max_force, grip.max_moment]).any()]

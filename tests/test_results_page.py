@@ -73,14 +73,15 @@ def test_a_campaign_of_faults_becomes_a_table_of_the_tree_that_was_looked_at_las
 
 
 def test_pushes_and_a_benchmark_become_a_sentence_and_a_table(maker, tmp_path):
-    rows = [{"stopped": None, "qp_failures": 0}] * 3 + [{"stopped": "fell", "qp_failures": 2}, {"exception": "x"}]
+    stood = [{"stopped": None, "qp_failures": 0, "steps": steps} for steps in (0, 0, 2)]
+    rows = [*stood, {"stopped": "fell", "qp_failures": 2, "steps": 1}, {"exception": "x"}]
     (tmp_path / "pushes.jsonl").write_text("\n".join(map(json.dumps, rows)))
     row = {"group": "tick", "name": "compiled", "value": 77.12, "unit": "µs", "peer": 166.0, "ratio": 0.4645}
     machine = {"cores": 2, "load_at_start": 0.1, "load_at_end": 1.26, "python": "3.11"}
     (tmp_path / "bench.json").write_text(json.dumps({"rows": [row], "machine": machine}))
     sources = {"pushes": tmp_path / "pushes.jsonl", "bench": tmp_path / "bench.json"}
     made = maker.rewritten(PAGE.read_text(encoding="utf-8"), sources)
-    assert "Of 5 pushes 3 are recovered (23.1–88.2 %), without a step; 1 fall, 1 end in an exception, and in 1 " in made
+    assert "Of 5 pushes 3 are recovered (23.1–88.2 %), 1 of them by a step; 1 fall, 1 end in an exc" in made
     assert "| tick | compiled | 77.1 µs | 166 | 0.46 |" in made
     assert "2 cores, load 0.1 to 1.3, Python 3.11; commit " in made
 
@@ -134,7 +135,7 @@ def test_plans_alone_are_counted_as_found_and_as_certified(maker, tmp_path):
 
 
 def test_one_command_writes_all_pages_or_none(maker, tmp_path, capsys):
-    (tmp_path / "pushes.jsonl").write_text(json.dumps({"stopped": None, "qp_failures": 0}))
+    (tmp_path / "pushes.jsonl").write_text(json.dumps({"stopped": None, "qp_failures": 0, "steps": 0}))
     first, second = tmp_path / "first.md", tmp_path / "second.md"
     first.write_text("<!-- pushes -->\n<!-- end -->\n")
     second.write_text("<!-- pushes -->\nold\n<!-- end -->\n<!-- bench -->\n<!-- end -->\n")

@@ -180,12 +180,13 @@ def pushed(file: Path) -> str:
         raise InputError(f"{file}: no push has been carried out")
     ran = [row for row in rows if "exception" not in row]
     stood = sum(row["stopped"] is None for row in ran)
+    stepped = sum(row["stopped"] is None and row["steps"] > 0 for row in ran)
     rate = wilson(stood, len(rows))
     unsolved = sum(bool(row["qp_failures"]) for row in ran)
     return (
-        f"Of {len(rows):,} pushes {stood:,} are recovered ({100 * rate.low:.1f}–{100 * rate.high:.1f} %), without a "
-        f"step; {len(ran) - stood} fall, {len(rows) - len(ran)} end in an exception, and in {unsolved} "
-        f"some program had no solution; {origin(file.stat().st_mtime)}.\n"
+        f"Of {len(rows):,} pushes {stood:,} are recovered ({100 * rate.low:.1f}–{100 * rate.high:.1f} %), {stepped} of "
+        f"them by a step; {len(ran) - stood} fall, {len(rows) - len(ran)} end in an exception, and in {unsolved} "
+        f"some program had no solution; {origin(file.stat().st_mtime, rows[-1].get('commit'))}.\n"
     )
 
 

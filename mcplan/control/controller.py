@@ -18,6 +18,7 @@ from mcplan.control.phases import height_over
 from mcplan.control.planned_forces import PlannedForces
 from mcplan.control.program import program_of
 from mcplan.control.slip import SlipWatch
+from mcplan.control.stepping import Stepping
 from mcplan.control.task_set import TaskSet
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
@@ -86,6 +87,7 @@ class WholeBodyController:
         s = self.settings
         self._forces = PlannedForces(plan, dt)
         self._slips, self._lifts = SlipWatch(s, self.objects.frame), LiftWatch(s)
+        self._stepping = Stepping(self.robot, scenario.environment, s)
         self.impedance = (
             JointImpedance(
                 s.impedance_kp, s.impedance_kd, s.impedance_leak, self.robot.limits.torque, self._inertia(), dt
@@ -118,6 +120,9 @@ class WholeBodyController:
             self.tasks.declare(stance.contacts, ())
         for segment in self.plan.segments:
             self.tasks.declare(segment.contacts, [course.patch for course in segment.courses])
+        for stance in (self.plan.stances[0], self.plan.stances[-1]):  # where it stands
+            for patch in self._stepping.may_step(stance.contacts):
+                self.tasks.declare([contact for contact in stance.contacts if contact.patch != patch], [patch])
         if not self.tasks.further:  # a task of the user's is asked for its rows in ticks alone
             self.terms.update(self.plan.stances[0].q, np.zeros(self._nv))
             self.tasks.rehearse(self.terms, self.motion)
@@ -156,7 +161,7 @@ class WholeBodyController:
             self._lifts.look(t, self.terms, self.motion, asked, wrenches)
         known = time.perf_counter()
         closed = set(self.motion.contacts)
-        if self.machine.update(t, self.measure(t), self):
+        if self.machine.update(t, self.measure(t), self) or self._steps_out(t):
             self._late = self.motion.stretch.late
             if self.impedance is not None and set(self.motion.contacts) - closed:
                 self.impedance.meet(v[6:])
@@ -176,6 +181,13 @@ class WholeBodyController:
             {"terms": known - clock, "machine": updated - known, "program": time.perf_counter() - updated},
             *self._of_objects(solution), solution.violation,
         )  # fmt: skip
+
+    def _steps_out(self, t: float) -> bool:
+        """Let the robot step out where it would fall; say whether it does. Each state lasts a tick at least."""
+        steps = self._stepping.look(t, self.terms, self.motion, self.machine.phase)
+        if steps:
+            self.machine.divert(t, self, steps, "falls")
+        return bool(steps)
 
     def _wait(self, t: float) -> None:
         """Let the time of references run slower from the next tick on where centre of mass or limbs are behind them."""

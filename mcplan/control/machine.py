@@ -163,6 +163,16 @@ class Machine:
         self.events.append(PhaseEvent(f"find {self.phase.name}", self.phase.stance, t))
         return True
 
+    def divert(self, t: float, now: Now, phases: Sequence[Phase], why: str) -> None:
+        """Break off the present state at time t (s), do something else first, and begin it again afterwards."""
+        here = self._index
+        new = [State(phase) for phase in phases]
+        self.states = (*self.states[: here + 1], *new, self.state, *self.states[here + 1 :])
+        self._taken = {(i + len(new) + 1 if i > here else i, label): n for (i, label), n in self._taken.items()}
+        self.events[-1].end, self.events[-1].ended_by = t, why
+        self._index, self._search = here + 1, None
+        self._begin(t, now)
+
     def _begin(self, t: float, now: Now) -> bool:
         """Begin the present state."""
         duration = self.phase.enter(self.motion, t, now)

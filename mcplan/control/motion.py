@@ -15,10 +15,12 @@ from mcplan.motion.limb_path import LimbPath, Timing
 from mcplan.motion.paced import Paced, PacedRate
 from mcplan.motion.patch_turn import PatchTurn
 from mcplan.motion.path import Pose
+from mcplan.motion.pendulum import Pendulum
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.posture_path import PosturePath
 from mcplan.motion.quintic import Quintic, minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.motion.step_path import StepPath
 from mcplan.motion.stretch import Stretch
 from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.transition.body_motion import Departure
@@ -53,7 +55,7 @@ give, a grip bears up to one and a half times what it is asked for when the load
 WAITING = 1e-3
 """m: so far above its place a patch waits until its turn comes."""
 
-Path = LimbPath | PosturePath | Paced | Descent
+Path = LimbPath | PosturePath | Paced | Descent | StepPath
 """The reference of a limb."""
 
 AnyPosture = PostureTrajectory | PostureSpline | Paced
@@ -101,7 +103,7 @@ class Motion:
         self.robot, self.settings, self.environment = robot, settings, environment
         self._found_with = found_with or settings
         self.timing = Timing(settings.limb_speed, settings.limb_angular_speed, share=settings.lift_share)
-        self.com: Quintic | Spline | Paced = Quintic(robot.com(q), robot.com(q), 1.0)
+        self.com: Quintic | Spline | Paced | Pendulum = Quintic(robot.com(q), robot.com(q), 1.0)
         self.posture: AnyPosture = PostureTrajectory(q, q, 1.0)
         self.spin: PacedRate | None = None
         self._grips = Ramp(settings.force_fraction, settings.force_fraction, 0.0, 0.0)

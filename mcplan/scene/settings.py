@@ -226,6 +226,9 @@ class ControlSettings(Spec):
     counted on of what it bears besides. Quick motions leave it to each of their contacts, those that keep less of their
     reserve a part of it, and it is asked for where contacts give: what bears less is turned, shifted and lifted by the
     errors of a millisecond."""
+    recovery_steps: Annotated[int, Field(ge=0, le=20)] = 4
+    """How many steps a robot that stands on its feet, and would fall, may take in a run to catch itself where contacts
+    give."""
     lift_time: Positive = 0.05
     """A contact that is asked to bear a load and has borne none for so long is set down again, s."""
     release_force: NotNegative = 1.0

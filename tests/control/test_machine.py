@@ -88,6 +88,22 @@ def plan_of(*stances):
     return SimpleNamespace(stances=tuple(made), scenario=SimpleNamespace(robot=robot))
 
 
+def test_a_state_that_is_broken_off_begins_again_after_what_comes_between():
+    log = []
+    first, between, last = (Recorded(name, Until(elapsed=0.2), log) for name in ("first", "between", "last"))
+    machine = Machine([first, last], MOTION)
+    for k in range(12):
+        t = 0.1 * k
+        if k == 1:
+            machine.divert(t, None, [between], "falls")
+        else:
+            machine.update(t, Measurement(t - machine.start_time), None)
+    assert [event.name for event in machine.events] == ["first", "between", "first", "last"]
+    assert [event.ended_by for event in machine.events] == ["falls", "time", "time", "time"]
+    assert ("leave", "first", pytest.approx(0.1)) not in log
+    assert machine.done
+
+
 def test_a_step_is_shift_unload_and_then_the_way_of_the_foot():
     both = ["left", "right"]
     plan = plan_of(("start", None, both), ("remove", "right", ["left"]), ("add", "right", both))

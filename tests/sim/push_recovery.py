@@ -105,6 +105,7 @@ def pushed(plan, push, physics, seed):
         "sway": state["sway"],
         "left": float(np.linalg.norm(robot.com(q)[:2] - goal[:2])),
         "speed": float(np.linalg.norm(robot.com_jacobian(q) @ v)),
+        "steps": sum(event.name.startswith("step ") for event in simulation.controller.machine.events),
         "slip": max(float(np.linalg.norm(robot.frame_pose(q, n)[:2, 3] - places[n][:2, 3])) for n in soles),
         "ended_by": simulation.controller.machine.events[-1].ended_by,
         "qp_failures": len(failures),
@@ -138,9 +139,9 @@ def tell(rows):
     ran = [row for row in rows if "exception" not in row]
     failed = [row for row in ran if row["qp_failures"]]
     print(f"{len(rows)} pushes, {len(rows) - len(ran)} exceptions, {sum(not row['finite'] for row in ran)} not finite")
-    print(
-        f"{sum(row['stopped'] is None for row in ran)} recovered, {sum(row['stopped'] is not None for row in ran)} fell"
-    )
+    stood = [row for row in ran if row["stopped"] is None]
+    stepped = sum(row["steps"] > 0 for row in stood)
+    print(f"{len(stood)} recovered, {stepped} of them by steps; {len(ran) - len(stood)} fell")
     print(f"programs without solution in {len(failed)} runs, {sum(row['stopped'] is None for row in failed)} recovered")
     for row in failed:
         t, _, message, sunk, tilt, away = row["first_failures"][0]

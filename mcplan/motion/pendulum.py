@@ -1,0 +1,52 @@
+"""The centre of mass of a robot that falls, or that is caught: a linear inverted pendulum.
+
+At a height z above its centre of pressure u the centre of mass c follows ``c'' = w² (c - u)``, ``w² = g / z``, and its
+capture point ``xi = c + c' / w`` runs away from the pressure, ``xi' = w (xi - u)``: with the pressure there the robot
+comes to rest (Pratt et al. 2006; Englsberger et al. 2011).
+"""
+
+import numpy as np
+
+from mcplan.motion.quintic import Sample
+
+
+class Pendulum:
+    """Reference of a centre of mass whose capture point leaves a point r, or comes to rest there.
+
+        xi(t) = r + (xi_0 - r) e^(-k t),   c' = w (xi - c)
+        c(t)  = r + A e^(-k t) + (c_0 - r - A) e^(-w t),   A = w (xi_0 - r) / (w - k)
+
+    The pressure that this takes is at ``u = xi + k / w (xi - r)``. With ``k = -w`` it stays at r, over which the robot
+    falls; with ``k = 0`` it is at the capture point, and neither moves.
+
+    Parameters
+    ----------
+    com, velocity : (3,) at the start (m, m/s); the height stays.
+    rest : (2,) r, horizontal (m).
+    omega : w (1/s).
+    rate : k < w (1/s).
+    start_time : s.
+    """
+
+    def __init__(
+        self, com: np.ndarray, velocity: np.ndarray, rest: np.ndarray, omega: float, rate: float, start_time: float
+    ):
+        self.rest, self.rate, self.omega, self.start_time = np.array(rest, float), rate, omega, start_time
+        self._slow = omega / (omega - rate) * (com[:2] + velocity[:2] / omega - self.rest)
+        self._fast = com[:2] - self.rest - self._slow
+        self._height = float(com[2])
+
+    def sample(self, t: float) -> Sample:
+        """Return the reference at time t (s)."""
+        tau, k, w = max(t - self.start_time, 0.0), self.rate, self.omega
+        slow, fast = np.exp(-k * tau) * self._slow, np.exp(-w * tau) * self._fast
+        return Sample(
+            np.append(self.rest + slow + fast, self._height),
+            np.append(-k * slow - w * fast, 0.0),
+            np.append(k * k * slow + w * w * fast, 0.0),
+        )
+
+    @property
+    def end_time(self) -> float:
+        """It comes to rest gradually."""
+        return self.start_time

@@ -1,0 +1,167 @@
+"""A robot that stands and would fall steps out, onto what bears it; nobody else does."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mcplan.control.motion import Motion
+from mcplan.control.phases import Shift, Stand
+from mcplan.control.stepping import LOST, Regain, StepOut, Stepping
+from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.errors import SimulationFailed
+from mcplan.model.robot_file import load_robot
+from mcplan.model.terms import Terms
+from mcplan.planning import plan as make_plan
+from mcplan.scene import load_scenario
+from mcplan.scene.disturbance import Push
+from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.place import make_contact
+from mcplan.scene.settings import ControlSettings
+from mcplan.sim.simulate import Simulation
+from mcplan.statics.support_region import support_region
+from tests.sim.push_recovery import drawn, standing
+
+ROBOT = load_robot("hrp2")
+SOLES = ["left_sole", "right_sole"]
+SETTINGS = ControlSettings().under("contact")
+
+
+def floor(x=4.0, y=4.0, z=0.0, name="floor", shift=(0.0, 0.0)):
+    corners = np.array([[-x, -y], [x, -y], [x, y], [-x, y]]) / 2
+    return Surface(name, np.eye(3), np.array([*shift, z]), corners)
+
+
+class Standing:
+    """HRP-2 on its soles, whose centre of mass moves at a velocity (m/s): its whole body does."""
+
+    def __init__(self, velocity, surfaces=(), settings=SETTINGS):
+        scene = Environment(tuple(surfaces) or (floor(),), (), (), ())
+        q = ROBOT.posture("half_sitting")
+        self.motion, self.stepping = Motion(ROBOT, scene, settings, q), Stepping(ROBOT, scene, settings)
+        self.terms = Terms(ROBOT, [ROBOT.link_names[0], *SOLES])
+        v = np.zeros(ROBOT.nv)
+        v[:3] = velocity
+        self.terms.update(q, v)
+        for patch in SOLES:
+            X = ROBOT.frame_pose(q, patch)
+            place = {"patch": patch, "surface": "floor", "x": X[0, 3], "y": X[1, 3], "yaw": 0.0}
+            self.motion.close(make_contact(ROBOT, scene, place), -1.0, 0.0)
+
+    def look(self, phase=None):
+        return self.stepping.look(0.0, self.terms, self.motion, phase or Stand(0))
+
+    @property
+    def depth(self):
+        contacts = [loaded.contact for loaded in self.motion.contacts.values()]
+        omega = np.sqrt(GRAVITY / self.terms.com[2])
+        xi = self.terms.com[:2] + self.terms.com_velocity[:2] / omega
+        return support_region(contacts, ROBOT.mass).depth(xi)
+
+
+def test_the_robot_steps_out_only_once_its_capture_point_is_well_outside_its_feet():
+    depths = []
+    for speed in np.linspace(0.0, 0.8, 33):
+        robot = Standing((speed, 0.0, 0.0))
+        depths.append((robot.depth, bool(robot.look())))
+    spun = 0.01  # moved without a turn the body has some angular momentum all the same
+    assert all(stepped == (depth < -LOST) for depth, stepped in depths if abs(depth + LOST) > spun)
+    assert {stepped for _, stepped in depths} == {False, True}
+
+
+@pytest.mark.parametrize("velocity", [(0.7, 0.0, 0.0), (-0.6, 0.0, 0.0), (0.6, 0.3, 0.0)])
+def test_a_step_goes_where_the_capture_point_will_be_and_leaves_it_room(velocity):
+    step, regain = Standing(velocity).look()
+    assert isinstance(step, StepOut)
+    assert isinstance(regain, Regain)
+    assert step.step.room > 0.0
+    old = ROBOT.frame_pose(ROBOT.posture("half_sitting"), step.step.contact.patch)[:2, 3]
+    assert (step.step.contact.p[:2] - old) @ velocity[:2] > 0.1
+
+
+def test_feet_do_not_cross_and_do_not_stand_on_each_other():
+    for heading in np.linspace(0.0, 2 * np.pi, 24, endpoint=False):
+        robot = Standing((0.7 * np.cos(heading), 0.7 * np.sin(heading), 0.0))
+        for phase in robot.look()[:1]:
+            contact = phase.step.contact
+            (other,) = [c.contact for name, c in robot.motion.contacts.items() if name != contact.patch]
+            apart = (contact.p - other.p)[1] * (1.0 if contact.patch == "left_sole" else -1.0)
+            assert apart >= 0.13 + 0.02 - 1e-9, heading
+
+
+def test_a_spin_of_the_trunk_that_has_to_be_stopped_counts():
+    still, spinning = Standing((0.45, 0.0, 0.0)), Standing((0.45, 0.0, 0.0))
+    assert not still.look()
+    v = spinning.terms.v.copy()
+    turn = ROBOT.joint_names.index("CHEST_JOINT1")
+    v[6 + turn] = 3.0  # pitches ahead
+    spinning.terms.update(spinning.terms.q.copy(), v)
+    assert spinning.terms.momentum[4] > 1.0
+    assert spinning.look()
+
+
+def test_no_step_goes_off_a_surface_or_into_one_that_is_higher():
+    island = floor(0.5, 0.6)
+    assert not Standing((0.7, 0.0, 0.0), [island]).look()
+    wall = floor(2.0, 2.0, 0.4, "block", (1.25, 0.0))
+    assert not Standing((0.7, 0.0, 0.0), [floor(), wall]).look()
+    plate = floor(2.0, 2.0, 0.04, "plate", (1.2, 0.0))
+    (step, _) = Standing((0.7, 0.0, 0.0), [floor(), plate]).look()
+    assert step.step.contact.support == "plate"
+
+
+def test_who_holds_on_to_something_who_may_not_and_who_is_on_his_way_does_not_step_out():
+    fast = (0.7, 0.0, 0.0)
+    assert not Standing(fast, settings=SETTINGS.model_copy(update={"recovery_steps": 0})).look()
+    assert not Standing(fast, settings=ControlSettings()).look()
+    robot = Standing(fast)
+    loaded = robot.motion.contacts["left_sole"]
+    robot.motion.contacts["left_sole"] = replace(loaded, contact=replace(loaded.contact, kind="grasp"))
+    assert not robot.look()
+    assert not Standing(fast).look(Shift(1, SimpleNamespace()))
+
+
+def test_a_plan_does_not_go_on_from_feet_that_have_stepped_elsewhere():
+    robot = Standing((0.7, 0.0, 0.0))
+    assert robot.look()
+    with pytest.raises(SimulationFailed, match="shift of stance 1 at t = 0 s: the robot has stepped out, and"):
+        robot.look(Shift(1, SimpleNamespace()))
+
+
+HARD = Push(link="HEAD_LINK1", force=(118.0, 29.0, 0.0), start=0.2, duration=0.285)
+
+
+def pushed(plan, push, **control):
+    scenario = plan.scenario
+    simulation = scenario.simulation.model_copy(update={"pushes": (push,)})
+    settings = scenario.control.model_copy(update=control)
+    run = Simulation(replace(plan, scenario=replace(scenario, simulation=simulation, control=settings)), "contact")
+    try:
+        while run.step() is not None:
+            pass
+    except SimulationFailed as failure:
+        return run, str(failure)
+    return run, ""
+
+
+def test_a_hard_push_is_survived_by_a_step_and_not_without():
+    plan = standing()
+    run, why = pushed(plan, HARD)
+    assert not why
+    assert any(event.name.startswith("step ") for event in run.controller.machine.events)
+    assert any("steps out" in notice.text for notice in run.controller.motion.notices)
+    _, why = pushed(plan, HARD, recovery_steps=0)
+    assert "fell" in why
+
+
+def test_a_light_push_takes_no_step():
+    run, why = pushed(standing(), drawn(3))
+    assert not why
+    assert not any(event.name.startswith("step ") for event in run.controller.machine.events)
+
+
+def test_a_walk_that_began_with_a_step_is_given_up_by_name():
+    plan = make_plan(load_scenario("walk", {"control.start_time": 2.0, "parameters.distance": 0.5}))
+    _, why = pushed(plan, HARD)
+    assert "the robot has stepped out" in why

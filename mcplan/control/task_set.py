@@ -36,6 +36,10 @@ RETURN, SOME = 0.5, 0.02
 """In how many seconds the stiffness of contacts comes back after it has been given up; with less than the second part
 of it there is none to give up. Preloads come back within as long, after as long."""
 
+MOST = 0.9
+"""Of what a contact may bear, the part that is asked for as its preload: if it were less a contact that is let go would
+lose the rest of it within a tick."""
+
 LOOSE = 1e-5
 """Weight of the orientation of a limb in the air relative to one that touches: less than the posture's."""
 
@@ -273,11 +277,11 @@ class TaskSet:
         return known
 
     def _preload(self, loaded: LoadedContact, limit: float) -> float:
-        """Return what a contact bears at least: half of what it may while that rises or sinks."""
+        """Return what a contact bears at least: most of what it may while that rises or sinks."""
         s = self.settings
         if not s.compliant or loaded.contact.kind == "grasp" or loaded.lifted or loaded.idle:
             return 0.0
-        return self._bearing * min(s.preload, 0.5 * limit)
+        return self._bearing * min(s.preload, MOST * limit)
 
     def _set_down(self, known: ContactConstraint, contact: Contact, terms: Terms) -> None:
         """Draw a contact that has lost its support back to it, at the speed of a descent: ``kp e = kd v``.

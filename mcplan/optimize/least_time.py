@@ -4,10 +4,11 @@ Along postures q(s) with tangents v = q'(s) and their derivatives vd, the law s(
 u = sdd = x'(s) / 2, in every point of a grid
 
     g + m u + c x = sum of G f on the base,   |g + m u + c x - G f| <= limit on the joints,   F f <= upper,  E f = e,
-    0 <= x <= x_max,   |u| <= u_max,   |v_j u + vd_j x| <= acceleration,   |z' u + z'' x| <= rise,   |u'| <= bend
+    0 <= x <= x_max,   |u| <= u_max,   |v_j u + vd_j x| <= acceleration,   |z' u + z'' x| <= rise,
+    |l' u + l'' x| <= start,   |u'| <= bend
 
-where g is the force that gravity takes, m = M v, c = M vd + h(q, v) - g, and z is the height of the centre of mass:
-linear in (u, x, f). x is a spline of degree two over pieces of the path, so that u, and with it every acceleration, is
+where g is the force that gravity takes, m = M v, c = M vd + h(q, v) - g, z is the height of the centre of mass, and l
+how far it has gone: linear in (u, x, f). x is a spline of degree two over pieces of the path, so that u, and with it every acceleration, is
 continuous; the time, ``integral of ds / sqrt(x)``, is taken by the trapezoidal rule.
 
 Source: Verscheure et al. (2009), IEEE T-AC 54(10), sec. II; the spline instead of a piecewise linear x is ours.
@@ -53,6 +54,8 @@ def least_time(program: PathProgram) -> tuple[float, np.ndarray, np.ndarray]:
             cp.abs(program.v[i, 3:] * u[i] + program.vd[i, 3:] * x[i]) <= program.acceleration,
             cp.abs(program.height[i, 0] * u[i] + program.height[i, 1] * x[i]) <= program.rise,
         ]
+        if np.isfinite(program.start[i]):
+            constraints.append(cp.abs(program.along[i, 0] * u[i] + program.along[i, 1] * x[i]) <= program.start[i])
     time = program.length * basis.weights @ cp.power(x, -0.5)
     problem = cp.Problem(cp.Minimize(time), constraints)
     problem.solve(solver=cp.CLARABEL)

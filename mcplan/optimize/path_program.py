@@ -88,6 +88,8 @@ class PathProgram:
     acceleration : bound of accelerations from coordinate 3 on.
     height : (m, 2) first and second derivative of the height of the centre of mass.
     rise : bound of its acceleration up and down.
+    along : (m, 2) first and second derivative of how far the centre of mass has gone.
+    start : (m,) bound of its acceleration along its way, which builds up where it starts and dies down where it stops.
     bend : (pieces,) bound of u' on each piece of the spline.
     """
 
@@ -109,4 +111,6 @@ class PathProgram:
     acceleration: float
     height: np.ndarray
     rise: float
+    along: np.ndarray
+    start: np.ndarray
     bend: np.ndarray

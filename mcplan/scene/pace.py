@@ -45,7 +45,8 @@ class Pace(Spec):
     """Largest change of these accelerations with which a motion begins and ends, per s: they build up within
     ``acceleration / jerk``."""
     com_jerk: Positive = 30.0
-    """How quickly the acceleration of the centre of mass is turned around in the middle of a motion, m/s³."""
+    """How quickly the acceleration of the centre of mass builds up where a motion begins, is turned around in its
+    middle, and dies down where it ends, m/s³."""
     touchdown_speed: Positive = 0.12
     """Normal speed at which a patch meets its support, m/s; less where the impact would be much for a grip that holds
     the robot."""

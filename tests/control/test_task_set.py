@@ -200,7 +200,7 @@ def test_a_contact_bears_its_preload_as_far_as_the_motion_keeps_its_reserve(robo
         assert tasks._constraint(2.0, loaded, None, 1.0).preload == pytest.approx(expected)
     tasks._bearing = 1.0
     loaded.limit = Ramp(8.0, 0.0, 2.0, 1.0)
-    assert tasks._constraint(2.0, loaded, None, 1.0).preload == pytest.approx(4.0)
+    assert tasks._constraint(2.0, loaded, None, 1.0).preload == pytest.approx(7.2)
     assert tasks._constraint(3.0, loaded, None, 1.0).preload == 0.0
     grip = contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0)
     assert tasks._constraint(2.0, closed(robot, grip, settings), None, 1.0).preload == 0.0

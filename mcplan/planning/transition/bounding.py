@@ -80,6 +80,7 @@ def bounds(retimer: Retimer, segment: Segment) -> tuple[Bound, ...]:
         used = [
             *_speeds(retimer, path, rates, i, rate),
             *_accelerations(retimer, path, i, rate, change),
+            Used(TURN, "", float(abs(path.along[i] @ (change, rate**2)) / program.start[i])),
             Used(TURN, "", float(path.speed[i] * abs(bend) * rate / retimer.pace.com_jerk)),
             *_forces(robot, path, program, forces, i, (change, rate * rate)),
         ]

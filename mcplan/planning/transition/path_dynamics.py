@@ -30,7 +30,8 @@ class PathDynamics:
     q, v, vd : (m, nq), (m, nv), (m, nv) postures, tangents q' and their derivatives.
     hold, of_u, of_x : (m, nv) the forces that stand still, and those that sdd and sd² take besides.
     jacobians : (m, 6, nv) of each contact, at the world's origin.
-    height : (m, 2) first and second derivative of the height of the centre of mass; ``speed`` (m,) of its way.
+    height, along : (m, 2) first and second derivative of the height of the centre of mass, and of how far it has gone.
+    speed, from_end : (m,) of the centre of mass, and how far along its way it is from the nearer end of it.
     joints, closing, third : (m, ..) speeds of joints and of arriving patches, and third derivatives of q near the ends.
     travel : how far all mass goes along (m).
     """
@@ -40,9 +41,12 @@ class PathDynamics:
         samples = [segment.posture.sample(self.length * part) for part in s]
         self.q, self.v, self.vd = (np.array(column) for column in zip(*samples, strict=True))
         centre = map(segment.centre.sample, (self.length * s).tolist())
-        along = [(at.velocity, at.acceleration[2]) for at in centre]
-        self.height = np.array([(velocity[2], rise) for velocity, rise in along])
-        self.speed = np.linalg.norm([velocity for velocity, _ in along], axis=1)
+        place, velocity, bend = (np.array(column) for column in zip(*centre, strict=True))
+        self.height = np.column_stack([velocity[:, 2], bend[:, 2]])
+        self.speed = np.linalg.norm(velocity, axis=1)
+        self.along = np.column_stack([self.speed, np.einsum("ij,ij->i", velocity, bend) / np.maximum(self.speed, TINY)])
+        steps = np.linalg.norm(np.diff([segment.com[0], *place, segment.com[-1]], axis=0), axis=1)
+        self.from_end = np.minimum(np.cumsum(steps[:-1]), np.cumsum(steps[:0:-1])[::-1])
         still = np.zeros_like(self.v)
         self.hold = robot.nonlinear_effects(self.q, still)
         self.of_u = robot.inverse_dynamics(self.q, still, self.v) - self.hold

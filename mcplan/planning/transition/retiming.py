@@ -158,6 +158,7 @@ class Retimer:
         at = x[:-1] + h * (0.75 * u[:-1] + 0.25 * u[1:])
         slope, kept = 0.5 * (u[:-1] + u[1:]), kept - BETWEEN
         loose = {"x_max": 1.1 * at, "u_max": 1.1 * np.abs(slope) + at, "acceleration": np.inf, "rise": np.inf}
+        loose["start"] = np.full(len(at), np.inf)
         program = replace(self.program_at(middles, kept), **loose)
         rows, _ = self._polygons(program, self.forces(middles.contacts, kept))
         taken = rows[:, :, 0] * slope[:, None] + rows[:, :, 1] * at[:, None]
@@ -184,10 +185,12 @@ class Retimer:
         F, upper = forces.face_rows()
         x_max = np.min(list(self.rates(path, kept).values()), axis=0) ** 2
         share = min(pace.torque + (1.0 - kept) * (1.0 - pace.torque), 1.0)
+        # at rest a jerk j has built up the acceleration j t after j t³ / 6 of the way
+        start = np.cbrt(6.0 * pace.com_jerk**2 * path.from_end)
         return PathProgram(
             path.length, path.v, path.vd, hold, path.of_u, path.of_x, G, F, upper, forces.equal, forces.equal_to,
             limited, share * robot.usable_torque[limited], x_max, 8.0 * x_max / path.length, pace.acceleration,
-            path.height, self.rise, np.full(PIECES, np.inf),
+            path.height, self.rise, path.along, start, np.full(PIECES, np.inf),
         )  # fmt: skip
 
     def rates(self, path: PathDynamics, kept: float) -> dict[str, np.ndarray]:
@@ -265,11 +268,12 @@ class Retimer:
         basic = np.full(len(work.program.b), -1)
         basic[: 6 + k] = np.where(slack < 0, -1, slack + caps)
         basic[len(basic) - caps :] = np.arange(caps)
-        # the height of the centre of mass as one more coordinate, in units in which its bound is that of the others
-        scale = program.acceleration / program.rise if np.isfinite(program.rise) else 1.0
+        # height and way of the centre of mass as two more coordinates, in units in which their bounds are the others'
+        bounded = np.isfinite(program.acceleration)
+        up, on = (program.acceleration / most if bounded else 1.0 for most in (program.rise, program.start))
         slopes, bends = (
-            np.column_stack([columns[:, 3:], scale * height])
-            for columns, height in ((program.v, program.height[:, 0]), (program.vd, program.height[:, 1]))
+            np.column_stack([columns[:, 3:], up * program.height[:, k], on * program.along[:, k]])
+            for k, columns in enumerate((program.v, program.vd))
         )
         rows, counts = np.zeros((m, ROWS, 3)), np.zeros(m, np.int64)
         end = section.along_path(

@@ -20,12 +20,12 @@ from mcplan.control.program import program_of
 from mcplan.control.slip import SlipWatch
 from mcplan.control.stepping import Stepping
 from mcplan.control.task_set import TaskSet
-from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
 from mcplan.model.system import SystemTerms
 from mcplan.model.terms import Terms
 from mcplan.motion.paced import Paced
 from mcplan.motion.path import Pose
+from mcplan.motion.pendulum import frequency
 from mcplan.motion.rotation import rotation_vector
 from mcplan.planning.plan import Plan
 from mcplan.whole_body.declaration import Extra
@@ -206,10 +206,8 @@ class WholeBodyController:
         takes the pressure off its course at once, long before the centre of mass is.
         """
         terms, reference = self.terms, self.motion.com.sample(self._t)
-        error, below = terms.com - reference.value, [terms.frame(patch).p[2] for patch in self.motion.contacts]
-        height = float(terms.com[2]) - min(below, default=np.inf)
-        if height > 0.0:
-            error = error + np.sqrt(height / GRAVITY) * (terms.com_velocity - reference.velocity)
+        omega = frequency(terms.com, [loaded.contact for loaded in self.motion.contacts.values()], self.robot.scale.leg)
+        error = terms.com - reference.value + (terms.com_velocity - reference.velocity) / omega
         return float(np.linalg.norm(error))
 
     def _of_objects(self, solution: Solution) -> tuple[np.ndarray | None, dict[str, PointLoads]]:

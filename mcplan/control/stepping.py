@@ -2,11 +2,11 @@
 
 A robot of mass m can come to rest on the contacts that it has while its capture point (`motion.pendulum`),
 
-    xi = c + c' / w + (L_y, -L_x) / (m z w),   w² = g / z
+    xi = c + c' / w + w / (m g) (L_y, -L_x)
 
-at rest of its angular momentum L about the centre of mass c at a height z, is inside their support region (Koolen et
-al. 2012). Once it is well outside, a foot goes to where the capture point will be: while the foot swings, the pressure
-stays at the point u of what still bears that is nearest to the capture point, which runs away from it,
+with the angular momentum L about its centre of mass c, which has to be stopped too, is inside their support region
+(Koolen et al. 2012). Once it is well outside, a foot goes to where the capture point will be: while the foot swings,
+the pressure stays at the point u of what still bears that is nearest to the capture point, which runs away from it,
 
     xi(T) = u + (xi_0 - u) e^(w T)
 
@@ -27,7 +27,7 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
-from mcplan.motion.pendulum import Pendulum
+from mcplan.motion.pendulum import Pendulum, frequency
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.step_path import StepPath
 from mcplan.scene.contact import Contact
@@ -237,9 +237,8 @@ class Stepping:
         return self._region
 
     def _state(self, terms: Terms) -> _State:
-        height = float(terms.com[2]) - min(float(contact.p[2]) for contact in self._contacts)
-        omega = float(np.sqrt(GRAVITY / max(height, 0.1 * self.robot.scale.leg)))
-        spin = np.array([terms.momentum[4], -terms.momentum[3]]) / (self.robot.mass * height * omega)
+        omega = frequency(terms.com, self._contacts, self.robot.scale.leg)
+        spin = omega / (self.robot.mass * GRAVITY) * np.array([terms.momentum[4], -terms.momentum[3]])
         return _State(terms.com[:2] + terms.com_velocity[:2] / omega + spin, omega)
 
     def _lead(self, t: float, terms: Terms, motion: Motion, phase: StepOut) -> None:

@@ -5,9 +5,22 @@ capture point ``xi = c + c' / w`` runs away from the pressure, ``xi' = w (xi - u
 comes to rest (Pratt et al. 2006; Englsberger et al. 2011).
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.motion.quintic import Sample
+from mcplan.scene.contact import Contact
+
+LEAST_HEIGHT = 0.1
+"""m: so high above its lowest contact a centre of mass is taken to be at least, for a robot of the size of HRP-2."""
+
+
+def frequency(com: np.ndarray, contacts: Sequence[Contact], size: float = 1.0) -> float:
+    """Return w (1/s) of a centre of mass (3,) on some contacts, of a robot of a size: ``w² = g / z``."""
+    ground = min((float(contact.world_points[:, 2].min()) for contact in contacts), default=np.inf)
+    return float(np.sqrt(GRAVITY / max(float(com[2]) - ground, size * LEAST_HEIGHT)))
 
 
 class Pendulum:

@@ -8,8 +8,8 @@ u = sdd = x'(s) / 2, in every point of a grid
     |l' u + l'' x| <= start,   |u'| <= bend
 
 where g is the force that gravity takes, m = M v, c = M vd + h(q, v) - g, z is the height of the centre of mass, and l
-how far it has gone: linear in (u, x, f). x is a spline of degree two over pieces of the path, so that u, and with it every acceleration, is
-continuous; the time, ``integral of ds / sqrt(x)``, is taken by the trapezoidal rule.
+how far it has gone: linear in (u, x, f). x is a spline of degree two over pieces of the path, so that u, and with it
+every acceleration, is continuous; the time, ``integral of ds / sqrt(x)``, is taken by the trapezoidal rule.
 
 Source: Verscheure et al. (2009), IEEE T-AC 54(10), sec. II; the spline instead of a piecewise linear x is ours.
 """

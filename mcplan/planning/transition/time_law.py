@@ -2,7 +2,7 @@
 
 A minimum-jerk shift of the centre of mass by D keeps the centre of pressure within ``m`` of its straight way when
 
-    T >= sqrt(5.8 D z / (g m)),
+    T >= sqrt(5.8 D / m) / w,   w² = g / z
 
 as its largest acceleration is 5.8 D / T²; z is the height of the centre of mass above the lowest contact point. Along
 knots the same is asked of every sample, and besides that the horizontal acceleration is part of what friction and grips
@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot import Robot
+from mcplan.motion.pendulum import frequency
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.transition.joint_speeds import joint_speeds
@@ -39,9 +39,6 @@ this part of the margin of the lesser one; and between how many equal parts of i
 BORNE, LEAST_ACCELERATION = 0.8, 0.1
 """Part of the acceleration that contacts bear that a motion may take up, and the least that is counted on (m/s²)."""
 
-LEAST_HEIGHT = 0.1
-"""m: so high above the lowest contact a centre of mass is taken to be at least."""
-
 
 class TimeLaw:
     """Durations of motions of one robot.
@@ -64,9 +61,9 @@ class TimeLaw:
         """
         s, robot = self.settings, self.robot
         com, target = robot.com(q0), robot.com(q1)
-        D, z = float(np.linalg.norm((target - com)[:2])), height_above(contacts, com, robot.scale.leg)
+        D, w = float(np.linalg.norm((target - com)[:2])), frequency(com, contacts, robot.scale.leg)
         room = min(self.room(contacts, place) for place in (com, target))
-        shift = np.sqrt(5.8 * D * z / (GRAVITY * room))
+        shift = np.sqrt(5.8 * D / room) / w
         rise = 15 / 8 * float(np.linalg.norm(target - com)) / s.com_speed
         turn = 15 / 8 * PostureTrajectory(q0, q1, 1.0).base.angle / s.trunk_speed
         joints = 15 / 8 * float(np.max(np.abs(q1[7:] - q0[7:]) / self.rates, initial=0.0))
@@ -124,13 +121,7 @@ class TimeLaw:
             )
             a = float(np.hypot(moving.acceleration[0], moving.acceleration[1]))
             most = max(BORNE * float(np.interp(t, parts, bears)), LEAST_ACCELERATION)
-            tilt = a * height_above(contacts, moving.value, self.robot.scale.leg) / GRAVITY
+            tilt = a / frequency(moving.value, contacts, self.robot.scale.leg) ** 2
             acceleration = max(acceleration, tilt / self.room(contacts, moving.value), a / most)
         return max(speed, float(np.sqrt(acceleration)))
 
-
-def height_above(contacts: Sequence[Contact], com: np.ndarray, size: float = 1.0) -> float:
-    """Return how high a centre of mass (3,) is above the lowest contact point (m), `LEAST_HEIGHT` at the least."""
-    ground = min((float(contact.world_points[:, 2].min()) for contact in contacts), default=-np.inf)
-    least = size * LEAST_HEIGHT
-    return max(float(com[2]) - ground, least) if np.isfinite(ground) else least

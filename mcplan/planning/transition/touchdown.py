@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot import Robot
+from mcplan.motion.pendulum import frequency
 from mcplan.planning.transition.joint_speeds import joint_speeds
 from mcplan.scene.contact import Contact
 from mcplan.scene.pace import Pace
@@ -87,9 +87,8 @@ def touchdown_speed(
     grips = [grip for grip in closed if grip.kind == "grasp" and np.isfinite([grip.max_force, grip.max_moment]).any()]
     if not grips:
         away = float(np.linalg.norm((robot.com_jacobian(q) @ change @ P)[:2]))
-        height = robot.com(q)[2] - min([robot.frame_pose(q, other.patch)[2, 3] for other in closed], default=0.0)
         sway = LEAST_SWAY + kept * (SWAY - LEAST_SWAY)
-        return min(most, sway * np.sqrt(GRAVITY / height) / away) if height > 0.0 and away > 0.0 else most
+        return min(most, sway * frequency(robot.com(q), closed, robot.scale.leg) / away) if away > 0.0 else most
     begin, left = 0, LEAST_LEFT + kept * (LEFT - LEAST_LEFT)
     for other, J in zip(closed, held, strict=True):
         impulse = other.selection.T @ P[begin : begin + len(J)]

@@ -13,7 +13,8 @@ from mcplan.motion.quintic import minimum_jerk
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.transition.detour import Detour
-from mcplan.planning.transition.knots import BARRED, KnotFinder, Knots, Led
+from mcplan.planning.transition.knot_finder import KnotFinder
+from mcplan.planning.transition.knots import BARRED, Knots, Led
 from mcplan.planning.transition.smoothing import straight_knots
 from mcplan.planning.transition.steps import Steps
 from mcplan.planning.transition.time_law import PARTS, TimeLaw

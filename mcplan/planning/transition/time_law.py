@@ -18,7 +18,7 @@ from mcplan.motion.pendulum import frequency
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.transition.joint_speeds import joint_speeds
-from mcplan.planning.transition.knots import KnotFinder
+from mcplan.planning.transition.knot_finder import KnotFinder
 from mcplan.planning.transition.steps import Steps
 from mcplan.scene.contact import Contact
 from mcplan.scene.counted import counted_on

@@ -12,7 +12,8 @@ from mcplan.planning.transition import detour
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.detour import Detour
 from mcplan.planning.transition.finder import TransitionFinder
-from mcplan.planning.transition.knots import BARRED, KnotFinder
+from mcplan.planning.transition.knot_finder import KnotFinder
+from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.smoothing import straight_knots
 from mcplan.planning.transition.steps import run
 from mcplan.scene.environment import Obstacle

@@ -5,7 +5,7 @@ import pytest
 
 from mcplan.model.robot_file import load_robot
 from mcplan.planning.transition.joint_room import KEPT, ROOM, JointRoom
-from mcplan.planning.transition.knots import KnotFinder
+from mcplan.planning.transition.knot_finder import KnotFinder
 from mcplan.planning.transition.steps import run
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.place import contact

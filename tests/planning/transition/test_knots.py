@@ -13,7 +13,9 @@ from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.posture.settings import PostureSettings
-from mcplan.planning.transition.knots import TURNING, KnotFinder, Led
+from mcplan.planning.transition.knot_finder import KnotFinder
+from mcplan.planning.transition.knot_search import TURNING
+from mcplan.planning.transition.knots import Led
 from mcplan.planning.transition.nearness import ENOUGH, OPENING, ROOM, WANTED, WANTED_OF_SELF
 from mcplan.planning.transition.smoothing import filtered
 from mcplan.planning.transition.steps import run

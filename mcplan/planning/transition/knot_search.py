@@ -1,0 +1,295 @@
+"""The search for the knots of one motion: one after the other, by inverse kinematics from the one before.
+
+Of those that what is already found leads to closely enough, none is searched for. Then the way is drawn smooth.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS, Task
+from mcplan.motion.spline import PostureSpline
+from mcplan.planning.posture.freedom import ContactRows, contact_rows
+from mcplan.planning.transition.apart import FIT, STEP_TOLERANCE, STEPS, TOLERANCE, TRUST
+from mcplan.planning.transition.knots import BARRED, NOWHERE, Knots, Led, ObjectPoses, Worst
+from mcplan.planning.transition.nearness import APART, GRAZE, Wish, away_from_ends
+from mcplan.planning.transition.smoothing import draw_inside, smooth_offsets
+from mcplan.planning.transition.steps import Steps
+from mcplan.scene.contact import Contact
+
+if TYPE_CHECKING:
+    from mcplan.planning.transition.knot_finder import KnotFinder
+
+KEPT, KEPT_COUNTS = 1e-3, 6.0
+"""m, rad: by so much the curve through knots may be off its contacts, and how many times what is beyond counts: 1.8 mm
+are as much as a motion may miss its distances by, since a sole that sank into its support by 2 mm would overlap it."""
+
+FINEST = 32
+"""Parts of the way from knot to knot in which distances are looked at where bodies may come too near in between."""
+
+STRIDE = 3
+"""Postures from one that is searched for to the next; those in between are searched for where these do not lead."""
+
+TURNING = 0.02
+"""m: so near to an end of its way a patch is not turned."""
+
+SWEEPS = 3
+"""Times that the postures are drawn to a smoother way."""
+
+SMOOTHINGS = ((6, 4), (3, 2), (1, 1), (0, 1))
+"""Passes of the filter (1, 2, 1) / 4 that smoothes a way, and knots at either end over which it leaves the guides, as
+gently as they themselves begin and end: less where more would lead through something."""
+
+WORTH, SLIP = 0.01, 1e-3
+"""m, rad: a way that misses more is not worth smoothing; smoothing may make a posture miss by so much."""
+
+
+class KnotSearch:
+    """Searches for knots near guides, with joints within bounds where these do not bar the way.
+
+    Parameters
+    ----------
+    finder : of the scene.
+    guides, contacts, led, touching, modest, objects : see `KnotFinder.find`.
+    limit : (2, n) bounds of the joints.
+    """
+
+    def __init__(
+        self,
+        finder: "KnotFinder",
+        guides: np.ndarray,
+        contacts: Sequence[Contact] | Sequence[Sequence[Contact]],
+        led: Sequence[Led],
+        touching: Sequence[Contact],
+        modest: bool,
+        objects: ObjectPoses | None,
+        limit: np.ndarray,
+    ):
+        self.robot, self.apart, self.search, self.joints = finder.robot, finder.apart, finder.search, finder.joints
+        self.nearness, self.led, self.objects = finder.nearness, led, objects
+        self.guides, self.last = guides, len(guides) - 1
+        self.tasks, self.wishes = list[Task](), list[Wish]()
+        closed = _at_knots(contacts, len(guides))
+        self.moving = any(here is not closed[0] for here in closed)
+        self.watched = self.nearness.watched(closed[0])
+        self.q, self.missed = guides.copy(), np.zeros(len(guides))
+        self.off = np.zeros((len(guides), self.robot.nv))
+        self._asked = self._ask(finder, closed, touching, modest, limit)
+
+    def run(self) -> Steps[Knots]:
+        """Search."""
+        yield from self._asked
+        yield from self._march()
+        yield from self._from_the_other_side()
+        yield from self._sweep()
+        q, missed = self.q, float(self.missed.max())
+        if missed > BARRED:  # no smoothing makes it free
+            return Knots(q, missed, missed, self._worst())
+        smooth, short, worst, strayed = yield from self._smoothed()
+        return Knots(smooth, max(missed, short), missed, self._worst() if missed > short else worst, strayed)
+
+    def _ask(
+        self,
+        finder: "KnotFinder",
+        closed: Sequence[Sequence[Contact]],
+        touching: Sequence[Contact],
+        modest: bool,
+        limit: np.ndarray,
+    ) -> Steps[None]:
+        """Say what each knot is to be: on its contacts, near its guide, as far from everything as the ends let it."""
+        robot, last, guides = self.robot, self.last, self.guides
+        com = robot.com(guides)
+        supports = [finder.support(here, com[k]) for k, here in enumerate(closed)]
+        held = [[contact_rows(robot, finder.environment, contact, None) for contact in here] for here in closed]
+        there = [self.objects and self.objects(k / last) for k in range(last + 1)]
+        yield
+        passing = [(list(finder.collisions.pairs_of([contact])), contact.patch) for contact in touching]
+        ends = self.nearness.distances(guides[0], there[0]), self.nearness.distances(guides[-1], there[-1])
+        most = np.maximum(*ends) if modest else np.inf
+        places = {patch: robot.frame_pose(guides, patch)[:, :3, 3] for _, patch in passing}
+        places |= {lead.patch: lead.places for lead in self.led}
+        grazing = np.zeros(len(finder.collisions.pairs))
+        grazing[[pair for pairs, _ in passing for pair in pairs]] = 1.0
+        for k in range(last + 1):
+            rows = [*held[k], *(self._led_rows(lead, k) for lead in self.led)]
+            pull = np.array([*com[k, :2], finder.settings.weights.com, 0.0])
+            self.tasks.append(self.search.task(rows, guides[k], supports[k].rows, pull)._replace(limit=limit))
+            away = {patch: away_from_ends(there, k) for patch, there in places.items()}
+            need = np.minimum(self.nearness.need(k / last, ends, passing, away), most)
+            least = np.minimum(APART, need - 1e-5)  # no more than the ends have
+            content = np.minimum(need, self.nearness.content)
+            self.wishes.append(Wish(need, content - GRAZE * grazing, least - GRAZE * grazing, there[k]))
+
+    def _settle(self, k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
+        """Return knot k from a start, near a guide, and what it misses; out to the joints' limits where it needs to."""
+        wish, watched = self.wishes[k], self.watched
+        found, amount = yield from self.apart.settle(self.tasks[k]._replace(guide=guide), start, wish, watched)
+        if amount > FIT and self.joints.hold_up(self.tasks[k].limit, found):
+            task = self.tasks[k] = self.tasks[k]._replace(limit=self.joints.least)
+            other, less = yield from self.apart.settle(task._replace(guide=guide), found, wish, watched)
+            found, amount = (other, less) if less < amount else (found, amount)
+        return found, amount
+
+    def _fits(self, k: int, q: np.ndarray, task: Task | None = None) -> bool:
+        return self.apart.fits(task or self.tasks[k], q, self.wishes[k], self.watched)
+
+    def _worst(self) -> Worst:
+        """Return where the knots miss most."""
+        k = int(np.argmax(self.missed))
+        return Worst(k / self.last, self.nearness.short(self.q[k], self.wishes[k], self.watched).bodies)
+
+    # -- the way ----------------------------------------------------------------------------------------------------
+
+    def _march(self) -> Steps[None]:
+        """Find every `STRIDE`-th knot from the one before, and those in between from both."""
+        before, off = 0, self.off
+        for here in [*range(STRIDE, self.last, STRIDE), self.last]:
+            if here < self.last:
+                yield from self._place(here, off[before])
+            for k in range(before + 1, here):
+                part = (k - before) / (here - before)
+                yield from self._place(k, (1.0 - part) * off[before] + part * off[here])
+            before = here
+
+    def _place(self, k: int, step: np.ndarray) -> Steps[None]:
+        """Take the posture that is off its guide by ``step`` (nv,) if it will do, else one near the guide."""
+        self.q[k], self.missed[k] = self.robot.integrate(self.guides[k], step, 1.0), 0.0
+        if not self._fits(k, self.q[k]):
+            self.q[k], self.missed[k] = yield from self._settle(k, self.q[k], self.guides[k])
+        self.off[k] = self.robot.difference(self.guides[k], self.q[k])
+        yield
+
+    def _from_the_other_side(self) -> Steps[None]:
+        """Find knots that were not found from the one side from the other."""
+        for side, order in ((1, range(self.last - 1, 0, -1)), (-1, range(1, self.last))):
+            for k in (k for k in order if self.missed[k] > 0.0):
+                start = self.robot.integrate(self.guides[k], self.off[k + side], 1.0)
+                other, amount = yield from self._settle(k, start, self.guides[k])
+                if amount < self.missed[k]:
+                    self.q[k], self.missed[k] = other, amount
+                    self.off[k] = self.robot.difference(self.guides[k], other)
+
+    def _sweep(self) -> Steps[None]:
+        """Draw the knots to a smoother way."""
+        for _ in range(SWEEPS if self.missed.max() <= WORTH else 0):
+            off, settled = smooth_offsets(self.robot, self.guides, self.q, *SMOOTHINGS[0]), 0
+            for k in range(1, self.last):
+                better, amount = self.robot.integrate(self.guides[k], off[k], 1.0), 0.0
+                if not self._fits(k, better):
+                    better, amount = yield from self._settle(k, self.q[k], better)
+                    settled += 1
+                yield
+                if amount <= max(self.missed[k], SLIP):
+                    self.q[k], self.missed[k] = better, amount
+            if not settled:
+                break
+
+    def _smoothed(self) -> Steps[tuple[np.ndarray, float, Worst, float]]:
+        """Return the smoothest knots that miss next to nothing more; what they miss, where, and how far led ones stray.
+
+        Smoothing draws them off their contacts and paths, and onto what is near.
+        """
+        best: tuple[np.ndarray, float, Worst, float] = self.q, np.inf, NOWHERE, 0.0
+        content = max(float(self.missed.max()), SLIP)
+        for passes, ease in SMOOTHINGS:
+            off = smooth_offsets(self.robot, self.guides, self.q, passes, ease)
+            drawn = np.array([self.robot.integrate(at, step, 1.0) for at, step in zip(self.guides, off, strict=True)])
+            for around in (False, True):
+                softer = drawn.copy()
+                for k in range(1, self.last):
+                    back = self.tasks[k]._replace(guide=drawn[k])
+                    if around and not self._fits(k, drawn[k], back):
+                        settled = yield from self.apart.settle(back, drawn[k], self.wishes[k], self.watched)
+                        softer[k] = settled[0]
+                    elif not around:
+                        softer[k] = self.search.run(back, drawn[k], STEPS, TOLERANCE, STEP_TOLERANCE, TRUST).q
+                    yield
+                draw_inside(self.robot, softer)
+                amount, where, strayed = yield from self._curve_misses(softer, best[1])
+                if amount < best[1]:
+                    best = softer, amount, where, strayed
+                if best[1] <= content:
+                    return best
+        return best
+
+    # -- the curve --------------------------------------------------------------------------------------------------
+
+    def _curve_misses(self, q: np.ndarray, most: float) -> Steps[tuple[float, Worst, float]]:
+        """Return what the curve through knots (k, nq) misses of what is asked, where, and how far led patches stray.
+
+        Contacts, joint limits and led patches are looked at in the knots and halfway between them, contacts that are
+        elsewhere from knot to knot in the knots only; distances as closely as their rates ask for. Each is counted so
+        that what is too much of it is as much as what a motion may miss its distances by. Where as much as ``most`` is
+        missed, the rest does not matter.
+        """
+        last, limits, worst, where, strayed = self.last, self.robot.limits, 0.0, NOWHERE, 0.0
+        curve = PostureSpline(np.arange(last + 1.0), q)
+        width, looked = FINEST // 2, set(range(0, FINEST * last + 1, FINEST // 2))
+        here = looked - {0, FINEST * last}
+        while here:
+            doubtful: set[int] = set()
+            for i in sorted(here):
+                k, part = divmod(i, FINEST)
+                sample = curve.sample(i / FINEST)
+                q_here, wish = (q[k], self.wishes[k]) if part == 0 else (sample.q, self.wishes[k])
+                if part:
+                    wish = wish._replace(content=np.minimum(wish.content, self.wishes[k + 1].content))
+                    wish = wish if self.objects is None else wish._replace(objects=self.objects(i / (FINEST * last)))
+                short = self.nearness.short(q_here, wish, self.watched, 0.5 * width / FINEST * sample.v)
+                amount, bodies = (short.amount, short.bodies) if short.amount > 0.0 else (0.0, ())
+                beyond = 10.0 * float(np.maximum(limits.lower - q_here[7:], q_here[7:] - limits.upper).max(initial=0.0))
+                if part == 0 or (part == FINEST // 2 and not self.moving):
+                    beyond = max(beyond, self._off(self.tasks[k], q_here))
+                if part in (0, FINEST // 2):
+                    strayed = max(strayed, self._strayed(q_here, k, part))
+                if beyond > amount:
+                    amount, bodies = beyond, ()
+                if amount > worst:
+                    worst, where = amount, Worst(i / (FINEST * last), bodies)
+                    if worst >= most:
+                        return worst, where, strayed
+                if width > 1 and short.around > SLIP:
+                    doubtful |= {i - width // 2, i + width // 2}
+                yield
+            here, width = doubtful - looked, width // 2
+            looked |= here
+        return worst, where, strayed
+
+    def _strayed(self, q: np.ndarray, k: int, part: int) -> float:
+        """Return how far led patches are from their paths (m), in knot k or halfway from there to the next."""
+        far = 0.0
+        for lead in self.led:
+            places = lead.halves if part else lead.places
+            if places is not None:
+                far = max(far, float(np.linalg.norm(self.robot.frame_pose(q, lead.patch)[:3, 3] - places[k])))
+        return far
+
+    def _off(self, task: Task, q: np.ndarray) -> float:
+        """Return by how much a posture is off the closed contacts of its task, which stand before led patches."""
+        rows = self.search.run(task, q, 0, TOLERANCE, STEP_TOLERANCE)
+        closed = len(task.contact) - len(self.led)
+        first, bounds = rows.first_cell, task.cell[:, 0] < closed  # those of balls, which say where they roll to
+        held = rows.missed[: len(rows.contact_of)][rows.contact_of < closed]
+        rolled = rows.missed[first : first + len(bounds)][bounds]
+        return KEPT_COUNTS * float((np.concatenate([held, rolled]) - KEPT).max(initial=0.0))
+
+    def _led_rows(self, led: Led, k: int) -> ContactRows:
+        """Return the rows that hold the position of the led patch, and near its ends the orientation that it has there.
+
+        Close to a support a patch that turned would cut into it.
+        """
+        body, offset = self.robot.frame(led.patch)
+        near = [distance < self.robot.scale.leg * TURNING for distance in led.away(k)]
+        R = led.turns[1] if near[1] else led.turns[0]
+        frame = np.concatenate([offset, np.asarray(R).ravel(), led.places[k]])
+        if any(near) and not self.robot.patches[led.patch].radius:
+            return ContactRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
+        return ContactRows(PLACE_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
+
+
+def _at_knots(contacts: Sequence[Contact] | Sequence[Sequence[Contact]], count: int) -> list[tuple[Contact, ...]]:
+    """Return the contacts in place at each knot."""
+    alike = [contact for contact in contacts if isinstance(contact, Contact)]
+    moving = [tuple(here) for here in contacts if not isinstance(here, Contact)]
+    return moving or [tuple(alike)] * count

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from mcplan.amounts import length_or_angle
+from mcplan.control.fading import faded
 from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.notice import Notice
 from mcplan.core.rigid_body.tree import GRAVITY
@@ -18,7 +19,7 @@ from mcplan.motion.path import Pose
 from mcplan.motion.pendulum import Pendulum
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.posture_path import PosturePath
-from mcplan.motion.quintic import Quintic, minimum_jerk
+from mcplan.motion.quintic import Quintic
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.motion.step_path import StepPath
 from mcplan.motion.stretch import Stretch
@@ -44,9 +45,6 @@ STILL = 0.3
 
 FAR = 0.05
 """rad or m: references that are farther from where a planned motion begins do not follow it: it is found anew."""
-
-SAME = 1e-12
-"""rad, m, and their rates: references that differ by less are where a planned motion begins."""
 
 FEEDBACK = 0.25
 """Part of what a quick motion leaves of the limits of a grip that the program may use to follow it. Where contacts
@@ -203,7 +201,7 @@ class Motion:
         """
         law = segment.law
         self.rely(None if law is None else law.kept, t)
-        posture, centre = self._faded(segment, t)
+        posture, centre = faded(self.robot, segment, self.posture.sample(t), self.com.sample(t), t)
         self.posture = posture if law is None else Paced(posture, law, t, self.stretch)
         self.com = centre if law is None else Paced(centre, law, t, self.stretch)
         self.spin = None if law is None else PacedRate(self.spin_of(segment), law, t, self.stretch)
@@ -258,26 +256,6 @@ class Motion:
             maps = self.robot.centroidal_momentum_matrix(segment.q)[:, 3:]
             self._spins[segment] = Spline(segment.times, np.einsum("kij,kj->ki", maps, v))
         return self._spins[segment]
-
-    def _faded(self, segment: Segment, t: float) -> tuple[PostureSpline, Spline]:
-        """Return the curves of a segment, begun as the references are at time t (s).
-
-        They count from t on, or from 0 where a law says when they are where.
-        """
-        begin, x, law = self.posture.sample(t), self.com.sample(t), segment.law
-        start = t if law is None else 0.0
-        off, drift = self.robot.difference(segment.q[0], begin.q), x.value - segment.com[0]
-        rates = (begin.v, begin.vd, x.velocity, x.acceleration, off, drift)
-        if max(float(np.max(np.abs(rate))) for rate in rates) <= SAME:
-            return segment.posture.begun(start), segment.centre.begun(start)
-        v, vd, velocity, acceleration = begin.v, begin.vd, x.velocity, x.acceleration
-        if law is not None:
-            (v, vd), (velocity, acceleration) = law.slopes(v, vd), law.slopes(velocity, acceleration)
-        left = [1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, len(segment.times))]
-        q = np.array([self.robot.integrate(knot, off, part) for knot, part in zip(segment.q, left, strict=True)])
-        times = segment.times + start
-        centre = Spline(times, segment.com + np.outer(left, drift), velocity, acceleration)
-        return PostureSpline(times, q, v, vd), centre
 
     def _path(
         self, course: Course, segment: Segment, posture: PostureSpline, t: float, start: Pose, tightness: float

@@ -10,7 +10,6 @@ from threading import local
 
 import numpy as np
 
-from mcplan.core.check import QUATERNION_TOLERANCE, SOUND, check
 from mcplan.core.rigid_body import batch
 from mcplan.core.rigid_body.com import com, com_jacobian
 from mcplan.core.rigid_body.forward_dynamics import forward_dynamics
@@ -29,6 +28,7 @@ from mcplan.model.patch import MOUNT, Patch
 from mcplan.model.scale import RobotScale
 from mcplan.model.sizes import feet
 from mcplan.model.solid import frozen
+from mcplan.model.state_array import state_array
 from mcplan.model.xml_values import closest
 
 SHARED = 4096
@@ -362,31 +362,7 @@ class Robot:
 
     def _checked(self, name: str, value) -> np.ndarray:
         is_q = name.startswith("q")
-        size = self.nq if is_q else self.nv
-        if (
-            type(value) is np.ndarray
-            and value.shape == (size,)
-            and value.dtype == np.float64
-            and value.flags.carray
-            and check(value, is_q) == SOUND
-        ):
-            return value
-        try:
-            array = np.ascontiguousarray(value, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InputError(f"{name} should be an array of {size} numbers") from None
-        if array.ndim not in (1, 2) or array.shape[-1] != size:
-            raise InputError(f"{name} has the shape {array.shape}; expected ({size},) or (B, {size})")
-        if not np.isfinite(array).all():
-            place = np.argwhere(~np.isfinite(array))[0]
-            index = ", ".join(str(i) for i in place)
-            raise InputError(f"{name}[{index}] = {array[tuple(place)]} is not finite")
-        if is_q:
-            norms = np.linalg.norm(array[..., 3:7], axis=-1)
-            if np.any(np.abs(norms - 1) > QUATERNION_TOLERANCE):
-                worst = float(norms.flat[np.argmax(np.abs(norms - 1))])
-                raise InputError(f"{name}[3:7], the base quaternion w x y z, has the length {worst:.9g}; expected 1")
-        return array if array.flags.writeable else array.copy()
+        return state_array(name, value, self.nq if is_q else self.nv, is_q)
 
     def _work(self):
         if not hasattr(self._scratch, "work"):

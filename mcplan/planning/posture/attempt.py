@@ -7,10 +7,11 @@ import numpy as np
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.contact_region import REGION_TOLERANCE, Support
 from mcplan.planning.posture.freedom import ContactRows, Freedom
-from mcplan.planning.posture.result import STAGES
+from mcplan.planning.posture.result import STAGES, Clock, PostureResult
 from mcplan.planning.posture.violation import Violation
 from mcplan.scene.contact import Contact
 from mcplan.statics.equilibrium import Equilibrium
+from mcplan.statics.margins import friction_margin
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,22 @@ class Attempt:
         """How far it came, and then how little it missed."""
         amount = self.violations[0].amount if self.violations else 0.0
         return STAGES.index(self.stage), -amount
+
+    def result(self, robot: Robot, bearing: tuple[str, ...], clock: Clock) -> PostureResult:
+        """Return it as the answer of a call, with its margins."""
+        limits, q, held = robot.limits, self.q, self.forces
+        margins = {"position": float(np.minimum(q[7:] - limits.lower, limits.upper - q[7:]).min(initial=np.inf))}
+        if np.isfinite(self.error):
+            margins["contact"] = self.error
+        if self.support is not None and not self.support.region.empty:
+            margins["com_inset"] = self.support.region.depth(robot.com(q))
+        if self.clearance is not None:
+            margins["clearance"] = self.clearance
+        if held is not None:
+            loaded = [contact for contact in self.contacts if contact.patch in bearing]
+            margins["friction"], margins["friction_ratio"] = friction_margin(loaded, held.point_forces)
+            margins["torque"] = float((np.abs(held.tau) / limits.torque).max(initial=0.0))
+        return PostureResult(q, self.contacts, bearing, held, margins, self.violations, self.stage, clock.effort())
 
 
 def where_it_is(robot: Robot, q: np.ndarray, contact: Contact) -> Contact:

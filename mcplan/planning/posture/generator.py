@@ -34,7 +34,6 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.counted import shrunk
 from mcplan.scene.environment import Environment
 from mcplan.statics.equilibrium import balance
-from mcplan.statics.margins import friction_margin
 
 LOOSE = 1e-3
 """m, rad: tolerance of the reach stage, and of free contacts before they are fixed."""
@@ -147,7 +146,7 @@ class PostureGenerator:
                 if best.stage == "done":
                     break
         assert best is not None
-        return self._result(best, bearing, clock)
+        return best.result(self.robot, bearing, clock)
 
     # -- stages ---------------------------------------------------------------------------------------------------
 
@@ -381,28 +380,3 @@ class PostureGenerator:
         names = self.robot.joint_names
         over = [Violation("joint limit", names[j], float(excess[j])) for j in np.flatnonzero(bound & (excess > 1e-4))]
         return sorted(over, key=lambda violation: -violation.amount)
-
-    def _result(self, best: Attempt, bearing: tuple[str, ...], clock: Clock) -> PostureResult:
-        robot, q, held = self.robot, best.q, best.forces
-        limits = robot.limits
-        margins = {"position": float(np.minimum(q[7:] - limits.lower, limits.upper - q[7:]).min(initial=np.inf))}
-        if np.isfinite(best.error):
-            margins["contact"] = best.error
-        if best.support is not None and not best.support.region.empty:
-            margins["com_inset"] = best.support.region.depth(robot.com(q))
-        if best.clearance is not None:
-            margins["clearance"] = best.clearance
-        if held is not None:
-            loaded = [contact for contact in best.contacts if contact.patch in bearing]
-            margins["friction"], margins["friction_ratio"] = friction_margin(loaded, held.point_forces)
-            margins["torque"] = float((np.abs(held.tau) / limits.torque).max(initial=0.0))
-        return PostureResult(
-            q,
-            best.contacts,
-            bearing,
-            held,
-            margins,
-            best.violations,
-            best.stage,
-            clock.effort(),
-        )

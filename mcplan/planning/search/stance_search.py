@@ -20,10 +20,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 import numpy as np
 
-from mcplan.model.scale import ONE, RobotScale
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.violation import Violation
 from mcplan.planning.prover import CARRIES, OutOfCalls
+from mcplan.planning.search.beside import overlap
 from mcplan.planning.search.cells import cell_of, place_cell
 from mcplan.planning.search.crowds import Crowds
 from mcplan.planning.search.moves import MoveMaker
@@ -36,9 +36,6 @@ from mcplan.planning.search.tree import SearchTree
 from mcplan.planning.search.unlikely import covered, crossed
 from mcplan.planning.transition.swing import BodyShift, Swing
 from mcplan.scene.contact import Contact
-
-GAP, SAME_LEVEL = 0.012, 0.08
-"""m: soles beside each other on one support keep this distance; they are beside where they are about as high."""
 
 SHUFFLE = 0.05
 """m: of a patch that moves less on its support the search looks at no swing; its motion is looked at with the path."""
@@ -270,7 +267,7 @@ class StanceSearch:
             if contact is None:
                 tree.skipped["the patch does not fit on its support"] += 1
                 return None
-            if any(_overlap(contact, other, self.space.robot.scale) for other in common):
+            if any(overlap(contact, other, self.space.robot.scale) for other in common):
                 tree.skipped["too close to another contact"] += 1
                 return None
             freedom = self.space.candidates[patch].freedom[i]
@@ -390,17 +387,3 @@ def _larger(one: Mapping[str, np.ndarray], other: Mapping[str, np.ndarray]) -> d
     """Return for each patch the wrench of greater force."""
     both = [*one.items(), *other.items()]
     return dict(sorted(both, key=lambda item: float(np.linalg.norm(item[1][:3]))))
-
-
-def _overlap(one: Contact, other: Contact, scale: RobotScale = ONE) -> bool:
-    """Whether two flat patches on about the same level come closer than the gap; axes of both are tried."""
-    if one.kind != "surface" or other.kind != "surface" or abs(one.normal @ (one.p - other.p)) > scale.leg * SAME_LEVEL:
-        return False
-    if one.normal @ other.normal < 0.7:
-        return False
-    a, b, gap = one.world_points, other.world_points, scale.sole * GAP
-    for axis in (one.R[:, 0], one.R[:, 1], other.R[:, 0], other.R[:, 1]):
-        u, v = a @ axis, b @ axis
-        if u.min() - v.max() > gap or v.min() - u.max() > gap:
-            return False
-    return True

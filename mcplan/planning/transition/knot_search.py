@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mcplan.core.posture.rows import PLACE_ROWS, POSE_ROWS, Task
+from mcplan.model.robot import Robot
 from mcplan.motion.spline import PostureSpline
 from mcplan.planning.posture.freedom import ContactRows, contact_rows
 from mcplan.planning.transition.apart import FIT, STEP_TOLERANCE, STEPS, TOLERANCE, TRUST
@@ -112,7 +113,7 @@ class KnotSearch:
         grazing = np.zeros(len(finder.collisions.pairs))
         grazing[[pair for pairs, _ in passing for pair in pairs]] = 1.0
         for k in range(last + 1):
-            rows = [*held[k], *(self._led_rows(lead, k) for lead in self.led)]
+            rows = [*held[k], *(led_rows(robot, lead, k) for lead in self.led)]
             pull = np.array([*com[k, :2], finder.settings.weights.com, 0.0])
             self.tasks.append(self.search.task(rows, guides[k], supports[k].rows, pull)._replace(limit=limit))
             away = {patch: away_from_ends(there, k) for patch, there in places.items()}
@@ -274,18 +275,19 @@ class KnotSearch:
         rolled = rows.missed[first : first + len(bounds)][bounds]
         return KEPT_COUNTS * float((np.concatenate([held, rolled]) - KEPT).max(initial=0.0))
 
-    def _led_rows(self, led: Led, k: int) -> ContactRows:
-        """Return the rows that hold the position of the led patch, and near its ends the orientation that it has there.
 
-        Close to a support a patch that turned would cut into it.
-        """
-        body, offset = self.robot.frame(led.patch)
-        near = [distance < self.robot.scale.leg * TURNING for distance in led.away(k)]
-        R = led.turns[1] if near[1] else led.turns[0]
-        frame = np.concatenate([offset, np.asarray(R).ravel(), led.places[k]])
-        if any(near) and not self.robot.patches[led.patch].radius:
-            return ContactRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
-        return ContactRows(PLACE_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
+def led_rows(robot: Robot, led: Led, k: int) -> ContactRows:
+    """Return the rows that hold a led patch in its place in knot k, and near its ends in its orientation there.
+
+    Close to a support a patch that turned would cut into it.
+    """
+    body, offset = robot.frame(led.patch)
+    near = [distance < robot.scale.leg * TURNING for distance in led.away(k)]
+    R = led.turns[1] if near[1] else led.turns[0]
+    frame = np.concatenate([offset, np.asarray(R).ravel(), led.places[k]])
+    if any(near) and not robot.patches[led.patch].radius:
+        return ContactRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
+    return ContactRows(PLACE_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
 
 
 def _at_knots(contacts: Sequence[Contact] | Sequence[Sequence[Contact]], count: int) -> list[tuple[Contact, ...]]:

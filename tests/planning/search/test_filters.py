@@ -13,11 +13,12 @@ from mcplan.planning.goal.measure import EXACT, deviation
 from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.posture.continuity import kept
 from mcplan.planning.posture.limbs import Limb
+from mcplan.planning.search.beside import GAP, overlap
 from mcplan.planning.search.cells import cell_of
 from mcplan.planning.search.node import Move
 from mcplan.planning.search.potential import TIE, Potential, Standing
 from mcplan.planning.search.reachability import slippery, unreachable
-from mcplan.planning.search.stance_search import GAP, StanceSearch, _larger, _overlap
+from mcplan.planning.search.stance_search import StanceSearch, _larger
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
@@ -220,13 +221,13 @@ def test_soles_beside_each_other_keep_their_gap(scene):
     room = float((left.world_points[:, 1]).min() - (other.world_points[:, 1]).max())
     for gap, overlaps in ((GAP + 1e-3, False), (GAP - 1e-3, True), (-0.05, True)):
         near = scene.contact("right_sole", x=0.2, y=-0.1 + room - gap, yaw=0.0)
-        assert _overlap(left, near) == overlaps
-        assert _overlap(near, left) == overlaps
+        assert overlap(left, near) == overlaps
+        assert overlap(near, left) == overlaps
     for height, overlaps in ((0.05, True), (0.1, False)):  # over each other: on one level, or on two steps
         higher = replace(left, patch="right_sole", p=left.p + height * left.normal)
-        assert _overlap(left, higher) == _overlap(higher, left) == overlaps
+        assert overlap(left, higher) == overlap(higher, left) == overlaps
     above = scene.contact("right_sole", "table", x=-0.1, y=0.1, yaw=0.0)
-    assert not _overlap(left, above)
+    assert not overlap(left, above)
 
 
 def test_places_round_to_cells_and_those_of_the_goal_have_their_own(scene):

@@ -14,7 +14,7 @@ from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.transition.knot_finder import KnotFinder
-from mcplan.planning.transition.knot_search import TURNING
+from mcplan.planning.transition.knot_search import TURNING, led_rows
 from mcplan.planning.transition.knots import Led
 from mcplan.planning.transition.nearness import ENOUGH, OPENING, ROOM, WANTED, WANTED_OF_SELF
 from mcplan.planning.transition.smoothing import filtered
@@ -175,12 +175,12 @@ def test_a_led_patch_keeps_its_turn_near_the_ends_only(finder, scene):
     led = Led("left_sole", np.column_stack([x, np.zeros((5, 2))]), turns)
     assert led.away(1) == pytest.approx((0.5 * TURNING, 0.4 - 0.5 * TURNING))
     for k, R in ((0, turns[0]), (1, turns[0]), (3, turns[1]), (4, turns[1])):
-        rows = finder._led_rows(led, k)
+        rows = led_rows(finder.robot, led, k)
         assert rows.mode == POSE_ROWS
         assert rows.frame[12:21] == pytest.approx(R.ravel())
         assert rows.frame[21:] == pytest.approx(led.places[k])
         assert len(rows.select) == 6
-    middle = finder._led_rows(led, 2)
+    middle = led_rows(finder.robot, led, 2)
     assert middle.mode == PLACE_ROWS
     assert middle.frame[21:] == pytest.approx(led.places[2])
     assert middle.select == pytest.approx(np.eye(6)[:3])

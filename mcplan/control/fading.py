@@ -1,0 +1,36 @@
+"""A planned motion that begins where the references are: what they differ from its beginning fades on the way."""
+
+import numpy as np
+
+from mcplan.model.robot import Robot
+from mcplan.motion.posture import PostureSample
+from mcplan.motion.quintic import Sample, minimum_jerk
+from mcplan.motion.spline import PostureSpline, Spline
+from mcplan.planning.transition.transition import Segment
+
+SAME = 1e-12
+"""rad, m, and their rates: references that differ by less are where a planned motion begins."""
+
+
+def faded(robot: Robot, segment: Segment, begin: PostureSample, com: Sample, t: float) -> tuple[PostureSpline, Spline]:
+    """Return posture and centre of mass along a segment, begun as their references are at time t (s).
+
+    They count from t on, or from 0 where a law says when they are where.
+
+    Parameters
+    ----------
+    begin, com : the references at t.
+    """
+    law = segment.law
+    start = t if law is None else 0.0
+    off, drift = robot.difference(segment.q[0], begin.q), com.value - segment.com[0]
+    v, vd, velocity, acceleration = begin.v, begin.vd, com.velocity, com.acceleration
+    if max(float(np.max(np.abs(rate))) for rate in (v, vd, velocity, acceleration, off, drift)) <= SAME:
+        return segment.posture.begun(start), segment.centre.begun(start)
+    if law is not None:
+        (v, vd), (velocity, acceleration) = law.slopes(v, vd), law.slopes(velocity, acceleration)
+    left = [1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, len(segment.times))]
+    q = np.array([robot.integrate(knot, off, part) for knot, part in zip(segment.q, left, strict=True)])
+    times = segment.times + start
+    centre = Spline(times, segment.com + np.outer(left, drift), velocity, acceleration)
+    return PostureSpline(times, q, v, vd), centre

@@ -4,6 +4,8 @@ Whichever case finds a plan, the rows of all of them say how long that took.
 """
 
 import json
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from mcplan.model.robot import Robot
 from mcplan.planning import Plan
 from mcplan.planning.plan_file import plan_document, plan_of
 from mcplan.scene import Scenario
+from mcplan.sweep.case import Case
 from mcplan.sweep.identity import code_version, digest, file_digest, mesh_files
 from mcplan.sweep.task import Task
 from mcplan.whole_file import write_text
@@ -24,6 +27,18 @@ CARRIED_OUT = "simulation"
 def shares(names: tuple[str, ...]) -> bool:
     """Whether cases that differ in these fields may have one plan."""
     return any(name.partition(".")[0] == CARRIED_OUT for name in names)
+
+
+def plans_first(cases: Sequence[Case]) -> tuple[Case, ...]:
+    """Return cases in such an order that one of each plan comes before the others: workers would find it twice."""
+    known: Counter[str] = Counter()
+    turns = []
+    for case in cases:
+        asked = {name: value for name, value in case.overrides.items() if name.partition(".")[0] != CARRIED_OUT}
+        plan = digest([case.scenario, asked, case.seed, case.variant, case.robot])
+        turns.append(known[plan])
+        known[plan] += 1
+    return tuple(case for _, case in sorted(zip(turns, cases, strict=True), key=lambda pair: pair[0]))
 
 
 class SharedPlan:

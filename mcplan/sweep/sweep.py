@@ -14,7 +14,7 @@ from mcplan.sweep.experiment import Experiment
 from mcplan.sweep.identity import code_version, commit
 from mcplan.sweep.process import Limit
 from mcplan.sweep.results import Results, collect_results
-from mcplan.sweep.shared_plan import shares
+from mcplan.sweep.shared_plan import plans_first, shares
 from mcplan.sweep.store import FAILED, FILE, Store
 from mcplan.sweep.task import Task
 
@@ -133,6 +133,7 @@ def _run(
             progress(0, len(todo), 0)
         prepare(client, runner, tuple(dict.fromkeys(case.physics for case in todo)) if spec.steps == "simulate" else ())
         plans = str(store.plans) if spec.steps == "simulate" and shares(experiment.swept) else ""
+        todo = plans_first(todo) if plans else todo
         tasks = ((case, lambda case=case: task_of(case, spec.keep, plans)) for case in todo)
         for done, (case, outcome) in enumerate(fan_out(client, tasks, limit, runner), 1):
             store.put(case, outcome, code_version())

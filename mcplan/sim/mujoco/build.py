@@ -21,8 +21,9 @@ from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
 OBSTACLE_FRICTION = 0.7
 """Nobody plans to touch an obstacle; this is what it answers with if it is."""
 
-LEAST_MASS, LEAST_INERTIA = 1e-9, 1e-13
-"""kg, kg m²: of any body that moves."""
+LEAST_MASS, LEAST_INERTIA = 1e-12, 1e-13
+"""kg, kg m²: of any body that moves. A robot whose links are parted by twenty massless ones, thrown around at 1,000
+rad/s², still obeys its own equation of motion to 1e-8 N m."""
 
 
 @dataclass

@@ -83,7 +83,10 @@ def missing(robot: Robot, rejection: Mapping[str, Any]) -> str:
 
 
 def remedy(tree: SearchTree, hindrance: Hindrance | None) -> str:
-    """Return what would have to be otherwise, by what rejected most, see `_says`; empty when nothing was."""
+    """Return what would have to be otherwise, by what rejected most, see `_says`; empty when nothing was.
+
+    How much of it is what was missing where the search had come nearest to its goal.
+    """
     if hindrance is not None:
         return f"{length(hindrance.amount)} more room or support at ({hindrance.place.x:.2f}, {hindrance.place.y:.2f})"
     kinds: Counter = Counter()
@@ -94,7 +97,9 @@ def remedy(tree: SearchTree, hindrance: Hindrance | None) -> str:
     kind = min(kinds, key=lambda name: (-kinds[name], name))
     things = Counter(r["thing"] for r in tree.rejected if r["kind"] == kind)
     thing = min(things, key=lambda name: (-things[name], name))
-    least = min(r["amount"] for r in tree.rejected if r["kind"] == kind and r["thing"] == thing)
+    stopped = [r for r in tree.rejected if r["kind"] == kind and r["thing"] == thing]
+    ahead = min(tree.nodes[r["parent"]]["h"] for r in stopped)  # what a search missed far from its goal did not stop it
+    least = min(r["amount"] for r in stopped if tree.nodes[r["parent"]]["h"] == ahead)
     return {
         "reach": f"supports closer together or lower, so that {thing} reaches them ({length(least)})",
         "joint limit": f"supports where {thing} keeps within its limits ({angle(least)})",

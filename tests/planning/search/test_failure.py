@@ -1,5 +1,6 @@
 """What a search that found nothing says would have to change."""
 
+import numpy as np
 import pytest
 
 from mcplan.model.robot_file import load_robot
@@ -12,11 +13,14 @@ SLIPS = ("lift, region", Violation("friction", "left_sole", 135.0))
 FAR = ("place, balance", Violation("reach", "left_sole", 0.2))
 
 
-def tree_of(*rejections):
+def tree_of(*rejections, ahead=()):
+    """A tree of moves that were rejected at its root, so many of each, and ``ahead`` where it is nearer to its goal."""
     tree = SearchTree()
-    for count, (stage, violation) in rejections:
-        for k in range(count):
-            tree.reject(k, "move left_sole", stage, (violation,))
+    root, near = (tree.node(None, "", (), np.zeros(7), 0.0, h) for h in (5.0, 1.0))
+    for parent, moves in ((root, rejections), (near, ahead)):
+        for count, (stage, violation) in moves:
+            for _ in range(count):
+                tree.reject(parent, "move left_sole", stage, (violation,))
     return tree
 
 
@@ -28,6 +32,11 @@ def test_balance_weighs_more_than_many_places_that_are_taken():
 
 def test_what_is_out_of_reach_weighs_more_than_places_that_are_taken():
     assert "so that left_sole reaches them (200 mm)" in remedy(tree_of((900, CROWDED), (5, FAR)), None)
+
+
+def test_how_much_is_missing_is_told_of_where_the_search_came_nearest_to_its_goal():
+    far, near = (("forces", Violation("torque", "RARM_JOINT4", amount)) for amount in (0.003, 0.4))
+    assert "RARM_JOINT4 (40.0% of its limit)" in remedy(tree_of((20, far), ahead=((2, near),)), None)
 
 
 def test_places_that_are_taken_are_the_reason_where_there_is_no_other():

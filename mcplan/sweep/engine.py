@@ -125,7 +125,7 @@ def _outcome(client: Any, future: Any) -> Outcome:
         reason = f"the worker that ran it died, and so did the next one ({error.last_worker.address})"
     else:
         reason = f"its worker failed: {type(error).__name__}: {error}"
-    return Outcome(FAILED, {"success": False, "stage": "case", "failure": reason})
+    return Outcome(FAILED, {"success": False, "stage": "case", "cause": "its worker failed", "failure": reason})
 
 
 def _check(client: Any) -> None:

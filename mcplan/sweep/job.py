@@ -72,7 +72,7 @@ def _outcome(task: Task) -> Outcome:
         scenario = _scenario(task)
         _carry_out(scenario, task, row, files)
     except InputError as error:
-        row |= {"stage": "case", "failure": str(error)}
+        row |= {"stage": "case", "cause": "wrong input", "failure": str(error)}
         status = FAILED
     return Outcome(status, row, time.perf_counter() - clock, files)
 

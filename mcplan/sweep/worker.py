@@ -29,7 +29,7 @@ def work(function: str, argument: Any, limit: Limit) -> Outcome:
         except CaseError as error:
             reason = str(error)
             break
-    row = {"success": False, "stage": "case", "failure": reason}
+    row = {"success": False, "stage": "case", "cause": reason.partition("\n")[0], "failure": reason}
     return Outcome(FAILED, row, time.perf_counter() - began)
 
 

@@ -71,6 +71,7 @@ def test_whatever_a_case_does_the_others_are_done_and_its_row_says_why(experimen
     assert "over its time limit of 8 s" in why[1]
     assert "over its memory limit" in why[2]
     assert "RuntimeError: by design (runners.py:" in why[3]
+    assert [row.get("cause") for row in table.rows[:4]] == [line.partition("\n")[0] for line in why[:4]]
     assert [row["success"] for row in table.rows] == [False] * 4 + [True] * 2
     assert work_of(experiment, tmp_path / "out").failed == 4
     # failed cases are left alone until they are asked for

@@ -30,6 +30,7 @@ from mcplan.model.terms import Terms
 from mcplan.motion.pendulum import Pendulum, frequency
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.motion.step_path import StepPath
+from mcplan.planning.posture.limbs import joints_of
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.machine import Until
@@ -130,7 +131,7 @@ class StepOut(Body):
         return Until(any=(touch, Until(timeout=MISSED)))
 
     def leave(self, motion: Motion, t: float, now: Now) -> None:
-        """Close the contact where the foot is, and keep the joints as they are.
+        """Close the contact where the foot is, and keep the legs as they are; trunk and arms go back to their posture.
 
         Raises
         ------
@@ -144,7 +145,11 @@ class StepOut(Body):
         down = float((p - contact.p) @ contact.normal) * contact.normal
         motion.close(replace(contact, p=p - down), t, LANDING, force, (R, p))
         x = motion.posture.sample(t)
-        motion.posture = PostureTrajectory(x.q, np.append(x.q[:7], now.q[7:]), self.step.duration, x.v, x.vd, t)
+        q = x.q.copy()
+        for limb in {motion.robot.patches[patch].limb for patch in motion.contacts}:
+            legs = joints_of(motion.robot, limb)
+            q[legs] = now.q[legs]
+        motion.posture = PostureTrajectory(x.q, q, self.step.duration, x.v, x.vd, t)
 
 
 @dataclass

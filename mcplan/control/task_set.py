@@ -152,7 +152,7 @@ class TaskSet:
         for task in self.further:
             if (follow := getattr(task, "follow", None)) is not None:
                 follow(t)
-        tasks = self._tasks(motion.limbs, [loaded.contact for loaded in motion.contacts.values()])
+        tasks = self._tasks(motion.limbs, motion.closed)
         contacts = [self._constraint(t, loaded, terms, motion.grips(t)) for loaded in motion.contacts.values()]
         poses = None
         if isinstance(terms, SystemTerms):

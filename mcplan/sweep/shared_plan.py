@@ -24,9 +24,14 @@ CARRIED_OUT = "simulation"
 """The section of a scenario that no planner looks at."""
 
 
+def _carried_out(name: str) -> bool:
+    """Say whether a field matters only when a plan is carried out."""
+    return name.partition(".")[0] == CARRIED_OUT
+
+
 def shares(names: tuple[str, ...]) -> bool:
     """Whether cases that differ in these fields may have one plan."""
-    return any(name.partition(".")[0] == CARRIED_OUT for name in names)
+    return any(map(_carried_out, names))
 
 
 def plans_first(cases: Sequence[Case]) -> tuple[Case, ...]:
@@ -34,7 +39,7 @@ def plans_first(cases: Sequence[Case]) -> tuple[Case, ...]:
     known: Counter[str] = Counter()
     turns = []
     for case in cases:
-        asked = {name: value for name, value in case.overrides.items() if name.partition(".")[0] != CARRIED_OUT}
+        asked = {name: value for name, value in case.overrides.items() if not _carried_out(name)}
         plan = digest([case.scenario, asked, case.seed, case.variant, case.robot])
         turns.append(known[plan])
         known[plan] += 1

@@ -124,4 +124,3 @@ class TimeLaw:
             tilt = a / frequency(moving.value, contacts, self.robot.scale.leg) ** 2
             acceleration = max(acceleration, tilt / self.room(contacts, moving.value), a / most)
         return max(speed, float(np.sqrt(acceleration)))
-

@@ -8,7 +8,7 @@ import numpy as np
 from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.faces import faces_of
 from mcplan.collision.model import CollisionModel
-from mcplan.control.motion import Motion
+from mcplan.control.motion import AnyPosture, Motion
 from mcplan.core.distance.pair import PAIR_SIZE
 from mcplan.core.distance.shape import BODY
 from mcplan.core.distance.watch import new_watch
@@ -20,7 +20,9 @@ from mcplan.model.link_solids import new_scratch
 from mcplan.model.robot import Robot
 from mcplan.model.solid import frozen
 from mcplan.model.terms import Terms
+from mcplan.motion.paced import Paced
 from mcplan.motion.path import Pose
+from mcplan.motion.posture import PostureSample
 from mcplan.planning.transition.nearness import OPENING
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -55,6 +57,14 @@ RESPONSE = 0.02
 MOST_ASKED = 20.0
 """m/s², the most that a row asks for."""
 
+LOOKS = 96
+"""Times at which a planned motion is looked at: between its knots bodies may pass each other more closely, and one look
+per tick is over long before the motion is."""
+
+QUICKER = 1.5
+"""How many times the deceleration with which a planned motion stops a distance is counted on: no motion is followed
+exactly."""
+
 
 def _way(terms: Terms, contact: Contact) -> float:
     """Return how far a patch is from its place (m); a ball from where it touches with its link as it is turned."""
@@ -67,8 +77,10 @@ class Avoidance:
 
     A link may touch the support that it rests on, comes from, or goes to when it is its turn; it stays
     ``avoid_clearance`` off all else, or as far as its motion is planned to be where that comes nearest: a knee that is
-    bent as far as it goes at the start of a motion parts when the motion takes it along, not before. The knots of a
-    motion are looked at one per tick, after its ends. Nothing is asked of links that contacts hold where they are.
+    bent as far as it goes at the start of a motion parts when the motion takes it along, not before. And they come on
+    as quickly as they are planned to, where ``STOPPING`` would not allow it: a shank that passes the edge of a rung is
+    not held back under it. A motion is looked at `LOOKS` times, one per tick, after its ends. Nothing is asked of links
+    that contacts hold where they are.
     While it only passes that support, it is held closer to the surface than the overlap which a link at rest is
     allowed (``ALLOWED_PENETRATION``), because the rows are linear and a moving link goes a little beyond them. What is
     asked of a pair never rises faster than ``PARTING``, so that leaving a support is no blow either.
@@ -94,15 +106,17 @@ class Avoidance:
         surfaces = {surface.name for surface in environment.surfaces}
         self._over = np.array([pair.b in surfaces for pair in self._model.pairs], dtype=bool)
         self._aimed: list = []
-        self._ahead: list[np.ndarray] = []
+        self._ahead: list[float] = []
+        self._seen: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._coming: list[tuple[np.ndarray, Contact]] = []
         self._planned: dict[str, Pose] = {}
         self._given = np.zeros(len(self._model.pairs), dtype=bool)
         """Pairs whose goals contacts give."""
         rule = np.zeros(keep.RULES)
-        rule[keep.REACH], rule[keep.MARGIN] = settings.avoid_distance, settings.avoid_distance + self._clearance
-        rule[keep.AHEAD], rule[keep.RISE] = max(dt, RESPONSE), PARTING * dt
-        rule[keep.BRAKING], rule[keep.CEILING], rule[keep.RECOVERY] = STOPPING, MOST_ASKED, RETURN
+        self._margin, self._response = settings.avoid_distance + self._clearance, max(dt, RESPONSE)
+        rule[keep.REACH], rule[keep.MARGIN] = settings.avoid_distance, self._margin
+        rule[keep.AHEAD], rule[keep.RISE] = self._response, PARTING * dt
+        rule[keep.CEILING], rule[keep.RECOVERY] = MOST_ASKED, RETURN
         faces = faces_of(self._model, environment.surfaces)
         self._around = keep.close_around(
             keep.Around(robot.tree, self._model.indices, frozen(rule), faces, _groups(self._model))
@@ -161,7 +175,9 @@ class Avoidance:
             self._aimed = now
             self._aim_anew(motion, resting, objects)
         elif self._ahead:
-            self._allow(self._ahead.pop())
+            self._allow(foreseen(motion.posture, self._ahead.pop()))
+            if not self._ahead:
+                self._hurry()
         if self._coming:
             ways = [_way(terms, contact) for _, contact in self._coming]
             for k in sorted(range(len(ways)), key=ways.__getitem__, reverse=True):  # the nearest has the last word
@@ -175,12 +191,16 @@ class Avoidance:
         # of what was held nothing was asked, and it was near
         aims.seen[aims.wanted == 0] = self._tick - 1
         goal.fill(self._clearance)
+        aims.braking.fill(STOPPING)
         self._planned = dict(objects) | {name: path.end for name, path in motion.objects.items()}
         self._given[:] = False
+        self._seen.clear()
         first, *between, last = motion.posture.knots
-        near = self._allow(last)
-        self._allow(first)
-        self._ahead = between[::-1]
+        rest = np.zeros(self._robot.nv)
+        near = self._allow(PostureSample(last, rest, rest))
+        self._allow(PostureSample(first, rest, rest))
+        T = motion.posture.end_time - motion.posture.start_time if between else 0.0
+        self._ahead = [T * k / LOOKS for k in range(LOOKS - 1, 0, -1) if between]
         left, held = model.pairs_of(motion.released.values()), model.pairs_of(resting)
         waiting = model.pairs_of(motion.targets[patch] for patch in motion.waiting & motion.targets.keys())
         fixed = model.fixed_by(motion.closed)
@@ -199,12 +219,30 @@ class Avoidance:
         np.maximum(aims.asked, np.minimum(goal, 0.0), out=aims.asked)
         aims.asked[aims.wanted == 0] = -np.inf
 
-    def _allow(self, q: np.ndarray) -> set[int]:
-        """Let pairs come as near as they are in a posture (nq,) of the motion; return those that are near in it."""
-        goal, (near, distance, _) = self._aims.goal, self._model.near(q, self._clearance + PLANNED, self._planned)
-        planned = np.clip(distance - PLANNED, APART, self._clearance)
-        goal[near] = np.where(self._given[near], goal[near], np.minimum(goal[near], planned))
-        return set(near.tolist())
+    def _allow(self, there: PostureSample) -> set[int]:
+        """Let pairs come as near as the motion has them there; return those that are near."""
+        goal = self._aims.goal
+        pairs, distance, rates = self._model.near(there.q, self._margin, self._planned)
+        near = distance < self._clearance + PLANNED
+        planned = np.where(near, np.clip(distance - PLANNED, APART, self._clearance), np.inf)
+        goal[pairs] = np.where(self._given[pairs], goal[pairs], np.minimum(goal[pairs], planned))
+        coming = np.maximum(-rates @ there.v, 0.0)
+        self._seen.append((pairs, distance, coming))
+        return set(pairs[near].tolist())
+
+    def _hurry(self) -> None:
+        """Let pairs come on as quickly as the motion that has been looked at has them."""
+        pairs, distance, coming = (np.concatenate(seen) for seen in zip(*self._seen, strict=True))
+        # from a room d the speed v is stopped by v² / 2 (d - T v), where it follows its bound within T
+        left = np.maximum(distance - self._aims.goal[pairs] - self._response * coming, 1e-9)
+        quick = np.clip(0.5 * QUICKER * coming**2 / left, STOPPING, MOST_ASKED)
+        free = ~self._given[pairs]
+        np.maximum.at(self._aims.braking, pairs[free], quick[free])
+
+
+def foreseen(posture: AnyPosture, t: float) -> PostureSample:
+    """Return where a motion takes the posture at time t after its beginning (s), unless something slows it down."""
+    return posture.foreseen(t) if isinstance(posture, Paced) else posture.sample(posture.start_time + t)
 
 
 def _groups(model: CollisionModel) -> np.ndarray:
@@ -225,8 +263,8 @@ def _new_memory(robot: Robot, model: CollisionModel, slots: int, over: int, obje
         return np.full(size, value, np.int64)
 
     aims = keep.Aims(
-        np.zeros(pairs), whole(pairs, 1), whole(pairs), np.zeros(pairs), whole(pairs), whole(shapes, -1),
-        np.zeros((shapes, 3)),
+        np.zeros(pairs), np.full(pairs, STOPPING), whole(pairs, 1), whole(pairs), np.zeros(pairs), whole(pairs),
+        whole(shapes, -1), np.zeros((shapes, 3)),
     )  # fmt: skip
     near = keep.Near(whole(most), whole(most), np.zeros(most), np.zeros((most, nv)), np.zeros(most))
     space = keep.Space(

@@ -60,8 +60,14 @@ class Paced:
             self._time, self._sample = t, self._compute(t)
         return self._sample
 
+    def foreseen(self, t: float) -> Any:
+        """Return the reference at time t after its beginning (s), unless something slows it down."""
+        return self._at(*self.law.at(t))
+
     def _compute(self, t: float) -> Any:
-        s, rate, change = self._timing.at(t)
+        return self._at(*self._timing.at(t))
+
+    def _at(self, s: float, rate: float, change: float) -> Any:
         x = self.path.sample(s)
         if isinstance(x, PoseSample):
             v, a = x.velocity, x.acceleration

@@ -111,8 +111,8 @@ class CollisionAvoidance:
         v = terms.v[: self._J.shape[1]]
         each = np.arange(len(self._distance))
         near = fill_avoidance_rows(
-            self._distance, self._J, self._bias, v, each, each, self.safe, self.influence, self.dt, self.braking,
-            self.ceiling, self.recovery, self._need, self._chosen, A, b,
+            self._distance, self._J, self._bias, v, each, each, self.safe, self.influence, self.dt,
+            np.full(len(each), self.braking), self.ceiling, self.recovery, self._need, self._chosen, A, b,
         )  # fmt: skip
         self.active, self.ignored = min(near, self.slots), max(0, near - self.slots)
         return A, b

@@ -11,18 +11,21 @@ from scipy.spatial.transform import Rotation
 from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.model import CollisionModel
 from mcplan.control import avoidance as control_avoidance
-from mcplan.control.avoidance import APART, HOVER, PASSING, PLANNED, RESPONSE, Avoidance
+from mcplan.control.avoidance import APART, HOVER, LOOKS, PASSING, PLANNED, RESPONSE, Avoidance
 from mcplan.control.motion import Motion
 from mcplan.core.whole_body.avoidance import avoid
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
+from mcplan.motion.law import Law
+from mcplan.motion.paced import Paced
 from mcplan.motion.spline import PostureSpline
 from mcplan.planning.transition.nearness import OPENING
 from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
+from mcplan.whole_body.collision_avoidance import STOPPING
 
 HAND, BAR = "LARM_LINK5", "bar"
 
@@ -226,9 +229,38 @@ def test_a_pair_may_come_as_near_as_its_motion_takes_it(hrp2, nearest_at):
     terms.update(knots[0], np.zeros(hrp2.nv))
     limit = Avoidance(hrp2, environment, settings, 1e-3)
     (pair,) = [k for k, pair in enumerate(limit._model.pairs) if (pair.a, pair.b) == (HAND, BAR)]
-    limit.update(terms, motion)
-    limit.update(terms, motion)  # what is between the ends is looked at knot by knot
+    for _ in range(LOOKS):  # what is between the ends is looked at time by time
+        limit.update(terms, motion)
     assert limit._aims.goal[pair] == pytest.approx(0.01 - PLANNED, abs=1e-6)
+
+
+@pytest.mark.parametrize("between", [False, True])
+def test_a_pair_is_seen_where_it_is_nearest_between_two_knots(hrp2, between):
+    """The arm turns past a bar, in 0.4 s or in 4 s: it may come as near as it passes, and as quickly."""
+    q, settings = hrp2.posture("half_sitting"), ControlSettings(avoid_clearance=0.015)
+    environment = beside_a_bar(hrp2, q, np.random.default_rng(1))
+    arm = 7 + list(hrp2.joint_names).index("LARM_JOINT1")
+    knots = np.tile(q, (4, 1))
+    knots[:, arm] += [-0.6, -0.2, 0.2, 0.6] if between else [-0.6, 0.0, 0.3, 0.6]
+    duration, limit, motion = 0.4, Avoidance(hrp2, environment, settings, 1e-3), Motion(hrp2, environment, settings, q)
+    (pair,) = [k for k, pair in enumerate(limit._model.pairs) if (pair.a, pair.b) == (HAND, BAR)]
+    curve = PostureSpline(np.linspace(0.0, duration, 4), knots)
+    distances = [nearest(hrp2, environment, curve.sample(t).q).distance for t in np.linspace(0.0, duration, 400)]
+    terms = Terms(hrp2)
+    terms.update(knots[0], np.zeros(hrp2.nv))
+    braking = {}
+    for slower in (1.0, 10.0):
+        path = PostureSpline(slower * np.linspace(0.0, duration, 4), knots)
+        law = Law([0.0, slower * duration], [0.0, slower * duration], [1.0, 1.0], [0.0, 0.0])
+        for motion.posture in (path, Paced(path, law, 0.0)):
+            for _ in range(LOOKS):
+                limit.update(terms, motion)
+            assert limit._aims.goal[pair] == pytest.approx(max(min(distances) - PLANNED, APART), abs=1e-3)
+            braking.setdefault(slower, set()).add(float(limit._aims.braking[pair]))
+    assert len(braking[1.0]) == len(braking[10.0]) == 1
+    # what is planned to come on quickly may come on quickly, and what is not is stopped as ever
+    assert max(braking[1.0]) > STOPPING
+    assert braking[10.0] == {STOPPING}
 
 
 def test_what_is_planned_near_an_object_is_where_the_object_goes(hrp2):

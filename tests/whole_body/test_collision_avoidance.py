@@ -181,7 +181,7 @@ def test_rows_of_one_pair_of_bodies_do_not_crowd_out_the_others(order):
     J = np.eye(6)[order]
     A, b, need, chosen = np.zeros((4, 6)), np.full(4, NEUTRAL), np.zeros(4), np.zeros(4, np.int64)
     near = fill_avoidance_rows(
-        distance, J, np.zeros(6), np.zeros(6), np.array(order), group, 0.0, 0.3, 1e-3, 3.0, 100.0, 0.1,
+        distance, J, np.zeros(6), np.zeros(6), np.array(order), group, 0.0, 0.3, 1e-3, np.full(6, 3.0), 100.0, 0.1,
         need, chosen, A, b,
     )  # fmt: skip
     assert near == 6

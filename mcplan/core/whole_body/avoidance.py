@@ -11,7 +11,6 @@ from mcplan.core.jit import jit
 from mcplan.core.rigid_body.manifold import integrate
 from mcplan.core.whole_body.avoidance_bundle import (
     AHEAD,
-    BRAKING,
     CEILING,
     MARGIN,
     REACH,
@@ -151,7 +150,7 @@ def avoid(shapes, fixed, changing, q, v, tick):
         chosen.b[k] = NEUTRAL
     return fill_avoidance_rows(
         near.room[:count], near.rates[:count], near.bend[:count], v, near.pair, around.group, 0.0, rule[REACH],
-        rule[AHEAD], rule[BRAKING], rule[CEILING], rule[RECOVERY], chosen.need, chosen.row, chosen.A, chosen.b,
+        rule[AHEAD], memory.aims.braking, rule[CEILING], rule[RECOVERY], chosen.need, chosen.row, chosen.A, chosen.b,
     )  # fmt: skip
 
 
@@ -170,7 +169,7 @@ def fill_avoidance_rows(
     ----------
     distance, bias : (k,) m, m/s².
     J : (k, nv) gradients.
-    pair, group : (k,) pair of each row, and of each pair its group.
+    pair, group, braking : (k,) pair of each row, and of each pair its group and its deceleration (m/s²).
     need, chosen : (m,) scratch: what the chosen pairs ask for, and which they are.
     """
     near, count = 0, 0
@@ -183,7 +182,7 @@ def fill_avoidance_rows(
         speed = 0.0
         for j in range(len(v)):
             speed += J[i, j] * v[j]
-        wanted = (-next_velocity(distance[i] - safe, 0.0, braking, dt, recovery) - speed) / dt - bias[i]
+        wanted = (-next_velocity(distance[i] - safe, 0.0, braking[pair[i]], dt, recovery) - speed) / dt - bias[i]
         # kept in order of what they ask for; of two that ask for the same, the first comes first
         place = count
         while place > 0 and need[place - 1] < wanted:

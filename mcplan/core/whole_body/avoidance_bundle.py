@@ -11,10 +11,10 @@ from mcplan.core.jit import jit_inline
 from mcplan.core.rigid_body.tree import Tree
 from mcplan.core.whole_body.corner_rows import Faces
 
-MARGIN, REACH, AHEAD, RISE, BRAKING, CEILING, RECOVERY, RULES = range(8)
+MARGIN, REACH, AHEAD, RISE, CEILING, RECOVERY, RULES = range(7)
 """Places in ``Around.rule``: distance within which pairs are seen, room within which they get a row (m), time over
-which motions are foreseen (s), most by which what is asked rises (m per tick); ``braking``, ``ceiling`` and
-``recovery`` of ``fill_avoidance_rows``."""
+which motions are foreseen (s), most by which what is asked rises (m per tick); ``ceiling`` and ``recovery`` of
+``fill_avoidance_rows``."""
 
 
 class Around(NamedTuple):
@@ -31,6 +31,7 @@ class Aims(NamedTuple):
     """What is asked of the pairs, and the objects that move."""
 
     goal: np.ndarray  # (P,) m, distance to keep
+    braking: np.ndarray  # (P,) m/s², deceleration of the distance that is counted on
     wanted: np.ndarray  # (P,) int64, 0: nothing is asked
     flat: np.ndarray  # (P,) int64, 1 for links over surfaces that they do not rest on
     asked: np.ndarray  # (P,) m, what was asked last
@@ -113,44 +114,45 @@ def open_memory(packed):
     return Memory(
         Aims(
             axes1(real, layout, 0),  # goal
-            axes1(whole, layout, 1),  # wanted
-            axes1(whole, layout, 2),  # flat
-            axes1(real, layout, 3),  # asked
-            axes1(whole, layout, 4),  # seen
-            axes1(whole, layout, 5),  # column
-            axes2(real, layout, 6),  # middle
+            axes1(real, layout, 1),  # braking
+            axes1(whole, layout, 2),  # wanted
+            axes1(whole, layout, 3),  # flat
+            axes1(real, layout, 4),  # asked
+            axes1(whole, layout, 5),  # seen
+            axes1(whole, layout, 6),  # column
+            axes2(real, layout, 7),  # middle
         ),
         Watch(
-            axes1(real, layout, 7),  # q
-            axes2(real, layout, 8),  # around
-            axes1(real, layout, 9),  # reach
-            axes1(real, layout, 10),  # moved
-            axes1(whole, layout, 11),  # size
-            axes1(whole, layout, 12),  # pairs
-            axes1(real, layout, 13),  # spare
-            axes1(whole, layout, 14),  # needed
-            axes1(real, layout, 15),  # value
+            axes1(real, layout, 8),  # q
+            axes2(real, layout, 9),  # around
+            axes1(real, layout, 10),  # reach
+            axes1(real, layout, 11),  # moved
+            axes1(whole, layout, 12),  # size
+            axes1(whole, layout, 13),  # pairs
+            axes1(real, layout, 14),  # spare
+            axes1(whole, layout, 15),  # needed
+            axes1(real, layout, 16),  # value
         ),
         Near(
-            axes1(whole, layout, 16),  # pair
-            axes1(whole, layout, 17),  # at
-            axes1(real, layout, 18),  # room
-            axes2(real, layout, 19),  # rates
-            axes1(real, layout, 20),  # bend
+            axes1(whole, layout, 17),  # pair
+            axes1(whole, layout, 18),  # at
+            axes1(real, layout, 19),  # room
+            axes2(real, layout, 20),  # rates
+            axes1(real, layout, 21),  # bend
         ),
         Chosen(
-            axes2(real, layout, 21),  # A
-            axes1(real, layout, 22),  # b
-            axes1(whole, layout, 23),  # row
-            axes1(real, layout, 24),  # need
+            axes2(real, layout, 22),  # A
+            axes1(real, layout, 23),  # b
+            axes1(whole, layout, 24),  # row
+            axes1(real, layout, 25),  # need
         ),
         Space(
-            Scratch(axes2(real, layout, 25), axes2(real, layout, 26), axes1(real, layout, 27), axes2(real, layout, 28)),
-            axes1(whole, layout, 29),  # found
-            axes2(real, layout, 30),  # values
-            axes1(real, layout, 31),  # room
-            axes1(real, layout, 32),  # value
-            axes1(whole, layout, 33),  # nearest
-            axes1(real, layout, 34),  # later
+            Scratch(axes2(real, layout, 26), axes2(real, layout, 27), axes1(real, layout, 28), axes2(real, layout, 29)),
+            axes1(whole, layout, 30),  # found
+            axes2(real, layout, 31),  # values
+            axes1(real, layout, 32),  # room
+            axes1(real, layout, 33),  # value
+            axes1(whole, layout, 34),  # nearest
+            axes1(real, layout, 35),  # later
         ),
     )

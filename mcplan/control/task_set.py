@@ -300,15 +300,18 @@ class TaskSet:
         On an object it is stiff in all directions. Edges and faces are drawn flat onto their supports, from however
         they touched: weight presses them flat, but not what bears little (a foot beside another one stands up on a
         corner while a hand reaches out for seconds), nor an edge of a closed chain, such as both shanks of a robot that
-        kneels.
+        kneels. A sole on a bar is drawn flat along the bar.
         """
         contact, s = loaded.contact, self.settings
         # of an edge the patch's z is not the normal: each axis takes its part of both stiffnesses
         upright = (contact.axes[:, 2] @ contact.R) ** 2
         frame = self.objects.frame(contact)
         normal_kp = s.contact_normal_kp if frame is None else s.contact_kp
-        lies = contact.kind == "surface" and not contact.rolls
+        lies = contact.kind == "surface"
         tilt = np.zeros(3) if lies else 1.0 - upright
+        if contact.rolls:  # about the bar it is free
+            bar = contact.points[1] - contact.points[0]
+            tilt = bar**2 / (bar @ bar)
         kp = s.contact_kp + (normal_kp - s.contact_kp) * np.concatenate([upright, tilt])
         if contact.radius:  # what it rolls belongs to its place along the support; where contacts give it rolls truly
             kp[[0, 1, 3, 4, 5]] = 0.0 if s.compliant else s.contact_kp

@@ -168,6 +168,21 @@ def test_what_touched_with_a_corner_is_drawn_flat_and_keeps_its_direction(robot)
     np.testing.assert_allclose(held.R, yaw, atol=1e-12)
 
 
+def test_a_sole_on_a_bar_is_drawn_flat_along_it_and_rolls_about_it(robot):
+    settings = ControlSettings(contact_kp=90.0, contact_normal_kp=7.0)
+    tasks = tasks_of(robot, settings)
+    contact = contact_on(robot, "left_sole", "bar", along=0.3, angle=0.4, offset=0.02)
+    bar = contact.points[1] - contact.points[0]
+    bar /= np.linalg.norm(bar)
+    across = np.cross(contact.normal, contact.R @ bar)
+    tilted = Rotation.from_rotvec(0.04 * across).as_matrix() @ contact.R
+    held = tasks._constrain(closed(robot, contact, settings, place=(tilted, contact.p)))
+    np.testing.assert_allclose(held.R, contact.R, atol=1e-12)
+    stiffness = np.diag(held.kp[3:])
+    assert bar @ stiffness @ bar == pytest.approx(7.0)
+    assert (contact.R.T @ across) @ stiffness @ (contact.R.T @ across) == pytest.approx(90.0)
+
+
 def test_limits_of_force_and_moment_rise_together(robot):
     settings = ControlSettings(force_fraction=0.8)
     tasks = tasks_of(robot, settings)

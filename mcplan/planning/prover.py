@@ -280,7 +280,7 @@ class Prover:
     def in_the_way(self, contacts: tuple[Contact, ...], q: np.ndarray, end: np.ndarray) -> str:
         """Return in words what bars the way from one posture to another on the same contacts; empty if nothing."""
         barred = self.barred(BodyShift(contacts, (), q, end))
-        return f"on the way there {barred[0].thing} come {1e3 * barred[0].amount:.3g} mm too close" if barred else ""
+        return str(barred[0]) if barred else ""
 
     def _swing(self, swing: Swing) -> tuple[Violation, ...]:
         before, after, q0, q1 = swing.before, swing.after, swing.q0, swing.q1

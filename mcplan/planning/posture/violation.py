@@ -30,13 +30,19 @@ class Violation:
                  ``orientation``
     clearance    patch                      m: how far a lifted patch comes too close to what it left
     way          joint or ``the base``      rad or m: how far from the posture the way on held contacts ends
-    passage      ``link and link``, patch   m: how far beyond the allowed distance they come on the way, at best
+    passage      ``link and link``          m: how far beyond the allowed distance they come on the way, at best
+    passage      patch                      m, rad: by how much contacts or joint limits are missed on its way, at best
     ===========  =========================  ============================================================
     """
 
     kind: str
     thing: str
     amount: float
+
+    @property
+    def of_two(self) -> bool:
+        """Whether it is about two bodies."""
+        return " and " in self.thing
 
     def __str__(self) -> str:
         words = {
@@ -52,7 +58,9 @@ class Violation:
             f"of its {self.thing}",
             "clearance": f"{self.thing}, in the air, comes {length(self.amount)} too close to a surface or its "
             "neighbour",
-            "passage": f"on the way there {self.thing} come {length(self.amount)} too close",
+            "passage": f"on the way there {self.thing} come {length(self.amount)} too close"
+            if self.of_two
+            else f"on the way of {self.thing} contacts or joint limits are missed by {length(self.amount)}",
             "way": f"on the held contacts {self.thing} stays {length_or_angle(self.amount)} away from the posture",
         }
         return words[self.kind]

@@ -65,8 +65,8 @@ def barred_way(barred: Barred, where: str) -> str:
     for one in barred.motions:
         lines.append(f"barred: {one.motion}: {'; '.join(str(violation) for violation in one.violations)}")
     worst = max((one.violations[0] for one in barred.motions), key=lambda violation: violation.amount)
-    room = f"{length(worst.amount)} more room between {worst.thing}"
-    lines.append(f"what would have to change: {room}, or a larger budget")
+    room = f"{length(worst.amount)} more room between" if worst.of_two else "another place for"
+    lines.append(f"what would have to change: {room} {worst.thing}, or a larger budget")
     return "\n  ".join(lines)
 
 

@@ -1,11 +1,13 @@
 """What a search that found nothing says would have to change."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from mcplan.model.robot_file import load_robot
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.search.failure import explained, remedy
+from mcplan.planning.search.failure import barred_way, explained, remedy
 from mcplan.planning.search.tree import SearchTree
 
 CROWDED = ("link", Violation("collision", "RLEG_LINK5 and plane", 0.004))
@@ -53,3 +55,17 @@ def test_of_two_links_that_are_in_each_others_way_the_robots_file_can_say_that_t
 
 def test_nothing_is_said_of_a_search_that_refused_nothing():
     assert remedy(SearchTree(), None) == ""
+
+
+@pytest.mark.parametrize(
+    ("thing", "told", "advised"),
+    [
+        ("step1 and LLEG_LINK3", "come 41 mm too close", "41 mm more room between step1 and LLEG_LINK3"),
+        ("left_sole", "contacts or joint limits are missed by 41 mm", "another place for left_sole"),
+    ],
+)
+def test_a_barred_motion_speaks_of_two_bodies_where_there_are_two(thing, told, advised):
+    motion = SimpleNamespace(motion="left_sole from step1 to step2", violations=(Violation("passage", thing, 0.041),))
+    text = barred_way(SimpleNamespace(path=[0, 1, 2], motions=[motion]), "")
+    assert told in text
+    assert f"what would have to change: {advised}, or a larger budget" in text

@@ -67,20 +67,20 @@ class KnotSearch:
         objects: ObjectPoses | None,
         limit: np.ndarray,
     ):
-        self.robot, self.apart, self.search, self.joints = finder.robot, finder.apart, finder.search, finder.joints
-        self.nearness, self.led, self.objects = finder.nearness, led, objects
+        self.finder, self.robot, self.apart, self.search = finder, finder.robot, finder.apart, finder.search
+        self.joints, self.nearness, self.led, self.objects = finder.joints, finder.nearness, led, objects
+        self.touching, self.modest, self.limit = touching, modest, limit
         self.guides, self.last = guides, len(guides) - 1
         self.tasks, self.wishes = list[Task](), list[Wish]()
-        closed = _at_knots(contacts, len(guides))
-        self.moving = any(here is not closed[0] for here in closed)
-        self.watched = self.nearness.watched(closed[0])
+        self.closed = _at_knots(contacts, len(guides))
+        self.moving = any(here is not self.closed[0] for here in self.closed)
+        self.watched = self.nearness.watched(self.closed[0])
         self.q, self.missed = guides.copy(), np.zeros(len(guides))
         self.off = np.zeros((len(guides), self.robot.nv))
-        self._asked = self._ask(finder, closed, touching, modest, limit)
 
     def run(self) -> Steps[Knots]:
         """Search."""
-        yield from self._asked
+        yield from self._ask()
         yield from self._march()
         yield from self._from_the_other_side()
         yield from self._sweep()
@@ -90,24 +90,17 @@ class KnotSearch:
         smooth, short, worst, strayed = yield from self._smoothed()
         return Knots(smooth, max(missed, short), missed, self._worst() if missed > short else worst, strayed)
 
-    def _ask(
-        self,
-        finder: "KnotFinder",
-        closed: Sequence[Sequence[Contact]],
-        touching: Sequence[Contact],
-        modest: bool,
-        limit: np.ndarray,
-    ) -> Steps[None]:
+    def _ask(self) -> Steps[None]:
         """Say what each knot is to be: on its contacts, near its guide, as far from everything as the ends let it."""
-        robot, last, guides = self.robot, self.last, self.guides
+        finder, robot, last, guides = self.finder, self.robot, self.last, self.guides
         com = robot.com(guides)
-        supports = [finder.support(here, com[k]) for k, here in enumerate(closed)]
-        held = [[contact_rows(robot, finder.environment, contact, None) for contact in here] for here in closed]
+        supports = [finder.support(here, com[k]) for k, here in enumerate(self.closed)]
+        held = [[contact_rows(robot, finder.environment, contact, None) for contact in here] for here in self.closed]
         there = [self.objects and self.objects(k / last) for k in range(last + 1)]
         yield
-        passing = [(list(finder.collisions.pairs_of([contact])), contact.patch) for contact in touching]
+        passing = [(list(finder.collisions.pairs_of([contact])), contact.patch) for contact in self.touching]
         ends = self.nearness.distances(guides[0], there[0]), self.nearness.distances(guides[-1], there[-1])
-        most = np.maximum(*ends) if modest else np.inf
+        most = np.maximum(*ends) if self.modest else np.inf
         places = {patch: robot.frame_pose(guides, patch)[:, :3, 3] for _, patch in passing}
         places |= {lead.patch: lead.places for lead in self.led}
         grazing = np.zeros(len(finder.collisions.pairs))
@@ -115,7 +108,7 @@ class KnotSearch:
         for k in range(last + 1):
             rows = [*held[k], *(led_rows(robot, lead, k) for lead in self.led)]
             pull = np.array([*com[k, :2], finder.settings.weights.com, 0.0])
-            self.tasks.append(self.search.task(rows, guides[k], supports[k].rows, pull)._replace(limit=limit))
+            self.tasks.append(self.search.task(rows, guides[k], supports[k].rows, pull)._replace(limit=self.limit))
             away = {patch: away_from_ends(there, k) for patch, there in places.items()}
             need = np.minimum(self.nearness.need(k / last, ends, passing, away), most)
             least = np.minimum(APART, need - 1e-5)  # no more than the ends have

@@ -117,7 +117,7 @@ class CollisionModel:
         touching = self.pairs_of(contacts)
         margins[list(touching)] = -ALLOWED_PENETRATION
         for a, b in ignore:
-            margins[self._named(a, b)] = -np.inf
+            margins[self.between(a, b)] = -np.inf
         return self.least(q, margins, objects, touching)
 
     def least(
@@ -197,7 +197,7 @@ class CollisionModel:
                 link, support = contact
             support = self._owner.get(support, support)
             if link not in self._bodies or support not in self.place:
-                self._named(link, support)
+                self.between(link, support)
             found.update(self._of_support.get((self._bodies[link], support), ()))
         return found
 
@@ -230,7 +230,8 @@ class CollisionModel:
             offset[i, :9] = (turn @ offset[i, :9].reshape(3, 3)).ravel()
         return self.shapes._replace(offset=frozen(offset))
 
-    def _named(self, a: str, b: str) -> list[int]:
+    def between(self, a: str, b: str) -> list[int]:
+        """Return the pairs of shapes of two bodies, indices into ``pairs``; none where they are never compared."""
         for name in (a, b):
             if name not in self._bodies and name not in self.place:
                 raise InputError(f"there is no link or thing `{name}` that could collide")

@@ -132,7 +132,7 @@ class MotionFinder:
             motion = yield from self.timed(knots, times, begin.closed)
             if best is None or motion.rank < best.rank:
                 best = motion
-            if best.missed > LOST and finder is self.knots:  # to keep close what is close opens no way
+            if finder is self.knots and (best.missed > LOST or not knots.eager):  # to keep close what is close is vain
                 break
             if best.missed <= GOOD and best.held and best.stretch <= slow:
                 break

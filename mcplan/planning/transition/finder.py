@@ -100,7 +100,9 @@ class TransitionFinder:
         courses = tuple(Course(patch, "body", NONE, NONE, True) for patch in lifts)
         return self._segment(begin, q, motion, courses, touching)
 
-    def swing(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Steps[Segment]:
+    def swing(
+        self, begin: Departure, q: np.ndarray, added: Sequence[Contact], above: float = 0.0
+    ) -> Steps[Segment]:
         """Search for the motion of a patch to a new contact, and of the body to the posture q (nq,) there.
 
         From one support to another the patch goes off along the old normal, over the higher of the two places and what
@@ -111,12 +113,14 @@ class TransitionFinder:
         ----------
         added : the contact that it comes to; then those that its limb makes next: at the posture q they are in place
             too.
+        above : how much higher than necessary the patch is to go from one support to another, where `look` has seen
+            what lower ways miss (m).
         """
         contact, *coming = added
         touching = (*begin.rising.values(), *added)
         duration = self.law.straight(begin.q, q, begin.closed)
         if contact.patch in begin.rising:
-            found = yield from self._step(begin, contact, q, duration, touching)
+            found = yield from self._step(begin, contact, q, duration, touching, above)
             assert found is not None
             motion, course = found
         else:
@@ -153,7 +157,7 @@ class TransitionFinder:
             if best is None or knots.missed < best.missed:
                 best = knots
             if best.missed <= BARRED:
-                return best
+                return replace(best, above=least)
             if higher is not None:
                 least = higher + knots.missed - BARRED
         assert best is not None
@@ -207,6 +211,7 @@ class TransitionFinder:
         q: np.ndarray,
         duration: float,
         touching: tuple[Contact, ...],
+        above: float,
         bound: float = np.inf,
     ) -> Steps[tuple[BodyMotion, Course] | None]:
         """Search for the way from one support to another, as low as what is in between allows.
@@ -216,7 +221,7 @@ class TransitionFinder:
         without the body. None where it misses as much as ``bound`` (m).
         """
         patch, old = contact.patch, begin.rising.get(contact.patch)
-        over = yield from self._over(begin, contact, q, duration, touching)
+        over = yield from self._over(begin, contact, q, duration, touching, above)
         free: BodyMotion | None = None
         if old is not None and (over.motion.missed > GOOD or not over.motion.held):
             free = yield from self.motions.risen(begin, old, q, duration, touching)
@@ -238,13 +243,14 @@ class TransitionFinder:
         q: np.ndarray,
         duration: float,
         touching: tuple[Contact, ...],
+        above: float,
     ) -> Steps[_Over]:
         """Search for the way of a patch over what is in between, at the first height at which it is free.
 
         Heights are left out that make up for less than what is missing at a lower one.
         """
         start, old = self._place(begin.q, contact.patch)[1], begin.rising.get(contact.patch)
-        best, least = None, 0.0
+        best, least = None, min(above, self.heights[-1])
         for higher in self.heights:
             if higher < least:
                 continue
@@ -279,7 +285,7 @@ class TransitionFinder:
         least = max(duration, self.timing.duration(distance + float(np.linalg.norm(approach))))
         motion = yield from self._with_body(begin, q, least, touching, leads)
         if motion.missed > GOOD:
-            over = yield from self._step(begin, contact, q, duration, touching, motion.missed)
+            over = yield from self._step(begin, contact, q, duration, touching, 0.0, motion.missed)
             if over is not None:
                 return over
         around = yield from self._around(motion, begin, q, touching)

@@ -54,6 +54,7 @@ class KnotFinder:
         self.joints = JointRoom(robot, self.search.limit)
         self.apart = Apart(self.nearness, self.search)
         self._regions = ContactRegions(robot.mass, self.settings.com_inset, self.settings.comfort)
+        self._supports = dict[tuple[Contact, ...], Support]()
 
     def find(
         self,
@@ -125,5 +126,8 @@ class KnotFinder:
 
     def support(self, contacts: Sequence[Contact], com: np.ndarray) -> Support:
         """Return where contacts balance a centre of mass of about the height of ``com`` (3,)."""
-        share = self.settings.friction_share
-        return self._regions.support([contact.spared(share) for contact in contacts], com)
+        known = self._supports.get(asked := tuple(contacts))
+        if known is None:
+            spared = [contact.spared(self.settings.friction_share) for contact in asked]
+            known = self._supports[asked] = self._regions.support(spared, com)
+        return known

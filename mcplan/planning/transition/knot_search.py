@@ -77,6 +77,8 @@ class KnotSearch:
         self.watched = self.nearness.watched(self.closed[0])
         self.q, self.missed = guides.copy(), np.zeros(len(guides))
         self.off = np.zeros((len(guides), self.robot.nv))
+        self.parted = np.zeros(len(self.watched))
+        """How far pairs are apart at the end at which they are farther (m)."""
 
     def run(self) -> Steps[Knots]:
         """Search."""
@@ -86,9 +88,11 @@ class KnotSearch:
         yield from self._sweep()
         q, missed = self.q, float(self.missed.max())
         if missed > BARRED:  # no smoothing makes it free
-            return Knots(q, missed, missed, self._worst())
+            worst = self._worst()
+            return Knots(q, missed, missed, worst, eager=self._eager(worst))
         smooth, short, worst, strayed = yield from self._smoothed()
-        return Knots(smooth, max(missed, short), missed, self._worst() if missed > short else worst, strayed)
+        worst = self._worst() if missed > short else worst
+        return Knots(smooth, max(missed, short), missed, worst, strayed, self._eager(worst))
 
     def _ask(self) -> Steps[None]:
         """Say what each knot is to be: on its contacts, near its guide, as far from everything as the ends let it."""
@@ -100,7 +104,8 @@ class KnotSearch:
         yield
         passing = [(list(finder.collisions.pairs_of([contact])), contact.patch) for contact in self.touching]
         ends = self.nearness.distances(guides[0], there[0]), self.nearness.distances(guides[-1], there[-1])
-        most = np.maximum(*ends) if self.modest else np.inf
+        self.parted = np.maximum(*ends)
+        most = self.parted if self.modest else np.inf
         places = {patch: robot.frame_pose(guides, patch)[:, :3, 3] for _, patch in passing}
         places |= {lead.patch: lead.places for lead in self.led}
         grazing = np.zeros(len(finder.collisions.pairs))
@@ -132,6 +137,13 @@ class KnotSearch:
         """Return where the knots miss most."""
         k = int(np.argmax(self.missed))
         return Worst(k / self.last, self.nearness.short(self.q[k], self.wishes[k], self.watched).bodies)
+
+    def _eager(self, worst: Worst) -> bool:
+        """Say whether the bodies that come too near may be to part more than they do at the ends."""
+        if not worst.bodies:
+            return True
+        pairs, need = self.finder.collisions.between(*worst.bodies), self.wishes[round(worst.share * self.last)].need
+        return bool(np.any(need[pairs] > self.parted[pairs]))
 
     # -- the way ----------------------------------------------------------------------------------------------------
 

@@ -56,6 +56,8 @@ class Knots:
     unsmoothed : by how much it missed its contacts or its clearance before the smoothing (m, rad).
     worst : where that is.
     strayed : how far a led patch gets from its path (m).
+    eager : whether what misses most may be two bodies that are to part more than they do at the ends.
+    above : how much higher than over the lowest way the led patch is to go at least, by what lower ways miss (m).
     """
 
     q: np.ndarray
@@ -63,3 +65,5 @@ class Knots:
     unsmoothed: float
     worst: Worst = NOWHERE
     strayed: float = 0.0
+    eager: bool = True
+    above: float = 0.0

@@ -41,8 +41,9 @@ class Segments:
         return self._kept(begin, q, (), self.finder.shift(begin, q), self._known)
 
     def swing(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Segment:
-        """Return the motion of a patch to a new contact, see `TransitionFinder.swing`."""
-        return self._kept(begin, q, added, self.finder.swing(begin, q, added), self._known)
+        """Return the motion of a patch to a new contact, see `TransitionFinder.swing`: no lower than a look shows."""
+        above = self.look(begin, q, added).above
+        return self._kept(begin, q, added, self.finder.swing(begin, q, added, above), self._known)
 
     def look(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Knots:
         """Return knots of a swing, found more quickly, see `TransitionFinder.look`."""

@@ -6,7 +6,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mcplan.core.whole_body.avoidance import NEUTRAL, fill_avoidance_rows
+from mcplan.core.algebra.consistent_rows import NEUTRAL
+from mcplan.core.whole_body.avoidance import fill_avoidance_rows
 from mcplan.errors import InputError
 from mcplan.model.terms import Terms
 

@@ -169,6 +169,7 @@ class WholeBodyQP:
         ----------
         terms : terms of the state, with the frames of the contacts and tasks.
         contacts, tasks, limits : of the structure given at construction; their present gains, bounds and targets count.
+            What contacts determine is not asked of limits: nothing that is solved for changes it.
         tau_ext : (nv,) known external generalised force.
         previous : patch -> force unknowns of the last solution (``Solution.unknowns``), for the force rate.
         planned : patch -> force unknowns that the cost of forces is counted from; without, they are counted from zero.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mcplan.core.algebra.consistent_rows import DEPENDENT, make_consistent
+from mcplan.core.algebra.consistent_rows import DEPENDENT, NEUTRAL, drop_determined, make_consistent
 
 
 def consistent(A, b):
@@ -46,3 +46,28 @@ def test_a_row_that_hardly_differs_leaves_free_what_it_would_pin():
     rows, right = consistent(A, np.array([1.0, 5.0]))
     assert np.array_equal(rows, A)
     assert right[1] == 5.0
+
+
+@pytest.mark.parametrize("off", [0.0, 0.5, 10.0])
+def test_an_inequality_that_equations_determine_is_emptied_and_no_other(off):
+    """A row in their span, one that is off it by a part of `DEPENDENT` or by more, and one that has nothing to do."""
+    rng = np.random.default_rng(2)
+    m, n = 5, 12
+    A = rng.normal(size=(m, n))
+    rows, basis = np.ascontiguousarray(A.T).ravel(), np.zeros((m + 1, n))
+    rank = make_consistent(rows, np.zeros(m), m, n, basis)
+    assert rank == m
+    free = np.linalg.svd(A)[2][m]  # of length 1, and orthogonal to all of A
+    row = rng.normal(size=m) @ A
+    G = np.array([row + off * DEPENDENT * np.linalg.norm(row) * free, rng.normal(size=n)])
+    inequalities, lower = np.ascontiguousarray(G.T).ravel(), np.array([3.0, 4.0])
+    drop_determined(inequalities, lower, 2, n, basis, rank)
+    kept = inequalities.reshape(n, 2).T
+    assert np.array_equal(kept[1], G[1])
+    assert lower[1] == 4.0
+    if off < 1.0:
+        assert not kept[0].any()
+        assert lower[0] == NEUTRAL
+    else:
+        assert np.array_equal(kept[0], G[0])
+        assert lower[0] == 3.0

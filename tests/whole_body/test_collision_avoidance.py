@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from mcplan.collision.model import CollisionModel
-from mcplan.core.whole_body.avoidance import NEUTRAL, fill_avoidance_rows
+from mcplan.core.algebra.consistent_rows import NEUTRAL
+from mcplan.core.whole_body.avoidance import fill_avoidance_rows
 from mcplan.errors import InputError
 from mcplan.whole_body import CollisionAvoidance, ContactConstraint, LinkPoseTask, ProblemPool, WholeBodyQP
 from tests.whole_body.closed_loop import rate, ticks

@@ -1,4 +1,4 @@
-"""Linear equations of which some rows follow from others, without the rows that say nothing new."""
+"""Linear equations of which some rows follow from others, and inequalities of which equations leave nothing free."""
 
 import math
 
@@ -8,6 +8,9 @@ DEPENDENT = 1e-2
 """Part of a row that is not in the span of the rows before it; with less it counts as following from them. Contacts
 that pin each other exactly still differ by so much where they are off by millimetres; what is new in a row that pins
 something else is several times as much."""
+
+NEUTRAL = -1.0
+"""Right-hand side of an inequality that says nothing: ``0 >= -1``."""
 
 AGAIN = 0.1
 """With less left of it than this part, a row has lost digits and is made orthogonal once more."""
@@ -31,7 +34,11 @@ def make_consistent(A, b, m, n, Q):
     A : (n m,) the entries of an (m, n) matrix, column by column; changed where needed.
     b : (m,) changed with them.
     m, n : numbers of rows and columns.
-    Q : (at least m, n) scratch.
+    Q : (at least m, n) out: orthonormal rows that span what is left, first.
+
+    Returns
+    -------
+    The number of these.
     """
     rank = 0
     for i in range(m):
@@ -62,3 +69,39 @@ def make_consistent(A, b, m, n, Q):
             for k in range(n):
                 A[m * k + i] = 0.0
             b[i] = 0.0
+    return rank
+
+
+@jit_algebra
+def drop_determined(A, b, m, n, Q, rank):
+    """Empty the rows of ``A x >= b`` that equations determine, whose rows ``rank`` orthonormal ones of Q span.
+
+    Such a row holds or it does not, whatever is chosen; where it does not, by as little as equations are off, it would
+    leave no solution at all. They say ``0 >= -1`` then.
+
+    Parameters
+    ----------
+    A : (n m,) the entries of an (m, n) matrix, column by column; changed where needed.
+    b : (m,) changed with them.
+    m, n : numbers of rows and columns.
+    Q : (at least rank + 1, n) the row after those is scratch.
+    """
+    for i in range(m):
+        size = 0.0
+        for k in range(n):
+            x = A[m * k + i]
+            Q[rank, k] = x
+            size += x * x
+        for j in range(rank):
+            along = 0.0
+            for k in range(n):
+                along += Q[rank, k] * Q[j, k]
+            for k in range(n):
+                Q[rank, k] -= along * Q[j, k]
+        left = 0.0
+        for k in range(n):
+            left += Q[rank, k] * Q[rank, k]
+        if left <= DEPENDENT * DEPENDENT * size:
+            for k in range(n):
+                A[m * k + i] = 0.0
+            b[i] = NEUTRAL

@@ -2,6 +2,7 @@
 
 import math
 
+from mcplan.core.algebra.consistent_rows import NEUTRAL
 from mcplan.core.algebra.joint_bounds import next_velocity
 from mcplan.core.check import SOUND, check
 from mcplan.core.distance.many import fill_distance_row
@@ -20,9 +21,6 @@ from mcplan.core.whole_body.avoidance_bundle import (
     open_memory,
 )
 from mcplan.core.whole_body.corner_rows import add_corner_rows
-
-NEUTRAL = -1.0
-"""Right-hand side of a row without a pair: ``0 >= -1``."""
 
 CORNER = -1
 """In ``Near.at``: the row is not that of a pair's nearest points."""

@@ -1,6 +1,6 @@
 """All parameters of the whole-body program in one crossing, straight from the terms of the state."""
 
-from mcplan.core.algebra.consistent_rows import make_consistent
+from mcplan.core.algebra.consistent_rows import drop_determined, make_consistent
 from mcplan.core.algebra.joint_bounds import RECOVERY, viable_acceleration
 from mcplan.core.jit import jit, jit_algebra
 from mcplan.core.whole_body import layout as lay
@@ -31,7 +31,7 @@ def fill(
     theta : (parameters,) out
     G : (7, forces or 80) out: wrenches of the force unknowns in the first six rows; scratch, and the constant part of
         the cost in its last entry
-    basis : (contact rows, nv) scratch
+    basis : (contact rows and one more, nv) scratch
     """
     nv = layout[lay.NV]
     if not (_finite(q) and _finite(v)):
@@ -54,7 +54,9 @@ def fill(
         # contacts of one link, or along a chain with few joints, say things twice; drift would make them disagree
         total = layout[lay.CONTACT_ROWS]
         A = theta[layout[lay.CONTACT_JACOBIAN] :]
-        make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, basis)
+        rank = make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, basis)
+        limits, lower = layout[lay.LIMIT_MATRIX], layout[lay.LIMIT_LOWER]
+        drop_determined(theta[limits:], theta[lower:], layout[lay.LIMIT_ROWS], nv, basis, rank)
     _fill_bounds(q, v, layout, constants, theta)
     scratch[len(scratch) - 1] = constant
     return FILLED if _sound(layout, values, theta) else NOT_FINITE

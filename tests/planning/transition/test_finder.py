@@ -9,7 +9,7 @@ from mcplan.collision.model import CollisionModel
 from mcplan.model.robot_file import load_robot
 from mcplan.motion.limb_path import LimbPath
 from mcplan.planning.prover import Prover
-from mcplan.planning.transition import detour
+from mcplan.planning.transition import detour, finder as finder_module
 from mcplan.planning.transition.body_motion import GOOD, KNOTS, LIFT, Departure
 from mcplan.planning.transition.finder import TransitionFinder, lift_and_approach
 from mcplan.planning.transition.knots import BARRED, Knots
@@ -60,6 +60,24 @@ def test_a_hurdle_is_stepped_over(over_a_hurdle):
     assert segment.missed <= GOOD
     # what the search has proven is what a plan gets
     assert prover.segments.swing(begin, swing.q1, swing.added) is segment
+
+
+def test_no_way_that_a_look_has_seen_to_be_too_low_is_searched_through(over_a_hurdle, monkeypatch):
+    prover, swing = over_a_hurdle
+    begin = Departure(swing.q0, swing.common, {"left_sole": swing.before})
+    above = prover.segments.look(begin, swing.q1, swing.added).above
+    assert above > 0.01
+    tried = []
+    known = finder_module.lift_and_approach
+    monkeypatch.setattr(
+        finder_module, "lift_and_approach", lambda *asked: tried.append(asked[3] - SETTINGS.clearance) or known(*asked)
+    )
+    finder = TransitionFinder(prover.robot, prover.environment, SETTINGS)
+    assert run(finder.swing(begin, swing.q1, swing.added, above)).missed <= GOOD
+    assert min(tried) >= above
+    tried.clear()
+    run(finder.swing(begin, swing.q1, swing.added))
+    assert min(tried) < above
 
 
 def test_knots_in_which_a_patch_drags_count_as_barred(over_a_hurdle):

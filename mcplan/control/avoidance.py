@@ -80,10 +80,10 @@ class Avoidance:
     bent as far as it goes at the start of a motion parts when the motion takes it along, not before. And they come on
     as quickly as they are planned to, where ``STOPPING`` would not allow it: a shank that passes the edge of a rung is
     not held back under it. A motion is looked at `LOOKS` times, one per tick, after its ends. Nothing is asked of links
-    that contacts hold where they are.
-    While it only passes that support, it is held closer to the surface than the overlap which a link at rest is
-    allowed (``ALLOWED_PENETRATION``), because the rows are linear and a moving link goes a little beyond them. What is
-    asked of a pair never rises faster than ``PARTING``, so that leaving a support is no blow either.
+    that contacts hold where they are. While it only passes that support, it is held closer to the surface than the
+    overlap which a link at rest is allowed (``ALLOWED_PENETRATION``), because the rows are linear and a moving link
+    goes a little beyond them. What is asked of a pair never rises faster than ``PARTING``, so that leaving a support is
+    no blow either.
 
     The rows are those of ``CollisionAvoidance`` for what a distance has left above what is asked, made by one kernel
     that remembers which pairs have been far: a dozen out of hundreds are looked at in a tick.

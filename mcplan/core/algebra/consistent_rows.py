@@ -17,13 +17,40 @@ AGAIN = 0.1
 
 
 @jit_algebra
+def _left(A, i, m, n, Q, rank):
+    """Write row i of A into Q, less its part in the span of the ``rank`` rows there; return both squared lengths.
+
+    ``r = a - sum_j (a' q_j) q_j``, twice where digits would be lost.
+    """
+    size = 0.0
+    for k in range(n):
+        x = A[m * k + i]
+        Q[rank, k] = x
+        size += x * x
+    left = size
+    for again in range(2):
+        if again and left > AGAIN * AGAIN * size:
+            break
+        for j in range(rank):
+            along = 0.0
+            for k in range(n):
+                along += Q[rank, k] * Q[j, k]
+            for k in range(n):
+                Q[rank, k] -= along * Q[j, k]
+        left = 0.0
+        for k in range(n):
+            left += Q[rank, k] * Q[rank, k]
+    return size, left
+
+
+@jit_algebra
 def make_consistent(A, b, m, n, Q):
     """Empty the rows of ``A x = b`` that follow from those before them: they say ``0 = 0``.
 
     A row that hardly differs from the others' span must go as a whole. With another right-hand side alone it would ask
     for nothing along what is left of it, which is a direction that rounding or drift has chosen.
 
-    Rows are made orthonormal one after the other (Gram-Schmidt, twice where digits would be lost)::
+    Rows are made orthonormal one after the other (Gram-Schmidt)::
 
         a_i = sum_j (a_i' q_j) q_j + r_i    for j < i
         |r_i| >= DEPENDENT |a_i|:   q_i = r_i / |r_i|
@@ -42,24 +69,7 @@ def make_consistent(A, b, m, n, Q):
     """
     rank = 0
     for i in range(m):
-        size = 0.0
-        for k in range(n):
-            x = A[m * k + i]
-            Q[rank, k] = x
-            size += x * x
-        left = size
-        for again in range(2):
-            if again and left > AGAIN * AGAIN * size:
-                break
-            for j in range(rank):
-                along = 0.0
-                for k in range(n):
-                    along += Q[rank, k] * Q[j, k]
-                for k in range(n):
-                    Q[rank, k] -= along * Q[j, k]
-            left = 0.0
-            for k in range(n):
-                left += Q[rank, k] * Q[rank, k]
+        size, left = _left(A, i, m, n, Q, rank)
         if left > DEPENDENT * DEPENDENT * size and rank < n:
             left = math.sqrt(left)
             for k in range(n):
@@ -87,20 +97,7 @@ def drop_determined(A, b, m, n, Q, rank):
     Q : (at least rank + 1, n) the row after those is scratch.
     """
     for i in range(m):
-        size = 0.0
-        for k in range(n):
-            x = A[m * k + i]
-            Q[rank, k] = x
-            size += x * x
-        for j in range(rank):
-            along = 0.0
-            for k in range(n):
-                along += Q[rank, k] * Q[j, k]
-            for k in range(n):
-                Q[rank, k] -= along * Q[j, k]
-        left = 0.0
-        for k in range(n):
-            left += Q[rank, k] * Q[rank, k]
+        size, left = _left(A, i, m, n, Q, rank)
         if left <= DEPENDENT * DEPENDENT * size:
             for k in range(n):
                 A[m * k + i] = 0.0

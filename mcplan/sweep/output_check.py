@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 from mcplan.document import Document
 from mcplan.document.messages import closest
 from mcplan.errors import InputError, Problem
-from mcplan.sweep.axes import Key
+from mcplan.sweep.axes import Key, axes_of, shown_name
+from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.condition import Condition
 from mcplan.sweep.expectation import expectations, parse_threshold
 from mcplan.sweep.schema import ExperimentSpec
@@ -35,6 +36,7 @@ def output_problems(document: Document, spec: ExperimentSpec, known: Iterable[st
         for part in ("rows", "values", "each"):
             yield from columns((("tables", k, part, i), name) for i, name in enumerate(getattr(table, part)))
         yield from columns([(("tables", k, "by"), table.by)])
+        yield from _against_problems(document, spec, k)
         yield from condition(("tables", k, "where"), table.where)
     for key, expect in expectations(spec):
         yield from condition((*key, "where"), expect.where)
@@ -45,3 +47,19 @@ def output_problems(document: Document, spec: ExperimentSpec, known: Iterable[st
                 parse_threshold(text)
             except InputError as error:
                 yield document.problem((*place, name), str(error))
+
+
+def _against_problems(document: Document, spec: ExperimentSpec, index: int) -> Iterator[Problem]:
+    """Yield what ratios cannot be to, and results that have none."""
+    table = spec.tables[index]
+    if table.against is None:
+        return
+    found = [point[table.by] for axis in axes_of(spec) for point in axis.points if table.by in point]
+    if table.by == "scenario":
+        found = [shown_name(name) for name in spec.scenarios]
+    if table.against not in found:
+        near = closest(str(table.against), map(str, found))
+        yield document.problem(("tables", index, "against"), f"{table.against}: no value of `{table.by}`{near}")
+    for i, name in enumerate(table.each):
+        if name in COLUMNS and COLUMNS[name].kind in ("flag", "text"):
+            yield document.problem(("tables", index, "each", i), f"`{name}` is no number, so it has no ratio")

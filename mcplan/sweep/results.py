@@ -115,9 +115,9 @@ def shown_value(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.4g}"
-    if isinstance(value, (list, dict)):
-        return json.dumps(value)
-    return str(value)
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {json.dumps(part)}" for key, part in value.items())
+    return json.dumps(value) if isinstance(value, list) else str(value)
 
 
 def groups(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
@@ -130,7 +130,7 @@ def groups(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple[Any, ...], l
 
 
 def _hashable(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(json.dumps(value) if isinstance(value, (list, dict)) else value for value in values)
+    return tuple(shown_value(value) if isinstance(value, (list, dict)) else value for value in values)
 
 
 def _cell(value: Any) -> str:

@@ -86,6 +86,8 @@ class TableSpec(Spec):
     """Field: further columns for each of its values."""
     each: tuple[str, ...] = ()
     """Which results these are."""
+    against: Any = None
+    """A value of ``by``: these columns hold the median ratio to the same case with that value (0.25: a quarter)."""
     where: str | None = None
     """Only cases for which this condition holds."""
     title: str = ""
@@ -95,6 +97,8 @@ class TableSpec(Spec):
     def _each_by(self) -> "TableSpec":
         if (self.by is None) != (not self.each):
             raise ValueError("`by` and `each` are given together: which columns for every value of what")
+        if self.against is not None and self.by is None:
+            raise ValueError("`against` is one of the values of `by`, which is not given")
         if not self.values and not self.each:
             raise ValueError("no columns: give `values`, or `by` and `each`")
         return self

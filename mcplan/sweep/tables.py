@@ -1,8 +1,10 @@
 """Tables that sum an experiment up: a row per scenario or field, a column per result, cells over all seeds."""
 
 import html
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.condition import Condition
@@ -68,12 +70,13 @@ def _table(spec: TableSpec, results: Results) -> Table:
     header += [
         f"{place} {name}" if len(spec.each) > 1 else shown_value(place) for place in places for name in spec.each
     ]
+    cell = _cell if spec.against is None else _ratio_cell(spec, results, rows)
     body = []
     for key, members in groups(rows, spec.rows).items():
         cells = [shown_value(value) for value in key]
         cells += [_cell(name, members) for name in spec.values]
         split = groups(members, [spec.by]) if spec.by else {}
-        cells += [_cell(name, split.get((place,), [])) for place in places for name in spec.each]
+        cells += [cell(name, split.get((place,), [])) for place in places for name in spec.each]
         body.append(tuple(cells))
     return Table(spec.title, tuple(header), tuple(body))
 
@@ -88,6 +91,20 @@ def chosen(results: Results, where: str | None) -> list[Row]:
 
 def _cell(name: str, rows: Sequence[Row]) -> str:
     return aggregate(name, [row.get(name) for row in rows])
+
+
+def _ratio_cell(spec: TableSpec, results: Results, rows: Sequence[Row]) -> Callable[[str, Sequence[Row]], str]:
+    """Return what makes a cell of ratios: the median over cases of the result to that of the case they are against."""
+    same = [name for name in results.experiment.fields if name != spec.by]
+    against = [row for row in rows if row.get(str(spec.by)) == spec.against]
+    base = {key: row for key, (row,) in groups(against, same).items()}
+
+    def cell(name: str, members: Sequence[Row]) -> str:
+        pairs = [(row.get(name), base[key].get(name)) for key, (row,) in groups(members, same).items() if key in base]
+        ratios = [value / other for value, other in pairs if value is not None and other]
+        return shown_value(float(np.median(ratios))) if ratios else "–"
+
+    return cell
 
 
 def _line(cells: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
 """Charts of many runs: curves with intervals, and heat maps."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -36,8 +37,9 @@ def curve_chart(curves: Sequence[Curve], x_label: str, y_label: str, title: str,
         else:
             _band(axes, curve)
     if texts:
-        turn = 30 if max(map(len, texts)) > 8 else 0
-        axes.set_xticks(range(len(texts)), texts, rotation=turn, ha="right" if turn else "center")
+        names = [textwrap.fill(text, 18) for text in texts]
+        turn = 30 if max(map(len, texts)) > 8 and len(texts) > 4 else 0
+        axes.set_xticks(range(len(texts)), names, rotation=turn, ha="right" if turn else "center")
     _finish(axes, x_label, y_label, title)
     if rate:
         axes.set_ylim(-0.03, 1.03)

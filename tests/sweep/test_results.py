@@ -105,6 +105,45 @@ def test_the_table_has_a_row_per_scenario_and_a_column_per_back_end(results):
     assert table.markdown().splitlines()[2:4] == ["| scenario | plan_torque | qp | contact |", "|---|---|---|---|"]
 
 
+def test_ratios_are_of_a_case_to_the_same_case_and_their_median_counts(experiment_file, tmp_path):
+    paces = "[slow, {force: 0.5, torque: 0.8}]"
+    text = f"""\
+scenarios: [sway]
+grid: {{control.pace: {paces}}}
+seeds: {{count: 3}}
+tables:
+  - {{rows: [scenario], by: control.pace, each: [duration], against: slow, where: success}}
+"""
+
+    def lasting(case):
+        slow = case.fields["control.pace"] == "slow"
+        row = {"success": slow or case.seed != 2, "duration": (10.0, 20.0, 40.0)[case.seed]}
+        return Outcome(DONE, row if slow else row | {"duration": row["duration"] * (0.5, 0.25, 0.1)[case.seed]})
+
+    experiment = load_experiment(experiment_file(text))
+    with Store(tmp_path / "out") as store:
+        for case in experiment.cases:
+            store.put(case, lasting(case), code_version())
+        (table,) = tables_of(collect_results(experiment, store))
+    assert table.header == ("scenario", "slow", "force 0.5, torque 0.8")
+    assert table.rows == (("sway", "1", "0.375"),)  # what has not succeeded at both paces does not count
+
+
+@pytest.mark.parametrize(
+    ("table", "problem"),
+    [
+        ("by: simulation.physics, each: [duration], against: qq", "qq: no value of `simulation.physics`; known: contact, qp"),
+        ("by: scenario, each: [duration], against: walk", "walk: no value of `scenario`; known: step, sway"),
+        ("by: scenario, each: [success], against: sway", "`success` is no number"),
+        ("values: [duration], against: sway", "`against` is one of the values of `by`, which is not given"),
+    ],
+)
+def test_ratios_are_to_what_there_is_and_of_numbers(experiment_file, table, problem):
+    text = f"{TEXT}  - {{rows: [seed], {table}}}\n"
+    with pytest.raises(InputError, match=re.escape(problem)):
+        load_experiment(experiment_file(text))
+
+
 class Page(HTMLParser):
     def __init__(self, text):
         super().__init__()

@@ -68,7 +68,8 @@ class WholeBodyController:
         for contact in first.contacts:
             self.motion.close(contact, -1.0, 0.0)
         for segment in plan.segments:  # their curves are made before the first tick
-            _ = segment.posture, segment.centre, segment.law and self.motion.spin_of(segment)
+            _ = segment.law and self.motion.spin_of(segment)
+            self.motion.rehearse(segment)
         states = program_of(phases_of(plan), plan.scenario, [contact.patch for contact in first.contacts])
         self._further = FurtherTasks(plan, [state.name for state in states])
         tasks = (*self._further.tasks, *tasks)
@@ -114,6 +115,8 @@ class WholeBodyController:
 
     def _declare(self) -> None:
         """Declare the programs of all stances and motions of the plan, and solve one, before the first tick."""
+        if self.impedance is not None:
+            self.impedance.rehearse()
         if self.objects:
             return
         for stance in self.plan.stances:

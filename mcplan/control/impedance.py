@@ -38,6 +38,12 @@ class JointImpedance:
         self._q: np.ndarray | None = None
         self._v = np.zeros(len(limit))
 
+    def rehearse(self) -> None:
+        """Ask for torques once and forget it: compiled code is loaded where it is first called."""
+        none = np.zeros(len(self._v))
+        self.torque(none, none, none, none)
+        self._q = None
+
     def meet(self, v: np.ndarray) -> None:
         """Expect the velocities (n,) that are measured: a patch has met its support, and these have changed at once."""
         self._v[:] = v

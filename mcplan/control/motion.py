@@ -227,6 +227,12 @@ class Motion:
         for name in limbs:
             self.released.pop(name, None)
 
+    def rehearse(self, segment: Segment) -> None:
+        """Make the references of a planned motion and forget them: compiled code is loaded where it is first called."""
+        posture, _ = faded(self.robot, segment, self.posture.sample(0.0), self.com.sample(0.0), 0.0)
+        for course in segment.courses:
+            self._path(course, segment, posture, 0.0, (np.eye(3), NONE), 0.0).sample(posture.start_time)
+
     def rely(self, kept: float | None, t: float) -> None:
         """Rely on contacts from t (s) on as far as a motion does that keeps a part of its reserve; None: it keeps none.
 

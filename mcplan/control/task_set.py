@@ -24,7 +24,7 @@ from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.pool import ProblemPool
 from mcplan.whole_body.settings import QPSettings
-from mcplan.whole_body.solution import SOLVED, Solution
+from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.tasks import AngularMomentumTask, ComTask, LinkPoseTask, PostureTask
 from mcplan.whole_body.tasks.task import Task, damping
 
@@ -39,6 +39,9 @@ of it there is none to give up. Preloads come back within as long, after as long
 MOST = 0.9
 """Of what a contact may bear, the part that is asked for as its preload: if it were less a contact that is let go would
 lose the rest of it within a tick."""
+
+LEAST = 1e-3
+"""N: what a closed contact may always bear. Where that is nothing, or its points' inner margin, nothing solves it."""
 
 LOOSE = 1e-5
 """Weight of the orientation of a limb in the air relative to one that touches: less than the posture's."""
@@ -123,6 +126,7 @@ class TaskSet:
     def rehearse(self, terms: Terms, motion: Motion) -> None:
         """Solve once and forget it: compiled code is loaded from its files where it is first called."""
         self.solve(0.0, terms, motion)
+        self.pool.rehearse()
         self._previous = {}
         self._stiffen(1.0)
 
@@ -166,15 +170,12 @@ class TaskSet:
         limits = self._limits
         for limit in limits:
             limit.update(terms, motion, poses)
-        problem = self.pool.get(contacts, tasks, limits)
-        problem.update(terms, contacts, tasks, previous=self._previous, limits=limits, planned=planned)
-        solution = problem.solve()
-        for give_up in (lambda: self._relieve(t, contacts), self._loosen):
-            if solution.status != SOLVED and give_up():
+        problem, solution = self.pool.get(contacts, tasks, limits), None
+        for give_up in (None, lambda: self._relieve(t, contacts), self._loosen):
+            if solution is None and (give_up is None or give_up()):
                 problem.update(terms, contacts, tasks, previous=self._previous, limits=limits, planned=planned)
-                yielding = problem.solve()
-                if yielding.status == SOLVED:
-                    solution = yielding
+                solution = problem.attempt()
+        solution = solution or problem.solve()
         self._previous = solution.unknowns
         return solution
 
@@ -269,7 +270,8 @@ class TaskSet:
                 known.axes = contact.axes_at(frame.R)
         if loaded.lifted:
             self._set_down(known, contact, terms)
-        limit = known.max_force = loaded.limit.value(t)
+        limit = loaded.limit.value(t)
+        known.max_force = max(limit, LEAST)
         known.preload = self._preload(loaded, limit)
         if contact.kind == "grasp":
             known.max_moment = grips * contact.max_moment * min(1.0, limit / loaded.full)

@@ -54,3 +54,8 @@ class ProblemPool:
             self._problems[key] = kind(self.robot, contacts, tasks, self.settings, self.extra, limits)
         self._last = given, self._problems[key]
         return self._problems[key]
+
+    def rehearse(self) -> None:
+        """Let the problem that was handed out last, filled, be solved by all ways that there are."""
+        if self._last is not None:
+            self._last[1].rehearse()

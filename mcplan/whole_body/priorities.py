@@ -211,6 +211,17 @@ class PrioritisedQP:
             kept.hold([task for group in groups[:k] for task in group], terms, self.solutions[-1].vd, jacobian)
         self.problems[k].update(terms, contacts, groups[k], tau_ext, previous, _with(limits, kept), planned)
 
+    def attempt(self) -> Solution | None:
+        """Solve level after level; return None where one has no solution, see ``WholeBodyQP.attempt``."""
+        self.solutions = []
+        for k, problem in enumerate(self.problems):
+            if k:
+                self._update(k)
+            if (solution := problem.attempt()) is None:
+                return None
+            self.solutions.append(solution)
+        return self._of_all()
+
     def solve(self) -> Solution:
         """Solve level after level; a level that cannot be solved ends it with the answer of the one above.
 
@@ -228,6 +239,14 @@ class PrioritisedQP:
             self.solutions.append(solution)
             if not solution.ok:
                 return solution
+        return self._of_all()
+
+    def rehearse(self) -> None:
+        """Solve each level by all ways that its compiled form has, see ``WholeBodyQP.rehearse``."""
+        for problem in self.problems:
+            problem.rehearse()
+
+    def _of_all(self) -> Solution:
         return self.solutions[-1]._replace(solve_time=sum(solution.solve_time for solution in self.solutions))
 
 

@@ -266,44 +266,65 @@ class WholeBodyQP:
                 return f"{wrong}: contact of {contact.patch}"
         return wrong
 
-    def solve(self) -> Solution:
-        """Solve the filled program; always returns an answer, whose ``status`` says of which kind."""
-        if not self._filled or self._binding is None:
-            raise InputError("the whole-body program is solved after its update")
+    def attempt(self) -> Solution | None:
+        """Solve the filled program; return None where it has no solution: that is said in a tick's time."""
         start = time.perf_counter()
-        failure, answer = self._solve_declared(self._binding)
+        answer = self._solve_declared(self._bound_program())[1]
+        return None if answer is None else self._solved(answer, start)
+
+    def solve(self) -> Solution:
+        """Solve the filled program; always returns an answer, whose ``status`` says of which kind.
+
+        What has no solution is explained and replaced. That takes up to half a second where it happens first: who has
+        another program to turn to asks for an ``attempt``.
+        """
+        start, b = time.perf_counter(), self._bound_program()
+        failure, answer = self._solve_declared(b)
         if answer is not None:
-            self._calm += 1
-            self._failed_before = self._failed_before and self._calm < CALM
-            return self._solution(SOLVED, answer, start)
+            return self._solved(answer, start)
         conflicts = self._explain()
         message = failure + ("; in the way: " + "; ".join(map(str, conflicts)) if conflicts else "")
         self._failed_before, self._calm = True, 0
         if self._slack is None:
             soft = slack_problem(self.declaration, self.cost, self._extra)
             self._slack = SlackForm(soft, self.fast is not None, self.settings.solver, self._options)
-        failure, answer = self._attempt(self._binding, self._slack, False, hard_only=True)
+        failure, answer = self._attempt(b, self._slack, False, hard_only=True)
         if answer is not None:
             return self._solution(SLACK, answer, start, message, conflicts)
-        vd, tau, forces = damped_hold(self._binding.terms, self.data["h"], self.contacts, self._limit)
+        vd, tau, forces = damped_hold(b.terms, self.data["h"], self.contacts, self._limit)
         f = np.concatenate(forces) if forces else np.zeros(0)
         self.vd.save_value(vd)
         self.tau.save_value(tau)
         if self.force is not None:
             self.force.save_value(f)
-        answer = Answer(self._binding, vd, tau, f, float(self.cost.value))
+        answer = Answer(b, vd, tau, f, float(self.cost.value))
         return self._solution(HOLD, answer, start, f"{message}; slack form: {failure}", conflicts)
+
+    def rehearse(self) -> None:
+        """Solve the filled program by all ways that the compiled form has, so that the code of each is loaded."""
+        if self.fast:
+            self.fast.compiled.rehearse()
 
     def write_back(self) -> None:
         """Set what a compiled solve leaves out: multipliers of the constraints, ``problem.status`` and ``.value``."""
         if self.fast:
             self.fast.compiled.write_back()
 
+    def _bound_program(self) -> Binding:
+        if not self._filled or self._binding is None:
+            raise InputError("the whole-body program is solved after its update")
+        return self._binding
+
+    def _solved(self, answer: Answer, start: float) -> Solution:
+        self._calm += 1
+        self._failed_before = self._failed_before and self._calm < CALM
+        return self._solution(SOLVED, answer, start)
+
     def _solve_declared(self, b: Binding) -> tuple[str, Answer | None]:
-        """Solve the program as declared, compiled where it can be, by CVXPY where that does not succeed."""
+        """Solve the program as declared, compiled where it can be, by CVXPY where that comes to no verdict."""
         if self.fast is not None:
             failure, answer = self._attempt_fast(b, self.fast)
-            if answer is not None or (failure == cp.INFEASIBLE and self._failed_before):
+            if answer is not None or failure == cp.INFEASIBLE:
                 return failure, answer
         return self._attempt(b, self.problem, self._plain)
 

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from mcplan.errors import InputError
 from mcplan.whole_body import ContactConstraint, PostureTask, QPSettings, WholeBodyQP, whole_body as module
 from mcplan.whole_body.hold import _into_cone, damped_hold
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
@@ -178,6 +179,25 @@ def test_only_the_first_failure_of_an_episode_is_explained(standing):
         if k:
             explained.append(bool(s.conflicts))
     assert explained == [True, False, False, True]
+
+
+def test_an_attempt_tells_in_no_time_that_there_is_no_solution(standing, monkeypatch):
+    """Neither is it explained, nor is another solver asked, nor the slack form declared."""
+    contacts, tasks = soles(standing), standing_tasks(standing)
+    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings())
+    with pytest.raises(InputError, match="after its update"):
+        qp.attempt()
+    qp.update(standing.terms, contacts, tasks)
+    found = qp.attempt()
+    assert found.status == 0
+    np.testing.assert_allclose(found.vd, qp.solve().vd, atol=1e-9)
+    contacts[0].p = contacts[0].p + np.array([0, 0, 40.0])
+    qp.update(standing.terms, contacts, tasks)
+    with monkeypatch.context() as patch:
+        for long in ("_explain", "_attempt"):
+            patch.setattr(WholeBodyQP, long, lambda *_, **__: pytest.fail("takes long"))
+        assert qp.attempt() is None
+    assert qp.solve().status == 1
 
 
 def test_the_slack_form_lets_go_where_it_costs_least(standing):

@@ -177,8 +177,10 @@ def test_a_level_that_fails_leaves_the_answer_of_the_one_above(standing, monkeyp
     contacts, tasks = soles(standing), three_levels(standing)
     qp = PrioritisedQP(standing.robot, contacts, tasks)
     qp.update(standing.terms, contacts, tasks)
+    np.testing.assert_allclose(qp.attempt().vd, qp.solve().vd, atol=1e-9)
     last = qp.problems[-1]
     monkeypatch.setattr(last, "_solve_declared", lambda _: ("made to fail", None))
+    assert qp.attempt() is None
     s = qp.solve()
     assert s.status == 1
     assert s.message.startswith("priority 3: made to fail")

@@ -180,6 +180,21 @@ class CompiledProblem:
                     variable.save_value(None)
         return status
 
+    def rehearse(self) -> None:
+        """Solve at the present ``theta`` by each of the ways that ``solve`` may take, and forget what came out.
+
+        Compiled code is loaded from its files where it is first called, which takes a hundred times as long as a solve.
+        """
+        c, solver = self.condensed, self._solver
+        if solver is not None:
+            self._hold(solver)
+            if condense_factor.prepare(c.program, c.work, self.theta) == 0:
+                self._solve_regular(solver)
+            self._solve_singular(solver)
+            solver.start_cold()
+        self._solve_dense()
+        self.fallbacks -= 1
+
     def _hold(self, solver: LeastDistance) -> bool:
         """Solve with the rows that were active last held, which mostly are the ones of this solution."""
         c = self.condensed

@@ -1,0 +1,64 @@
+"""Nothing that takes long happens in a tick: no code is loaded, and no program is asked for that has no solution."""
+
+import subprocess
+import sys
+
+import pytest
+
+from mcplan.planning import plan
+from mcplan.scene import load_scenario
+from mcplan.sim.simulate import Simulation
+from mcplan.whole_body.whole_body import WholeBodyQP
+from tests.pages import ROOT
+
+FIRST_STEP = 1.9
+"""s that the first step of ``walk`` takes at swift."""
+
+LOADED = f"""
+import numba.core.event as event
+import mcplan as mc
+from mcplan.control.controller import WholeBodyController
+
+step, loaded = WholeBodyController.step, []
+
+def recorded(self, t, *arguments, **options):
+    with event.install_recorder("numba:llvm_lock") as recorder:
+        command = step(self, t, *arguments, **options)
+    if recorder.buffer:
+        loaded.append(round(t, 3))
+    return command
+
+WholeBodyController.step = recorded
+simulation = mc.Simulation(mc.plan(mc.load_scenario("walk", {{"control.pace": "swift"}})), "contact")
+while simulation.t < {FIRST_STEP}:
+    simulation.step()
+print(loaded)
+"""
+
+
+def test_compiled_code_is_loaded_before_the_first_tick():
+    """A process of its own: this one has loaded it."""
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("physics", ["contact", "mujoco"])
+def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
+    """What a foot may bear sinks to nothing; it stays closed for a tick or two until it is felt to bear nothing."""
+    asked, without = [], []
+    attempt = WholeBodyQP.attempt
+
+    def watched(self):
+        solution = attempt(self)
+        asked.append(len(self.contacts))
+        if solution is None:
+            without.append(simulation.t)
+        return solution
+
+    monkeypatch.setattr(WholeBodyQP, "attempt", watched)
+    simulation = Simulation(plan(load_scenario("walk").replace(control={"pace": "swift"})), physics)
+    while simulation.t < FIRST_STEP:
+        simulation.step()
+    assert set(asked) == {1, 2}
+    assert asked[-1] == 2  # the foot has touched again
+    assert without == []

@@ -68,7 +68,6 @@ class WholeBodyController:
         for contact in first.contacts:
             self.motion.close(contact, -1.0, 0.0)
         for segment in plan.segments:  # their curves are made before the first tick
-            _ = segment.law and self.motion.spin_of(segment)
             self.motion.rehearse(segment)
         states = program_of(phases_of(plan), plan.scenario, [contact.patch for contact in first.contacts])
         self._further = FurtherTasks(plan, [state.name for state in states])

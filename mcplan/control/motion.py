@@ -228,7 +228,9 @@ class Motion:
             self.released.pop(name, None)
 
     def rehearse(self, segment: Segment) -> None:
-        """Make the references of a planned motion and forget them: compiled code is loaded where it is first called."""
+        """Make the curves of a planned motion, which stay, and its references once: their code is loaded then."""
+        if segment.law is not None:
+            self.spin_of(segment)
         posture, _ = faded(self.robot, segment, self.posture.sample(0.0), self.com.sample(0.0), 0.0)
         for course in segment.courses:
             self._path(course, segment, posture, 0.0, (np.eye(3), NONE), 0.0).sample(posture.start_time)

@@ -14,6 +14,9 @@ from mcplan.scene.machine import Until
 
 NOTHING: Mapping[str, float] = MappingProxyType({})
 
+FORGOTTEN = 0.1
+"""Part of its length that a break takes of the time for which a criterion has been met."""
+
 
 class Measurement(NamedTuple):
     """What criteria look at.
@@ -153,21 +156,25 @@ class Over:
 
 @dataclass
 class Sustained:
-    """Another criterion has been met without a break for ``seconds``; one that is asked anew for each phase."""
+    """Another criterion has been met for ``seconds``; one that is asked anew for each phase.
+
+    A break takes back the part `FORGOTTEN` of its length: a patch that chatters on its support touches it, though never
+    for long; one that has met it once and bounced off does not.
+    """
 
     criterion: Criterion
     seconds: float
-    since: float | None = None
+    held: float = 0.0
+    last: tuple[float, bool] | None = None
 
     def met(self, measurement: Measurement) -> str:
         """Return the other criterion's label when it has been met for long enough."""
-        label = self.criterion.met(measurement)
-        if not label:
-            self.since = None
-            return ""
-        if self.since is None:
-            self.since = measurement.elapsed
-        return label if measurement.elapsed - self.since >= self.seconds - 5e-10 else ""
+        label, now = self.criterion.met(measurement), measurement.elapsed
+        if self.last is not None:
+            before, was_met = self.last
+            self.held = max(self.held + (now - before) * (1.0 if was_met else -FORGOTTEN), 0.0)
+        self.last = now, bool(label)
+        return label if self.held >= self.seconds - 5e-10 else ""
 
 
 @dataclass(frozen=True, init=False)

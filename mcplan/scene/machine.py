@@ -51,7 +51,7 @@ class Until(Spec):
     timeout: NotNegative | None = None
     """The same, for what has not come about."""
     lasting: Positive | None = None
-    """How long it has to hold without a break, s."""
+    """How long it has to hold, s; a break takes back a tenth of its length."""
     label: str | None = None
     """By which ``next`` and the record know it."""
 

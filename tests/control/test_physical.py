@@ -58,11 +58,23 @@ def test_contact_points_are_drawn_in_by_the_margin_and_keep_their_middle():
     np.testing.assert_allclose(shrunk(edge, 0.01), [[0, -0.04, 0], [0, 0.04, 0]])
 
 
-def test_a_force_must_last_to_count_as_touch():
+def touched_at(forces, step=0.001):
+    """When a series of forces counts as touch; None: it never does."""
     touch = Sustained(ForceAbove("foot", 20.0), 0.003)
-    forces = [0, 25, 25, 10, 25, 25, 25, 25]
-    labels = [touch.met(Measurement(0.001 * k, force={"foot": f})) for k, f in enumerate(forces)]
-    assert labels == [""] * 7 + ["force foot"]
+    labels = [touch.met(Measurement(step * k, force={"foot": force})) for k, force in enumerate(forces)]
+    return next((k for k, label in enumerate(labels) if label), None)
+
+
+def test_a_force_must_last_to_count_as_touch():
+    assert touched_at([0, 0, 25, 25, 25, 25]) == 5
+    assert touched_at([0, 0, 25, 25, 10, 0]) is None
+    assert touched_at([25, 25, *([0] * 25), 25, 25]) is None  # it has bounced off: what was felt before is forgotten
+
+
+def test_a_patch_that_chatters_on_its_support_touches_it():
+    # a toe on hard ground: single milliseconds of load, none between them
+    assert touched_at([30, 0, 0] * 5) == 12
+    assert touched_at([30, *([0] * 12)] * 20) is None
 
 
 @pytest.fixture

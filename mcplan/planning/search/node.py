@@ -118,7 +118,7 @@ def swing_to(parent: Node, node: Node) -> Swing | None:
         return None
     common = tuple(contact for contact in parent.contacts if contact.patch not in node.move.removed)
     added = tuple(node.touching[patch] for patch, _ in node.move.added)
-    q0 = node.steps[0].q if node.move.removed else parent.q
+    q0 = node.steps[len(node.move.removed) - 1].q if node.move.removed else parent.q
     return Swing(common, parent.touching.get(added[0].patch), added, q0, node.q)
 
 

@@ -41,7 +41,7 @@ WIDER = (
 
 @dataclass(eq=False)
 class _Knot:
-    """A posture of the sequence, which several steps share when a limb moves several patches.
+    """A posture of the sequence, which steps share that change contacts of one limb without a motion in between.
 
     Attributes
     ----------
@@ -116,7 +116,7 @@ def _keep_swing(prover: Prover, parent: Node, node: Node, knots: dict[int, _Knot
         return
     place = knots[id(node.steps[-1].q)]
     lifts = [knots[id(step.q)] for step in node.steps if step.change == "remove"]
-    swing = replace(first, q0=lifts[0].q if lifts else _arrival(parent, knots), q1=place.q)
+    swing = replace(first, q0=lifts[-1].q if lifts else _arrival(parent, knots), q1=place.q)
     if prover.swing(swing) or prover.barred(swing):
         place.q = place.first
         for knot in lifts:

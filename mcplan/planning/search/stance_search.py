@@ -312,10 +312,13 @@ class StanceSearch:
             q = lifted.q
             wrenches = lifted.wrenches
             left = list(parent.contacts)
+            touching = parent.contacts
             for patch in move.removed:
                 before = tuple(left)
+                if steps and (parted := self._parted(before, move.removed, q)) is not None:
+                    q, touching = parted, before
                 left = [contact for contact in left if contact.patch != patch]
-                steps.append(Step("remove", patch, tuple(left), before, carrying, q, parent.contacts))
+                steps.append(Step("remove", patch, tuple(left), before, carrying, q, touching))
         if added:
             placed = prover.prove((*common, *added), [contact.patch for contact in added], q, free, common)
             if not placed.found:
@@ -344,6 +347,14 @@ class StanceSearch:
                 now = tuple(sorted(here, key=lambda c: c.patch))
                 steps.append(Step("add", contact.patch, now, now, carrying, q, (*common, *added)))
         return self._node(parent, move, (*common, *added), wrenches, steps, q)
+
+    def _parted(self, contacts: tuple[Contact, ...], unloaded: tuple[str, ...], q: np.ndarray) -> np.ndarray | None:
+        """Return a posture (nq,) in which what has opened is off its support, though its limb rests on another patch.
+
+        There it would touch again with every error of a millimetre. None where an ankle at its limit keeps it down.
+        """
+        tries = (self.space.prover.prove(contacts, unloaded, q, held=contacts, near=near) for near in (True, False))
+        return next((result.q for result in tries if result.found), None)
 
     def _swung(
         self, parent: Node, common: tuple[Contact, ...], added: list[Contact], q: np.ndarray, placed: PostureResult

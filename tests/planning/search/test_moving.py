@@ -119,6 +119,27 @@ def test_a_step_lifts_with_all_in_place_and_puts_down_on_what_stays(search, scen
         assert (float(found.q0[0]), float(found.q1[0])) == (1.0, 2.0)
 
 
+@pytest.mark.parametrize("kept_down", [False, True])
+def test_a_patch_that_opens_before_another_of_its_limb_leaves_its_support(search, scene, kept_down):
+    made, prover = search
+    feet = start(scene)
+    toe = scene.contact("left_toe", x=0.2, y=0.095, yaw=0.0)
+    parent = replace(feet, contacts=(*feet.contacts, toe))
+    if kept_down:
+        prover.answers = {k: posture(7, "collision") for k in (2, 3)}
+    node = made.prove(parent, Move("left", ("left_toe", "left_sole"), (("left_sole", 0),)))
+    both, gone = ["left_sole", "right_sole"], ["left_sole", "left_toe"]
+    asked = [(both, gone, 1.0, both)] * (2 if kept_down else 1)  # near the posture; then near the reference
+    assert prover.asked[1:-1] == asked
+    toe_opens, sole_opens, _ = node.steps
+    assert (toe_opens.moved, sole_opens.moved) == ("left_toe", "left_sole")
+    assert names(toe_opens.touching) == names(parent.contacts)
+    assert names(sole_opens.touching) == (names(parent.contacts) if kept_down else both)
+    q0 = 1.0 if kept_down else 2.0
+    assert (float(toe_opens.q[0]), float(sole_opens.q[0])) == (1.0, q0)
+    assert float(swing_to(parent, node).q0[0]) == float(prover.swings[0].q0[0]) == q0
+
+
 def test_places_below_something_are_looked_at_after_the_others(search, scene):
     made, prover = search
     parent = start(scene)

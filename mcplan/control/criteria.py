@@ -15,7 +15,7 @@ from mcplan.scene.machine import Until
 NOTHING: Mapping[str, float] = MappingProxyType({})
 
 FORGOTTEN = 0.1
-"""Part of its length that a break takes of the time for which a criterion has been met."""
+"""Part of its length that a break takes back of the time for which a criterion has been met altogether."""
 
 
 class Measurement(NamedTuple):
@@ -156,7 +156,26 @@ class Over:
 
 @dataclass
 class Sustained:
-    """Another criterion has been met for ``seconds``; one that is asked anew for each phase.
+    """Another criterion has been met without a break for ``seconds``; one that is asked anew for each phase."""
+
+    criterion: Criterion
+    seconds: float
+    since: float | None = None
+
+    def met(self, measurement: Measurement) -> str:
+        """Return the other criterion's label when it has been met for long enough."""
+        label = self.criterion.met(measurement)
+        if not label:
+            self.since = None
+            return ""
+        if self.since is None:
+            self.since = measurement.elapsed
+        return label if measurement.elapsed - self.since >= self.seconds - 5e-10 else ""
+
+
+@dataclass
+class Gathered:
+    """Another criterion has been met for ``seconds`` altogether; one that is asked anew for each phase.
 
     A break takes back the part `FORGOTTEN` of its length: a patch that chatters on its support touches it, though never
     for long; one that has met it once and bounced off does not.
@@ -168,7 +187,7 @@ class Sustained:
     last: tuple[float, bool] | None = None
 
     def met(self, measurement: Measurement) -> str:
-        """Return the other criterion's label when it has been met for long enough."""
+        """Return the other criterion's label when it is met and has been for long enough."""
         label, now = self.criterion.met(measurement), measurement.elapsed
         if self.last is not None:
             before, was_met = self.last
@@ -232,6 +251,8 @@ def criterion_of(until: Until, duration: float) -> Criterion:
     criterion = _bare(until, duration)
     if until.lasting is not None:
         criterion = Sustained(criterion, until.lasting)
+    if until.altogether is not None:
+        criterion = Gathered(criterion, until.altogether)
     return criterion if until.label is None else Named(criterion, until.label)
 
 

@@ -262,7 +262,7 @@ class Swing(Body):
         if not s.compliant or self.contact.kind == "grasp":
             return across
         touch = all_of(Until(force=patch, above=s.touch_force), Until(over=patch, below=s.clearance))
-        return Until(any=(across, touch.model_copy(update={"lasting": s.touch_time or None})))
+        return Until(any=(across, touch.model_copy(update={"altogether": s.touch_time or None})))
 
 
 @dataclass
@@ -296,7 +296,7 @@ class Approach(Body):
             lies = all_of(
                 *rest, Until(over=patch, below=s.touch_error), Until(force=patch, above=FELT * s.touch_force)
             )
-            touch = Until(any=(felt, lies), lasting=s.touch_time or None)
+            touch = Until(any=(felt, lies), altogether=s.touch_time or None)
         else:
             touch = all_of(*rest, Until(error=patch, below=s.touch_error))
         return or_timeout(touch, s)

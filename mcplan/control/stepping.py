@@ -127,7 +127,7 @@ class StepOut(Body):
     def until(self, settings: ControlSettings) -> Until:
         """Wait until it touches."""
         down = Until(elapsed=0.5 * self.step.duration), Until(force=self.step.contact.patch, above=settings.touch_force)
-        touch = Until(all=down, lasting=settings.touch_time or None)
+        touch = Until(all=down, altogether=settings.touch_time or None)
         return Until(any=(touch, Until(timeout=MISSED)))
 
     def leave(self, motion: Motion, t: float, now: Now) -> None:

@@ -51,7 +51,9 @@ class Until(Spec):
     timeout: NotNegative | None = None
     """The same, for what has not come about."""
     lasting: Positive | None = None
-    """How long it has to hold, s; a break takes back a tenth of its length."""
+    """How long it has to hold without a break, s."""
+    altogether: Positive | None = None
+    """How long it has to hold altogether, s; a break takes back a tenth of its length."""
     label: str | None = None
     """By which ``next`` and the record know it."""
 
@@ -69,6 +71,8 @@ class Until(Spec):
             raise ValueError(
                 f"`{given[0]}` takes {'`below`' if wanted else 'no bound'}; given: {', '.join(bounds) or 'none'}"
             )
+        if self.lasting is not None and self.altogether is not None:
+            raise ValueError("a criterion is either `lasting` or met `altogether` for so long")
         if (self.all or self.any) is not None and not (self.all or self.any):
             raise ValueError(f"`{given[0]}` needs at least one criterion")
         return self

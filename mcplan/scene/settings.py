@@ -211,7 +211,7 @@ class ControlSettings(Spec):
     where the plan has them, so that a patch seeks them, and touches when it feels a force (``contact``, ``mujoco``)."""
     touch_force: Positive = 20.0
     touch_time: NotNegative = 0.003
-    """On compliant contacts a patch touches when it feels so much for so long: N, s."""
+    """On compliant contacts a patch touches when it feels so much for so long altogether: N, s."""
     touch_height: NotNegative = 0.01
     touch_depth: NotNegative = 0.02
     descent_speed: Positive = 0.02

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mcplan.control.criteria import ForceAbove, Measurement, Sustained
+from mcplan.control.criteria import ForceAbove, Gathered, Measurement
 from mcplan.control.impedance import JointImpedance
 from mcplan.model.scale import RobotScale
 from mcplan.motion.descent import Descent
@@ -60,7 +60,7 @@ def test_contact_points_are_drawn_in_by_the_margin_and_keep_their_middle():
 
 def touched_at(forces, step=0.001):
     """When a series of forces counts as touch; None: it never does."""
-    touch = Sustained(ForceAbove("foot", 20.0), 0.003)
+    touch = Gathered(ForceAbove("foot", 20.0), 0.003)
     labels = [touch.met(Measurement(step * k, force={"foot": force})) for k, force in enumerate(forces)]
     return next((k for k, label in enumerate(labels) if label), None)
 

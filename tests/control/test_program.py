@@ -101,7 +101,7 @@ def test_a_transition_may_fail_at_once_or_when_it_was_taken_too_often():
 
 
 def test_criteria_are_what_they_say():
-    """Each criterion on either side of its bound; a label of its own wins; what lasts must last without a break."""
+    """Each criterion on either side of its bound; a label of its own wins; what lasts must not break, or gather."""
     at = Measurement(1.0, {"com": 0.2}, {"com": 0.3, "joints": 4.0}, {"hand": 50.0}, {"foot": 0.02})
     for met, missed in (
         ({"elapsed": 1.0}, {"elapsed": 1.1}),
@@ -121,10 +121,11 @@ def test_criteria_are_what_they_say():
         assert not criterion_of(both, 0.4).met(at)
         assert criterion_of(either, 0.4).met(at) == "mine"
         assert labels_of(either) == {"mine", *labels_of(no)}
-    held = criterion_of(Until(force="hand", above=10, lasting=0.2), 0.0)
     forces = [20, 20, 5, 20, 20, 20]
-    seen = [bool(held.met(Measurement(0.1 * k, force={"hand": f}))) for k, f in enumerate(forces)]
-    assert seen == [False] * 5 + [True]
+    for how, first in (("lasting", 5), ("altogether", 4)):
+        held = criterion_of(Until(force="hand", above=10, **{how: 0.2}), 0.0)
+        seen = [bool(held.met(Measurement(0.1 * k, force={"hand": f}))) for k, f in enumerate(forces)]
+        assert seen == [k >= first for k in range(len(forces))]
 
 
 STATES = """\
@@ -249,6 +250,10 @@ def test_what_the_plan_does_not_have_is_told_with_its_line(tmp_path, plan, state
         ("{state: shift, until: {elapsed: 1, timeout: 2}}", "expected exactly one of all, any"),
         ("{state: shift, until: {error: com}}", "`error` takes `below`; given: none"),
         ("{state: shift, until: {force: left_sole}}", "a force is either `above` or `below` a bound"),
+        (
+            "{state: shift, until: {elapsed: 1, lasting: 1, altogether: 1}}",
+            "a criterion is either `lasting` or met `altogether` for so long",
+        ),
         ("{state: shift, until: {force: left_soul, above: 1}}", "unknown patch `left_soul`; did you mean"),
         ("{state: shift, until: {any: []}}", "`any` needs at least one criterion"),
         ("{state: shift, after: stand}", "which needs `do`"),

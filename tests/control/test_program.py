@@ -101,7 +101,7 @@ def test_a_transition_may_fail_at_once_or_when_it_was_taken_too_often():
 
 
 def test_criteria_are_what_they_say():
-    """Each criterion on either side of its bound; a label of its own wins; what lasts must not break, or gather."""
+    """Each criterion on either side of its bound; a label of its own wins; time counts unbroken or altogether."""
     at = Measurement(1.0, {"com": 0.2}, {"com": 0.3, "joints": 4.0}, {"hand": 50.0}, {"foot": 0.02})
     for met, missed in (
         ({"elapsed": 1.0}, {"elapsed": 1.1}),

@@ -97,6 +97,7 @@ class WholeBodyController:
         )
         self._friction = JointFriction(self.robot, s.friction_compensation, dt)
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
+        self._commanded = self._wrenches
         self._nv, self._t, self._late = self.robot.nv, 0.0, 0.0
         self._vd = np.zeros(self._nv)
         motion = self.motion
@@ -147,7 +148,6 @@ class WholeBodyController:
         objects : poses (O,7) and velocities (O,6) of the scene's objects; needed when the plan handles some.
         """
         clock = time.perf_counter()
-        asked = self._wrenches
         if wrenches is not None:
             self._wrenches = wrenches
         if isinstance(self.terms, SystemTerms):
@@ -160,7 +160,7 @@ class WholeBodyController:
             self._friction.add(self.terms.M, self.terms.h, v[6:], self._vd[6 : self._nv])
         if wrenches is not None:
             self._slips.look(t, self.terms, self.motion, wrenches)
-            self._lifts.look(t, self.terms, self.motion, asked, wrenches)
+            self._lifts.look(t, self.terms, self.motion, self._commanded, wrenches)
         known = time.perf_counter()
         closed = set(self.motion.contacts)
         if self.machine.update(t, self.measure(t), self) or self._steps_out(t):
@@ -171,7 +171,7 @@ class WholeBodyController:
         self._further.enter(self.machine.state.name)
         planned = self._forces.follow(self.machine.events[-1].stance, self.motion.contacts)
         solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains, planned)
-        self._wrenches = wrenches = self.objects.of_robot(solution.wrenches)
+        self._wrenches = self._commanded = wrenches = self.objects.of_robot(solution.wrenches)
         tau, self._vd = solution.tau, solution.vd
         if self.impedance is not None:
             tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
@@ -272,7 +272,10 @@ class WholeBodyController:
 
         A grasp: the magnitude of its force.
         """
-        wrench, loaded = self._wrenches.get(patch), self.motion.contacts.get(patch)
+        return self._along(patch, self._wrenches)
+
+    def _along(self, patch: str, wrenches: Mapping[str, np.ndarray]) -> float:
+        wrench, loaded = wrenches.get(patch), self.motion.contacts.get(patch)
         contact = self.motion.targets.get(patch) if loaded is None else loaded.contact
         if wrench is None or contact is None:
             return 0.0
@@ -280,14 +283,18 @@ class WholeBodyController:
         return float(np.linalg.norm(force) if contact.kind == "grasp" else force @ contact.normal)
 
     def load(self, patch: str) -> float:
-        """Return the force limit (N) under which a contact still carries what it carries now.
+        """Return the force limit (N) under which a contact still carries what it carries now, and is asked to.
 
         The moment that a grasp may bear sinks with its force limit. Of an object: what it lies on bears.
         """
         if patch in self.motion.rests:
             return float(self.objects.borne(patch) @ self.motion.rests[patch].contact.normal)
-        force, loaded = self.normal_force(patch), self.motion.contacts[patch]
-        contact, wrench = loaded.contact, self._wrenches.get(patch)
+        # what gives may carry nothing for a tick: without what was asked of it the torques would jump
+        return max(self._limit(patch, wrenches) for wrenches in (self._wrenches, self._commanded))
+
+    def _limit(self, patch: str, wrenches: Mapping[str, np.ndarray]) -> float:
+        force, loaded = self._along(patch, wrenches), self.motion.contacts[patch]
+        contact, wrench = loaded.contact, wrenches.get(patch)
         if contact.kind != "grasp" or wrench is None:
             return force
         share = float(np.linalg.norm(np.asarray(wrench)[3:])) / (self.motion.grips(self._t) * contact.max_moment)

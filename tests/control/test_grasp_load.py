@@ -9,7 +9,7 @@ from mcplan.control.controller import WholeBodyController
 from mcplan.control.loaded_contact import LoadedContact, Ramp
 
 
-def controller(kind, wrench):
+def controller(kind, wrench, commanded=None):
     contact = SimpleNamespace(kind=kind, max_moment=20.0, max_force=200.0, normal=np.array([0.0, 0.0, 1.0]))
     made = WholeBodyController.__new__(WholeBodyController)
     hand = LoadedContact(contact, Ramp(0, 100.0, 0, 0), 100.0)
@@ -17,6 +17,7 @@ def controller(kind, wrench):
     made.motion = SimpleNamespace(contacts={"hand": hand}, targets={}, rests={}, grips=half.__getitem__)
     made._t = 3.0
     made._wrenches = {"hand": np.array(wrench)}
+    made._commanded = made._wrenches if commanded is None else {"hand": np.array(commanded)}
     return made
 
 
@@ -31,3 +32,9 @@ def test_a_moment_counts_as_the_force_at_which_it_is_allowed(wrench, load):
 
 def test_a_surface_counts_by_its_normal_force():
     assert controller("surface", [9.0, 0, 4.0, 0, 8.0, 0]).load("hand") == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(("measured", "load"), [(0.0, 9.0), (12.0, 12.0)])
+def test_what_lets_go_for_a_moment_still_counts_by_what_is_asked_of_it(measured, load):
+    found = controller("surface", [0.0, 0.0, measured, 0.0, 0.0, 0.0], [0.0, 0.0, 9.0, 0.0, 0.0, 0.0])
+    assert found.load("hand") == pytest.approx(load)

@@ -1,4 +1,4 @@
-"""How quickly motions go: ``slow``, ``swift``, or by what of the limits a motion makes use.
+"""How quickly motions go: ``slow``, ``swift``, ``swiftest``, or by what of the limits a motion makes use.
 
 For example::
 
@@ -10,10 +10,12 @@ For example::
 
 ``slow`` is the motion that the speeds in ``control`` give. Otherwise each motion between two stances takes the least
 time within the margins below, with the full dynamics of the robot: what they leave of each limit is for feedback. What
-a mapping leaves out is that of ``swift``.
+a mapping leaves out is that of ``swift``. ``swiftest`` makes use of nearly all that contacts and joints can give.
 """
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, Field
 
@@ -81,14 +83,24 @@ def used(paced: float, counted: float, kept: float) -> float:
     return min(least + (1.0 - kept) * (counted - least), 1.0)
 
 
+NAMED: Final[Mapping[str, Mapping[str, float] | None]] = MappingProxyType(
+    {
+        "slow": None,
+        "swift": {},
+        "swiftest": {"friction": 0.9, "force": 0.8, "torque": 0.95, "velocity": 0.95, "pressure": 0.005},
+    }
+)
+"""Paces that have a name, by what they set."""
+
+
 def _named(value: Any) -> Any:
     """Return what the name of a pace stands for; a mapping stays what it is."""
     if value is None or isinstance(value, dict | Pace):
         return value
-    named: dict[Any, dict[str, float] | None] = {"slow": None, "swift": {}}
-    if isinstance(value, str) and value in named:
-        return named[value]
-    raise ValueError(f"expected `slow`, `swift`, or a mapping of {', '.join(Pace.model_fields)}")
+    if isinstance(value, str) and value in NAMED:
+        return NAMED[value]
+    names = ", ".join(f"`{name}`" for name in NAMED)
+    raise ValueError(f"expected {names}, or a mapping of {', '.join(Pace.model_fields)}")
 
 
 PaceOrSlow = Annotated[Pace | None, BeforeValidator(_named)]

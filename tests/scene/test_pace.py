@@ -38,8 +38,8 @@ def test_contacts_are_stiffer_at_a_quick_pace_only_where_they_do_not_give():
 @pytest.mark.parametrize(
     ("pace", "message"),
     [
-        ("fast", "control.pace: expected `slow`, `swift`, or a mapping of friction"),
-        (3, "control.pace: expected `slow`, `swift`, or a mapping"),
+        ("fast", "control.pace: expected `slow`, `swift`, `swiftest`, or a mapping of friction"),
+        (3, "control.pace: expected `slow`, `swift`, `swiftest`, or a mapping"),
         ({"frction": 0.5}, "control.pace.frction: unknown key; did you mean `friction`"),
         ({"torque": 1.5}, "control.pace.torque: expected a number <= 1, got 1.5"),
         ({"touchdown_speed": 0}, "control.pace.touchdown_speed: expected"),

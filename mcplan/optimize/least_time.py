@@ -8,8 +8,9 @@ u = sdd = x'(s) / 2, in every point of a grid
     |l' u + l'' x| <= start,   |u'| <= bend
 
 where g is the force that gravity takes, m = M v, c = M vd + h(q, v) - g, z is the height of the centre of mass, and l
-how far it has gone: linear in (u, x, f). x is a spline of degree two over pieces of the path, so that u, and with it
-every acceleration, is continuous; the time, ``integral of ds / sqrt(x)``, is taken by the trapezoidal rule.
+how far it has gone: linear in (u, x, f). All but the last are kept for u / part and x / part: of what they allow beyond
+rest a part is used. x is a spline of degree two over pieces of the path, so that u, and with it every acceleration, is
+continuous; the time, ``integral of ds / sqrt(x)``, is taken by the trapezoidal rule.
 
 Source: Verscheure et al. (2009), IEEE T-AC 54(10), sec. II; the spline instead of a piecewise linear x is ours.
 """
@@ -34,7 +35,8 @@ def least_time(program: PathProgram) -> tuple[float, np.ndarray, np.ndarray]:
     X, D = np.zeros((m, basis.size)), np.zeros((m, basis.size))
     X[rows], D[rows] = basis.x.ravel(), basis.u.ravel() / program.length
     c = cp.Variable(basis.size)
-    x, u = X @ c, D @ c
+    whole = X @ c
+    x, u = whole / program.part, D @ c / program.part
     unit = float(np.abs(program.hold[:, :3]).max())  # forces in weights
     constraints = [x <= program.x_max, u <= program.u_max, u >= -program.u_max]
     for i, start in enumerate(basis.start[basis.middle]):
@@ -56,9 +58,9 @@ def least_time(program: PathProgram) -> tuple[float, np.ndarray, np.ndarray]:
         ]
         if np.isfinite(program.start[i]):
             constraints.append(cp.abs(program.along[i, 0] * u[i] + program.along[i, 1] * x[i]) <= program.start[i])
-    time = program.length * basis.weights @ cp.power(x, -0.5)
+    time = program.length * basis.weights @ cp.power(whole, -0.5)
     problem = cp.Problem(cp.Minimize(time), constraints)
     problem.solve(solver=cp.CLARABEL)
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise SolverFailed(f"the law of least time: {problem.status}")
-    return float(problem.value), x.value, u.value
+    return float(problem.value), whole.value, (D @ c).value

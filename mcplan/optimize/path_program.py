@@ -7,11 +7,11 @@ import numpy as np
 from scipy.interpolate import BSpline
 
 BREAKS = np.concatenate(
-    [np.linspace(0.0, 1 / 24, 2, endpoint=False), np.linspace(1 / 24, 23 / 24, 22, endpoint=False),
-     np.linspace(23 / 24, 1.0, 3)]
+    [np.linspace(0.0, 1 / 4, 12, endpoint=False), np.linspace(1 / 4, 3 / 4, 12, endpoint=False),
+     np.linspace(3 / 4, 1.0, 13)]
 )  # fmt: skip
 """Where the pieces of the spline end, as parts of the path: in the knots of segments, between which postures vary, and
-closer at its ends, where patches leave and meet supports."""
+as often again in its first and last quarter, where bodies start and stop and patches leave and meet supports."""
 
 PIECES, POINTS = len(BREAKS) - 1, 2
 """Pieces, and points of the grid per piece."""
@@ -91,6 +91,7 @@ class PathProgram:
     along : (m, 2) first and second derivative of how far the centre of mass has gone.
     start : (m,) bound of its acceleration along its way, which builds up where it starts and dies down where it stops.
     bend : (pieces,) bound of u' on each piece of the spline.
+    part : (m,) of what any limit but ``bend`` allows that is used.
     """
 
     length: float
@@ -114,3 +115,4 @@ class PathProgram:
     along: np.ndarray
     start: np.ndarray
     bend: np.ndarray
+    part: np.ndarray

@@ -66,6 +66,10 @@ BETWEEN = 0.42
 """Part of the reserve that a law may use up in the middles between its nodes; its certificate allows half of it
 in the middles of its times."""
 
+ROUNDS, ALMOST = 3, 0.98
+"""Most times that less is used around what is not kept between two nodes, and the part of a law that is all of it but
+for what it is slowed down by as a whole."""
+
 STILL = 1e-6
 """m/s: a centre of mass that is slower stands still."""
 
@@ -119,13 +123,13 @@ class Retimer:
         quickest: Law | None = None
         for kept in KEPT:
             try:
-                program, x, u = self._solve(path, kept)
-                # what takes up reserve to be held at all is not to be hurried besides
-                share = max(float(np.sqrt(kept)), SLOWEST) * self._between(middles, kept, program.length, x, u)
+                _, x, u, between = self._solve(path, middles, kept)
             except NoLawError as found:
                 reason = str(found)
                 continue
-            law = _law(program.length, share * x, share * u, kept)
+            # what takes up reserve to be held at all is not to be hurried besides
+            share = min(max(float(np.sqrt(kept)), SLOWEST), between)
+            law = _law(path.length, share * x, share * u, kept)
             if quickest is not None and law.duration >= quickest.duration:
                 break
             quickest = law
@@ -137,7 +141,7 @@ class Retimer:
 
     def program(self, segment: Segment, kept: float = 1.0) -> PathProgram:
         """Return the program whose optimum the law is, with a part of the reserve kept."""
-        return self._solve(PathDynamics.pair(self.robot, segment)[0], kept)[0]
+        return self._solve(*PathDynamics.pair(self.robot, segment), kept)[0]
 
     def solve(self, segment: Segment, kept: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
         """Return x = sd² and u = sdd (m,) of the quickest law at the points of the grid.
@@ -147,10 +151,10 @@ class Retimer:
         NoLawError
             With what is in its way, and where.
         """
-        return self._solve(PathDynamics.pair(self.robot, segment)[0], kept)[1:]
+        return self._solve(*PathDynamics.pair(self.robot, segment), kept)[1:3]
 
-    def _between(self, middles: PathDynamics, kept: float, length: float, x: np.ndarray, u: np.ndarray) -> float:
-        """Return by which part of x and u = x' / 2 the law keeps half its reserve between the nodes, too.
+    def _between(self, middles: PathDynamics, kept: float, length: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return by which part (m - 1,) of x and u = x' / 2 the law keeps half its reserve between nodes, too.
 
         The polygons contain rest, so that any part of what is inside of one is.
         """
@@ -164,7 +168,7 @@ class Retimer:
         taken = rows[:, :, 0] * slope[:, None] + rows[:, :, 1] * at[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.where(taken > rows[:, :, 2], rows[:, :, 2] / taken, 1.0)
-        return float(np.clip(part.min(), 0.0, 1.0))
+        return np.clip(part.min(axis=1), 0.0, 1.0)
 
     # -- parts ------------------------------------------------------------------------------------------------------
 
@@ -183,14 +187,17 @@ class Retimer:
             G[:, :, block.place] = np.einsum("kiv,is->kvs", path.jacobians[block.contact.patch], block.map)
         hold = path.hold - G @ preloaded(forces, kept * self.settings.preload)
         F, upper = forces.face_rows()
-        x_max = np.min(list(self.rates(path, kept).values()), axis=0) ** 2
+        rates = self.rates(path, kept)
+        x_max = np.min(list(rates.values()), axis=0) ** 2
+        # how slowly a patch touches down does not bound how quickly it slows down before
+        u_max = 8.0 * np.min([most for what, most in rates.items() if what != TOUCHDOWN], axis=0) ** 2 / path.length
         share = min(pace.torque + (1.0 - kept) * (1.0 - pace.torque), 1.0)
         # at rest a jerk j has built up the acceleration j t after j t³ / 6 of the way
         start = np.cbrt(6.0 * pace.com_jerk**2 * path.from_end)
         return PathProgram(
             path.length, path.v, path.vd, hold, path.of_u, path.of_x, G, F, upper, forces.equal, forces.equal_to,
-            limited, share * robot.usable_torque[limited], x_max, 8.0 * x_max / path.length, pace.acceleration,
-            path.height, self.rise, path.along, start, np.full(PIECES, np.inf),
+            limited, share * robot.usable_torque[limited], x_max, u_max, pace.acceleration,
+            path.height, self.rise, path.along, start, np.full(PIECES, np.inf), np.ones(len(path.q)),
         )  # fmt: skip
 
     def rates(self, path: PathDynamics, kept: float) -> dict[str, np.ndarray]:
@@ -214,19 +221,32 @@ class Retimer:
                     found[what] = (most / speeds).min(axis=1)
         return found
 
-    def _solve(self, path: PathDynamics, kept: float) -> tuple[PathProgram, np.ndarray, np.ndarray]:
-        """Return the program with the bound of the jerk, and x and u (m,) of its law."""
+    def _solve(
+        self, path: PathDynamics, middles: PathDynamics, kept: float
+    ) -> tuple[PathProgram, np.ndarray, np.ndarray, float]:
+        """Return the program with the bound of the jerk, x and u (m,) of its law, and which part of it is to be taken.
+
+        Where limits are not kept between two nodes less of them is used in both.
+        """
         program = self.program_at(path, kept)
-        polygons = self._polygons(program, self.forces(path.contacts, kept))
-        x, u = self._quickest(program, *polygons)
+        rows, counts = self._polygons(program, self.forces(path.contacts, kept))
+        x, u = self._quickest(program, rows, counts)
         speed = path.speed * np.sqrt(x)
         middle = law_basis().middle
         around = np.max([speed[middle - 1], speed[middle], speed[middle + 1]], axis=0)
         program = replace(program, bend=self.pace.com_jerk / np.maximum(around, STILL))
         bend = np.diff(u)[middle - 1] / (program.length * np.diff(law_basis().s)[middle - 1])
-        if (np.abs(bend) <= program.bend).all():
-            return program, x, u
-        return program, *self._quickest(program, *polygons)
+        if (np.abs(bend) > program.bend).any():
+            x, u = self._quickest(program, rows, counts)
+        for left in range(ROUNDS, -1, -1):
+            part = self._between(middles, kept, program.length, x, u)
+            if not left or part.min() >= ALMOST:
+                break
+            part = np.minimum(np.append(part, 1.0), np.append(1.0, part))
+            program = replace(program, part=program.part * part)
+            rows[:, :, 2] *= part[:, None]
+            x, u = self._quickest(program, rows, counts)
+        return program, x, u, float(part.min())
 
     def _quickest(self, program: PathProgram, rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return x and u (m,) of the quickest law within half-planes (m, most, 3) of (u, x)."""

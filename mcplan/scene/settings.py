@@ -160,9 +160,9 @@ class ControlSettings(Spec):
 
     pace: PaceOrSlow = None
     """How quickly motions go: ``slow``, as the speeds below say; ``swift``, as quickly as friction, torques, areas and
-    velocities allow with the margins of `mcplan.scene.pace.Pace`; or a mapping of these margins, those left out as in
-    ``swift``. Then the times of ramps and of the search for supports follow from it, too, where a file leaves them
-    out."""
+    velocities allow with the margins of `mcplan.scene.pace.Pace`; ``swiftest``, with hardly any; or a mapping of these
+    margins, those left out as in ``swift``. Then the times of ramps and of the search for supports follow from it, too,
+    where a file leaves them out."""
 
     shortest_shift: Positive = 0.8
     """Least duration of a motion of the body, s."""

@@ -15,7 +15,7 @@ from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.retiming import Retimer
 from mcplan.planning.transition.segments import Segments
 from mcplan.planning.transition.steps import run
-from mcplan.planning.transition.transition import Transition
+from mcplan.planning.transition.transition import Segment, Transition
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.scene.scenario import Scenario
@@ -96,14 +96,19 @@ def refuse_barred(stances: Sequence[PlannedStance]) -> None:
         With the stance, the bodies that are in the way, and how much is missing.
     """
     for k, stance in enumerate(stances[1:], start=1):
-        assert stance.transition is not None
-        worst = max(stance.transition.segments, key=lambda segment: segment.missed)
-        if worst.missed > BARRED:
+        if (worst := barred_segment(stance)) is not None:
             raise PlanningFailed(
                 f"stances[{k}]: no free motion was found from the stance before to `{stance.title}`: "
                 f"{worst.shortfall}. What would have to change: the places of the contacts, or a posture in between "
                 "that leads around it"
             )
+
+
+def barred_segment(stance: PlannedStance) -> Segment | None:
+    """Return the segment on the way to a stance that misses most, None where all of them are free."""
+    assert stance.transition is not None
+    worst = max(stance.transition.segments, key=lambda segment: segment.missed)
+    return worst if worst.missed > BARRED else None
 
 
 def coming(robot: Robot, stances: Sequence[PlannedStance], k: int) -> tuple[Contact, ...]:

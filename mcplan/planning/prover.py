@@ -69,6 +69,10 @@ class Prover:
     robot, environment : the scene.
     reference : (nq,) posture of the start; ``bearing`` names the patches that it stands on.
     settings : of the controller that will carry the motion out.
+
+    Attributes
+    ----------
+    closely : whether a swing is found as the plan has it, where a look shows that there is one.
     """
 
     def __init__(
@@ -107,6 +111,7 @@ class Prover:
         self._swings: dict[tuple, tuple[Violation, ...]] = {}
         self._barred: dict[tuple, tuple[Violation, ...]] = {}
         self._doubted: set[tuple] = set()
+        self.closely = True
 
     def guide(self, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
         """Return the reference posture whose patches fit the contacts best, set down on them."""
@@ -243,8 +248,7 @@ class Prover:
             self._swings[key] = self._swing(swing)
         if self._swings[key] or swing.kind not in self._doubted:
             return self._swings[key]
-        self.calls += 0 if key in self._barred else WAY
-        return self.barred(swing)
+        return self._counted(swing)
 
     def shift(self, shift: BodyShift) -> tuple[Violation, ...]:
         """Return what bars the motion of the body before a limb lifts, where one of its kind was found barred before.
@@ -253,21 +257,24 @@ class Prover:
         """
         if shift.kind not in self._doubted:
             return ()
-        self.calls += 0 if shift.key in self._barred else WAY
-        return self.barred(shift)
+        return self._counted(shift)
+
+    def _counted(self, motion: Swing | BodyShift) -> tuple[Violation, ...]:
+        self.calls += 0 if (*motion.key, self.closely) in self._barred else WAY
+        return self.barred(motion)
 
     def barred(self, motion: Swing | BodyShift) -> tuple[Violation, ...]:
         """Return what bars a motion anywhere on its way, or nothing.
 
         When it is barred, others of its kind are looked at as closely from then on.
         """
-        key = motion.key
+        key = (*motion.key, self.closely)
         if key not in self._barred:
             if isinstance(motion, Swing):
                 rising = {} if motion.before is None else {motion.after.patch: motion.before}
                 begin = Departure(motion.q0, motion.common, rising)
                 found: Knots | Segment = self.segments.look(begin, motion.q1, motion.added)
-                if found.missed <= BARRED:
+                if found.missed <= BARRED and self.closely:
                     found = self.segments.swing(begin, motion.q1, motion.added)
                 patch = motion.after.patch
             else:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mcplan.doing import doing
 from mcplan.errors import InputError, PlanningFailed
-from mcplan.planning.chain import refuse_barred, with_transitions
+from mcplan.planning.chain import barred_segment, refuse_barred, with_transitions
 from mcplan.planning.goal.ending import OF_THE_POSTURE, End, Ending
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.goal.measure import measure, stands_on, unmet
@@ -122,23 +122,37 @@ class _Planning:
         self.require = tuple(frozenset([group] if isinstance(group, str) else group) for group in self.settings.require)
 
     def plan(self) -> Plan:
-        """Return the plan."""
+        """Return the plan.
+
+        The search only looks at swings, which are found when postures are final; where one is barred then, it begins
+        anew and finds all of them.
+        """
         self._objects_stay()
-        here = Here(self.first.contacts, self.first.q)
+        for closely in (False, True):
+            stances = self._moved(closely)
+            if not any(map(barred_segment, stances[1:])):
+                break
+        refuse_barred(stances)
+        self.tree.calls = self.prover.calls
+        return Plan(self.scenario, stances, self.tree, self.linker.notices)
+
+    def _moved(self, closely: bool) -> tuple[PlannedStance, ...]:
+        """Return stances with the motions that lead there, free or not."""
+        here, self.prover.closely = Here(self.first.contacts, self.first.q), closely
+        self.tree.path.clear()
         segments: list[Segment] = []
         for number, item in enumerate(self.scenario.goal):
             segments += self._item(number, item, here)
             last = segments[-1].nodes[-1]
             here = Here(last.contacts, segments[-1].q, last.met, last)
             self.tree.path += [node.index for segment in segments for node in segment.nodes][len(self.tree.path) :]
-        self.prover.limit = sys.maxsize
+        self.prover.limit, self.prover.closely = sys.maxsize, True
         doing("proving every stance")
-        stances = finish(self.prover, self.ending, self.first, self._refined(segments))
+        paths = refine(self.prover, [segment.nodes for segment in segments])
+        segments = [replace(segment, nodes=path) for segment, path in zip(segments, paths, strict=True)]
+        stances = finish(self.prover, self.ending, self.first, segments)
         self._require(stances)
-        stances = with_transitions(self.scenario, stances, self.prover.segments)
-        refuse_barred(stances)
-        self.tree.calls = self.prover.calls
-        return Plan(self.scenario, stances, self.tree, self.linker.notices)
+        return with_transitions(self.scenario, stances, self.prover.segments)
 
     def _objects_stay(self) -> None:
         """Refuse a goal for objects that are not there already: no search moves them."""
@@ -150,11 +164,6 @@ class _Planning:
                     f"goal{self._where(number)}: {missing}; the planner moves the robot and no objects. Write the "
                     "sequence that moves them under `stances:` (items with `objects:`), or leave `objects` out"
                 )
-
-    def _refined(self, segments: list[Segment]) -> list[Segment]:
-        """Return the segments with better postures."""
-        paths = refine(self.prover, [segment.nodes for segment in segments])
-        return [replace(segment, nodes=path) for segment, path in zip(segments, paths, strict=True)]
 
     def _require(self, stances: Sequence[PlannedStance]) -> None:
         """Refuse a plan in whose final forces a required patch carries nothing."""
@@ -271,8 +280,11 @@ class _Planning:
         offsets = self._offsets(goal)
         direct = direct_path(self.robot, self.environment, here.contacts, here.q, goal, offsets, self.settings)
         coarse = passes[0].grid
-        known = {coarse: self._sample(goal, direct, offsets, here.contacts, coarse)}
-        self._check(goal, here.contacts, known[coarse])
+        known = {coarse: (rough := self._sample(goal, direct, offsets, here.contacts, coarse))}
+        self.tree.calls = self.prover.calls
+        reason = unreachable(self.robot, here.contacts, goal, rough, self.limbs)
+        if reason := reason or slippery(self.environment, goal, rough):
+            raise PlanningFailed(reason)
         if not goal.chosen and (reason := self.targets.impossible(goal.item, here.q)):
             raise PlanningFailed(f"goal{self._where(number)}: {reason}")
         guide, hindrance = Guide(direct)
@@ -345,22 +357,10 @@ class _Planning:
                 raise PlanningFailed(f"goal: {patch} does not fit on {spec.surface}")
         return sampled
 
-    def _check(self, goal: Goal, contacts, sampled: dict[str, Candidates]) -> None:
-        """Raise what can be said before any search."""
-        self.tree.calls = self.prover.calls
-        message = unreachable(self.robot, contacts, goal, sampled, self.limbs)
-        message = message or slippery(self.environment, goal, sampled)
-        if message:
-            raise PlanningFailed(message)
-
     def _potential(self, goal: Goal, guide: GuidePath, sampled: dict[str, Candidates], effort: Pass) -> Potential:
-        target = {patch: self._target(sampled[patch], guide) for patch in goal.specs}
+        target = {patch: sampled[patch].target(guide.length) for patch in goal.specs}
         stride, tie = self.size * STRIDE, TIE / self.size
         return Potential(goal, self.limbs, target, stride, effort.free_limb, goal.posed, tie, effort.lead)
-
-    def _target(self, sampled: Candidates, guide: GuidePath) -> float:
-        s = sampled.s[sampled.goal]
-        return float(s[np.argmin(np.abs(s - guide.length))])
 
     def _offsets(self, goal: Goal) -> Offsets:
         """Return the nominal places of patches in the base's heading frame: those of a posture that the goal wants."""

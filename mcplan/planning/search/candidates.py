@@ -81,6 +81,11 @@ class Candidates:
                 self._contacts[i] = None
         return self._contacts[i]
 
+    def target(self, length: float) -> float:
+        """Return the progress of the place that meets the goal nearest to the end of a guide of this length (m)."""
+        s = self.s[self.goal]
+        return float(s[np.argmin(np.abs(s - length))])
+
     def beside(self, i: int, distance: float) -> Iterator[Contact]:
         """Yield contacts a short distance (m) from candidate ``i`` on its surface, where the patch fits.
 

@@ -1,5 +1,6 @@
 """Paths whose swings are barred are left for others."""
 
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -8,7 +9,7 @@ import pytest
 
 from mcplan.cli import main
 from mcplan.errors import PlanningFailed
-from mcplan.planning import plan
+from mcplan.planning import plan, stance_planner
 from mcplan.planning.transition.knots import Worst
 from mcplan.planning.transition.segments import Segments
 from mcplan.scene.load import load_scenario
@@ -42,6 +43,40 @@ def test_a_path_is_looked_for_whose_swings_are_free(monkeypatch):
     bar(monkeypatch, longest - 0.01)
     other = plan(load_scenario("walk", SHORT))
     assert max(steps(other, "left_sole")) <= longest - 0.01
+
+
+def bar_what_is_found(monkeypatch, longest):
+    """Let swings on one support that are longer than this (m) look free, and be barred when they are found."""
+    found = Segments.swing
+
+    def swing(segments, begin, q, added):
+        old, free = begin.rising.get(added[0].patch), found(segments, begin, q, added)
+        far = old is not None and np.linalg.norm(old.p - added[0].p) > longest
+        return replace(free, missed=0.05, worst=Worst(0.5, ("a", "b"))) if far else free
+
+    monkeypatch.setattr(Segments, "swing", swing)
+
+
+def test_a_path_whose_swings_looked_free_is_left_for_another(monkeypatch):
+    longest = max(steps(plan(load_scenario("walk", SHORT)), "left_sole"))
+    bar_what_is_found(monkeypatch, longest - 0.01)
+    other = plan(load_scenario("walk", SHORT))
+    assert max(steps(other, "left_sole")) <= longest - 0.01
+    assert all(segment.missed < 0.05 for segment in other.segments)
+    bar_what_is_found(monkeypatch, 0.0)
+    with pytest.raises(PlanningFailed, match="come 50 mm too close"):
+        plan(load_scenario("walk", SHORT | {"planner.max_calls": 300}))
+
+
+def test_the_search_only_looks_at_swings(monkeypatch):
+    """They are found for the postures that the plan has."""
+    found, refined = [], []
+    swing, refine = Segments.swing, stance_planner.refine
+    monkeypatch.setattr(Segments, "swing", lambda *of: found.append(of) or swing(*of))
+    monkeypatch.setattr(stance_planner, "refine", lambda *of: refined.append(len(found)) or refine(*of))
+    plan(load_scenario("walk", SHORT))
+    assert refined == [0]
+    assert found
 
 
 def test_where_all_are_barred_there_is_no_plan_and_the_best_path_is_told(monkeypatch, tmp_path, capsys):

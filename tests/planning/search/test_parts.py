@@ -9,10 +9,9 @@ from mcplan.planning.goal.goal import Goal
 from mcplan.planning.guide.path import TURN, GuidePath
 from mcplan.planning.posture.limbs import base_yaw, limbs_of, nominal_offsets
 from mcplan.planning.posture.mirror import Mirror
-from mcplan.planning.search.candidates import candidates
+from mcplan.planning.search.candidates import Candidates, candidates
 from mcplan.planning.search.potential import Potential, Standing
 from mcplan.planning.search.rolling import roll
-from mcplan.planning.stance_planner import _Planning
 from mcplan.scene.polygon import outside
 from mcplan.scene.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
@@ -84,9 +83,9 @@ def test_the_potential_counts_moves_and_vanishes_at_the_goal(standing_robot):
 
 
 def test_of_the_places_of_a_goal_the_nearest_to_the_end_of_the_way_is_aimed_at():
-    guide = GuidePath(np.array([[0.0, 0, 1], [1.5, 0, 1]]), np.zeros(2))
-    sampled = SimpleNamespace(s=np.array([1.5, 0.2, 1.3, 1.8, -2.0]), goal=np.array([False, True, True, True, True]))
-    assert _Planning._target(None, sampled, guide) == 1.3
+    s, goal = np.array([1.5, 0.2, 1.3, 1.8, -2.0]), np.array([False, True, True, True, True])
+    sampled = Candidates(None, None, "left_sole", [], np.zeros((5, 3)), s, np.zeros(5), goal, [])
+    assert sampled.target(1.5) == 1.3
 
 
 def test_a_sole_rolls_onto_its_toes_and_back(scene):

@@ -179,7 +179,9 @@ class CollisionModel:
         count, nv = space.rows.shape
         return Around(
             self.shapes, self.indices, space.within(margin), space.scratch, space.found, space.values, space.rows,
-            np.zeros((count, nv + 1)), np.zeros(self.robot.nq),
+            np.zeros((2 * count, nv + 1)), np.zeros(self.robot.nq),
+            np.zeros((count, nv + 1)), np.zeros(count, np.int64), np.zeros(self.robot.nq), np.zeros(1, np.int64),
+            np.zeros(nv),
         )  # fmt: skip
 
     def pairs_of(self, contacts: Iterable[Touch]) -> set[int]:

@@ -207,7 +207,7 @@ class PostureGenerator:
             return
         settings = self.settings
         contacts = wanted.touching(attempt.contacts)
-        given_links = self._fixed_links(contacts, free)
+        given_links, before = self._fixed_links(contacts, free), None
         for rounds in range(settings.collision_rounds + 1):
             near = self.collisions.constraint_rows(attempt.q, self._see, contacts, settings.clearance)
             clock.collision_checks += 1
@@ -235,8 +235,14 @@ class PostureGenerator:
                 attempt.q, attempt.error = back.q, back.worst
                 continue
             # a little more than asked for, so that the linearisation's error is paid for; from deep inside, bit by bit
-            bound = np.minimum(SPARE - near.distance, self._push)
-            linear = np.ascontiguousarray(np.column_stack([near.rows, bound])[~given])
+            rows, distance = near.rows[~given], near.distance[~given]
+            linear = np.column_stack([rows, np.minimum(SPARE - distance, self._push)])
+            if before is not None:  # of a flat foot the corners take turns: what was nearest before counts on
+                old, foreseen = before[0], before[1] + before[0] @ self.robot.difference(before[2], attempt.q)
+                kept = foreseen < SPARE + self._push
+                more = np.column_stack([old, np.minimum(SPARE - foreseen, self._push)])[kept]
+                linear = np.vstack([linear, more])
+            before = rows, distance, attempt.q
             push = task._replace(linear=linear, linear_q=attempt.q)
             step = self._run(push, attempt.q, 8, TOLERANCE, CLOSE_ENOUGH, clock, trust=0.2)
             attempt.q = step.q

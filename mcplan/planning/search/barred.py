@@ -7,7 +7,7 @@ from itertools import pairwise
 from mcplan.doing import doing
 from mcplan.planning.posture.violation import Violation
 from mcplan.planning.prover import Prover
-from mcplan.planning.search.node import Node, shift_to, swing_to
+from mcplan.planning.search.node import Node, shifts_to, swing_to
 from mcplan.planning.transition.swing import BodyShift, Swing
 
 
@@ -51,6 +51,6 @@ def barred_motions(prover: Prover, path: Sequence[Node]) -> list[BarredMotion]:
 
 
 def _motions(parent: Node, node: Node) -> Iterator[Swing | BodyShift]:
-    for motion in (shift_to(parent, node), swing_to(parent, node)):
-        if motion is not None:
-            yield motion
+    yield from shifts_to(parent, node)
+    if (swing := swing_to(parent, node)) is not None:
+        yield swing

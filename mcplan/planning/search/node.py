@@ -1,6 +1,8 @@
 """Nodes and edges of the search: a stance with its posture, and the move of one limb that leads to it."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -122,10 +124,14 @@ def swing_to(parent: Node, node: Node) -> Swing | None:
     return Swing(common, parent.touching.get(added[0].patch), added, q0, node.q)
 
 
-def shift_to(parent: Node, node: Node) -> BodyShift | None:
-    """Return the motion of the body before the limb of a move lifts, None where none does."""
+def shifts_to(parent: Node, node: Node) -> Iterator[BodyShift]:
+    """Yield the motions of the body before the limb of a move lifts: to where it opens, and on to where more opens."""
     assert node.move is not None
     if not node.move.removed or node.move.rolling:
-        return None
+        return
     leaving = tuple(contact for contact in parent.contacts if contact.patch in node.move.removed)
-    return BodyShift(parent.contacts, leaving, parent.q, node.steps[0].q)
+    yield BodyShift(parent.contacts, leaving, parent.q, node.steps[0].q)
+    for before, step in pairwise(node.steps[: len(leaving)]):
+        if step.q is not before.q:
+            opens = tuple(contact for contact in leaving if contact.patch == step.moved)
+            yield BodyShift(before.contacts, opens, before.q, step.q)

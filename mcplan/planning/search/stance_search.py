@@ -270,7 +270,6 @@ class StanceSearch:
             if any(overlap(contact, other, self.space.robot.scale) for other in common):
                 tree.skipped["too close to another contact"] += 1
                 return None
-            freedom = self.space.candidates[patch].freedom[i]
             exact = bool(self.space.candidates[patch].goal[i])
             clearance = 0.0 if exact else prover.generator.settings.clearance
             hit = prover.blocked(contact, clearance)
@@ -283,12 +282,11 @@ class StanceSearch:
                 tree.reject(parent.index, str(move), "link", (Violation("collision", *hit),), (contact,))
                 return None
             added.append(contact)
-            if freedom is not None:
+            if (freedom := self.space.candidates[patch].freedom[i]) is not None:
                 free[patch] = freedom
         carrying = tuple(contact.patch for contact in common)
         wrenches: dict[str, np.ndarray] = {}
-        steps: list[Step] = []
-        q = parent.q
+        steps, q = list[Step](), parent.q
         if move.rolling:
             return self._roll(parent, move, common, added[0])
         if move.removed:
@@ -309,13 +307,11 @@ class StanceSearch:
             if shifted:
                 tree.reject(parent.index, str(move), "shift", shifted, added)
                 return None
-            q = lifted.q
-            wrenches = lifted.wrenches
-            left = list(parent.contacts)
-            touching = parent.contacts
+            q, wrenches = lifted.q, lifted.wrenches
+            left, touching = list(parent.contacts), parent.contacts
             for patch in move.removed:
                 before = tuple(left)
-                if steps and (parted := self._parted(before, move.removed, q)) is not None:
+                if steps and (parted := self._parted(before, patch, move.removed, q)) is not None:
                     q, touching = parted, before
                 left = [contact for contact in left if contact.patch != patch]
                 steps.append(Step("remove", patch, tuple(left), before, carrying, q, touching))
@@ -348,13 +344,17 @@ class StanceSearch:
                 steps.append(Step("add", contact.patch, now, now, carrying, q, (*common, *added)))
         return self._node(parent, move, (*common, *added), wrenches, steps, q)
 
-    def _parted(self, contacts: tuple[Contact, ...], unloaded: tuple[str, ...], q: np.ndarray) -> np.ndarray | None:
-        """Return a posture (nq,) in which what has opened is off its support, though its limb rests on another patch.
+    def _parted(
+        self, contacts: tuple[Contact, ...], patch: str, unloaded: tuple[str, ...], q: np.ndarray
+    ) -> np.ndarray | None:
+        """Return a posture (nq,) in which what has opened is off its support, though its limb still rests on ``patch``.
 
         There it would touch again with every error of a millimetre. None where an ankle at its limit keeps it down.
         """
-        tries = (self.space.prover.prove(contacts, unloaded, q, held=contacts, near=near) for near in (True, False))
-        return next((result.q for result in tries if result.found), None)
+        prover, opens = self.space.prover, tuple(contact for contact in contacts if contact.patch == patch)
+        tries = (prover.prove(contacts, unloaded, q, held=contacts, near=near) for near in (True, False))
+        ways = (BodyShift(contacts, opens, q, result.q) for result in tries if result.found)
+        return next((way.q1 for way in ways if not prover.shift(way)), None)
 
     def _swung(
         self, parent: Node, common: tuple[Contact, ...], added: list[Contact], q: np.ndarray, placed: PostureResult

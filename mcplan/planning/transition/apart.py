@@ -18,6 +18,9 @@ FIT = 1e-3
 ROUNDS, STEPS = 10, 8
 """Times that distances are taken anew at a posture, and steps of the inverse kinematics in between."""
 
+GAIN, IDLE = 2e-4, 2
+"""m, rad: so many times in a row that gain no more than this are the last: the nearest points of a pair take turns."""
+
 STRETCH = 0.02
 """m: the most that a pair is pushed apart before its distance is taken anew, for a robot of the size of HRP-2."""
 
@@ -50,10 +53,11 @@ class Apart:
         The posture that misses least, and by how much (m, rad).
         """
         around, measures = self.nearness.around_at(wish.objects), self._measures
-        scratch = self.search.room_for(task, len(watched))
+        scratch = self.search.room_for(task, 2 * len(watched))
         q, report = np.array(start, dtype=float), self.search.report
-        best, least = start, np.inf
+        best, least, most, idle = start, np.inf, -np.inf, 0
         near = core.find_near(self._tree, around, q, watched)
+        around.before_count[0] = 0
         for _ in range(ROUNDS):
             near = core.keep_apart(
                 self._tree, around, near, task, self._rule, q, wish.need, wish.content, watched, self._stretch, scratch,
@@ -61,12 +65,14 @@ class Apart:
             )  # fmt: skip
             if near == core.NOT_FINITE:
                 raise SolverFailed("the search for a posture on the way ended in numbers that are not finite")
-            amount = max(measures[core.OFF] - PLACED, measures[core.SHORT])
+            amount, left = max(measures[core.OFF] - PLACED, measures[core.SHORT]), measures[core.LEFT]
+            idle = 0 if amount < least - GAIN or left > most + GAIN else idle + 1
             if amount < least:
                 best, least = q.copy(), float(amount)
-            done = measures[core.OFF] <= PLACED / 10 and measures[core.LEFT] > -FIT
+            most = max(most, left)
+            done = measures[core.OFF] <= PLACED / 10 and left > -FIT
             yield
-            if done:
+            if done or idle == IDLE:
                 break
         return best, least
 

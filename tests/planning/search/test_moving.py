@@ -9,7 +9,7 @@ import pytest
 from mcplan.planning.posture.result import Effort, PostureResult
 from mcplan.planning.posture.violation import Violation
 from mcplan.planning.search.barred import barred_motions
-from mcplan.planning.search.node import Move, Node, swing_to
+from mcplan.planning.search.node import Move, Node, shifts_to, swing_to
 from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.shorten import proven
 from mcplan.planning.search.stance_search import AWAY, SHUFFLE, StanceSearch
@@ -119,13 +119,17 @@ def test_a_step_lifts_with_all_in_place_and_puts_down_on_what_stays(search, scen
         assert (float(found.q0[0]), float(found.q1[0])) == (1.0, 2.0)
 
 
-@pytest.mark.parametrize("kept_down", [False, True])
+@pytest.mark.parametrize("kept_down", [False, True, "barred"])
 def test_a_patch_that_opens_before_another_of_its_limb_leaves_its_support(search, scene, kept_down):
+    """Unless an ankle at its limit keeps it down, or the motion there is barred, as others like it were."""
     made, prover = search
     feet = start(scene)
     toe = scene.contact("left_toe", x=0.2, y=0.095, yaw=0.0)
     parent = replace(feet, contacts=(*feet.contacts, toe))
-    if kept_down:
+    if kept_down == "barred":
+        barred = (Violation("passage", "shank and floor", 0.01),)
+        prover.shift = lambda shift: barred if names(shift.leaving) == ["left_sole"] else ()
+    elif kept_down:
         prover.answers = {k: posture(7, "collision") for k in (2, 3)}
     node = made.prove(parent, Move("left", ("left_toe", "left_sole"), (("left_sole", 0),)))
     both, gone = ["left_sole", "right_sole"], ["left_sole", "left_toe"]
@@ -138,6 +142,10 @@ def test_a_patch_that_opens_before_another_of_its_limb_leaves_its_support(search
     q0 = 1.0 if kept_down else 2.0
     assert (float(toe_opens.q[0]), float(sole_opens.q[0])) == (1.0, q0)
     assert float(swing_to(parent, node).q0[0]) == float(prover.swings[0].q0[0]) == q0
+    before, *between = shifts_to(parent, node)
+    assert (names(before.contacts), names(before.leaving)) == (names(parent.contacts), gone)
+    assert [(names(one.contacts), names(one.leaving)) for one in between] == ([] if kept_down else [(both, gone[:1])])
+    assert [(float(one.q0[0]), float(one.q1[0])) for one in between] == ([] if kept_down else [(1.0, 2.0)])
 
 
 def test_places_below_something_are_looked_at_after_the_others(search, scene):

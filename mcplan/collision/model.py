@@ -179,9 +179,7 @@ class CollisionModel:
         count, nv = space.rows.shape
         return Around(
             self.shapes, self.indices, space.within(margin), space.scratch, space.found, space.values, space.rows,
-            np.zeros((2 * count, nv + 1)), np.zeros(self.robot.nq),
-            np.zeros((count, nv + 1)), np.zeros(count, np.int64), np.zeros(self.robot.nq), np.zeros(1, np.int64),
-            np.zeros(nv),
+            np.zeros((count, nv + 1)), np.zeros(self.robot.nq),
         )  # fmt: skip
 
     def pairs_of(self, contacts: Iterable[Touch]) -> set[int]:

@@ -2,9 +2,6 @@
 
     n_p' (J_a - J_b) (q - q_0) >= min(need_p - d_p(q_0), stretch)        for all watched pairs p that are near at q_0
 
-The rows of the round before stay, with the distances that they foresee at q_0: of a flat foot over an edge first one
-end is nearest, then the other, and each row alone would bring the other end back.
-
 One round is one call, so that a search within a control tick can be stopped between two of them.
 """
 
@@ -19,7 +16,6 @@ from mcplan.core.distance.shape import Shapes
 from mcplan.core.jit import jit
 from mcplan.core.posture.rows import Task, evaluate, fill_bounds, row_count
 from mcplan.core.posture.search import search_posture
-from mcplan.core.rigid_body.manifold import difference
 
 OFF, SHORT, LEFT, MEASURES = range(4)
 """Entries of ``measures``: by how much the worst row of the task is missed; by how much the worst pair is nearer than
@@ -30,7 +26,7 @@ NOT_FINITE = -1
 
 
 class Around(NamedTuple):
-    """What is around a posture: shapes, the pairs of them that are looked at, those that were near last, and before."""
+    """What is around a posture: shapes, the pairs of them that are looked at, and those that were near last."""
 
     shapes: Shapes
     pairs: np.ndarray  # (P, 2) int64
@@ -39,13 +35,8 @@ class Around(NamedTuple):
     found: np.ndarray  # (P,) int64
     values: np.ndarray  # (P, PAIR_SIZE)
     rows: np.ndarray  # (P, nv)
-    linear: np.ndarray  # (2 P, nv + 1)
+    linear: np.ndarray  # (P, nv + 1)
     linear_q: np.ndarray  # (nq,)
-    before: np.ndarray  # (P, nv + 1): rates, and distances, of those that were near at `before_q`
-    before_pair: np.ndarray  # (P,) int64
-    before_q: np.ndarray  # (nq,)
-    before_count: np.ndarray  # (1,) int64
-    step: np.ndarray  # (nv,)
 
 
 @jit
@@ -72,38 +63,8 @@ def find_near(tree, around, q, watched):
 
 
 @jit
-def fill_linear(around, near, q, need, stretch):
-    """Write rows of the ``near`` pairs at q (nq,) and of those before, which the former then are; return how many."""
-    nv, count = around.rows.shape[1], near
-    for k in range(near):
-        for j in range(nv):
-            around.linear[k, j] = around.rows[k, j]
-        around.linear[k, nv] = min(need[around.found[k]] - around.values[k, DISTANCE], stretch)
-    if around.before_count[0] > 0:
-        difference(around.before_q, q, around.step)
-    for k in range(around.before_count[0]):
-        distance = around.before[k, nv]
-        for j in range(nv):
-            distance += around.before[k, j] * around.step[j]
-        missing = need[around.before_pair[k]] - distance
-        if missing > -stretch:
-            for j in range(nv):
-                around.linear[count, j] = around.before[k, j]
-            around.linear[count, nv] = min(missing, stretch)
-            count += 1
-    for k in range(near):
-        for j in range(nv):
-            around.before[k, j] = around.rows[k, j]
-        around.before[k, nv], around.before_pair[k] = around.values[k, DISTANCE], around.found[k]
-    around.before_count[0] = near
-    for j in range(len(q)):
-        around.linear_q[j] = around.before_q[j] = q[j]
-    return count
-
-
-@jit
 def keep_apart(tree, around, near, task, rule, q, need, content, watched, stretch, s, report, measures):
-    """Search once from q (nq,), with rows of the ``near`` pairs there; return how many are near where it gets.
+    """Search once from q (nq,), the ``near`` pairs there as rows; return how many are near where it gets.
 
     Parameters
     ----------
@@ -114,14 +75,20 @@ def keep_apart(tree, around, near, task, rule, q, need, content, watched, stretc
     stretch : m, the most that a pair is pushed apart at once.
     measures : (MEASURES,) out.
     """
-    count = fill_linear(around, near, q, need, stretch)
+    nv = around.rows.shape[1]
+    for k in range(near):
+        for j in range(nv):
+            around.linear[k, j] = around.rows[k, j]
+        around.linear[k, nv] = min(need[around.found[k]] - around.values[k, DISTANCE], stretch)
+    for j in range(len(q)):
+        around.linear_q[j] = q[j]
     apart = Task(
-        task.contact, task.frame, task.select, task.cell, task.centre, task.region, around.linear[:count],
+        task.contact, task.frame, task.select, task.cell, task.centre, task.region, around.linear[:near],
         around.linear_q, task.guide, task.weight, task.limit, task.hint,
     )  # fmt: skip
     search_posture(tree, apart, rule, q, s, report)
     placed = 0.0
-    for i in range(row_count(apart)[0] - count):
+    for i in range(row_count(apart)[0] - near):
         placed = max(placed, s.low[i] - s.value[i], s.value[i] - s.high[i])
     for j in range(len(q)):
         if not math.isfinite(q[j]):

@@ -53,11 +53,10 @@ class Apart:
         The posture that misses least, and by how much (m, rad).
         """
         around, measures = self.nearness.around_at(wish.objects), self._measures
-        scratch = self.search.room_for(task, 2 * len(watched))
+        scratch = self.search.room_for(task, len(watched))
         q, report = np.array(start, dtype=float), self.search.report
         best, least, most, idle = start, np.inf, -np.inf, 0
         near = core.find_near(self._tree, around, q, watched)
-        around.before_count[0] = 0
         for _ in range(ROUNDS):
             near = core.keep_apart(
                 self._tree, around, near, task, self._rule, q, wish.need, wish.content, watched, self._stretch, scratch,

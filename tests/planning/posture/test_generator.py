@@ -7,12 +7,13 @@ from mcplan.collision.model import CollisionModel
 from mcplan.model.geometry import Box
 from mcplan.planning.posture import generator as posture_generator
 from mcplan.planning.posture.freedom import Freedom
-from mcplan.planning.posture.generator import PostureGenerator
+from mcplan.planning.posture.generator import SPARE, PostureGenerator
 from mcplan.planning.posture.settings import PostureSettings, Weights
 from mcplan.scene.environment import Bar, Obstacle
 from mcplan.scene.place import make_contact
 from mcplan.statics.support_region import support_region
 from tests.contact_error import contact_error
+from tests.planning.obstacle_step import step_past
 
 
 @pytest.fixture(scope="module")
@@ -170,3 +171,23 @@ def test_torques_follow_from_forces_that_keep_inside_the_edges_of_patches(scene,
     for contact in seen:
         np.testing.assert_allclose(np.abs(points[contact.patch] - contact.points)[:, :2], 0.012, atol=1e-12)
         assert contact.friction == pytest.approx(0.8 * next(c.friction for c in feet if c.patch == contact.patch))
+
+
+def test_bodies_are_pushed_apart_by_what_was_nearest_before_too(monkeypatch):
+    """The row of the round before stays, with the distance that it foresees where the posture is now."""
+    pushes, run = [], PostureGenerator._run
+
+    def spied(generator, task, *rest, **options):
+        if len(task.linear):
+            pushes.append((generator, task))
+        return run(generator, task, *rest, **options)
+
+    monkeypatch.setattr(PostureGenerator, "_run", spied)
+    robot, *_ = step_past((0.02, 0.3, 0.02), [0.22, 0.2, 0.48])
+    (generator, first), (_, second) = pushes[:2]
+    near = generator.collisions.constraint_rows(first.linear_q, 0.1, (), generator.settings.clearance)
+    foreseen = near.distance + near.rows @ robot.difference(first.linear_q, second.linear_q)
+    old = [(row, k) for row in second.linear for k, rates in enumerate(near.rows) if np.array_equal(row[:-1], rates)]
+    assert 0 < len(old) < len(second.linear)
+    for row, k in old:
+        assert row[-1] == pytest.approx(min(SPARE - foreseen[k], generator._push), abs=1e-12)

@@ -8,7 +8,19 @@ from mcplan.core.posture import apart as core
 from mcplan.planning.posture.freedom import contact_rows
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.task import PostureSearch, prices
-from mcplan.planning.transition.apart import FIT, PLACED, STEP_TOLERANCE, STEPS, STRETCH, TOLERANCE, TRUST, Apart
+from mcplan.planning.transition import apart as apart_module
+from mcplan.planning.transition.apart import (
+    FIT,
+    IDLE,
+    PLACED,
+    ROUNDS,
+    STEP_TOLERANCE,
+    STEPS,
+    STRETCH,
+    TOLERANCE,
+    TRUST,
+    Apart,
+)
 from mcplan.planning.transition.nearness import CURVED, ENOUGH, Nearness, Wish
 from mcplan.planning.transition.steps import run
 from tests.planning.obstacle_step import step_past
@@ -30,34 +42,27 @@ def wish(nearness, need, least=-1.0):
     return Wish(need * every, 0.5 * need * every, least * every)
 
 
-def test_a_round_is_a_search_with_the_distances_as_rows_and_with_those_of_the_round_before(near):
+def test_a_round_is_a_search_with_the_distances_as_rows(near):
     nearness, search, task, q, watched = near
-    asked, tree, around = wish(nearness, 0.02), nearness.robot.tree, nearness.around
-    rule, here, measures = search.rule(STEPS, TOLERANCE, STEP_TOLERANCE, TRUST), q.copy(), np.zeros(core.MEASURES)
-    before, around.before_count[0] = None, 0
-    count = core.find_near(tree, around, here, watched)
-    for _ in range(2):
-        pairs, distance, J = nearness.near(here, watched)
-        assert distance.min() < 0.0
-        rows = np.column_stack([J, np.minimum(asked.need[pairs] - distance, STRETCH)])
-        if before is not None:
-            old_pairs, old, old_J, old_q = before
-            missing = asked.need[old_pairs] - old - old_J @ nearness.robot.difference(old_q, here)
-            more = np.column_stack([old_J, np.minimum(missing, STRETCH)])[missing > -STRETCH]
-            assert len(more) > 0
-            rows = np.vstack([rows, more])
-        before = pairs, distance, J, here.copy()
-        expected = search.run(task._replace(linear=rows, linear_q=here), here, STEPS, TOLERANCE, STEP_TOLERANCE, TRUST)
-        count = core.keep_apart(
-            tree, around, count, task, rule, here, asked.need, asked.content, watched, STRETCH,
-            search.room_for(task, 2 * len(watched)), search.report, measures,
-        )  # fmt: skip
-        np.testing.assert_allclose(here, expected.q, atol=1e-12)
-        pairs, distance, _ = nearness.near(expected.q, watched)
-        assert count == len(pairs)
-        assert measures[core.OFF] == pytest.approx(expected.missed[: len(task.select)].max(), abs=1e-12)
-        assert measures[core.SHORT] == pytest.approx(max((asked.content[pairs] - distance).max(), 0.0), abs=1e-12)
-        assert measures[core.LEFT] == pytest.approx(min((distance - asked.need[pairs]).min(), 0.0), abs=1e-12)
+    asked = wish(nearness, 0.02)
+    pairs, distance, J = nearness.near(q, watched)
+    assert distance.min() < 0.0
+    rows = np.column_stack([J, np.minimum(asked.need[pairs] - distance, STRETCH)])
+    expected = search.run(task._replace(linear=rows, linear_q=q), q, STEPS, TOLERANCE, STEP_TOLERANCE, TRUST)
+    moved, measures = q.copy(), np.zeros(core.MEASURES)
+    tree, around = nearness.robot.tree, nearness.around
+    count = core.find_near(tree, around, moved, watched)
+    rule = search.rule(STEPS, TOLERANCE, STEP_TOLERANCE, TRUST)
+    count = core.keep_apart(
+        tree, around, count, task, rule, moved, asked.need, asked.content, watched, STRETCH,
+        search.room_for(task, len(watched)), search.report, measures,
+    )  # fmt: skip
+    np.testing.assert_allclose(moved, expected.q, atol=1e-12)
+    pairs, distance, _ = nearness.near(expected.q, watched)
+    assert count == len(pairs)
+    assert measures[core.OFF] == pytest.approx(expected.missed[: len(task.select)].max(), abs=1e-12)
+    assert measures[core.SHORT] == pytest.approx(max((asked.content[pairs] - distance).max(), 0.0), abs=1e-12)
+    assert measures[core.LEFT] == pytest.approx(min((distance - asked.need[pairs]).min(), 0.0), abs=1e-12)
 
 
 def test_it_settles_on_its_contact_and_apart_and_then_fits(near):
@@ -71,6 +76,25 @@ def test_it_settles_on_its_contact_and_apart_and_then_fits(near):
     pairs, distance, _ = nearness.near(found, watched)
     assert (distance - asked.need[pairs]).min() >= -FIT
     np.testing.assert_array_equal(q, near[3])
+
+
+def test_rounds_that_gain_nothing_are_the_last(near, monkeypatch):
+    """A distance that no posture has is not pushed for ten times."""
+    nearness, search, task, q, watched = near
+    found = []
+    for idle in (IDLE, ROUNDS):
+        monkeypatch.setattr(apart_module, "IDLE", idle)
+        settling, rounds = Apart(nearness, search).settle(task, q, wish(nearness, 0.3), watched), 0
+        while True:
+            try:
+                next(settling)
+                rounds += 1
+            except StopIteration as end:
+                found.append((rounds, end.value[1]))
+                break
+    (few, missed), (all_of_them, least) = found
+    assert few < all_of_them == ROUNDS
+    assert missed <= least + 0.02
 
 
 def test_it_does_not_fit_beyond_a_joint_limit_off_its_contact_or_too_near(near):
@@ -108,9 +132,8 @@ def test_a_search_that_ends_in_no_number_says_so(near):
     wrong = q.copy()
     wrong[7] = np.nan
     rule = search.rule(STEPS, TOLERANCE, STEP_TOLERANCE, TRUST)
-    around.before_count[0] = 0
     count = core.keep_apart(
         tree, around, 0, nowhere, rule, wrong, asked.need, asked.content, watched, STRETCH,
-        search.room_for(task, 2 * len(watched)), search.report, measures,
+        search.room_for(task, len(watched)), search.report, measures,
     )  # fmt: skip
     assert count == core.NOT_FINITE

@@ -61,9 +61,9 @@ LOOKS = 96
 """Times at which a planned motion is looked at: between its knots bodies may pass each other more closely, and one look
 per tick is over long before the motion is."""
 
-QUICKER, QUICKEST = 1.5, 1000.0
-"""How many times the deceleration with which a planned motion stops a distance is counted on, as no motion is followed
-exactly, and the most of it (m/s²): a foot that passes the edge of a step turns aside rather than stops."""
+QUICKER = 1.5
+"""How many times the deceleration with which a planned motion stops a distance is counted on: no motion is followed
+exactly."""
 
 
 def _way(terms: Terms, contact: Contact) -> float:
@@ -235,7 +235,7 @@ class Avoidance:
         pairs, distance, coming = (np.concatenate(seen) for seen in zip(*self._seen, strict=True))
         # from a room d the speed v is stopped by v² / 2 (d - T v), where it follows its bound within T
         left = np.maximum(distance - self._aims.goal[pairs] - self._response * coming, 1e-9)
-        quick = np.clip(0.5 * QUICKER * coming**2 / left, STOPPING, QUICKEST)
+        quick = np.clip(0.5 * QUICKER * coming**2 / left, STOPPING, MOST_ASKED)
         free = ~self._given[pairs]
         np.maximum.at(self._aims.braking, pairs[free], quick[free])
 

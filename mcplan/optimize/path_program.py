@@ -7,11 +7,11 @@ import numpy as np
 from scipy.interpolate import BSpline
 
 BREAKS = np.concatenate(
-    [np.linspace(0.0, 1 / 4, 12, endpoint=False), np.linspace(1 / 4, 3 / 4, 12, endpoint=False),
-     np.linspace(3 / 4, 1.0, 13)]
+    [np.linspace(0.0, 1 / 24, 2, endpoint=False), np.linspace(1 / 24, 23 / 24, 22, endpoint=False),
+     np.linspace(23 / 24, 1.0, 3)]
 )  # fmt: skip
 """Where the pieces of the spline end, as parts of the path: in the knots of segments, between which postures vary, and
-as often again in its first and last quarter, where bodies start and stop and patches leave and meet supports."""
+closer at its ends, where patches leave and meet supports."""
 
 PIECES, POINTS = len(BREAKS) - 1, 2
 """Pieces, and points of the grid per piece."""

@@ -41,11 +41,11 @@ def nearest(robot, environment, q):
     return next(one for one in found if (one.pair.a, one.pair.b) == (HAND, BAR))
 
 
-def beside_a_bar(robot, q, rng, gap=0.01):
-    """A bar of any direction, 1 cm or as far as said from the left hand."""
+def beside_a_bar(robot, q, rng):
+    """A bar of any direction, 1 cm from the left hand."""
     ends = robot.frame_pose(q, "left_grip")[:3, 3] + [0.0, 0.3, 0.0] + np.outer([-0.5, 0.5], rng.normal(size=3))
     far = nearest(robot, Environment(bars=(Bar(BAR, ends, 0.02),)), q)
-    return Environment(bars=(Bar(BAR, ends + (far.distance - gap) * far.normal, 0.02),))
+    return Environment(bars=(Bar(BAR, ends + (far.distance - 0.01) * far.normal, 0.02),))
 
 
 def row(robot, environment, q, v):
@@ -261,33 +261,6 @@ def test_a_pair_is_seen_where_it_is_nearest_between_two_knots(hrp2, between):
     # what is planned to come on quickly may come on quickly, and what is not is stopped as ever
     assert max(braking[1.0]) > STOPPING
     assert braking[10.0] == {STOPPING}
-
-
-def test_a_motion_that_passes_quickly_is_not_held_up(hrp2):
-    """The arm turns past a bar at 1 m/s: where the pair comes within reach hardly more is asked than it does."""
-    q, settings = hrp2.posture("half_sitting"), ControlSettings()
-    environment = beside_a_bar(hrp2, q, np.random.default_rng(1), 0.02)
-    knots, arm = np.tile(q, (7, 1)), 7 + list(hrp2.joint_names).index("LARM_JOINT1")
-    knots[:, arm] += np.linspace(-0.6, 0.6, 7)
-    curve = PostureSpline(np.linspace(0.0, 0.24, 7), knots)
-    limit, motion = Avoidance(hrp2, environment, settings, 1e-3), Motion(hrp2, environment, settings, q)
-    motion.posture, terms = curve, Terms(hrp2)
-    (pair,) = [k for k, pair in enumerate(limit._model.pairs) if (pair.a, pair.b) == (HAND, BAR)]
-    terms.update(knots[0], np.zeros(hrp2.nv))
-    for _ in range(LOOKS):
-        limit.update(terms, motion)
-    asked, speeds = [], []
-    for t in np.linspace(0.0, 0.24, 240):
-        now = curve.sample(t)
-        terms.update(now.q, now.v)
-        limit.update(terms, motion)
-        A, b = limit.rows(terms)
-        if pair in limit._rows.pair[limit._chosen.row[: limit._near]]:
-            i = limit.names.index(f"distance of {HAND} and {BAR}")
-            asked.append(b[i] - A[i] @ now.vd)
-            speeds.append(-A[i] @ now.v)
-    assert max(speeds) > 1.0
-    assert max(asked) < 3.0
 
 
 def test_what_is_planned_near_an_object_is_where_the_object_goes(hrp2):

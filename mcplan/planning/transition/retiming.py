@@ -187,16 +187,13 @@ class Retimer:
             G[:, :, block.place] = np.einsum("kiv,is->kvs", path.jacobians[block.contact.patch], block.map)
         hold = path.hold - G @ preloaded(forces, kept * self.settings.preload)
         F, upper = forces.face_rows()
-        rates = self.rates(path, kept)
-        x_max = np.min(list(rates.values()), axis=0) ** 2
-        # how slowly a patch touches down does not bound how quickly it slows down before
-        u_max = 8.0 * np.min([most for what, most in rates.items() if what != TOUCHDOWN], axis=0) ** 2 / path.length
+        x_max = np.min(list(self.rates(path, kept).values()), axis=0) ** 2
         share = min(pace.torque + (1.0 - kept) * (1.0 - pace.torque), 1.0)
         # at rest a jerk j has built up the acceleration j t after j t³ / 6 of the way
         start = np.cbrt(6.0 * pace.com_jerk**2 * path.from_end)
         return PathProgram(
             path.length, path.v, path.vd, hold, path.of_u, path.of_x, G, F, upper, forces.equal, forces.equal_to,
-            limited, share * robot.usable_torque[limited], x_max, u_max, pace.acceleration,
+            limited, share * robot.usable_torque[limited], x_max, 8.0 * x_max / path.length, pace.acceleration,
             path.height, self.rise, path.along, start, np.full(PIECES, np.inf), np.ones(len(path.q)),
         )  # fmt: skip
 

@@ -260,8 +260,9 @@ class Prover:
         return self._counted(shift)
 
     def _counted(self, motion: Swing | BodyShift) -> tuple[Violation, ...]:
-        self.calls += 0 if (*motion.key, self.closely) in self._barred else WAY
-        return self.barred(motion)
+        known, found = len(self._barred), self.barred(motion)
+        self.calls += WAY * (len(self._barred) - known)
+        return found
 
     def barred(self, motion: Swing | BodyShift) -> tuple[Violation, ...]:
         """Return what bars a motion anywhere on its way, or nothing.

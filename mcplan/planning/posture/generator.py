@@ -234,15 +234,15 @@ class PostureGenerator:
                 back = self._run(here, attempt.q, settings.steps, TOLERANCE, CLOSE_ENOUGH, clock)
                 attempt.q, attempt.error = back.q, back.worst
                 continue
-            # a little more than asked for, so that the linearisation's error is paid for; from deep inside, bit by bit
             rows, distance = near.rows[~given], near.distance[~given]
-            linear = np.column_stack([rows, np.minimum(SPARE - distance, self._push)])
+            now = rows, distance, attempt.q
             if before is not None:  # of a flat foot the corners take turns: what was nearest before counts on
                 old, foreseen = before[0], before[1] + before[0] @ self.robot.difference(before[2], attempt.q)
                 kept = foreseen < SPARE + self._push
-                more = np.column_stack([old, np.minimum(SPARE - foreseen, self._push)])[kept]
-                linear = np.vstack([linear, more])
-            before = rows, distance, attempt.q
+                rows, distance = np.vstack([rows, old[kept]]), np.append(distance, foreseen[kept])
+            before = now
+            # a little more than asked for, so that the linearisation's error is paid for; from deep inside, bit by bit
+            linear = np.column_stack([rows, np.minimum(SPARE - distance, self._push)])
             push = task._replace(linear=linear, linear_q=attempt.q)
             step = self._run(push, attempt.q, 8, TOLERANCE, CLOSE_ENOUGH, clock, trust=0.2)
             attempt.q = step.q

@@ -235,14 +235,15 @@ class Retimer:
         bend = np.diff(u)[middle - 1] / (program.length * np.diff(law_basis().s)[middle - 1])
         if (np.abs(bend) > program.bend).any():
             x, u = self._quickest(program, rows, counts)
-        for left in range(ROUNDS, -1, -1):
-            part = self._between(middles, kept, program.length, x, u)
-            if not left or part.min() >= ALMOST:
+        part = self._between(middles, kept, program.length, x, u)
+        for _ in range(ROUNDS):
+            if part.min() >= ALMOST:
                 break
-            part = np.minimum(np.append(part, 1.0), np.append(1.0, part))
-            program = replace(program, part=program.part * part)
-            rows[:, :, 2] *= part[:, None]
+            less = np.minimum(np.append(part, 1.0), np.append(1.0, part))
+            program = replace(program, part=program.part * less)
+            rows[:, :, 2] *= less[:, None]
             x, u = self._quickest(program, rows, counts)
+            part = self._between(middles, kept, program.length, x, u)
         return program, x, u, float(part.min())
 
     def _quickest(self, program: PathProgram, rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

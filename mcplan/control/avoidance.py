@@ -57,6 +57,10 @@ RESPONSE = 0.02
 MOST_ASKED = 20.0
 """m/s², the most that a row asks for."""
 
+ONSET = 1e3
+"""m/s³, how fast what a row asks for rises: a foot that passes an edge at 1 m/s is within reach from one tick to the
+next, and torques would jump by 50 N m."""
+
 LOOKS = 96
 """Times at which a planned motion is looked at: between its knots bodies may pass each other more closely, and one look
 per tick is over long before the motion is."""
@@ -116,7 +120,7 @@ class Avoidance:
         self._margin, self._response = settings.avoid_distance + self._clearance, max(dt, RESPONSE)
         rule[keep.REACH], rule[keep.MARGIN] = settings.avoid_distance, self._margin
         rule[keep.AHEAD], rule[keep.RISE] = self._response, PARTING * dt
-        rule[keep.CEILING], rule[keep.RECOVERY] = MOST_ASKED, RETURN
+        rule[keep.CEILING], rule[keep.RECOVERY], rule[keep.ONSET] = MOST_ASKED, RETURN, ONSET * dt
         faces = faces_of(self._model, environment.surfaces)
         self._around = keep.close_around(
             keep.Around(robot.tree, self._model.indices, frozen(rule), faces, _groups(self._model))
@@ -264,7 +268,7 @@ def _new_memory(robot: Robot, model: CollisionModel, slots: int, over: int, obje
 
     aims = keep.Aims(
         np.zeros(pairs), np.full(pairs, STOPPING), whole(pairs, 1), whole(pairs), np.zeros(pairs), whole(pairs),
-        whole(shapes, -1), np.zeros((shapes, 3)),
+        whole(shapes, -1), np.zeros((shapes, 3)), np.zeros(pairs), whole(pairs),
     )  # fmt: skip
     near = keep.Near(whole(most), whole(most), np.zeros(most), np.zeros((most, nv)), np.zeros(most))
     space = keep.Space(

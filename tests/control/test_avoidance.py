@@ -11,7 +11,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.model import CollisionModel
 from mcplan.control import avoidance as control_avoidance
-from mcplan.control.avoidance import APART, HOVER, LOOKS, PASSING, PLANNED, RESPONSE, Avoidance
+from mcplan.control.avoidance import APART, HOVER, LOOKS, ONSET, PASSING, PLANNED, RESPONSE, Avoidance
 from mcplan.control.motion import Motion
 from mcplan.core.whole_body.avoidance import avoid
 from mcplan.errors import InputError
@@ -60,8 +60,9 @@ def row(robot, environment, q, v):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_row_asks_for_what_the_rate_lacks_to_which_a_turning_hand_coasts(hrp2, seed):
+def test_a_row_asks_for_what_the_rate_lacks_to_which_a_turning_hand_coasts(hrp2, seed, monkeypatch):
     """The rate that is allowed is that of a state at rest; a distance d(t) that coasts has d' + T d'' after T."""
+    monkeypatch.setattr(control_avoidance, "ONSET", np.inf)
     rng, q, T = np.random.default_rng(seed), hrp2.posture("half_sitting"), RESPONSE
     environment = beside_a_bar(hrp2, q, rng)
     v = np.zeros(hrp2.nv)
@@ -74,6 +75,28 @@ def test_a_row_asks_for_what_the_rate_lacks_to_which_a_turning_hand_coasts(hrp2,
     coasting = 2.0 * (later - now) / T - J @ v
     assert abs(coasting - J @ v) > 0.1 * T  # m/s: it is not the rate at the beginning
     assert T * least == pytest.approx(allowed - coasting, abs=1e-6)
+
+
+def test_what_a_hand_that_comes_on_is_asked_for_rises_bit_by_bit(hrp2, monkeypatch):
+    q, settings, terms = hrp2.posture("half_sitting"), ControlSettings(), Terms(hrp2)
+    environment = beside_a_bar(hrp2, q, np.random.default_rng(0))
+    away = nearest(hrp2, environment, q).normal
+    v, most = np.zeros(hrp2.nv), {}
+    v[:3] = -0.3 * away
+    terms.update(q, v)
+    motion = Motion(hrp2, environment, settings, q)
+    for onset in (ONSET, np.inf):
+        monkeypatch.setattr(control_avoidance, "ONSET", onset)
+        limit = Avoidance(hrp2, environment, settings, 1e-3)
+        most[onset] = []
+        for _ in range(60):
+            limit.update(terms, motion)
+            most[onset].append(limit.rows(terms)[1].max())
+    slow, sudden = most[ONSET], most[np.inf]
+    assert sudden[0] > 5.0
+    np.testing.assert_allclose(slow[:5], np.arange(1, 6))
+    assert np.diff(slow).max() < 1.0 + 1e-9
+    assert slow[-1] == pytest.approx(sudden[-1])
 
 
 def test_a_sole_may_come_near_its_floor_only_near_its_place(hrp2):

@@ -14,6 +14,7 @@ from mcplan.core.whole_body.avoidance_bundle import (
     AHEAD,
     CEILING,
     MARGIN,
+    ONSET,
     REACH,
     RECOVERY,
     RISE,
@@ -39,6 +40,24 @@ def ask_clearance(p, distance, rise, tick, aims):
     before = aims.asked[p] if aims.seen[p] == tick - 1 else distance
     aims.asked[p], aims.seen[p] = min(aims.goal[p], before + rise), tick
     return aims.asked[p]
+
+
+@jit
+def ease_in(onset, tick, near, chosen, aims):
+    """Let the accelerations that are asked of pairs rise by no more than ``onset`` (m/s²) from tick to tick.
+
+    A pair that comes on quickly asks for much as soon as it is within reach, and torques would jump.
+    """
+    for k in range(len(chosen.b)):
+        if chosen.b[k] > 0.0:
+            p = near.pair[chosen.row[k]]
+            before = aims.pull[p] if aims.pulled[p] == tick - 1 else 0.0
+            chosen.b[k] = min(chosen.b[k], before + onset)
+    for k in range(len(chosen.b)):  # a pair may have several rows
+        if chosen.b[k] > 0.0:
+            p = near.pair[chosen.row[k]]
+            aims.pull[p] = max(aims.pull[p], chosen.b[k]) if aims.pulled[p] == tick else chosen.b[k]
+            aims.pulled[p] = tick
 
 
 @jit
@@ -146,10 +165,12 @@ def avoid(shapes, fixed, changing, q, v, tick):
     for k in range(len(chosen.b)):
         chosen.A[k, :] = 0.0
         chosen.b[k] = NEUTRAL
-    return fill_avoidance_rows(
+    close = fill_avoidance_rows(
         near.room[:count], near.rates[:count], near.bend[:count], v, near.pair, around.group, 0.0, rule[REACH],
         rule[AHEAD], memory.aims.braking, rule[CEILING], rule[RECOVERY], chosen.need, chosen.row, chosen.A, chosen.b,
     )  # fmt: skip
+    ease_in(rule[ONSET], tick, near, chosen, memory.aims)
+    return close
 
 
 @jit

@@ -11,10 +11,10 @@ from mcplan.core.jit import jit_inline
 from mcplan.core.rigid_body.tree import Tree
 from mcplan.core.whole_body.corner_rows import Faces
 
-MARGIN, REACH, AHEAD, RISE, CEILING, RECOVERY, RULES = range(7)
+MARGIN, REACH, AHEAD, RISE, CEILING, RECOVERY, ONSET, RULES = range(8)
 """Places in ``Around.rule``: distance within which pairs are seen, room within which they get a row (m), time over
 which motions are foreseen (s), most by which what is asked rises (m per tick); ``ceiling`` and ``recovery`` of
-``fill_avoidance_rows``."""
+``fill_avoidance_rows``; most by which the acceleration that is asked of a pair rises (m/s² per tick)."""
 
 
 class Around(NamedTuple):
@@ -38,6 +38,8 @@ class Aims(NamedTuple):
     seen: np.ndarray  # (P,) int64, the tick in which that was
     column: np.ndarray  # (S,) int64, first entry in v of the object that a shape belongs to, -1 for all other shapes
     middle: np.ndarray  # (S, 3) m, where those objects are
+    pull: np.ndarray  # (P,) m/s², acceleration that was asked last
+    pulled: np.ndarray  # (P,) int64, the tick in which that was
 
 
 class Near(NamedTuple):
@@ -121,38 +123,40 @@ def open_memory(packed):
             axes1(whole, layout, 5),  # seen
             axes1(whole, layout, 6),  # column
             axes2(real, layout, 7),  # middle
+            axes1(real, layout, 8),  # pull
+            axes1(whole, layout, 9),  # pulled
         ),
         Watch(
-            axes1(real, layout, 8),  # q
-            axes2(real, layout, 9),  # around
-            axes1(real, layout, 10),  # reach
-            axes1(real, layout, 11),  # moved
-            axes1(whole, layout, 12),  # size
-            axes1(whole, layout, 13),  # pairs
-            axes1(real, layout, 14),  # spare
-            axes1(whole, layout, 15),  # needed
-            axes1(real, layout, 16),  # value
+            axes1(real, layout, 10),  # q
+            axes2(real, layout, 11),  # around
+            axes1(real, layout, 12),  # reach
+            axes1(real, layout, 13),  # moved
+            axes1(whole, layout, 14),  # size
+            axes1(whole, layout, 15),  # pairs
+            axes1(real, layout, 16),  # spare
+            axes1(whole, layout, 17),  # needed
+            axes1(real, layout, 18),  # value
         ),
         Near(
-            axes1(whole, layout, 17),  # pair
-            axes1(whole, layout, 18),  # at
-            axes1(real, layout, 19),  # room
-            axes2(real, layout, 20),  # rates
-            axes1(real, layout, 21),  # bend
+            axes1(whole, layout, 19),  # pair
+            axes1(whole, layout, 20),  # at
+            axes1(real, layout, 21),  # room
+            axes2(real, layout, 22),  # rates
+            axes1(real, layout, 23),  # bend
         ),
         Chosen(
-            axes2(real, layout, 22),  # A
-            axes1(real, layout, 23),  # b
-            axes1(whole, layout, 24),  # row
-            axes1(real, layout, 25),  # need
+            axes2(real, layout, 24),  # A
+            axes1(real, layout, 25),  # b
+            axes1(whole, layout, 26),  # row
+            axes1(real, layout, 27),  # need
         ),
         Space(
-            Scratch(axes2(real, layout, 26), axes2(real, layout, 27), axes1(real, layout, 28), axes2(real, layout, 29)),
-            axes1(whole, layout, 30),  # found
-            axes2(real, layout, 31),  # values
-            axes1(real, layout, 32),  # room
-            axes1(real, layout, 33),  # value
-            axes1(whole, layout, 34),  # nearest
-            axes1(real, layout, 35),  # later
+            Scratch(axes2(real, layout, 28), axes2(real, layout, 29), axes1(real, layout, 30), axes2(real, layout, 31)),
+            axes1(whole, layout, 32),  # found
+            axes2(real, layout, 33),  # values
+            axes1(real, layout, 34),  # room
+            axes1(real, layout, 35),  # value
+            axes1(whole, layout, 36),  # nearest
+            axes1(real, layout, 37),  # later
         ),
     )

@@ -20,6 +20,9 @@ ENDS = 1 / 16
 TINY = 1e-9
 """1/s³: third derivatives of a path below this are none."""
 
+NO_WAY = 1e-9
+"""m: where the centre of mass has gone no farther than this, it has not begun to move."""
+
 
 class PathDynamics:
     """A segment at parts ``s`` (m,) of its length.
@@ -46,7 +49,7 @@ class PathDynamics:
         self.speed = np.linalg.norm(velocity, axis=1)
         self.along = np.column_stack([self.speed, np.einsum("ij,ij->i", velocity, bend) / np.maximum(self.speed, TINY)])
         steps = np.linalg.norm(np.diff([segment.com[0], *place, segment.com[-1]], axis=0), axis=1)
-        self.from_end = np.minimum(np.cumsum(steps[:-1]), np.cumsum(steps[:0:-1])[::-1])
+        self.from_end = np.maximum(np.minimum(np.cumsum(steps[:-1]), np.cumsum(steps[:0:-1])[::-1]), NO_WAY)
         still = np.zeros_like(self.v)
         self.hold = robot.nonlinear_effects(self.q, still)
         self.of_u = robot.inverse_dynamics(self.q, still, self.v) - self.hold

@@ -131,6 +131,19 @@ def test_accelerations_of_the_body_build_up_where_it_starts_and_die_down_where_i
     assert parts[1].max() < 1.001
 
 
+def test_a_centre_of_mass_that_has_not_begun_to_move_takes_no_law_away(step, monkeypatch):
+    """Where it has gone no way at all, it has no velocity, and its acceleration asks for nothing."""
+    segment, retimer = step.segments[1], Retimer(step.scenario.robot, step.scenario.transition_settings)
+    took = retimer.law(segment).duration
+    still, moving = segment.centre.sample(0.0), type(segment.centre).sample
+
+    def sample(self, s):
+        return still if s < 0.02 * segment.duration else moving(self, s)
+
+    monkeypatch.setattr(type(segment.centre), "sample", sample)
+    assert retimer.law(segment).duration == pytest.approx(took, rel=0.1)
+
+
 def test_the_toes_of_a_foot_whose_sole_is_down_are_not_counted_on(step):
     robot, segment = step.scenario.robot, step.segments[0]
     floor = step.scenario.environment

@@ -27,21 +27,27 @@ CUTS = 16
 
 
 class Curve:
-    """Configurations along a segment, at rest at both ends.
+    """Configurations along a segment.
 
     Parameters
     ----------
     times : (k,) s, increasing, six at least; until the first one the first knot is held.
     q : (k, 7+n) knots.
+    begin, finish : (2, 6+n) v and vd with which its ends are passed, by its parameter; None is rest.
     """
 
-    def __init__(self, times: np.ndarray, q: np.ndarray):
+    def __init__(
+        self, times: np.ndarray, q: np.ndarray, begin: np.ndarray | None = None, finish: np.ndarray | None = None
+    ):
         self.times, self.first = np.asarray(times, float), np.asarray(q[0], float)
         R = rotation_of(np.asarray(q)[:, 3:7].T).transpose(2, 0, 1)
         phi = rotation_vector(R @ R[0].T)
         values = np.concatenate([q[:, :3], phi, q[:, 7:]], axis=1)
-        rest = [(m, np.zeros(values.shape[1])) for m in (1, 2)]
-        self._spline = make_interp_spline(self.times, values, k=5, bc_type=(rest, rest))
+        ends = tuple(
+            list(enumerate(_by_vector(phi[k], np.zeros((2, values.shape[1])) if rates is None else rates), start=1))
+            for k, rates in ((0, begin), (-1, finish))
+        )
+        self._spline = make_interp_spline(self.times, values, k=5, bc_type=ends)
 
     def sample(self, t: np.ndarray) -> np.ndarray:
         """Return the configurations (m, 7+n) at times (m,), held before and after."""
@@ -110,6 +116,16 @@ def angular_velocity(phi: np.ndarray, rate: np.ndarray) -> np.ndarray:
     first = np.where(small, 0.5, (1.0 - np.cos(a)) / a**2)
     second = np.where(small, 1.0 / 6.0, (a - np.sin(a)) / a**3)
     return np.asarray(rate + first * across + second * np.cross(phi, across))
+
+
+def _by_vector(phi: np.ndarray, rates: np.ndarray) -> np.ndarray:
+    """Return v and vd (2, 6+n) at a rotation exp(phi), with derivatives of phi in place of those of the rotation."""
+    found = rates.copy()
+    J = angular_velocity(np.tile(phi, (3, 1)), np.eye(3)).T
+    found[0, 3:6] = rate = np.linalg.solve(J, rates[0, 3:6])
+    around = angular_velocity(phi + np.outer([-TURN_STEP, TURN_STEP], rate), np.tile(rate, (2, 1)))
+    found[1, 3:6] = np.linalg.solve(J, rates[1, 3:6] - (around[1] - around[0]) / (2.0 * TURN_STEP))
+    return found
 
 
 def minimum_jerk(s: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 The motions between stances are judged in `mcplan.certificate.transition_checks`.
 
 The posture of stance k links it to the one before: the contacts of the larger of the two are in place, and only those
-that both share carry load.
+that both share carry load. Where it is passed in motion, forces and torques are those of that motion.
 """
 
 from collections.abc import Iterator, Sequence
@@ -76,7 +76,8 @@ def _stance(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str,
     loaded = list(dict.fromkeys([*patches, *(name for name in stance.wrenches if name not in patches)]))
     wrench = np.array([stance.wrenches.get(name, [0.0] * 6) for name in loaded], float).reshape(1, len(loaded), 6)
     q = np.array(stance.q)
-    motion = Mechanism(robot).motion(q[None], wrench=wrench, patches=loaded)
+    moving = {name: np.array(rates)[None] for name, rates in (("v", stance.v), ("vd", stance.vd)) if rates}
+    motion = Mechanism(robot).motion(q[None], **moving, wrench=wrench, patches=loaded)
     for contact in placed:
         R, p = motion.R[contact.patch][0], motion.p[contact.patch][0]
         target = np.array(contact.R)

@@ -47,6 +47,11 @@ class Track:
     moved: dict[str, np.ndarray]
 
     @property
+    def passes(self) -> bool:
+        """Whether it begins or ends in motion."""
+        return self.segment.begin is not None or self.segment.finish is not None
+
+    @property
     def duration(self) -> float:
         """From beginning to end (s)."""
         return float(self.curve.times[-1])
@@ -128,6 +133,9 @@ class Track:
 def tracks_of(plan: Plan) -> tuple[list[Track], list[str]]:
     """Return the tracks of a plan that can be judged, and what contradicts its stances, in words."""
     tracks, wrong = [], []
+    for k in (0, len(plan.stances) - 1):
+        if plan.stances[k].passing is not None:
+            wrong.append(f"stance {k}: the plan {'ends' if k else 'begins'} in motion")
     poses = {thing.name: np.asarray(thing.pose, float) for thing in plan.scenario.environment.objects}
     for k, (before, stance) in enumerate(pairwise(plan.stances), start=1):
         title, transition = stance.title, stance.transition
@@ -148,11 +156,39 @@ def tracks_of(plan: Plan) -> tuple[list[Track], list[str]]:
             problems += _of_segment(plan, k, part, slides)
             coming = tuple(course.meets for course in segment.courses if course.meets is not None)
             began, moved = (end, end) if part else (start, end)
-            tracks.append(
-                Track(k, part, title, segment, Curve(segment.times, segment.q), closed, (*near, *coming), began, moved)
-            )
+            rates = _passed(plan, k, part)
+            problems += _of_passing(segment, part, rates)
+            curve = Curve(segment.times, segment.q, *rates)
+            tracks.append(Track(k, part, title, segment, curve, closed, (*near, *coming), began, moved))
         wrong += [f"stance {k} ({title}): {problem}" for problem in problems]
     return tracks, wrong
+
+
+def _passed(plan: Plan, k: int, part: int) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Return with which v and vd (2, 6+n), by its parameter, a segment passes the stances at its ends.
+
+    From ``v = q' sd`` and ``vd = q'' sd² + q' sdd``; None is rest.
+    """
+    transition = plan.stances[k].transition
+    assert transition is not None
+    law, last = transition.segments[part].law, len(transition.segments) - 1
+    found: list[np.ndarray | None] = []
+    for stance, at_end, node in ((k - 1, part == 0, 0), (k, part == last, -1)):
+        passing = plan.stances[stance].passing
+        if passing is None or not at_end or law is None:
+            found.append(None)
+            continue
+        slope = passing.v / law.rate[node]
+        found.append(np.array([slope, (passing.vd - law.change[node] * slope) / law.rate[node] ** 2]))
+    return found[0], found[1]
+
+
+def _of_passing(segment: Segment, part: int, rates: Sequence[np.ndarray | None]) -> Iterator[str]:
+    """Say where a segment passes its ends otherwise than its stances do."""
+    for verb, said, known in (("begins", segment.begin, rates[0]), ("ends", segment.finish, rates[1])):
+        own = np.zeros(1) if said is None else np.array([said.v, said.vd])
+        if not np.abs(own - (0.0 if known is None else known)).max() <= SAME * max(1.0, float(np.abs(own).max())):
+            yield f"segment {part} {verb} with other rates than its stance is passed with"
 
 
 def _of_transition(plan: Plan, k: int, slides: set[str]) -> Iterator[str]:

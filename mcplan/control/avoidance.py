@@ -183,7 +183,8 @@ class Avoidance:
             if not self._ahead:
                 self._hurry()
         if self._coming:
-            ways = [_way(terms, contact) for _, contact in self._coming]
+            # a foot that is set down without a rest comes down as it goes along
+            ways = [0.0 if motion.passing else _way(terms, contact) for _, contact in self._coming]
             for k in sorted(range(len(ways)), key=ways.__getitem__, reverse=True):  # the nearest has the last word
                 bound = PASSING - ALLOWED_PENETRATION + OPENING * ways[k]
                 self._aims.goal[self._coming[k][0]] = min(self._clearance, bound)

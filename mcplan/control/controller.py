@@ -195,7 +195,7 @@ class WholeBodyController:
         """Let the time of references run slower from the next tick on where centre of mass or limbs are behind them."""
         motion, s = self.motion, self.settings
         error = 0.0
-        if isinstance(motion.posture, Paced) and t < motion.posture.end_time:
+        if isinstance(motion.posture, Paced) and not motion.passing and t < motion.posture.end_time:
             self._t = t
             limbs = [self._error(name) for name, path in motion.limbs.items() if isinstance(path, Paced)]
             error = max(self._behind() / s.com_error, max(limbs, default=0.0) / (LIMB_ERRORS * s.com_error))

@@ -12,7 +12,9 @@ SAME = 1e-12
 """rad, m, and their rates: references that differ by less are where a planned motion begins."""
 
 
-def faded(robot: Robot, segment: Segment, begin: PostureSample, com: Sample, t: float) -> tuple[PostureSpline, Spline]:
+def faded(
+    robot: Robot, segment: Segment, begin: PostureSample, com: Sample, t: float, late: float = 0.0
+) -> tuple[PostureSpline, Spline]:
     """Return posture and centre of mass along a segment, begun as their references are at time t (s).
 
     They count from t on, or from 0 where a law says when they are where.
@@ -20,17 +22,24 @@ def faded(robot: Robot, segment: Segment, begin: PostureSample, com: Sample, t: 
     Parameters
     ----------
     begin, com : the references at t.
+    late : s, for how long the law has run by then: what lies behind is left out.
     """
-    law = segment.law
+    law, times, q, centre = segment.law, segment.times, segment.q, segment.com
     start = t if law is None else 0.0
-    off, drift = robot.difference(segment.q[0], begin.q), com.value - segment.com[0]
+    if law is not None and late > 0.0:
+        here = law.at(late)[0]
+        ahead = times > here
+        times = np.append(here, times[ahead])
+        q = np.vstack([segment.posture.sample(here).q, q[ahead]])
+        centre = np.vstack([segment.centre.sample(here).value, centre[ahead]])
+    off, drift = robot.difference(q[0], begin.q), com.value - centre[0]
     v, vd, velocity, acceleration = begin.v, begin.vd, com.velocity, com.acceleration
     if max(float(np.max(np.abs(rate))) for rate in (v, vd, velocity, acceleration, off, drift)) <= SAME:
         return segment.posture.begun(start), segment.centre.begun(start)
     if law is not None:
-        (v, vd), (velocity, acceleration) = law.slopes(v, vd), law.slopes(velocity, acceleration)
-    left = [1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, len(segment.times))]
-    q = np.array([robot.integrate(knot, off, part) for knot, part in zip(segment.q, left, strict=True)])
-    times = segment.times + start
-    centre = Spline(times, segment.com + np.outer(left, drift), velocity, acceleration)
-    return PostureSpline(times, q, v, vd), centre
+        (v, vd), (velocity, acceleration) = law.slopes(v, vd, late), law.slopes(velocity, acceleration, late)
+    left = [1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, len(times))]
+    q = np.array([robot.integrate(knot, off, part) for knot, part in zip(q, left, strict=True)])
+    end = segment.finish
+    path = Spline(times + start, centre + np.outer(left, drift), (velocity, acceleration), end and end.centre)
+    return PostureSpline(times + start, q, (v, vd), end and end.posture), path

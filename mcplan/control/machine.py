@@ -57,10 +57,10 @@ def _phases_of_stance(k: int, plan: Plan, coming: tuple[Contact, ...]) -> list[P
         return [Shift(k, segments[0])]
     if stance.change == "add":
         contact = stance.contact(patch)
-        load = Load(k, patch, _shifts_quickly(plan, k))
-        return [Lift(k, contact, segments[0], coming), Swing(k, contact), Approach(k, contact), load]
+        load, passing = Load(k, patch, _shifts_quickly(plan, k)), stance.passing is not None
+        return [Lift(k, contact, segments[0], coming), Swing(k, contact), Approach(k, contact, passing), load]
     quick, onward = segments[0].law is not None, _law_of(plan, k, segments[1:])
-    unload = Unload(k, patch, quick, None if onward is None else onward.kept)
+    unload = Unload(k, patch, quick, None if onward is None else onward.kept, stance.passing is not None)
     phases: list[Phase] = [Shift(k, segments[0], quick), unload]
     if stance.transition.parts:
         phases.append(Retract(k, patch, segments[1] if len(segments) > 1 else None))

@@ -8,6 +8,7 @@ from mcplan.amounts import length_or_angle
 from mcplan.control.fading import faded
 from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.notice import Notice
+from mcplan.control.spin import spin_along
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.pose import rotation_from_quat
 from mcplan.model.robot import Robot
@@ -50,6 +51,9 @@ FEEDBACK = 0.25
 """Part of what a quick motion leaves of the limits of a grip that the program may use to follow it. Where contacts
 give, a grip bears up to one and a half times what it is asked for when the load changes quickly."""
 
+LATEST = 0.5
+"""Part of a motion that is skipped at most where it begins late."""
+
 WAITING = 1e-3
 """m: so far above its place a patch waits until its turn comes."""
 
@@ -85,6 +89,7 @@ class Motion:
     rests : by name of an object, its contact with what it lies on.
     held : names of the objects that the robot has taken: what it has on them holds them.
     stretch : slows motions with a law down while the robot is behind them.
+    passing : whether the motion does not begin and end at rest: time cannot be stretched where rest is no way out.
     spin : angular momentum about the centre of mass that a quick motion has; None: it is damped.
     sought : patches that come down along the normal and feel for their support.
     notices : what happened that the plan did not foresee.
@@ -106,7 +111,7 @@ class Motion:
         self.spin: PacedRate | None = None
         self._grips = Ramp(settings.force_fraction, settings.force_fraction, 0.0, 0.0)
         self._reserve = Ramp(0.0, 0.0, 0.0, 0.0)
-        self.stretch = Stretch()
+        self.stretch, self.passing = Stretch(), False
         self._spins: dict[Segment, Spline] = {}
         self._finder: TransitionFinder | None = None
         self._joints = {patch.limb: joints_of(robot, patch.limb) for patch in robot.patches.values()}
@@ -197,11 +202,15 @@ class Motion:
         """Follow a planned motion from time t (s) on.
 
         What the references differ from its beginning fades on the way. ``place`` gives the pose of a patch that has no
-        reference yet.
+        reference yet. Where the robot does not rest in between, a motion has begun already when a foot comes down late.
         """
-        law = segment.law
+        law, late = segment.law, 0.0
+        self.passing = segment.passes
         self.rely(None if law is None else law.kept, t)
-        posture, centre = faded(self.robot, segment, self.posture.sample(t), self.com.sample(t), t)
+        if segment.begin is not None:
+            late = min(max(t - self.posture.end_time, 0.0), LATEST * segment.time)
+        posture, centre = faded(self.robot, segment, self.posture.sample(t), self.com.sample(t), t, late)
+        t -= late
         self.posture = posture if law is None else Paced(posture, law, t, self.stretch)
         self.com = centre if law is None else Paced(centre, law, t, self.stretch)
         self.spin = None if law is None else PacedRate(self.spin_of(segment), law, t, self.stretch)
@@ -260,9 +269,7 @@ class Motion:
     def spin_of(self, segment: Segment) -> Spline:
         """Return the angular momentum about the centre of mass along a segment, per unit of its rate."""
         if segment not in self._spins:
-            v = np.array([segment.posture.sample(s).v for s in segment.times])
-            maps = self.robot.centroidal_momentum_matrix(segment.q)[:, 3:]
-            self._spins[segment] = Spline(segment.times, np.einsum("kij,kj->ki", maps, v))
+            self._spins[segment] = spin_along(self.robot, segment)
         return self._spins[segment]
 
     def _path(
@@ -271,8 +278,8 @@ class Motion:
         """Return the reference of a patch along its course."""
         contact, end, approach = course.meets, None, course.approach
         if contact is not None:
-            height, length = self._height(contact), float(np.linalg.norm(approach))
-            R, p = self._above(contact, segment.q[-1])
+            height, length = self._height(contact, segment), float(np.linalg.norm(approach))
+            R, p = self._above(contact, segment.q[-1], height)
             if course.waits:
                 p = p + max(WAITING - height, 0.0) * contact.normal
             end, approach = (R, p), approach * max(1.0 - height / length, 0.0) if length > 0.0 else approach
@@ -293,7 +300,7 @@ class Motion:
         speed = s.descent_speed
         if law is not None and s.pace is not None:
             speed = touchdown_speed(self.robot, segment.q[-1], segment.contacts, contact, s.pace, speed, law.kept)
-        return Descent(path, contact.normal, speed, s.touch_height + s.touch_depth, s.descent_ramp)
+        return Descent(path, contact.normal, speed, height + s.touch_depth, s.descent_ramp)
 
     @property
     def end_time(self) -> float:
@@ -369,15 +376,15 @@ class Motion:
             limit = Ramp(0.0, self.full_load, t, self.settings.load_time) if known is None else known.limit
             self.rests[thing.name] = LoadedContact(rest, limit, np.inf)
 
-    def _height(self, contact: Contact) -> float:
-        """How far above a support the search for it begins (m)."""
-        return self.settings.touch_height if self.feels(contact) else 0.0
+    def _height(self, contact: Contact, segment: Segment) -> float:
+        """How far above a support the search for it begins (m); what goes on without rest comes down in time."""
+        return self.settings.touch_height if self.feels(contact) and segment.finish is None else 0.0
 
-    def _above(self, contact: Contact, q: np.ndarray) -> Pose:
+    def _above(self, contact: Contact, q: np.ndarray, height: float) -> Pose:
         """Return where the search for a support begins, turned as the posture q of the contact has it."""
         X = self.robot.frame_pose(q, contact.patch)
         R, p = allowed_pose(contact, (X[:3, :3], X[:3, 3]))
-        return R, p + self._height(contact) * contact.normal
+        return R, p + height * contact.normal
 
     def feels(self, contact: Contact) -> bool:
         """Say whether a patch comes down until it feels its support; a grip closes where it is."""

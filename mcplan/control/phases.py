@@ -17,6 +17,9 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.machine import Until
 from mcplan.scene.settings import ControlSettings
 
+PASSED = 5e-3
+"""m: a foot of a robot that does not come to rest touches in time where it is no farther from its place."""
+
 TOO_FAR = 0.01
 """m: a patch that is farther from its place, beyond the depth to which it searches, has missed it."""
 
@@ -49,7 +52,12 @@ class _Moving(Body):
     segment: Segment
 
     def search(self, motion: Motion, t: float, now: Now) -> Iterator[None] | None:
-        """Return a search for the motion from where the references are, if they are far from where it begins."""
+        """Return a search for the motion from where the references are, if they are far from where it begins.
+
+        One that passes its stance in motion does not wait for a search.
+        """
+        if self.segment.begin is not None:
+            return None
         motion.catch_up(t, now.q, now.joint_rates)
         away = motion.away(self.segment, t)
         return self._found_anew(motion, t, away) if away > FAR else None
@@ -150,6 +158,8 @@ class Unload(Body):
     """Whether what a quick shift has left is gone meanwhile."""
     kept: float | None = None
     """Part of its reserve that the quick motion keeps which is next, without the contact."""
+    passing: bool = False
+    """Whether the robot goes on without coming to rest: then the contact opens in time, whatever it still bears."""
     verb = "unload"
 
     @property
@@ -165,6 +175,8 @@ class Unload(Body):
 
     def until(self, settings: ControlSettings) -> Until:
         """Wait until the contact carries next to nothing, and the centre of mass has arrived."""
+        if self.passing:
+            return Until(finished=0.0)
         light = Until(force=self.patch, below=settings.release_force)
         return or_timeout(all_of(arrived(settings) if self.arriving else Until(finished=0.0), light), settings)
 
@@ -271,6 +283,8 @@ class Approach(Body):
 
     stance: int
     contact: Contact
+    passing: bool = False
+    """Whether the robot goes on without coming to rest."""
     verb = "approach"
 
     @property
@@ -297,6 +311,8 @@ class Approach(Body):
                 *rest, Until(over=patch, below=s.touch_error), Until(force=patch, above=FELT * s.touch_force)
             )
             touch = Until(any=(felt, lies), altogether=s.touch_time or None)
+        elif self.passing:
+            touch = all_of(Until(finished=0.0), Until(error=patch, below=s.touch_error))
         else:
             touch = all_of(*rest, Until(error=patch, below=s.touch_error))
         return or_timeout(touch, s)

@@ -54,9 +54,9 @@ class Law:
     def _compute(self, t: float) -> tuple[float, float, float]:
         if t < 0.0:
             return 0.0, 0.0, 0.0
-        if t >= self.duration:
+        if t > self.duration:
             return float(self.path[-1] + self.rate[-1] * (t - self.duration)), float(self.rate[-1]), 0.0
-        i = bisect_right(self._starts, t) - 1
+        i = min(bisect_right(self._starts, t), len(self._starts) - 1) - 1
         T, x0, x1, x2, x3, x4, x5 = self._pieces[i]
         r = (t - self._starts[i]) / T
         return (
@@ -65,9 +65,9 @@ class Law:
             (2 * x2 + r * (6 * x3 + r * (12 * x4 + r * 20 * x5))) / (T * T),
         )
 
-    def slopes(self, velocity: np.ndarray, acceleration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the derivatives by s, where the law begins, of a reference that has these in time."""
-        _, rate, change = self.at(0.0)
+    def slopes(self, velocity: np.ndarray, acceleration: np.ndarray, t: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+        """Return the derivatives by s, at a time from its beginning on (s), of a reference that has these in time."""
+        _, rate, change = self.at(t)
         slope = velocity / rate
         return slope, (acceleration - change * slope) / (rate * rate)
 

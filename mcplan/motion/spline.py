@@ -8,19 +8,23 @@ import numpy as np
 from scipy.interpolate import make_interp_spline
 
 from mcplan.core.algebra import minimum_jerk as core
+from mcplan.core.rigid_body.manifold import integrate
 from mcplan.motion.posture import PostureSample, base_rotation
 from mcplan.motion.quintic import Sample
-from mcplan.motion.rotation import rotation_vector
+from mcplan.motion.rotation import rotation_vector, vector_rates
+
+Rates = np.ndarray | tuple[np.ndarray, np.ndarray]
+"""Velocity and acceleration at one end, (2, n)."""
 
 
 class Spline:
-    """x(t) of degree five between ``times``, four times differentiable, through ``values``; at rest at the end.
+    """x(t) of degree five between ``times``, four times differentiable, through ``values``.
 
     Parameters
     ----------
-    times : (k,) s, increasing; before them the first value is held, after them the last.
+    times : (k,) s, increasing; before them the first value is held, after them it goes on at the last velocity.
     values : (k, n), six at least.
-    velocity, acceleration : (n,) at the start; None is zero.
+    begin, finish : (n,) velocity and acceleration at the start and at the end; None is rest.
 
     Attributes
     ----------
@@ -31,21 +35,22 @@ class Spline:
         self,
         times: np.ndarray,
         values: np.ndarray,
-        velocity: np.ndarray | None = None,
-        acceleration: np.ndarray | None = None,
+        begin: Rates | None = None,
+        finish: Rates | None = None,
     ):
         self.times, self.values = np.array(times, float), np.array(values, float)
-        zero = np.zeros(self.values.shape[1])
-        first = [(1, zero if velocity is None else velocity), (2, zero if acceleration is None else acceleration)]
-        spline = make_interp_spline(self.times, self.values, k=5, bc_type=(first, [(1, zero), (2, zero)]))
+        rest = np.zeros((2, self.values.shape[1]))
+        first, last = (rest if rates is None else np.array(rates, float) for rates in (begin, finish))
+        ends = tuple([(1, rates[0]), (2, rates[1])] for rates in (first, last))
+        spline = make_interp_spline(self.times, self.values, k=5, bc_type=ends)
         lengths = np.diff(self.times)
         powers = [lengths[:, None] ** m / factorial(m) * spline(self.times[:-1], m) for m in range(6)]
         self.coefficients = np.ascontiguousarray(np.stack(powers, axis=1))
         self._starts, self._lengths = self.times[:-1].tolist(), lengths.tolist()
         self._finish, self._time = float(self.times[-1]), float("nan")
         self._sample: Sample | None = None
-        self._rest = Sample(self.values[-1], zero, zero)
-        self._begin = Sample(self.values[0], first[0][1], first[1][1])
+        self._begin, self._last = Sample(self.values[0], *first), Sample(self.values[-1], last[0], rest[1])
+        self._stops = not last.any()
 
     def begun(self, t: float) -> "Spline":
         """Return the same curve, its time counted from t (s)."""
@@ -61,7 +66,7 @@ class Spline:
 
     @property
     def end_time(self) -> float:
-        """Time from which the end is held (s)."""
+        """Time at which the end is reached (s)."""
         return self._finish
 
     @property
@@ -76,14 +81,15 @@ class Spline:
         return i, min(max((t - self._starts[i]) / length, 0.0), 1.0), length
 
     def sample(self, t: float) -> Sample:
-        """Return the reference at time t; the last one is kept. The arrays are not to be written to."""
+        """Return the reference at time t. The arrays are not to be written to."""
         if t != self._time or self._sample is None:
             self._sample, self._time = self._compute(t), t
         return self._sample
 
     def _compute(self, t: float) -> Sample:
         if t >= self._finish:
-            return self._rest
+            value, velocity, acceleration = self._last
+            return self._last if self._stops else Sample(value + (t - self._finish) * velocity, velocity, acceleration)
         if t <= self._starts[0]:
             return self._begin
         i, s, length = self.piece(t)
@@ -99,7 +105,7 @@ class PostureSpline:
     ----------
     times : (k,) s.
     postures : (k, 7+n); each base is turned by less than pi from the first.
-    velocity, acceleration : (6+n,) v and vd at the start; None is rest.
+    begin, finish : (6+n,) v and vd at the start and at the end; None is rest.
 
     Attributes
     ----------
@@ -110,22 +116,21 @@ class PostureSpline:
         self,
         times: np.ndarray,
         postures: np.ndarray,
-        velocity: np.ndarray | None = None,
-        acceleration: np.ndarray | None = None,
+        begin: Rates | None = None,
+        finish: Rates | None = None,
     ):
         self.knots = np.array(postures, float)
         self.start, self.end = self.knots[0], self.knots[-1]
         nv = len(self.start) - 1
-        v = np.zeros(nv) if velocity is None else np.asarray(velocity, float)
-        vd = np.zeros(nv) if acceleration is None else np.asarray(acceleration, float)
         flat = np.r_[0:3, 6:nv]
         self._R = R = base_rotation(self.start)
         phi = np.array([rotation_vector(base_rotation(q) @ R.T) for q in postures])
-        self._flat = Spline(times, np.delete(postures, slice(3, 7), axis=1), v[flat], vd[flat])
-        self._phi = Spline(times, phi, v[3:6], vd[3:6])
+        first, last = (np.zeros((2, nv)) if rates is None else np.array(rates, float) for rates in (begin, finish))
+        self._flat = Spline(times, np.delete(postures, slice(3, 7), axis=1), first[:, flat], last[:, flat])
+        self._phi = Spline(times, phi, first[:, 3:6], vector_rates(phi[-1], *last[:, 3:6]))
         self._scratch = np.empty(3 * nv + 9)
-        self._rest = PostureSample(self.end, np.zeros(nv), np.zeros(nv))
-        self._time, self._sample = float("nan"), self._rest
+        self._last, self._stops = PostureSample(self.end, last[0], np.zeros(nv)), not last.any()
+        self._time, self._sample = float("nan"), self._last
 
     def begun(self, t: float) -> "PostureSpline":
         """Return the same curve, its time counted from t (s)."""
@@ -135,20 +140,26 @@ class PostureSpline:
         return curve
 
     def sample(self, t: float) -> PostureSample:
-        """Return the reference at time t; the last one is kept. The arrays are not to be written to."""
+        """Return the reference at time t. The arrays are not to be written to."""
         if t != self._time:
             self._sample, self._time = self._compute(t), t
         return self._sample
 
     def _compute(self, t: float) -> PostureSample:
         if t >= self._flat.end_time:
-            return self._rest
+            return self._last if self._stops else self._onward(t - self._flat.end_time)
         i, s, length = self._flat.piece(t)
         nv = len(self.start) - 1
         q, v, vd = np.empty(nv + 1), np.empty(nv), np.empty(nv)
         flat, phi = self._flat.coefficients[i], self._phi.coefficients[i]
         core.posture(flat, phi, self._R, s, length, self._scratch, q, v, vd)
         return PostureSample(q, v, vd)
+
+    def _onward(self, dt: float) -> PostureSample:
+        """Return what it goes on to within dt (s) after its end."""
+        q, v = self.end.copy(), self._last.v
+        integrate(self.end, v, dt, q)
+        return PostureSample(q, v, self._last.vd)
 
     @property
     def start_time(self) -> float:
@@ -157,5 +168,5 @@ class PostureSpline:
 
     @property
     def end_time(self) -> float:
-        """Time from which the end is held (s)."""
+        """Time at which the end is reached (s)."""
         return self._flat.end_time

@@ -9,7 +9,7 @@ import numpy as np
 
 from mcplan.html_table import html_of, html_table
 from mcplan.planning.goal.reached import ItemReached, items_reached
-from mcplan.planning.transition.transition import Segment, Transition
+from mcplan.planning.transition.transition import Passing, Segment, Transition
 from mcplan.scene.contact import Contact, contact_of
 
 if TYPE_CHECKING:
@@ -32,10 +32,11 @@ class PlannedStance:
         place, and only those that both share carry load.
     wrenches : {patch: (6,)} at the patch origins in world axes (N, N m), of every contact in place at ``q``; zero where
         nothing is carried.
-    tau : (n,) joint torques that hold ``q`` (N m).
+    tau : (n,) joint torques that hold ``q``, or give the motion there (N m).
     margins : by name, in the units of the margins of a stance (`statics.margins`); None where there is none.
     objects : {name: (7,)} position and quaternion w x y z of the objects that have been moved, in this stance.
     transition : the motion that leads here; None at the first stance, and where it has not been found yet.
+    passing : how it is passed where the robot does not come to rest: then forces and torques give this motion.
     """
 
     contacts: tuple[Contact, ...]
@@ -47,6 +48,7 @@ class PlannedStance:
     margins: dict[str, float | None]
     objects: dict[str, np.ndarray] = field(default_factory=dict)
     transition: Transition | None = None
+    passing: Passing | None = None
 
     @property
     def title(self) -> str:

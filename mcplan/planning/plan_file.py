@@ -20,7 +20,7 @@ from mcplan.model.pose import quat_from_rotation
 from mcplan.planning.chain import displaced_objects, paced, with_transitions
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.transition.record import made_with, paced_with, transition_data, transition_of
-from mcplan.planning.transition.transition import Transition
+from mcplan.planning.transition.transition import Passing, Transition
 from mcplan.scene.load import find_scenario, load_scenario
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
@@ -114,6 +114,12 @@ def plan_of(scenario: Scenario) -> Plan:
     known = made_with(scenario.transition_settings)
     before = said.get("made_with") or known
     changed = sorted(name for name in known if before.get(name, 0.0) != known[name])  # 0: before there was `lift_share`
+    moving = [k for k, stance in enumerate(stances) if stance.passing is not None]
+    pace, paced_before = paced_with(scenario.transition_settings), said.get("paced_with")
+    if moving and (changed or paced_before != pace):
+        what = ", ".join(f"control.{name}" for name in changed) or "control.pace or ramps of forces"
+        text = f"is passed in motion, which was planned with other values of {what}; plan the scenario anew"
+        raise ScenarioError(scenario.document.problem(("stances", moving[0]), text))
     if changed or any(item.transition is None for item in scenario.stances[1:]):
         complete = with_transitions(scenario, stances)
         if changed:
@@ -128,8 +134,7 @@ def plan_of(scenario: Scenario) -> Plan:
             problems += [scenario.document.problem(("stances", k), p.message) for p in error.problems]
     if problems:
         raise ScenarioError(*problems)
-    pace = paced_with(scenario.transition_settings)
-    paced_before = said.get("paced_with")  # a file that does not say it was made before there was a pace
+    # a file that does not say it was made before there was a pace
     if paced_before != pace if paced_before else scenario.control.pace is not None:
         stances = list(paced(scenario, stances))
         notices = (*notices, "the times of motions were found anew, as control.pace or ramps of forces changed")
@@ -144,7 +149,8 @@ def _transition(scenario: Scenario, item: StanceItem, stances: list[PlannedStanc
     closed = [stance.contacts if objects else before.contacts]
     if stance.change == "remove":
         closed.append(stance.contacts)
-    return transition_of(item.transition, scenario.robot, stance.moved, closed, ahead, objects)
+    passing = before.passing, stance.passing
+    return transition_of(item.transition, scenario.robot, stance.moved, closed, ahead, objects, passing)
 
 
 def _stance_data(stance: PlannedStance) -> dict[str, Any]:
@@ -160,6 +166,7 @@ def _stance_data(stance: PlannedStance) -> dict[str, Any]:
             "tau": stance.tau.tolist(),
             "margins": dict(stance.margins),
         }
+        | ({} if stance.passing is None else {"v": stance.passing.v.tolist(), "vd": stance.passing.vd.tolist()})
         | ({"objects": objects} if objects else {})
         | ({"transition": motion} if motion else {})
     )
@@ -197,4 +204,18 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
     if not expected[change]:
         raise InputError(f"`{change} {item.moved or ''}` does not lead from contacts {sorted(old)} to {sorted(names)}")
     wrenches = {patch: np.array(wrench) for patch, wrench in (item.wrenches or {}).items()}
-    return PlannedStance(contacts, change, item.moved, q, wrenches, tau, dict(item.margins or {}), objects)
+    passing = _passing(scenario, item, q)
+    return PlannedStance(
+        contacts, change, item.moved, q, wrenches, tau, dict(item.margins or {}), objects, passing=passing
+    )
+
+
+def _passing(scenario: Scenario, item: StanceItem, q: np.ndarray) -> Passing | None:
+    if item.v is None and item.vd is None:
+        return None
+    robot = scenario.robot
+    for name, rates in (("v", item.v), ("vd", item.vd)):
+        if rates is None or len(rates) != robot.nv or not np.isfinite(rates).all():
+            said = "missing" if rates is None else f"{len(rates)} numbers"
+            raise InputError(f"{name}: {said}, expected {robot.nv} finite ones: a stance passed in motion has v and vd")
+    return Passing.at(robot, q, np.array(item.v), np.array(item.vd))

@@ -344,6 +344,11 @@ class StanceItem(Spec):
     """Joint torques, N m (written by the planner)."""
     margins: dict[str, Any] | None = None
     """How far the posture is from its limits (written by the planner)."""
+    v: tuple[float, ...] | None = None
+    """Velocity with which the posture is passed: base m/s, rad/s in world axes, joints rad/s or m/s (written by the
+    planner); left out at rest."""
+    vd: tuple[float, ...] | None = None
+    """Acceleration there (written by the planner)."""
     transition: TransitionSpec | None = None
     """The motion that leads here from the item before."""
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from mcplan.back_ends import PhysicsName
 from mcplan.model.scale import ONE, RobotScale
@@ -163,6 +163,9 @@ class ControlSettings(Spec):
     velocities allow with the margins of `mcplan.scene.pace.Pace`; ``swiftest``, with hardly any; or a mapping of these
     margins, those left out as in ``swift``. Then the times of ramps and of the search for supports follow from it, too,
     where a file leaves them out."""
+    walking: Literal["static", "dynamic"] = "static"
+    """How the robot steps from foot to foot on level ground: from rest to rest; or, at a quick ``pace`` where that is
+    quicker, without coming to rest in between."""
 
     shortest_shift: Positive = 0.8
     """Least duration of a motion of the body, s."""
@@ -233,6 +236,12 @@ class ControlSettings(Spec):
     """A contact that is asked to bear a load and has borne none for so long is set down again, s."""
     release_force: NotNegative = 1.0
     """A contact opens when it carries no more than this, N (``contact``, ``mujoco``: 20)."""
+
+    @model_validator(mode="after")
+    def _walks_at_a_pace(self) -> "ControlSettings":
+        if self.walking == "dynamic" and self.pace is None:
+            raise ValueError("`walking: dynamic` needs a quick pace: `pace: swift`, for example")
+        return self
 
     @property
     def compliant(self) -> bool:

@@ -223,7 +223,10 @@ class BodyRecord(Record):
 
 
 class StanceRecord(Record):
-    """A planned stance; ``q`` links it to the previous one, and ``wrenches`` and ``tau`` hold it still there."""
+    """A planned stance; ``q`` links it to the previous one, and ``wrenches`` and ``tau`` hold it still there.
+
+    Where it is passed in motion, they give the acceleration ``vd`` at the velocity ``v``.
+    """
 
     contacts: list[ContactRecord]
     moved: str | None = None
@@ -231,6 +234,8 @@ class StanceRecord(Record):
     q: list[float]
     wrenches: dict[str, Vector6] = {}
     tau: list[float] = []
+    v: list[float] = []
+    vd: list[float] = []
 
     def contact(self, patch: str) -> ContactRecord | None:
         """Contact of a patch, or None when the patch is free."""

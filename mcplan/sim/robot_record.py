@@ -135,6 +135,8 @@ def record_plan(plan: Any, document: dict[str, Any] | None = None) -> PlanRecord
             q=np.asarray(stance.q, dtype=float).tolist(),
             wrenches={name: np.asarray(w, dtype=float).tolist() for name, w in (stance.wrenches or {}).items()},
             tau=[] if stance.tau is None else np.asarray(stance.tau, dtype=float).tolist(),
+            v=[] if stance.passing is None else stance.passing.v.tolist(),
+            vd=[] if stance.passing is None else stance.passing.vd.tolist(),
         )
         for stance in plan.stances
     ]

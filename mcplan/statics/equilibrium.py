@@ -83,6 +83,7 @@ def balance(
     loaded: Sequence[str] | None = None,
     torque_share: float = 0.9,
     faces: int = 8,
+    motion: tuple[np.ndarray, np.ndarray] | None = None,
 ) -> Equilibrium:
     """Find the least forces under friction pyramids and torque limits that hold the robot at ``q``, no contact idle.
 
@@ -93,6 +94,7 @@ def balance(
     torque_share : part of `Robot.usable_torque` that may be used; when that is too little, the torques go unbounded and
         ``torque_feasible`` is False.
     faces : of each friction pyramid.
+    motion : v and vd (nv,) with which the robot moves there, which the forces then give; None is rest.
     """
     instance("balance", "robot", robot, Robot)
     contacts = each("balance", "contacts", contacts, Contact)
@@ -100,10 +102,12 @@ def balance(
     forces = ContactForces(bearing, faces, robot.mass * GRAVITY)
     c = robot.com(q)
     A = moments_about(forces.map, c)
-    weight = np.array([0.0, 0.0, robot.mass * GRAVITY, 0.0, 0.0, 0.0])
-    hold = robot.nonlinear_effects(q, np.zeros(robot.nv))[6:]
+    still = np.zeros(robot.nv)
+    taken = robot.inverse_dynamics(q, *(motion or (still, still)))
+    # the wrench about the centre of mass
+    weight, hold = np.append(taken[:3], taken[3:6] - np.cross(c - q[:3], taken[:3])), taken[6:]
     torque_map = joint_torque_map(robot, q, forces)
-    still, still_at = np.vstack([A, forces.equal]), np.concatenate([weight, forces.equal_to])
+    equal, equal_to = np.vstack([A, forces.equal]), np.concatenate([weight, forces.equal_to])
     F, upper = forces.face_rows()
     upper = upper - INSIDE * robot.mass * GRAVITY
     limit = torque_share * robot.usable_torque
@@ -114,9 +118,9 @@ def balance(
     unit = robot.mass * GRAVITY
     f, torque_feasible = None, False
     for within in (True, False):
-        rows = [still, F] + ([torque_map] if within else [])
-        low = [still_at, np.full(len(F), -np.inf)] + ([hold - limit] if within else [])
-        high = [still_at, upper] + ([hold + limit] if within else [])
+        rows = [equal, F] + ([torque_map] if within else [])
+        low = [equal_to, np.full(len(F), -np.inf)] + ([hold - limit] if within else [])
+        high = [equal_to, upper] + ([hold + limit] if within else [])
         hard = np.vstack(rows)
         solution = solve_dense(
             np.diag(np.concatenate([forces.norm, np.full(len(loads), TOO_LIGHT)])),
@@ -133,7 +137,7 @@ def balance(
     if f is None:
         f = np.zeros(forces.size)
     elif forces.size:
-        f = f + np.linalg.lstsq(still, still_at - still @ f, rcond=None)[0]
+        f = f + np.linalg.lstsq(equal, equal_to - equal @ f, rcond=None)[0]
     origins = {contact.patch: robot.frame_pose(q, contact.patch)[:3, 3] for contact in contacts}
     wrenches = {contact.patch: np.zeros(6) for contact in contacts} | forces.wrenches(f, origins)
     return Equilibrium(

@@ -4,7 +4,18 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.algebra.minimum_jerk import turn
 from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.rotation import RotationTrajectory, rotation_vector
+from mcplan.motion.rotation import RotationTrajectory, rotation_vector, vector_rates
+
+
+@pytest.mark.parametrize("size", [0.0, 1e-5, 0.3, 2.0])
+def test_the_rates_of_a_rotation_vector_are_those_that_turn_it_so(size):
+    rng = np.random.default_rng(8)
+    phi, rate, bend = rng.normal(size=(3, 3))
+    phi *= size / np.linalg.norm(phi)
+    E, w, wd = np.empty((3, 3)), np.empty(3), np.empty(3)
+    turn(np.array([phi, rate, bend]), np.eye(3), E, w, wd)
+    found = vector_rates(phi, w, wd)
+    np.testing.assert_allclose(found, [rate, bend], atol=1e-8)
 
 
 def turn_rate(R_before, R_after, step):

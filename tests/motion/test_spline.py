@@ -31,12 +31,24 @@ def test_a_spline_passes_through_its_values_from_any_state_of_motion_to_rest():
     rng = np.random.default_rng(1)
     times, values = np.sort(rng.uniform(0, 3, 9)), rng.normal(size=(9, 4))
     velocity, acceleration = rng.normal(size=(2, 4))
-    spline = Spline(times, values, velocity, acceleration)
+    spline = Spline(times, values, (velocity, acceleration))
     np.testing.assert_allclose([spline.sample(t).value for t in times], values, atol=1e-9)
     first, last = spline.sample(times[0] + 1e-9), spline.sample(times[-1] - 1e-9)
     np.testing.assert_allclose((first.velocity, first.acceleration), (velocity, acceleration), atol=1e-4)
     np.testing.assert_allclose(last.velocity, 0.0, atol=1e-4)
     np.testing.assert_array_equal(spline.sample(times[-1] + 1.0).value, values[-1])
+
+
+def test_a_spline_that_ends_in_motion_goes_on_at_its_last_velocity():
+    rng = np.random.default_rng(4)
+    times, values, finish = np.linspace(0.0, 1.0, 7), rng.normal(size=(7, 3)), rng.normal(size=(2, 3))
+    spline = Spline(times, values, None, finish)
+    last = spline.sample(1.0 - 1e-9)
+    np.testing.assert_allclose((last.velocity, last.acceleration), finish, atol=1e-3)
+    after = spline.sample(1.25)
+    np.testing.assert_allclose(after.value, values[-1] + 0.25 * finish[0])
+    np.testing.assert_array_equal(after.velocity, finish[0])
+    np.testing.assert_array_equal(after.acceleration, 0.0)
 
 
 def test_its_derivatives_are_continuous_across_the_pieces():
@@ -55,6 +67,23 @@ def test_a_posture_spline_keeps_its_knots_and_its_velocity_is_that_of_its_postur
         before, here, after = (posture.sample(t + k * STEP) for k in (-1, 0, 1))
         np.testing.assert_allclose(robot.difference(before.q, after.q) / (2 * STEP), here.v, atol=1e-5)
         np.testing.assert_allclose((after.v - before.v) / (2 * STEP), here.vd, atol=1e-3)
+
+
+def test_a_part_of_a_posture_spline_with_the_rates_at_its_ends_is_that_part(robot, posture):
+    """Its base turns by a good deal from its first knot, so that rates of the rotation vector are others."""
+    times = np.linspace(0.8, 1.7, 19)
+    samples = [posture.sample(t) for t in times]
+    ends = [(sample.v, sample.vd) for sample in (samples[0], samples[-1])]
+    part = PostureSpline(times, np.array([sample.q for sample in samples]), *ends)
+    for t in np.linspace(0.8, 1.7 - 1e-9, 40):
+        here, there = part.sample(t), posture.sample(t)
+        off = robot.difference(here.q, there.q)
+        np.testing.assert_allclose(off[:6], 0.0, atol=1e-6)
+        np.testing.assert_allclose(off[6:], 0.0, atol=1e-3)  # its knots are elsewhere, and joints go to and fro
+        np.testing.assert_allclose(here.v[:6], there.v[:6], atol=1e-4)
+    on = part.sample(1.9)
+    np.testing.assert_allclose(on.q, robot.integrate(samples[-1].q, samples[-1].v, 0.2), atol=1e-12)
+    np.testing.assert_array_equal(on.v, samples[-1].v)
 
 
 def test_a_posture_spline_of_a_turned_robot_is_the_turned_spline(robot, posture):

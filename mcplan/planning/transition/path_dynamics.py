@@ -34,9 +34,10 @@ class PathDynamics:
     hold, of_u, of_x : (m, nv) the forces that stand still, and those that sdd and sd² take besides.
     jacobians : (m, 6, nv) of each contact, at the world's origin.
     height, along : (m, 2) first and second derivative of the height of the centre of mass, and of how far it has gone.
-    speed, from_end : (m,) of the centre of mass, and how far along its way it is from the nearer end of it.
+    speed, from_end : (m,) of the centre of mass, and how far along its way it is from the nearer end at rest.
     joints, closing, third : (m, ..) speeds of joints and of arriving patches, and third derivatives of q near the ends.
     travel : how far all mass goes along (m).
+    passes : whether it begins or ends in motion.
     """
 
     def __init__(self, robot: Robot, segment: Segment, s: np.ndarray):
@@ -49,7 +50,10 @@ class PathDynamics:
         self.speed = np.linalg.norm(velocity, axis=1)
         self.along = np.column_stack([self.speed, np.einsum("ij,ij->i", velocity, bend) / np.maximum(self.speed, TINY)])
         steps = np.linalg.norm(np.diff([segment.com[0], *place, segment.com[-1]], axis=0), axis=1)
-        self.from_end = np.maximum(np.minimum(np.cumsum(steps[:-1]), np.cumsum(steps[:0:-1])[::-1]), NO_WAY)
+        gone, left = np.cumsum(steps[:-1]), np.cumsum(steps[:0:-1])[::-1]
+        ends = (gone + (0.0 if segment.begin is None else np.inf), left + (0.0 if segment.finish is None else np.inf))
+        self.from_end = np.maximum(np.minimum(*ends), NO_WAY)
+        self.passes = segment.passes
         still = np.zeros_like(self.v)
         self.hold = robot.nonlinear_effects(self.q, still)
         self.of_u = robot.inverse_dynamics(self.q, still, self.v) - self.hold
@@ -78,7 +82,9 @@ class PathDynamics:
             third = np.abs(np.diff(vd[:, 3:], axis=0)).max(axis=1) / (np.diff(s) * self.length)
         third[[0, -1]] = third[[1, -2]]  # nodes at the ends are where the middles are
         third = _around(third.reshape(-1, 2).max(axis=1, keepdims=True))[:, 0]
-        self.third = np.where(np.minimum(self.s, 1.0 - self.s) < ENDS, np.maximum(third, TINY), TINY)
+        begins = (self.s < ENDS) & (segment.begin is None)
+        ends = (1.0 - self.s < ENDS) & (segment.finish is None)
+        self.third = np.where(begins | ends, np.maximum(third, TINY), TINY)
         self.arriving = tuple(c.meets for c in segment.courses if c.meets is not None and not c.waits)
         if self.arriving:
             self.closing = np.stack([self._closing(robot, segment, contact) for contact in self.arriving], axis=1)

@@ -8,7 +8,7 @@ import numpy as np
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.motion.law import Law
-from mcplan.planning.transition.transition import Course, Near, Segment, Transition
+from mcplan.planning.transition.transition import Course, Near, Passing, Segment, Transition
 from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings
 from mcplan.scene.transition_spec import CourseSpec, SegmentSpec, TransitionSpec
@@ -29,10 +29,11 @@ def made_with(settings: ControlSettings) -> dict[str, float]:
     return {name: float(getattr(settings, name)) for name in MADE_WITH}
 
 
-def paced_with(settings: ControlSettings) -> dict[str, float]:
+def paced_with(settings: ControlSettings) -> dict[str, float | str]:
     """Return what the time of transitions depends on besides: their margins, nothing at the pace ``slow``."""
-    ramps = {name: float(getattr(settings, name)) for name in RAMPS}
-    return ramps | ({} if settings.pace is None else settings.pace.model_dump())
+    ramps: dict[str, float | str] = {name: float(getattr(settings, name)) for name in RAMPS}
+    walking: dict[str, float | str] = {} if settings.walking == "static" else {"walking": settings.walking}
+    return ramps | walking | ({} if settings.pace is None else settings.pace.model_dump())
 
 
 def transition_data(transition: Transition) -> dict[str, Any]:
@@ -71,6 +72,7 @@ def transition_of(
     contacts: Sequence[tuple[Contact, ...]],
     ahead: Sequence[Contact],
     objects: dict[str, np.ndarray] | None,
+    passing: tuple[Passing | None, Passing | None] = (None, None),
 ) -> Transition:
     """Return the transition that a file describes.
 
@@ -80,6 +82,7 @@ def transition_of(
     contacts : closed along each segment.
     ahead : contacts that are made from here on, in their order.
     objects : {name: (7,)} where those that it moves are at its end.
+    passing : how its two stances are passed.
 
     Raises
     ------
@@ -101,10 +104,17 @@ def transition_of(
             raise InputError(f"{where}.knots: a base quaternion w x y z (numbers 4 to 7) has not the length 1")
         courses = tuple(_course(course, robot, ahead, where) for course in item.courses)
         near, law = Near(item.near.distance, item.near.between), _law(item, where)
+        begin = passing[0] if k == 0 else None
+        finish = passing[1] if k == len(spec.segments) - 1 else None
+        if law is None and (begin or finish):
+            raise InputError(f"{where}.law: missing; a motion that passes a stance with `v` has its times from a law")
+        if law is not None:
+            begin = begin and begin.along(*law.at(0.0)[1:])
+            finish = finish and finish.along(*law.at(law.duration)[1:])
         segments.append(
             Segment(
                 closed, np.array(item.times), q, robot.com(q), courses, objects, near, item.missed, held=item.held,
-                law=law, unpaced=item.unpaced,
+                law=law, unpaced=item.unpaced, begin=begin, finish=finish,
             )
         )  # fmt: skip
     return Transition(patch, tuple(segments), spec.ramp, spec.parts)

@@ -210,7 +210,8 @@ class Retimer:
             touchdown_speed(robot, path.end, path.contacts, contact, pace, pace.touchdown_speed, kept)
             for contact in path.arriving
         ]
-        found = {RAMP: np.full(len(path.v), path.length / least), JERK: np.cbrt(pace.jerk / path.third)}
+        found = {} if path.passes else {RAMP: np.full(len(path.v), path.length / least)}
+        found[JERK] = np.cbrt(pace.jerk / path.third)
         limit = joint_speeds(robot, pace.velocity)
         for what, speeds, most in ((VELOCITY, path.joints, limit), (TOUCHDOWN, path.closing, np.array(touch))):
             if speeds.shape[1]:

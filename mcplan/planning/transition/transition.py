@@ -1,8 +1,9 @@
 """The motion from one stance to the next: what the planner finds, the certificate judges, and the controller follows.
 
-A transition is one or two segments, each from rest to rest on contacts that stay closed. A contact that opens divides
-them: up to there the body goes over what will bear it; after it a patch that has nowhere to go yet is lifted clear. A
-segment is a curve of degree five through knots of the whole body, and says of each patch in the air how it goes along.
+A transition is one or two segments, each on contacts that stay closed. A contact that opens divides them: up to there
+the body goes over what will bear it; after it a patch that has nowhere to go yet is lifted clear. A segment is a curve
+of degree five through knots of the whole body, and says of each patch in the air how it goes along. It goes from rest
+to rest; where the robot walks without coming to rest, it begins or ends as it passes its stance (`Passing`).
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,9 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.html_table import html_of, html_table
+from mcplan.model.robot import Robot
 from mcplan.motion.law import Law
 from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.transition.knots import NOWHERE, Worst
@@ -20,6 +23,43 @@ from mcplan.short import short
 
 Leader = Literal["own", "body"]
 """What a patch in the air follows: a path of its own, along which the knots take it too; or the knots alone."""
+
+
+class Passing(NamedTuple):
+    """How the robot passes a stance without coming to rest.
+
+    Attributes
+    ----------
+    v, vd : (nv,) velocity and acceleration of the posture.
+    velocity, acceleration : (3,) of the centre of mass.
+    """
+
+    v: np.ndarray
+    vd: np.ndarray
+    velocity: np.ndarray
+    acceleration: np.ndarray
+
+    @classmethod
+    def at(cls, robot: Robot, q: np.ndarray, v: np.ndarray, vd: np.ndarray) -> "Passing":
+        """Return how a robot passes a posture q (nq,) with v and vd (nv,)."""
+        acceleration = robot.inverse_dynamics(q, v, vd)[:3] / robot.mass - [0.0, 0.0, GRAVITY]
+        return cls(np.asarray(v, float), np.asarray(vd, float), robot.com_jacobian(q) @ v, acceleration)
+
+    @property
+    def posture(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rates of the posture."""
+        return self.v, self.vd
+
+    @property
+    def centre(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rates of the centre of mass."""
+        return self.velocity, self.acceleration
+
+    def along(self, rate: float, change: float) -> "Passing":
+        """Return the derivatives by the parameter s of a path which is gone along with sd and sdd (`Law`)."""
+        v, velocity = self.v / rate, self.velocity / rate
+        vd, acceleration = self.vd - change * v, self.acceleration - change * velocity
+        return Passing(v, vd / rate**2, velocity, acceleration / rate**2)
 
 
 class Near(NamedTuple):
@@ -58,7 +98,7 @@ class Course:
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """A motion of the whole body from rest to rest.
+    """A motion of the whole body.
 
     Attributes
     ----------
@@ -74,6 +114,7 @@ class Segment:
     held : whether its contacts hold the robot all along, at rest, about as easily as at its ends.
     law : when it is where; None goes at the speed of its own.
     unpaced : why it has no law where the pace asks for one.
+    begin, finish : how it passes its ends, derivatives by the time of its own; None is rest.
     """
 
     contacts: tuple[Contact, ...]
@@ -88,6 +129,8 @@ class Segment:
     held: bool = True
     law: Law | None = None
     unpaced: str = ""
+    begin: Passing | None = None
+    finish: Passing | None = None
 
     __repr__ = short
 
@@ -104,12 +147,19 @@ class Segment:
     @cached_property
     def posture(self) -> PostureSpline:
         """The curve of the whole body."""
-        return PostureSpline(self.times, self.q)
+        begin, finish = (end and end.posture for end in (self.begin, self.finish))
+        return PostureSpline(self.times, self.q, begin, finish)
 
     @cached_property
     def centre(self) -> Spline:
         """The curve of the centre of mass."""
-        return Spline(self.times, self.com)
+        begin, finish = (end and end.centre for end in (self.begin, self.finish))
+        return Spline(self.times, self.com, begin, finish)
+
+    @property
+    def passes(self) -> bool:
+        """Whether it begins or ends in motion."""
+        return self.begin is not None or self.finish is not None
 
     @property
     def shortfall(self) -> str:

@@ -1,0 +1,106 @@
+"""The centre of mass of a walk whose steps and heights are known: a convex program over its whole time.
+
+With the place c of the centre of mass, its height z(t) given, and forces f_i at the corners p_i of the soles that are
+down, per unit of mass, in every sample
+
+    c'' = sum of f_i (horizontal),   z'' + g = sum of f_i (vertical),
+    l' = sum of (p_i - (c, z)) x f_i (horizontal part),   |f_x|, |f_y| <= friction f_z,   sum of f_z of a sole <= cap
+
+are linear in (c, c', c'', f), as z and the spin l' of swinging legs are known: what contacts bear is kept all along,
+and nothing is approximated by a pendulum of constant height. Least is the jerk of c, and what the point of pressure is
+off the middle of a sole that stands alone.
+
+Source: Caron & Pham (2017), IROS, on contact-stable preview; Kajita et al. (2003), ICRA, on the jerk as the input.
+"""
+
+import warnings
+from typing import NamedTuple
+
+import cvxpy as cp
+import numpy as np
+
+from mcplan.core.rigid_body.tree import GRAVITY
+
+JERK = 2e-4
+"""s⁴: price of the square of the jerk against that of the square of what the pressure is off the middle of a sole."""
+
+
+class Preview(NamedTuple):
+    """What is known of a walk, in N + 1 samples that are dt apart.
+
+    Attributes
+    ----------
+    dt : s.
+    ends : (2, 2) places of the centre of mass at the beginning and the end, at rest.
+    z, zdd : (N + 1,) its height and the acceleration of it (m, m/s²).
+    spin : (N + 1, 2) change of the horizontal angular momentum about it per unit of mass (m²/s²).
+    corners : (N + 1, F, V, 3) of the soles, where they stand or stood last.
+    cap : (N + 1, F) most that each bears per unit of mass (m/s²), 0 where it is up.
+    friction : coefficient along either of two directions.
+    middle : (N + 1, 2) where the pressure is wanted; NaN where two soles are down.
+    """
+
+    dt: float
+    ends: np.ndarray
+    z: np.ndarray
+    zdd: np.ndarray
+    spin: np.ndarray
+    corners: np.ndarray
+    cap: np.ndarray
+    friction: float
+    middle: np.ndarray
+
+
+def centre_of_mass(known: Preview) -> np.ndarray | None:
+    """Solve the program; return the places (N + 1, 3) of the centre of mass, or None where no motion is balanced."""
+    dt, z, lift = known.dt, known.z, known.zdd + GRAVITY
+    n, soles, per_sole, _ = known.corners.shape
+    c, v, a, jerk = cp.Variable((n, 2)), cp.Variable((n, 2)), cp.Variable((n, 2)), cp.Variable((n - 1, 2))
+    fx, fy, fz = (cp.Variable((n, soles * per_sole)) for _ in range(3))
+    x, y, height = known.corners.reshape(n, -1, 3).transpose(2, 0, 1)
+    of_sole = np.repeat(np.eye(soles), per_sole, axis=0)
+    rest = [v[0] == 0, a[0] == 0, v[-1] == 0, a[-1] == 0, c[0] == known.ends[0], c[-1] == known.ends[1]]
+    problem = cp.Problem(
+        cp.Minimize(JERK * dt * cp.sum_squares(jerk) + _off_middle(known, c, a)),
+        [
+            *rest,
+            c[1:] == c[:-1] + dt * v[:-1] + dt**2 / 2 * a[:-1] + dt**3 / 6 * jerk,
+            v[1:] == v[:-1] + dt * a[:-1] + dt**2 / 2 * jerk,
+            a[1:] == a[:-1] + dt * jerk,
+            fz >= 0,
+            cp.abs(fx) <= known.friction * fz,
+            cp.abs(fy) <= known.friction * fz,
+            fz @ of_sole <= known.cap,
+            cp.sum(fx, axis=1) == a[:, 0],
+            cp.sum(fy, axis=1) == a[:, 1],
+            cp.sum(fz, axis=1) == lift,
+            _moment(y, fz, height, fy) == cp.multiply(lift, c[:, 1]) - cp.multiply(z, a[:, 1]) + known.spin[:, 0],
+            _moment(height, fx, x, fz) == cp.multiply(z, a[:, 0]) - cp.multiply(lift, c[:, 0]) + known.spin[:, 1],
+        ],
+    )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of an inaccurate answer, which is none
+            problem.solve(solver=cp.CLARABEL)
+    except cp.SolverError:
+        return None
+    if problem.status != cp.OPTIMAL or c.value is None:
+        return None
+    return np.column_stack([c.value, z])
+
+
+def _moment(p: np.ndarray, f: cp.Variable, q: np.ndarray, g: cp.Variable) -> cp.Expression:
+    """Return the sum over corners of ``p f - q g``."""
+    return cp.sum(cp.multiply(p, f) - cp.multiply(q, g), axis=1)
+
+
+def _off_middle(known: Preview, c: cp.Variable, a: cp.Variable) -> cp.Expression:
+    """Return the integral of the square of what the pressure is off the middle of the sole that stands alone.
+
+    Its place is ``c - ((z - ground) c'' + (l_y', -l_x')) / (z'' + g)``.
+    """
+    alone = np.flatnonzero(np.isfinite(known.middle[:, 0]))
+    lift = known.zdd[alone, None] + GRAVITY
+    lever = (known.z[alone, None] - known.corners[..., 2].mean()) / lift
+    spun = known.spin[alone][:, ::-1] * [1.0, -1.0] / lift
+    return known.dt * cp.sum_squares(c[alone] - cp.multiply(lever, a[alone]) - spun - known.middle[alone])

@@ -1,0 +1,1 @@
+"""Dynamic walking: steps of a plan in which the robot does not come to rest."""

@@ -1,0 +1,275 @@
+"""How a robot walks through a section of a plan in a given time: centre of mass, feet, postures.
+
+The times at which feet lift and come down are given, as parts of the whole. The centre of mass goes as a convex program
+has it (`mcplan.optimize.preview`), at a height that sinks by ``lowered`` within the first step and rises again within
+the last one: with bent knees a leg can swing. A foot goes straight over in time,
+
+    p(r) = p0 + f(r) (p1 - p0) + 64 h r³ (1 - r)³ n,   r from 0 to 1
+
+where f speeds up and slows down within `QUICKENS` of the time, and has the same speed in between: the least largest
+speed of a leg counts here. Postures are those of the posture search. Spin that the legs have along them goes into the
+program for another round.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from mcplan.core.posture.rows import POSE_ROWS
+from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.model.pose import Pose
+from mcplan.model.robot import Robot
+from mcplan.motion.quintic import minimum_jerk
+from mcplan.motion.rotation import rotation_vector
+from mcplan.motion.spline import PostureSpline
+from mcplan.optimize.preview import Preview, centre_of_mass
+from mcplan.planning.plan import PlannedStance
+from mcplan.planning.posture.freedom import ContactRows
+from mcplan.planning.posture.limbs import joints_of
+from mcplan.planning.posture.task import PostureSearch
+from mcplan.planning.walking.section import Section
+from mcplan.scene.contact import Contact
+from mcplan.scene.settings import ControlSettings
+
+STANDS, ALONE, BOTH = 18, 36, 5
+"""Samples on both feet at the beginning and at the end, on one foot at most, and on both feet in between."""
+
+QUICKENS = 0.35
+"""Part of a swing's time in which its speed grows, and in which it sinks again."""
+
+LIFT = 0.02
+"""m: how high a foot of a robot of the size of HRP-2 swings."""
+
+INSIDE = 0.01
+"""m: so much farther than a pace asks for the pressure keeps inside the edges: feet are followed, not held."""
+
+LEGS, OTHERS, LEVEL = 1e-3, 0.1, 1.0
+"""Prices of what joints of the legs, other joints and the rotation of the base are off their guide (rad²)."""
+
+TOLERANCE, STEP_TOLERANCE, STEPS = 1e-8, 1e-6, 60
+
+ROUNDS = 2
+"""Programs of the centre of mass; the second one knows the spin of the legs."""
+
+LEAST_ROOM = 0.02
+"""rad: joints keep so far inside their limits."""
+
+
+class Phase(NamedTuple):
+    """What happens between two samples.
+
+    Attributes
+    ----------
+    stance : that its transition leads to.
+    begin, end : samples.
+    closed : contacts that bear.
+    swings : the foot in the air, and the contact that it comes to.
+    leaves, arrived : the foot that is about to lift, and the one that came down last.
+    """
+
+    stance: int
+    begin: int
+    end: int
+    closed: tuple[Contact, ...]
+    swings: Contact | None = None
+    leaves: str | None = None
+    arrived: str | None = None
+
+
+class Walk(NamedTuple):
+    """A walk in time: N + 1 samples that are dt apart.
+
+    Attributes
+    ----------
+    t : (N + 1,) s.
+    q, com : (N + 1, nq), (N + 1, 3).
+    curve : through the postures, from rest to rest.
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    com: np.ndarray
+    curve: PostureSpline
+
+
+class Gait:
+    """Walks through one section.
+
+    Parameters
+    ----------
+    robot, settings : of the plan.
+    stances : all of the plan.
+    section : those that are walked through.
+    alone : samples on one foot.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        settings: ControlSettings,
+        stances: Sequence[PlannedStance],
+        section: Section,
+        alone: int = ALONE,
+    ):
+        assert settings.pace is not None
+        self.alone = alone
+        self.robot, self.settings, self.pace = robot, settings, settings.pace
+        self.phases = tuple(_phases(stances, section, alone))
+        self.size = self.phases[-1].end + 1
+        self.q_start, self.q_end = stances[section.first].q, stances[section.last + 1].q
+        self.feet = [contact.patch for contact in stances[section.first].contacts]
+        weight = np.full(robot.nv, OTHERS)
+        weight[:3], weight[3:6] = 0.0, LEVEL
+        for foot in self.feet:
+            weight[joints_of(robot, robot.patches[foot].limb) - 1] = LEGS
+        self.search = PostureSearch(robot, weight, LEAST_ROOM)
+        self._soles = self._stood_on()
+
+    def walk(self, dt: float, lowered: float) -> Walk | None:
+        """Return the walk with samples dt (s) apart, the centre of mass lowered by so much (m); None: there is none."""
+        t, spin = dt * np.arange(self.size), np.zeros((self.size, 2))
+        q, curve = np.zeros((0, 0)), None
+        for _ in range(ROUNDS):
+            com = centre_of_mass(self._known(dt, lowered, spin))
+            if com is None:
+                return None
+            found = self._postures(com)
+            if found is None:
+                return None
+            q = found
+            curve = PostureSpline(t, q)
+            v = np.array([curve.sample(at).v for at in t.tolist()])
+            turning = np.einsum("kij,kj->ki", self.robot.centroidal_momentum_matrix(q)[:, 3:5], v)
+            spin = np.gradient(turning, dt, axis=0) / self.robot.mass
+        assert curve is not None
+        return Walk(t, q, self.robot.com(q), curve)
+
+    def least_interval(self) -> float:
+        """Return the least time between samples (s): feet are loaded and unloaded while both are down."""
+        return (self.settings.unload_time + 0.5 * self.settings.load_time) / BOTH
+
+    # -- centre of mass ---------------------------------------------------------------------------------------------
+
+    def _known(self, dt: float, lowered: float, spin: np.ndarray) -> Preview:
+        robot, phases, n = self.robot, self.phases, self.size
+        ends = np.array([robot.com(self.q_start), robot.com(self.q_end)])
+        first, last = phases[1].end, phases[-1].begin
+        share = np.array([minimum_jerk(k / first) for k in range(n)]).T
+        again = np.array([minimum_jerk((k - last) / (n - 1 - last)) for k in range(n)]).T
+        z = ends[0, 2] - lowered * share[0] + (ends[1, 2] - ends[0, 2] + lowered) * again[0]
+        rates = 1.0 / (first * dt) ** 2, 1.0 / ((n - 1 - last) * dt) ** 2
+        zdd = -lowered * rates[0] * share[2] + (ends[1, 2] - ends[0, 2] + lowered) * rates[1] * again[2]
+        corners, friction = self._soles
+        middle = np.full((n, 2), np.nan)
+        for phase in phases:
+            if phase.swings is not None:
+                foot = self.feet.index(phase.closed[0].patch)
+                middle[phase.begin : phase.end + 1] = corners[phase.begin, foot, :, :2].mean(axis=0)
+        return Preview(dt, ends[:, :2], z, zdd, spin, corners, self._caps(dt), friction, middle)
+
+    def _stood_on(self) -> tuple[np.ndarray, float]:
+        """Return corners (N + 1, 2, V, 3) of the soles, drawn inwards, and what is used of the least friction."""
+        inside, friction = max(self.pace.pressure, self.settings.pressure_margin) + INSIDE, np.inf
+        corners = np.zeros((self.size, 2, max(len(c.points) for c in self.phases[0].closed), 3))
+        used = min(self.pace.friction, self.settings.friction_fraction)
+        for phase in self.phases:
+            for contact in phase.closed:
+                middle = 0.5 * (contact.points.min(axis=0) + contact.points.max(axis=0))
+                half = np.maximum(0.5 * np.ptp(contact.points, axis=0), 1e-9)
+                drawn = middle + (1.0 - np.minimum(inside / half, 0.6)) * (contact.points - middle)
+                world = contact.p + drawn @ contact.R.T
+                padded = world[np.minimum(np.arange(corners.shape[2]), len(world) - 1)]
+                corners[phase.begin : phase.end + 1, self.feet.index(contact.patch)] = padded
+                friction = min(friction, used * contact.friction / np.sqrt(2.0))
+        return corners, float(friction)
+
+    def _caps(self, dt: float) -> np.ndarray:
+        """Return what each foot may bear (N + 1, 2): next to its lift and its touch as much as its ramp lets it."""
+        caps, everything = np.zeros((self.size, 2)), 3.0 * GRAVITY
+        rise = 1.5 * self.settings.load_time
+        for phase in self.phases:
+            k = np.arange(phase.begin, phase.end + 1)
+            for contact in phase.closed:
+                most = np.full(len(k), everything)
+                if contact.patch == phase.leaves:
+                    most = np.minimum(most, GRAVITY * dt * (phase.end - k) / self.settings.unload_time)
+                if contact.patch == phase.arrived:
+                    most = np.minimum(most, GRAVITY * dt * (k - phase.begin) / rise)
+                at = self.feet.index(contact.patch)
+                caps[k, at] = np.maximum(caps[k, at], most) if phase.swings is None else most
+        for phase in self.phases:
+            if phase.swings is not None:  # the ends of a swing belong to it
+                caps[phase.begin : phase.end + 1, self.feet.index(phase.swings.patch)] = 0.0
+        return caps
+
+    # -- postures ---------------------------------------------------------------------------------------------------
+
+    def _postures(self, com: np.ndarray) -> np.ndarray | None:
+        """Return the postures (N + 1, nq) whose centres of mass and feet are where they go; None where legs are short.
+
+        The base is turned as the feet are.
+        """
+        robot, last = self.robot, self.size - 1
+        way, q = robot.difference(self.q_start, self.q_end), np.empty((self.size, robot.nq))
+        q[0], q[-1] = self.q_start, self.q_end
+        for phase in self.phases:
+            rows = [self._rows(contact.patch, contact.R, contact.p) for contact in phase.closed]
+            begin, target = self._foot(phase), phase.swings
+            for k in range(max(phase.begin, 1), min(phase.end, last - 1) + 1):
+                placed = list(rows)
+                if target is not None and begin is not None:
+                    share = (k - phase.begin) / (phase.end - phase.begin)
+                    placed.append(self._rows(target.patch, *self._swung(begin, target, share)))
+                guide = robot.integrate(self.q_start, way, float(minimum_jerk(k / last)[0]))
+                task = self.search.task(placed, guide, centre=np.column_stack([np.eye(3), com[k]]))
+                start = q[k - 1] if k > 1 else guide
+                found = self.search.run(task, start, STEPS, TOLERANCE, STEP_TOLERANCE)
+                if not found.found:
+                    return None
+                q[k] = found.q
+        return q
+
+    def _foot(self, phase: Phase) -> Contact | None:
+        """Return where the foot that swings comes from."""
+        if phase.swings is None:
+            return None
+        before = self.phases[self.phases.index(phase) - 1]
+        return next(contact for contact in before.closed if contact.patch == phase.swings.patch)
+
+    def _rows(self, patch: str, R: np.ndarray, p: np.ndarray) -> ContactRows:
+        body, offset = self.robot.frame(patch)
+        frame = np.concatenate([offset, np.asarray(R).ravel(), p])
+        return ContactRows(POSE_ROWS, body, frame, np.eye(6), np.zeros((0, 10)))
+
+    def _swung(self, begin: Contact, end: Contact, r: float) -> Pose:
+        """Return where a foot is after the part r of its time."""
+        share, turn = gone(r), rotation_vector(end.R @ begin.R.T)
+        lift = 64.0 * LIFT * self.robot.scale.leg * (r * (1.0 - r)) ** 3
+        R = Rotation.from_rotvec(share * turn).as_matrix()
+        return R @ begin.R, begin.p + share * (end.p - begin.p) + lift * end.normal
+
+
+def gone(r: float) -> float:
+    """Return the part of its way on which a foot is after the part r of its time.
+
+    Its speed grows as ``10 s³ - 15 s⁴ + 6 s⁵`` within `QUICKENS`, stays, and sinks in the same way.
+    """
+    first, left = (min(part, QUICKENS) / QUICKENS for part in (r, 1.0 - r))
+    even = min(max(r - QUICKENS, 0.0), 1.0 - 2.0 * QUICKENS)
+    begun, ended = (s**4 * (2.5 - 3.0 * s + s * s) for s in (first, left))
+    return (QUICKENS * begun + even + QUICKENS * (0.5 - ended)) / (1.0 - QUICKENS)
+
+
+def _phases(stances: Sequence[PlannedStance], section: Section, alone: int) -> list[Phase]:
+    found: list[Phase] = []
+    at, arrived = 0, None
+    for number, (lifted, down) in enumerate(section.steps):
+        foot = stances[lifted].moved
+        assert foot is not None
+        end = at + (BOTH if number else STANDS)
+        found.append(Phase(lifted, at, end, stances[lifted - 1].contacts, None, foot, arrived))
+        found.append(Phase(down, end, end + alone, stances[lifted].contacts, stances[down].contact(foot)))
+        at, arrived = end + alone, foot
+    return [*found, Phase(section.last + 1, at, at + STANDS, stances[section.last].contacts, None, None, arrived)]

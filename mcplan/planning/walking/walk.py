@@ -1,0 +1,258 @@
+"""Dynamic walking in a plan: where the robot steps from foot to foot on level ground it need not come to rest.
+
+A walk is as quick as the margins of the pace allow: velocities and accelerations of joints, the speed of a foot that
+comes down, torques, friction and pressure. Speeds sink with the time that it takes, so that a few walks are enough to
+find the quickest one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import linprog
+
+from mcplan.collision.model import CollisionModel
+from mcplan.doing import doing
+from mcplan.model.robot import Robot
+from mcplan.motion.law import Law
+from mcplan.optimize.path_program import PathProgram
+from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.planning.posture.attempt import where_it_is
+from mcplan.planning.transition.path_dynamics import PathDynamics
+from mcplan.planning.transition.retiming import Retimer
+from mcplan.planning.transition.transition import Course, Near, Passing, Segment, Transition
+from mcplan.planning.walking.footholds import evenly
+from mcplan.planning.walking.gait import ALONE, Gait, Phase, Walk
+from mcplan.planning.walking.section import Section, sections
+from mcplan.scene.scenario import Scenario
+from mcplan.statics.equilibrium import balance
+from mcplan.statics.margins import friction_margin
+
+STRIDES = (0.4, 0.35, 0.3, 0.25, 0.2, 0.15)
+"""m: how far one foot is put ahead of the other by a robot of the size of HRP-2: it does not reach as far as one that
+shifts over each foot before it lifts the other one, and ankles of some bend less. The quickest is taken."""
+
+LOWERED = (0.0, 0.04, 0.08, 0.12)
+"""m: how much lower the centre of mass is than in the postures at rest, of a robot of the size of HRP-2; one of them is
+taken."""
+
+FIRST = 0.028
+"""s: between samples of a walk that is looked at first, of a robot of the size of HRP-2."""
+
+ROUNDS, FULL, AIM = 6, 0.97, 0.985
+"""Walks that are looked at for the quickest, the part of the limits which is near enough to all of them, and that which
+is aimed at."""
+
+LEAST_ALONE = 12
+"""Samples on one foot at the least."""
+
+KEPT = (1.0, 0.75, 0.5, 0.25, 0.0)
+"""Parts of the reserve of contacts and torques, the first of which that a walk keeps is said."""
+
+EVERY = 4
+"""Of the nodes of its segments, every which is looked at for forces."""
+
+NODES = 28
+"""Of the law of a segment, which goes at the speed of its own."""
+
+APART, NEARER = 5e-3, 1e-3
+"""m: bodies come no nearer to each other, and to what they do not stand on; or by so much nearer than they are at rest
+at either end: a shoulder may be next to the chest."""
+
+
+class _Timed(NamedTuple):
+    """A walk, its segments, and which part of the limits of speeds it uses."""
+
+    walk: Walk
+    segments: tuple[Segment, ...]
+    used: float
+
+
+def walked(plan: Plan) -> Plan:
+    """Return the plan with walks on level ground where its pace asks for them and they are quicker than its steps."""
+    if plan.scenario.transition_settings.walking == "static":
+        return plan
+    walker, stances, done = _Walker(plan.scenario), list[PlannedStance](), 0
+    for section in sections(plan.stances):
+        doing("walking", section.last, len(plan.stances) - 1)
+        walk = walker.quicker(plan.stances, section)
+        if walk is not None:
+            stances += [*plan.stances[done : section.first + 1], *walk]
+            done = section.last + 2
+    return replace(plan, stances=(*stances, *plan.stances[done:]))
+
+
+class _Walker:
+    """Finds walks in one scene."""
+
+    def __init__(self, scenario: Scenario):
+        self.robot, self.environment, self.settings = scenario.robot, scenario.environment, scenario.transition_settings
+        self.retimer, self.collisions = Retimer(self.robot, self.settings), CollisionModel(self.robot, self.environment)
+
+    def quicker(self, stances: Sequence[PlannedStance], section: Section) -> list[PlannedStance] | None:
+        """Return what takes the place of a section's stances but the first; None: no walk takes less time."""
+        most = sum(
+            segment.time
+            for stance in stances[section.first + 1 : section.last + 2]
+            for segment in (() if stance.transition is None else stance.transition.segments)
+        )
+        best, steps = None, 0
+        for stride in STRIDES:
+            even = evenly(self.robot, self.environment, stances, section, self.robot.scale.leg * stride)
+            if even is None or len(even) == steps:
+                continue
+            steps = len(even)
+            walk = self._walk(even, most)
+            if walk is None and best is not None:
+                break
+            if walk is not None:
+                best, most = walk, sum(stance.transition.segments[0].time for stance in walk if stance.transition)
+        return best
+
+    def _walk(self, stances: Sequence[PlannedStance], most: float) -> list[PlannedStance] | None:
+        """Return all stances but the first of a walk from the first to the last, which takes less than ``most`` (s)."""
+        gait, timed = self._quickest(stances, most)
+        kept = None if timed is None else next((k for k in KEPT if _given(self.retimer, timed.segments, k)), None)
+        if timed is None or kept is None:
+            return None
+        near = [_near(self.collisions, stances, phase, timed.walk) for phase in gait.phases]
+        rests = (gait.q_start, gait.phases[0].closed), (gait.q_end, gait.phases[-1].closed)
+        ends = [self.collisions.smallest(q, contacts=closed) for q, closed in rests]
+        least = min(APART, *(end.distance - NEARER for end in ends if end is not None))
+        if any(one.distance is not None and one.distance < least for one in near):
+            return None
+        found = []
+        for phase, segment, apart in zip(gait.phases, timed.segments, near, strict=True):
+            assert segment.law is not None
+            law = Law(segment.law.times, segment.law.path, segment.law.rate, segment.law.change, kept)
+            found.append(self._passed(stances, phase.stance, replace(segment, law=law, near=apart)))
+        return found
+
+    def _quickest(self, stances: Sequence[PlannedStance], most: float) -> tuple[Gait, _Timed | None]:
+        """Return the quickest walk within the limits of speeds, if it takes less than ``most`` (s), and its gait.
+
+        Speeds sink with the time on one foot. Where that is short, both feet are down for as long as loads take.
+        """
+        section, leg = Section(0, len(stances) - 2), self.robot.scale.leg
+        gait = chosen = Gait(self.robot, self.settings, stances, section)
+        least, best = gait.least_interval(), None
+        dt = max(FIRST * np.sqrt(leg), least)
+        looks = [(leg * lowered, _timed(gait, self.retimer, stances, dt, leg * lowered)) for lowered in LOWERED]
+        lowered, look = min(looks, key=lambda one: np.inf if one[1] is None else one[1].used)
+        for _ in range(ROUNDS):
+            if look is None:
+                break
+            duration, used = float(look.walk.t[-1]), look.used
+            if used <= 1.0 and duration < most:
+                best, chosen, most = look, gait, duration
+            on_one = gait.alone * dt * used / AIM
+            dt = max(on_one / ALONE, least)
+            gait = Gait(self.robot, self.settings, stances, section, max(int(np.ceil(on_one / dt)), LEAST_ALONE))
+            if FULL <= used <= 1.0 or dt * (gait.size - 1) >= most:
+                break
+            look = _timed(gait, self.retimer, stances, dt, lowered)
+        return chosen, best
+
+    def _passed(self, stances: Sequence[PlannedStance], k: int, segment: Segment) -> PlannedStance:
+        """Return a stance to which a segment of a walk leads, with the forces that give the motion there."""
+        stance, robot, q, passing = stances[k], self.robot, segment.q[-1], segment.finish
+        if passing is None:  # it comes to rest in the posture that is planned
+            assert stance.transition is not None
+            transition = replace(stance.transition, segments=(segment, *stance.transition.segments[1:]))
+            return replace(stance, transition=transition)
+        ramp = self.settings.load_time if stance.change == "add" else self.settings.unload_time
+        before = {contact.patch for contact in stances[k - 1].contacts}
+        placed = stance.contacts if len(stance.contacts) >= len(before) else stances[k - 1].contacts
+        loaded = [contact.patch for contact in stance.contacts if contact.patch in before]
+        held = balance(robot, q, placed, loaded, motion=passing.posture)
+        bearing = [where_it_is(robot, q, contact) for contact in placed if contact.patch in loaded]
+        friction, ratio = friction_margin(bearing, held.point_forces)
+        room = np.minimum(q[7:] - robot.limits.lower, robot.limits.upper - q[7:])
+        near = self.collisions.smallest(q, contacts=placed)
+        values = {
+            "friction": friction, "friction_ratio": ratio,
+            "torque": float((np.abs(held.tau) / robot.limits.torque).max(initial=0.0)),
+            "position": float(room.min(initial=np.inf)), "clearance": np.inf if near is None else float(near.distance),
+        }  # fmt: skip
+        margins: dict[str, float | None] = {"equilibrium": None, "equilibrium_torque": None}
+        margins |= {name: value if np.isfinite(value) else None for name, value in values.items()}
+        transition = Transition(stance.moved, (segment,), ramp)
+        return PlannedStance(
+            stance.contacts, stance.change, stance.moved, q, held.wrenches, held.tau, margins, stance.objects,
+            transition, passing,
+        )  # fmt: skip
+
+
+def _timed(
+    gait: Gait, retimer: Retimer, stances: Sequence[PlannedStance], dt: float, lowered: float
+) -> _Timed | None:
+    """Return a walk with samples dt apart and its segments; None where there is none."""
+    walk = gait.walk(dt, lowered)
+    if walk is None:
+        return None
+    segments = tuple(_segment(gait.robot, walk, phase, stances[phase.stance]) for phase in gait.phases)
+    used = max(_speeds(retimer, segment) for segment in segments)
+    return _Timed(walk, segments, used)
+
+
+def _segment(robot: Robot, walk: Walk, phase: Phase, stance: PlannedStance) -> Segment:
+    """Return the motion of a phase; what comes down is led by the posture."""
+    here, size = slice(phase.begin, phase.end + 1), len(walk.t)
+    times = walk.t[here] - walk.t[phase.begin]
+    ends = []
+    for k in (phase.begin, phase.end):
+        sample = walk.curve.sample(float(walk.t[k]))
+        ends.append(Passing.at(robot, walk.q[k], sample.v, sample.vd) if 0 < k < size - 1 else None)
+    none, courses = np.zeros(3), tuple[Course, ...]()
+    if phase.swings is not None:
+        courses = (Course(phase.swings.patch, "body", none, none, True, phase.swings),)
+    nodes, one = np.linspace(0.0, float(times[-1]), NODES), np.ones(NODES)
+    law = Law(nodes, nodes, one, np.zeros(NODES))
+    return Segment(
+        phase.closed, times, walk.q[here], walk.com[here], courses, law=law, begin=ends[0], finish=ends[1]
+    )
+
+
+def _speeds(retimer: Retimer, segment: Segment) -> float:
+    """Return which part of the limits of speeds and accelerations a segment uses."""
+    path, _ = PathDynamics.pair(retimer.robot, segment)
+    rates = max(float((1.0 / most).max()) for most in retimer.rates(path, 1.0).values())
+    return max(rates, float(np.sqrt(np.abs(path.vd[:, 3:]).max() / retimer.pace.acceleration)))
+
+
+def _given(retimer: Retimer, segments: Sequence[Segment], kept: float) -> bool:
+    """Say whether contacts and joints give the motion and keep a part of their reserve."""
+    for segment in segments:
+        path, _ = PathDynamics.pair(retimer.robot, segment)
+        program = retimer.program_at(path, kept)
+        if not all(_feasible(program, i) for i in range(0, len(program.v), EVERY)):
+            return False
+    return True
+
+
+def _feasible(program: PathProgram, i: int) -> bool:
+    """Say whether there are forces in node i for the motion at the speed of its own."""
+    joints, G = 6 + program.limited, program.forces[i]
+    taken = program.hold[i] + program.of_x[i]
+    answer = linprog(
+        np.zeros(G.shape[1]),
+        np.vstack([program.faces, -G[joints], G[joints]]),
+        np.concatenate([program.upper, program.limit - taken[joints], program.limit + taken[joints]]),
+        np.vstack([G[:6], program.equal]),
+        np.concatenate([taken[:6], program.equal_to]),
+        (None, None),
+        method="highs",
+    )
+    return bool(answer.status == 0)
+
+
+def _near(collisions: CollisionModel, stances: Sequence[PlannedStance], phase: Phase, walk: Walk) -> Near:
+    """Return where bodies come nearest along a phase."""
+    touching = [*stances[phase.stance - 1].contacts, *stances[phase.stance].contacts]
+    best = Near(None, ())
+    for q in walk.q[phase.begin : phase.end + 1]:
+        found = collisions.smallest(q, contacts=touching)
+        if found is not None and (best.distance is None or found.distance < best.distance):
+            best = Near(float(found.distance), (found.pair.a, found.pair.b))
+    return best

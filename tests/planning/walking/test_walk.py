@@ -1,0 +1,187 @@
+"""Dynamic walking: quicker than steps from rest to rest, certified, written and read, carried out."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import mcplan as mc
+from mcplan.errors import ScenarioError
+from mcplan.planning.transition.transition import Passing
+from mcplan.planning.walking.gait import QUICKENS, gone
+from mcplan.scene import load_scenario
+
+PACE = {"pace": "swift", "walking": "dynamic"}
+
+
+@pytest.fixture(scope="module")
+def scenario():
+    return load_scenario("walk", {"parameters.distance": 1.0})
+
+
+@pytest.fixture(scope="module")
+def walk(scenario):
+    """HRP-2 walks a metre without coming to rest."""
+    return mc.plan(scenario.replace(control=PACE))
+
+
+def seconds(plan):
+    return sum(transition.duration for transition in plan.transitions)
+
+
+def failures(plan):
+    return {check.name: check.failure for check in mc.verify(plan).checks if not check.passed}
+
+
+def test_it_is_quicker_than_steps_from_rest_to_rest_and_certified(scenario, walk):
+    assert seconds(walk) < 0.8 * seconds(mc.plan(scenario.replace(control={"pace": "swift"})))
+    report = mc.verify(walk)
+    assert report.success, report
+    assert {"transition: dynamic balance", "transition: pace"} <= {check.name for check in report.checks}
+    passed = [stance.passing is not None for stance in walk.stances]
+    assert passed == [False, *[True] * (len(passed) - 2), False]
+    assert walk.scenario.planner.step == scenario.planner.step
+
+
+def test_it_cannot_stand_still_on_the_way(walk):
+    """The centre of mass is outside of the sole that stands alone: at rest no forces hold the robot there."""
+    robot = walk.scenario.robot
+    outside = 0
+    for stance in walk.stances:
+        if stance.change == "remove":
+            (contact,) = stance.contacts
+            outside += np.abs((robot.com(stance.q) - contact.p) @ contact.R)[1] > contact.points[:, 1].max()
+    assert outside >= 2
+
+
+def test_a_motion_goes_on_where_the_one_before_has_ended(walk):
+    segments = walk.segments
+    assert segments[0].begin is None
+    assert segments[-1].finish is None
+    for before, after in zip(segments[:-1], segments[1:], strict=True):
+        ends = before.posture.sample(before.duration - 1e-9), after.posture.sample(1e-9)
+        for x, y in zip(*ends, strict=True):
+            np.testing.assert_allclose(x, y, atol=1e-5)
+        centres = before.centre.sample(before.duration), after.centre.sample(0.0)
+        np.testing.assert_allclose(centres[0].velocity, centres[1].velocity, atol=1e-9)
+        assert np.linalg.norm(centres[0].velocity) > 0.1
+
+
+def test_the_rates_of_its_centre_of_mass_are_those_of_its_postures(walk):
+    robot = walk.scenario.robot
+    segment, h = walk.segments[2], 1e-4
+    com = [robot.com(segment.posture.sample(t).q) for t in (0.0, h, 2.0 * h)]
+    np.testing.assert_allclose((-3 * com[0] + 4 * com[1] - com[2]) / (2 * h), segment.begin.velocity, atol=1e-5)
+    np.testing.assert_allclose((com[0] - 2 * com[1] + com[2]) / h**2, segment.begin.acceleration, atol=0.02)
+
+
+def test_a_file_brings_it_back(walk, tmp_path):
+    walk.save(tmp_path / "walk.yaml")
+    again = mc.load_plan(tmp_path / "walk.yaml")
+    for before, after in zip(walk.segments, again.segments, strict=True):
+        for end, other in ((before.begin, after.begin), (before.finish, after.finish)):
+            assert (end is None) == (other is None)
+            if end is not None:
+                np.testing.assert_allclose(np.concatenate(end), np.concatenate(other), rtol=1e-12, atol=1e-12)
+    assert not failures(again)
+    again.save(tmp_path / "again.yaml")
+    assert (tmp_path / "again.yaml").read_bytes() == (tmp_path / "walk.yaml").read_bytes()
+
+
+@pytest.mark.parametrize(("key", "value"), [("pace", "swiftest"), ("com_speed", 0.3), ("walking", "static")])
+def test_it_cannot_be_timed_anew(walk, tmp_path, key, value):
+    walk.save(tmp_path / "walk.yaml")
+    with pytest.raises(ScenarioError, match="passed in motion.*plan the scenario anew"):
+        mc.load_plan(tmp_path / "walk.yaml", {f"control.{key}": value})
+
+
+@pytest.mark.parametrize(("rates", "message"), [("v: [0.0, 1.0]", "2 numbers, expected 36"), ("", "v: missing")])
+def test_rates_that_are_none_are_told(walk, tmp_path, rates, message):
+    walk.save(tmp_path / "walk.yaml")
+    lines = (tmp_path / "walk.yaml").read_text().splitlines()
+    (k, *_) = [i for i, line in enumerate(lines) if line.startswith("  v: ")]
+    last = next(i for i in range(k + 1, len(lines)) if lines[i].startswith("  vd"))
+    lines[k:last] = [f"  {rates}"] if rates else []
+    (tmp_path / "walk.yaml").write_text("\n".join(lines))
+    with pytest.raises(ScenarioError, match=message):
+        mc.load_plan(tmp_path / "walk.yaml")
+
+
+def test_it_needs_a_quick_pace():
+    with pytest.raises(ScenarioError, match="walking: dynamic. needs a quick pace"):
+        load_scenario("walk", {"control.walking": "dynamic"})
+
+
+# -- what the certificate says of plans that are wrong ------------------------------------------------------------------
+
+
+def changed(plan, k, **changes):
+    stances = list(plan.stances)
+    stances[k] = replace(stances[k], **changes)
+    return replace(plan, stances=tuple(stances))
+
+
+def with_segment(plan, k, **changes):
+    transition = plan.stances[k].transition
+    segment = replace(transition.segments[0], **changes)
+    return changed(plan, k, transition=replace(transition, segments=(segment,)))
+
+
+def test_a_stance_that_is_passed_more_quickly_than_its_motions_say_is_found(walk):
+    robot, stance = walk.scenario.robot, walk.stances[3]
+    faster = Passing.at(robot, stance.q, 1.2 * stance.passing.v, stance.passing.vd)
+    found = failures(changed(walk, 3, passing=faster))
+    assert "other rates than its stance is passed with" in found["transition: stances"]
+    found = failures(changed(walk, 3, passing=Passing.at(robot, stance.q, stance.passing.v, 2.0 * stance.passing.vd)))
+    assert "stance 3: forces do not balance" in found["force balance"]
+
+
+def test_what_would_stand_still_on_the_way_falls(walk):
+    found = failures(changed(walk, 3, passing=None))
+    assert "stance 3" in found["force balance"]
+    assert "transition: stances" in found
+
+
+def test_a_plan_that_ends_in_motion_is_found(walk):
+    ends = replace(walk, stances=walk.stances[:-1])
+    assert "the plan ends in motion" in failures(ends)["transition: stances"]
+
+
+def test_a_walk_that_is_too_quick_is_found(walk):
+    k = 4
+    segment = walk.stances[k].transition.segments[0]
+    law = segment.law
+    quick = type(law)(law.times / 1.6, law.path, 1.6 * law.rate, law.change, law.kept)
+    found = failures(with_segment(walk, k, law=quick))
+    assert "velocity of" in found["transition: pace"] or "acceleration of" in found["transition: pace"]
+    slow = type(law)(law.times * 1.6, law.path, law.rate / 1.6, law.change, law.kept)
+    found = failures(with_segment(walk, k, law=slow))
+    assert "cannot give the motion" in found["transition: dynamic balance"]
+
+
+# -- carrying it out ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("physics", ["qp", "contact", "mujoco"])
+def test_it_is_carried_out_without_coming_to_rest(walk, physics):
+    run = mc.simulate(walk, physics=physics)
+    report = mc.verify(run)
+    assert report.success, report
+    speed = np.linalg.norm(run.v[:, :2], axis=1)
+    walking = (run.t > 1.2) & (run.t < run.t[-1] - 1.8)
+    assert speed[walking].min() > 0.05
+    assert run.t[-1] < seconds(walk) + 1.2
+
+
+def test_a_foot_speeds_up_goes_evenly_and_slows_down():
+    r = np.linspace(0.0, 1.0, 1001)
+    s = np.array([gone(x) for x in r])
+    assert s[0] == 0.0
+    assert s[-1] == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(s + s[::-1], 1.0, atol=1e-12)
+    speed = np.diff(s) / np.diff(r)
+    assert np.all(speed > 0.0)
+    middle = (r[:-1] > QUICKENS) & (r[1:] < 1.0 - QUICKENS)
+    np.testing.assert_allclose(speed[middle], 1.0 / (1.0 - QUICKENS), rtol=1e-9)
+    assert speed.max() <= 1.0 / (1.0 - QUICKENS) + 1e-9

@@ -10,7 +10,7 @@ are linear in (c, c', c'', f), as z and the spin l' of swinging legs are known: 
 and nothing is approximated by a pendulum of constant height. Least is the jerk of c, and what the point of pressure is
 off the middle of a sole that stands alone.
 
-Source: Caron & Pham (2017), IROS, on contact-stable preview; Kajita et al. (2003), ICRA, on the jerk as the input.
+Source: Audren et al. (2014), IROS, on preview with contact forces; Kajita et al. (2003), ICRA, on the jerk as input.
 """
 
 import warnings

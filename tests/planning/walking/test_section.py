@@ -41,7 +41,7 @@ def test_a_foot_that_steps_twice_a_hand_and_a_slope_end_a_walk(stances):
     for change in (
         lambda contact: tilted(contact, 0.1),
         lambda contact: replace(contact, kind="grasp"),
-        lambda contact: replace(contact, p=contact.p + [0, 0, 0.02]),
+        lambda contact: replace(contact, p=contact.p + np.array([0.0, 0.0, 0.02])),
     ):
         k = 4
         contacts = (change(stances[k].contacts[0]), *stances[k].contacts[1:])

@@ -76,7 +76,7 @@ def plan_of(*stances):
         by_patch = {contact.patch: contact for contact in contacts}
         made.append(
             SimpleNamespace(
-                change=change, moved=moved, contacts=contacts, patches=patches, objects={}, q=None,
+                change=change, moved=moved, contacts=contacts, patches=patches, objects={}, q=None, passing=None,
                 contact=by_patch.__getitem__,
             )
         )  # fmt: skip

@@ -36,6 +36,7 @@ def test_a_contact_on_an_object_is_recorded_with_where_the_object_is_in_its_stan
     contacts = [surface_contact(patch, [0, 0, 1]) for patch in ("hand", "sole")]
     contacts[0] = replace(contacts[0], support=support)
     rest = {"contacts": contacts, "moved": None, "change": "start", "q": np.zeros(7), "wrenches": {}, "tau": None}
+    rest["passing"] = None
     stances = [SimpleNamespace(objects=objects, **rest) for objects in ({}, {box.name: np.array(pushed)})]
     found = record_plan(SimpleNamespace(scenario=SimpleNamespace(environment=environment), stances=stances))
     for stance, pose in zip(found.stances, (box.pose, pushed), strict=True):

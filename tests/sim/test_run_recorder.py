@@ -39,7 +39,7 @@ def plan(robot):
             Contact(patch, "floor", "surface", X[:3, :3], X[:3, 3], polygon, np.eye(3), 0.7, np.inf, np.inf, np.eye(6))
         )
     stance = SimpleNamespace(
-        contacts=tuple(contacts), moved=None, change="start", q=q, wrenches={}, tau=np.zeros(robot.n)
+        contacts=tuple(contacts), moved=None, change="start", q=q, wrenches={}, tau=np.zeros(robot.n), passing=None
     )
     return SimpleNamespace(scenario=SimpleNamespace(robot=robot, environment=FLOOR, document=None), stances=(stance,))
 

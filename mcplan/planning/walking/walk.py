@@ -126,7 +126,10 @@ class _Walker:
         for phase, segment, apart in zip(gait.phases, timed.segments, near, strict=True):
             assert segment.law is not None
             law = Law(segment.law.times, segment.law.path, segment.law.rate, segment.law.change, kept)
-            found.append(self._passed(stances, phase.stance, replace(segment, law=law, near=apart)))
+            stance = self._passed(stances, phase.stance, replace(segment, law=law, near=apart))
+            if stance is None:
+                return None
+            found.append(stance)
         return found
 
     def _quickest(self, stances: Sequence[PlannedStance], most: float) -> tuple[Gait, _Timed | None]:
@@ -154,8 +157,8 @@ class _Walker:
             look = _timed(gait, self.retimer, stances, dt, lowered)
         return chosen, best
 
-    def _passed(self, stances: Sequence[PlannedStance], k: int, segment: Segment) -> PlannedStance:
-        """Return a stance to which a segment of a walk leads, with the forces that give the motion there."""
+    def _passed(self, stances: Sequence[PlannedStance], k: int, segment: Segment) -> PlannedStance | None:
+        """Return a stance to which a segment of a walk leads, with the forces that give the motion there, or None."""
         stance, robot, q, passing = stances[k], self.robot, segment.q[-1], segment.finish
         if passing is None:  # it comes to rest in the posture that is planned
             assert stance.transition is not None
@@ -166,6 +169,8 @@ class _Walker:
         placed = stance.contacts if len(stance.contacts) >= len(before) else stances[k - 1].contacts
         loaded = [contact.patch for contact in stance.contacts if contact.patch in before]
         held = balance(robot, q, placed, loaded, motion=passing.posture)
+        if not (held.feasible and held.torque_feasible):
+            return None
         bearing = [where_it_is(robot, q, contact) for contact in placed if contact.patch in loaded]
         friction, ratio = friction_margin(bearing, held.point_forces)
         room = np.minimum(q[7:] - robot.limits.lower, robot.limits.upper - q[7:])

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import mcplan as mc
+from mcplan.control.motion import Motion
 from mcplan.errors import ScenarioError
+from mcplan.motion.paced import Paced
 from mcplan.planning.transition.transition import Passing
 from mcplan.planning.walking.gait import QUICKENS, gone
 from mcplan.scene import load_scenario
@@ -158,6 +160,27 @@ def test_a_walk_that_is_too_quick_is_found(walk):
     slow = type(law)(law.times * 1.6, law.path, law.rate / 1.6, law.change, law.kept)
     found = failures(with_segment(walk, k, law=slow))
     assert "cannot give the motion" in found["transition: dynamic balance"]
+
+
+def test_what_begins_late_goes_on_where_it_would_be_by_then(walk):
+    """The references do not go back to its beginning: the body would have to catch up with them at once."""
+    scenario = walk.scenario
+    settings = scenario.control.under("mujoco", scenario.robot.scale)
+    swing, both = walk.segments[1:3]
+    late, t = 0.02, swing.time + 0.02
+    motion = Motion(scenario.robot, scenario.environment, settings, walk.stances[0].q)
+    motion.posture, motion.com = Paced(swing.posture, swing.law, 0.0), Paced(swing.centre, swing.law, 0.0)
+    before = motion.com.sample(t)
+    motion.follow(both, t, None)
+    after = motion.com.sample(t)
+    np.testing.assert_allclose(after.value, before.value, atol=1e-12)
+    np.testing.assert_allclose(after.velocity, before.velocity, atol=1e-9)
+    assert motion.posture.end_time == pytest.approx(swing.time + both.time)
+    end = motion.com.sample(swing.time + both.time)
+    np.testing.assert_allclose(end.value, both.com[-1], atol=1e-9)
+    np.testing.assert_allclose(end.velocity, both.finish.velocity, atol=1e-9)
+    gone = motion.com.sample(t + 0.04).value - both.centre.sample(late + 0.04).value
+    assert np.linalg.norm(gone) < 1e-3
 
 
 # -- carrying it out ---------------------------------------------------------------------------------------------------

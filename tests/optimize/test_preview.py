@@ -58,6 +58,18 @@ def test_a_spin_of_the_legs_moves_the_pressure():
     assert np.abs(still - turning)[:, 1].max() < 1e-3
 
 
+def test_with_a_spin_the_pressure_is_within_small_soles_all_the_same():
+    known = steps()
+    wave = 0.3 * np.sin(np.linspace(0.0, 6.0, len(known.z)))
+    middles = known.corners.mean(axis=2, keepdims=True)
+    small = middles + 0.2 * (known.corners - middles)
+    known = known._replace(spin=np.stack([wave, 0.5 * wave], axis=1), corners=small)
+    point, _ = pressure(known, centre_of_mass(known))
+    alone = np.isfinite(known.middle[:, 0])
+    alone = np.flatnonzero(alone & np.roll(alone, 2) & np.roll(alone, -2))  # differences reach beyond its ends
+    assert np.all(np.abs(point[alone] - known.middle[alone]).max(axis=0) <= [0.021, 0.011])
+
+
 @pytest.mark.parametrize("change", [{"friction": 0.001}, {"cap": np.full((57, 2), 1.0)}])
 def test_where_contacts_bear_no_walk_there_is_none(change):
     assert centre_of_mass(steps()._replace(**change)) is None

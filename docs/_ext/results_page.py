@@ -10,7 +10,7 @@ Each figure stands between two comments of a page, whose first names what it is 
     <!-- table: experiments/table.yaml, in a sentence -->       none of them: how many cases came out well
     <!-- bench -->                              what `mcplan bench --json` printed
     <!-- pushes -->                             what `python -m tests.sim.push_recovery` wrote
-    <!-- walking -->                            what it wrote of a robot that walks
+    <!-- walking -->, <!-- dynamic -->          what it wrote of a robot that walks, with and without a rest
     <!-- faults -->                             what `python -m tests.mutation.campaign` wrote
     <!-- end -->
 
@@ -223,6 +223,7 @@ MAKERS: dict[str, Callable[[Path], str]] = {
     "bench": benched,
     "pushes": pushed,
     "walking": walked,
+    "dynamic": walked,
     "faults": noticed,
 }
 

@@ -1,10 +1,11 @@
 """Pushes on standing and on walking HRP-2: from which does it recover?
 
     python -m tests.sim.push_recovery OUT.jsonl [COUNT] [FIRST] [PHYSICS]
-    python -m tests.sim.push_recovery OUT.jsonl COUNT FIRST PHYSICS PACE
+    python -m tests.sim.push_recovery OUT.jsonl COUNT FIRST PHYSICS PACE [dynamic]
 
 Push k is drawn from ``numpy.random.default_rng(k)``: on standing HRP-2 a link, a horizontal direction, 0-150 N for
-0.1-0.3 s; with a PACE on HRP-2 that walks 2 m a moment and a direction, 100 N for 0.1 s on the pelvis. Each is one line
+0.1-0.3 s; with a PACE on HRP-2 that walks 2 m (``dynamic``: without coming to rest on each foot) a moment and a
+direction, 100 N for 0.1 s on the pelvis. Each is one line
 of OUT.jsonl; a push that it has already is not repeated. The curve of recoveries against impulse of pushes on the
 standing robot goes to OUT.png.
 """
@@ -48,9 +49,9 @@ def standing():
     return make_plan(load_scenario("sway", {"stances": still, **times}))
 
 
-def walking(pace):
-    """Return the plan of walking 2 m at a pace."""
-    return make_plan(load_scenario("walk", {"control.pace": pace}))
+def walking(pace, way):
+    """Return the plan of walking 2 m at a pace, ``static`` or ``dynamic``."""
+    return make_plan(load_scenario("walk", {"control.pace": pace, "control.walking": way}))
 
 
 def drawn_on_the_way(seed, plan):
@@ -151,7 +152,7 @@ def tell(rows):
     return ran
 
 
-def main(out, count=1000, first=0, physics="contact", pace=None):
+def main(out, count=1000, first=0, physics="contact", pace=None, way="static"):
     """Carry out the pushes."""
     warnings.simplefilter("error")
     np.seterr(all="warn", under="ignore")
@@ -159,7 +160,7 @@ def main(out, count=1000, first=0, physics="contact", pace=None):
     old = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     known = {row["seed"] for row in old if (row["physics"], row["pace"]) == (physics, pace)}
     same = {"physics": physics, "pace": pace, "commit": commit()}
-    plan = standing() if pace is None else walking(pace)
+    plan = standing() if pace is None else walking(pace, way)
     with path.open("a") as file:
         for seed in range(int(first), int(first) + int(count)):
             if seed in known:

@@ -1,4 +1,4 @@
-"""Make the picture of a walk at both paces: the robot after the same times, at ``slow`` above, at ``swift`` below.
+"""Make the picture of a walk: the robot after the same times at ``slow``, at ``swift``, and there without a rest.
 
     python docs/_ext/paces.py demos/pictures/paces.jpg
 
@@ -18,7 +18,11 @@ import mcplan as mc
 from mcplan.view.moving.film_maker import save_picture
 from mcplan.view.replay import run_page
 
-PACES = ("slow", "swift")
+WALKS = (
+    {"control.pace": "slow"},
+    {"control.pace": "swift"},
+    {"control.pace": "swift", "control.walking": "dynamic"},
+)
 COLUMNS, SIZE = 6, (300, 300)
 """Pictures in a row; pixels of one."""
 
@@ -28,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     if len(arguments) != 1:
         print(__doc__, file=sys.stderr)
         return 2
-    runs = [mc.simulate(mc.load_scenario("walk", {"control.pace": pace}), physics="mujoco") for pace in PACES]
+    runs = [mc.simulate(mc.load_scenario("walk", settings), physics="mujoco") for settings in WALKS]
     times = np.linspace(0.0, min(float(run.t[-1] - run.t[0]) for run in runs), COLUMNS)
     pictures = []
     with tempfile.TemporaryDirectory() as directory:
@@ -40,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
                 with Image.open(path) as picture:
                     pictures.append(picture.convert("RGB"))
     sheet(pictures, COLUMNS).save(arguments[0], quality=88, optimize=True)
-    took = (f"{pace} {len(run) * run.dt:.1f} s" for pace, run in zip(PACES, runs, strict=True))
+    took = (f"{', '.join(walk.values())} {len(run) * run.dt:.1f} s" for walk, run in zip(WALKS, runs, strict=True))
     print(f"{arguments[0]}: {', '.join(took)}")
     return 0
 

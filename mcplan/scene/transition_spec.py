@@ -66,7 +66,10 @@ class LawSpec(Spec):
 
 
 class SegmentSpec(Spec):
-    """A motion of the whole body from rest to rest; ``knots`` are postures q, each a line of numbers."""
+    """A motion of the whole body; ``knots`` are postures q, each a line of numbers.
+
+    It begins and ends at rest, but where a stance has ``v`` and ``vd``: that is passed so.
+    """
 
     times: Annotated[tuple[NotNegative, ...], Field(min_length=6, max_length=1000)]
     """Of the knots, s, from 0 on."""
@@ -119,4 +122,4 @@ class TransitionSpec(Spec):
     parts: bool = False
     """Whether a patch that has opened leaves its support."""
     segments: Annotated[tuple[SegmentSpec, ...], Field(min_length=1, max_length=2)]
-    """One or two, from rest to rest."""
+    """One or two."""

@@ -53,6 +53,9 @@ TOLERANCE, STEP_TOLERANCE, STEPS = 1e-8, 1e-6, 60
 ROUNDS = 2
 """Programs of the centre of mass; the second one knows the spin of the legs."""
 
+MOST_TURN = 2.8
+"""rad: a base that turns by more from its first posture is beyond what one curve describes: that is not walked."""
+
 LEAST_ROOM = 0.02
 """rad: joints keep so far inside their limits."""
 
@@ -129,22 +132,17 @@ class Gait:
 
     def walk(self, dt: float, lowered: float) -> Walk | None:
         """Return the walk with samples dt (s) apart, the centre of mass lowered by so much (m); None: there is none."""
-        t, spin = dt * np.arange(self.size), np.zeros((self.size, 2))
-        q, curve = np.zeros((0, 0)), None
+        t, spin, walk = dt * np.arange(self.size), np.zeros((self.size, 2)), None
         for _ in range(ROUNDS):
             com = centre_of_mass(self._known(dt, lowered, spin))
-            if com is None:
+            q = None if com is None else self._postures(com)
+            if q is None or max(angle_between(q[0], other) for other in q) > MOST_TURN:
                 return None
-            found = self._postures(com)
-            if found is None:
-                return None
-            q = found
-            curve = PostureSpline(t, q)
-            v = np.array([curve.sample(at).v for at in t.tolist()])
+            walk = Walk(t, q, self.robot.com(q), PostureSpline(t, q))
+            v = np.array([walk.curve.sample(at).v for at in t.tolist()])
             turning = np.einsum("kij,kj->ki", self.robot.centroidal_momentum_matrix(q)[:, 3:5], v)
             spin = np.gradient(turning, dt, axis=0) / self.robot.mass
-        assert curve is not None
-        return Walk(t, q, self.robot.com(q), curve)
+        return walk
 
     def least_interval(self) -> float:
         """Return the least time between samples (s): feet are loaded and unloaded while both are down."""
@@ -249,6 +247,11 @@ class Gait:
         lift = 64.0 * LIFT * self.robot.scale.leg * (r * (1.0 - r)) ** 3
         R = Rotation.from_rotvec(share * turn).as_matrix()
         return R @ begin.R, begin.p + share * (end.p - begin.p) + lift * end.normal
+
+
+def angle_between(q0: np.ndarray, q1: np.ndarray) -> float:
+    """Return the angle (rad) between the bases of two postures (nq,)."""
+    return 2.0 * float(np.arccos(min(abs(float(q0[3:7] @ q1[3:7])), 1.0)))
 
 
 def gone(r: float) -> float:

@@ -11,6 +11,10 @@ from mcplan.planning.transition.transition import Segment
 SAME = 1e-12
 """rad, m, and their rates: references that differ by less are where a planned motion begins."""
 
+AHEAD = 0.3
+"""Part of the time between two knots within which a knot is left out where a motion begins late: through places that
+are next to each other in time no curve is smooth."""
+
 
 def faded(
     robot: Robot, segment: Segment, begin: PostureSample, com: Sample, t: float, late: float = 0.0
@@ -28,7 +32,8 @@ def faded(
     start = t if law is None else 0.0
     if law is not None and late > 0.0:
         here = law.at(late)[0]
-        ahead = times > here
+        ahead = times > here + AHEAD * times[-1] / (len(times) - 1)
+        ahead[-1] = True
         times = np.append(here, times[ahead])
         q = np.vstack([segment.posture.sample(here).q, q[ahead]])
         centre = np.vstack([segment.centre.sample(here).value, centre[ahead]])

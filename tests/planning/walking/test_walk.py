@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mcplan as mc
+from mcplan.control.fading import faded
 from mcplan.control.motion import Motion
 from mcplan.errors import ScenarioError
 from mcplan.motion.paced import Paced
@@ -181,6 +182,20 @@ def test_what_begins_late_goes_on_where_it_would_be_by_then(walk):
     np.testing.assert_allclose(end.velocity, both.finish.velocity, atol=1e-9)
     gone = motion.com.sample(t + 0.04).value - both.centre.sample(late + 0.04).value
     assert np.linalg.norm(gone) < 1e-3
+
+
+@pytest.mark.parametrize("off", [-1e-12, 0.0, 1e-12, 1e-3])
+def test_what_begins_late_at_a_knot_is_as_smooth_as_elsewhere(walk, off):
+    """Through a knot that would follow within a picosecond the curve would lead with any speed."""
+    segment = walk.segments[1]
+    late = float(segment.times[1]) - off
+    begin, com = segment.posture.sample(late), segment.centre.sample(late)
+    pushed = com._replace(value=com.value + 0.01)
+    posture, centre = faded(walk.scenario.robot, segment, begin, pushed, 0.0, late)
+    t = np.linspace(late, segment.duration, 200)
+    assert max(np.abs(posture.sample(at).v).max() for at in t) < 2.0 * np.abs(segment.posture.sample(0.3).v).max()
+    assert max(np.linalg.norm(centre.sample(at).velocity) for at in t) < 1.0
+    np.testing.assert_allclose(centre.sample(segment.duration).value, segment.com[-1], atol=1e-9)
 
 
 # -- carrying it out ---------------------------------------------------------------------------------------------------

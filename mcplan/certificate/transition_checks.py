@@ -1,9 +1,9 @@
 """The transitions of a plan, along their whole length: what the stances' own certificate says nothing about.
 
 Contacts that stay keep their places and hold the robot, at rest and within torque limits, unless it passes its stances
-in motion, which then balances it; joints keep within limits and
-speeds; patches in the air go off their supports, where their courses say, and onto the next; bodies keep apart. Where a
-law of time makes a motion quicker, its contacts bear the forces that this takes, and it keeps the margins of its pace.
+in motion, which then balances it; joints keep within limits and speeds; patches in the air go off their supports, where
+their courses say, and onto the next; bodies keep apart. Where a law of time makes a motion quicker, its contacts bear
+the forces that this takes, and it keeps the margins of its pace.
 """
 
 from collections.abc import Iterator
@@ -129,7 +129,7 @@ class _Lines:
         self._contacts(track, t, motion)
         self._courses(track, t, motion)
         self._joints(track)
-        for at, held in () if track.passes else zip(*self.balance.along(track), strict=True):
+        for at, held in () if track.segment.passes else zip(*self.balance.along(track), strict=True):
             where, on = track.when(at), ", ".join(contact.patch for contact in track.closed) or "nothing"
             self.held.see(held.missing, where, f"{on} cannot hold the robot: {held.missing:.4g} N (N m) are missing")
             text = f"{held.joint} needs {held.share:.3f} of its torque limit at least"

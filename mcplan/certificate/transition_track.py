@@ -47,11 +47,6 @@ class Track:
     moved: dict[str, np.ndarray]
 
     @property
-    def passes(self) -> bool:
-        """Whether it begins or ends in motion."""
-        return self.segment.begin is not None or self.segment.finish is not None
-
-    @property
     def duration(self) -> float:
         """From beginning to end (s)."""
         return float(self.curve.times[-1])

@@ -17,9 +17,6 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.machine import Until
 from mcplan.scene.settings import ControlSettings
 
-PASSED = 5e-3
-"""m: a foot of a robot that does not come to rest touches in time where it is no farther from its place."""
-
 TOO_FAR = 0.01
 """m: a patch that is farther from its place, beyond the depth to which it searches, has missed it."""
 

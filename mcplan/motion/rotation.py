@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from mcplan.coordinates.rotation_vector import ROTATION_VECTOR
 from mcplan.core.algebra import minimum_jerk as core
 from mcplan.core.algebra.rotation import rotation_log
 from mcplan.motion.quintic import Quintic, Sample
@@ -14,28 +15,14 @@ def rotation_vector(R: np.ndarray) -> np.ndarray:
     return phi
 
 
-TURN_STEP = 1e-5
-"""s: step of a derivative, so short that only rounding counts."""
-
-
 def vector_rates(phi: np.ndarray, velocity: np.ndarray, acceleration: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return phi' and phi'' (3,) of a rotation exp(phi) that turns with a velocity and acceleration (3,), world axes.
 
-    ``w = J phi'`` and ``dw/dt = J phi'' + J' phi'`` with the left Jacobian J(phi).
-
-    Source: Barfoot, State Estimation for Robotics (2017), eq. 7.77b.
+    ``w = E phi'`` and ``dw/dt = E phi'' + E' phi'`` with E(phi) of the chart.
     """
-
-    def jacobian(phi: np.ndarray) -> np.ndarray:
-        a = float(np.linalg.norm(phi))
-        hat = np.cross(np.eye(3), phi)
-        first, second = ((1.0 - np.cos(a)) / a**2, (a - np.sin(a)) / a**3) if a > 1e-4 else (0.5, 1.0 / 6.0)
-        return np.asarray(np.eye(3) + first * hat + second * hat @ hat)
-
-    J = jacobian(phi)
-    rate = np.linalg.solve(J, velocity)
-    changed = jacobian(phi + TURN_STEP * rate) - jacobian(phi - TURN_STEP * rate)
-    return rate, np.linalg.solve(J, acceleration - changed @ rate / (2.0 * TURN_STEP))
+    back = ROTATION_VECTOR.E_inverse(phi)
+    rate = back @ velocity
+    return rate, back @ (acceleration - ROTATION_VECTOR.E_rate(phi, rate) @ rate)
 
 
 class RotationTrajectory:

@@ -127,7 +127,8 @@ class PostureSpline:
         phi = np.array([rotation_vector(base_rotation(q) @ R.T) for q in postures])
         first, last = (np.zeros((2, nv)) if rates is None else np.array(rates, float) for rates in (begin, finish))
         self._flat = Spline(times, np.delete(postures, slice(3, 7), axis=1), first[:, flat], last[:, flat])
-        self._phi = Spline(times, phi, first[:, 3:6], vector_rates(phi[-1], *last[:, 3:6]))
+        turning = None if finish is None else vector_rates(phi[-1], *last[:, 3:6])
+        self._phi = Spline(times, phi, first[:, 3:6], turning)
         self._scratch = np.empty(3 * nv + 9)
         self._last, self._stops = PostureSample(self.end, last[0], np.zeros(nv)), not last.any()
         self._time, self._sample = float("nan"), self._last

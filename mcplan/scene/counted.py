@@ -19,12 +19,12 @@ def counted_on(contact: Contact, settings: ControlSettings) -> Contact:
     )
 
 
-def shrunk(points: np.ndarray, margin: float) -> np.ndarray:
+def shrunk(points: np.ndarray, margin: float, most: float = 1 / 3) -> np.ndarray:
     """Return contact points (k,3) drawn towards their middle by ``margin`` (m) along each axis of the patch.
 
-    Never by more than a third of the way, so that a small patch stays one.
+    Never by more than a part of the way, ``most``, so that a small patch stays one.
     """
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
     half = (points.max(axis=0) - points.min(axis=0)) / 2
-    scale = 1.0 - np.minimum(margin / np.where(half > 0.0, half, np.inf), 1 / 3)
+    scale = 1.0 - np.minimum(margin / np.where(half > 0.0, half, np.inf), most)
     return middle + scale * (points - middle)

@@ -21,16 +21,19 @@ LEAST_FORCE = 1.0
 
 
 def margins(
-    robot: Robot, q: np.ndarray, loaded: Sequence[Contact], equilibrium: Equilibrium
+    robot: Robot, q: np.ndarray, loaded: Sequence[Contact], equilibrium: Equilibrium, still: bool = True
 ) -> dict[str, float | None]:
-    """Return the margins of the module's docstring; None for one that has no finite value."""
+    """Return the margins of the module's docstring; None for one that has no finite value.
+
+    Where the robot is not ``still``, what pushes it might bear says nothing, and is None.
+    """
     friction, ratio = friction_margin(loaded, equilibrium.point_forces)
     limits = robot.limits
     distance = np.minimum(q[7:] - limits.lower, limits.upper - q[7:])
     share = np.abs(equilibrium.tau) / limits.torque
     values = {
-        "equilibrium": equilibrium_margin(robot.com(q), loaded, robot.mass),
-        "equilibrium_torque": equilibrium_torque_margin(robot, q, loaded),
+        "equilibrium": equilibrium_margin(robot.com(q), loaded, robot.mass) if still else np.inf,
+        "equilibrium_torque": equilibrium_torque_margin(robot, q, loaded) if still else np.inf,
         "friction": friction,
         "friction_ratio": ratio,
         "torque": float(share.max(initial=0.0)),

@@ -158,8 +158,9 @@ def main(out, count=1000, first=0, physics="contact", pace=None, way="static"):
     np.seterr(all="warn", under="ignore")
     path = Path(out)
     old = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    known = {row["seed"] for row in old if (row["physics"], row["pace"]) == (physics, pace)}
-    same = {"physics": physics, "pace": pace, "commit": commit()}
+    asked = physics, pace, way
+    known = {row["seed"] for row in old if (row["physics"], row["pace"], row.get("way", "static")) == asked}
+    same = {"physics": physics, "pace": pace, "way": way, "commit": commit()}
     plan = standing() if pace is None else walking(pace, way)
     with path.open("a") as file:
         for seed in range(int(first), int(first) + int(count)):

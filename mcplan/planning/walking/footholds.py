@@ -56,10 +56,6 @@ def evenly(
 def _place(robot: Robot, environment: Environment, places: Sequence[tuple[float, Contact]], part: float) -> Contact:
     """Return the contact of a foot after a part of its way."""
     parts = [at for at, _ in places]
-    values = {
-        name: float(np.interp(part, parts, np.unwrap([float(contact.coordinates[name]) for _, contact in places])))
-        if name == "yaw"
-        else float(np.interp(part, parts, [float(contact.coordinates[name]) for _, contact in places]))
-        for name in COORDINATES
-    }
-    return make_contact(robot, environment, places[0][1].to_data() | values)
+    x, y, yaw = np.array([[float(contact.coordinates[name]) for name in COORDINATES] for _, contact in places]).T
+    here = (float(np.interp(part, parts, values)) for values in (x, y, np.unwrap(yaw)))
+    return make_contact(robot, environment, places[0][1].to_data() | dict(zip(COORDINATES, here, strict=True)))

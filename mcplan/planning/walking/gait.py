@@ -31,6 +31,8 @@ from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.posture.task import PostureSearch
 from mcplan.planning.walking.section import Section
 from mcplan.scene.contact import Contact
+from mcplan.scene.counted import shrunk
+from mcplan.scene.pace import used
 from mcplan.scene.settings import ControlSettings
 
 STANDS, ALONE, BOTH = 18, 36, 5
@@ -42,8 +44,9 @@ QUICKENS = 0.35
 LIFT = 0.02
 """m: how high a foot of a robot of the size of HRP-2 swings."""
 
-INSIDE = 0.01
-"""m: so much farther than a pace asks for the pressure keeps inside the edges: feet are followed, not held."""
+INSIDE, MOST_INSIDE = 0.01, 0.6
+"""m: so much farther than a pace asks for the pressure keeps inside the edges, as feet are followed, not held; and the
+part of the way to its middle by which a small sole is drawn in at most."""
 
 LEGS, OTHERS, LEVEL = 1e-3, 0.1, 1.0
 """Prices of what joints of the legs, other joints and the rotation of the base are off their guide (rad²)."""
@@ -68,7 +71,7 @@ class Phase(NamedTuple):
     stance : that its transition leads to.
     begin, end : samples.
     closed : contacts that bear.
-    swings : the foot in the air, and the contact that it comes to.
+    swings, lifted : the contact that the foot in the air comes to, and the one that it comes from.
     leaves, arrived : the foot that is about to lift, and the one that came down last.
     """
 
@@ -77,6 +80,7 @@ class Phase(NamedTuple):
     end: int
     closed: tuple[Contact, ...]
     swings: Contact | None = None
+    lifted: Contact | None = None
     leaves: str | None = None
     arrived: str | None = None
 
@@ -136,7 +140,7 @@ class Gait:
         for _ in range(ROUNDS):
             com = centre_of_mass(self._known(dt, lowered, spin))
             q = None if com is None else self._postures(com)
-            if q is None or max(angle_between(q[0], other) for other in q) > MOST_TURN:
+            if q is None or max(map(self._turned, q)) > MOST_TURN:
                 return None
             walk = Walk(t, q, self.robot.com(q), PostureSpline(t, q))
             v = np.array([walk.curve.sample(at).v for at in t.tolist()])
@@ -171,16 +175,13 @@ class Gait:
         """Return corners (N + 1, 2, V, 3) of the soles, drawn inwards, and what is used of the least friction."""
         inside, friction = max(self.pace.pressure, self.settings.pressure_margin) + INSIDE, np.inf
         corners = np.zeros((self.size, 2, max(len(c.points) for c in self.phases[0].closed), 3))
-        used = min(self.pace.friction, self.settings.friction_fraction)
+        share = used(self.pace.friction, self.settings.friction_fraction, 1.0)
         for phase in self.phases:
             for contact in phase.closed:
-                middle = 0.5 * (contact.points.min(axis=0) + contact.points.max(axis=0))
-                half = np.maximum(0.5 * np.ptp(contact.points, axis=0), 1e-9)
-                drawn = middle + (1.0 - np.minimum(inside / half, 0.6)) * (contact.points - middle)
-                world = contact.p + drawn @ contact.R.T
+                world = contact.p + shrunk(contact.points, inside, MOST_INSIDE) @ contact.R.T
                 padded = world[np.minimum(np.arange(corners.shape[2]), len(world) - 1)]
                 corners[phase.begin : phase.end + 1, self.feet.index(contact.patch)] = padded
-                friction = min(friction, used * contact.friction / np.sqrt(2.0))
+                friction = min(friction, share * contact.friction / np.sqrt(2.0))
         return corners, float(friction)
 
     def _caps(self, dt: float) -> np.ndarray:
@@ -214,7 +215,7 @@ class Gait:
         q[0], q[-1] = self.q_start, self.q_end
         for phase in self.phases:
             rows = [self._rows(contact.patch, contact.R, contact.p) for contact in phase.closed]
-            begin, target = self._foot(phase), phase.swings
+            begin, target = phase.lifted, phase.swings
             for k in range(max(phase.begin, 1), min(phase.end, last - 1) + 1):
                 placed = list(rows)
                 if target is not None and begin is not None:
@@ -229,12 +230,9 @@ class Gait:
                 q[k] = found.q
         return q
 
-    def _foot(self, phase: Phase) -> Contact | None:
-        """Return where the foot that swings comes from."""
-        if phase.swings is None:
-            return None
-        before = self.phases[self.phases.index(phase) - 1]
-        return next(contact for contact in before.closed if contact.patch == phase.swings.patch)
+    def _turned(self, q: np.ndarray) -> float:
+        """Return by which angle the base has turned since the beginning (rad)."""
+        return float(np.linalg.norm(self.robot.difference(self.q_start, q)[3:6]))
 
     def _rows(self, patch: str, R: np.ndarray, p: np.ndarray) -> ContactRows:
         body, offset = self.robot.frame(patch)
@@ -247,11 +245,6 @@ class Gait:
         lift = 64.0 * LIFT * self.robot.scale.leg * (r * (1.0 - r)) ** 3
         R = Rotation.from_rotvec(share * turn).as_matrix()
         return R @ begin.R, begin.p + share * (end.p - begin.p) + lift * end.normal
-
-
-def angle_between(q0: np.ndarray, q1: np.ndarray) -> float:
-    """Return the angle (rad) between the bases of two postures (nq,)."""
-    return 2.0 * float(np.arccos(min(abs(float(q0[3:7] @ q1[3:7])), 1.0)))
 
 
 def gone(r: float) -> float:
@@ -272,7 +265,9 @@ def _phases(stances: Sequence[PlannedStance], section: Section, alone: int) -> l
         foot = stances[lifted].moved
         assert foot is not None
         end = at + (BOTH if number else STANDS)
-        found.append(Phase(lifted, at, end, stances[lifted - 1].contacts, None, foot, arrived))
-        found.append(Phase(down, end, end + alone, stances[lifted].contacts, stances[down].contact(foot)))
+        before = stances[lifted - 1]
+        found.append(Phase(lifted, at, end, before.contacts, leaves=foot, arrived=arrived))
+        swing = stances[down].contact(foot), before.contact(foot)
+        found.append(Phase(down, end, end + alone, stances[lifted].contacts, *swing))
         at, arrived = end + alone, foot
-    return [*found, Phase(section.last + 1, at, at + STANDS, stances[section.last].contacts, None, None, arrived)]
+    return [*found, Phase(section.last + 1, at, at + STANDS, stances[section.last].contacts, arrived=arrived)]

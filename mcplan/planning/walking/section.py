@@ -12,6 +12,7 @@ LEVEL, HEIGHT = 0.999, 0.01
 """Least part upwards of the normals of soles that walk, and by how much their heights may differ (m)."""
 
 LEAST_STEPS = 2
+"""Steps of a walk: with one, there is no step before or after without a rest."""
 
 
 class Section(NamedTuple):

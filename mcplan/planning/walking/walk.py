@@ -27,7 +27,7 @@ from mcplan.planning.walking.gait import ALONE, Gait, Phase, Walk
 from mcplan.planning.walking.section import Section, sections
 from mcplan.scene.scenario import Scenario
 from mcplan.statics.equilibrium import balance
-from mcplan.statics.margins import friction_margin
+from mcplan.statics.margins import margins
 
 STRIDES = (0.4, 0.35, 0.3, 0.25, 0.2, 0.15)
 """m: how far one foot is put ahead of the other by a robot of the size of HRP-2: it does not reach as far as one that
@@ -62,10 +62,11 @@ at either end: a shoulder may be next to the chest."""
 
 
 class _Timed(NamedTuple):
-    """A walk, its segments, and which part of the limits of speeds it uses."""
+    """A walk, its segments and their dynamics, and which part of the limits of speeds it uses."""
 
     walk: Walk
     segments: tuple[Segment, ...]
+    paths: tuple[PathDynamics, ...]
     used: float
 
 
@@ -113,7 +114,7 @@ class _Walker:
     def _walk(self, stances: Sequence[PlannedStance], most: float) -> list[PlannedStance] | None:
         """Return all stances but the first of a walk from the first to the last, which takes less than ``most`` (s)."""
         gait, timed = self._quickest(stances, most)
-        kept = None if timed is None else next((k for k in KEPT if _given(self.retimer, timed.segments, k)), None)
+        kept = None if timed is None else next((k for k in KEPT if _given(self.retimer, timed.paths, k)), None)
         if timed is None or kept is None:
             return None
         near = [_near(self.collisions, stances, phase, timed.walk) for phase in gait.phases]
@@ -172,19 +173,12 @@ class _Walker:
         if not (held.feasible and held.torque_feasible):
             return None
         bearing = [where_it_is(robot, q, contact) for contact in placed if contact.patch in loaded]
-        friction, ratio = friction_margin(bearing, held.point_forces)
-        room = np.minimum(q[7:] - robot.limits.lower, robot.limits.upper - q[7:])
+        values = margins(robot, q, bearing, held, still=False)
         near = self.collisions.smallest(q, contacts=placed)
-        values = {
-            "friction": friction, "friction_ratio": ratio,
-            "torque": float((np.abs(held.tau) / robot.limits.torque).max(initial=0.0)),
-            "position": float(room.min(initial=np.inf)), "clearance": np.inf if near is None else float(near.distance),
-        }  # fmt: skip
-        margins: dict[str, float | None] = {"equilibrium": None, "equilibrium_torque": None}
-        margins |= {name: value if np.isfinite(value) else None for name, value in values.items()}
+        values["clearance"] = None if near is None else float(near.distance)
         transition = Transition(stance.moved, (segment,), ramp)
         return PlannedStance(
-            stance.contacts, stance.change, stance.moved, q, held.wrenches, held.tau, margins, stance.objects,
+            stance.contacts, stance.change, stance.moved, q, held.wrenches, held.tau, values, stance.objects,
             transition, passing,
         )  # fmt: skip
 
@@ -197,8 +191,8 @@ def _timed(
     if walk is None:
         return None
     segments = tuple(_segment(gait.robot, walk, phase, stances[phase.stance]) for phase in gait.phases)
-    used = max(_speeds(retimer, segment) for segment in segments)
-    return _Timed(walk, segments, used)
+    paths = tuple(PathDynamics.pair(gait.robot, segment)[0] for segment in segments)
+    return _Timed(walk, segments, paths, max(_speeds(retimer, path) for path in paths))
 
 
 def _segment(robot: Robot, walk: Walk, phase: Phase, stance: PlannedStance) -> Segment:
@@ -219,17 +213,15 @@ def _segment(robot: Robot, walk: Walk, phase: Phase, stance: PlannedStance) -> S
     )
 
 
-def _speeds(retimer: Retimer, segment: Segment) -> float:
+def _speeds(retimer: Retimer, path: PathDynamics) -> float:
     """Return which part of the limits of speeds and accelerations a segment uses."""
-    path, _ = PathDynamics.pair(retimer.robot, segment)
     rates = max(float((1.0 / most).max()) for most in retimer.rates(path, 1.0).values())
     return max(rates, float(np.sqrt(np.abs(path.vd[:, 3:]).max() / retimer.pace.acceleration)))
 
 
-def _given(retimer: Retimer, segments: Sequence[Segment], kept: float) -> bool:
+def _given(retimer: Retimer, paths: Sequence[PathDynamics], kept: float) -> bool:
     """Say whether contacts and joints give the motion and keep a part of their reserve."""
-    for segment in segments:
-        path, _ = PathDynamics.pair(retimer.robot, segment)
+    for path in paths:
         program = retimer.program_at(path, kept)
         if not all(_feasible(program, i) for i in range(0, len(program.v), EVERY)):
             return False

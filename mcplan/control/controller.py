@@ -38,6 +38,10 @@ LIMB_ERRORS = 3.0
 ARM = 0.1
 """A radian at a patch counts as a displacement of so much (m)."""
 
+FAR, CAUGHT = 1.0, 1.0
+"""A capture point that is so many times farther from its reference than the centre of mass may be at rest is to be
+caught: then, and for so long after (s), torques jump as they have to."""
+
 
 class WholeBodyController:
     """Carries out a plan from any state that is near its beginning.
@@ -98,7 +102,7 @@ class WholeBodyController:
         self._friction = JointFriction(self.robot, s.friction_compensation, dt)
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
         self._commanded = self._wrenches
-        self._nv, self._t, self._late = self.robot.nv, 0.0, 0.0
+        self._nv, self._t, self._late, self._pushed = self.robot.nv, 0.0, 0.0, -np.inf
         self._vd = np.zeros(self._nv)
         motion = self.motion
         # most of the time a criterion looks at the clock only: what it does not ask for is not computed
@@ -167,15 +171,18 @@ class WholeBodyController:
             self._late = self.motion.stretch.late
             if self.impedance is not None and set(self.motion.contacts) - closed:
                 self.impedance.meet(v[6:])
+        if (behind := self._behind()) > FAR * self.settings.com_error:
+            self._pushed = t
+        steady = set(self.motion.contacts) <= closed and t > self._pushed + CAUGHT
         updated = time.perf_counter()
         self._further.enter(self.machine.state.name)
         planned = self._forces.follow(self.machine.events[-1].stance, self.motion.contacts)
-        solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains, planned)
+        solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains, planned, steady)
         self._wrenches = self._commanded = wrenches = self.objects.of_robot(solution.wrenches)
         tau, self._vd = solution.tau, solution.vd
         if self.impedance is not None:
             tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
-        self._wait(t)
+        self._wait(t, behind)
         phase = self.machine.events[-1]
         return Command(
             solution.vd[: self._nv], tau, wrenches, self.objects.of_robot(solution.forces), solution.status,
@@ -191,14 +198,14 @@ class WholeBodyController:
             self.machine.divert(t, self, steps, "falls")
         return bool(steps)
 
-    def _wait(self, t: float) -> None:
+    def _wait(self, t: float, behind: float) -> None:
         """Let the time of references run slower from the next tick on where centre of mass or limbs are behind them."""
         motion, s = self.motion, self.settings
         error = 0.0
         if isinstance(motion.posture, Paced) and not motion.passing and t < motion.posture.end_time:
             self._t = t
             limbs = [self._error(name) for name, path in motion.limbs.items() if isinstance(path, Paced)]
-            error = max(self._behind() / s.com_error, max(limbs, default=0.0) / (LIMB_ERRORS * s.com_error))
+            error = max(behind / s.com_error, max(limbs, default=0.0) / (LIMB_ERRORS * s.com_error))
         motion.stretch.advance(self.dt, error)
 
     def _behind(self) -> float:

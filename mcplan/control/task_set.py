@@ -100,6 +100,7 @@ class TaskSet:
         self._stiff, self._dt = 1.0, dt
         self._bearing, self._relieved = 0.0, -np.inf
         self._previous: dict[str, np.ndarray] = {}
+        self._torque: np.ndarray | None = None
         self.pool = ProblemPool(
             objects.system if objects else robot,
             QPSettings(
@@ -111,6 +112,7 @@ class TaskSet:
                 braking=QPSettings.braking if s.pace is None else min(s.pace.acceleration, QPSettings.ceiling),
                 force_weight=s.force_weight,
                 force_rate_weight=s.force_rate_weight,
+                torque_rate=s.torque_rate,
             ),
             extra,
         )
@@ -127,7 +129,7 @@ class TaskSet:
         """Solve once and forget it: compiled code is loaded from its files where it is first called."""
         self.solve(0.0, terms, motion)
         self.pool.rehearse()
-        self._previous = {}
+        self._previous, self._torque = {}, None
         self._stiffen(1.0)
 
     def solve(
@@ -137,15 +139,17 @@ class TaskSet:
         motion: Motion,
         gains: Mapping[str, float] = NONE,
         planned: Mapping[str, np.ndarray] | None = None,
+        steady: bool = True,
     ) -> Solution:
         """Fill references and limits of time t, and solve for the state of the terms.
 
         ``gains`` are weights and gains that hold instead of those of the settings; to ``planned`` forces, by patch, the
-        contacts are drawn.
+        contacts are drawn. What is not ``steady`` may need torques that jump.
 
-        Where there is no solution, contacts go without their preload for a while. Contacts that drift by fractions of a
-        millimetre, each on its own, ask for accelerations that no motion of the links between them has: next the
-        program is solved without the stiffness of contacts, which then comes back gradually; their damping stays.
+        Where there is no solution, torques change at will; then contacts go without their preload for a while. Contacts
+        that drift by fractions of a millimetre, each on its own, ask for accelerations that no motion of the links
+        between them has: next the program is solved without the stiffness of contacts, which then comes back gradually;
+        their damping stays.
         """
         if gains != self._gains:
             self._set(gains)
@@ -170,13 +174,15 @@ class TaskSet:
         limits = self._limits
         for limit in limits:
             limit.update(terms, motion, poses)
+        self._torque = self._torque if steady else None
         problem, solution = self.pool.get(contacts, tasks, limits), None
-        for give_up in (None, lambda: self._relieve(t, contacts), self._loosen):
+        for give_up in (None, self._free, lambda: self._relieve(t, contacts), self._loosen):
             if solution is None and (give_up is None or give_up()):
-                problem.update(terms, contacts, tasks, previous=self._previous, limits=limits, planned=planned)
+                problem.update(terms, contacts, tasks, None, self._previous, limits, planned, self._torque)
                 solution = problem.attempt()
         solution = solution or problem.solve()
         self._previous = solution.unknowns
+        self._torque = solution.tau if np.isfinite(self.settings.torque_rate) else None
         return solution
 
     def _tasks(self, limbs: Iterable[str], closed: Sequence[Contact]) -> list[Task]:
@@ -192,6 +198,11 @@ class TaskSet:
         if patch not in self.limbs:
             self.limbs[patch] = LinkPoseTask(patch, weight=self.settings.limb_weight, kp=self.settings.limb_kp)
         return self.limbs[patch]
+
+    def _free(self) -> bool:
+        """Let torques change at will; say whether they may not."""
+        bounded, self._torque = self._torque is not None, None
+        return bounded
 
     def _relieve(self, t: float, contacts: Sequence[ContactConstraint]) -> bool:
         """Ask contacts to bear nothing in particular; say whether any was asked to."""

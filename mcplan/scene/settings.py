@@ -135,6 +135,10 @@ class ControlSettings(Spec):
     pressure_margin: NotNegative = 0.0
     """How far the program keeps contact forces inside the edge of a patch, m (``contact``, ``mujoco``: 0.005)."""
 
+    torque_rate: Positive = 1500.0
+    """Largest change of a torque that the program asks for, N m/s; where a patch touches, the robot is pushed off its
+    course, or there is no other solution, torques jump. ``.inf``: they may do so everywhere."""
+
     impedance_kp: NotNegative = 0.0
     impedance_kd: NotNegative = 0.0
     impedance_leak: Positive = 0.05
@@ -303,6 +307,7 @@ POWERS = {
     "touch_force": ("mass", 3.0),
     "preload": ("mass", 3.0),
     "release_force": ("mass", 3.0),
+    "torque_rate": ("mass", 3.5),
 }
 """With which of the robot's sizes, and which power of it, the defaults of the control change. What is left out is an
 accuracy (``touch_error``, ``slide_error``), a time, or a fraction."""

@@ -18,12 +18,10 @@ from mcplan.whole_body.rows.cones import Cones
 from mcplan.whole_body.rows.contact import Held, Released
 from mcplan.whole_body.rows.grasps import Grasps
 from mcplan.whole_body.rows.motion import Motion
+from mcplan.whole_body.rows.torque_rate import TorqueRate
 from mcplan.whole_body.settings import QPSettings
 
-UNBOUNDED = 1e6
-"""N, N m: stands for an infinite force limit, which not every solver can read."""
-
-BLOCKS: tuple[type[Block], ...] = (Motion, Held, Released, Bounds, Added, Cones, Grasps)
+BLOCKS: tuple[type[Block], ...] = (Motion, Held, Released, Bounds, TorqueRate, Added, Cones, Grasps)
 """The kinds of rows, in their order."""
 
 
@@ -71,6 +69,7 @@ class Declaration:
               D f_t + margin <= mu f_n                      friction, every point; also keeps f_n positive
               f_min <= sum f_n <= f_max                     normal_min, normal_max, every surface or point contact
               D3 f <= r_f, D3 m <= r_m                      grasp_force, grasp_moment
+              tau_last - step <= tau <= tau_last + step     torque_min, torque_max, where their rate is bounded
               |tau| <= tau_max                              bounds of the variable
 
     All that changes between ticks is a Parameter: matrices and vectors only, one per symbol.

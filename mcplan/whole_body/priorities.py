@@ -198,18 +198,20 @@ class PrioritisedQP:
         previous: Mapping[str, Array] | None = None,
         limits: Sequence[Limit] = (),
         planned: Mapping[str, Array] | None = None,
+        torque: Array | None = None,
     ) -> None:
         """Take the state and the tasks, see ``WholeBodyQP.update``."""
-        self._inputs: tuple[Any, ...] = (terms, contacts, self._groups(tasks), tau_ext, previous, limits, planned)
+        groups = self._groups(tasks)
+        self._inputs: tuple[Any, ...] = (terms, contacts, groups, tau_ext, previous, limits, planned, torque)
         self._update(0)
 
     def _update(self, k: int) -> None:
-        terms, contacts, groups, tau_ext, previous, limits, planned = self._inputs
+        terms, contacts, groups, tau_ext, previous, limits, *drawn = self._inputs
         kept = self._kept[k]
         if kept is not None:
             jacobian = self.problems[0].data.get("contact_jacobian", np.zeros((0, len(terms.v))))
             kept.hold([task for group in groups[:k] for task in group], terms, self.solutions[-1].vd, jacobian)
-        self.problems[k].update(terms, contacts, groups[k], tau_ext, previous, _with(limits, kept), planned)
+        self.problems[k].update(terms, contacts, groups[k], tau_ext, previous, _with(limits, kept), *drawn)
 
     def attempt(self) -> Solution | None:
         """Solve level after level; return None where one has no solution, see ``WholeBodyQP.attempt``."""

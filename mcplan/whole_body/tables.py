@@ -10,9 +10,9 @@ from mcplan.core.whole_body import check as qp_answer, fill as qp_fill, layout a
 from mcplan.model.terms import Terms
 from mcplan.optimize.polytope import ball_polytope, friction_pyramid
 from mcplan.whole_body.contact import ContactConstraint
-from mcplan.whole_body.declaration import UNBOUNDED, Declaration
+from mcplan.whole_body.declaration import Declaration
 from mcplan.whole_body.packed import Array
-from mcplan.whole_body.settings import QPSettings
+from mcplan.whole_body.settings import UNBOUNDED, QPSettings
 from mcplan.whole_body.tasks.task import KernelTask, Task
 
 EXTERNAL, WEIGHT, PULL = range(3)

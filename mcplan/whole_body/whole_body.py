@@ -29,6 +29,7 @@ from mcplan.whole_body.limit import Limit
 from mcplan.whole_body.residuals import stationarity
 from mcplan.whole_body.rows.added import fill_limits, limit_names
 from mcplan.whole_body.rows.block import Array, Conflict
+from mcplan.whole_body.rows.torque_rate import fill_torque_rate
 from mcplan.whole_body.same import same
 from mcplan.whole_body.settings import MIXED, QPSettings, solver_options
 from mcplan.whole_body.slack import SlackForm, slack_problem
@@ -129,7 +130,6 @@ class WholeBodyQP:
         self.problem = cp.Problem(cp.Minimize(self.cost), [*self._rows.values(), *self._extra])
         check_convex(self.problem)
         self._options = solver_options(self.settings.solver)
-        self._limit = np.array(self.structure.torque)
         self._slack: SlackForm | None = None
         self._explanation: Explanation | None = None
         self._failed_before, self._calm = False, CALM
@@ -162,6 +162,7 @@ class WholeBodyQP:
         previous: Mapping[str, Array] | None = None,
         limits: Sequence[Limit] = (),
         planned: Mapping[str, Array] | None = None,
+        torque: Array | None = None,
     ) -> None:
         """Fill all parameters.
 
@@ -173,6 +174,7 @@ class WholeBodyQP:
         tau_ext : (nv,) known external generalised force.
         previous : patch -> force unknowns of the last solution (``Solution.unknowns``), for the force rate.
         planned : patch -> force unknowns that the cost of forces is counted from; without, they are counted from zero.
+        torque : (n,) torques of the last solution, for their rate; None where they may change at will.
 
         Raises
         ------
@@ -189,6 +191,7 @@ class WholeBodyQP:
         if limits:
             fill_limits(self.data, terms, limits)
         self._draw(b, previous or {}, planned or {})
+        fill_torque_rate(self.data, torque, self.settings.torque_rate * self.settings.dt)
         if b.fill() != qp_fill.FILLED:
             raise SimulationFailed(f"whole-body program: {self._culprit(terms, tasks)}")
         if self._chart:
@@ -251,8 +254,7 @@ class WholeBodyQP:
         """Name what is not a number: an entry of the state, or a parameter and the task or contact that it is from."""
         for what, vector, base in (("q", terms.q, 7), ("v", terms.v, 6)):
             for i in np.flatnonzero(~np.isfinite(vector)).tolist():
-                joint = i - base
-                names = self.robot.joint_names
+                joint, names = i - base, self.robot.joint_names
                 name = "the base" if joint < 0 else names[joint] if joint < len(names) else "a free object"
                 return f"{what}[{i}] of {name} is {vector[i]}"
         bad = [name for name, array in self.data.items() if not np.all(np.isfinite(array))]
@@ -291,12 +293,10 @@ class WholeBodyQP:
         failure, answer = self._attempt(b, self._slack, False, hard_only=True)
         if answer is not None:
             return self._solution(SLACK, answer, start, message, conflicts)
-        vd, tau, forces = damped_hold(b.terms, self.data["h"], self.contacts, self._limit)
+        vd, tau, forces = damped_hold(b.terms, self.data["h"], self.contacts, np.array(self.structure.torque))
         f = np.concatenate(forces) if forces else np.zeros(0)
-        self.vd.save_value(vd)
-        self.tau.save_value(tau)
-        if self.force is not None:
-            self.force.save_value(f)
+        for variable, value in ((self.vd, vd), (self.tau, tau), *([(self.force, f)] if self.force is not None else [])):
+            variable.save_value(value)
         answer = Answer(b, vd, tau, f, float(self.cost.value))
         return self._solution(HOLD, answer, start, f"{message}; slack form: {failure}", conflicts)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from mcplan.core.algebra import joint_bounds
 from mcplan.optimize.polytope import ball_polytope, friction_pyramid
-from mcplan.whole_body.declaration import UNBOUNDED
+from mcplan.whole_body.settings import UNBOUNDED
 from mcplan.whole_body.tasks.task import weights
 
 viable_acceleration = np.vectorize(joint_bounds.viable_acceleration)

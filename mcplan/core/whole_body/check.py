@@ -105,9 +105,12 @@ def _release(layout, theta, f, scratch):
 @jit
 def _bounds(layout, constants, theta, vd, tau):
     """Largest violation of the bounds of torques and accelerations."""
-    worst = 0.0
+    worst, lower, upper = 0.0, layout[lay.TORQUE_MIN], layout[lay.TORQUE_MAX]
     for i in range(len(tau)):
         worst = _larger(worst, abs(tau[i]) - constants[layout[lay.TORQUE] + i])
+        if lower >= 0:  # the rate of the torques is bounded, too
+            worst = _larger(worst, theta[lower + i] - tau[i])
+            worst = _larger(worst, tau[i] - theta[upper + i])
     for k in range(layout[lay.BOUNDED]):
         value = vd[6 + layout[lay.JOINTS + k]]
         worst = _larger(worst, theta[layout[lay.ACCELERATION_MIN] + k] - value)

@@ -35,6 +35,8 @@ has them. What the kernels need to know of a structure is in one integer array `
     FORCE_TASK_TARGET,
     TORQUE_COST,
     TORQUE_PULL,
+    TORQUE_MIN,
+    TORQUE_MAX,
     CONTACT_ROWS,  # numbers of rows
     RELEASE_ROWS,
     TASK_ROWS,
@@ -45,7 +47,7 @@ has them. What the kernels need to know of a structure is in one integer array `
     BOUNDED,  # number of joints whose acceleration is bounded
     ACTUATED,  # number of joints, which stand after the base; free objects stand after them
     SIZES,  # numbers of entries of the parameters, 0 for those that the program does not have
-) = range(39)
+) = range(41)
 """Entries of ``layout``."""
 
 PARAMETERS = (
@@ -76,6 +78,8 @@ PARAMETERS = (
     "force_task_target",
     "torque_cost",
     "torque_pull",
+    "torque_min",
+    "torque_max",
 )
 """Names of the parameters whose places are ``layout[MASS]`` and following."""
 

@@ -226,14 +226,7 @@ def test_a_contact_bears_its_preload_as_far_as_the_motion_keeps_its_reserve(robo
 
 def test_of_a_motion_as_much_preload_is_asked_for_as_it_keeps(robot):
     settings = ControlSettings(pace="swift", contacts="compliant", load_time=0.1)
-    q = robot.posture("half_sitting")
-    motion, tasks = Motion(robot, SCENE, settings, q), tasks_of(robot, settings)
-    for patch in ("left_sole", "right_sole"):
-        place = robot.frame_pose(q, patch)
-        contact = contact_on(robot, patch, "floor", x=place[0, 3], y=place[1, 3], yaw=0.0)
-        motion.close(replace(contact, R=place[:3, :3], p=place[:3, 3]), -1.0, 0.0)
-    terms = Terms(robot, [robot.link_names[0], "left_sole", "right_sole"])
-    terms.update(q, np.zeros(robot.nv))
+    (motion, terms), tasks = standing_at(robot, settings), tasks_of(robot, settings)
 
     def least(t):
         """What the left sole is to bear at least."""
@@ -253,6 +246,40 @@ def test_where_there_is_no_solution_contacts_go_without_their_preload(robot):
     assert tasks._relieve(2.0, [asked])
     assert asked.preload == 0.0
     assert not tasks._relieve(2.0, [asked])
+
+
+def standing_at(robot, settings):
+    """Return a motion that stands on both soles, and the terms of its state at rest."""
+    q = robot.posture("half_sitting")
+    motion = Motion(robot, SCENE, settings, q)
+    for patch in ("left_sole", "right_sole"):
+        place = robot.frame_pose(q, patch)
+        contact = contact_on(robot, patch, "floor", x=place[0, 3], y=place[1, 3], yaw=0.0)
+        motion.close(replace(contact, R=place[:3, :3], p=place[:3, 3]), -1.0, 0.0)
+    terms = Terms(robot, [robot.link_names[0], "left_sole", "right_sole"])
+    terms.update(q, np.zeros(robot.nv))
+    return motion, terms
+
+
+def test_torques_jump_only_where_what_is_unsteady_or_has_no_other_solution_asks_for_it(robot):
+    settings = ControlSettings(torque_rate=300.0)
+    (motion, terms), tasks = standing_at(robot, settings), tasks_of(robot, settings)
+
+    def after(torque, steady=True):
+        tasks._torque, tasks._previous = torque, {}
+        answer = tasks.solve(0.0, terms, motion, steady=steady)
+        assert answer.ok
+        return answer.tau
+
+    last = after(None)
+    terms.update(terms.q + np.r_[0.0, 0.02, np.zeros(robot.nq - 2)], np.zeros(robot.nv))  # the robot is shifted
+    jump, step = after(last, steady=False), 1e-3 * settings.torque_rate
+    assert np.abs(jump - last).max() > 4 * step
+    assert np.abs(after(last) - last).max() == pytest.approx(step, abs=1e-5)
+    np.testing.assert_allclose(after(last + 300.0), jump, atol=1e-6)  # from there no torque within reach holds it
+    free = tasks_of(robot, ControlSettings(torque_rate=np.inf))
+    free.solve(0.0, terms, motion)
+    assert free._torque is None
 
 
 # -- objects --------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from mcplan.planning import plan
@@ -62,3 +63,16 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
     assert set(asked) == {1, 2}
     assert asked[-1] == 2  # the foot has touched again
     assert without == []
+
+
+def test_torques_jump_nowhere_but_where_a_patch_touches():
+    """In ``qp``, where they are those of the program."""
+    simulation = Simulation(plan(load_scenario("walk").replace(control={"pace": "swift"})), "qp")
+    while simulation.t < FIRST_STEP:
+        simulation.step()
+    run = simulation.finish()
+    jumps = np.abs(np.diff(run.tau, axis=0)).max(axis=1)
+    touched = (np.diff(run.active.astype(int), axis=0) > 0).any(axis=1)
+    assert touched.sum() == 1
+    step = run.dt * run.scenario.control_in("qp").torque_rate
+    assert jumps[~touched].max() == pytest.approx(step, abs=1e-5)  # there are ticks that would go farther

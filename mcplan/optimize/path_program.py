@@ -116,3 +116,19 @@ class PathProgram:
     start: np.ndarray
     bend: np.ndarray
     part: np.ndarray
+
+    def forces_at(self, i: int, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return the rows ``A f <= b``, ``C f = d`` of contact forces that, with the torques, give what is asked.
+
+        Parameters
+        ----------
+        i : point of the grid.
+        asked : (nv,) generalised force. Of A, the rows of the faces stand before those of the joints, ``-G`` and ``G``.
+        """
+        joints, G = 6 + self.limited, self.forces[i]
+        return (
+            np.vstack([self.faces, -G[joints], G[joints]]),
+            np.concatenate([self.upper, self.limit - asked[joints], self.limit + asked[joints]]),
+            np.vstack([G[:6], self.equal]),
+            np.concatenate([asked[:6], self.equal_to]),
+        )

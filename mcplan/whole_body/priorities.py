@@ -5,7 +5,7 @@ used: with active inequalities, version 0.11 keeps more of them active for the l
 and its second level came out up to 15 % worse than the constrained least-squares problem that defines it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -215,10 +215,7 @@ class PrioritisedQP:
 
     def attempt(self) -> Solution | None:
         """Solve level after level; return None where one has no solution, see ``WholeBodyQP.attempt``."""
-        self.solutions = []
-        for k, problem in enumerate(self.problems):
-            if k:
-                self._update(k)
+        for _, problem in self._filled():
             if (solution := problem.attempt()) is None:
                 return None
             self.solutions.append(solution)
@@ -230,10 +227,7 @@ class PrioritisedQP:
         The answer then has status 1 (slack form) and says which level failed; when already the first level has no
         solution it is that of ``WholeBodyQP.solve``.
         """
-        self.solutions = []
-        for k, problem in enumerate(self.problems):
-            if k:
-                self._update(k)
+        for k, problem in self._filled():
             solution = problem.solve()
             if not solution.ok and k:
                 message = f"priority {self.levels[k]}: {solution.message}"
@@ -242,6 +236,14 @@ class PrioritisedQP:
             if not solution.ok:
                 return solution
         return self._of_all()
+
+    def _filled(self) -> Iterator[tuple[int, WholeBodyQP]]:
+        """Yield each level with its program, filled with what those above have reached."""
+        self.solutions = []
+        for k, problem in enumerate(self.problems):
+            if k:
+                self._update(k)
+            yield k, problem
 
     def rehearse(self) -> None:
         """Solve each level by all ways that its compiled form has, see ``WholeBodyQP.rehearse``."""

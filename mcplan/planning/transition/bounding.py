@@ -127,22 +127,19 @@ def _forces(
     robot: Robot, path: PathDynamics, program: PathProgram, forces: ContactForces, i: int, law: tuple[float, float]
 ) -> Iterator[Used]:
     """Yield what is used of what joints and contacts can give, by what more of would help."""
-    asked, hold, G = program.of_u[i] * law[0] + program.of_x[i] * law[1], program.hold[i], program.forces[i]
-    joints = 6 + program.limited
-    own = np.column_stack([-G[joints], asked[joints]])
-    A = np.vstack([np.column_stack([program.faces, np.zeros(len(program.faces))]), own, -own])
-    b = np.concatenate([program.upper, program.limit - hold[joints], program.limit + hold[joints]])
-    held = np.column_stack([program.equal, np.zeros(len(program.equal))])
-    E = np.vstack([np.column_stack([G[:6], -asked[:6]]), held])
+    asked, joints, rows = program.of_u[i] * law[0] + program.of_x[i] * law[1], 6 + program.limited, len(program.faces)
+    A, b, C, d = program.forces_at(i, program.hold[i])
+    A = np.column_stack([A, np.concatenate([np.zeros(rows), asked[joints], -asked[joints]])])
+    C = np.column_stack([C, np.concatenate([-asked[:6], np.zeros(len(program.equal))])])
     cost = np.zeros(forces.size + 1)
     cost[-1] = -1.0
     limits = [(None, None)] * forces.size + [(0.0, MOST)]
-    answer = linprog(cost, A, b, E, np.concatenate([hold[:6], program.equal_to]), limits, method="highs")
+    answer = linprog(cost, A, b, C, d, limits, method="highs")
     if answer.status != 0 or answer.x[-1] >= MOST:
         return
-    f, y, rows = answer.x[:-1], -answer.ineqlin.marginals, len(program.faces)
+    f, y = answer.x[:-1], -answer.ineqlin.marginals
     upper, lower = y[rows:].reshape(2, -1)
-    worth = np.zeros(len(hold))  # of each generalised force that contacts exert
+    worth = np.zeros(len(asked))  # of each generalised force that contacts exert
     worth[:6], worth[joints] = -answer.eqlin.marginals[:6], lower - upper
     gains = {
         (TORQUE, _joint(robot, int(j))): float(gain)

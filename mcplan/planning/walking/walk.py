@@ -230,18 +230,8 @@ def _given(retimer: Retimer, paths: Sequence[PathDynamics], kept: float) -> bool
 
 def _feasible(program: PathProgram, i: int) -> bool:
     """Say whether there are forces in node i for the motion at the speed of its own."""
-    joints, G = 6 + program.limited, program.forces[i]
-    taken = program.hold[i] + program.of_x[i]
-    answer = linprog(
-        np.zeros(G.shape[1]),
-        np.vstack([program.faces, -G[joints], G[joints]]),
-        np.concatenate([program.upper, program.limit - taken[joints], program.limit + taken[joints]]),
-        np.vstack([G[:6], program.equal]),
-        np.concatenate([taken[:6], program.equal_to]),
-        (None, None),
-        method="highs",
-    )
-    return bool(answer.status == 0)
+    A, b, C, d = program.forces_at(i, program.hold[i] + program.of_x[i])
+    return bool(linprog(np.zeros(A.shape[1]), A, b, C, d, (None, None), method="highs").status == 0)
 
 
 def _near(collisions: CollisionModel, stances: Sequence[PlannedStance], phase: Phase, walk: Walk) -> Near:

@@ -96,6 +96,19 @@ def test_pushes_on_a_robot_that_walks_are_told_by_back_end(maker, tmp_path):
     assert "; commit abc1234, " in made
 
 
+def test_jumps_become_a_row_for_each_run(maker, tmp_path):
+    row = {"scenario": "walk", "pace": "swift", "physics": "qp", "torque": 1.5, "phase": "shift", "t": 2.345}
+    row |= {"force": 12.4, "holds": True, "commit": "abc1234"}
+    (tmp_path / "jumps.jsonl").write_text(f"{json.dumps(row)}\n{json.dumps(row | {'holds': False})}\n")
+    made = maker.rewritten(PAGE.read_text(encoding="utf-8"), {"jumps": tmp_path / "jumps.jsonl"})
+    assert "| `walk` | `swift` | qp | 1.50 | shift, t = 2.35 s | 12 | yes |" in made
+    assert made.count("| 12 | no |") == 1
+    assert "\ncommit abc1234, " in made
+    (tmp_path / "none.jsonl").write_text("")
+    with pytest.raises(InputError, match="no run has been looked at"):
+        maker.rewritten("<!-- jumps -->\n<!-- end -->", {"jumps": tmp_path / "none.jsonl"})
+
+
 def test_what_cannot_be_shown_is_said(maker, tmp_path):
     page = PAGE.read_text(encoding="utf-8")
     with pytest.raises(InputError, match="no such store"):
@@ -151,7 +164,7 @@ def test_one_command_writes_all_pages_or_none(maker, tmp_path, capsys):
 
 def test_every_figure_says_commit_and_day_and_the_pages_say_the_same(maker):
     origins = {}
-    for page, count in ((PAGE, 9), (ROOT / "README.md", 2)):
+    for page, count in ((PAGE, 11), (ROOT / "README.md", 3)):
         blocks = list(maker.BLOCK.finditer(page.read_text(encoding="utf-8")))
         assert len(blocks) == count
         for block in blocks:

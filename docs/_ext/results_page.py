@@ -11,6 +11,7 @@ Each figure stands between two comments of a page, whose first names what it is 
     <!-- bench -->                              what `mcplan bench --json` printed
     <!-- pushes -->                             what `python -m tests.sim.push_recovery` wrote
     <!-- walking -->, <!-- dynamic -->          what it wrote of a robot that walks, with and without a rest
+    <!-- jumps -->                              what `python -m tests.sim.torque_jumps` wrote
     <!-- faults -->                             what `python -m tests.mutation.campaign` wrote
     <!-- end -->
 
@@ -204,6 +205,21 @@ def walked(file: Path) -> str:
     return f"At {paces} are recovered {' and '.join(parts)}; {end}.\n"
 
 
+def jumped(file: Path) -> str:
+    """Return how far torques and forces jump, by scenario and back end."""
+    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    if not rows:
+        raise InputError(f"{file}: no run has been looked at")
+    header = ("scenario", "pace", "physics", "torque (N m)", "in", "force (N)", "holds")
+    cells = []
+    for row in rows:
+        where = f"{row['phase']}, t = {row['t']:.2f} s"
+        measured = (f"{row['torque']:.2f}", where, f"{row['force']:.0f}", "yes" if row["holds"] else "no")
+        cells.append((f"`{row['scenario']}`", f"`{row['pace']}`", row["physics"], *measured))
+    end = origin(file.stat().st_mtime, rows[-1]["commit"])
+    return f"{Table('', header, tuple(cells)).markdown()}\n{end}.\n"
+
+
 def noticed(file: Path) -> str:
     """Return how many deliberate faults of each area the tests have noticed, in the tree that was looked at last."""
     rows = [row for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()) if "id" in row]
@@ -224,6 +240,7 @@ MAKERS: dict[str, Callable[[Path], str]] = {
     "pushes": pushed,
     "walking": walked,
     "dynamic": walked,
+    "jumps": jumped,
     "faults": noticed,
 }
 

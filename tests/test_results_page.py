@@ -126,6 +126,8 @@ def test_a_page_takes_some_tables_or_a_sentence(maker, tmp_path):
     made = maker.rewritten(place.format("in a sentence"), {"table": store})
     assert "|" not in made
     assert "1 of 2 in `qp` (9–91 %).\n2 cases, seeds 1, 2; commit abc123" in made.replace("\n\n", "\n")
+    made = maker.rewritten(place.format("in a sentence by seed"), {"table": store})
+    assert "All scenarios together: at `1` 1 of 1 in `qp` (21–100 %); at `2` 0 of 1 in `qp` (0–79 %)." in made
     later = [("walk", "qp", 1, {}), ("table", "qp", 1, {}), ("lean", "qp", 1, {"success": False})]
     filled(tmp_path, later, code="last")
     made = maker.rewritten(place.format("Carried out in each back end"), {"table": store})

@@ -8,6 +8,7 @@ Each figure stands between two comments of a page, whose first names what it is 
     <!-- table: experiments/table.yaml, What broke, ... -->     of these tables some, by their titles, which are left
                                            out; rows that are alike but for their scenario are one
     <!-- table: experiments/table.yaml, in a sentence -->       none of them: how many cases came out well
+    <!-- pace: experiments/pace.yaml, in a sentence by control.pace -->     the same for each value of a field
     <!-- bench -->                              what `mcplan bench --json` printed
     <!-- pushes -->                             what `python -m tests.sim.push_recovery` wrote
     <!-- walking -->, <!-- dynamic -->          what it wrote of a robot that walks, with and without a rest
@@ -29,7 +30,7 @@ from pathlib import Path
 from mcplan.errors import InputError
 from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.experiment import Experiment, load_experiment
-from mcplan.sweep.results import Results
+from mcplan.sweep.results import Results, Row, groups
 from mcplan.sweep.statistics import wilson
 from mcplan.sweep.store import Newest, Store
 from mcplan.sweep.tables import Table, legend, tables_of
@@ -77,10 +78,10 @@ def swept(directory: Path, file: Path, titles: str | None = None) -> str:
     with Store(directory, read_only=True) as store:
         newest = store.newest()
     results = Results(experiment, ordered(experiment, newest))
-    tables = chosen(tables_of(results), titles)
+    told, _, by = (titles or "").partition(" by ")
+    tables = chosen(tables_of(results), SENTENCE if told == SENTENCE else titles)
     parts = [worded(table) if titles is None else worded(gathered(table)) for table in tables]
-    if sentence := counted(results):
-        parts.append(sentence + ("\n" if titles is None else ""))
+    parts.append(counted(results, by if told == SENTENCE else "") + ("\n" if titles is None else ""))
     end = f"{said(results)}; {origin(newest.finished, newest.commit)}."
     return "\n".join([*parts, f"{end} {legend(results) if titles is None else INTERVALS}\n"])
 
@@ -131,18 +132,26 @@ def worded(table: Table) -> str:
     return Table(table.title, tuple(header), rows).markdown()
 
 
-def counted(results: Results) -> str:
-    """Return how many runs hold in each back end, or how many plans are found and certified; scenarios count alike."""
+def counted(results: Results, by: str = "") -> str:
+    """Return how many runs hold in each back end, or how many plans are found and certified; scenarios count alike.
+
+    ``by``: a field for each of whose values that is said.
+    """
+    if not by:
+        return f"All scenarios together: {together(results.rows)}."
+    parts = (f"at `{value}` {together(rows)}" for (value,), rows in groups(results.rows, [by]).items())
+    return f"All scenarios together: {'; '.join(parts)}."
+
+
+def together(rows: Sequence[Row]) -> str:
+    """Return how many of these rows are good."""
     runs: dict[str, list[bool]] = {}
-    for row in results.rows:
+    for row in rows:
         if (physics := row.get("simulation.physics")) is not None:
             runs.setdefault(f"in `{physics}`", []).append(bool(row.get("success")))
     if not runs:
-        runs = {f"{name}": [bool(row.get(name)) for row in results.rows] for name in ("planned", "certified")}
-    parts = []
-    for where, good in runs.items():
-        parts.append(rated(good, where, 0))
-    return f"All scenarios together: {', '.join(parts)}."
+        runs = {name: [bool(row.get(name)) for row in rows] for name in ("planned", "certified")}
+    return ", ".join(rated(good, where, 0) for where, good in runs.items())
 
 
 def rated(good: Sequence[bool], where: str, digits: int) -> str:

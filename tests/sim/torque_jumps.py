@@ -2,8 +2,8 @@
 
     python -m tests.sim.torque_jumps OUT.jsonl [PACE]
 
-The plans of `SCENARIOS` at a pace (``swift``) in each back end, a line of OUT.jsonl for each; what it has already is not
-carried out again. Torques are those that the joints get, forces those that the physics has.
+The plans of `SCENARIOS` at a pace (``swift``) in each back end, a line of OUT.jsonl for each; what it has is not carried
+out again. Torques are those that the joints get, forces those that the physics has.
 """
 
 import json

@@ -2,7 +2,7 @@
 
     python -m tests.sim.torque_jumps OUT.jsonl [PACE]
 
-The plans of `SCENARIOS` at a pace (``swift``) in each back end, a line of OUT.jsonl for each; what it has is not carried
+The plans of `SCENARIOS` at a pace (``swift``) in each back end, a line of OUT.jsonl each; what it has is not carried
 out again. Torques are those that the joints get, forces those that the physics has.
 """
 

@@ -21,7 +21,8 @@ from mcplan.sweep.identity import commit
 
 SCENARIOS = ("walk", "stairs", "ladder")
 AFTER = 0.05
-"""s after a patch has touched, or has begun to bear something again, in which its impact is felt."""
+"""s after a patch has touched, or has begun to bear something again, in which its impact is felt; and after the start,
+in which supports take up the weight."""
 
 
 def jumps(wrench, active, tau, dt):
@@ -37,7 +38,7 @@ def jumps(wrench, active, tau, dt):
     """
     begins = [np.diff(what.astype(int), axis=0) > 0 for what in (active, np.any(wrench[:, :, :3] != 0.0, axis=2))]
     calm = np.ones(len(tau) - 1)
-    for k in np.flatnonzero(np.any(begins, axis=(0, 2))):
+    for k in (0, *np.flatnonzero(np.any(begins, axis=(0, 2)))):
         calm[k : k + round(AFTER / dt)] = 0.0
     torque = calm * np.abs(np.diff(tau, axis=0)).max(axis=1)
     force = calm * np.linalg.norm(np.diff(wrench[:, :, :3], axis=0), axis=2).max(axis=1)

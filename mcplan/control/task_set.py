@@ -257,12 +257,11 @@ class TaskSet:
 
     def _angle(self, contact: Contact) -> LinkPoseTask:
         """Return the task by which a sole on a bar keeps the angle of its contact: it could roll off it."""
-        s = self.settings
-        task = self._angles.setdefault(
-            contact.patch, LinkPoseTask(contact.patch, position=False, weight=s.trunk_weight, kp=s.trunk_kp)
-        )
-        task.R = contact.R
-        return task
+        s, patch = self.settings, contact.patch
+        if patch not in self._angles:
+            self._angles[patch] = LinkPoseTask(patch, position=False, weight=s.trunk_weight, kp=s.trunk_kp)
+        self._angles[patch].R = contact.R
+        return self._angles[patch]
 
     def _constraint(self, t: float, loaded: LoadedContact, terms: Terms, grips: float) -> ContactConstraint:
         contact = loaded.contact

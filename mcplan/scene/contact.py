@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -146,10 +147,12 @@ class Contact:
             carrier=carrier,
         )
 
-    @property
+    @cached_property
     def world_points(self) -> np.ndarray:
         """Contact points (k,3) in the world, at the target pose."""
-        return self.p + self.points @ self.R.T
+        points = self.p + self.points @ self.R.T
+        points.flags.writeable = False
+        return points
 
     def same_place(self, other: "Contact", tolerance: float = 1e-6) -> bool:
         """Whether the same patch touches the same support at the same pose (m and rad within ``tolerance``).

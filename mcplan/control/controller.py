@@ -1,7 +1,7 @@
 """The whole-body controller: state machine, references, and one quadratic program per step."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from mcplan.motion.path import Pose
 from mcplan.motion.pendulum import frequency
 from mcplan.motion.rotation import rotation_vector
 from mcplan.planning.plan import Plan
+from mcplan.scene.contact import Contact
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.tasks.task import Task
@@ -123,10 +124,8 @@ class WholeBodyController:
             self.impedance.rehearse()
         if self.objects:
             return
-        for stance in self.plan.stances:
-            self.tasks.declare(stance.contacts, ())
-        for segment in self.plan.segments:
-            self.tasks.declare(segment.contacts, [course.patch for course in segment.courses])
+        for contacts, limbs in led_along(self.plan):
+            self.tasks.declare(contacts, limbs)
         for stance in (self.plan.stances[0], self.plan.stances[-1]):  # where it stands
             for patch in self._stepping.may_step(stance.contacts):
                 self.tasks.declare([contact for contact in stance.contacts if contact.patch != patch], [patch])
@@ -306,3 +305,22 @@ class WholeBodyController:
             return force
         share = float(np.linalg.norm(np.asarray(wrench)[3:])) / (self.motion.grips(self._t) * contact.max_moment)
         return max(force, min(share, 1.0) * loaded.full)
+
+
+def led_along(plan: Plan) -> Iterator[tuple[Sequence[Contact], Collection[str]]]:
+    """Yield what is closed, and which patches are led through the air, from stance to stance and on the way.
+
+    A patch that was let go is led on, as `Motion.follow` has it, until its limb reaches for another contact.
+    """
+    limb = {name: patch.limb for name, patch in plan.scenario.robot.patches.items()}
+    led: set[str] = set()
+    for stance in plan.stances:
+        closed = {limb[contact.patch] for contact in stance.contacts}
+        for k, segment in enumerate(() if stance.transition is None else stance.transition.segments):
+            reaching = {limb[course.patch] for course in segment.courses if course.meets is not None}
+            led = {name for name in led if limb[name] not in reaching} | {course.patch for course in segment.courses}
+            yield segment.contacts, led
+            if k == 0 and stance.change == "remove" and stance.moved is not None and limb[stance.moved] not in closed:
+                led = led | {stance.moved}
+        led = led - set(stance.patches)
+        yield stance.contacts, led

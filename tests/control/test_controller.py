@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.control.controller import ARM, WholeBodyController
+from mcplan.control.controller import ARM, WholeBodyController, led_along
 from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.model.robot_file import load_robot
 from mcplan.motion.path import PoseSample
 from mcplan.planning import plan
+from mcplan.planning.plan import PlannedStance
 from mcplan.scene import load_scenario
 from mcplan.sim.simulate import Simulation
 
@@ -74,6 +76,44 @@ def test_every_program_of_a_plan_is_declared_before_its_first_tick():
         q, v, t = robot.integrate(q, v + 0.5 * dt * vd, dt), v + dt * vd, t + dt
     assert t > 5.0
     assert len(carried_out.tasks.pool) == declared
+
+
+def test_a_hand_that_was_let_go_is_led_while_a_foot_steps():
+    """Until its limb reaches for another contact; another patch of a limb that stays closed is not led."""
+
+    def stance(change, moved, closed, *segments):
+        contacts = tuple(SimpleNamespace(patch=patch) for patch in closed)
+        transition = SimpleNamespace(
+            segments=[
+                SimpleNamespace(
+                    contacts=[SimpleNamespace(patch=patch) for patch in on],
+                    courses=[SimpleNamespace(patch=patch, meets=meets) for patch, meets in courses],
+                )
+                for on, courses in segments
+            ]
+        )
+        return PlannedStance(
+            contacts, change, moved, np.zeros(7), {}, np.zeros(0), {}, transition=transition if segments else None
+        )
+
+    soles = ("left_sole", "right_sole")
+    stances = (
+        stance("start", None, (*soles, "left_hand", "left_toe")),
+        stance("remove", "left_toe", (*soles, "left_hand"), ((*soles, "left_hand", "left_toe"), [])),
+        stance("remove", "left_hand", soles, ((*soles, "left_hand"), []), (soles, [("left_hand", None)])),
+        stance("remove", "left_sole", ("right_sole",), (soles, [])),
+        stance("add", "left_sole", soles, (("right_sole",), [("left_sole", object())])),
+        stance("add", "left_hand", (*soles, "left_hand"), (soles, [("left_hand", object())])),
+    )
+    found = led_along(SimpleNamespace(stances=stances, scenario=SimpleNamespace(robot=load_robot("hrp2"))))
+    assert [(tuple(contact.patch for contact in closed), sorted(led)) for closed, led in found] == [
+        ((*soles, "left_hand", "left_toe"), []),
+        ((*soles, "left_hand", "left_toe"), []), ((*soles, "left_hand"), []),
+        ((*soles, "left_hand"), []), (soles, ["left_hand"]), (soles, ["left_hand"]),
+        (soles, ["left_hand"]), (("right_sole",), ["left_hand", "left_sole"]),
+        (("right_sole",), ["left_hand", "left_sole"]), (soles, ["left_hand"]),
+        (soles, ["left_hand"]), ((*soles, "left_hand"), []),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("lost", "height"), [(0.0, 0.8), (0.05, 0.8), (-0.05, 0.2)])

@@ -90,7 +90,7 @@ class WholeBodyController:
         scene = plan.scenario.environment
         self.tasks = TaskSet(self.robot, scene, self.settings, dt, first.q, self.objects, tasks, extra)
         s = self.settings
-        self._forces = PlannedForces(plan, dt)
+        self._forces = PlannedForces(plan, dt, s)
         self._slips, self._lifts = SlipWatch(s, self.objects.frame), LiftWatch(s)
         self._stepping = Stepping(self.robot, scenario.environment, s)
         self.impedance = (

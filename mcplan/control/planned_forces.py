@@ -11,6 +11,8 @@ import numpy as np
 
 from mcplan.control.loaded_contact import LoadedContact
 from mcplan.planning.plan import Plan
+from mcplan.scene.counted import counted_on
+from mcplan.scene.settings import ControlSettings
 from mcplan.whole_body.contact import count_unknowns, least_forces
 
 CHANGE = 0.3
@@ -24,14 +26,15 @@ class PlannedForces:
     ----------
     plan : whose stances have the wrenches of their contacts.
     dt : time from one tick to the next (s).
+    settings : say how far inside the edges of patches the program keeps forces.
     """
 
-    def __init__(self, plan: Plan, dt: float):
+    def __init__(self, plan: Plan, dt: float, settings: ControlSettings):
         self._part = min(1.0, dt / CHANGE)
         self._stances = [
             {
                 contact.patch: least_forces(contact, np.asarray(stance.wrenches[contact.patch], dtype=float))
-                for contact in stance.contacts
+                for contact in (counted_on(each, settings) for each in stance.contacts)
                 if contact.patch in stance.wrenches
             }
             for stance in plan.stances

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mcplan.errors import InputError
 from mcplan.model.terms import Terms
+from mcplan.optimize.dense import solve_dense
 from mcplan.whole_body.packed import NumberSlot, Packed, Slot
 from mcplan.whole_body.rotation_error import rotation_error, rotation_error_rate
 
@@ -20,6 +21,10 @@ Array = NDArray[np.float64]
 
 SMALLEST_FRICTION = 1e-3
 """Below, a point's force would have to exceed what the rows' inner margin leaves it."""
+
+
+SIZE = 1e-6
+"""Price of the size of least forces beside what they miss of a wrench, where points would have to pull."""
 
 
 @dataclass(frozen=True)
@@ -194,10 +199,19 @@ def count_unknowns(contact: Contact) -> int:
 
 
 def least_forces(contact: Contact, wrench: Array) -> Array:
-    """Return the smallest force unknowns of a contact in its place of which a wrench (6,) comes."""
+    """Return the smallest force unknowns of a contact in its place of which a wrench (6,) comes.
+
+    No point pulls: where the wrench would ask for that, what comes as near to it as pressing points can.
+    """
     if contact.kind == "grasp":
         return np.linalg.pinv(_rotate(contact.R, contact.selection.T)) @ wrench
-    return np.linalg.pinv(_wrench_map(contact.R, contact.axes, contact.points)) @ wrench
+    G = _wrench_map(contact.R, contact.axes, contact.points)
+    least = np.linalg.pinv(G) @ wrench
+    if least[2::3].min() >= 0.0:
+        return least
+    lower = np.tile([-np.inf, -np.inf, 0.0], len(contact.points))
+    pressing = solve_dense(G.T @ G + SIZE * np.eye(len(lower)), -G.T @ wrench, x_lower=lower)
+    return pressing.x if pressing.ok else least
 
 
 def _wrench_map(R: Array, t: Array, points: Array) -> Array:

@@ -9,8 +9,10 @@ from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.planned_forces import CHANGE, PlannedForces
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
+from mcplan.scene.counted import counted_on
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.place import make_contact
+from mcplan.scene.settings import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint, count_unknowns, least_forces
 
 ROBOT = load_robot("hrp2")
@@ -56,10 +58,31 @@ def test_unknowns_of_a_wrench_have_that_wrench_and_are_the_smallest(contact):
     assert null @ found == pytest.approx(np.zeros(len(found)), abs=1e-9)
 
 
+@pytest.mark.parametrize("margin", [0.0, 0.005])
+def test_points_press_where_a_wrench_is_near_an_edge_and_have_it_where_they_can(margin):
+    """The least forces of all would pull at the heel where the pressure is at the toes."""
+    x = FOOT.points[:, 0].max() - 0.008
+    wrench = np.r_[FOOT.normal * 200.0, np.cross(FOOT.R @ [x, 0.01, FOOT.points[0, 2]], FOOT.normal * 200.0)]
+    settings = ControlSettings(pressure_margin=margin)
+    forces = PlannedForces(plan_of([(FOOT, wrench)]), 1e-3, settings)._stances[0]["left_sole"]
+    contact = counted_on(FOOT, settings)
+    G = np.hstack([np.vstack([FOOT.axes, np.cross(FOOT.R @ point, FOOT.axes, axisb=0).T]) for point in contact.points])
+    assert (np.linalg.pinv(G) @ wrench)[2::3].min() < -5.0
+    assert forces[2::3].min() > -1e-6
+    assert G @ forces == pytest.approx(wrench, rel=1e-3, abs=1e-2)
+
+
+def test_what_no_pressing_point_gives_is_come_near_to():
+    wrench = np.r_[FOOT.normal * 200.0, np.cross(FOOT.R @ [0.4, 0.0, 0.0], FOOT.normal * 200.0)]  # off the sole
+    forces = least_forces(FOOT, wrench)
+    assert forces[2::3].min() > -1e-6
+    assert forces[2::3].sum() == pytest.approx(200.0, rel=0.05)
+
+
 def test_forces_follow_from_stance_to_stance():
     """What has just closed begins with none; what the next stance lacks fades; both within the time of a change."""
     plan = plan_of([(FOOT, WRENCH)], [(FOOT, 0.5 * WRENCH), (OTHER, WRENCH)], [(OTHER, WRENCH)])
-    forces, dt = PlannedForces(plan, 1e-3), 1e-3
+    forces, dt = PlannedForces(plan, 1e-3, ControlSettings()), 1e-3
     whole = least_forces(FOOT, WRENCH)
     first = forces.follow(0, closed(FOOT))["left_sole"]
     assert first == pytest.approx(dt / CHANGE * whole)
@@ -77,6 +100,6 @@ def test_forces_follow_from_stance_to_stance():
 
 
 def test_a_patch_that_is_held_in_another_way_than_planned_is_drawn_to_nothing():
-    forces = PlannedForces(plan_of([(FOOT, WRENCH)]), 1e-3)
+    forces = PlannedForces(plan_of([(FOOT, WRENCH)]), 1e-3, ControlSettings())
     held = LoadedContact(GRIP, Ramp(0.0, 0.0, 0.0, 0.0), 0.0)
     assert forces.follow(0, {"left_sole": held}) == {}

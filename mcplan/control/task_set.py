@@ -112,7 +112,7 @@ class TaskSet:
                 braking=QPSettings.braking if s.pace is None else min(s.pace.acceleration, QPSettings.ceiling),
                 force_weight=s.force_weight,
                 force_rate_weight=s.force_rate_weight,
-                torque_rate=s.torque_rate,
+                torque_rate=s.torque_rate or np.inf,
             ),
             extra,
         )
@@ -182,7 +182,7 @@ class TaskSet:
                 solution = problem.attempt()
         solution = solution or problem.solve()
         self._previous = solution.unknowns
-        self._torque = solution.tau if np.isfinite(self.settings.torque_rate) else None
+        self._torque = solution.tau if self.settings.torque_rate else None
         return solution
 
     def _tasks(self, limbs: Iterable[str], closed: Sequence[Contact]) -> list[Task]:

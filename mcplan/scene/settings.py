@@ -135,9 +135,9 @@ class ControlSettings(Spec):
     pressure_margin: NotNegative = 0.0
     """How far the program keeps contact forces inside the edge of a patch, m (``contact``, ``mujoco``: 0.005)."""
 
-    torque_rate: Positive = 1500.0
+    torque_rate: NotNegative = 1500.0
     """Largest change of a torque that the program asks for, N m/s; where a patch touches, the robot is pushed off its
-    course, or there is no other solution, torques jump. ``.inf``: they may do so everywhere."""
+    course, or there is no other solution, torques jump. 0: they may do so everywhere."""
 
     impedance_kp: NotNegative = 0.0
     impedance_kd: NotNegative = 0.0

@@ -183,11 +183,17 @@ def benched(file: Path) -> str:
     return f"{table}\n`mcplan bench`, {load}, Python {machine['python']}; {origin(file.stat().st_mtime)}.\n"
 
 
-def pushed(file: Path) -> str:
-    """Return what came of pushes."""
+def lines_of(file: Path, nothing: str) -> list[dict]:
+    """Return the lines of a file, each a JSON object; ``nothing`` says what it means that there are none."""
     rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     if not rows:
-        raise InputError(f"{file}: no push has been carried out")
+        raise InputError(f"{file}: {nothing}")
+    return rows
+
+
+def pushed(file: Path) -> str:
+    """Return what came of pushes."""
+    rows = lines_of(file, "no push has been carried out")
     ran = [row for row in rows if "exception" not in row]
     stood = sum(row["stopped"] is None for row in ran)
     stepped = sum(row["stopped"] is None and row["steps"] > 0 for row in ran)
@@ -202,9 +208,7 @@ def pushed(file: Path) -> str:
 
 def walked(file: Path) -> str:
     """Return what came of pushes on a robot that walks, in each back end."""
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    if not rows:
-        raise InputError(f"{file}: no push has been carried out")
+    rows = lines_of(file, "no push has been carried out")
     stood: dict[str, list[bool]] = {}
     for row in rows:
         stood.setdefault(row["physics"], []).append("exception" not in row and row["stopped"] is None)
@@ -216,9 +220,7 @@ def walked(file: Path) -> str:
 
 def jumped(file: Path) -> str:
     """Return how far torques and forces jump, by scenario and back end."""
-    rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-    if not rows:
-        raise InputError(f"{file}: no run has been looked at")
+    rows = lines_of(file, "no run has been looked at")
     header = ("scenario", "pace", "physics", "torque (N m)", "in", "force (N)", "holds")
     cells = []
     for row in rows:

@@ -102,6 +102,11 @@ class Declaration:
         return self.parameters[name]
 
     @property
+    def variables(self) -> tuple[Any, ...]:
+        """The accelerations, the torques and, where there are contacts, the forces."""
+        return (self.vd, self.tau) if self.force is None else (self.vd, self.tau, self.force)
+
+    @property
     def actuation(self) -> Array:
         """``S'`` (nv, n): the torques act on the joints, neither on the base nor on free objects."""
         s = self.structure

@@ -33,7 +33,7 @@ class FastForm:
             parameter.save_value(self.data[name])
         own = {parameter.id for parameter in d.parameters.values()}
         self._users = [p for p in compiled.problem.parameters() if p.id not in own]
-        self._variables = [d.vd, d.tau, *([d.force] if d.force is not None else [])]
+        self._variables = d.variables
         self._no_force = np.zeros(0)
 
     def solve(self) -> str:

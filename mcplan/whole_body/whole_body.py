@@ -295,7 +295,7 @@ class WholeBodyQP:
             return self._solution(SLACK, answer, start, message, conflicts)
         vd, tau, forces = damped_hold(b.terms, self.data["h"], self.contacts, np.array(self.structure.torque))
         f = np.concatenate(forces) if forces else np.zeros(0)
-        for variable, value in ((self.vd, vd), (self.tau, tau), *([(self.force, f)] if self.force is not None else [])):
+        for variable, value in zip(self.declaration.variables, (vd, tau, f), strict=False):
             variable.save_value(value)
         answer = Answer(b, vd, tau, f, float(self.cost.value))
         return self._solution(HOLD, answer, start, f"{message}; slack form: {failure}", conflicts)

@@ -23,6 +23,7 @@ from mcplan.scene.settings import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.pool import ProblemPool
+from mcplan.whole_body.rows.near_torques import Near
 from mcplan.whole_body.settings import QPSettings
 from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.tasks import AngularMomentumTask, ComTask, LinkPoseTask, PostureTask
@@ -39,6 +40,9 @@ of it there is none to give up. Preloads come back within as long, after as long
 MOST = 0.9
 """Of what a contact may bear, the part that is asked for as its preload: if it were less a contact that is let go would
 lose the rest of it within a tick."""
+
+HURRY = 4.0 / 3.0
+"""So many times as quickly torques change where nothing else is a solution: often hundredths of a N m are wanting."""
 
 LEAST = 1e-3
 """N: what a closed contact may always bear. Where that is nothing, or its points' inner margin, nothing solves it."""
@@ -69,6 +73,10 @@ class TaskSet:
     objects : that the robot handles.
     further : tasks of the user's, beside those of the plan.
     extra : terms of the user's in CVXPY (`whole_body.declaration.Extra`).
+
+    Attributes
+    ----------
+    near : what the torques of the last solution were kept close to, None where they changed at will.
     """
 
     def __init__(
@@ -101,6 +109,7 @@ class TaskSet:
         self._bearing, self._relieved = 0.0, -np.inf
         self._previous: dict[str, np.ndarray] = {}
         self._torque: np.ndarray | None = None
+        self.near: Near | None = None
         self.pool = ProblemPool(
             objects.system if objects else robot,
             QPSettings(
@@ -112,7 +121,7 @@ class TaskSet:
                 braking=QPSettings.braking if s.pace is None else min(s.pace.acceleration, QPSettings.ceiling),
                 force_weight=s.force_weight,
                 force_rate_weight=s.force_rate_weight,
-                torque_rate=s.torque_rate or np.inf,
+                near_torques=s.torque_rate > 0.0,
             ),
             extra,
         )
@@ -146,10 +155,10 @@ class TaskSet:
         ``gains`` are weights and gains that hold instead of those of the settings; to ``planned`` forces, by patch, the
         contacts are drawn. What is not ``steady`` may need torques that jump.
 
-        Where there is no solution, torques change at will; then contacts go without their preload for a while. Contacts
-        that drift by fractions of a millimetre, each on its own, ask for accelerations that no motion of the links
-        between them has: next the program is solved without the stiffness of contacts, which then comes back gradually;
-        their damping stays.
+        Where there is no solution, torques change quicker, then at will; then contacts go without their preload for a
+        while. Contacts that drift by fractions of a millimetre, each on its own, ask for accelerations that no motion
+        of the links between them has: next the program is solved without the stiffness of contacts, which then comes
+        back gradually; their damping stays.
         """
         if gains != self._gains:
             self._set(gains)
@@ -174,15 +183,16 @@ class TaskSet:
         limits = self._limits
         for limit in limits:
             limit.update(terms, motion, poses)
-        self._torque = self._torque if steady else None
+        step, last = self._dt * self.settings.torque_rate, self._torque
+        self.near = Near(last, step) if steady and step and last is not None else None
         problem, solution = self.pool.get(contacts, tasks, limits), None
-        for give_up in (None, self._free, lambda: self._relieve(t, contacts), self._loosen):
+        for give_up in (None, self._hurry, self._free, lambda: self._relieve(t, contacts), self._loosen):
             if solution is None and (give_up is None or give_up()):
-                problem.update(terms, contacts, tasks, None, self._previous, limits, planned, self._torque)
+                problem.update(terms, contacts, tasks, None, self._previous, limits, planned, self.near)
                 solution = problem.attempt()
         solution = solution or problem.solve()
         self._previous = solution.unknowns
-        self._torque = solution.tau if self.settings.torque_rate else None
+        self._torque = solution.tau
         return solution
 
     def _tasks(self, limbs: Iterable[str], closed: Sequence[Contact]) -> list[Task]:
@@ -199,9 +209,16 @@ class TaskSet:
             self.limbs[patch] = LinkPoseTask(patch, weight=self.settings.limb_weight, kp=self.settings.limb_kp)
         return self.limbs[patch]
 
+    def _hurry(self) -> bool:
+        """Let torques change somewhat quicker; say whether they may not change at will."""
+        if self.near is None:
+            return False
+        self.near = self.near._replace(step=HURRY * self.near.step)
+        return True
+
     def _free(self) -> bool:
         """Let torques change at will; say whether they may not."""
-        bounded, self._torque = self._torque is not None, None
+        bounded, self.near = self.near is not None, None
         return bounded
 
     def _relieve(self, t: float, contacts: Sequence[ContactConstraint]) -> bool:

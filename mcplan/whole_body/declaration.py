@@ -18,10 +18,10 @@ from mcplan.whole_body.rows.cones import Cones
 from mcplan.whole_body.rows.contact import Held, Released
 from mcplan.whole_body.rows.grasps import Grasps
 from mcplan.whole_body.rows.motion import Motion
-from mcplan.whole_body.rows.torque_rate import TorqueRate
+from mcplan.whole_body.rows.near_torques import NearTorques
 from mcplan.whole_body.settings import QPSettings
 
-BLOCKS: tuple[type[Block], ...] = (Motion, Held, Released, Bounds, TorqueRate, Added, Cones, Grasps)
+BLOCKS: tuple[type[Block], ...] = (Motion, Held, Released, Bounds, NearTorques, Added, Cones, Grasps)
 """The kinds of rows, in their order."""
 
 

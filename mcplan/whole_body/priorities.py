@@ -20,6 +20,7 @@ from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.effort_terms import row_counts
 from mcplan.whole_body.joints import HasLimits
 from mcplan.whole_body.limit import Limit
+from mcplan.whole_body.rows.near_torques import Near
 from mcplan.whole_body.settings import QPSettings
 from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.tasks.task import Task, priority_of, unknown_of, weights
@@ -198,11 +199,11 @@ class PrioritisedQP:
         previous: Mapping[str, Array] | None = None,
         limits: Sequence[Limit] = (),
         planned: Mapping[str, Array] | None = None,
-        torque: Array | None = None,
+        near: Near | None = None,
     ) -> None:
         """Take the state and the tasks, see ``WholeBodyQP.update``."""
         groups = self._groups(tasks)
-        self._inputs: tuple[Any, ...] = (terms, contacts, groups, tau_ext, previous, limits, planned, torque)
+        self._inputs: tuple[Any, ...] = (terms, contacts, groups, tau_ext, previous, limits, planned, near)
         self._update(0)
 
     def _update(self, k: int) -> None:

@@ -5,8 +5,6 @@ from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, Final, get_args
 
-import numpy as np
-
 from mcplan.errors import InputError
 from mcplan.scene.settings import Form
 
@@ -58,7 +56,7 @@ class QPSettings:
     wrench_frame : patch -> frame in which ``wrench_weight`` is meant; a patch that is not there takes its own frame.
     torque_limits, velocity_limits, position_limits : whether to keep them.
     torque_margin : torque kept back from each limit, N m.
-    torque_rate : largest change of each torque, N m/s, where the last ones are given.
+    near_torques : whether torques can be kept close to given ones, such as the last.
     velocity_fraction : part of each velocity limit that may be used.
     position_margin : distance kept from each position limit, rad or m.
     braking : deceleration that the joint limits count on, rad/s²; see ``viable_acceleration``.
@@ -83,7 +81,7 @@ class QPSettings:
     velocity_limits: bool = True
     position_limits: bool = True
     torque_margin: float = 2e-6
-    torque_rate: float = np.inf
+    near_torques: bool = False
     velocity_fraction: float = 1.0
     position_margin: float = 1e-6
     braking: float = 10.0
@@ -101,8 +99,6 @@ class QPSettings:
             raise InputError(f"control period {self.dt} s, expected a positive one")
         if self.acceleration_weight <= 0 or self.force_weight <= 0:
             raise InputError("acceleration_weight and force_weight are positive: they make the solution unique")
-        if not self.torque_rate > 0:
-            raise InputError(f"torque_rate {self.torque_rate} N m/s, expected a positive one")
         if self.braking > self.ceiling:
             raise InputError(f"braking {self.braking} rad/s² exceeds the ceiling {self.ceiling} rad/s²")
         if self.explain not in ("always", "first", "never"):

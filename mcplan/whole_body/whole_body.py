@@ -29,7 +29,7 @@ from mcplan.whole_body.limit import Limit
 from mcplan.whole_body.residuals import stationarity
 from mcplan.whole_body.rows.added import fill_limits, limit_names
 from mcplan.whole_body.rows.block import Array, Conflict
-from mcplan.whole_body.rows.torque_rate import fill_torque_rate
+from mcplan.whole_body.rows.near_torques import Near, fill_near
 from mcplan.whole_body.same import same
 from mcplan.whole_body.settings import MIXED, QPSettings, solver_options
 from mcplan.whole_body.slack import SlackForm, slack_problem
@@ -162,7 +162,7 @@ class WholeBodyQP:
         previous: Mapping[str, Array] | None = None,
         limits: Sequence[Limit] = (),
         planned: Mapping[str, Array] | None = None,
-        torque: Array | None = None,
+        near: Near | None = None,
     ) -> None:
         """Fill all parameters.
 
@@ -174,7 +174,7 @@ class WholeBodyQP:
         tau_ext : (nv,) known external generalised force.
         previous : patch -> force unknowns of the last solution (``Solution.unknowns``), for the force rate.
         planned : patch -> force unknowns that the cost of forces is counted from; without, they are counted from zero.
-        torque : (n,) torques of the last solution, for their rate; None where they may change at will.
+        near : what torques stay close to; None where they may change at will.
 
         Raises
         ------
@@ -191,7 +191,7 @@ class WholeBodyQP:
         if limits:
             fill_limits(self.data, terms, limits)
         self._draw(b, previous or {}, planned or {})
-        fill_torque_rate(self.data, torque, self.settings.torque_rate * self.settings.dt)
+        fill_near(self.data, near)
         if b.fill() != qp_fill.FILLED:
             raise SimulationFailed(f"whole-body program: {self._culprit(terms, tasks)}")
         if self._chart:

@@ -65,14 +65,15 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
     assert without == []
 
 
-def test_torques_jump_nowhere_but_where_a_patch_touches():
-    """In ``qp``, where they are those of the program."""
-    simulation = Simulation(plan(load_scenario("walk").replace(control={"pace": "swift"})), "qp")
+@pytest.mark.parametrize("physics", ["qp", "contact"])
+def test_torques_jump_nowhere_but_where_a_patch_touches(physics):
+    """Neither where they are those of the program, nor with joint impedance on top."""
+    simulation = Simulation(plan(load_scenario("walk").replace(control={"pace": "swift"})), physics)
     while simulation.t < FIRST_STEP:
         simulation.step()
     run = simulation.finish()
     jumps = np.abs(np.diff(run.tau, axis=0)).max(axis=1)
     touched = (np.diff(run.active.astype(int), axis=0) > 0).any(axis=1)
     assert touched.sum() == 1
-    step = run.dt * run.scenario.control_in("qp").torque_rate
+    step = run.dt * run.scenario.control_in(physics).torque_rate
     assert jumps[~touched].max() == pytest.approx(step, abs=1e-5)  # there are ticks that would go farther

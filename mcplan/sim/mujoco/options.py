@@ -7,8 +7,13 @@ ROBOT, WORLD, OBJECT, OBJECT_SURFACE = 1, 2, 4, 8
 
 EVERYTHING = ROBOT | WORLD | OBJECT | OBJECT_SURFACE
 
-SOLREF, SOLIMP = (0.005, 1.0), (0.95, 0.99, 0.001, 0.5, 2.0)
-"""Time constant (s) and damping ratio; stiff from the first micrometre on: 0.1 mm below a foot of HRP-2."""
+SOLREF, SOLIMP = (0.005, 1.0), (0.0, 0.99, 1e-4, 0.5, 2.0)
+"""Time constant (s) and damping ratio; force sets in with the first micrometre and is stiff from 0.1 mm on, the depth
+below a foot of HRP-2.
+
+MuJoCo takes away the part ``d`` of the acceleration with which bodies approach that the first of ``SOLIMP`` gives at
+once, however little they overlap. With its 0.9 a sole that is about to lift off loses a hundred newtons within a step,
+the other one gets them, and both chatter until the weight is shifted."""
 
 SLIDING = (0.1, 1.0)
 """The same for the friction below an object. MuJoCo's contacts answer what they take off a sliding speed ``v`` within

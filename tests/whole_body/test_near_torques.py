@@ -1,17 +1,16 @@
-"""Torques go no farther from the last ones within a tick than their rate allows, where that has a solution."""
+"""Torques stay close to given ones, such as the last, where that has a solution."""
 
 import numpy as np
 import pytest
 
-from mcplan.errors import InputError
 from mcplan.whole_body import PostureTask, QPSettings, WholeBodyQP
 from mcplan.whole_body.answer import Answer
 from mcplan.whole_body.priorities import PrioritisedQP
+from mcplan.whole_body.rows.near_torques import Near
 from tests.whole_body.conftest import standing_tasks
 from tests.whole_body.test_whole_body import soles, solved
 
-RATE = 500.0
-STEP = RATE * QPSettings.dt
+STEP = 0.5
 
 
 def asked(state):
@@ -27,19 +26,19 @@ def last(standing):
     return solved(standing, soles(standing), standing_tasks(standing))[1].tau
 
 
-def rated(state, torque, **settings):
-    """Return the solution after the jump, near the torques of the last tick."""
+def kept_near(state, torque, **settings):
+    """Return the solution after the jump, near the torques of the last tick, or wherever it is."""
     contacts, tasks = soles(state), asked(state)
-    qp = WholeBodyQP(state.robot, contacts, tasks, QPSettings(torque_rate=RATE, **settings))
-    qp.update(state.terms, contacts, tasks, torque=torque)
+    qp = WholeBodyQP(state.robot, contacts, tasks, QPSettings(near_torques=True, **settings))
+    qp.update(state.terms, contacts, tasks, near=None if torque is None else Near(torque, STEP))
     return qp.solve()
 
 
 @pytest.mark.parametrize("compiled", [True, False])
-def test_torques_go_as_far_as_their_rate_and_no_farther(standing, last, compiled):
+def test_torques_go_as_far_as_they_may_and_no_farther(standing, last, compiled):
     free = solved(standing, soles(standing), asked(standing))[1]
     assert np.abs(free.tau - last).max() > 4 * STEP
-    held = rated(standing, last, compiled=compiled)
+    held = kept_near(standing, last, compiled=compiled)
     assert held.ok, held.message
     assert np.abs(held.tau - last).max() == pytest.approx(STEP, abs=1e-5)
     assert held.residuals.stationarity < 1e-6
@@ -47,7 +46,7 @@ def test_torques_go_as_far_as_their_rate_and_no_farther(standing, last, compiled
 
 
 def test_compiled_and_plain_program_agree(standing, last):
-    one, other = (rated(standing, last, compiled=compiled) for compiled in (True, False))
+    one, other = (kept_near(standing, last, compiled=compiled) for compiled in (True, False))
     np.testing.assert_allclose(one.vd, other.vd, atol=1e-6)
     np.testing.assert_allclose(one.tau, other.tau, atol=1e-5)
 
@@ -55,44 +54,38 @@ def test_compiled_and_plain_program_agree(standing, last):
 @pytest.mark.parametrize("compiled", [True, False])
 def test_without_torques_of_a_last_tick_they_are_free(standing, compiled):
     free = solved(standing, soles(standing), asked(standing))[1]
-    np.testing.assert_allclose(rated(standing, None, compiled=compiled).tau, free.tau, atol=1e-5)
+    np.testing.assert_allclose(kept_near(standing, None, compiled=compiled).tau, free.tau, atol=1e-5)
 
 
 @pytest.mark.parametrize("way", [-1.0, 1.0])
 def test_what_no_torque_near_the_last_ones_holds_has_no_solution(standing, last, way):
     """With 300 N m more in every joint nobody stands still on two soles."""
     contacts, tasks = soles(standing), standing_tasks(standing)
-    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(torque_rate=RATE))
-    qp.update(standing.terms, contacts, tasks, torque=last + 300.0 * way)
+    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(near_torques=True))
+    qp.update(standing.terms, contacts, tasks, near=Near(last + 300.0 * way, STEP))
     assert qp.attempt() is None
     qp.update(standing.terms, contacts, tasks)
     assert qp.attempt() is not None
 
 
-def test_the_check_of_an_answer_looks_at_the_rate(standing, last):
+def test_the_check_of_an_answer_looks_at_them(standing, last):
     contacts, tasks = soles(standing), asked(standing)
-    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(torque_rate=RATE))
+    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(near_torques=True))
     qp.update(standing.terms, contacts, tasks)
     free = qp.solve()
     assert free.residuals.inequality < 1e-9
-    qp.update(standing.terms, contacts, tasks, torque=last)
+    qp.update(standing.terms, contacts, tasks, near=Near(last, STEP))
     forces = np.concatenate([free.unknowns[contact.patch] for contact in qp.contacts])
     again = Answer(qp._bound_program(), free.vd, free.tau, forces, 0.0)
     assert again.inequality == pytest.approx(np.abs(free.tau - last).max() - STEP, abs=1e-6)
 
 
-def test_levels_of_priority_keep_it_too(standing, last):
+def test_levels_of_priority_keep_them_near_too(standing, last):
     contacts, tasks = soles(standing), asked(standing)
     posture = PostureTask(standing.q[7:] + 0.1, 1.0)
     posture.priority = 2
-    qp = PrioritisedQP(standing.robot, contacts, [*tasks, posture], QPSettings(torque_rate=RATE))
-    qp.update(standing.terms, contacts, [*tasks, posture], torque=last)
+    qp = PrioritisedQP(standing.robot, contacts, [*tasks, posture], QPSettings(near_torques=True))
+    qp.update(standing.terms, contacts, [*tasks, posture], near=Near(last, STEP))
     held = qp.solve()
     assert held.ok, held.message
     assert np.abs(held.tau - last).max() == pytest.approx(STEP, abs=1e-5)
-
-
-@pytest.mark.parametrize("rate", [0.0, -1.0, float("nan")])
-def test_a_rate_is_positive(rate):
-    with pytest.raises(InputError, match=r"torque_rate .* N m/s, expected a positive one"):
-        QPSettings(torque_rate=rate)

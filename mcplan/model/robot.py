@@ -23,6 +23,7 @@ from mcplan.errors import InputError
 from mcplan.html_table import folded, html_of, html_table
 from mcplan.model.assemble import JointLimits
 from mcplan.model.description import UrdfModel
+from mcplan.model.folds import Fold, folds
 from mcplan.model.geometry import Geometry
 from mcplan.model.patch import MOUNT, Patch
 from mcplan.model.scale import RobotScale
@@ -126,6 +127,11 @@ class Robot:
     def scale(self) -> RobotScale:
         """Its sizes as multiples of those of the robot that the planner's figures are written for."""
         return RobotScale.of(self)
+
+    @cached_property
+    def folds(self) -> dict[str, tuple[Fold, ...]]:
+        """The joints by which the limb of each patch folds: its knee, its elbow."""
+        return folds(self)
 
     @cached_property
     def feet(self) -> dict[str, np.ndarray]:

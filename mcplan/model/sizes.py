@@ -44,7 +44,7 @@ def hands(robot: "Robot") -> tuple[str, ...]:
     """Return the patches at the ends of the limbs that the robot does not stand on: palms, then grips; no forearms."""
     standing = {robot.patches[name].limb for name in feet(robot)}
     free = [patch for patch in robot.patches.values() if standing and patch.limb and patch.limb not in standing]
-    chains = {patch.name: _chain(robot, patch.name) for patch in free}
+    chains = {patch.name: chain_of(robot, patch.name) for patch in free}
     ends = {limb: max(len(chains[p.name]) for p in free if p.limb == limb) for limb in {p.limb for p in free}}
     at_end = [patch for patch in free if len(chains[patch.name]) == ends[patch.limb]]
     return tuple(patch.name for patch in sorted(at_end, key=lambda patch: patch.kind == "grasp"))
@@ -55,26 +55,26 @@ def measured(robot: "Robot") -> dict[str, float]:
     q, standing = stands_in(robot), feet(robot)
     if q is None or not standing:
         return {}
-    legs = [_chain(robot, name) for name in standing]
-    lengths = [_length(robot, q, name, _own(chain, legs)) for name, chain in zip(standing, legs, strict=True)]
+    legs = [chain_of(robot, name) for name in standing]
+    lengths = [_length(robot, q, name, own_part(chain, legs)) for name, chain in zip(standing, legs, strict=True)]
     found = {"height": q[2], "leg": max(lengths)}
     found["foot"] = max(float(np.ptp(robot.patches[name].polygon[:, 0])) for name in standing)
     aside = [place[1] for place in standing.values()]
     found["width"] = max(aside) - min(aside)
     corners = [robot.frame_pose(q, name)[0] @ [*x, 1.0] for name in standing for x in robot.patches[name].points]
     found["front"] = max(corners) - q[0]
-    lifts = [_step(robot, q, name, _own(chain, legs)) for name, chain in zip(standing, legs, strict=True)]
+    lifts = [_step(robot, q, name, own_part(chain, legs)) for name, chain in zip(standing, legs, strict=True)]
     found["step"] = min(lifts)
     limbs = {robot.patches[name].limb for name in standing}
     others = [p for p in robot.patches.values() if p.limb not in limbs and p.kind != "grasp"]
-    chains = {patch.name: _chain(robot, patch.name) for patch in others}
+    chains = {patch.name: chain_of(robot, patch.name) for patch in others}
     arms = []
     for name, chain in chains.items():
         # a forearm and a hand share their chain: what keeps arms apart is their limb
         limb = robot.patches[name].limb
-        own = _own(chain, [*legs, *(c for n, c in chains.items() if robot.patches[n].limb != limb)])
+        own = own_part(chain, [*legs, *(c for n, c in chains.items() if robot.patches[n].limb != limb)])
         if len(own) > 2:
-            _, y, z = _place(robot, q, own[0])
+            _, y, z = place_of(robot, q, own[0])
             arms.append((_length(robot, q, name, own), z, abs(y - q[1])))
     if arms:
         found["reach"], found["shoulder"], side = max(arms)
@@ -96,7 +96,7 @@ def _step(robot: "Robot", q: np.ndarray, patch: str, bodies: list[int]) -> float
     pitch = pitch_bodies(robot, q, Limb(tuple(bodies), (), ""))
     if len(pitch) != 3:
         return high
-    hip, knee, ankle = (_place(robot, q, body) for body in pitch)
+    hip, knee, ankle = (place_of(robot, q, body) for body in pitch)
     thigh, shank = float(np.linalg.norm(knee - hip)), float(np.linalg.norm(ankle - knee))
     torque = robot.limits.torque[joint_of_body(robot)[pitch[1]]]
     middle = robot.frame_pose(q, patch) @ [*robot.patches[patch].polygon.mean(axis=0), 0.0, 1.0]
@@ -105,7 +105,7 @@ def _step(robot: "Robot", q: np.ndarray, patch: str, bodies: list[int]) -> float
     return float((thigh + shank) * (1.0 - np.cos(bend)))
 
 
-def _chain(robot: "Robot", patch: str) -> list[int]:
+def chain_of(robot: "Robot", patch: str) -> list[int]:
     """Return the bodies from the first below the base to the one that carries a patch."""
     body, chain = robot.frame(patch)[0], []
     while body > 0:
@@ -114,18 +114,19 @@ def _chain(robot: "Robot", patch: str) -> list[int]:
     return chain[::-1]
 
 
-def _own(chain: list[int], others: list[list[int]]) -> list[int]:
+def own_part(chain: list[int], others: list[list[int]]) -> list[int]:
     """Return what of a chain no other one shares."""
     shared = {body for other in others if other is not chain and other != chain for body in other}
     return [body for body in chain if body not in shared]
 
 
 def _length(robot: "Robot", q: np.ndarray, patch: str, bodies: list[int]) -> float:
-    places = [*(_place(robot, q, body) for body in bodies), robot.frame_pose(q, patch)[:3, 3]]
+    places = [*(place_of(robot, q, body) for body in bodies), robot.frame_pose(q, patch)[:3, 3]]
     return float(np.linalg.norm(np.diff(places, axis=0), axis=1).sum())
 
 
-def _place(robot: "Robot", q: np.ndarray, body: int) -> np.ndarray:
+def place_of(robot: "Robot", q: np.ndarray, body: int) -> np.ndarray:
+    """Return where (3,) the joint of a body is at a posture."""
     link = next(link for link in robot.link_names if robot.frame(link)[0] == body)
     X, offset = robot.frame_pose(q, link), robot.frame(link)[1]
     return X[:3, 3] - X[:3, :3] @ offset[:9].reshape(3, 3).T @ offset[9:]

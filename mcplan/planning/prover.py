@@ -40,6 +40,9 @@ LIFTS = HIGHER[::2]
 SHARES = (0.5, 0.25, 0.75)
 """Parts of the time of a swing that are looked at first, the highest point before the others."""
 
+BENT = 0.12
+"""rad: how far limbs that touch are bent at least; more is asked of postures where it can be had (`search.refine`)."""
+
 STEADY = 0.006
 """m: room of the centre of mass inside its region, on all sides; a line of contacts offers none."""
 
@@ -85,8 +88,9 @@ class Prover:
     ):
         self.robot, self.environment = robot, environment
         self.collisions = CollisionModel(robot, environment)
-        self.generator = PostureGenerator(robot, environment, None, self.collisions)
-        quick = PostureSettings(torque_rounds=0).of(robot.scale)
+        ordinary = PostureSettings(bent=BENT).of(robot.scale)
+        self.generator = PostureGenerator(robot, environment, ordinary, self.collisions)
+        quick = replace(ordinary, torque_rounds=0)
         # a search goes on from what it finds: better elsewhere than from postures at the edge of their torques
         self._searching = PostureGenerator(robot, environment, quick, self.collisions)
         self.continuity = Continuity(robot, environment, self._searching)

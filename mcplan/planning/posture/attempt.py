@@ -16,7 +16,10 @@ from mcplan.statics.margins import friction_margin
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """What one call asks for (`PostureGenerator.generate`); ``further``: rows of the base and of patches in the air."""
+    """What one call asks for (`PostureGenerator.generate`).
+
+    ``further`` : rows of the base and of patches in the air; ``limit`` : (2, n) bounds of the joints.
+    """
 
     contacts: tuple[Contact, ...]
     bearing: tuple[str, ...]
@@ -26,6 +29,7 @@ class Wanted:
     com: np.ndarray | None
     hint: np.ndarray | None
     further: dict[str, ContactRows]
+    limit: np.ndarray
 
     @property
     def centre(self) -> np.ndarray:

@@ -20,6 +20,7 @@ import numpy as np
 from mcplan.collision.model import CollisionModel
 from mcplan.core.posture.rows import Task
 from mcplan.errors import InputError
+from mcplan.model.folds import bent
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.attempt import Attempt, Wanted, outside, where_it_is
 from mcplan.planning.posture.contact_region import ContactRegions, Support, contact_key
@@ -130,7 +131,9 @@ class PostureGenerator:
         further = {} if base is None else {"base": base.rows()}
         target = None if com is None else np.array(com, dtype=float)
         further |= airborne or {}
-        wanted = Wanted(contacts, bearing, free, passing, guides[0], target, hint, further)
+        touching = [name for name in names if name not in passing]
+        limit = bent(self.robot, self._search.limit, touching, guides[0][7:], self.settings.bent)
+        wanted = Wanted(contacts, bearing, free, passing, guides[0], target, hint, further, limit)
         support = self.support(contacts, bearing, self.robot.com(guides[0]))
         clock.lap("region")
         refused = support.violation or (None if set(free) & set(bearing) else outside(support, target))
@@ -155,7 +158,8 @@ class PostureGenerator:
         rows = self._all_rows(wanted, contacts, free)
         # a centre of mass that is asked for draws the posture from the first step on
         pull = None if wanted.com is None else np.array([*wanted.com[:2], self.settings.weights.com, 0.0])
-        reach = self._run(self._search.task(rows, guide, hint=pull), start, steps, LOOSE, np.inf, clock)
+        first = self._search.task(rows, guide, hint=pull, limit=wanted.limit)
+        reach = self._run(first, start, steps, LOOSE, np.inf, clock)
         if not reach.found:
             return Attempt(reach.q, contacts, "reach", self._missed(reach, wanted, rows, guide))
         q = reach.q
@@ -323,10 +327,11 @@ class PostureGenerator:
     def _balanced(self, wanted: Wanted, rows: list[ContactRows], guide: np.ndarray, support: Support) -> Task:
         """Return the search for a posture whose centre of mass is where it is asked for, or inside its region."""
         if wanted.com is not None:
-            return self._search.task(rows, guide, centre=wanted.centre)
+            return self._search.task(rows, guide, centre=wanted.centre, limit=wanted.limit)
         place = support.hint(self.robot.com(guide)) if wanted.hint is None else wanted.hint
         weights = self.settings.weights
-        return self._search.task(rows, guide, support.rows, np.array([*place, weights.com, weights.comfort]))
+        hint = np.array([*place, weights.com, weights.comfort])
+        return self._search.task(rows, guide, support.rows, hint, limit=wanted.limit)
 
     def _contact_rows(self, contact: Contact, freedom: Freedom | None) -> ContactRows:
         key = (contact_key(contact), tuple(contact.coordinates.items()), freedom)
@@ -371,16 +376,18 @@ class PostureGenerator:
         """Say what a search missed, and which joint limits are in the way."""
         names = [contact.patch for contact in wanted.contacts]
         found = missed_rows(search, rows, names, list(wanted.further), TOLERANCE)
-        return tuple(found + self._binding(search, rows, guide))
+        return tuple(found + self._binding(search, wanted.limit, rows, guide))
 
-    def _binding(self, search: Search, rows: list[ContactRows], guide: np.ndarray) -> list[Violation]:
+    def _binding(
+        self, search: Search, limit: np.ndarray, rows: list[ContactRows], guide: np.ndarray
+    ) -> list[Violation]:
         """Return the joints at a limit that the contacts would take beyond it."""
-        lower, upper = self._search.limit
+        lower, upper = limit
         q = search.q[7:]
         bound = (q <= lower + 1e-6) | (q >= upper - 1e-6)
         if not bound.any():
             return []
-        open_ = self._search.task(rows, guide)._replace(limit=np.array([lower - 0.5, upper + 0.5]))
+        open_ = self._search.task(rows, guide, limit=np.array([lower - 0.5, upper + 0.5]))
         beyond = self._search.run(open_, search.q, 3, LOOSE, np.inf).q[7:]
         excess = np.maximum(lower - beyond, beyond - upper)
         names = self.robot.joint_names

@@ -160,12 +160,14 @@ class PostureSearch:
         linear: np.ndarray | None = None,
         linear_q: np.ndarray | None = None,
         centre: np.ndarray | None = None,
+        limit: np.ndarray | None = None,
     ) -> Task:
         """Return the arrays of a search.
 
         Parameters
         ----------
         guide : (nq,); region : (k, 4); hint : (4,); linear : (l, nv + 1) about ``linear_q`` (nq,); centre : (e, 4).
+        limit : (2, n) bounds of the joints; by default the limits less the margin.
         """
         counts = np.array([len(rows.select) for rows in contacts], dtype=np.int64)
         first = np.concatenate([[0], np.cumsum(counts)[:-1]]) if len(counts) else counts
@@ -188,7 +190,7 @@ class PostureSearch:
             guide if linear_q is None else linear_q,
             guide,
             self.weight,
-            self.limit,
+            self.limit if limit is None else np.ascontiguousarray(limit),
             np.zeros(4) if hint is None else hint,
         )
 

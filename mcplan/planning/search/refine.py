@@ -31,10 +31,14 @@ ROUNDS = 4
 """Times that postures whose motions are barred are taken back, and the motions of their neighbours looked at."""
 
 WIDER = (
-    PostureSettings(joint_margin=0.08, com_inset=0.035, comfort=0.06, torque_share=0.7, clearance=0.01, steps=20),
-    PostureSettings(joint_margin=0.05, com_inset=0.028, comfort=0.05, torque_share=0.8, clearance=0.006, steps=20),
+    PostureSettings(
+        joint_margin=0.08, bent=0.3, com_inset=0.035, comfort=0.06, torque_share=0.7, clearance=0.01, steps=20
+    ),
+    PostureSettings(
+        joint_margin=0.05, bent=0.2, com_inset=0.028, comfort=0.05, torque_share=0.8, clearance=0.006, steps=20
+    ),
     # contacts alone may take a joint near its limit: the ankle of a shank that lies on its knee and its toes
-    PostureSettings(com_inset=0.028, comfort=0.05, torque_share=0.8, clearance=0.006, steps=20),
+    PostureSettings(bent=0.15, com_inset=0.028, comfort=0.05, torque_share=0.8, clearance=0.006, steps=20),
 )
 """What is asked of postures, the most comfortable first."""
 

@@ -18,7 +18,7 @@ from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.task import PostureSearch, prices
 from mcplan.planning.transition.apart import FIT, Apart
 from mcplan.planning.transition.joint_room import JointRoom
-from mcplan.planning.transition.knot_search import KnotSearch
+from mcplan.planning.transition.knot_search import KnotSearch, at_knots
 from mcplan.planning.transition.knots import BARRED, Knots, Led, ObjectPoses
 from mcplan.planning.transition.nearness import APART, Nearness, Wish
 from mcplan.planning.transition.steps import Steps
@@ -78,7 +78,7 @@ class KnotFinder:
         """
         guides = np.asarray(guides, dtype=float)
         asked = contacts, led, touching, modest, objects
-        roomy = self.joints.between(guides[[0, -1], 7:])
+        roomy = self.joints.between(guides[[0, -1], 7:], [contact.patch for contact in at_knots(contacts, 1)[0]])
         knots = yield from KnotSearch(self, guides, *asked, roomy).run()
         if knots.missed > BARRED and self.joints.hold_up(roomy, knots.q):
             again = yield from KnotSearch(self, guides, *asked, self.joints.least).run()

@@ -72,7 +72,7 @@ class KnotSearch:
         self.touching, self.modest, self.limit = touching, modest, limit
         self.guides, self.last = guides, len(guides) - 1
         self.tasks, self.wishes = list[Task](), list[Wish]()
-        self.closed = _at_knots(contacts, len(guides))
+        self.closed = at_knots(contacts, len(guides))
         self.moving = any(here is not self.closed[0] for here in self.closed)
         self.watched = self.nearness.watched(self.closed[0])
         self.q, self.missed = guides.copy(), np.zeros(len(guides))
@@ -295,7 +295,7 @@ def led_rows(robot: Robot, led: Led, k: int) -> ContactRows:
     return ContactRows(PLACE_ROWS, body, frame, np.eye(6)[:3], np.zeros((0, 10)))
 
 
-def _at_knots(contacts: Sequence[Contact] | Sequence[Sequence[Contact]], count: int) -> list[tuple[Contact, ...]]:
+def at_knots(contacts: Sequence[Contact] | Sequence[Sequence[Contact]], count: int) -> list[tuple[Contact, ...]]:
     """Return the contacts in place at each knot."""
     alike = [contact for contact in contacts if isinstance(contact, Contact)]
     moving = [tuple(here) for here in contacts if not isinstance(here, Contact)]

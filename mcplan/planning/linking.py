@@ -27,16 +27,15 @@ BASE_MOVE = 0.05
 SAID = 0.01
 """m, rad: a base or a joint of the start that is put off its place by more is said."""
 
-ROOM = ((0.05, 0.2), (0.02, 0.0))
-"""rad or m: distances to the joint limits, and how far limbs are bent, tried in turn: a motion between two postures is
-glad of some room."""
+JOINT_MARGINS = (0.05, 0.02)
+"""rad or m: distances to the joint limits, tried in turn: a motion between two postures is glad of some room."""
 
-LINK = tuple(PostureSettings(joint_margin=margin, bent=bent, weights=Weights(com=100.0)) for margin, bent in ROOM)
+LINK = tuple(PostureSettings(joint_margin=margin, weights=Weights(com=100.0)) for margin in JOINT_MARGINS)
 """Where the centre of mass is matters more than how like its guide a posture is."""
 
 START = tuple(
-    PostureSettings(joint_margin=margin, bent=bent, weights=Weights(base_position=200.0, base_orientation=100.0))
-    for margin, bent in ROOM
+    PostureSettings(joint_margin=margin, weights=Weights(base_position=200.0, base_orientation=100.0))
+    for margin in JOINT_MARGINS
 )
 """At the start the pose of the base outranks the posture."""
 

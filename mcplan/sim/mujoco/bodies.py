@@ -26,15 +26,15 @@ from mcplan.model.geometry import Sphere
 from mcplan.model.patch import MOUNT, Patch
 from mcplan.model.robot import Robot
 from mcplan.sim.mujoco.balls import ball_name
-from mcplan.sim.mujoco.options import EVERYTHING, ROBOT, SOLREF, contact_options
+from mcplan.sim.mujoco.options import EVERYTHING, ROBOT, SOLREF, STIFF, contact_options
 from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
 from mcplan.sim.touching_patch import distance, same_ball
 
 ROUNDING, TOLD, LEAST_TOLD = 1e-9, 1e-6, 1e-12
 """Room that the greatest principal moment is given, and what is mended without a word: relative to it, and kg m²."""
 
-RIGID, GRIP = (0.9999, 0.9999, 0.001, 0.5, 2.0), (0.95, 0.99, 0.001, 0.5, 2.0)
-"""``solimp`` of the coupling of mimic joints, which gives the ten-thousandth part of what it carries, and of grips."""
+RIGID = (0.9999, 0.9999, 0.001, 0.5, 2.0)
+"""``solimp`` of the coupling of mimic joints: it gives the ten-thousandth part of what it carries."""
 
 PATCH_DEPTH = 0.01
 """Thickness of the solid behind a patch (m)."""
@@ -244,6 +244,6 @@ def _add_holds(spec: Any, robot: Robot, patch: str) -> tuple[str, ...]:
     for name, kind in kinds.items():
         spec.add_equality(
             name=f"grasp:{patch}:{name}", type=kind, objtype=mujoco.mjtObj.mjOBJ_BODY, active=False,
-            name1=f"body:{robot.frame(patch)[0]}", name2="world", solref=SOLREF, solimp=GRIP,
+            name1=f"body:{robot.frame(patch)[0]}", name2="world", solref=SOLREF, solimp=STIFF,
         )  # fmt: skip
     return tuple(f"grasp:{patch}:{name}" for name in kinds)

@@ -15,7 +15,7 @@ from mcplan.model.shape_inertia import shape_inertia
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.sim.mujoco.bodies import add_robot
-from mcplan.sim.mujoco.options import OBJECT, OBJECT_SURFACE, SLIDING, SOLIMP, SOLREF, WORLD, contact_options
+from mcplan.sim.mujoco.options import OBJECT, OBJECT_SURFACE, SLIDING, SOLREF, STIFF, WORLD, contact_options
 from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
 
 OBSTACLE_FRICTION = 0.7
@@ -135,7 +135,7 @@ def _let_slide(spec: Any, geom: str, other: str, friction: float) -> None:
     """Let an object or a patch slide on another geom without hopping, see ``SLIDING``."""
     pair = spec.add_pair(geomname1=other, geomname2=geom, condim=3)
     pair.friction = [friction, friction, 0.0, 0.0, 0.0]
-    pair.solref, pair.solimp, pair.solreffriction = SOLREF, SOLIMP, SLIDING
+    pair.solref, pair.solimp, pair.solreffriction = SOLREF, STIFF, SLIDING
 
 
 def _add_object(spec: Any, thing: FreeObject) -> None:

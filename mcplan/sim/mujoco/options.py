@@ -7,18 +7,20 @@ ROBOT, WORLD, OBJECT, OBJECT_SURFACE = 1, 2, 4, 8
 
 EVERYTHING = ROBOT | WORLD | OBJECT | OBJECT_SURFACE
 
-SOLREF, SOLIMP = (0.005, 1.0), (0.0, 0.99, 1e-4, 0.5, 2.0)
-"""Time constant (s) and damping ratio; force sets in with the first micrometre and is stiff from 0.1 mm on, the depth
-below a foot of HRP-2.
+SOLREF, SOLIMP = (0.005, 1.0), (0.0, 0.99, 3e-5, 0.5, 2.0)
+"""Time constant (s) and damping ratio; force grows with depth, and contacts are stiff from 0.03 mm on.
 
-MuJoCo takes away the part ``d`` of the acceleration with which bodies approach that the first of ``SOLIMP`` gives at
-once, however little they overlap. With its 0.9 a sole that is about to lift off loses a hundred newtons within a step,
-the other one gets them, and both chatter until the weight is shifted."""
+MuJoCo takes the part that ``SOLIMP`` begins with off the acceleration at which bodies approach, however little they
+overlap. With its default of 0.9 a sole that is about to lift off loses a hundred newtons within a step, the other one
+gets them, and both chatter while weight is shifted. Where depths are ten times as large, light contacts creep."""
+
+STIFF = (0.95, 0.99, 0.001, 0.5, 2.0)
+"""``SOLIMP`` of what is held at no depth, grips, and of objects, which must not creep."""
 
 SLIDING = (0.1, 1.0)
-"""The same for the friction below an object. MuJoCo's contacts answer what they take off a sliding speed ``v`` within
-this time by lifting it with ``mu v / time``, times two: a box of HRP-2's size at 0.2 m/s would hop with 5 ms. With
-0.1 s it stays down, and creeps by 0.1 mm/s under half of the force that would move it."""
+"""Time constant and damping ratio of the friction below an object. MuJoCo's contacts answer what they take off a
+sliding speed ``v`` within this time by lifting it with ``mu v / time``, times two: a box of HRP-2's size at 0.2 m/s
+would hop with 5 ms. With 0.1 s it stays down, and creeps by 0.1 mm/s under half of the force that would move it."""
 
 
 def contact_options(bit: int, meets: int, friction: float | None = None) -> dict[str, Any]:

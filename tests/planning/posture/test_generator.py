@@ -191,3 +191,23 @@ def test_bodies_are_pushed_apart_by_what_was_nearest_before_too(monkeypatch):
     assert 0 < len(old) < len(second.linear)
     for row, k in old:
         assert row[-1] == pytest.approx(min(SPARE - foreseen[k], generator._push), abs=1e-12)
+
+
+def test_limbs_that_touch_are_bent_as_far_as_the_settings_ask(scene):
+    """Drawn to a posture with straight knees; in the air a knee may be straight."""
+    robot = scene.ROBOT
+    guide, knees = robot.posture("half_sitting").copy(), [robot.joint_names.index(f"{s}LEG_JOINT3") for s in "LR"]
+    for leg in "LR":
+        for joint, angle in ((2, 0.0), (3, 0.0), (4, 0.0)):
+            guide[7 + robot.joint_names.index(f"{leg}LEG_JOINT{joint}")] = angle
+    guide[2] += 0.06
+    left, _ = scene.feet(0.0)
+    angles = {}
+    for amount in (0.0, 0.3):
+        generator = PostureGenerator(robot, scene.ENVIRONMENT, PostureSettings(bent=amount))
+        result = generator.generate((left,), None, guide)
+        check(robot, generator, result)
+        angles[amount] = result.q[7:][knees]
+    assert angles[0.0][0] < 0.2
+    assert angles[0.3][0] >= 0.3 - 2e-3
+    assert angles[0.3][1] < 0.1

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from mcplan.model.robot_file import load_robot
-from mcplan.planning.transition.joint_room import KEPT, ROOM, JointRoom
+from mcplan.planning.transition.joint_room import BENT, KEPT, ROOM, JointRoom
 from mcplan.planning.transition.knot_finder import KnotFinder
 from mcplan.planning.transition.steps import run
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.place import contact
 
 COUNT = 12
-ELBOW, SOLES = "RARM_JOINT3", ("left_sole", "right_sole")
+ELBOW, KNEES, SOLES = "RARM_JOINT3", ("LLEG_JOINT3", "RLEG_JOINT3"), ("left_sole", "right_sole")
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +57,28 @@ def test_bounds_are_never_narrower_than_the_ends_nor_wider_than_the_widest(robot
     limits, random = robot.limits, np.random.default_rng(3)
     finder_margin = 0.01
     least = np.array([limits.lower + finder_margin, limits.upper - finder_margin])
-    room = JointRoom(robot, least)
+    room, knees = JointRoom(robot, least), np.isin(robot.joint_names, KNEES)
     for _ in range(20):
         ends = random.uniform(least[0], least[1], (2, robot.n))
-        lower, upper = room.between(ends)
+        lower, upper = room.between(ends, SOLES)
         assert (lower <= ends.min(axis=0)).all()
         assert (ends.max(axis=0) <= upper).all()
         assert (least[0] <= lower).all()
         assert (upper <= least[1]).all()
-        assert (lower - limits.lower <= ROOM + 1e-12).all()
+        assert (lower - limits.lower <= ROOM + 1e-12)[~knees].all()
+
+
+def test_limbs_that_touch_stay_bent_about_as_their_ends_are(robot):
+    knee = robot.joint_names.index(KNEES[0])
+    room = JointRoom(robot, np.array([robot.limits.lower, robot.limits.upper]))
+
+    def lowest(one, other, patches=SOLES):
+        ends = np.array([robot.posture("half_sitting")[7:]] * 2)
+        ends[:, knee] = one, other
+        return room.between(ends, patches)[0, knee]
+
+    assert lowest(1.0, 0.5) == pytest.approx(KEPT * BENT, abs=2e-3)  # it is straight at 0, to a milliradian
+    assert lowest(1.0, 0.1) == pytest.approx(KEPT * 0.1, abs=2e-3)
+    in_the_air = robot.limits.lower[knee] + ROOM
+    assert lowest(1.0, 0.5, ["left_hand"]) == pytest.approx(in_the_air)
+    assert lowest(-0.02, 1.0) < 0.0  # it begins beyond straight: there is a way to the other side

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.control.handled import HandledObjects
 from mcplan.control.loaded_contact import Ramp
 from mcplan.control.motion import Motion
-from mcplan.control.task_set import LOOSE, TaskSet
+from mcplan.control.task_set import HURRY, LOOSE, TaskSet
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
@@ -278,6 +278,14 @@ def test_torques_jump_only_where_what_is_unsteady_or_has_no_other_solution_asks_
     assert tasks.near.step == pytest.approx(step)
     np.testing.assert_allclose(after(last + 300.0), jump, atol=1e-6)  # from there no torque within reach holds it
     assert tasks.near is None
+    low, high = 0.0, 300.0  # so far off torques within reach hold it, and not
+    while high - low > 0.1 * step:
+        middle = 0.5 * (low + high)
+        after(last + middle)
+        low, high = (middle, high) if tasks.near and tasks.near.step < 1.01 * step else (low, middle)
+    torque = last + high + 0.1 * step  # a little is wanting
+    assert np.abs(after(torque) - torque).max() <= HURRY * step + 1e-6
+    assert tasks.near.step == pytest.approx(HURRY * step)
     free = tasks_of(robot, ControlSettings(torque_rate=0.0))
     for _ in range(2):
         free.solve(0.0, terms, motion)

@@ -104,7 +104,7 @@ class WholeBodyController:
         self._wrenches: Mapping[str, np.ndarray] = dict(first.wrenches)
         self._commanded = self._wrenches
         self._nv, self._t, self._late, self._pushed = self.robot.nv, 0.0, 0.0, -np.inf
-        self._vd, self._sent = np.zeros(self._nv), np.zeros(self.robot.n)
+        self._vd = np.zeros(self._nv)
         motion = self.motion
         # most of the time a criterion looks at the clock only: what it does not ask for is not computed
         self._asked = (
@@ -181,9 +181,6 @@ class WholeBodyController:
         tau, self._vd = solution.tau, solution.vd
         if self.impedance is not None:
             tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
-            if near := self.tasks.near:
-                tau = np.clip(tau, self._sent - near.step, self._sent + near.step)
-            self._sent = tau
         self._wait(t, behind)
         phase = self.machine.events[-1]
         return Command(

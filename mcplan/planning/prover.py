@@ -162,12 +162,13 @@ class Prover:
             When the budget is spent.
         """
         contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
-        key, result = self._posture(contacts, unloaded, q, free or {}, q if near else None)
+        leaving = tuple(sorted({contact.patch for contact in held or ()}.intersection(unloaded)))
+        key, result = self._posture(contacts, unloaded, q, free or {}, q if near else None, leaving)
         touching = [contact.patch for contact in contacts]
         limbs = () if near or not result.found else self.free_limbs.crossing(touching, q, result.q)
         if limbs:
             guide = self.free_limbs.kept(limbs, q, self.guide(contacts, q))
-            other_key, other = self._posture(contacts, unloaded, q, free or {}, guide)
+            other_key, other = self._posture(contacts, unloaded, q, free or {}, guide, leaving)
             if other.found and not self.free_limbs.crossing(touching, q, other.q):
                 key, result = other_key, other
         if held is None or not result.found:
@@ -184,6 +185,7 @@ class Prover:
         q: np.ndarray,
         free: dict[str, Freedom],
         guide: np.ndarray | None,
+        leaving: tuple[str, ...],
     ) -> tuple[tuple, PostureResult]:
         """Return the posture of a stance near a guide, None for the reference; with what it is kept by."""
         key = (
@@ -191,6 +193,7 @@ class Prover:
             tuple(sorted(unloaded)),
             tuple(sorted(free.items(), key=lambda item: item[0])),
             b"" if guide is None else guide.tobytes(),
+            leaving,
         )
         if key not in self._memo:
             if self.calls >= self.limit:
@@ -198,9 +201,9 @@ class Prover:
             self.calls += 1
             loaded = [contact.patch for contact in contacts if contact.patch not in unloaded]
             guide = self.guide(contacts, q) if guide is None else guide
-            found = self._searching.generate(contacts, loaded, guide, [q], free)
+            found = self._searching.generate(contacts, loaded, guide, [q], free, leaving=leaving)
             if any(lacks.kind == "torque" and lacks.amount <= EASED for lacks in found.violations):
-                found = self.generator.generate(contacts, loaded, guide, [q], free)
+                found = self.generator.generate(contacts, loaded, guide, [q], free, leaving=leaving)
             self._memo[key] = steady(found, self.robot.scale)
         return key, self._memo[key]
 

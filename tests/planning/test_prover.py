@@ -56,9 +56,25 @@ def test_a_posture_of_the_search_that_misses_a_torque_by_little_is_moved_until_i
     q = scene.ROBOT.posture("half_sitting")
     prover = Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
     short = result("forces", [Violation("torque", "r_knee", missing)])
-    prover._searching = SimpleNamespace(generate=lambda *given: short)
-    prover.generator = SimpleNamespace(generate=lambda *given: replace(result(com_inset=1.0), q=q))
+    prover._searching = SimpleNamespace(generate=lambda *given, **options: short)
+    prover.generator = SimpleNamespace(generate=lambda *given, **options: replace(result(com_inset=1.0), q=q))
     assert prover.prove(scene.feet(0.0), [], q).found == eased
+
+
+def test_legs_that_are_lifted_next_may_be_straight_and_those_that_arrive_may_not(scene):
+    q = scene.ROBOT.posture("half_sitting")
+    prover = Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
+    asked = []
+
+    def generate(*given, leaving=()):
+        asked.append(leaving)
+        return replace(result(com_inset=1.0), q=q)
+
+    prover._searching, (left, right) = SimpleNamespace(generate=generate), scene.feet(0.0)
+    prover.continuity = SimpleNamespace(linked=lambda held, result, q: result)
+    prover.prove((left, right), ["right_sole"], q, held=(left, right))
+    prover.prove((left, right), ["right_sole"], q, held=(left,))
+    assert asked == [("right_sole",), ()]
 
 
 def test_only_a_small_miss_of_the_place_itself_passes():

@@ -102,6 +102,7 @@ class PostureGenerator:
         base: BaseTarget | None = None,
         hint: np.ndarray | None = None,
         airborne: Mapping[str, ContactRows] | None = None,
+        leaving: Iterable[str] = (),
     ) -> PostureResult:
         """Find a posture.
 
@@ -118,6 +119,7 @@ class PostureGenerator:
         hint : (2,) place to which the centre of mass is drawn (m), where ``com`` is None; by default the place nearest
             to the guide's that lies comfortably inside the region.
         airborne : {patch: rows} that patches in the air keep (`posture.airborne`).
+        leaving : patches that are lifted next, whose limbs may be straight.
         """
         clock = Clock()
         guides = [np.array(g, dtype=float) for g in ([guide] if np.ndim(guide) == 1 else guide)]
@@ -131,7 +133,7 @@ class PostureGenerator:
         further = {} if base is None else {"base": base.rows()}
         target = None if com is None else np.array(com, dtype=float)
         further |= airborne or {}
-        touching = [name for name in names if name not in passing]
+        touching = [name for name in names if name not in (*passing, *leaving)]
         limit = bent(self.robot, self._search.limit, touching, guides[0][7:], self.settings.bent)
         wanted = Wanted(contacts, bearing, free, passing, guides[0], target, hint, further, limit)
         support = self.support(contacts, bearing, self.robot.com(guides[0]))

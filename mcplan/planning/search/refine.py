@@ -49,12 +49,13 @@ class _Knot:
 
     Attributes
     ----------
-    contacts : in place; ``loaded`` names those that carry.
+    contacts : in place; ``loaded`` names those that carry, ``leaving`` those that are lifted next.
     q : (nq,) now; ``first`` as the search found it.
     """
 
     contacts: tuple[Contact, ...]
     loaded: tuple[str, ...]
+    leaving: tuple[str, ...]
     q: np.ndarray
     first: np.ndarray
 
@@ -69,14 +70,16 @@ def refine(prover: Prover, paths: list[list[Node]]) -> list[list[Node]]:
     knots: dict[int, _Knot] = {}
     for path in paths:
         for step in (step for node in path[1:] for step in node.steps):
-            knots.setdefault(id(step.q), _Knot(step.touching, step.loaded, step.q, step.q))
+            idle = [contact.patch for contact in step.touching if contact.patch not in step.loaded]
+            leaving = tuple(idle) if step.change == "remove" else ()
+            knots.setdefault(id(step.q), _Knot(step.touching, step.loaded, leaving, step.q, step.q))
     if not knots:
         return paths
     chain = list(knots.values())
     robot, settings = prover.robot, [wider.of(prover.robot.scale) for wider in WIDER]
     generators = [PostureGenerator(robot, prover.environment, wider, prover.collisions) for wider in settings]
     for sweep in range(SWEEPS):
-        before = _Knot(paths[0][0].contacts, (), paths[0][0].q, paths[0][0].q)
+        before = _Knot(paths[0][0].contacts, (), (), paths[0][0].q, paths[0][0].q)
         for k, (knot, after) in enumerate(zip(chain, [*chain[1:], chain[-1]], strict=True), start=1):
             doing("giving room to posture", sweep * len(chain) + k, SWEEPS * len(chain))
             knot.q = _better(prover, generators, knot, before, after)
@@ -103,7 +106,8 @@ def _better(prover: Prover, generators: list[PostureGenerator], knot: _Knot, bef
     guide = robot.integrate(middle, robot.difference(middle, prover.guide(knot.contacts, knot.q)), NATURAL)
     for generator in generators:
         prover.calls += 1
-        result = steady(generator.generate(knot.contacts, knot.loaded, guide, [knot.q]), prover.robot.scale)
+        found = generator.generate(knot.contacts, knot.loaded, guide, [knot.q], leaving=knot.leaving)
+        result = steady(found, prover.robot.scale)
         if (
             result.found
             and reaches(kept(before.contacts, knot.contacts), before.q, result.q)

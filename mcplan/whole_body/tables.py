@@ -115,7 +115,7 @@ class Binding:
         self._fill_arguments = (
             *terms.arrays, self.given, sheet.layout, sheet.constants, self._task_table, self._contact_table,
             self.values, self.drawn, sheet.theta, self.G,
-            np.zeros((int(sheet.layout[lay.CONTACT_ROWS]) + 1, int(sheet.layout[lay.NV]))),
+            np.zeros((2 * int(sheet.layout[lay.CONTACT_ROWS]) + 1, int(sheet.layout[lay.NV]))),
         )  # fmt: skip
         self.check_arguments = (
             sheet.layout, sheet.constants, self._contact_table, self.values, sheet.theta, self.G,

@@ -8,7 +8,7 @@ from mcplan.core.algebra.consistent_rows import DEPENDENT, NEUTRAL, drop_determi
 
 def consistent(A, b):
     m, n = A.shape
-    rows, b, basis = np.ascontiguousarray(A.T).ravel(), b.copy(), np.zeros((m, n))
+    rows, b, basis = np.ascontiguousarray(A.T).ravel(), b.copy(), np.zeros((2 * m + 1, n))
     make_consistent(rows, b, m, n, basis)
     return rows.reshape(n, m).T, b
 
@@ -54,7 +54,7 @@ def test_an_inequality_that_equations_determine_is_emptied_and_no_other(off):
     rng = np.random.default_rng(2)
     m, n = 5, 12
     A = rng.normal(size=(m, n))
-    rows, basis = np.ascontiguousarray(A.T).ravel(), np.zeros((m + 1, n))
+    rows, basis = np.ascontiguousarray(A.T).ravel(), np.zeros((2 * m + 1, n))
     rank = make_consistent(rows, np.zeros(m), m, n, basis)
     assert rank == m
     free = np.linalg.svd(A)[2][m]  # of length 1, and orthogonal to all of A
@@ -71,3 +71,23 @@ def test_an_inequality_that_equations_determine_is_emptied_and_no_other(off):
     else:
         assert np.array_equal(kept[0], G[0])
         assert lower[0] == 3.0
+
+
+@pytest.mark.parametrize("least", [0.3, 3.0])
+def test_a_row_may_follow_from_all_others_though_none_follows_from_those_before_it(least):
+    """Five rows with a singular value that is small, in which the last one has next to no part."""
+    rng = np.random.default_rng(4)
+    small = np.array([0.38, 0.74, -0.37, 0.27, 0.05])
+    U = np.linalg.qr(np.column_stack([small, rng.normal(size=(5, 4))]))[0][:, ::-1]
+    V = np.linalg.qr(rng.normal(size=(12, 5)))[0]
+    A, b = U @ np.diag([1.0, 1.0, 1.0, 1.0, least * DEPENDENT]) @ V.T, rng.normal(size=5)
+    before = np.linalg.norm(A[4] - np.linalg.lstsq(A[:4].T, A[4])[0] @ A[:4])
+    assert before > 3 * DEPENDENT
+    rows, right = consistent(A, b)
+    left = 1.0 / np.linalg.norm(np.linalg.pinv(A), axis=0) / np.linalg.norm(A, axis=1)
+    gone = [int(np.argmin(left))] if left.min() < DEPENDENT else []
+    assert gone == ([1] if least < 1.0 else [])
+    assert not rows[gone].any()
+    assert not right[gone].any()
+    assert np.array_equal(np.delete(rows, gone, axis=0), np.delete(A, gone, axis=0))
+    assert np.array_equal(np.delete(right, gone), np.delete(b, gone))

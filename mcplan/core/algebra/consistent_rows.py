@@ -45,10 +45,11 @@ def _left(A, i, m, n, Q, rank):
 
 @jit_algebra
 def make_consistent(A, b, m, n, Q):
-    """Empty the rows of ``A x = b`` that follow from those before them: they say ``0 = 0``.
+    """Empty the rows of ``A x = b`` that follow from the others, or nearly: they say ``0 = 0``.
 
     A row that hardly differs from the others' span must go as a whole. With another right-hand side alone it would ask
-    for nothing along what is left of it, which is a direction that rounding or drift has chosen.
+    for nothing along what is left of it, which is a direction that rounding or drift has chosen; as it is, it would ask
+    for a hundred times what it is off by along there.
 
     Rows are made orthonormal one after the other (Gram-Schmidt)::
 
@@ -56,17 +57,40 @@ def make_consistent(A, b, m, n, Q):
         |r_i| >= DEPENDENT |a_i|:   q_i = r_i / |r_i|
         else                        a_i = 0,  b_i = 0
 
+    Each of those that stay may say something new, and one of them follow from all others all the same: with
+    ``A = L Q`` the distance of a row from the span of the rest is ``1 / |(L^-1)_i|``, a column of the inverse. The
+    nearest one goes, and so on, until none is nearer than DEPENDENT of its length.
+
     Parameters
     ----------
     A : (n m,) the entries of an (m, n) matrix, column by column; changed where needed.
     b : (m,) changed with them.
     m, n : numbers of rows and columns.
-    Q : (at least m, n) out: orthonormal rows that span what is left, first.
+    Q : (at least 2 m + 1, n) out: orthonormal rows that span what is left, first; the others are scratch.
 
     Returns
     -------
     The number of these.
     """
+    while True:
+        rank = _orthonormal(A, b, m, n, Q)
+        nearest = _nearest(A, m, n, Q, rank)
+        if nearest < 0:
+            return rank
+        _empty(A, nearest, m, n)
+        b[nearest] = 0.0
+
+
+@jit_algebra
+def _empty(A, i, m, n):
+    """Set row i to zero."""
+    for k in range(n):
+        A[m * k + i] = 0.0
+
+
+@jit_algebra
+def _orthonormal(A, b, m, n, Q):
+    """Empty the rows that follow from those before them; make the others orthonormal, and return their number."""
     rank = 0
     for i in range(m):
         size, left = _left(A, i, m, n, Q, rank)
@@ -76,10 +100,46 @@ def make_consistent(A, b, m, n, Q):
                 Q[rank, k] /= left
             rank += 1
         else:
-            for k in range(n):
-                A[m * k + i] = 0.0
+            _empty(A, i, m, n)
             b[i] = 0.0
     return rank
+
+
+@jit_algebra
+def _nearest(A, m, n, Q, rank):
+    """Return the row that is nearest to the span of all others, where that is near enough, else -1.
+
+    ``L`` is written behind the rows of Q, a column of its inverse into the row between.
+    """
+    nearest, least, i = -1, DEPENDENT * DEPENDENT, 0
+    for row in range(m):
+        size = 0.0
+        for k in range(n):
+            size += A[m * k + row] * A[m * k + row]
+        if size > 0.0:
+            for j in range(i + 1):
+                along = 0.0
+                for k in range(n):
+                    along += A[m * k + row] * Q[j, k]
+                Q[m + 1 + i, j] = along
+            i += 1
+    column, i = Q[m], 0
+    for row in range(m):
+        size = 0.0
+        for k in range(n):
+            size += A[m * k + row] * A[m * k + row]
+        if size > 0.0:
+            length = 0.0
+            for k in range(i, rank):
+                x = 1.0 if k == i else 0.0
+                for j in range(i, k):
+                    x -= Q[m + 1 + k, j] * column[j]
+                column[k] = x / Q[m + 1 + k, k]
+                length += column[k] * column[k]
+            if 1.0 / (length * size) < least:
+                nearest, least = row, 1.0 / (length * size)
+            i += 1
+    return nearest
 
 
 @jit_algebra
@@ -99,6 +159,5 @@ def drop_determined(A, b, m, n, Q, rank):
     for i in range(m):
         size, left = _left(A, i, m, n, Q, rank)
         if left <= DEPENDENT * DEPENDENT * size:
-            for k in range(n):
-                A[m * k + i] = 0.0
+            _empty(A, i, m, n)
             b[i] = NEUTRAL

@@ -31,7 +31,7 @@ def fill(
     theta : (parameters,) out
     G : (7, forces or 80) out: wrenches of the force unknowns in the first six rows; scratch, and the constant part of
         the cost in its last entry
-    basis : (contact rows and one more, nv) scratch
+    basis : (twice the contact rows and one more, nv) scratch
     """
     nv = layout[lay.NV]
     if not (_finite(q) and _finite(v)):

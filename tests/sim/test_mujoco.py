@@ -278,6 +278,33 @@ def test_a_grip_holds_as_much_as_its_contact_says_and_not_as_much_as_others_of_i
     assert not hold_of(replace(strong, max_moment=0.1))[-1]
 
 
+def test_a_jerk_of_a_step_does_not_open_a_grip_and_a_pull_does():
+    """The mean over an impact counts, as it does for the certificate."""
+    q0, X, bar = at_a_bar()
+    patches = (*SOLES, "right_grip")
+    contact = make_contact(
+        ROBOT, Environment(bars=(bar,)), {"patch": "right_grip", "surface": "bar"}, (X[:3, :3], X[:3, 3])
+    )
+    contact = replace(contact, max_force=300.0, max_moment=1e3)
+
+    def pulled(steps, force=1500.0):
+        physics = MujocoPhysics(ROBOT, Environment((FLOOR,), (bar,)), q0, None, patches, (contact,))
+        most = 0.0
+        for step in range(60):
+            act = servo(physics, q0, patches)
+            if 20 <= step < 20 + steps:
+                pull = ROBOT.frame_jacobian(physics.q, "right_grip")[:3].T @ [0.0, 0.0, -force]
+                act = act._replace(external=pull)
+            wrenches = physics.step(act, DT).wrenches
+            most = max(most, float(np.linalg.norm(wrenches.get("right_grip", np.zeros(6))[:3])))
+        return most, "right_grip" in wrenches
+
+    most, holds = pulled(1)
+    assert most > 600.0
+    assert holds
+    assert not pulled(10)[1]
+
+
 def test_a_grip_without_a_bar_holds_nothing():
     q0 = ROBOT.posture("half_sitting")
     physics = MujocoPhysics(ROBOT, Environment((FLOOR,)), q0, patches=(*SOLES, "right_grip"))

@@ -97,7 +97,7 @@ def test_postures_between_which_a_swing_hits_something_are_given_up(near, inside
     """Whether a coarse look or a close one finds it."""
     seen = []
     prover = SimpleNamespace(swing=lambda way: seen.append((way.q0, way.q1)) or near, barred=lambda way: inside)
-    lift, place = _Knot((), (), 10.0, 1.0), _Knot((), (), 20.0, 2.0)
+    lift, place = _Knot((), (), (), 10.0, 1.0), _Knot((), (), (), 20.0, 2.0)
     steps = [SimpleNamespace(q=object(), change=change) for change in ("remove", "add")]
     monkeypatch.setattr(refine_module, "swing_to", lambda parent, node: Way(1.0, 2.0))
     knots = {id(step.q): knot for step, knot in zip(steps, (lift, place), strict=True)}
@@ -111,7 +111,7 @@ def refined(reachable, insets, last=False):
     guides = []
 
     def generator(q, inset):
-        def generate(contacts, loaded, guide, starts):
+        def generate(contacts, loaded, guide, starts, leaving):
             guides.append(float(guide[0]))
             margins = {"com_inset": inset}
             return PostureResult(np.array([q]), contacts, (), None, margins, (), "done", Effort())
@@ -123,7 +123,7 @@ def refined(reachable, insets, last=False):
         continuity=SimpleNamespace(reaches=lambda held, a, b: (float(a[0]), float(b[0])) in reachable),
         guide=lambda contacts, q: np.array([20.0]), calls=0,
     )  # fmt: skip
-    before, knot, after = (_Knot((), (), np.array([q]), np.array([q])) for q in (0.0, 5.0, 4.0))
+    before, knot, after = (_Knot((), (), (), np.array([q]), np.array([q])) for q in (0.0, 5.0, 4.0))
     made = [generator(q, inset) for q, inset in zip((11.0, 12.0), insets, strict=True)]
     found = _better(prover, made, knot, before, knot if last else after)
     assert prover.calls == len(guides)

@@ -73,10 +73,6 @@ class TaskSet:
     objects : that the robot handles.
     further : tasks of the user's, beside those of the plan.
     extra : terms of the user's in CVXPY (`whole_body.declaration.Extra`).
-
-    Attributes
-    ----------
-    near : what the torques of the last solution were kept close to, None where they changed at will.
     """
 
     def __init__(
@@ -109,7 +105,7 @@ class TaskSet:
         self._bearing, self._relieved = 0.0, -np.inf
         self._previous: dict[str, np.ndarray] = {}
         self._torque: np.ndarray | None = None
-        self.near: Near | None = None
+        self._near: Near | None = None
         self.pool = ProblemPool(
             objects.system if objects else robot,
             QPSettings(
@@ -184,11 +180,11 @@ class TaskSet:
         for limit in limits:
             limit.update(terms, motion, poses)
         step, last = self._dt * self.settings.torque_rate, self._torque
-        self.near = Near(last, step) if steady and step and last is not None else None
+        self._near = Near(last, step) if steady and step and last is not None else None
         problem, solution = self.pool.get(contacts, tasks, limits), None
         for give_up in (None, self._hurry, self._free, lambda: self._relieve(t, contacts), self._loosen):
             if solution is None and (give_up is None or give_up()):
-                problem.update(terms, contacts, tasks, None, self._previous, limits, planned, self.near)
+                problem.update(terms, contacts, tasks, None, self._previous, limits, planned, self._near)
                 solution = problem.attempt()
         solution = solution or problem.solve()
         self._previous = solution.unknowns
@@ -211,14 +207,14 @@ class TaskSet:
 
     def _hurry(self) -> bool:
         """Let torques change somewhat quicker; say whether they may not change at will."""
-        if self.near is None:
+        if self._near is None:
             return False
-        self.near = self.near._replace(step=HURRY * self.near.step)
+        self._near = self._near._replace(step=HURRY * self._near.step)
         return True
 
     def _free(self) -> bool:
         """Let torques change at will; say whether they may not."""
-        bounded, self.near = self.near is not None, None
+        bounded, self._near = self._near is not None, None
         return bounded
 
     def _relieve(self, t: float, contacts: Sequence[ContactConstraint]) -> bool:

@@ -69,8 +69,11 @@ def folds(robot: "Robot") -> dict[str, tuple[Fold, ...]]:
 
 
 def _folds(robot: "Robot", bodies: list[int], point: str | None) -> list[Fold]:
-    neutral, found = robot.neutral(), []
     inner = bodies[1:] if point else bodies[1:-1]
+    if not inner:
+        return []
+    neutral, found = robot.neutral(), []
+    root = place_of(robot, neutral, bodies[0])  # which no joint beyond it moves
     for body in inner:
         at = int(robot.tree.topology[body, Q])
         if robot.tree.topology[body, TYPE] != REVOLUTE:
@@ -81,7 +84,7 @@ def _folds(robot: "Robot", bodies: list[int], point: str | None) -> list[Fold]:
             q = neutral.copy()
             q[at] = angle
             end = robot.frame_pose(q, point)[:3, 3] if point else place_of(robot, q, bodies[-1])
-            return float(np.linalg.norm(end - place_of(robot, q, bodies[0])))
+            return float(np.linalg.norm(end - root))
 
         angles = np.linspace(lower - BEYOND, upper + BEYOND, SAMPLES)
         distances = [apart(angle) for angle in angles]

@@ -275,18 +275,18 @@ def test_torques_jump_only_where_what_is_unsteady_or_has_no_other_solution_asks_
     jump, step = after(last, steady=False), 1e-3 * settings.torque_rate
     assert np.abs(jump - last).max() > 4 * step
     assert np.abs(after(last) - last).max() == pytest.approx(step, abs=1e-5)
-    assert tasks.near.step == pytest.approx(step)
+    assert tasks._near.step == pytest.approx(step)
     np.testing.assert_allclose(after(last + 300.0), jump, atol=1e-6)  # from there no torque within reach holds it
-    assert tasks.near is None
+    assert tasks._near is None
     low, high = 0.0, 300.0  # so far off torques within reach hold it, and not
     while high - low > 0.1 * step:
         middle = 0.5 * (low + high)
         after(last + middle)
-        low, high = (middle, high) if tasks.near and tasks.near.step < 1.01 * step else (low, middle)
+        low, high = (middle, high) if tasks._near and tasks._near.step < 1.01 * step else (low, middle)
     torque = last + high + 0.1 * step  # a little is wanting
     assert np.abs(after(torque) - torque).max() <= HURRY * step + 1e-6
-    assert tasks.near.step == pytest.approx(HURRY * step)
+    assert tasks._near.step == pytest.approx(HURRY * step)
     free = tasks_of(robot, ControlSettings(torque_rate=0.0))
     for _ in range(2):
         free.solve(0.0, terms, motion)
-        assert free.near is None
+        assert free._near is None

@@ -89,6 +89,15 @@ def _empty(A, i, m, n):
 
 
 @jit_algebra
+def _size(A, i, m, n):
+    """Return the squared length of row i."""
+    size = 0.0
+    for k in range(n):
+        size += A[m * k + i] * A[m * k + i]
+    return size
+
+
+@jit_algebra
 def _orthonormal(A, b, m, n, Q):
     """Empty the rows that follow from those before them; make the others orthonormal, and return their number."""
     rank = 0
@@ -113,10 +122,7 @@ def _nearest(A, m, n, Q, rank):
     """
     nearest, least, i = -1, DEPENDENT * DEPENDENT, 0
     for row in range(m):
-        size = 0.0
-        for k in range(n):
-            size += A[m * k + row] * A[m * k + row]
-        if size > 0.0:
+        if _size(A, row, m, n) > 0.0:
             for j in range(i + 1):
                 along = 0.0
                 for k in range(n):
@@ -125,9 +131,7 @@ def _nearest(A, m, n, Q, rank):
             i += 1
     column, i = Q[m], 0
     for row in range(m):
-        size = 0.0
-        for k in range(n):
-            size += A[m * k + row] * A[m * k + row]
+        size = _size(A, row, m, n)
         if size > 0.0:
             length = 0.0
             for k in range(i, rank):

@@ -134,7 +134,9 @@ class PostureGenerator:
         target = None if com is None else np.array(com, dtype=float)
         further |= airborne or {}
         touching = [name for name in names if name not in (*passing, *leaving)]
-        limit = bent(self.robot, self._search.limit, touching, guides[0][7:], self.settings.bent)
+        limit = self._search.limit
+        if self.settings.bent > 0.0:
+            limit = bent(self.robot, limit, touching, guides[0][7:], self.settings.bent)
         wanted = Wanted(contacts, bearing, free, passing, guides[0], target, hint, further, limit)
         support = self.support(contacts, bearing, self.robot.com(guides[0]))
         clock.lap("region")

@@ -8,6 +8,7 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.core.rigid_body.tree import PARENT, Q, V
 from mcplan.model.robot import Robot
+from mcplan.model.sizes import chain_of
 from mcplan.scene.contact import Contact
 
 AHEAD, BELOW = 0.25, 0.1
@@ -42,7 +43,7 @@ def limbs_of(robot: Robot, q: np.ndarray, patches: tuple[str, ...]) -> dict[str,
     found = {}
     for name in names:
         own = tuple(patch.name for patch in robot.patches.values() if patch.limb == name and patch.name in patches)
-        ancestors = [_chain(robot, robot.frame(patch)[0]) for patch in own]
+        ancestors = [chain_of(robot, patch) for patch in own]
         length, root = 0.0, np.zeros(3)
         for patch, chain in zip(own, ancestors, strict=True):
             chain = _without_trunk(robot, chain, name)
@@ -58,7 +59,7 @@ def far_links(robot: Robot, q: np.ndarray, limbs: Mapping[str, Limb]) -> frozens
     far: set[int] = set()
     for limb in limbs.values():
         for patch in limb.patches:
-            chain = _without_trunk(robot, _chain(robot, robot.frame(patch)[0]), limb.name)
+            chain = _without_trunk(robot, chain_of(robot, patch), limb.name)
             places = np.array([_body_place(robot, q, body) for body in chain])
             way = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(places, axis=0), axis=1)))
             far |= {body for body, length in zip(chain, way, strict=True) if length > NEAR * limb.length}
@@ -109,7 +110,7 @@ def _bodies(robot: Robot, limb: str) -> set[int]:
     bodies: set[int] = set()
     for patch in robot.patches.values():
         if patch.limb == limb:
-            bodies.update(_without_trunk(robot, _chain(robot, robot.frame(patch.name)[0]), limb))
+            bodies.update(_without_trunk(robot, chain_of(robot, patch.name), limb))
     return bodies
 
 
@@ -135,18 +136,9 @@ def base_yaw(q: np.ndarray) -> float:
     return float(np.arctan2(-R[0, 1], R[1, 1]))
 
 
-def _chain(robot: Robot, body: int) -> list[int]:
-    """Return the bodies from the base (exclusive) to ``body``."""
-    chain: list[int] = []
-    while body > 0:
-        chain.append(body)
-        body = int(robot.tree.topology[body, PARENT])
-    return chain[::-1]
-
-
 def _without_trunk(robot: Robot, chain: list[int], limb: str) -> list[int]:
     """Drop the bodies that carry a patch of another limb too (a waist that carries both arms)."""
-    others = [_chain(robot, robot.frame(patch.name)[0]) for patch in robot.patches.values() if patch.limb != limb]
+    others = [chain_of(robot, patch.name) for patch in robot.patches.values() if patch.limb != limb]
     shared = {body for other in others for body in other}
     return [body for body in chain if body not in shared] or chain[-1:]
 

@@ -117,6 +117,11 @@ class Prover:
         self._doubted: set[tuple] = set()
         self.closely = True
 
+    def begin(self, closely: bool) -> None:
+        """Begin a search, with all that is known and no doubt about motions that nobody has looked at."""
+        self.closely = closely
+        self._doubted.clear()
+
     def guide(self, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
         """Return the reference posture whose patches fit the contacts best, set down on them."""
         names = {contact.patch for contact in contacts}
@@ -277,6 +282,8 @@ class Prover:
         When it is barred, others of its kind are looked at as closely from then on.
         """
         key = (*motion.key, self.closely)
+        if not self.closely and (known := self._barred.get((*motion.key, True))) is not None:
+            return known
         if key not in self._barred:
             if isinstance(motion, Swing):
                 rising = {} if motion.before is None else {motion.after.patch: motion.before}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mcplan.doing import doing
-from mcplan.errors import InputError, PlanningFailed
+from mcplan.errors import PlanningFailed
 from mcplan.planning.chain import barred_segment, refuse_barred, with_transitions
 from mcplan.planning.goal.ending import OF_THE_POSTURE, End, Ending
 from mcplan.planning.goal.goal import Goal
@@ -23,14 +23,14 @@ from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.posture.limbs import level_rotation, limbs_of, nominal_offsets
 from mcplan.planning.prover import CARRIES, Prover
 from mcplan.planning.search.barred import Barred, barred_motions
-from mcplan.planning.search.candidates import Candidates, candidates
+from mcplan.planning.search.candidates import Candidates, candidates, loose
 from mcplan.planning.search.failure import barred_way, explained
 from mcplan.planning.search.finish import Segment, finish
 from mcplan.planning.search.modes import modes_of
 from mcplan.planning.search.node import Node
 from mcplan.planning.search.portfolio import Pass, portfolio
 from mcplan.planning.search.potential import TIE, Potential
-from mcplan.planning.search.reachability import slippery, unreachable
+from mcplan.planning.search.reachability import slippery, taken, unreachable
 from mcplan.planning.search.refine import refine
 from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.shorten import shorten
@@ -49,8 +49,9 @@ SHORT = 1
 STRIDE = 0.6
 """m: progress of one move of a foot, for a robot of the size of HRP-2."""
 
-LOOSE = 0.01
-"""m²: extent of a patch, of a robot of that size, below which it is put down in any direction."""
+LOOKS = ((False, False), (True, False), (True, True))
+"""Whether the search looks at the motions of the paths that it finds, and whether it finds their swings as the plan has
+them, in turn. Most paths are free, and those are found more quickly when their postures are final."""
 
 Progress = Callable[[int, int, float], None]
 
@@ -95,7 +96,7 @@ class _Planning:
     def __init__(self, scenario: Scenario, seed: int, progress: Progress | None, tree: SearchTree):
         self.scenario, self.settings, self.progress = scenario, scenario.planner, progress
         self.robot, self.environment = scenario.robot, scenario.environment
-        self.tree, self.reroll = tree, Reroll(seed)
+        self.tree, self.reroll, self._most = tree, Reroll(seed), scenario.planner.max_calls
         contacts = tuple(
             make_contact(self.robot, self.environment, contact.to_data()) for contact in scenario.start.contacts
         )
@@ -124,21 +125,29 @@ class _Planning:
     def plan(self) -> Plan:
         """Return the plan.
 
-        The search only looks at swings, which are found when postures are final; where one is barred then, it begins
-        anew and finds all of them.
+        Motions are found when postures are final. Where one is barred then, the search begins anew, with all that it
+        knows, and looks at the motions of each path itself; where that has not been enough, it finds them in full.
         """
         self._objects_stay()
-        for closely in (False, True):
-            stances = self._moved(closely)
-            if not any(map(barred_segment, stances[1:])):
+        stances: tuple[PlannedStance, ...] | None = None
+        for looking, closely in LOOKS:
+            stances = self._moved(looking, closely)
+            if stances is not None and not any(map(barred_segment, stances[1:])):
                 break
+        assert stances is not None
         refuse_barred(stances)
         self.tree.calls = self.prover.calls
         return Plan(self.scenario, stances, self.tree, self.linker.notices)
 
-    def _moved(self, closely: bool) -> tuple[PlannedStance, ...]:
-        """Return stances with the motions that lead there, free or not."""
-        here, self.prover.closely = Here(self.first.contacts, self.first.q), closely
+    def _moved(self, looking: bool, closely: bool) -> tuple[PlannedStance, ...] | None:
+        """Return stances with the motions that lead there, free or not; None where others are to be searched for.
+
+        Parameters
+        ----------
+        looking, closely : see `LOOKS`.
+        """
+        here, self._looking = Here(self.first.contacts, self.first.q), looking
+        self.prover.begin(closely)
         self.tree.path.clear()
         segments: list[Segment] = []
         for number, item in enumerate(self.scenario.goal):
@@ -146,13 +155,22 @@ class _Planning:
             last = segments[-1].nodes[-1]
             here = Here(last.contacts, segments[-1].q, last.met, last)
             self.tree.path += [node.index for segment in segments for node in segment.nodes][len(self.tree.path) :]
-        self.prover.limit, self.prover.closely = sys.maxsize, True
+        self.prover.limit, self.prover.closely, searched = sys.maxsize, True, self.prover.calls
         doing("proving every stance")
         paths = refine(self.prover, [segment.nodes for segment in segments])
+        self._most += self.prover.calls - searched
+        if paths is None and not closely:
+            return None
+        paths = paths or [segment.nodes for segment in segments]
         segments = [replace(segment, nodes=path) for segment, path in zip(segments, paths, strict=True)]
         stances = finish(self.prover, self.ending, self.first, segments)
         self._require(stances)
         return with_transitions(self.scenario, stances, self.prover.segments)
+
+    @property
+    def _left(self) -> int:
+        """Postures that the search may still ask for."""
+        return max(self._most - self.prover.calls, 0)
 
     def _objects_stay(self) -> None:
         """Refuse a goal for objects that are not there already: no search moves them."""
@@ -181,7 +199,8 @@ class _Planning:
     def _item(self, number: int, item: GoalItem, here: Here) -> list[Segment]:
         """Return the way to an item: by its own contacts, or by those that are found for it first."""
         if item.contacts and item.base is None:
-            self._goal_is_free(item)
+            if reason := taken(self.prover, item):
+                raise PlanningFailed(reason)
             return self._toward(Goal.of(item), number, here)
         if item.posture is not None and (left := stands_on(item, self.robot) - set(self.patches)):
             raise PlanningFailed(
@@ -208,7 +227,7 @@ class _Planning:
                 return self._toward(goal, number, here, None if goal is goals[-1] else SHORT)
             except PlanningFailed as failed:
                 failure = failure or failed
-                if self.prover.calls >= self.settings.max_calls:
+                if not self._left:
                     break
         assert failure is not None
         raise failure
@@ -225,7 +244,7 @@ class _Planning:
         try:
             nodes = self._reach(goal, number, here, require, partial(self._missing, item), passes)
         except PlanningFailed as failed:
-            if not goal.posed or self.prover.calls >= self.settings.max_calls:
+            if not goal.posed or not self._left:
                 raise
             try:
                 return self._rearranged(goal, number, here, require, passes)
@@ -306,7 +325,7 @@ class _Planning:
                 return path
             if search.closest is not None and (best is None or search.closest.h < best.h):
                 best = search.closest
-            if self.prover.calls >= self.settings.max_calls:
+            if not self._left:
                 break
         self.tree.calls = self.prover.calls
         where = f" (goal{self._where(number)})" if self._where(number) else ""
@@ -323,23 +342,22 @@ class _Planning:
 
         Where one is barred the search goes on with all else that it knows.
         """
-        left = max(self.settings.max_calls - self.prover.calls, 0)
         root = search.start(here.contacts, here.q, here.met, here.last)
-        budget = effort._replace(calls=min(effort.calls, left))
+        budget = effort._replace(calls=min(effort.calls, self._left))
         for node in search.paths(root, budget, self.settings.max_nodes):
             found = node.path()
             # joined moves swing farther; what is barred once is looked at closely when they are joined again
             for make in (even, shorten, lambda _, path: path):
                 doing("joining moves")
                 path = make(search, found)
-                motions = barred_motions(self.prover, path)
+                motions = barred_motions(self.prover, path) if self._looking else []
                 if not motions:
                     return path, None
                 now = Barred(path, motions)
                 if least is None or now.rank < least.rank:
                     least = now
             search.bar(one.node for one in motions)
-            if self.prover.calls >= self.settings.max_calls:
+            if not self._left:
                 break
         return None, least
 
@@ -350,7 +368,7 @@ class _Planning:
             X = self.robot.frame_pose(self.first.q, patch)
             sampled[patch] = candidates(
                 self.robot, self.environment, patch, guide, offsets[patch], goal, known,
-                grid, (X[:3, :3], X[:3, 3]), self._loose(patch), self.reroll.shift(),
+                grid, (X[:3, :3], X[:3, 3]), loose(self.robot, patch), self.reroll.shift(),
             )  # fmt: skip
         for patch, spec in goal.specs.items():
             if not sampled[patch].goal.any():
@@ -373,26 +391,7 @@ class _Planning:
             offsets[patch] = np.append(place[:2], offsets[patch][2])
         return offsets
 
-    def _goal_is_free(self, item: GoalItem) -> None:
-        for spec in item.contacts:
-            try:
-                contact = make_contact(self.robot, self.environment, spec)
-            except InputError:
-                continue
-            hit = self.prover.blocked(contact)
-            if hit is not None:
-                raise PlanningFailed(
-                    f"goal: at its place on {spec.surface}, {spec.patch} is {hit[1]:.3f} m inside: {hit[0]} overlap; "
-                    "move the goal or the obstacle"
-                )
-
     def _stances(self, goal: Goal) -> list[frozenset[str]]:
         """Return the patches of stances that the scenario or the planner means to be taken."""
         listed = (frozenset(spec.patch for spec in item.contacts) for item in self.scenario.goal)
         return [frozenset(self.first.patches), goal.stance, *listed]
-
-    def _loose(self, patch: str) -> bool:
-        """Whether a patch that is no foot is too small to say by its direction how it is put down."""
-        polygon = self.robot.patches[patch].polygon
-        small = float(np.ptp(polygon, axis=0).prod()) < LOOSE * self.size**2
-        return len(polygon) < 3 or (small and patch not in self.robot.feet)

@@ -24,6 +24,9 @@ from mcplan.scene.place_surface import TOLERANCE, surface_rotation
 from mcplan.scene.polygon import erode
 from mcplan.scene.spec import ContactSpec
 
+LOOSE = 0.01
+"""m²: extent of a patch, for a robot of the size of HRP-2, below which it is put down in any direction."""
+
 FLAT = 0.5
 """Least vertical part of the normal of a surface that a foot stands on."""
 
@@ -115,6 +118,13 @@ class Candidates:
     def progress(self, i: int) -> float:
         """Return the progress of candidate ``i``."""
         return float(self.rolled.get(i, self.s[i]))
+
+
+def loose(robot: Robot, patch: str) -> bool:
+    """Whether a patch that is no foot is too small to say by its direction how it is put down."""
+    polygon = robot.patches[patch].polygon
+    small = float(np.ptp(polygon, axis=0).prod()) < LOOSE * robot.scale.leg**2
+    return len(polygon) < 3 or (small and patch not in robot.feet)
 
 
 def candidates(

@@ -1,19 +1,38 @@
-"""What a goal asks that cannot be, found before any search: supports out of reach, supports that cannot bear."""
+"""What a goal asks that cannot be, found before any search: places that are taken, out of reach, or slippery."""
 
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from scipy.optimize import nnls
 
+from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.posture.limbs import Limb
+from mcplan.planning.prover import Prover
 from mcplan.planning.search.candidates import Candidates
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
+from mcplan.scene.place import make_contact
+from mcplan.scene.schema import GoalItem
 
 RAYS = 32
 """Rays around a friction cone: their cone contains it."""
+
+
+def taken(prover: Prover, item: GoalItem) -> str:
+    """Say which contact of a goal has no room at its place, or return an empty text."""
+    for spec in item.contacts:
+        try:
+            contact = make_contact(prover.robot, prover.environment, spec)
+        except InputError:
+            continue
+        if (hit := prover.blocked(contact)) is not None:
+            return (
+                f"goal: at its place on {spec.surface}, {spec.patch} is {hit[1]:.3f} m inside: {hit[0]} overlap; "
+                "move the goal or the obstacle"
+            )
+    return ""
 
 
 def unreachable(

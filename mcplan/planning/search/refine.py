@@ -59,9 +59,16 @@ class _Knot:
     q: np.ndarray
     first: np.ndarray
 
+    @property
+    def taken_back(self) -> bool:
+        """Whether it is as the search found it."""
+        return self.q is self.first
 
-def refine(prover: Prover, paths: list[list[Node]]) -> list[list[Node]]:
+
+def refine(prover: Prover, paths: list[list[Node]]) -> list[list[Node]] | None:
     """Return the same paths with better postures, as far as no motion between them is barred.
+
+    None where a motion is barred between those of the search, too.
 
     Parameters
     ----------
@@ -86,17 +93,23 @@ def refine(prover: Prover, paths: list[list[Node]]) -> list[list[Node]]:
             before = knot
     for path in paths:
         for parent, node in pairwise(path):
-            _keep_swing(prover, parent, node, knots)
+            if not _keep_swing(prover, parent, node, knots):
+                return None
     for _ in range(ROUNDS):
         better = [[_replaced(node, knots) for node in path] for path in paths]
         barred = [{id(one.node) for one in barred_motions(prover, path)} for path in better]
         if not any(barred):
             return better
+        back = list[_Knot]()
         for path, refined, nodes in zip(paths, better, barred, strict=True):
             for k in (k for k, node in enumerate(refined) if id(node) in nodes):
-                for step in (*path[k - 1].steps[-1:], *path[k].steps):
-                    if id(step.q) in knots:  # not where the first path begins
-                        knots[id(step.q)].q = step.q
+                steps = (*path[k - 1].steps[-1:], *path[k].steps)
+                around = [knots[id(step.q)] for step in steps if id(step.q) in knots]  # not where the first path begins
+                if all(knot.taken_back for knot in around):
+                    return None
+                back += around
+        for knot in back:
+            knot.q = knot.first
     return paths
 
 
@@ -117,18 +130,20 @@ def _better(prover: Prover, generators: list[PostureGenerator], knot: _Knot, bef
     return knot.q
 
 
-def _keep_swing(prover: Prover, parent: Node, node: Node, knots: dict[int, _Knot]) -> None:
-    """Take the first postures back where a limb cannot swing between the new ones."""
+def _keep_swing(prover: Prover, parent: Node, node: Node, knots: dict[int, _Knot]) -> bool:
+    """Take the first postures back where a limb cannot swing between the new ones; say whether it can at all."""
     first = swing_to(parent, node)
     if first is None:
-        return
+        return True
     place = knots[id(node.steps[-1].q)]
     lifts = [knots[id(step.q)] for step in node.steps if step.change == "remove"]
     swing = replace(first, q0=lifts[-1].q if lifts else _arrival(parent, knots), q1=place.q)
-    if prover.swing(swing) or prover.barred(swing):
-        place.q = place.first
-        for knot in lifts:
-            knot.q = knot.first
+    if not (prover.swing(swing) or prover.barred(swing)):
+        return True
+    place.q = place.first
+    for knot in lifts:
+        knot.q = knot.first
+    return not prover.barred(first)
 
 
 def _arrival(node: Node, knots: dict[int, _Knot]) -> np.ndarray:

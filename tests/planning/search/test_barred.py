@@ -68,15 +68,49 @@ def test_a_path_whose_swings_looked_free_is_left_for_another(monkeypatch):
         plan(load_scenario("walk", SHORT | {"planner.max_calls": 300}))
 
 
-def test_the_search_only_looks_at_swings(monkeypatch):
-    """They are found for the postures that the plan has."""
+def test_motions_of_a_free_path_are_found_for_the_postures_that_the_plan_has(monkeypatch):
+    """The search itself looks at none."""
     found, refined = [], []
-    swing, refine = Segments.swing, stance_planner.refine
+    swing, look, refine = Segments.swing, Segments.look, stance_planner.refine
     monkeypatch.setattr(Segments, "swing", lambda *of: found.append(of) or swing(*of))
+    monkeypatch.setattr(Segments, "look", lambda *of: found.append(of) or look(*of))
     monkeypatch.setattr(stance_planner, "refine", lambda *of: refined.append(len(found)) or refine(*of))
     plan(load_scenario("walk", SHORT))
     assert refined == [0]
     assert found
+
+
+def test_where_a_motion_is_barred_whatever_the_postures_the_next_search_looks_at_its_own(monkeypatch):
+    """At swings it only looks: they are found for the postures that the plan has."""
+    longest, found, refined = max(steps(plan(load_scenario("walk", SHORT)), "left_sole")), [], []
+    bar(monkeypatch, longest - 0.01)
+    swing, refine = Segments.swing, stance_planner.refine
+
+    def refining(prover, paths):
+        before = len(found)
+        better = refine(prover, paths)
+        refined.append((before, len(found), better is not None))
+        return better
+
+    monkeypatch.setattr(Segments, "swing", lambda *of: found.append(of) or swing(*of))
+    monkeypatch.setattr(stance_planner, "refine", refining)
+    plan(load_scenario("walk", SHORT))
+    (_, first, free), (second, _, at_last) = refined
+    assert second == first
+    assert (free, at_last) == (False, True)
+
+
+def test_what_is_refined_in_vain_is_not_the_searchs_to_pay(monkeypatch):
+    refined, refine = [], stance_planner.refine
+
+    def in_vain(prover, paths):
+        prover.calls += 1000
+        refined.append(refine(prover, paths))
+        return refined[-1] if len(refined) > 1 else None
+
+    monkeypatch.setattr(stance_planner, "refine", in_vain)
+    assert plan(load_scenario("walk", SHORT | {"planner.max_calls": 300})).segments
+    assert len(refined) == 2
 
 
 def test_where_all_are_barred_there_is_no_plan_and_the_best_path_is_told(monkeypatch, tmp_path, capsys):

@@ -96,12 +96,19 @@ class Way:
 def test_postures_between_which_a_swing_hits_something_are_given_up(near, inside, monkeypatch):
     """Whether a coarse look or a close one finds it."""
     seen = []
-    prover = SimpleNamespace(swing=lambda way: seen.append((way.q0, way.q1)) or near, barred=lambda way: inside)
+    closely = []
+
+    def barred(way):
+        closely.append((way.q0, way.q1))
+        return inside
+
+    prover = SimpleNamespace(swing=lambda way: seen.append((way.q0, way.q1)) or near, barred=barred)
     lift, place = _Knot((), (), (), 10.0, 1.0), _Knot((), (), (), 20.0, 2.0)
     steps = [SimpleNamespace(q=object(), change=change) for change in ("remove", "add")]
     monkeypatch.setattr(refine_module, "swing_to", lambda parent, node: Way(1.0, 2.0))
     knots = {id(step.q): knot for step, knot in zip(steps, (lift, place), strict=True)}
-    _keep_swing(prover, None, SimpleNamespace(steps=steps), knots)
+    assert _keep_swing(prover, None, SimpleNamespace(steps=steps), knots) == (not inside)
+    assert closely[-1] == ((1.0, 2.0) if near or inside else (10.0, 20.0))
     assert seen == [(10.0, 20.0)]
     assert (lift.q, place.q) == ((1.0, 2.0) if near or inside else (10.0, 20.0))
 

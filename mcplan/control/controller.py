@@ -92,7 +92,7 @@ class WholeBodyController:
         s = self.settings
         self._forces = PlannedForces(plan, dt, s)
         self._slips, self._lifts = SlipWatch(s, self.objects.frame), LiftWatch(s)
-        self._stepping = Stepping(self.robot, scenario.environment, s)
+        self._stepping = Stepping(plan, s)
         self.impedance = (
             JointImpedance(
                 s.impedance_kp, s.impedance_kd, s.impedance_leak, self.robot.limits.torque, self._inertia(), dt
@@ -126,7 +126,7 @@ class WholeBodyController:
             return
         for contacts, limbs in led_along(self.plan):
             self.tasks.declare(contacts, limbs)
-        for stance in (self.plan.stances[0], self.plan.stances[-1]):  # where it stands
+        for stance in self.plan.stances:  # from any of them it may step out
             for patch in self._stepping.may_step(stance.contacts):
                 self.tasks.declare([contact for contact in stance.contacts if contact.patch != patch], [patch])
         if not self.tasks.further:  # a task of the user's is asked for its rows in ticks alone
@@ -192,10 +192,10 @@ class WholeBodyController:
 
     def _steps_out(self, t: float) -> bool:
         """Let the robot step out where it would fall; say whether it does. Each state lasts a tick at least."""
-        steps = self._stepping.look(t, self.terms, self.motion, self.machine.phase)
-        if steps:
-            self.machine.divert(t, self, steps, "falls")
-        return bool(steps)
+        other = self._stepping.look(t, self.terms, self.motion, self.machine)
+        if other is not None:
+            self.machine.divert(t, self, other.phases, "falls", other.onward)
+        return other is not None
 
     def _wait(self, t: float, behind: float) -> None:
         """Let the time of references run slower from the next tick on where centre of mass or limbs are behind them."""

@@ -114,9 +114,14 @@ class Machine:
         return tuple(state.phase for state in self.states)
 
     @property
+    def index(self) -> int:
+        """Of the present state."""
+        return max(self._index, 0)
+
+    @property
     def state(self) -> State:
         """The present state."""
-        return self.states[max(self._index, 0)]
+        return self.states[self.index]
 
     @property
     def phase(self) -> Phase:
@@ -163,12 +168,13 @@ class Machine:
         self.events.append(PhaseEvent(f"find {self.phase.name}", self.phase.stance, t))
         return True
 
-    def divert(self, t: float, now: Now, phases: Sequence[Phase], why: str) -> None:
-        """Break off the present state at time t (s), do something else first, and begin it again afterwards."""
+    def divert(self, t: float, now: Now, phases: Sequence[Phase], why: str, onward: int) -> None:
+        """Break off the present state at time t (s), do something else first, and go on with another one then."""
         here = self._index
         new = [State(phase) for phase in phases]
-        self.states = (*self.states[: here + 1], *new, self.state, *self.states[here + 1 :])
-        self._taken = {(i + len(new) + 1 if i > here else i, label): n for (i, label), n in self._taken.items()}
+        moved = here + 1 + len(new) - onward
+        self._taken = {(i + moved if i > here else i, label): n for (i, label), n in self._taken.items()}
+        self.states = (*self.states[: here + 1], *new, *self.states[onward:])
         self.events[-1].end, self.events[-1].ended_by = t, why
         self._index, self._search = here + 1, None
         self._begin(t, now)

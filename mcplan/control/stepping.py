@@ -1,4 +1,4 @@
-"""Steps that catch a robot that stands: it has been pushed, and no pressure under its feet would stop it.
+"""Steps that catch a robot that has been pushed, and that no pressure under its feet would stop, as it stands or walks.
 
 A robot of mass m can come to rest on the contacts that it has while its capture point (`motion.pendulum`),
 
@@ -10,30 +10,29 @@ the pressure stays at the point u of what still bears that is nearest to the cap
 
     xi(T) = u + (xi_0 - u) e^(w T)
 
-Of all feet and durations T the step is taken after which the capture point has the most room in the new support region.
-The foot follows the capture point as it goes.
+Of all feet and durations T the step is taken after which the capture point has the most room in the new support region;
+a foot in the air goes on from how it moves. It follows the capture point as that goes. Then the robot steps back to
+where its plan goes on (`control.step_phases`): to the stance before a shift, to the one after a swing.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from mcplan.control.machine import Machine
 from mcplan.control.motion import Motion
-from mcplan.control.phase import Now, Phase
-from mcplan.control.phases import Body, Settle, Stand, all_of, or_timeout
+from mcplan.control.phase import Phase
+from mcplan.control.phases import TOO_FAR, Approach, Lift, Load, Retract, Settle, Shift, Stand, Swing, Unload
+from mcplan.control.step_phases import Lean, Regain, Restore, Step, StepBack, StepOut
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError, SimulationFailed
-from mcplan.model.robot import Robot
 from mcplan.model.terms import Terms
 from mcplan.motion.pendulum import Pendulum, frequency
-from mcplan.motion.posture import PostureTrajectory
-from mcplan.motion.step_path import StepPath
-from mcplan.planning.posture.limbs import joints_of
+from mcplan.motion.rotation import rotation_vector
+from mcplan.planning.plan import Plan
 from mcplan.scene.contact import Contact
-from mcplan.scene.environment import Environment, Surface
-from mcplan.scene.machine import Until
+from mcplan.scene.environment import Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.polygon import clip, half_planes, nearest
 from mcplan.scene.settings import ControlSettings
@@ -47,9 +46,6 @@ FASTEST = 2.4
 
 LONGEST, CLOSEST = 0.53, 0.02
 """m: the most between two feet, and the least gap between them sideways."""
-
-RISE, DESCENT = 0.05, 0.1
-"""m, m/s: how high a foot is lifted, and how fast it goes on down where it has met nothing."""
 
 UNEVEN = 0.1
 """m: a support so far above or below a foot is none to step on."""
@@ -71,102 +67,14 @@ BACK, INSIDE = 2.0, 0.01
 """1/s, m: how quickly the capture point goes back to the middle of the support region at most, with the pressure so far
 inside its edge."""
 
+ASTRAY, TURNED = TOO_FAR, 0.05
+"""m, rad: a foot that is farther from where the plan has it steps back."""
+
+TRIES = 4
+"""Steps back in a row after which feet that are still astray do not come back."""
+
 FALL = 0.999
 """k / w of a fall about a point: at one the two exponentials of the pendulum are no solution of their own any more."""
-
-LANDING = 0.05
-"""s: within which a foot that has stepped out may bear everything."""
-
-MISSED = 0.5
-"""s: a foot that has met nothing so long after its time has missed its support."""
-
-
-class Step(NamedTuple):
-    """A step: the foot's new contact, its duration (s), and the room that it leaves the capture point (m)."""
-
-    contact: Contact
-    duration: float
-    room: float
-
-
-@dataclass
-class StepOut(Body):
-    """Set a foot to where it catches the robot."""
-
-    stance: int
-    step: Step
-    path: StepPath | None = field(default=None, repr=False)
-    verb = "step"
-
-    @property
-    def name(self) -> str:
-        """Verb and patch."""
-        return f"{self.verb} {self.step.contact.patch}"
-
-    def enter(self, motion: Motion, t: float, now: Now) -> float:
-        """Open the contact and send the foot on its way."""
-        contact, scale = self.step.contact, motion.robot.scale.leg
-        patch, place = contact.patch, now.pose(contact.patch)
-        motion.note(t, f"the capture point has left the feet: {patch} steps out", (patch,))
-        motion.open(patch, t, place)
-        motion.released.pop(patch, None)
-        speed = np.sqrt(scale) * DESCENT
-        end = contact.R, contact.p
-        self.path = StepPath(place, end, contact.normal, RISE * scale, self.step.duration, speed, t)
-        motion.limbs[patch], motion.targets[patch] = self.path, contact
-        motion.sought.add(patch)
-        return self.step.duration
-
-    def aim(self, contact: Contact, motion: Motion, t: float) -> None:
-        """Lead the foot to another place."""
-        assert self.path is not None
-        self.step = self.step._replace(contact=contact)
-        self.path.aim((contact.R, contact.p), t)
-        motion.targets[contact.patch] = contact
-
-    def until(self, settings: ControlSettings) -> Until:
-        """Wait until it touches."""
-        down = Until(elapsed=0.5 * self.step.duration), Until(force=self.step.contact.patch, above=settings.touch_force)
-        touch = Until(all=down, altogether=settings.touch_time or None)
-        return Until(any=(touch, Until(timeout=MISSED)))
-
-    def leave(self, motion: Motion, t: float, now: Now) -> None:
-        """Close the contact where the foot is, and keep the legs as they are; trunk and arms go back to their posture.
-
-        Raises
-        ------
-        SimulationFailed
-            The foot has met nothing.
-        """
-        contact, (R, p) = self.step.contact, now.pose(self.step.contact.patch)
-        force = now.normal_force(contact.patch)
-        if force <= 0.0:
-            raise SimulationFailed(f"{self.name} at t = {t:g} s: the foot has met nothing", "no contact")
-        down = float((p - contact.p) @ contact.normal) * contact.normal
-        motion.close(replace(contact, p=p - down), t, LANDING, force, (R, p))
-        x = motion.posture.sample(t)
-        q = x.q.copy()
-        for limb in {motion.robot.patches[patch].limb for patch in motion.contacts}:
-            legs = joints_of(motion.robot, limb)
-            q[legs] = now.q[legs]
-        motion.posture = PostureTrajectory(x.q, q, self.step.duration, x.v, x.vd, t)
-
-
-@dataclass
-class Regain(Body):
-    """Come to rest over the feet where they are."""
-
-    stance: int
-    verb = "regain"
-
-    def enter(self, motion: Motion, t: float, now: Now) -> float:
-        """Leave the centre of mass to what catches it."""
-        return 0.0
-
-    def until(self, settings: ControlSettings) -> Until:
-        """Wait until it is slow and in place."""
-        rest = Until(error="com", below=settings.com_error), Until(speed="com", below=settings.com_rest_speed)
-        return or_timeout(all_of(*rest), settings)
 
 
 class _State(NamedTuple):
@@ -176,56 +84,108 @@ class _State(NamedTuple):
     omega: float
 
 
+class Diversion(NamedTuple):
+    """What is done instead of the present state, and the index of the state that comes after it."""
+
+    phases: list[Phase]
+    onward: int
+
+
 class Stepping:
-    """Watches a robot that stands on feet for its capture point, and steps out where it would fall.
+    """Watches a robot that is on its feet alone for its capture point, and steps out where it would fall.
 
     Parameters
     ----------
-    robot, environment, settings : of the run; ``settings.recovery_steps`` says how many steps there may be.
+    plan : of the run.
+    settings : ``recovery_steps`` says how many steps there may be.
     """
 
-    def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings):
-        self.robot, self.environment = robot, environment
+    def __init__(self, plan: Plan, settings: ControlSettings):
+        self.robot, self.environment, self.stances = plan.scenario.robot, plan.scenario.environment, plan.stances
         self._left = settings.recovery_steps if settings.compliant else 0
-        supports = environment.supports.values()
+        supports = self.environment.supports.values()
         self._surfaces = [s for s in supports if isinstance(s, Surface) and s.normal[2] >= LEVEL]
-        self._stepped = False
+        self._tries = 0
         self._contacts: tuple[Contact, ...] = ()
         self._region: SupportRegion | None = None
 
-    def look(self, t: float, terms: Terms, motion: Motion, phase: Phase) -> list[Phase]:
-        """Return what to do at time t (s) instead of a phase: nothing, or a step and what comes after it.
+    def look(self, t: float, terms: Terms, motion: Motion, machine: Machine) -> Diversion | None:
+        """Return what to do at time t (s) instead of the present state of the machine: a step, and what comes after it.
 
         Raises
         ------
         SimulationFailed
-            The plan goes on, and the feet are not where its next motion begins.
+            The robot has stepped out, and its feet do not come back to where the plan goes on.
         """
+        phase = machine.phase
         if isinstance(phase, StepOut):
             self._lead(t, terms, motion, phase)
-            return []
-        if not isinstance(phase, Stand | Settle | Regain):
-            if self._stepped:
-                raise SimulationFailed(
-                    f"{phase.name} of stance {phase.stance} at t = {t:g} s: the robot has stepped out, "
-                    "and the motions that are left begin with its feet elsewhere",
-                    "stepped out",
-                )
-            return []
-        region = self._support(motion)
-        if region is None:
-            return []
+            return None
+        if motion.passing or isinstance(phase, StepBack) or (region := self._support(motion)) is None:
+            return None
         state = self._state(terms)
         if isinstance(phase, Regain):
             self._catch(t, terms, motion, region, state)
-        if not self._left or (depth := region.depth(state.xi)) >= -LOST * self.robot.scale.sole:
-            return []
-        step = self._best(terms, state)
-        if step is None or step.room < depth * np.exp(state.omega * step.duration):  # as much as if it stayed
-            return []
-        self._left, self._stepped = self._left - 1, True
-        motion.spin = None
-        return [StepOut(phase.stance, step), *([] if isinstance(phase, Regain) else [Regain(phase.stance)])]
+        lost = (depth := region.depth(state.xi)) < -LOST * self.robot.scale.sole
+        if lost and self._left and (on := self._way_on(machine)) is not None:
+            step = self._best(terms, state, _in_the_air(phase, motion))
+            # not where as much is missing as if it stayed
+            if step is not None and step.room >= depth * np.exp(state.omega * step.duration):
+                self._left, motion.spin = self._left - 1, None
+                return Diversion([StepOut(phase.stance, step), *on.phases], on.onward)
+        return self._back(t, terms, motion, machine) if isinstance(phase, Restore) else None
+
+    def _way_on(self, machine: Machine) -> Diversion | None:
+        """Return what leads back to the plan from where a step has ended; None where nothing does.
+
+        Before a contact opens that is the stance before; later, the one in which the foot in the air will have come
+        down.
+        """
+        states, here = machine.states, machine.index
+        phase, following = states[here].phase, [state.phase for state in states[here + 1 :]]
+        if isinstance(phase, Regain):
+            return Diversion([], here)
+        if isinstance(phase, Restore | Lean) or (isinstance(phase, Unload) and isinstance(following[0], StepBack)):
+            again = next(k for k, after in enumerate([phase, *following]) if isinstance(after, Restore))
+            return Diversion([Regain(phase.stance)], here + again)
+        if isinstance(phase, Stand | Settle):
+            return self._restored(phase.stance, here)
+        if isinstance(phase, Shift | Unload):
+            while here and not isinstance(states[here].phase, Shift):
+                here -= 1
+            return self._restored(phase.stance - 1, here)
+        if isinstance(phase, Retract | Lift | Swing | Approach | Load):
+            loads = [k for k, after in enumerate([phase, *following]) if isinstance(after, Load)]
+            return self._restored(states[here + loads[0]].phase.stance, here + loads[0] + 1) if loads else None
+        return None
+
+    def _restored(self, stance: int, onward: int) -> Diversion:
+        return Diversion([Regain(stance), Restore(stance, self.stances[stance])], onward)
+
+    def _back(self, t: float, terms: Terms, motion: Motion, machine: Machine) -> Diversion | None:
+        """Return the step of a foot that is not where the plan has it, before the robot goes back there.
+
+        Of several, of the one that will be nearest to the other feet: a wide stance is hard to lean in.
+        """
+        stance = machine.phase.stance
+        astray = [contact for contact in self.stances[stance].contacts if _off(contact, terms) > 1.0]
+        if not astray:
+            self._tries = 0
+            return None
+
+        feet = [contact.patch for contact in motion.closed]
+        wide = [max([0.0, *(_way(foot, one, terms) for foot in feet if foot != one.patch)]) for one in astray]
+        contact = astray[int(np.argmin(wide))]
+        patch = contact.patch
+        self._tries += 1
+        if self._tries > TRIES or patch not in motion.contacts or len(motion.contacts) < 2:
+            raise SimulationFailed(
+                f"{machine.phase.name} of stance {stance} at t = {t:g} s: the robot has stepped out, and {patch} does "
+                "not come back to where the plan has it",
+                "stepped out",
+            )
+        lean = Lean(stance, contact, self.stances[stance])
+        return Diversion([lean, Unload(stance, patch), StepBack(stance, contact)], machine.index)
 
     def may_step(self, contacts: Sequence[Contact]) -> Iterator[str]:
         """Go through the feet that may leave some contacts."""
@@ -234,10 +194,10 @@ class Stepping:
             yield from (c.patch for c, limb in zip(contacts, limbs, strict=True) if limbs.count(limb) == 1)
 
     def _support(self, motion: Motion) -> SupportRegion | None:
-        """Return the support region of the closed contacts; None unless all are faces that lie about level."""
+        """Return the support region of the closed contacts; None unless all are feet on what is about level."""
         contacts = motion.closed
         if contacts != self._contacts:
-            level = contacts and all(map(_level, contacts))
+            level = contacts and all(contact.patch in self.robot.feet and _level(contact) for contact in contacts)
             self._contacts, self._region = contacts, support_region(contacts, self.robot.mass) if level else None
         return self._region
 
@@ -274,9 +234,11 @@ class Stepping:
         rate = float(np.clip(state.omega * (reach - 1.0), 0.05 * BACK, BACK))
         motion.com = Pendulum(terms.com, terms.com_velocity, rest, state.omega, rate, t)
 
-    def _best(self, terms: Terms, state: _State) -> Step | None:
+    def _best(self, terms: Terms, state: _State, moving: str | None) -> Step | None:
+        """Return the best step, of a foot in the air where one is ``moving``."""
         enough = ENOUGH * self.robot.scale.sole
-        steps = [step for patch in self.may_step(self._contacts) for step in self._steps(patch, terms, state)]
+        feet = self.may_step(self._contacts) if moving is None else [moving]
+        steps = [step for patch in feet for step in self._steps(patch, terms, state)]
         return max(steps, key=lambda step: (min(step.room, enough), -step.duration), default=None)
 
     def _steps(self, patch: str, terms: Terms, state: _State) -> Iterator[Step]:
@@ -330,6 +292,28 @@ def _level(contact: Contact) -> bool:
     """Say whether a contact is a face on a fixed support that is about level."""
     face = contact.kind == "surface" and len(contact.points) > 2
     return face and contact.carrier is None and bool(contact.normal[2] >= LEVEL)
+
+
+def _off(contact: Contact, terms: Terms) -> float:
+    """Return how far a foot is from its contact along its support, or turned, relative to what is too much."""
+    frame = terms.frame(contact.patch)
+    step = frame.p - contact.p
+    along = step - float(step @ contact.normal) * contact.normal
+    turn = rotation_vector(frame.R @ contact.R.T)
+    return max(float(np.linalg.norm(along)) / ASTRAY, float(np.linalg.norm(turn)) / TURNED)
+
+
+def _way(patch: str, contact: Contact, terms: Terms) -> float:
+    """Return how far a patch is from the place of a contact (m)."""
+    return float(np.linalg.norm(contact.p - terms.frame(patch).p))
+
+
+def _in_the_air(phase: Phase, motion: Motion) -> str | None:
+    """Return the foot that a phase swings, if one is in the air."""
+    if isinstance(phase, Lift | Swing | Approach) and _level(phase.contact):
+        patch = phase.contact.patch
+        return patch if patch in motion.limbs and not motion.waiting else None
+    return None
 
 
 def _nearest(region: SupportRegion, point: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from mcplan.motion.rotation import RotationTrajectory
 
 
 class StepPath(Remembering):
-    """From rest over a bump to a place, and on down along its normal n until something is met.
+    """Over a bump to a place, and on down along its normal n until something is met.
 
         p(t) = p_way(t) + n h 64 s³ (1 - s)³   for s = (t - t0) / T < 1,   then   p_end - n v (t - t0 - T)
 
@@ -20,14 +20,23 @@ class StepPath(Remembering):
     duration : T, s.
     speed : v, m/s.
     start_time : t0, s.
+    velocity : (3,) at the start, m/s; None is rest.
     """
 
     def __init__(
-        self, start: Pose, end: Pose, normal: np.ndarray, rise: float, duration: float, speed: float, start_time: float
+        self,
+        start: Pose,
+        end: Pose,
+        normal: np.ndarray,
+        rise: float,
+        duration: float,
+        speed: float,
+        start_time: float,
+        velocity: np.ndarray | None = None,
     ):
         self.end, self.start_time, self.duration = end, start_time, duration
         self._normal, self._rise, self._speed = np.array(normal, float), rise, speed
-        self._way = Quintic(start[1], end[1], duration, start_time=start_time)
+        self._way = Quintic(start[1], end[1], duration, velocity, None, start_time)
         self._turn = RotationTrajectory(start[0], end[0], duration, start_time=start_time)
 
     def aim(self, end: Pose, t: float) -> None:

@@ -95,12 +95,27 @@ def test_a_state_that_is_broken_off_begins_again_after_what_comes_between():
     for k in range(12):
         t = 0.1 * k
         if k == 1:
-            machine.divert(t, None, [between], "falls")
+            machine.divert(t, None, [between], "falls", 0)
         else:
             machine.update(t, Measurement(t - machine.start_time), None)
     assert [event.name for event in machine.events] == ["first", "between", "first", "last"]
     assert [event.ended_by for event in machine.events] == ["falls", "time", "time", "time"]
     assert ("leave", "first", pytest.approx(0.1)) not in log
+    assert machine.done
+
+
+@pytest.mark.parametrize(("onward", "names"), [(0, ["a", "b", "x", "a", "b", "c"]), (2, ["a", "b", "x", "c"])])
+def test_after_what_comes_between_another_state_may_follow(onward, names):
+    log = []
+    states = [Recorded(name, Until(elapsed=0.2), log) for name in "abc"]
+    machine, between = Machine(states, MOTION), Recorded("x", Until(elapsed=0.2), log)
+    for k in range(30):
+        t = 0.1 * k
+        if machine.events and machine.phase is states[1] and len(machine.events) == 2:
+            machine.divert(t, None, [between], "falls", onward)
+        else:
+            machine.update(t, Measurement(t - machine.start_time), None)
+    assert [event.name for event in machine.events] == names
     assert machine.done
 
 

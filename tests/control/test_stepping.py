@@ -7,13 +7,16 @@ import numpy as np
 import pytest
 
 from mcplan.control.motion import Motion
-from mcplan.control.phases import Shift, Stand
-from mcplan.control.stepping import LOST, Regain, StepOut, Stepping
+from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Swing, Unload
+from mcplan.control.program import State
+from mcplan.control.step_phases import Lean, Regain, Restore, StepBack, StepOut
+from mcplan.control.stepping import ASTRAY, LOST, Stepping
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import SimulationFailed
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
 from mcplan.planning import plan as make_plan
+from mcplan.planning.plan import PlannedStance
 from mcplan.scene import load_scenario
 from mcplan.scene.disturbance import Push
 from mcplan.scene.environment import Environment, Surface
@@ -36,10 +39,10 @@ def floor(x=4.0, y=4.0, z=0.0, name="floor", shift=(0.0, 0.0)):
 class Standing:
     """HRP-2 on its soles, whose centre of mass moves at a velocity (m/s): its whole body does."""
 
-    def __init__(self, velocity, surfaces=(), settings=SETTINGS):
+    def __init__(self, velocity, surfaces=(), settings=SETTINGS, moved=0.0):
         scene = Environment(tuple(surfaces) or (floor(),), (), (), ())
         q = ROBOT.posture("half_sitting")
-        self.motion, self.stepping = Motion(ROBOT, scene, settings, q), Stepping(ROBOT, scene, settings)
+        self.motion = Motion(ROBOT, scene, settings, q)
         self.terms = Terms(ROBOT, [ROBOT.link_names[0], *SOLES])
         v = np.zeros(ROBOT.nv)
         v[:3] = velocity
@@ -48,9 +51,20 @@ class Standing:
             X = ROBOT.frame_pose(q, patch)
             place = {"patch": patch, "surface": "floor", "x": X[0, 3], "y": X[1, 3], "yaw": 0.0}
             self.motion.close(make_contact(ROBOT, scene, place), -1.0, 0.0)
+        ahead = {"left_sole": np.array([moved, 0.0, 0.0]), "right_sole": np.zeros(3)}
+        planned = [replace(contact, p=contact.p + ahead[contact.patch]) for contact in self.motion.closed]
+        stance = PlannedStance(tuple(planned), "shift", None, q, {}, np.zeros(ROBOT.n), {})
+        plan = SimpleNamespace(scenario=SimpleNamespace(robot=ROBOT, environment=scene), stances=[stance] * 3)
+        self.stepping = Stepping(plan, settings)
+
+    def divert(self, *phases, index=0):
+        states = tuple(State(phase) for phase in phases)
+        machine = SimpleNamespace(states=states, index=index, phase=phases[index])
+        return self.stepping.look(0.0, self.terms, self.motion, machine)
 
     def look(self, phase=None):
-        return self.stepping.look(0.0, self.terms, self.motion, phase or Stand(0))
+        other = self.divert(phase or Stand(0))
+        return other.phases if other else []
 
     @property
     def depth(self):
@@ -72,9 +86,9 @@ def test_the_robot_steps_out_only_once_its_capture_point_is_well_outside_its_fee
 
 @pytest.mark.parametrize("velocity", [(0.7, 0.0, 0.0), (-0.6, 0.0, 0.0), (0.6, 0.3, 0.0)])
 def test_a_step_goes_where_the_capture_point_will_be_and_leaves_it_room(velocity):
-    step, regain = Standing(velocity).look()
+    step, *back = Standing(velocity).look()
     assert isinstance(step, StepOut)
-    assert isinstance(regain, Regain)
+    assert list(map(type, back)) == [Regain, Restore]
     assert step.step.room > 0.0
     old = ROBOT.frame_pose(ROBOT.posture("half_sitting"), step.step.contact.patch)[:2, 3]
     assert (step.step.contact.p[:2] - old) @ velocity[:2] > 0.1
@@ -107,11 +121,11 @@ def test_no_step_goes_off_a_surface_or_into_one_that_is_higher():
     wall = floor(2.0, 2.0, 0.4, "block", (1.25, 0.0))
     assert not Standing((0.7, 0.0, 0.0), [floor(), wall]).look()
     plate = floor(2.0, 2.0, 0.04, "plate", (1.2, 0.0))
-    (step, _) = Standing((0.7, 0.0, 0.0), [floor(), plate]).look()
+    step, *_ = Standing((0.7, 0.0, 0.0), [floor(), plate]).look()
     assert step.step.contact.support == "plate"
 
 
-def test_who_holds_on_to_something_who_may_not_and_who_is_on_his_way_does_not_step_out():
+def test_who_holds_on_to_something_who_may_not_and_who_does_not_rest_does_not_step_out():
     fast = (0.7, 0.0, 0.0)
     assert not Standing(fast, settings=SETTINGS.model_copy(update={"recovery_steps": 0})).look()
     assert not Standing(fast, settings=ControlSettings()).look()
@@ -119,14 +133,60 @@ def test_who_holds_on_to_something_who_may_not_and_who_is_on_his_way_does_not_st
     loaded = robot.motion.contacts["left_sole"]
     robot.motion.contacts["left_sole"] = replace(loaded, contact=replace(loaded.contact, kind="grasp"))
     assert not robot.look()
-    assert not Standing(fast).look(Shift(1, SimpleNamespace()))
+    robot = Standing(fast)
+    robot.motion.passing = True
+    assert not robot.look(Shift(1, SimpleNamespace()))
 
 
-def test_a_plan_does_not_go_on_from_feet_that_have_stepped_elsewhere():
+CONTACT = SimpleNamespace(patch="left_sole", kind="surface", points=np.zeros((4, 3)), carrier=None, normal=np.eye(3)[2])
+STEP = [
+    Stand(0),
+    Shift(1, None),
+    Unload(1, "left_sole"),
+    Retract(1, "left_sole", None),
+    Lift(2, CONTACT, None),
+    Swing(2, CONTACT),
+    Approach(2, CONTACT),
+    Load(2, "left_sole"),
+    Settle(2),
+]
+BACK = [Lean(1, CONTACT, None), Unload(1, "left_sole"), StepBack(1, None), Restore(1, None)]
+
+
+@pytest.mark.parametrize(
+    ("here", "stance", "onward"),
+    [(0, 0, 0), (1, 0, 1), (2, 0, 1), (3, 2, 8), (4, 2, 8), (5, 2, 8), (6, 2, 8), (7, 2, 8), (8, 2, 8)],
+)
+def test_after_a_step_the_plan_goes_on_from_where_its_feet_stand(here, stance, onward):
+    """Before a contact opens from the stance before, later from the one in which the foot has come down."""
+    other = Standing((0.7, 0.0, 0.0)).divert(*STEP, index=here)
+    assert [type(phase) for phase in other.phases] == [StepOut, Regain, Restore]
+    assert other.phases[-1].stance == stance
+    assert other.onward == onward
+
+
+def test_a_foot_that_has_nowhere_to_come_down_leaves_no_way_back():
     robot = Standing((0.7, 0.0, 0.0))
-    assert robot.look()
-    with pytest.raises(SimulationFailed, match="shift of stance 1 at t = 0 s: the robot has stepped out, and"):
-        robot.look(Shift(1, SimpleNamespace()))
+    assert robot.divert(*STEP[:6], index=5) is None
+
+
+@pytest.mark.parametrize("here", [0, 1, 3])
+def test_on_the_way_back_a_step_leads_to_where_that_is_taken_up_again(here):
+    other = Standing((0.7, 0.0, 0.0)).divert(*BACK, index=here)
+    assert [type(phase) for phase in other.phases] == [StepOut, Regain]
+    assert other.onward == 3
+
+
+def test_feet_that_are_not_where_the_plan_has_them_step_back_and_are_given_up_when_they_do_not_come():
+    robot = Standing(np.zeros(3), moved=0.5 * ASTRAY)
+    assert robot.look(Restore(1, None)) == []
+    robot = Standing(np.zeros(3), moved=0.2)
+    for _ in range(4):
+        lean, unload, back = robot.look(Restore(1, None))
+        assert (lean.contact.patch, unload.patch, back.name) == ("left_sole", "left_sole", "step back left_sole")
+        assert back.contact.p[0] == pytest.approx(robot.terms.frame("left_sole").p[0] + 0.2, abs=1e-6)
+    with pytest.raises(SimulationFailed, match=r"restore of stance 1 at t = 0 s: .* left_sole does not come back"):
+        robot.look(Restore(1, None))
 
 
 HARD = Push(link="HEAD_LINK1", force=(118.0, 29.0, 0.0), start=0.2, duration=0.285)
@@ -163,7 +223,29 @@ def test_a_light_push_takes_no_step():
     assert not any(event.name.startswith("step ") for event in run.controller.machine.events)
 
 
-def test_a_walk_that_began_with_a_step_is_given_up_by_name():
-    plan = make_plan(load_scenario("walk", {"control.start_time": 2.0, "parameters.distance": 0.5}))
-    _, why = pushed(plan, HARD)
-    assert "the robot has stepped out" in why
+SHORT_WALK = {"control.start_time": 1.0, "parameters.distance": 0.5, "control.pace": "swift"}
+
+
+@pytest.fixture(scope="module")
+def walk():
+    return make_plan(load_scenario("walk", SHORT_WALK))
+
+
+def stepped(run):
+    return [event.name for event in run.controller.machine.events if event.name.startswith("step ")]
+
+
+@pytest.mark.parametrize(
+    "push",
+    [HARD, Push(link="BODY", force=(-100.0, 200.0, 0.0), start=1.85, duration=0.1)],
+    ids=["as it stands", "as a foot swings"],
+)
+def test_a_walk_goes_on_after_a_step_from_where_the_plan_has_its_feet(walk, push):
+    run, why = pushed(walk, push)
+    assert not why
+    names = stepped(run)
+    assert any(not name.startswith("step back") for name in names)
+    assert any(name.startswith("step back") for name in names)
+    for contact in walk.stances[-1].contacts:
+        place = run.controller.robot.frame_pose(run.physics.q, contact.patch)[:3, 3]
+        np.testing.assert_allclose(place, contact.p, atol=0.02)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 
@@ -47,8 +48,7 @@ def transitions(segments: Segments, stances: Sequence[PlannedStance]) -> Iterato
             if _alone(robot, stance, moved):
                 rising = {moved: before.contact(moved)}
                 if parting:
-                    off = Departure(stance.q, stance.contacts, rising)
-                    parts.append(run(finder.retraction(off, moved)))
+                    parts.append(segments.retraction(Departure(stance.q, stance.contacts, rising), moved))
                     rising = {}
         yield Transition(moved, tuple(parts), 0.0, parting)
         q = parts[-1].q[-1]
@@ -123,7 +123,26 @@ def coming(robot: Robot, stances: Sequence[PlannedStance], k: int) -> tuple[Cont
     return tuple(found)
 
 
-def parts_at_once(robot: Robot, stances: Sequence[PlannedStance], k: int) -> bool:
+class Change(Protocol):
+    """What a stance or a step of the search changes: a patch, and what is in contact then."""
+
+    @property
+    def change(self) -> str:
+        """``add``, ``remove`` or ``shift``."""
+        ...
+
+    @property
+    def moved(self) -> str | None:
+        """The patch."""
+        ...
+
+    @property
+    def patches(self) -> tuple[str, ...]:
+        """What is in contact then."""
+        ...
+
+
+def parts_at_once(robot: Robot, stances: Sequence[Change], k: int) -> bool:
     """Say whether the patch that stance ``k`` removes leaves its support before the next transition.
 
     It waits for a transition in which it moves itself, or the body with it; a link whose limb rests on another patch
@@ -137,6 +156,12 @@ def parts_at_once(robot: Robot, stances: Sequence[PlannedStance], k: int) -> boo
     return following.change != "shift" and following.moved != moved
 
 
+def is_retracted(robot: Robot, stances: Sequence[Change], k: int) -> bool:
+    """Say whether the patch that stance ``k`` removes is lifted clear of its support before the next transition."""
+    moved = stances[k].moved
+    return moved is not None and parts_at_once(robot, stances, k) and _alone(robot, stances[k], moved)
+
+
 def displaced_objects(scene: Environment, before: PlannedStance, stance: PlannedStance) -> dict[str, np.ndarray]:
     """Return the poses (7,) of the objects that are elsewhere in a stance than in the one before."""
     at_start = {thing.name: thing.pose for thing in scene.objects}
@@ -144,7 +169,7 @@ def displaced_objects(scene: Environment, before: PlannedStance, stance: Planned
     return {name: pose for name, pose in now.items() if not np.allclose(pose, old[name], rtol=0.0, atol=1e-9)}
 
 
-def _alone(robot: Robot, stance: PlannedStance, patch: str) -> bool:
+def _alone(robot: Robot, stance: Change, patch: str) -> bool:
     """Say whether no other patch of the same limb is in contact."""
     limb = robot.patches[patch].limb
     return all(robot.patches[name].limb != limb for name in stance.patches)

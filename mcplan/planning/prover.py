@@ -23,11 +23,10 @@ from mcplan.planning.posture.reference import ground_patches, guide_posture
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import HIGHER, lift_and_approach
 from mcplan.planning.transition.knots import BARRED, Knots
 from mcplan.planning.transition.segments import Segments
-from mcplan.planning.transition.swing import BodyShift, Swing
+from mcplan.planning.transition.swing import BodyShift, ProvenMotion, Swing
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.contact import Contact
@@ -276,7 +275,7 @@ class Prover:
         self.calls += WAY * (len(self._barred) - known)
         return found
 
-    def barred(self, motion: Swing | BodyShift) -> tuple[Violation, ...]:
+    def barred(self, motion: ProvenMotion) -> tuple[Violation, ...]:
         """Return what bars a motion anywhere on its way, or nothing.
 
         When it is barred, others of its kind are looked at as closely from then on.
@@ -285,16 +284,10 @@ class Prover:
         if not self.closely and (known := self._barred.get((*motion.key, True))) is not None:
             return known
         if key not in self._barred:
-            if isinstance(motion, Swing):
-                rising = {} if motion.before is None else {motion.after.patch: motion.before}
-                begin = Departure(motion.q0, motion.common, rising)
-                found: Knots | Segment = self.segments.look(begin, motion.q1, motion.added)
-                if found.missed <= BARRED and self.closely:
-                    found = self.segments.swing(begin, motion.q1, motion.added)
-                patch = motion.after.patch
-            else:
-                found, patch = self.segments.shift(Departure(motion.q0, motion.contacts), motion.q1), "the body"
-            self._barred[key] = shortfall(found, patch)
+            found = motion.look(self.segments)
+            if found.missed <= BARRED and self.closely:
+                found = motion.segment(self.segments)
+            self._barred[key] = shortfall(found, motion.patch)
             if self._barred[key]:
                 self._doubted.add(motion.kind)
         return self._barred[key]

@@ -350,7 +350,7 @@ class _Planning:
             for make in (even, shorten, lambda _, path: path):
                 doing("joining moves")
                 path = make(search, found)
-                motions = barred_motions(self.prover, path) if self._looking else []
+                motions = list(barred_motions(self.prover, path)) if self._looking else []
                 if not motions:
                     return path, None
                 now = Barred(path, motions)

@@ -1,14 +1,17 @@
 """Motions of a path that something bars on their way: such a path is not a plan."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
+import numpy as np
+
 from mcplan.doing import doing
+from mcplan.planning.chain import is_retracted
 from mcplan.planning.posture.violation import Violation
 from mcplan.planning.prover import Prover
 from mcplan.planning.search.node import Node, shifts_to, swing_to
-from mcplan.planning.transition.swing import BodyShift, Swing
+from mcplan.planning.transition.swing import ProvenMotion, Retraction
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +19,7 @@ class BarredMotion:
     """A motion that is barred: the node that it leads to, and what is in its way."""
 
     node: Node
-    motion: Swing | BodyShift
+    motion: ProvenMotion
     violations: tuple[Violation, ...]
 
 
@@ -39,18 +42,32 @@ class Barred:
         return len(self.motions), max(one.violations[0].amount for one in self.motions)
 
 
-def barred_motions(prover: Prover, path: Sequence[Node]) -> list[BarredMotion]:
-    """Return the motions of a path that are barred somewhere on their way."""
-    found = []
-    for k, (parent, node) in enumerate(pairwise(path), start=1):
+def barred_motions(prover: Prover, path: Sequence[Node]) -> Iterator[BarredMotion]:
+    """Yield the motions of a path that are barred somewhere on their way, in order."""
+    for k, node, motion in _motions(prover, path):
         doing("checking the motion of move", k, len(path) - 1)
-        for motion in _motions(parent, node):
-            if violations := prover.barred(motion):
-                found.append(BarredMotion(node, motion, violations))
-    return found
+        if violations := prover.barred(motion):
+            yield BarredMotion(node, motion, violations)
 
 
-def _motions(parent: Node, node: Node) -> Iterator[Swing | BodyShift]:
-    yield from shifts_to(parent, node)
-    if (swing := swing_to(parent, node)) is not None:
-        yield swing
+def _motions(prover: Prover, path: Sequence[Node]) -> Iterator[tuple[int, Node, ProvenMotion]]:
+    """Yield the motions of a path as the plan will have them, with the nodes that they lead to.
+
+    Where a patch has been let go and lifted clear, the next motion begins in the posture in which that has ended.
+    """
+    steps = [step for node in path[1:] for step in node.steps]
+    number, let_go, clear = 0, path[0].q, path[0].q
+    for k, (parent, node) in enumerate(pairwise(path), start=1):
+        for shift in shifts_to(parent, node):
+            yield k, node, replace(shift, q0=clear) if np.array_equal(shift.q0, let_go) else shift
+        first = node.move.removed if node.move and not node.move.rolling else ()
+        last = number + len(first) - 1
+        if first and last + 1 < len(steps) and is_retracted(prover.robot, steps, last):
+            step = steps[last]
+            retraction = Retraction(step.contacts, parent.touching[step.moved], step.q)
+            yield k, node, retraction
+            let_go, clear = step.q, retraction.segment(prover.segments).q[-1]
+        if (swing := swing_to(parent, node)) is not None:
+            off = clear is not let_go and np.array_equal(swing.q0, let_go)
+            yield k, node, replace(swing, q0=clear, before=None) if off else swing
+        number += len(node.steps)

@@ -33,6 +33,11 @@ class Step:
     q: np.ndarray
     touching: tuple[Contact, ...]
 
+    @property
+    def patches(self) -> tuple[str, ...]:
+        """What is in contact after it."""
+        return tuple(contact.patch for contact in self.contacts)
+
 
 @dataclass(frozen=True, eq=False)
 class Move:

@@ -9,7 +9,6 @@ are taken on the manifold of the configurations.
 """
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 
@@ -19,16 +18,13 @@ from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.prover import Prover, steady
 from mcplan.planning.search.barred import barred_motions
-from mcplan.planning.search.node import Node, Step, swing_to
+from mcplan.planning.search.node import Node, Step
 from mcplan.scene.contact import Contact
 
 SWEEPS = 2
 
 NATURAL = 0.3
 """How much of a guide is the reference posture; the rest is the midpoint of the neighbours."""
-
-ROUNDS = 4
-"""Times that postures whose motions are barred are taken back, and the motions of their neighbours looked at."""
 
 WIDER = (
     PostureSettings(
@@ -59,16 +55,11 @@ class _Knot:
     q: np.ndarray
     first: np.ndarray
 
-    @property
-    def taken_back(self) -> bool:
-        """Whether it is as the search found it."""
-        return self.q is self.first
-
 
 def refine(prover: Prover, paths: list[list[Node]]) -> list[list[Node]] | None:
     """Return the same paths with better postures, as far as no motion between them is barred.
 
-    None where a motion is barred between those of the search, too.
+    Those around a motion that is barred are taken back; None where it is barred all the same.
 
     Parameters
     ----------
@@ -91,26 +82,19 @@ def refine(prover: Prover, paths: list[list[Node]]) -> list[list[Node]] | None:
             doing("giving room to posture", sweep * len(chain) + k, SWEEPS * len(chain))
             knot.q = _better(prover, generators, knot, before, after)
             before = knot
-    for path in paths:
-        for parent, node in pairwise(path):
-            if not _keep_swing(prover, parent, node, knots):
-                return None
-    for _ in range(ROUNDS):
+    while True:
         better = [[_replaced(node, knots) for node in path] for path in paths]
-        barred = [{id(one.node) for one in barred_motions(prover, path)} for path in better]
-        if not any(barred):
+        pairs = zip(paths, better, strict=True)
+        barred = next(((path, new.index(one.node)) for path, new in pairs for one in barred_motions(prover, new)), None)
+        if barred is None:
             return better
-        back = list[_Knot]()
-        for path, refined, nodes in zip(paths, better, barred, strict=True):
-            for k in (k for k, node in enumerate(refined) if id(node) in nodes):
-                steps = (*path[k - 1].steps[-1:], *path[k].steps)
-                around = [knots[id(step.q)] for step in steps if id(step.q) in knots]  # not where the first path begins
-                if all(knot.taken_back for knot in around):
-                    return None
-                back += around
-        for knot in back:
+        path, k = barred
+        steps = (*path[k - 1].steps[-1:], *path[k].steps)
+        around = [knots[id(step.q)] for step in steps if id(step.q) in knots]  # not where the first path begins
+        if all(knot.q is knot.first for knot in around):
+            return None
+        for knot in around:
             knot.q = knot.first
-    return paths
 
 
 def _better(prover: Prover, generators: list[PostureGenerator], knot: _Knot, before: _Knot, after: _Knot) -> np.ndarray:
@@ -128,27 +112,6 @@ def _better(prover: Prover, generators: list[PostureGenerator], knot: _Knot, bef
         ):
             return result.q
     return knot.q
-
-
-def _keep_swing(prover: Prover, parent: Node, node: Node, knots: dict[int, _Knot]) -> bool:
-    """Take the first postures back where a limb cannot swing between the new ones; say whether it can at all."""
-    first = swing_to(parent, node)
-    if first is None:
-        return True
-    place = knots[id(node.steps[-1].q)]
-    lifts = [knots[id(step.q)] for step in node.steps if step.change == "remove"]
-    swing = replace(first, q0=lifts[-1].q if lifts else _arrival(parent, knots), q1=place.q)
-    if not (prover.swing(swing) or prover.barred(swing)):
-        return True
-    place.q = place.first
-    for knot in lifts:
-        knot.q = knot.first
-    return not prover.barred(first)
-
-
-def _arrival(node: Node, knots: dict[int, _Knot]) -> np.ndarray:
-    """Return the posture at which a node is reached."""
-    return knots[id(node.steps[-1].q)].q if node.steps else node.q
 
 
 def _replaced(node: Node, knots: dict[int, _Knot]) -> Node:

@@ -35,6 +35,7 @@ class Segments:
         self.finder = TransitionFinder(robot, environment, settings, collisions)
         self._known: dict[tuple, Segment] = {}
         self._looks: dict[tuple, Knots] = {}
+        self._retractions: dict[tuple, Segment] = {}
 
     def shift(self, begin: Departure, q: np.ndarray) -> Segment:
         """Return the motion of the body to posture q (nq,), see `TransitionFinder.shift`."""
@@ -44,6 +45,10 @@ class Segments:
         """Return the motion of a patch to a new contact, see `TransitionFinder.swing`: no lower than a look shows."""
         above = self.look(begin, q, added).above
         return self._kept(begin, q, added, self.finder.swing(begin, q, added, above), self._known)
+
+    def retraction(self, begin: Departure, patch: str) -> Segment:
+        """Return the lift of a patch that has nowhere to go yet, see `TransitionFinder.retraction`."""
+        return self._kept(begin, begin.q, (), self.finder.retraction(begin, patch), self._retractions)
 
     def look(self, begin: Departure, q: np.ndarray, added: Sequence[Contact]) -> Knots:
         """Return knots of a swing, found more quickly, see `TransitionFinder.look`."""

@@ -1,11 +1,21 @@
-"""Motions that are to be proven: the swing of a limb from one place to another, and the shift before it lifts."""
+"""Motions that are to be proven: the shift before a limb lifts, its swing from one place to another, or its retraction.
+
+Each is found as the plan will have it (``segment``), or more quickly (``look``), which tells whether there is a way.
+"""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mcplan.planning.posture.contact_region import contact_key
+from mcplan.planning.transition.body_motion import Departure
+from mcplan.planning.transition.knots import Knots
+from mcplan.planning.transition.transition import Segment
 from mcplan.scene.contact import Contact
+
+if TYPE_CHECKING:
+    from mcplan.planning.transition.segments import Segments
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +64,23 @@ class Swing:
         """Patch and supports."""
         return self.after.patch, None if self.before is None else self.before.support, self.after.support
 
+    @property
+    def patch(self) -> str:
+        """What moves."""
+        return self.after.patch
+
+    def look(self, segments: "Segments") -> Knots | Segment:
+        """Return knots of it, found quickly."""
+        return segments.look(self._begin, self.q1, self.added)
+
+    def segment(self, segments: "Segments") -> Segment:
+        """Return it as the plan has it."""
+        return segments.swing(self._begin, self.q1, self.added)
+
+    @property
+    def _begin(self) -> Departure:
+        return Departure(self.q0, self.common, {} if self.before is None else {self.patch: self.before})
+
     def __str__(self) -> str:
         origin = "the air" if self.before is None else self.before.support
         return f"{self.after.patch} from {origin} to {self.after.support}"
@@ -85,6 +112,65 @@ class BodyShift:
         """Patches and supports."""
         return tuple(name for contact in self.leaving for name in (contact.patch, contact.support))
 
+    @property
+    def patch(self) -> str:
+        """What moves."""
+        return "the body"
+
+    def look(self, segments: "Segments") -> Knots | Segment:
+        """Return it: there is no quicker way."""
+        return self.segment(segments)
+
+    def segment(self, segments: "Segments") -> Segment:
+        """Return it as the plan has it."""
+        return segments.shift(Departure(self.q0, self.contacts), self.q1)
+
     def __str__(self) -> str:
         names = " and ".join(contact.patch for contact in self.leaving)
         return f"the body, before {names} {'lift' if len(self.leaving) > 1 else 'lifts'}"
+
+
+@dataclass(frozen=True, eq=False)
+class Retraction:
+    """The lift of a patch that has been let go and has nowhere to go yet, clear of its support.
+
+    Attributes
+    ----------
+    contacts : that carry the robot meanwhile.
+    leaving : what the patch leaves.
+    q0 : (nq,) posture in which it begins.
+    """
+
+    contacts: tuple[Contact, ...]
+    leaving: Contact
+    q0: np.ndarray
+
+    @property
+    def patch(self) -> str:
+        """What moves."""
+        return self.leaving.patch
+
+    @property
+    def key(self) -> tuple:
+        """By value."""
+        return (tuple(contact_key(contact) for contact in (*self.contacts, self.leaving)), self.q0.tobytes())
+
+    @property
+    def kind(self) -> tuple[str | None, ...]:
+        """Patch and support."""
+        return self.leaving.patch, self.leaving.support
+
+    def look(self, segments: "Segments") -> Knots | Segment:
+        """Return it: there is no quicker way."""
+        return self.segment(segments)
+
+    def segment(self, segments: "Segments") -> Segment:
+        """Return it as the plan has it."""
+        return segments.retraction(Departure(self.q0, self.contacts, {self.patch: self.leaving}), self.patch)
+
+    def __str__(self) -> str:
+        return f"{self.patch} off {self.leaving.support}"
+
+
+ProvenMotion = Swing | BodyShift | Retraction
+"""What a search proves of the way from one stance to the next."""

@@ -10,8 +10,10 @@ import pytest
 from mcplan.cli import main
 from mcplan.errors import PlanningFailed
 from mcplan.planning import plan, stance_planner
+from mcplan.planning.search import barred as barred_module
 from mcplan.planning.transition.knots import Worst
 from mcplan.planning.transition.segments import Segments
+from mcplan.planning.transition.swing import Retraction
 from mcplan.scene.load import load_scenario
 
 SHORT = {"parameters.distance": 0.7}
@@ -127,6 +129,23 @@ def test_where_all_are_barred_there_is_no_plan_and_the_best_path_is_told(monkeyp
     assert "barred: " in capsys.readouterr().err
     assert not (tmp_path / "plan.yaml").exists()
     assert (tmp_path / "plan.tree.json").exists()
+
+
+def test_what_is_proven_begins_where_the_motions_of_the_plan_begin(monkeypatch):
+    """A hand that is let go and lifted clear moves the body: the next motion begins in another posture."""
+    proven, motions = [], barred_module._motions
+
+    def recorded(prover, path):
+        proven.clear()
+        for found in motions(prover, path):
+            proven.append(found[-1])
+            yield found
+
+    monkeypatch.setattr(barred_module, "_motions", recorded)
+    planned = plan(load_scenario("tilted_step", variant=5003))
+    assert any(isinstance(motion, Retraction) for motion in proven)
+    starts = {segment.q[0].tobytes() for segment in planned.segments}
+    assert all(motion.q0.tobytes() in starts for motion in proven)
 
 
 def test_free_paths_stay_as_they_are(monkeypatch):

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +8,8 @@ from mcplan.model.scale import ONE
 from mcplan.planning import plan, stance_planner
 from mcplan.planning.posture.result import Effort, PostureResult
 from mcplan.planning.search import refine as refine_module
-from mcplan.planning.search.refine import NATURAL, _better, _keep_swing, _Knot
+from mcplan.planning.search.node import Node, Step
+from mcplan.planning.search.refine import NATURAL, _better, _Knot
 from mcplan.planning.search.stance_search import CARRIES, requirements_met
 from mcplan.planning.stance_planner import _Planning
 from mcplan.scene.load import load_scenario
@@ -85,32 +85,50 @@ def test_a_plan_whose_required_patch_only_touches_is_refused():
     _Planning._require(asked, stances)
 
 
-@dataclass
-class Way:
-    q0: float
-    q1: float
+@pytest.fixture
+def paths(monkeypatch):
+    """Two moves after the start, each to a posture of its own; better ones are 10 more."""
+    monkeypatch.setattr(refine_module, "PostureGenerator", lambda *of: None)
+    monkeypatch.setattr(refine_module, "_better", lambda prover, generators, knot, *near: knot.first + 10.0)
+    nodes = [Node((), {}, np.zeros(1), None, None, (), 0.0, 0.0, None, frozenset(), 0)]
+    for k in (1, 2):
+        q = np.array([float(k)])
+        steps = (Step("add", "left_sole", (), (), (), q, ()),)
+        nodes.append(Node((), {}, q, nodes[-1], None, steps, 0.0, 0.0, None, frozenset(), k))
+    return [nodes]
 
 
-@pytest.mark.parametrize("near", [(), ("hand and rail",)])
-@pytest.mark.parametrize("inside", [(), ("foot and step",)])
-def test_postures_between_which_a_swing_hits_something_are_given_up(near, inside, monkeypatch):
-    """Whether a coarse look or a close one finds it."""
-    seen = []
-    closely = []
+PROVER = SimpleNamespace(robot=SimpleNamespace(scale=ONE), environment=None, collisions=None)
 
-    def barred(way):
-        closely.append((way.q0, way.q1))
-        return inside
 
-    prover = SimpleNamespace(swing=lambda way: seen.append((way.q0, way.q1)) or near, barred=barred)
-    lift, place = _Knot((), (), (), 10.0, 1.0), _Knot((), (), (), 20.0, 2.0)
-    steps = [SimpleNamespace(q=object(), change=change) for change in ("remove", "add")]
-    monkeypatch.setattr(refine_module, "swing_to", lambda parent, node: Way(1.0, 2.0))
-    knots = {id(step.q): knot for step, knot in zip(steps, (lift, place), strict=True)}
-    assert _keep_swing(prover, None, SimpleNamespace(steps=steps), knots) == (not inside)
-    assert closely[-1] == ((1.0, 2.0) if near or inside else (10.0, 20.0))
-    assert seen == [(10.0, 20.0)]
-    assert (lift.q, place.q) == ((1.0, 2.0) if near or inside else (10.0, 20.0))
+def bar(monkeypatch, k, postures):
+    """Let the motion to node k be barred between some postures."""
+
+    def barred(prover, path):
+        seen = [float(node.q[0]) for node in path]
+        if postures(seen):
+            yield SimpleNamespace(node=path[k])
+
+    monkeypatch.setattr(refine_module, "barred_motions", barred)
+
+
+@pytest.mark.parametrize(("k", "left"), [(1, [0.0, 1.0, 12.0]), (2, [0.0, 1.0, 2.0])])
+def test_postures_around_a_motion_that_is_barred_are_taken_back(paths, k, left, monkeypatch):
+    bar(monkeypatch, k, lambda seen: seen[k] > 10.0)
+    (better,) = refine_module.refine(PROVER, paths)
+    assert [float(node.q[0]) for node in better] == left
+    assert [float(node.steps[-1].q[0]) for node in better[1:]] == left[1:]
+
+
+def test_where_a_motion_is_barred_with_the_first_postures_too_no_better_ones_help(paths, monkeypatch):
+    bar(monkeypatch, 2, lambda seen: True)
+    assert refine_module.refine(PROVER, paths) is None
+
+
+def test_postures_of_a_free_path_are_the_better_ones(paths, monkeypatch):
+    bar(monkeypatch, 2, lambda seen: False)
+    (better,) = refine_module.refine(PROVER, paths)
+    assert [float(node.q[0]) for node in better] == [0.0, 11.0, 12.0]
 
 
 def refined(reachable, insets, last=False):

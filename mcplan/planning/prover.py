@@ -71,10 +71,6 @@ class Prover:
     robot, environment : the scene.
     reference : (nq,) posture of the start; ``bearing`` names the patches that it stands on.
     settings : of the controller that will carry the motion out.
-
-    Attributes
-    ----------
-    closely : whether a swing is found as the plan has it, where a look shows that there is one.
     """
 
     def __init__(
@@ -114,11 +110,9 @@ class Prover:
         self._swings: dict[tuple, tuple[Violation, ...]] = {}
         self._barred: dict[tuple, tuple[Violation, ...]] = {}
         self._doubted: set[tuple] = set()
-        self.closely = True
 
-    def begin(self, closely: bool) -> None:
-        """Begin a search, with all that is known and no doubt about motions that nobody has looked at."""
-        self.closely = closely
+    def trust(self) -> None:
+        """Doubt no kind of motion any more because one of it is barred; that one is still known to be."""
         self._doubted.clear()
 
     def guide(self, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
@@ -280,12 +274,10 @@ class Prover:
 
         When it is barred, others of its kind are looked at as closely from then on.
         """
-        key = (*motion.key, self.closely)
-        if not self.closely and (known := self._barred.get((*motion.key, True))) is not None:
-            return known
+        key = motion.key
         if key not in self._barred:
             found = motion.look(self.segments)
-            if found.missed <= BARRED and self.closely:
+            if found.missed <= BARRED:
                 found = motion.segment(self.segments)
             self._barred[key] = shortfall(found, motion.patch)
             if self._barred[key]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mcplan.doing import doing
 from mcplan.errors import PlanningFailed
-from mcplan.planning.chain import barred_segment, refuse_barred, with_transitions
+from mcplan.planning.chain import refuse_barred, with_transitions
 from mcplan.planning.goal.ending import OF_THE_POSTURE, End, Ending
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.goal.measure import measure, stands_on, unmet
@@ -48,10 +48,6 @@ SHORT = 1
 
 STRIDE = 0.6
 """m: progress of one move of a foot, for a robot of the size of HRP-2."""
-
-LOOKS = ((False, False), (True, False), (True, True))
-"""Whether the search looks at the motions of the paths that it finds, and whether it finds their swings as the plan has
-them, in turn. Most paths are free, and those are found more quickly when their postures are final."""
 
 Progress = Callable[[int, int, float], None]
 
@@ -125,29 +121,25 @@ class _Planning:
     def plan(self) -> Plan:
         """Return the plan.
 
-        Motions are found when postures are final. Where one is barred then, the search begins anew, with all that it
-        knows, and looks at the motions of each path itself; where that has not been enough, it finds them in full.
+        Motions are found when postures are final: most paths are free. Where one is barred whatever the postures, the
+        search begins anew, with all that it knows, and goes on until the motions of its path are free.
         """
         self._objects_stay()
-        stances: tuple[PlannedStance, ...] | None = None
-        for looking, closely in LOOKS:
-            stances = self._moved(looking, closely)
-            if stances is not None and not any(map(barred_segment, stances[1:])):
-                break
+        stances = self._moved(False) or self._moved(True)
         assert stances is not None
         refuse_barred(stances)
         self.tree.calls = self.prover.calls
         return Plan(self.scenario, stances, self.tree, self.linker.notices)
 
-    def _moved(self, looking: bool, closely: bool) -> tuple[PlannedStance, ...] | None:
+    def _moved(self, looking: bool) -> tuple[PlannedStance, ...] | None:
         """Return stances with the motions that lead there, free or not; None where others are to be searched for.
 
         Parameters
         ----------
-        looking, closely : see `LOOKS`.
+        looking : whether the search itself looks at the motions of its paths.
         """
         here, self._looking = Here(self.first.contacts, self.first.q), looking
-        self.prover.begin(closely)
+        self.prover.trust()
         self.tree.path.clear()
         segments: list[Segment] = []
         for number, item in enumerate(self.scenario.goal):
@@ -155,11 +147,11 @@ class _Planning:
             last = segments[-1].nodes[-1]
             here = Here(last.contacts, segments[-1].q, last.met, last)
             self.tree.path += [node.index for segment in segments for node in segment.nodes][len(self.tree.path) :]
-        self.prover.limit, self.prover.closely, searched = sys.maxsize, True, self.prover.calls
+        self.prover.limit, searched = sys.maxsize, self.prover.calls
         doing("proving every stance")
         paths = refine(self.prover, [segment.nodes for segment in segments])
         self._most += self.prover.calls - searched
-        if paths is None and not closely:
+        if paths is None and not looking:
             return None
         paths = paths or [segment.nodes for segment in segments]
         segments = [replace(segment, nodes=path) for segment, path in zip(segments, paths, strict=True)]

@@ -29,7 +29,7 @@ class Asked:
     """A prover that writes down what it is asked, and answers as it is told."""
 
     def __init__(self, scene):
-        self.scene, self.asked, self.swings = scene, [], []
+        self.scene, self.robot, self.asked, self.swings = scene, scene.ROBOT, [], []
         self.answers, self.hits, self.barred_swings, self.barred_shifts = {}, None, (), ()
         self.generator = SimpleNamespace(settings=SimpleNamespace(clearance=0.003))
         self.calls, self.overhang = 0, np.inf

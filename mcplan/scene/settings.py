@@ -234,8 +234,8 @@ class ControlSettings(Spec):
     reserve a part of it, and it is asked for where contacts give: what bears less is turned, shifted and lifted by the
     errors of a millisecond."""
     recovery_steps: Annotated[int, Field(ge=0, le=20)] = 4
-    """How many steps a robot that stands on its feet, and would fall, may take in a run to catch itself where contacts
-    give."""
+    """How many steps a robot on its feet that would fall may take in a run to catch itself where contacts give. Then it
+    steps back to where its plan goes on."""
     lift_time: Positive = 0.05
     """A contact that is asked to bear a load and has borne none for so long is set down again, s."""
     release_force: NotNegative = 1.0

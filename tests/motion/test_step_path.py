@@ -38,3 +38,12 @@ def test_aimed_elsewhere_it_goes_on_as_it_moves_and_arrives_there_at_the_same_ti
     np.testing.assert_allclose(after.velocity, before.velocity, atol=1e-12)
     np.testing.assert_allclose(after.acceleration, before.acceleration, atol=1e-9)
     np.testing.assert_allclose(path.sample(1.4).p, goal[1], atol=1e-9)
+
+
+def test_from_the_air_it_goes_on_as_the_foot_moves():
+    velocity = np.array([0.5, -0.2, 0.1])
+    path = StepPath(START, END, UP, 0.05, 0.4, 0.1, 1.0, velocity)
+    np.testing.assert_allclose(path.sample(1.0).velocity[:3], velocity, atol=1e-12)
+    np.testing.assert_allclose(path.sample(1.0).p, START[1], atol=1e-12)
+    np.testing.assert_allclose(path.sample(1.4).p, END[1], atol=1e-12)
+    np.testing.assert_allclose(path.sample(1.4 - 1e-9).velocity[:3], 0.0, atol=1e-6)

@@ -106,6 +106,7 @@ class Prover:
         self.limit = 10**9
         self._memo: dict[tuple, PostureResult] = {}
         self._hits: dict[tuple, tuple[str, float] | None] = {}
+        self._covered: dict[tuple, bool] = {}
         self._linked: dict[tuple, PostureResult] = {}
         self._swings: dict[tuple, tuple[Violation, ...]] = {}
         self._barred: dict[tuple, tuple[Violation, ...]] = {}
@@ -223,8 +224,11 @@ class Prover:
 
     def covered(self, contact: Contact) -> bool:
         """Whether something is above the link of a contact, in the way of going off along the normal."""
-        raised = (replace(contact, p=contact.p + share * self._lift * contact.normal) for share in (0.5, 1.0))
-        return any(self.blocked(above) is not None for above in raised)
+        key = contact_key(contact)
+        if key not in self._covered:
+            raised = (replace(contact, p=contact.p + share * self._lift * contact.normal) for share in (0.5, 1.0))
+            self._covered[key] = any(self.blocked(above) is not None for above in raised)
+        return self._covered[key]
 
     def _hit(self, contact: Contact, clearance: float) -> tuple[str, float] | None:
         robot = self.robot

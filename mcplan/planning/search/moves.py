@@ -4,6 +4,7 @@ import numpy as np
 
 from mcplan.planning.posture.limbs import Limb
 from mcplan.planning.search.node import Move, Node
+from mcplan.planning.search.potential import mean_of
 from mcplan.planning.search.rolling import roll
 from mcplan.planning.search.space import SearchSpace
 from mcplan.scene.contact import Contact
@@ -37,7 +38,7 @@ class MoveMaker:
             if waiting and own and limb.name not in waiting:
                 continue
             again = limb.name == node.limb
-            mean = float(np.mean(others))
+            mean = mean_of(others)
             if own and not again:
                 found.append(Move(limb.name, own, ()))
             if len(own) == 1:
@@ -71,7 +72,7 @@ class MoveMaker:
             names = set[str]()
             if any(patch in node.standing for patch in patches):
                 continue  # it touches already, and carries when the next limb leaves
-            mean = float(np.mean([standing.s for standing in node.standing.values()]))
+            mean = mean_of([standing.s for standing in node.standing.values()])
             for patch in patches:
                 s = self.space.candidates[patch].s if patch in self.space.candidates else np.zeros(0)
                 if np.abs(s - mean).min(initial=np.inf) < self.size * CLOSE:

@@ -10,7 +10,7 @@
 In moves; known before any posture, which is what lets the search prove a stance only when its turn comes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -70,7 +70,7 @@ class Potential:
         missing : moves that the requirements take that no stance so far has met.
         """
         everything = [standing.s for standing in touching.values()]
-        mean = float(np.mean(everything)) if everything else 0.0
+        mean = mean_of(everything) if everything else 0.0
         h, own_s, left = missing, list[float](), list[float]()
         free: list[list[Standing]] = []
         for limb in self.limbs.values():
@@ -85,7 +85,7 @@ class Potential:
                 if at is not None:
                     s, aside, extra = at.s, at.aside, 0.0 if at.hit else 0.2
                 elif own:
-                    s, aside, extra = float(np.mean([x.s for x in own])), own[0].aside, 1.2
+                    s, aside, extra = mean_of([x.s for x in own]), own[0].aside, 1.2
                 else:
                     s, aside, extra = mean, 0.0, 1.7
                 if at is not None and at.hit:
@@ -99,7 +99,7 @@ class Potential:
                 h += 0.3 * sum(1 for patch in limb.patches if patch in touching and patch not in wanted)
             elif len(own) == 1 and own[0].line:
                 h += 0.5
-        front = float(np.mean(own_s)) if own_s else mean
+        front = mean_of(own_s) if own_s else mean
         if self.lead and left:
             h += self.lead * (max(left) - min(left)) / self.stride
         if self.posed:
@@ -113,3 +113,8 @@ class Potential:
             else:
                 h += self.free_limb
         return h
+
+
+def mean_of(values: Sequence[float]) -> float:
+    """Return the mean of a few numbers; NumPy takes ten times as long for them."""
+    return sum(values) / len(values)

@@ -33,7 +33,7 @@ from mcplan.planning.search.potential import Standing
 from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.space import SearchSpace
 from mcplan.planning.search.tree import SearchTree
-from mcplan.planning.search.unlikely import covered, crossed
+from mcplan.planning.search.unlikely import away, beyond_failure, covered, crossed
 from mcplan.planning.transition.swing import BodyShift, Swing
 from mcplan.scene.contact import Contact
 
@@ -84,6 +84,8 @@ class StanceSearch:
         self._closed: dict[tuple, Node] = {}
         self._passed: dict[tuple, list[tuple[float, Node, Move | None, bool]]] = {}
         self._crowds = Crowds({})
+        self._heights: dict[tuple[Node, Move], float] = {}
+        self._cells: dict[Node, dict[str, tuple]] = {}
 
     def start(self, contacts: tuple[Contact, ...], q: np.ndarray, met: frozenset[int], last: Node | None) -> Node:
         """Return the root of a search."""
@@ -191,7 +193,9 @@ class StanceSearch:
 
     def _seems(self, node: Node, move: Move, farther: float = 0.0) -> float:
         """Return f of what a move leads to, its potential raised by ``farther``."""
-        return self._f(self._effort, node.g + 1.0, self._h(node, move) + farther)
+        if (node, move) not in self._heights:
+            self._heights[node, move] = self._h(node, move)
+        return self._f(self._effort, node.g + 1.0, self._heights[node, move] + farther)
 
     def _h(self, node: Node, move: Move) -> float:
         standing = {patch: at for patch, at in node.standing.items() if patch not in move.removed}
@@ -210,30 +214,26 @@ class StanceSearch:
 
     def _key(self, node: Node, move: Move) -> tuple:
         size = self.space.robot.scale.leg
-        kept = [c for c in node.contacts if c.patch not in move.removed]
-        contacts: list[tuple] = [cell_of(c, self.space.goal.hit(c), size) for c in kept]
+        contacts = [cell for patch, cell in self._cells_of(node).items() if patch not in move.removed]
         for patch, i in move.added:
             sampled = self.space.candidates[patch]
             contacts.append(place_cell(patch, sampled.specs[i], bool(sampled.goal[i]), size))
         return tuple(sorted(contacts))
+
+    def _cells_of(self, node: Node) -> dict[str, tuple]:
+        if node not in self._cells:
+            size, goal = self.space.robot.scale.leg, self.space.goal
+            self._cells[node] = {contact.patch: cell_of(contact, goal.hit(contact), size) for contact in node.contacts}
+        return self._cells[node]
 
     def _contacts_key(self, contacts: tuple[Contact, ...]) -> tuple:
         size = self.space.robot.scale.leg
         return tuple(sorted(cell_of(contact, self.space.goal.hit(contact), size) for contact in contacts))
 
     def _unlikely(self, node: Node, move: Move) -> bool:
-        if self._beyond_failure(node, move) or self._often_barred(node, move):
+        if beyond_failure(self.space, node, move) or self._often_barred(node, move):
             return True
         return crossed(self.space, node, move) or covered(self.space, move)
-
-    def _beyond_failure(self, node: Node, move: Move) -> bool:
-        if not move.added:
-            return False
-        away, distance = self._away(node, move)
-        for direction, limit in node.failed.get(move.limb, ()):
-            if distance > limit + 1e-9 and away @ direction > 0.8:
-                return True
-        return False
 
     def _often_barred(self, node: Node, move: Move) -> bool:
         """Whether swings of this patch from its support to that one were barred again and again."""
@@ -243,17 +243,6 @@ class StanceSearch:
         before = node.touching.get(patch)
         after = str(self.space.candidates[patch].specs[i]["surface"])
         return self._barred[patch, None if before is None else before.support, after] >= OFTEN
-
-    def _away(self, node: Node, move: Move) -> tuple[np.ndarray, float]:
-        """Return direction and distance of a place from the nominal one at the mean progress of the others."""
-        patch, i = move.added[0]
-        others = [at.s for name, at in node.standing.items() if name not in move.removed]
-        base, yaw = self.space.guide.at(float(np.mean(others)))
-        c, n = np.cos(yaw), np.sin(yaw)
-        d = self.space.offsets[patch]
-        away = self.space.candidates[patch].place[i] - base - np.array([c * d[0] - n * d[1], n * d[0] + c * d[1], d[2]])
-        length = float(np.linalg.norm(away))
-        return (away / length if length > 1e-9 else away), length
 
     # -- proof ----------------------------------------------------------------------------------------------------
 
@@ -320,7 +309,7 @@ class StanceSearch:
             if not placed.found:
                 tree.reject(parent.index, str(move), f"place, {placed.stage}", placed.violations, added)
                 if placed.stage in ("reach", "balance"):
-                    parent.failed.setdefault(move.limb, []).append(self._away(parent, move))
+                    parent.failed.setdefault(move.limb, []).append(away(self.space, parent, move))
                 return None
             swung = self._swung(parent, common, added, q, placed)
             if swung:

@@ -19,6 +19,7 @@ from mcplan.planning.search.node import Move
 from mcplan.planning.search.potential import TIE, Potential, Standing
 from mcplan.planning.search.reachability import slippery, unreachable
 from mcplan.planning.search.stance_search import StanceSearch, _larger
+from mcplan.planning.search.unlikely import away, beyond_failure
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
@@ -254,22 +255,17 @@ def test_what_is_required_takes_a_move_to_touch_and_half_of_one_to_carry():
 def test_beyond_a_place_that_was_out_of_reach_no_other_is_tried_first():
     guide = GuidePath(np.array([[0.0, 0, 0], [4, 0, 0]]), np.zeros(2))
     places = np.array([[1.5, 0.1, 0], [1.3, 0.1, 0], [1.6, 0.1, 0], [0.5, 0.1, 0], [1.0, 0.9, 0]])
-    search = search_of(
-        guide=guide,
-        offsets={"l": np.array([0.0, 0.1, 0.0])},
-        candidates={"l": SimpleNamespace(place=places)},
-        require=(),
-        prover=None,
-    )
+    candidates, offsets = {"l": SimpleNamespace(place=places)}, {"l": np.array([0.0, 0.1, 0.0])}
+    space = SimpleNamespace(guide=guide, offsets=offsets, candidates=candidates)
     node = SimpleNamespace(standing={"l": Standing(9, 0, False), "r": Standing(1.0, 0, False)}, failed={})
     moves = [Move("left", ("l",), (("l", i),)) for i in range(5)]
-    away, distance = search._away(node, moves[0])  # the others, not the one that leaves, say where the robot is
-    assert away == pytest.approx([1.0, 0, 0])
+    here, distance = away(space, node, moves[0])  # the others, not the one that leaves, say where the robot is
+    assert here == pytest.approx([1.0, 0, 0])
     assert distance == pytest.approx(0.5)
-    node.failed["left"] = [(away, distance)]
-    assert [search._beyond_failure(node, move) for move in moves] == [False, False, True, False, False]
-    node.failed["left"] = [(away, 0.2)]
-    assert [search._beyond_failure(node, move) for move in moves] == [True, True, True, False, False]
+    node.failed["left"] = [(here, distance)]
+    assert [beyond_failure(space, node, move) for move in moves] == [False, False, True, False, False]
+    node.failed["left"] = [(here, 0.2)]
+    assert [beyond_failure(space, node, move) for move in moves] == [True, True, True, False, False]
 
 
 def test_of_two_wrenches_of_a_patch_the_one_of_greater_force_counts():

@@ -168,7 +168,7 @@ def test_a_foot_that_would_cross_the_other_waits(search, scene, yaw):
     turn = np.array([[c, -n, 0.0], [n, c, 0.0], [0.0, 0.0, 1.0]])
     made.space.guide = SimpleNamespace(at=lambda s: (np.zeros(3), yaw))
     made.space.offsets = {"left_sole": np.array([0.0, 0.095, -0.65]), "right_sole": np.array([0.0, -0.095, -0.65])}
-    made._beyond_failure = made._often_barred = lambda node, move: False
+    made._often_barred = lambda node, move: False
     here = replace(start(scene), contacts=tuple(replace(contact, p=turn @ contact.p) for contact in scene.feet(0.0)))
     sampled = made.space.candidates["left_sole"]
     sampled.progress = lambda i: 0.0

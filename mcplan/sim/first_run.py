@@ -65,7 +65,9 @@ def _search_a_posture(scenario: Scenario) -> None:
     robot, start = scenario.robot, scenario.start
     search = PostureSearch(robot, np.ones(robot.nv), 0.0)
     rows = [contact_rows(robot, scenario.environment, contact, None) for contact in start.contacts]
-    search.run(search.task(rows, start.q), start.q, steps=1, tolerance=1.0, step_tolerance=1.0)
+    task = search.task(rows, start.q)
+    search.run(task, start.q, steps=1, tolerance=1.0, step_tolerance=1.0)
+    search.missed(task, start.q)
 
 
 def _take_a_step(scenario: Scenario, physics: str) -> None:

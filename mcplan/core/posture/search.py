@@ -268,3 +268,18 @@ def search_posture(tree, task, rule, q, s, report):
     report[SOFT_STEPS] = soft_steps
     report[LAST_STEP] = size
     return status
+
+
+@jit
+def missed_rows(tree, task, q, s, missed):
+    """Write by how much q (nq,) misses each row of a task, as it is.
+
+    Parameters
+    ----------
+    s : Scratch; overwritten.
+    missed : (rows,) out, m or rad.
+    """
+    fill_bounds(task, s.low, s.high)
+    evaluate(tree, task, q, False, s.work, s.frame, s.value, s.J, s.c, s.J_c, s.away)
+    for i in range(len(missed)):
+        missed[i] = np.maximum(0.0, np.maximum(s.low[i] - s.value[i], s.value[i] - s.high[i]))

@@ -8,7 +8,17 @@ import numpy as np
 from mcplan.core.optimize.active_set import SLOTS
 from mcplan.core.posture.frame import frame_scratch
 from mcplan.core.posture.rows import ANGLE, DISTANCE, OF_POSE, PLACE_ROWS, Task
-from mcplan.core.posture.search import FOUND, REPORT, RULES, SOFT_STEPS, STEPS, WORST, Scratch, search_posture
+from mcplan.core.posture.search import (
+    FOUND,
+    REPORT,
+    RULES,
+    SOFT_STEPS,
+    STEPS,
+    WORST,
+    Scratch,
+    missed_rows,
+    search_posture,
+)
 from mcplan.core.rigid_body.tree import MASS, PARENT, V, workspace
 from mcplan.model.robot import Robot
 from mcplan.planning.posture.freedom import ContactRows, cell_row
@@ -203,10 +213,16 @@ class PostureSearch:
 
     def room_for(self, task: Task, further: int) -> Scratch:
         """Return scratch space for the rows of a task, and so many linear rows besides."""
-        rows = len(task.select) + len(task.centre) + len(task.cell) + len(task.region) + len(task.linear) + further
+        rows = _rows(task) + further
         if rows > len(self._scratch.value):
             self._scratch = self._allocate(2 * rows)
         return self._scratch
+
+    def missed(self, task: Task, q: np.ndarray) -> np.ndarray:
+        """Return by how much a posture q (nq,) misses each row of a task, as it is (m, rad)."""
+        missed = np.empty(_rows(task))
+        missed_rows(self.robot.tree, task, q, self.room_for(task, 0), missed)
+        return missed
 
     def run(
         self, task: Task, start: np.ndarray, steps: int, tolerance: float, step_tolerance: float, trust: float = TRUST
@@ -215,7 +231,7 @@ class PostureSearch:
         s, report = self.room_for(task, 0), self.report
         q = np.array(start, dtype=float)
         status = search_posture(self.robot.tree, task, self.rule(steps, tolerance, step_tolerance, trust), q, s, report)
-        rows = len(task.select) + len(task.centre) + len(task.cell) + len(task.region) + len(task.linear)
+        rows = _rows(task)
         missed = np.maximum(0.0, np.maximum(s.low[:rows] - s.value[:rows], s.value[:rows] - s.high[:rows]))
         return Search(
             q,
@@ -227,3 +243,7 @@ class PostureSearch:
             int(report[STEPS]),
             int(report[SOFT_STEPS]),
         )
+
+
+def _rows(task: Task) -> int:
+    return len(task.select) + len(task.centre) + len(task.cell) + len(task.region) + len(task.linear)

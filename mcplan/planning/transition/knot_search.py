@@ -273,12 +273,11 @@ class KnotSearch:
 
     def _off(self, task: Task, q: np.ndarray) -> float:
         """Return by how much a posture is off the closed contacts of its task, which stand before led patches."""
-        rows = self.search.run(task, q, 0, TOLERANCE, STEP_TOLERANCE)
-        closed = len(task.contact) - len(self.led)
-        first, bounds = rows.first_cell, task.cell[:, 0] < closed  # those of balls, which say where they roll to
-        held = rows.missed[: len(rows.contact_of)][rows.contact_of < closed]
-        rolled = rows.missed[first : first + len(bounds)][bounds]
-        return KEPT_COUNTS * float((np.concatenate([held, rolled]) - KEPT).max(initial=0.0))
+        missed, closed = self.search.missed(task, q), len(task.contact) - len(self.led)
+        first = len(task.select) + len(task.centre)
+        held = missed[: int(task.contact[:closed, 3].sum())]
+        rolled = missed[first : first + len(task.cell)][task.cell[:, 0] < closed]  # of balls: where they roll to
+        return KEPT_COUNTS * max(0.0, float(max(held.max(initial=0.0), rolled.max(initial=0.0))) - KEPT)
 
 
 def led_rows(robot: Robot, led: Led, k: int) -> ContactRows:

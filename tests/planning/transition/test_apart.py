@@ -137,3 +137,17 @@ def test_a_search_that_ends_in_no_number_says_so(near):
         search.room_for(task, len(watched)), search.report, measures,
     )  # fmt: skip
     assert count == core.NOT_FINITE
+
+
+def test_what_a_posture_misses_is_told_of_it_as_it_is(near):
+    """Beyond the joint limits of its task, too: the way between two knots may leave those of the knots."""
+    _, search, task, q, _ = near
+    low, high = task.limit
+    narrow = task._replace(limit=np.array([low + 0.4 * (high - low), high - 0.4 * (high - low)]))
+    X = search.robot.frame_pose(q, "right_sole")
+    off = np.abs(X[:3, 3] - task.frame[0, -3:])
+    missed = search.missed(narrow, q)
+    np.testing.assert_allclose(missed, search.missed(task, q))
+    assert missed.max() == pytest.approx(search.run(task, q, 0, TOLERANCE, STEP_TOLERANCE).missed.max(), abs=1e-12)
+    assert missed[: len(task.select)].max() >= off.max() - 1e-9
+    assert search.run(narrow, q, 0, TOLERANCE, STEP_TOLERANCE).missed.max() > 0.1  # of the posture within these limits

@@ -121,13 +121,13 @@ class Stepping:
         if isinstance(phase, StepOut):
             self._lead(t, terms, motion, phase)
             return None
-        if motion.passing or isinstance(phase, StepBack) or (region := self._support(motion)) is None:
+        if isinstance(phase, StepBack) or (region := self._support(motion)) is None:
             return None
         state = self._state(terms)
         if isinstance(phase, Regain):
             self._catch(t, terms, motion, region, state)
         lost = (depth := region.depth(state.xi)) < -LOST * self.robot.scale.sole
-        if lost and self._left and (on := self._way_on(machine)) is not None:
+        if lost and self._left and (on := self._way_on(motion, machine)) is not None:
             step = self._best(terms, state, _in_the_air(phase, motion))
             # not where as much is missing as if it stayed
             if step is not None and step.room >= depth * np.exp(state.omega * step.duration):
@@ -135,11 +135,11 @@ class Stepping:
                 return Diversion([StepOut(phase.stance, step), *on.phases], on.onward)
         return self._back(t, terms, motion, machine) if isinstance(phase, Restore) else None
 
-    def _way_on(self, machine: Machine) -> Diversion | None:
+    def _way_on(self, motion: Motion, machine: Machine) -> Diversion | None:
         """Return what leads back to the plan from where a step has ended; None where nothing does.
 
         Before a contact opens that is the stance before; later, the one in which the foot in the air will have come
-        down.
+        down. What is planned to begin in motion cannot begin again from rest.
         """
         states, here = machine.states, machine.index
         phase, following = states[here].phase, [state.phase for state in states[here + 1 :]]
@@ -150,6 +150,8 @@ class Stepping:
             return Diversion([Regain(phase.stance)], here + again)
         if isinstance(phase, Stand | Settle):
             return self._restored(phase.stance, here)
+        if motion.passing:
+            return None
         if isinstance(phase, Shift | Unload):
             while here and not isinstance(states[here].phase, Shift):
                 here -= 1
@@ -172,7 +174,6 @@ class Stepping:
         if not astray:
             self._tries = 0
             return None
-
         feet = [contact.patch for contact in motion.closed]
         wide = [max([0.0, *(_way(foot, one, terms) for foot in feet if foot != one.patch)]) for one in astray]
         contact = astray[int(np.argmin(wide))]

@@ -11,7 +11,7 @@ import numpy as np
 
 from mcplan.doing import doing
 from mcplan.errors import PlanningFailed
-from mcplan.planning.chain import refuse_barred, with_transitions
+from mcplan.planning.chain import barred_segment, refuse_barred, with_transitions
 from mcplan.planning.goal.ending import OF_THE_POSTURE, End, Ending
 from mcplan.planning.goal.goal import Goal
 from mcplan.planning.goal.measure import measure, stands_on, unmet
@@ -125,7 +125,9 @@ class _Planning:
         search begins anew, with all that it knows, and goes on until the motions of its path are free.
         """
         self._objects_stay()
-        stances = self._moved(False) or self._moved(True)
+        stances = self._moved(False)
+        if stances is None or any(map(barred_segment, stances[1:])):
+            stances = self._moved(True)
         assert stances is not None
         refuse_barred(stances)
         self.tree.calls = self.prover.calls

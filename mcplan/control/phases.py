@@ -43,6 +43,28 @@ class Body:
         """Change nothing."""
 
 
+class OfPatch(Body):
+    """A phase about one patch."""
+
+    patch: str
+
+    @property
+    def name(self) -> str:
+        """Verb and patch."""
+        return f"{self.verb} {self.patch}"
+
+
+class OfContact(Body):
+    """A phase about the patch of one contact."""
+
+    contact: Contact
+
+    @property
+    def name(self) -> str:
+        """Verb and patch."""
+        return f"{self.verb} {self.contact.patch}"
+
+
 class _Moving(Body):
     """A phase that follows a motion of the plan, or one found anew where the robot is too far from its beginning."""
 
@@ -146,7 +168,7 @@ class Shift(_Moving):
 
 
 @dataclass
-class Unload(Body):
+class Unload(OfPatch):
     """Let the force of a contact sink to nothing, then open it."""
 
     stance: int
@@ -158,11 +180,6 @@ class Unload(Body):
     passing: bool = False
     """Whether the robot goes on without coming to rest: then the contact opens in time, whatever it still bears."""
     verb = "unload"
-
-    @property
-    def name(self) -> str:
-        """Verb and patch."""
-        return f"{self.verb} {self.patch}"
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start the ramp from the force carried now. What a quick motion has left it goes on with."""
@@ -184,18 +201,13 @@ class Unload(Body):
 
 
 @dataclass
-class Retract(_Moving):
+class Retract(OfPatch, _Moving):
     """Lift a patch that was released and has nowhere to go yet clear of its support."""
 
     stance: int
     patch: str
     segment: Segment | None  # type: ignore[assignment]
     verb = "retract"
-
-    @property
-    def name(self) -> str:
-        """Verb and patch."""
-        return f"{self.verb} {self.patch}"
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start the lift along the normal."""
@@ -219,7 +231,7 @@ class Retract(_Moving):
 
 
 @dataclass
-class Lift(_Moving):
+class Lift(OfContact, _Moving):
     """Begin the way to a new contact: off the old one. The body moves along to the posture of the new stance."""
 
     stance: int
@@ -228,11 +240,6 @@ class Lift(_Moving):
     coming: tuple[Contact, ...] = ()
     """Contacts that the limb makes next: at the end of the segment they are in place too."""
     verb = "lift"
-
-    @property
-    def name(self) -> str:
-        """Verb and patch."""
-        return f"{self.verb} {self.contact.patch}"
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start limb and body together; the slower of the two sets the time."""
@@ -249,17 +256,12 @@ class Lift(_Moving):
 
 
 @dataclass
-class Swing(Body):
+class Swing(OfContact):
     """Cross over to the new place."""
 
     stance: int
     contact: Contact
     verb = "swing"
-
-    @property
-    def name(self) -> str:
-        """Verb and patch."""
-        return f"{self.verb} {self.contact.patch}"
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Return how long it takes until the path comes down along the normal."""
@@ -275,7 +277,7 @@ class Swing(Body):
 
 
 @dataclass
-class Approach(Body):
+class Approach(OfContact):
     """Come down along the normal and touch."""
 
     stance: int
@@ -283,11 +285,6 @@ class Approach(Body):
     passing: bool = False
     """Whether the robot goes on without coming to rest."""
     verb = "approach"
-
-    @property
-    def name(self) -> str:
-        """Verb and patch."""
-        return f"{self.verb} {self.contact.patch}"
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Let the patch feel for its support."""
@@ -339,7 +336,7 @@ class Approach(Body):
 
 
 @dataclass
-class Load(Body):
+class Load(OfPatch):
     """Let the new contact take its share."""
 
     stance: int
@@ -347,11 +344,6 @@ class Load(Body):
     shifts: bool = False
     """Whether a quick shift follows, which speeds up on the other contacts: it does not wait for the ramp."""
     verb = "load"
-
-    @property
-    def name(self) -> str:
-        """Verb and patch."""
-        return f"{self.verb} {self.patch}"
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Change nothing: the touch has started the ramp. What a quick motion has left when it touches it goes on with.

@@ -11,7 +11,7 @@ import numpy as np
 
 from mcplan.control.motion import Motion
 from mcplan.control.phase import Now
-from mcplan.control.phases import Body, all_of, arrived, or_timeout
+from mcplan.control.phases import Body, OfContact, all_of, arrived, or_timeout
 from mcplan.errors import SimulationFailed
 from mcplan.motion.descent import Descent
 from mcplan.motion.limb_path import LimbPath
@@ -79,13 +79,10 @@ class StepOut(Body):
         else:
             x = motion.limbs[patch].sample(t)
             place, velocity = (x.R, x.p), x.velocity[:3]
-        motion.released.pop(patch, None)
         speed = np.sqrt(scale) * DESCENT
         end = contact.R, contact.p
         self.path = StepPath(place, end, contact.normal, RISE * scale, self.step.duration, speed, t, velocity)
-        motion.limbs[patch], motion.targets[patch] = self.path, contact
-        motion.waiting.discard(patch)
-        motion.sought.add(patch)
+        _send(motion, contact, self.path)
         if isinstance(motion.posture, Paced):  # what the plan goes on with does not wait
             x = motion.posture.sample(t)
             motion.posture = PostureTrajectory(x.q, x.q, self.step.duration, x.v, x.vd, t)
@@ -139,7 +136,7 @@ class Regain(Body):
 
 
 @dataclass
-class Lean(Body):
+class Lean(OfContact):
     """Bring the centre of mass over the feet that stay, so low that the leg of the other one is long enough.
 
     It is to reach from where its foot is to where that will step. Joints go to where the stance of the plan has them.
@@ -149,11 +146,6 @@ class Lean(Body):
     contact: Contact
     planned: PlannedStance
     verb = "lean off"
-
-    @property
-    def name(self) -> str:
-        """Verb and patch."""
-        return f"{self.verb} {self.contact.patch}"
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Start the centre of mass."""
@@ -173,17 +165,12 @@ class Lean(Body):
 
 
 @dataclass
-class StepBack(Body):
+class StepBack(OfContact):
     """Swing a foot to the place that the plan has it in, and feel for the support there."""
 
     stance: int
     contact: Contact
     verb = "step back"
-
-    @property
-    def name(self) -> str:
-        """Verb and patch."""
-        return f"{self.verb} {self.contact.patch}"
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
         """Send the foot on its way: up, across, and down along the normal."""
@@ -192,10 +179,7 @@ class StepBack(Body):
         above = self.contact.R, self.contact.p + s.touch_height * up
         over = LimbPath(now.pose(patch), above, s.clearance * up, s.clearance * up, motion.timing, t)
         path = Descent(over, up, s.descent_speed, s.touch_height + s.touch_depth, s.descent_ramp)
-        motion.limbs[patch] = path
-        motion.targets[patch] = self.contact
-        motion.released.pop(patch, None)
-        motion.sought.add(patch)
+        _send(motion, self.contact, path)
         return path.end_time - t
 
     def until(self, settings: ControlSettings) -> Until:
@@ -224,6 +208,14 @@ class Restore(Body):
     def until(self, settings: ControlSettings) -> Until:
         """Wait until the body is there."""
         return or_timeout(arrived(settings), settings)
+
+
+def _send(motion: Motion, contact: Contact, path: StepPath | Descent) -> None:
+    """Send a foot to a contact along a path, to feel for its support there."""
+    motion.limbs[contact.patch], motion.targets[contact.patch] = path, contact
+    motion.released.pop(contact.patch, None)
+    motion.waiting.discard(contact.patch)
+    motion.sought.add(contact.patch)
 
 
 def _land(contact: Contact, name: str, motion: Motion, t: float, now: Now, duration: float) -> None:

@@ -128,7 +128,7 @@ class Stepping:
             self._catch(t, terms, motion, region, state)
         lost = (depth := region.depth(state.xi)) < -LOST * self.robot.scale.sole
         if lost and self._left and (on := self._way_on(motion, machine)) is not None:
-            step = self._best(terms, state, _in_the_air(phase, motion))
+            step = self._best(terms, state, self._in_the_air(phase, motion))
             # not where as much is missing as if it stayed
             if step is not None and step.room >= depth * np.exp(state.omega * step.duration):
                 self._left, motion.spin = self._left - 1, None
@@ -190,7 +190,7 @@ class Stepping:
 
     def may_step(self, contacts: Sequence[Contact]) -> Iterator[str]:
         """Go through the feet that may leave some contacts."""
-        if self._left and len(contacts) > 1 and all(map(_level, contacts)):
+        if self._left and len(contacts) > 1 and self._on_feet(contacts):
             limbs = [self.robot.patches[contact.patch].limb for contact in contacts]
             yield from (c.patch for c, limb in zip(contacts, limbs, strict=True) if limbs.count(limb) == 1)
 
@@ -198,9 +198,20 @@ class Stepping:
         """Return the support region of the closed contacts; None unless all are feet on what is about level."""
         contacts = motion.closed
         if contacts != self._contacts:
-            level = contacts and all(contact.patch in self.robot.feet and _level(contact) for contact in contacts)
-            self._contacts, self._region = contacts, support_region(contacts, self.robot.mass) if level else None
+            stands = contacts and self._on_feet(contacts)
+            self._contacts, self._region = contacts, support_region(contacts, self.robot.mass) if stands else None
         return self._region
+
+    def _in_the_air(self, phase: Phase, motion: Motion) -> str | None:
+        """Return the foot that a phase swings, if one is in the air."""
+        if isinstance(phase, Lift | Swing | Approach) and self._on_feet([phase.contact]):
+            patch = phase.contact.patch
+            return patch if patch in motion.limbs and not motion.waiting else None
+        return None
+
+    def _on_feet(self, contacts: Sequence[Contact]) -> bool:
+        """Say whether all contacts are feet on what is about level."""
+        return all(contact.patch in self.robot.feet and _level(contact) for contact in contacts)
 
     def _state(self, terms: Terms) -> _State:
         omega = frequency(terms.com, self._contacts, self.robot.scale.leg)
@@ -251,7 +262,7 @@ class Stepping:
             contact = self._place(patch, xi, terms, bearing)
             if contact is None:
                 continue
-            if 15 / 8 * np.linalg.norm(contact.p - terms.frame(patch).p) <= FASTEST * root * duration:
+            if 15 / 8 * _way(patch, contact, terms) <= FASTEST * root * duration:
                 room = support_region([*bearing, contact], self.robot.mass).depth(xi)
                 yield Step(contact, float(duration), room)
 
@@ -307,14 +318,6 @@ def _off(contact: Contact, terms: Terms) -> float:
 def _way(patch: str, contact: Contact, terms: Terms) -> float:
     """Return how far a patch is from the place of a contact (m)."""
     return float(np.linalg.norm(contact.p - terms.frame(patch).p))
-
-
-def _in_the_air(phase: Phase, motion: Motion) -> str | None:
-    """Return the foot that a phase swings, if one is in the air."""
-    if isinstance(phase, Lift | Swing | Approach) and _level(phase.contact):
-        patch = phase.contact.patch
-        return patch if patch in motion.limbs and not motion.waiting else None
-    return None
 
 
 def _nearest(region: SupportRegion, point: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from mcplan.planning.transition.knots import BARRED
 from mcplan.planning.transition.retiming import Retimer
 from mcplan.planning.transition.segments import Segments
 from mcplan.planning.transition.steps import run
+from mcplan.planning.transition.swing import Retraction
 from mcplan.planning.transition.transition import Segment, Transition
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -45,11 +46,10 @@ def transitions(segments: Segments, stances: Sequence[PlannedStance]) -> Iterato
             parts = [segments.swing(begin, stance.q, (stance.contact(moved), *coming(robot, stances, k)))]
         else:
             parts, parting = [segments.shift(begin, stance.q)], parts_at_once(robot, stances, k)
-            if _alone(robot, stance, moved):
+            if is_retracted(robot, stances, k):
+                parts.append(Retraction(stance.contacts, before.contact(moved), stance.q).segment(segments))
+            elif _alone(robot, stance, moved):
                 rising = {moved: before.contact(moved)}
-                if parting:
-                    parts.append(segments.retraction(Departure(stance.q, stance.contacts, rising), moved))
-                    rising = {}
         yield Transition(moved, tuple(parts), 0.0, parting)
         q = parts[-1].q[-1]
 

@@ -135,7 +135,7 @@ class StanceSearch:
                             self._crowds.failed(parent, move)
                         continue
                     node = proven
-                key = self._contacts_key(node.contacts)
+                key = tuple(sorted(self._cells_of(node).values()))
                 if key in self._closed:
                     self._passed.setdefault(key, []).append((f, node, None, late))
                     continue
@@ -225,10 +225,6 @@ class StanceSearch:
             size, goal = self.space.robot.scale.leg, self.space.goal
             self._cells[node] = {contact.patch: cell_of(contact, goal.hit(contact), size) for contact in node.contacts}
         return self._cells[node]
-
-    def _contacts_key(self, contacts: tuple[Contact, ...]) -> tuple:
-        size = self.space.robot.scale.leg
-        return tuple(sorted(cell_of(contact, self.space.goal.hit(contact), size) for contact in contacts))
 
     def _unlikely(self, node: Node, move: Move) -> bool:
         if beyond_failure(self.space, node, move) or self._often_barred(node, move):

@@ -276,7 +276,7 @@ def test_nothing_is_reached_through_a_stance_that_was_given_up(search, scene):
     made.maker = SimpleNamespace(moves=lambda node, window: moves[node.contacts[0].support])
     made.prove, made.done = prove, lambda node: "goal" in node.contacts[0].support
     made._key = lambda parent, move: move.added
-    made._contacts_key = lambda contacts: contacts[0].support
+    made._cells_of = lambda node: {"left": node.contacts[0].support}
     made.space.candidates |= dict.fromkeys(names, SimpleNamespace(specs=[{"surface": "any"}]))
     made._h = lambda node, move: 1.0
     made._unlikely = lambda parent, move: False

@@ -47,6 +47,11 @@ HURRY = 4.0 / 3.0
 LEAST = 1e-3
 """N: what a closed contact may always bear. Where that is nothing, or its points' inner margin, nothing solves it."""
 
+GIVING = 3e-2
+"""Part of a row of contacts below which it is left out where contacts give: a robot that kneels on both shanks cannot
+rock on its knees but for millimetres that these slip, and where its centre of mass is off its course it has to. Where
+they do not give, what is left out drifts: `QPSettings.dependent` is for contacts that pin each other exactly."""
+
 LOOSE = 1e-5
 """Weight of the orientation of a limb in the air relative to one that touches: less than the posture's."""
 
@@ -73,6 +78,10 @@ class TaskSet:
     objects : that the robot handles.
     further : tasks of the user's, beside those of the plan.
     extra : terms of the user's in CVXPY (`whole_body.declaration.Extra`).
+
+    Attributes
+    ----------
+    missing : of the acceleration that the centre of mass was to have, what the last solution does not give it (m/s²).
     """
 
     def __init__(
@@ -102,7 +111,7 @@ class TaskSet:
         self._limits = [self.avoidance] if self.avoidance else []
         self._held: dict[str, _Held] = {}
         self._stiff, self._dt = 1.0, dt
-        self._bearing, self._relieved = 0.0, -np.inf
+        self._bearing, self._relieved, self.missing = 0.0, -np.inf, 0.0
         self._previous: dict[str, np.ndarray] = {}
         self._torque: np.ndarray | None = None
         self._near: Near | None = None
@@ -118,6 +127,7 @@ class TaskSet:
                 force_weight=s.force_weight,
                 force_rate_weight=s.force_rate_weight,
                 near_torques=s.torque_rate > 0.0,
+                dependent=GIVING if s.compliant else QPSettings.dependent,
             ),
             extra,
         )
@@ -189,7 +199,13 @@ class TaskSet:
         solution = solution or problem.solve()
         self._previous = solution.unknowns
         self._torque = solution.tau
+        A, wanted = self.com.rows(terms)
+        self.missing = float(np.linalg.norm(A @ solution.vd - wanted))
         return solution
+
+    def relieve(self, t: float) -> None:
+        """Let contacts go without their preload from the next program after time t (s) on, for a while."""
+        self._relieved = t
 
     def _tasks(self, limbs: Iterable[str], closed: Sequence[Contact]) -> list[Task]:
         """Return the tasks of limbs that move by themselves, patches, while contacts are closed."""
@@ -221,7 +237,7 @@ class TaskSet:
         """Ask contacts to bear nothing in particular; say whether any was asked to."""
         asked = any(contact.preload > 0.0 for contact in contacts)
         if asked:
-            self._relieved = t
+            self.relieve(t)
             for contact in contacts:
                 contact.preload = 0.0
         return asked

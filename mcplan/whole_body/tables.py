@@ -45,6 +45,7 @@ class Sheet:
             UNBOUNDED,
         )
         head[lay.DT], head[lay.BRAKING], head[lay.CEILING] = settings.dt, settings.braking, settings.ceiling
+        head[lay.DEPENDENT] = settings.dependent
         if settings.wrench_weight is not None:
             head[lay.WRENCH_ROOT :] = np.sqrt(settings.wrench_weight)
         pyramids = [np.zeros(0) if c.grasp else friction_pyramid(c.faces, c.pyramid).ravel() for c in s.shapes]

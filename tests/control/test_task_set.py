@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.control.handled import HandledObjects
 from mcplan.control.loaded_contact import Ramp
 from mcplan.control.motion import Motion
-from mcplan.control.task_set import HURRY, LOOSE, TaskSet
+from mcplan.control.task_set import GIVING, HURRY, LOOSE, RETURN, TaskSet
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
@@ -204,6 +204,11 @@ def test_joints_near_their_limits_brake_as_hard_as_the_pace_lets_them(robot, pac
     assert tasks_of(robot, ControlSettings(pace=pace)).pool.settings.braking == braking
 
 
+@pytest.mark.parametrize(("contacts", "dependent"), [("rigid", QPSettings.dependent), ("compliant", GIVING)])
+def test_of_contacts_that_give_more_rows_count_as_following_from_others(robot, contacts, dependent):
+    assert tasks_of(robot, ControlSettings(contacts=contacts)).pool.settings.dependent == dependent
+
+
 def test_a_contact_bears_its_preload_as_far_as_the_motion_keeps_its_reserve(robot):
     settings = ControlSettings(preload=12.0, contacts="compliant")
     tasks = tasks_of(robot, settings)
@@ -245,6 +250,29 @@ def test_where_there_is_no_solution_contacts_go_without_their_preload(robot):
     assert tasks._relieve(2.0, [asked])
     assert asked.preload == 0.0
     assert not tasks._relieve(2.0, [asked])
+
+
+def test_contacts_that_are_relieved_bear_their_preload_again_after_a_while(robot):
+    settings = ControlSettings(pace="swift", contacts="compliant")
+    (motion, terms), tasks = standing_at(robot, settings), tasks_of(robot, settings)
+    motion.rely(1.0, -10.0)
+    tasks.relieve(0.3)
+    for t, share in ((0.3, 0.0), (0.3 + RETURN, 0.0), (0.3 + 1.5 * RETURN, 0.5), (0.3 + 2 * RETURN, 1.0)):
+        tasks.solve(t, terms, motion)
+        assert tasks._held["left_sole"].constraint.preload == pytest.approx(share * settings.preload)
+
+
+@pytest.mark.parametrize(("away", "within"), [(0.005, (0.0, 0.05)), (0.3, (5.0, 18.0))])
+def test_what_the_centre_of_mass_goes_without_is_what_its_feet_cannot_give(robot, away, within):
+    settings = ControlSettings(torque_rate=0.0)
+    (motion, terms), tasks = standing_at(robot, settings), tasks_of(robot, settings)
+    there = terms.com - [away, 0.0, 0.0]
+    motion.com = Quintic(there, there, 1.0)
+    solution = tasks.solve(0.0, terms, motion)
+    wanted = [-settings.com_kp * away, 0.0, 0.0]  # at rest
+    expected = np.linalg.norm(robot.com_jacobian(terms.q) @ solution.vd - wanted)
+    assert tasks.missing == pytest.approx(expected, abs=1e-9)
+    assert within[0] <= expected <= within[1]
 
 
 def standing_at(robot, settings):

@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
-from mcplan.core.algebra.consistent_rows import DEPENDENT, NEUTRAL, drop_determined, make_consistent
+from mcplan.core.algebra.consistent_rows import NEUTRAL, drop_determined, make_consistent
+
+DEPENDENT = 2e-2
 
 
 def consistent(A, b):
     m, n = A.shape
     rows, b, basis = np.ascontiguousarray(A.T).ravel(), b.copy(), np.zeros((2 * m + 1, n))
-    make_consistent(rows, b, m, n, basis)
+    make_consistent(rows, b, m, n, basis, DEPENDENT)
     return rows.reshape(n, m).T, b
 
 
@@ -55,13 +57,13 @@ def test_an_inequality_that_equations_determine_is_emptied_and_no_other(off):
     m, n = 5, 12
     A = rng.normal(size=(m, n))
     rows, basis = np.ascontiguousarray(A.T).ravel(), np.zeros((2 * m + 1, n))
-    rank = make_consistent(rows, np.zeros(m), m, n, basis)
+    rank = make_consistent(rows, np.zeros(m), m, n, basis, DEPENDENT)
     assert rank == m
     free = np.linalg.svd(A)[2][m]  # of length 1, and orthogonal to all of A
     row = rng.normal(size=m) @ A
     G = np.array([row + off * DEPENDENT * np.linalg.norm(row) * free, rng.normal(size=n)])
     inequalities, lower = np.ascontiguousarray(G.T).ravel(), np.array([3.0, 4.0])
-    drop_determined(inequalities, lower, 2, n, basis, rank)
+    drop_determined(inequalities, lower, 2, n, basis, rank, DEPENDENT)
     kept = inequalities.reshape(n, 2).T
     assert np.array_equal(kept[1], G[1])
     assert lower[1] == 4.0

@@ -4,11 +4,6 @@ import math
 
 from mcplan.core.jit import jit_algebra
 
-DEPENDENT = 1e-2
-"""Part of a row that is not in the span of the rows before it; with less it counts as following from them. Contacts
-that pin each other exactly still differ by so much where they are off by millimetres; what is new in a row that pins
-something else is several times as much."""
-
 NEUTRAL = -1.0
 """Right-hand side of an inequality that says nothing: ``0 >= -1``."""
 
@@ -44,7 +39,7 @@ def _left(A, i, m, n, Q, rank):
 
 
 @jit_algebra
-def make_consistent(A, b, m, n, Q):
+def make_consistent(A, b, m, n, Q, dependent):
     """Empty the rows of ``A x = b`` that follow from the others, or nearly: they say ``0 = 0``.
 
     A row that hardly differs from the others' span must go as a whole. With another right-hand side alone it would ask
@@ -54,12 +49,12 @@ def make_consistent(A, b, m, n, Q):
     Rows are made orthonormal one after the other (Gram-Schmidt)::
 
         a_i = sum_j (a_i' q_j) q_j + r_i    for j < i
-        |r_i| >= DEPENDENT |a_i|:   q_i = r_i / |r_i|
+        |r_i| >= dependent |a_i|:   q_i = r_i / |r_i|
         else                        a_i = 0,  b_i = 0
 
     Each of those that stay may say something new, and one of them follow from all others all the same: with
     ``A = L Q`` the distance of a row from the span of the rest is ``1 / |(L^-1)_i|``, a column of the inverse. The
-    nearest one goes, and so on, until none is nearer than DEPENDENT of its length.
+    nearest one goes, and so on, until none is nearer than ``dependent`` of its length.
 
     Parameters
     ----------
@@ -67,14 +62,15 @@ def make_consistent(A, b, m, n, Q):
     b : (m,) changed with them.
     m, n : numbers of rows and columns.
     Q : (at least 2 m + 1, n) out: orthonormal rows that span what is left, first; the others are scratch.
+    dependent : part of a row that is not in the span of the others; with less it counts as following from them.
 
     Returns
     -------
     The number of these.
     """
     while True:
-        rank = _orthonormal(A, b, m, n, Q)
-        nearest = _nearest(A, m, n, Q, rank)
+        rank = _orthonormal(A, b, m, n, Q, dependent)
+        nearest = _nearest(A, m, n, Q, rank, dependent)
         if nearest < 0:
             return rank
         _empty(A, nearest, m, n)
@@ -98,12 +94,12 @@ def _size(A, i, m, n):
 
 
 @jit_algebra
-def _orthonormal(A, b, m, n, Q):
+def _orthonormal(A, b, m, n, Q, dependent):
     """Empty the rows that follow from those before them; make the others orthonormal, and return their number."""
     rank = 0
     for i in range(m):
         size, left = _left(A, i, m, n, Q, rank)
-        if left > DEPENDENT * DEPENDENT * size and rank < n:
+        if left > dependent * dependent * size and rank < n:
             left = math.sqrt(left)
             for k in range(n):
                 Q[rank, k] /= left
@@ -115,12 +111,12 @@ def _orthonormal(A, b, m, n, Q):
 
 
 @jit_algebra
-def _nearest(A, m, n, Q, rank):
+def _nearest(A, m, n, Q, rank, dependent):
     """Return the row that is nearest to the span of all others, where that is near enough, else -1.
 
     ``L`` is written behind the rows of Q, a column of its inverse into the row between.
     """
-    nearest, least, i = -1, DEPENDENT * DEPENDENT, 0
+    nearest, least, i = -1, dependent * dependent, 0
     for row in range(m):
         if _size(A, row, m, n) > 0.0:
             for j in range(i + 1):
@@ -147,7 +143,7 @@ def _nearest(A, m, n, Q, rank):
 
 
 @jit_algebra
-def drop_determined(A, b, m, n, Q, rank):
+def drop_determined(A, b, m, n, Q, rank, dependent):
     """Empty the rows of ``A x >= b`` that equations determine, whose rows ``rank`` orthonormal ones of Q span.
 
     Such a row holds or it does not, whatever is chosen; where it does not, by as little as equations are off, it would
@@ -159,9 +155,10 @@ def drop_determined(A, b, m, n, Q, rank):
     b : (m,) changed with them.
     m, n : numbers of rows and columns.
     Q : (at least rank + 1, n) the row after those is scratch.
+    dependent : as in ``make_consistent``.
     """
     for i in range(m):
         size, left = _left(A, i, m, n, Q, rank)
-        if left <= DEPENDENT * DEPENDENT * size:
+        if left <= dependent * dependent * size:
             _empty(A, i, m, n)
             b[i] = NEUTRAL

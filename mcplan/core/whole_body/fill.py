@@ -52,11 +52,11 @@ def fill(
         fill_contact(k, contacts, values, J, frames, drawn, layout, constants, theta, G, scratch)
     if len(contacts) > 1:
         # contacts of one link, or along a chain with few joints, say things twice; drift would make them disagree
-        total = layout[lay.CONTACT_ROWS]
+        total, dependent = layout[lay.CONTACT_ROWS], constants[lay.DEPENDENT]
         A = theta[layout[lay.CONTACT_JACOBIAN] :]
-        rank = make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, basis)
+        rank = make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, basis, dependent)
         limits, lower = layout[lay.LIMIT_MATRIX], layout[lay.LIMIT_LOWER]
-        drop_determined(theta[limits:], theta[lower:], layout[lay.LIMIT_ROWS], nv, basis, rank)
+        drop_determined(theta[limits:], theta[lower:], layout[lay.LIMIT_ROWS], nv, basis, rank, dependent)
     _fill_bounds(q, v, layout, constants, theta)
     scratch[len(scratch) - 1] = constant
     return FILLED if _sound(layout, values, theta) else NOT_FINITE

@@ -95,8 +95,9 @@ JOINTS = SIZES + len(PARAMETERS)
     DT,
     BRAKING,
     CEILING,
+    DEPENDENT,  # part of a row of contacts that is new; with less it follows from the others
     WRENCH_ROOT,  # (6,) roots of the weights of a contact's wrench
-) = range(9)
+) = range(10)
 """First entries of ``constants``; the arrays that ``layout`` points to follow from ``WRENCH_ROOT + 6`` on."""
 
 CODE, TASK_VALUES, TASK_ROW, TASK_COUNT, TASK_FRAME, SELECTED, TASK_COLUMNS = 0, 1, 2, 3, 4, 5, 11

@@ -43,10 +43,8 @@ FAR, CAUGHT = 1.5, 1.0
 """A capture point that is so many times farther from its reference than the centre of mass may be at rest is to be
 caught: then, and for so long after (s), torques jump as they have to. Touchdowns at a quick pace come to 1.2."""
 
-OFF, MISSING = 0.5, 0.2
-"""Where it is so many times farther, and the centre of mass goes without so much of the acceleration that would bring
-it back (m/s²), contacts go without their preload: a hand that pushes a bar with 10 N takes half of what keeps a robot
-on one foot from falling over."""
+OFF = 0.5
+"""Where it is so many times farther, balance comes before preloads."""
 
 
 class WholeBodyController:
@@ -176,12 +174,16 @@ class WholeBodyController:
             if self.impedance is not None and set(self.motion.contacts) - closed:
                 self.impedance.meet(v[6:])
         behind = self._behind()
-        self._put_balance_first(t, behind / self.settings.com_error)
+        off = behind / self.settings.com_error
+        if off > FAR:
+            self._pushed = t
         steady = set(self.motion.contacts) <= closed and t > self._pushed + CAUGHT
         updated = time.perf_counter()
         self._further.enter(self.machine.state.name)
         planned = self._forces.follow(self.machine.events[-1].stance, self.motion.contacts)
         solution = self.tasks.solve(t, self.terms, self.motion, self.machine.state.gains, planned, steady)
+        if off > OFF:
+            self.tasks.put_balance_first(t, self.terms, solution)
         self._wrenches = self._commanded = wrenches = self.objects.of_robot(solution.wrenches)
         tau, self._vd = solution.tau, solution.vd
         if self.impedance is not None:
@@ -201,13 +203,6 @@ class WholeBodyController:
         if other is not None:
             self.machine.divert(t, self, other.phases, "falls", other.onward)
         return other is not None
-
-    def _put_balance_first(self, t: float, off: float) -> None:
-        """Give up what stands in the way of the capture point, so many times ``com_error`` off its course."""
-        if off > FAR:
-            self._pushed = t
-        if off > OFF and self.tasks.missing > MISSING:
-            self.tasks.relieve(t)
 
     def _wait(self, t: float, behind: float) -> None:
         """Let the time of references run slower from the next tick on where centre of mass or limbs are behind them."""

@@ -23,11 +23,13 @@ from mcplan.scene.settings import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.pool import ProblemPool
+from mcplan.whole_body.priorities import PrioritisedQP
 from mcplan.whole_body.rows.near_torques import Near
 from mcplan.whole_body.settings import QPSettings
 from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.tasks import AngularMomentumTask, ComTask, LinkPoseTask, PostureTask
 from mcplan.whole_body.tasks.task import Task, damping
+from mcplan.whole_body.whole_body import WholeBodyQP
 
 NONE: Mapping[str, float] = {}
 
@@ -40,6 +42,11 @@ of it there is none to give up. Preloads come back within as long, after as long
 MOST = 0.9
 """Of what a contact may bear, the part that is asked for as its preload: if it were less a contact that is let go would
 lose the rest of it within a tick."""
+
+LACKING, PART = 0.2, 0.2
+"""With less of its acceleration lacking (m/s²) the centre of mass is as it should be. Preloads give way where without
+them the program would cost less by more than this part of what lacks: a hand that pushes a bar with 10 N takes half of
+what keeps a robot on one foot from falling over."""
 
 HURRY = 4.0 / 3.0
 """So many times as quickly torques change where nothing else is a solution: often hundredths of a N m are wanting."""
@@ -78,10 +85,6 @@ class TaskSet:
     objects : that the robot handles.
     further : tasks of the user's, beside those of the plan.
     extra : terms of the user's in CVXPY (`whole_body.declaration.Extra`).
-
-    Attributes
-    ----------
-    missing : of the acceleration that the centre of mass was to have, what the last solution does not give it (m/s²).
     """
 
     def __init__(
@@ -111,10 +114,11 @@ class TaskSet:
         self._limits = [self.avoidance] if self.avoidance else []
         self._held: dict[str, _Held] = {}
         self._stiff, self._dt = 1.0, dt
-        self._bearing, self._relieved, self.missing = 0.0, -np.inf, 0.0
+        self._bearing, self._relieved = 0.0, -np.inf
         self._previous: dict[str, np.ndarray] = {}
         self._torque: np.ndarray | None = None
         self._near: Near | None = None
+        self._problem: WholeBodyQP | PrioritisedQP
         self.pool = ProblemPool(
             objects.system if objects else robot,
             QPSettings(
@@ -199,13 +203,22 @@ class TaskSet:
         solution = solution or problem.solve()
         self._previous = solution.unknowns
         self._torque = solution.tau
-        A, wanted = self.com.rows(terms)
-        self.missing = float(np.linalg.norm(A @ solution.vd - wanted))
+        self._problem = problem
         return solution
 
-    def relieve(self, t: float) -> None:
-        """Let contacts go without their preload from the next program after time t (s) on, for a while."""
-        self._relieved = t
+    def put_balance_first(self, t: float, terms: Terms, solution: Solution) -> bool:
+        """Let contacts go without their preload after time t (s), for a while, if these keep the centre of mass off.
+
+        Return whether they do: whether the solution, the last one, lacks some of the acceleration that it was to have,
+        and would cost so much less without preloads.
+        """
+        A, wanted = self.com.rows(terms)
+        lacking = A @ solution.vd - wanted
+        price = float(self.com.weight @ lacking**2)
+        first = float(np.linalg.norm(lacking)) > LACKING and self._problem.preload_price() > PART * price
+        if first:
+            self._relieved = t
+        return first
 
     def _tasks(self, limbs: Iterable[str], closed: Sequence[Contact]) -> list[Task]:
         """Return the tasks of limbs that move by themselves, patches, while contacts are closed."""
@@ -237,7 +250,7 @@ class TaskSet:
         """Ask contacts to bear nothing in particular; say whether any was asked to."""
         asked = any(contact.preload > 0.0 for contact in contacts)
         if asked:
-            self.relieve(t)
+            self._relieved = t
             for contact in contacts:
                 contact.preload = 0.0
         return asked

@@ -246,6 +246,10 @@ class PrioritisedQP:
                 self._update(k)
             yield k, problem
 
+    def preload_price(self) -> float:
+        """Return what the first level would cost less without preloads, see ``WholeBodyQP.preload_price``."""
+        return self.problems[0].preload_price()
+
     def rehearse(self) -> None:
         """Solve each level by all ways that its compiled form has, see ``WholeBodyQP.rehearse``."""
         for problem in self.problems:

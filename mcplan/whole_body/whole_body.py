@@ -24,7 +24,7 @@ from mcplan.whole_body.explain import Explanation
 from mcplan.whole_body.fast_form import FastForm, fast_form, place_parameters
 from mcplan.whole_body.forms import BaseChart
 from mcplan.whole_body.hold import damped_hold
-from mcplan.whole_body.joints import HasLimits
+from mcplan.whole_body.joints import HasLimits, bounds
 from mcplan.whole_body.limit import Limit
 from mcplan.whole_body.residuals import stationarity
 from mcplan.whole_body.rows.added import fill_limits, limit_names
@@ -73,18 +73,6 @@ def structure_of(
         torque_task,
         limit_rows,
     )
-
-
-def joint_limits(robot: HasLimits, structure: Structure) -> Array:
-    """Return lower and upper position and velocity (bounded, 3) that the bounds of the accelerations keep."""
-    limits, settings = robot.limits, structure.settings
-    table = np.column_stack([limits.lower, limits.upper, settings.velocity_fraction * limits.velocity])
-    table[:, :2] += np.array([1.0, -1.0]) * settings.position_margin
-    if not settings.position_limits:
-        table[:, :2] = -np.inf, np.inf
-    if not settings.velocity_limits:
-        table[:, 2] = np.inf
-    return np.asarray(table[list(structure.bounded)], dtype=np.float64)
 
 
 class WholeBodyQP:
@@ -137,7 +125,7 @@ class WholeBodyQP:
         self.fast = fast_form(self.problem, d) if compiled else None
         self.data = self.fast.data if self.fast else {}
         theta = self.fast.theta if self.fast else place_parameters(d, self.data)
-        self._sheet = Sheet(d, theta, self.data, joint_limits(robot, self.structure))
+        self._sheet = Sheet(d, theta, self.data, bounds(robot, self.structure.bounded, self.settings))
         self._binding: Binding | None = None
         self._bound: tuple = ()
         self._efforts: list[Any] = []
@@ -299,6 +287,18 @@ class WholeBodyQP:
             variable.save_value(value)
         answer = Answer(b, vd, tau, f, float(self.cost.value))
         return self._solution(HOLD, answer, start, f"{message}; slack form: {failure}", conflicts)
+
+    def preload_price(self) -> float:
+        """Return what the last solution would cost less if contacts had no preload, to first order.
+
+        ``y' m``: the multipliers of the cones times what preloads add to their margins.
+        """
+        cones, s = self._rows.get("friction"), self.fast.compiled if self.fast else self.problem
+        if cones is None or s.status != cp.OPTIMAL:
+            return 0.0
+        y = cones.dual_value if self.fast is None else self.fast.compiled.dual_value(cones)
+        spread = next(r.spread for r in self.declaration.rows if r.name == "friction" and r.spread is not None)
+        return float(y @ (spread @ self.data["friction_margin"]))
 
     def rehearse(self) -> None:
         """Solve the filled program by all ways that the compiled form has, so that the code of each is loaded."""

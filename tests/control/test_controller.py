@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from mcplan.control.controller import ARM, FAR, MISSING, OFF, WholeBodyController, led_along
+from mcplan.control.controller import ARM, OFF, WholeBodyController, led_along
 from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot_file import load_robot
@@ -130,21 +130,6 @@ def test_a_robot_is_behind_by_what_its_capture_point_is(lost, height):
     assert measured._behind() == pytest.approx(abs(-0.002 - lost * np.sqrt(height / GRAVITY)), abs=1e-12)
 
 
-@pytest.mark.parametrize(("off", "missing", "relieved", "jumps"), [
-    (0.9 * OFF, 2 * MISSING, False, False),
-    (1.1 * OFF, 0.9 * MISSING, False, False),  # the edges of its feet bring it back
-    (1.1 * OFF, 1.1 * MISSING, True, False),
-    (1.1 * FAR, 0.0, False, True),
-])  # fmt: skip
-def test_contacts_bear_nothing_in_particular_where_balance_goes_without(off, missing, relieved, jumps):
-    calls = []
-    tasks = SimpleNamespace(missing=missing, relieve=calls.append)
-    made = controller(tasks=tasks, _pushed=-np.inf)
-    made._put_balance_first(3.0, off)
-    assert calls == [3.0] * relieved
-    assert (made._pushed == 3.0) == jumps
-
-
 def test_joints_are_held_to_what_is_measured_once_a_patch_has_met_its_support(monkeypatch):
     simulation = Simulation(plan(load_scenario("step").replace(control={"pace": "swift"})), physics="contact")
     impedance, met = simulation.controller.impedance, []
@@ -155,3 +140,15 @@ def test_joints_are_held_to_what_is_measured_once_a_patch_has_met_its_support(mo
         simulation.step()
     assert set(simulation.controller.motion.contacts) - closed
     np.testing.assert_array_equal(met[0], simulation.controller.joint_rates)
+
+
+@pytest.mark.parametrize(("off", "looked"), [(0.9, False), (1.1, True)])
+def test_balance_is_looked_after_where_the_capture_point_is_off_its_course(monkeypatch, off, looked):
+    standing = plan(load_scenario("sway"))
+    made = WholeBodyController(standing, 1e-3, "contact")
+    calls = []
+    monkeypatch.setattr(made.tasks, "put_balance_first", lambda *given: calls.append(given))
+    monkeypatch.setattr(made, "_behind", lambda: off * OFF * made.settings.com_error)
+    q = standing.stances[0].q
+    made.step(0.0, q, np.zeros(made.robot.nv))
+    assert [(t, terms) for t, terms, _ in calls] == [(0.0, made.terms)] * looked

@@ -252,27 +252,39 @@ def test_where_there_is_no_solution_contacts_go_without_their_preload(robot):
     assert not tasks._relieve(2.0, [asked])
 
 
-def test_contacts_that_are_relieved_bear_their_preload_again_after_a_while(robot):
-    settings = ControlSettings(pace="swift", contacts="compliant")
+def leaning(robot, preload, away):
+    """Solve for a robot whose centre of mass is to go back so far (m), on soles that bear a preload (N) at least."""
+    settings = ControlSettings(pace="swift", contacts="compliant", torque_rate=0.0, preload=preload)
     (motion, terms), tasks = standing_at(robot, settings), tasks_of(robot, settings)
     motion.rely(1.0, -10.0)
-    tasks.relieve(0.3)
-    for t, share in ((0.3, 0.0), (0.3 + RETURN, 0.0), (0.3 + 1.5 * RETURN, 0.5), (0.3 + 2 * RETURN, 1.0)):
-        tasks.solve(t, terms, motion)
-        assert tasks._held["left_sole"].constraint.preload == pytest.approx(share * settings.preload)
-
-
-@pytest.mark.parametrize(("away", "within"), [(0.005, (0.0, 0.05)), (0.3, (5.0, 18.0))])
-def test_what_the_centre_of_mass_goes_without_is_what_its_feet_cannot_give(robot, away, within):
-    settings = ControlSettings(torque_rate=0.0)
-    (motion, terms), tasks = standing_at(robot, settings), tasks_of(robot, settings)
     there = terms.com - [away, 0.0, 0.0]
     motion.com = Quintic(there, there, 1.0)
     solution = tasks.solve(0.0, terms, motion)
-    wanted = [-settings.com_kp * away, 0.0, 0.0]  # at rest
-    expected = np.linalg.norm(robot.com_jacobian(terms.q) @ solution.vd - wanted)
-    assert tasks.missing == pytest.approx(expected, abs=1e-9)
-    assert within[0] <= expected <= within[1]
+    return tasks, motion, terms, solution
+
+
+def test_the_price_of_preloads_is_what_the_program_would_cost_less_with_less_of_them(robot):
+    costs = {}
+    for share in (1.0, 0.999):
+        tasks, *_, solution = leaning(robot, share * 200.0, 0.04)
+        costs[share] = solution.objective
+        price = tasks._problem.preload_price()
+    assert price > 10.0
+    assert (costs[1.0] - costs[0.999]) / 0.001 == pytest.approx(price, rel=0.01)
+
+
+@pytest.mark.parametrize(("preload", "away", "first"), [
+    (200.0, 0.04, True),
+    (200.0, 0.001, False),  # so much these soles can give
+    (5.0, 0.3, False),  # beyond their edges, whatever they bear
+])  # fmt: skip
+def test_balance_comes_before_preloads_that_are_in_its_way(robot, preload, away, first):
+    tasks, motion, terms, solution = leaning(robot, preload, away)
+    assert tasks.put_balance_first(0.3, terms, solution) == first
+    for t, share in ((0.3, 0.0), (0.3 + RETURN, 0.0), (0.3 + 1.5 * RETURN, 0.5), (0.3 + 2 * RETURN, 1.0)):
+        tasks.solve(t, terms, motion)
+        expected = preload * (share if first else 1.0)
+        assert tasks._held["left_sole"].constraint.preload == pytest.approx(expected)
 
 
 def standing_at(robot, settings):

@@ -113,7 +113,7 @@ def hurried(track: Track, mechanism: Mechanism, settings: ControlSettings) -> It
             continue
         places = mechanism.motion(state.q, patches=[course.patch]).p[course.patch]
         height = (places - contact.p) @ contact.normal
-        speed = np.where(height[1:] < CLOSE, -np.diff(height) / np.diff(t), 0.0)
+        speed = np.where(height[:-1] < CLOSE, -np.diff(height) / np.diff(t), 0.0)
         worst = int(np.argmax(speed))
         part = float(max(speed[worst], 0.0)) / pace.touchdown_speed
         yield float(t[worst]), part, f"speed of {course.patch}, coming down,"

@@ -349,5 +349,19 @@ def test_honest_laws_pass_and_slower_ones_too(swift):
     assert {"dynamic balance", "dynamic torque", "pace"} <= found(swift).keys()
 
 
+@pytest.mark.parametrize(("share", "holds"), [(1.0, True), (0.8, False)])
+def test_near_its_support_a_foot_is_as_slow_as_it_may_touch_and_farther_off_it_need_not_be(swift, share, holds):
+    course, law = segment(swift, STEP).courses[0], segment(swift, STEP).law
+    t = np.linspace(0.0, law.duration, 4001)
+    q = np.array([segment(swift, STEP).posture.sample(law.at(each)[0]).q for each in t])
+    places = swift.scenario.robot.frame_pose(q, course.patch)[:, :3, 3]
+    height = (places - course.meets.p) @ course.meets.normal
+    speed = -np.diff(height) / np.diff(t)
+    near = speed[height[:-1] < 0.01].max()
+    assert speed.max() > 2.0 * near
+    scenario = swift.scenario.replace(control={"pace": {"touchdown_speed": share * near}})
+    assert ("pace" in broken(replace(swift, scenario=scenario))) != holds
+
+
 def test_a_law_of_a_plan_that_is_to_be_slow_is_caught(swift, step):
     assert "stances" in broken(replace(swift, scenario=step.scenario))

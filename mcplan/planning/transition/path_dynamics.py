@@ -41,6 +41,7 @@ class PathDynamics:
     """
 
     def __init__(self, robot: Robot, segment: Segment, s: np.ndarray):
+        self._segment = segment
         self.contacts, self.length, self.end = widest(robot, segment.contacts), segment.duration, segment.q[-1]
         samples = [segment.posture.sample(self.length * part) for part in s]
         self.q, self.v, self.vd = (np.array(column) for column in zip(*samples, strict=True))
@@ -72,6 +73,10 @@ class PathDynamics:
         path, middles = cls(robot, segment, _nodes()), cls(robot, segment, _middles())
         path._bound_speeds(robot, segment, middles)
         return path, middles
+
+    def at(self, robot: Robot, s: np.ndarray) -> "PathDynamics":
+        """Return the same segment at other parts s (k,) of its length."""
+        return PathDynamics(robot, self._segment, s)
 
     def _bound_speeds(self, robot: Robot, segment: Segment, middles: "PathDynamics") -> None:
         """Take what is between the nodes into the speeds of joints, and of patches that come down."""

@@ -66,6 +66,10 @@ BETWEEN = 0.42
 """Part of the reserve that a law may use up in the middles between its nodes; its certificate allows half of it
 in the middles of its times."""
 
+UNEVEN = 0.05
+"""Part of an interval between two nodes by which the middle of its time may be off the middle of its way to count as
+the same."""
+
 ROUNDS, ALMOST = 3, 0.98
 """Most times that less is used around what is not kept between two nodes, and the part of a law that is all of it but
 for what it is slowed down by as a whole."""
@@ -156,19 +160,33 @@ class Retimer:
     def _between(self, middles: PathDynamics, kept: float, length: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return by which part (m - 1,) of x and u = x' / 2 the law keeps half its reserve between nodes, too.
 
-        The polygons contain rest, so that any part of what is inside of one is.
+        Where it brakes or speeds up the middle of the time between two nodes is not that of the way: both count.
         """
         h = length * np.diff(law_basis().s)
-        at = x[:-1] + h * (0.75 * u[:-1] + 0.25 * u[1:])
-        slope, kept = 0.5 * (u[:-1] + u[1:]), kept - BETWEEN
-        loose = {"x_max": 1.1 * at, "u_max": 1.1 * np.abs(slope) + at, "acceleration": np.inf, "rise": np.inf}
-        loose["start"] = np.full(len(at), np.inf)
-        program = replace(self.program_at(middles, kept), **loose)
-        rows, _ = self._polygons(program, self.forces(middles.contacts, kept))
-        taken = rows[:, :, 0] * slope[:, None] + rows[:, :, 1] * at[:, None]
+        at, slope = x[:-1] + h * (0.75 * u[:-1] + 0.25 * u[1:]), 0.5 * (u[:-1] + u[1:])
+        part = self._keeping(middles, kept - BETWEEN, at, slope)
+        law = _law(length, x, u, kept)
+        s, rate, change = np.array([law.at(t) for t in 0.5 * (law.times[:-1] + law.times[1:])]).T
+        (uneven,) = np.nonzero(np.abs(s - length * middles.s) > UNEVEN * h)
+        if len(uneven):
+            there = middles.at(self.robot, s[uneven] / length)
+            other = self._keeping(there, kept - BETWEEN, rate[uneven] ** 2, change[uneven])
+            part[uneven] = np.minimum(part[uneven], other)
+        return part
+
+    def _keeping(self, path: PathDynamics, kept: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+        """Return which part (m,) of x and u keeps a part of the reserve at places of a path.
+
+        The polygons contain rest, so that any part of what is inside of one is.
+        """
+        loose = {"x_max": 1.1 * x, "u_max": 1.1 * np.abs(u) + x, "acceleration": np.inf, "rise": np.inf}
+        loose["start"] = np.full(len(x), np.inf)
+        program = replace(self.program_at(path, kept), **loose)
+        rows, _ = self._polygons(program, self.forces(path.contacts, kept))
+        taken = rows[:, :, 0] * u[:, None] + rows[:, :, 1] * x[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             part = np.where(taken > rows[:, :, 2], rows[:, :, 2] / taken, 1.0)
-        return np.clip(part.min(axis=1), 0.0, 1.0)
+        return np.asarray(np.clip(part.min(axis=1), 0.0, 1.0))
 
     # -- parts ------------------------------------------------------------------------------------------------------
 

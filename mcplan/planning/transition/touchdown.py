@@ -2,10 +2,12 @@
 
 A patch that meets its support with the normal speed v and stays there changes the velocity of the whole robot at once,
 
-    M dv = J' P + n' p,    J dv = 0,    n dv = v
+    M dv = J' P + J_o' p,    J dv = 0,    J_o dv = v n
 
-with the rows J of contacts that stay closed and n of the normal velocity. The impulses are proportional to v. Contacts
-that press bear them; a grip has to bear its own, spread over the time of an impact, beside what it holds.
+with the rows J of contacts that stay closed and J_o of the patch's origin, as far as friction holds it: where that
+takes an impulse p outside the cone it slides, ``p = p_n (n + mu t)`` with ``n' J_o dv = v``. Without friction a grip
+would bear as little as a third of what it does. The impulses are proportional to v. Contacts that press bear them; a
+grip has to bear its own, spread over the time of an impact, beside what it holds.
 
 A patch that comes down on a corner turns about it, a light one on a short lever quickly: the hand of a small robot by
 20 rad/s per m/s, before it can be held flat. Where no grip holds, the horizontal velocity of the centre of mass changes
@@ -82,7 +84,7 @@ def touchdown_speed(
         spin = float(np.linalg.norm(moved[3:]))
         if spin * most > SPIN:
             most = SPIN / spin
-    centred = np.append(contact.normal, np.zeros(3)) / (contact.normal @ mobility[:3, :3] @ contact.normal)
+    centred = np.append(_stopping(mobility[:3, :3], contact), np.zeros(3))
     P = np.append(-passed @ centred, centred)  # impulses per m/s
     grips = [grip for grip in closed if grip.kind == "grasp" and np.isfinite([grip.max_force, grip.max_moment]).any()]
     if not grips:
@@ -99,6 +101,18 @@ def touchdown_speed(
                 if np.isfinite(limit) and size > 0.0:
                     most = min(most, left * limit * IMPACT_TIME / size)
     return most
+
+
+def _stopping(mobility: np.ndarray, contact: Contact) -> np.ndarray:
+    """Return the impulse (3,) that stops a point of a mobility (3,3) which comes down with 1 m/s, within its cone."""
+    normal = contact.normal
+    impulse = np.linalg.solve(mobility, normal)
+    pressing = impulse @ normal
+    along = impulse - pressing * normal
+    if (size := float(np.linalg.norm(along))) > contact.friction * pressing:
+        edge = normal + contact.friction / size * along
+        impulse = edge / (normal @ mobility @ edge)
+    return np.asarray(impulse)
 
 
 def _held(robot: Robot, q: np.ndarray, contact: Contact) -> np.ndarray:

@@ -11,7 +11,7 @@ from mcplan.optimize.path_program import law_basis
 from mcplan.planning import plan
 from mcplan.planning.plan_file import read_plan, write_plan
 from mcplan.planning.transition.path_dynamics import PathDynamics
-from mcplan.planning.transition.retiming import NoLawError, Retimer, preloaded
+from mcplan.planning.transition.retiming import BETWEEN, NoLawError, Retimer, preloaded
 from mcplan.scene import load_scenario
 from mcplan.scene.place import make_contact
 
@@ -76,6 +76,36 @@ def test_velocities_accelerations_and_touching_down_keep_their_bounds(step):
     heights = (np.array(places) - contact.p) @ contact.normal
     speeds = -np.diff(heights) / (segment.time / 399)
     assert np.all(speeds[heights[1:] < 0.01] <= 1.05 * pace.touchdown_speed)
+
+
+def test_half_the_reserve_is_kept_in_the_middle_of_the_way_and_of_the_time_between_nodes(step, retimer, monkeypatch):
+    segment, nodes, looked = step.segments[1], law_basis().s, []
+    h, k = segment.duration * np.diff(nodes), len(nodes) // 2
+    u = np.zeros(len(nodes))
+    u[[k, k + 1]] = -1.8 / h[k]  # it brakes within three intervals, from a rate of 2.8 to one of 0.9
+    x = 8.0 + np.append(0.0, np.cumsum(h * (u[:-1] + u[1:])))
+    _, middles = PathDynamics.pair(retimer.robot, segment)
+
+    def keeping(path, kept, x, u):
+        looked.append((path.s, kept, x, u))
+        return np.full(len(x), 0.9 if len(looked) == 1 else 0.7)
+
+    monkeypatch.setattr(retimer, "_keeping", keeping)
+    part = retimer._between(middles, 1.0, segment.duration, x, u)
+    (way, kept, *_), (time, also_kept, x_at, u_at) = looked
+    assert kept == also_kept == 1.0 - BETWEEN
+    np.testing.assert_array_equal(way, middles.s)
+    uneven = np.flatnonzero(part == 0.7)
+    assert 0 < len(uneven) < len(part)
+    assert np.all(np.delete(part, uneven) == 0.9)
+    for k, at, x_there, u_there in zip(uneven, time, x_at, u_at, strict=True):
+        share = np.linspace(0.0, 1.0, 20001)
+        squared = x[k] + 2 * h[k] * u[k] * share + h[k] * (u[k + 1] - u[k]) * share**2
+        gone = np.cumsum(squared**-0.5)  # time is the integral of ds / sqrt(x)
+        half = share[np.searchsorted(gone, 0.5 * gone[-1])]
+        assert at == pytest.approx(nodes[k] + half * (nodes[k + 1] - nodes[k]), abs=0.02 * (nodes[k + 1] - nodes[k]))
+        assert x_there == pytest.approx(np.interp(half, share, squared), rel=0.1)
+        assert u_there == pytest.approx(u[k] + half * (u[k + 1] - u[k]), abs=0.3 * np.abs(u).max())
 
 
 def test_contacts_keep_their_part_of_the_weight(step):

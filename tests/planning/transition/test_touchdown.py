@@ -49,6 +49,24 @@ def impact(closed, push):
     return solved[: ROBOT.nv], solved[ROBOT.nv :].reshape(-1, 6)
 
 
+def stopped(closed, arriving):
+    """As `impact`, of what stops a patch that comes down with 1 m/s, and whether it slides.
+
+    It sticks where friction is enough.
+    """
+    Jo, n = ROBOT.frame_jacobian(Q, arriving.patch)[:3], arriving.normal
+    J = np.vstack([Jo, *(ROBOT.frame_jacobian(Q, other.patch) for other in closed)])
+    kkt = np.block([[ROBOT.mass_matrix(Q), -J.T], [J, np.zeros((len(J), len(J)))]])
+    p = np.linalg.solve(kkt, np.concatenate([np.zeros(ROBOT.nv), n, np.zeros(len(J) - 3)]))[ROBOT.nv : ROBOT.nv + 3]
+    along = p - (p @ n) * n
+    slides = np.linalg.norm(along) > arriving.friction * (p @ n)
+    if slides:
+        p = n + arriving.friction * along / np.linalg.norm(along)
+    dv, impulses = impact(closed, p @ Jo)
+    scale = n @ Jo @ dv
+    return dv / scale, impulses / scale, slides
+
+
 def test_a_sole_that_comes_down_beside_the_other_one_may_do_so_at_the_speed_that_is_asked_for():
     assert speed([STAYS], most=0.05) == 0.05
     assert speed([STAYS], most=0.05, kept=0.0) == 0.05
@@ -57,9 +75,8 @@ def test_a_sole_that_comes_down_beside_the_other_one_may_do_so_at_the_speed_that
 def test_an_impact_moves_the_capture_point_no_farther_than_it_may():
     wall = contact("right_hand", "surface")
     wall = replace(wall, R=np.eye(3), axes=np.eye(3)[:, [1, 2, 0]])  # pushes along x
-    normal = wall.normal @ ROBOT.frame_jacobian(Q, "right_hand")[:3]
-    dv, _ = impact([STAYS], normal)
-    sway = np.linalg.norm((ROBOT.com_jacobian(Q) @ dv)[:2]) / (normal @ dv)
+    dv, *_ = stopped([STAYS], wall)
+    sway = np.linalg.norm((ROBOT.com_jacobian(Q) @ dv)[:2])
     w = np.sqrt(GRAVITY / (ROBOT.com(Q)[2] - STAYS.p[2]))
     for kept, most in ((1.0, SWAY), (0.0, LEAST_SWAY)):
         v = speed([STAYS], wall, 10.0, kept)
@@ -89,11 +106,13 @@ def test_joints_move_the_patch_no_faster_than_they_may():
     assert 0.2 < np.max(np.abs(still[6:]) / (1e-3 * speeds)) < 5.0
 
 
-def test_the_grip_takes_its_share_of_the_impact_and_no_more():
-    v = speed([GRIP], most=10.0)
-    normal = SOLE.normal @ ROBOT.frame_jacobian(Q, "left_sole")[:3]
-    dv, impulses = impact([GRIP], normal)
-    impulse = v * impulses[0] / (normal @ dv)
+@pytest.mark.parametrize(("friction", "slides"), [(0.05, True), (0.7, False)])
+def test_the_grip_takes_its_share_of_the_impact_and_no_more(friction, slides):
+    sole = replace(SOLE, friction=friction)
+    v = speed([GRIP], sole, most=10.0)
+    _, impulses, slid = stopped([GRIP], sole)
+    assert slid == slides
+    impulse = v * impulses[0]
     shares = np.linalg.norm(impulse[:3]) / GRIP.max_force, np.linalg.norm(impulse[3:]) / GRIP.max_moment
     assert max(shares) / IMPACT_TIME == pytest.approx(LEFT, rel=1e-4)
 

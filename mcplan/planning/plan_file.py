@@ -30,6 +30,9 @@ from mcplan.whole_file import write_text
 KEYS = ("change", "q", "wrenches", "tau", "margins")
 """What each item of a plan holds beside its contacts."""
 
+TIMING = "control.pace, control.torque_rate or ramps of forces"
+"""What the times of motions depend on."""
+
 
 def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:
     """Return the plan as plain values.
@@ -117,7 +120,7 @@ def plan_of(scenario: Scenario) -> Plan:
     moving = [k for k, stance in enumerate(stances) if stance.passing is not None]
     pace, paced_before = paced_with(scenario.transition_settings), said.get("paced_with")
     if moving and (changed or paced_before != pace):
-        what = ", ".join(f"control.{name}" for name in changed) or "control.pace or ramps of forces"
+        what = ", ".join(f"control.{name}" for name in changed) or TIMING
         text = f"is passed in motion, which was planned with other values of {what}; plan the scenario anew"
         raise ScenarioError(scenario.document.problem(("stances", moving[0]), text))
     if changed or any(item.transition is None for item in scenario.stances[1:]):
@@ -137,7 +140,7 @@ def plan_of(scenario: Scenario) -> Plan:
     # a file that does not say it was made before there was a pace
     if paced_before != pace if paced_before else scenario.control.pace is not None:
         stances = list(paced(scenario, stances))
-        notices = (*notices, "the times of motions were found anew, as control.pace or ramps of forces changed")
+        notices = (*notices, f"the times of motions were found anew, as {TIMING} changed")
     return Plan(scenario, tuple(stances), notices=tuple(notices))
 
 

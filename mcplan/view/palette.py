@@ -55,6 +55,7 @@ LIMITS = {
     "acceleration": "#be185d",
     "touchdown": "#65a30d",
     "ramps of forces": "#ca8a04",
+    "torque rate": "#92400e",
     "jerk": "#db7fb0",
     "jerk of the centre of mass": "#e0492e",
     "smoothness": "#8b93a1",

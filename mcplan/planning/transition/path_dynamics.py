@@ -36,6 +36,7 @@ class PathDynamics:
     height, along : (m, 2) first and second derivative of the height of the centre of mass, and of how far it has gone.
     speed, from_end : (m,) of the centre of mass, and how far along its way it is from the nearer end at rest.
     joints, closing, third : (m, ..) speeds of joints and of arriving patches, and third derivatives of q near the ends.
+    swung : (m,) how quickly ``of_x`` changes along the path, of that joint of the limbs in the air where it is most.
     travel : how far all mass goes along (m).
     passes : whether it begins or ends in motion.
     """
@@ -61,7 +62,7 @@ class PathDynamics:
         self.of_x = robot.inverse_dynamics(self.q, self.v, self.vd) - self.hold
         self.jacobians = {contact.patch: self._about_world(robot, contact) for contact in self.contacts}
         self.s, self.joints, self.closing = s, np.abs(self.v[:, 6:]), np.zeros((len(s), 0))
-        self.third = np.full(len(s), TINY)
+        self.third, self.swung = np.full(len(s), TINY), np.full(len(s), TINY)
         # v' M v / m is the square of the speed with which all mass goes along: M v is what the first derivative takes
         speed = np.sqrt(np.maximum(np.einsum("ij,ij->i", self.v, self.of_u), 0.0) / robot.mass)
         self.travel = float(np.trapezoid(speed, self.length * s))
@@ -81,18 +82,29 @@ class PathDynamics:
     def _bound_speeds(self, robot: Robot, segment: Segment, middles: "PathDynamics") -> None:
         """Take what is between the nodes into the speeds of joints, and of patches that come down."""
         self.joints = np.maximum(self.joints, _around(middles.joints))
-        s, vd = np.empty(2 * len(self.s) - 1), np.empty((2 * len(self.s) - 1, self.vd.shape[1]))
-        s[::2], s[1::2], vd[::2], vd[1::2] = self.s, middles.s, self.vd, middles.vd
-        with np.errstate(invalid="ignore", divide="ignore"):
-            third = np.abs(np.diff(vd[:, 3:], axis=0)).max(axis=1) / (np.diff(s) * self.length)
-        third[[0, -1]] = third[[1, -2]]  # nodes at the ends are where the middles are
-        third = _around(third.reshape(-1, 2).max(axis=1, keepdims=True))[:, 0]
+        free = np.flatnonzero(~np.any([np.any(J[:, :, 6:], axis=(0, 1)) for J in self.jacobians.values()], axis=0))
+        third, swung = (
+            self._change(middles, mine[:, columns], others[:, columns])
+            for mine, others, columns in ((self.vd, middles.vd, slice(3, None)), (self.of_x, middles.of_x, 6 + free))
+        )
+        self.swung = np.maximum(swung, TINY)
         begins = (self.s < ENDS) & (segment.begin is None)
         ends = (1.0 - self.s < ENDS) & (segment.finish is None)
         self.third = np.where(begins | ends, np.maximum(third, TINY), TINY)
         self.arriving = tuple(c.meets for c in segment.courses if c.meets is not None and not c.waits)
         if self.arriving:
             self.closing = np.stack([self._closing(robot, segment, contact) for contact in self.arriving], axis=1)
+
+    def _change(self, middles: "PathDynamics", mine: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return how quickly any column of what is known in nodes and between them changes along the path (m,)."""
+        if not mine.shape[1]:
+            return np.zeros(len(self.s))
+        s, values = np.empty(2 * len(self.s) - 1), np.empty((2 * len(self.s) - 1, mine.shape[1]))
+        s[::2], s[1::2], values[::2], values[1::2] = self.s, middles.s, mine, others
+        with np.errstate(invalid="ignore", divide="ignore"):
+            change = np.abs(np.diff(values, axis=0)).max(axis=1) / (np.diff(s) * self.length)
+        change[[0, -1]] = change[[1, -2]]  # nodes at the ends are where the middles are
+        return np.asarray(_around(change.reshape(-1, 2).max(axis=1, keepdims=True))[:, 0])
 
     def _about_world(self, robot: Robot, contact: Contact) -> np.ndarray:
         """Return the Jacobians (m, 6, nv) of the point of a contact's link that is at the world's origin.

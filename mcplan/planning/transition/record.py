@@ -33,7 +33,8 @@ def paced_with(settings: ControlSettings) -> dict[str, float | str]:
     """Return what the time of transitions depends on besides: their margins, nothing at the pace ``slow``."""
     ramps: dict[str, float | str] = {name: float(getattr(settings, name)) for name in RAMPS}
     walking: dict[str, float | str] = {} if settings.walking == "static" else {"walking": settings.walking}
-    return ramps | walking | ({} if settings.pace is None else settings.pace.model_dump())
+    quick = {} if settings.pace is None else {"torque_rate": settings.torque_rate, **settings.pace.model_dump()}
+    return ramps | walking | quick
 
 
 def transition_data(transition: Transition) -> dict[str, Any]:

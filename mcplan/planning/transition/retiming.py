@@ -77,8 +77,11 @@ for what it is slowed down by as a whole."""
 STILL = 1e-6
 """m/s: a centre of mass that is slower stands still."""
 
-RAMP, JERK, VELOCITY, TOUCHDOWN = "ramps of forces", "jerk", "velocity", "touchdown"
+RAMP, JERK, VELOCITY, TOUCHDOWN, SWING = "ramps of forces", "jerk", "velocity", "touchdown", "torque rate"
 """What bounds the rate of a path besides forces: see `Retimer.rates`."""
+
+PLANNED = 2 / 3
+"""Part of ``control.torque_rate`` that the bends of a swing may take; its speeding up and feedback take some, too."""
 
 SHORT = 1e-3
 """s: laws of segments that take less at their own speed are not looked for."""
@@ -219,7 +222,8 @@ class Retimer:
         """Return the bounds of sd (m,) that forces have no part in, by what sets them.
 
         Of the jerk along a path, ``q''' sd³ + 3 q'' sd sdd + q' sddd``, the first term is what counts where it begins
-        and ends: there q' and q'' vanish, and any rate would be rest.
+        and ends: there q' and q'' vanish, and any rate would be rest. So do torques of limbs in the air change where a
+        path is bent, by ``of_x' sd³``.
         """
         robot, pace = self.robot, self.pace
         part = path.travel / (robot.scale.leg * TRAVEL)
@@ -230,6 +234,8 @@ class Retimer:
         ]
         found = {} if path.passes else {RAMP: np.full(len(path.v), path.length / least)}
         found[JERK] = np.cbrt(pace.jerk / path.third)
+        if self.settings.torque_rate > 0.0:
+            found[SWING] = np.cbrt(PLANNED * self.settings.torque_rate / path.swung)
         limit = joint_speeds(robot, pace.velocity)
         for what, speeds, most in ((VELOCITY, path.joints, limit), (TOUCHDOWN, path.closing, np.array(touch))):
             if speeds.shape[1]:

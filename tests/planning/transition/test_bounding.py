@@ -20,7 +20,7 @@ from mcplan.planning.transition.bounding import (
     bounds,
     shares,
 )
-from mcplan.planning.transition.retiming import JERK, RAMP, TOUCHDOWN, VELOCITY, Retimer
+from mcplan.planning.transition.retiming import JERK, RAMP, SWING, TOUCHDOWN, VELOCITY, Retimer
 from mcplan.scene import load_scenario
 
 MORE = {
@@ -29,7 +29,7 @@ MORE = {
 }  # fmt: skip
 """By what of a pace, the kind of limit."""
 
-KINDS = {*MORE.values(), GRIP, FORCE, NOTHING}
+KINDS = {*MORE.values(), GRIP, FORCE, SWING, NOTHING}
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_no_limit_is_used_by_more_than_all_of_it_and_some_are_nearly(step, k):
 
 TIGHT = [
     (0, {"torque": 0.35}), (0, {"friction": 0.1}), (1, {"velocity": 0.1}), (1, {"acceleration": 6.0}),
-    (0, {"com_jerk": 3.0}), (1, {"weight": 0.02}), (1, {"touchdown_speed": 0.02}), (1, {"jerk": 30.0}),
+    (0, {"com_jerk": 3.0}), (1, {"weight": 0.02}), (1, {"touchdown_speed": 0.02}), (1, {"jerk": 10.0}),
     (0, {"ramp": 0.5}),
 ]  # fmt: skip
 

@@ -11,7 +11,7 @@ from mcplan.optimize.path_program import law_basis
 from mcplan.planning import plan
 from mcplan.planning.plan_file import read_plan, write_plan
 from mcplan.planning.transition.path_dynamics import PathDynamics
-from mcplan.planning.transition.retiming import BETWEEN, NoLawError, Retimer, preloaded
+from mcplan.planning.transition.retiming import BETWEEN, PLANNED, NoLawError, Retimer, preloaded
 from mcplan.scene import load_scenario
 from mcplan.scene.place import make_contact
 
@@ -78,6 +78,24 @@ def test_velocities_accelerations_and_touching_down_keep_their_bounds(step):
     assert np.all(speeds[heights[1:] < 0.01] <= 1.05 * pace.touchdown_speed)
 
 
+def test_where_a_swing_is_bent_torques_change_no_quicker_than_they_may(step):
+    segment, scenario = step.segments[1], step.scenario
+    robot, course = scenario.robot, segment.courses[0]
+    (free,) = np.nonzero(np.abs(robot.frame_jacobian(segment.q[0], course.patch)[:, 6:]).max(axis=0))
+    rates, durations = {}, {}
+    for most in (0.0, 100.0):
+        settings = scenario.replace(control={"torque_rate": most}).transition_settings
+        law = Retimer(robot, settings).law(segment)
+        t = np.linspace(0.0, law.duration, 600)
+        s, rate, _ = np.array([law.at(each) for each in t]).T
+        path = PathDynamics(robot, segment, s / segment.duration)
+        bent = np.abs(np.gradient(path.of_x[:, 6 + free], s, axis=0)).max(axis=1) * rate**3
+        rates[most], durations[most] = bent[20:-20].max(), law.duration  # the ends are bounded by the jerk
+    assert rates[0.0] > 2.0 * 100.0
+    assert 0.5 * PLANNED * 100.0 < rates[100.0] <= 1.1 * PLANNED * 100.0
+    assert durations[0.0] < durations[100.0] < 2.5 * durations[0.0]
+
+
 def test_half_the_reserve_is_kept_in_the_middle_of_the_way_and_of_the_time_between_nodes(step, retimer, monkeypatch):
     segment, nodes, looked = step.segments[1], law_basis().s, []
     h, k = segment.duration * np.diff(nodes), len(nodes) // 2
@@ -112,7 +130,7 @@ def test_contacts_keep_their_part_of_the_weight(step):
     segment, scenario = step.segments[1], step.scenario
     times = []
     for weight in (0.25, 0.1):
-        settings = scenario.replace(control={"pace": {"weight": weight}}).transition_settings
+        settings = scenario.replace(control={"pace": {"weight": weight}, "torque_rate": 0.0}).transition_settings
         law = Retimer(scenario.robot, settings).law(segment)
         rise = []
         for t in np.linspace(0.0, law.duration, 200):

@@ -54,7 +54,7 @@ HURRY = 4.0 / 3.0
 LEAST = 1e-3
 """N: what a closed contact may always bear. Where that is nothing, or its points' inner margin, nothing solves it."""
 
-GIVING = 3e-2
+GIVING = 2e-2
 """Part of a row of contacts below which it is left out where contacts give: a robot that kneels on both shanks cannot
 rock on its knees but for millimetres that these slip, and where its centre of mass is off its course it has to. Where
 they do not give, what is left out drifts: `QPSettings.dependent` is for contacts that pin each other exactly."""

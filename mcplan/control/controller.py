@@ -173,8 +173,7 @@ class WholeBodyController:
             self._late = self.motion.stretch.late
             if self.impedance is not None and set(self.motion.contacts) - closed:
                 self.impedance.meet(v[6:])
-        behind = self._behind()
-        off = behind / self.settings.com_error
+        off = self._behind() / self.settings.com_error
         if off > FAR:
             self._pushed = t
         steady = set(self.motion.contacts) <= closed and t > self._pushed + CAUGHT
@@ -188,7 +187,7 @@ class WholeBodyController:
         tau, self._vd = solution.tau, solution.vd
         if self.impedance is not None:
             tau = self.impedance.torque(q[7:], v[6:], solution.vd[6 : self._nv], tau)
-        self._wait(t, behind)
+        self._wait(t, off)
         phase = self.machine.events[-1]
         return Command(
             solution.vd[: self._nv], tau, wrenches, self.objects.of_robot(solution.forces), solution.status,
@@ -204,14 +203,17 @@ class WholeBodyController:
             self.machine.divert(t, self, other.phases, "falls", other.onward)
         return other is not None
 
-    def _wait(self, t: float, behind: float) -> None:
-        """Let the time of references run slower from the next tick on where centre of mass or limbs are behind them."""
+    def _wait(self, t: float, off: float) -> None:
+        """Let the time of references run slower from the next tick on where centre of mass or limbs are behind them.
+
+        ``off`` is by how many times ``com_error`` the capture point is.
+        """
         motion, s = self.motion, self.settings
         error = 0.0
         if isinstance(motion.posture, Paced) and not motion.passing and t < motion.posture.end_time:
             self._t = t
             limbs = [self._error(name) for name, path in motion.limbs.items() if isinstance(path, Paced)]
-            error = max(behind / s.com_error, max(limbs, default=0.0) / (LIMB_ERRORS * s.com_error))
+            error = max(off, max(limbs, default=0.0) / (LIMB_ERRORS * s.com_error))
         motion.stretch.advance(self.dt, error)
 
     def _behind(self) -> float:

@@ -20,7 +20,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.counted import shrunk
 from mcplan.scene.environment import Environment
 from mcplan.scene.settings import ControlSettings
-from mcplan.whole_body.contact import ContactConstraint
+from mcplan.whole_body.contact import DEPENDENT, ContactConstraint
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.pool import ProblemPool
 from mcplan.whole_body.priorities import PrioritisedQP
@@ -54,10 +54,10 @@ HURRY = 4.0 / 3.0
 LEAST = 1e-3
 """N: what a closed contact may always bear. Where that is nothing, or its points' inner margin, nothing solves it."""
 
-GIVING = 2e-2
-"""Part of a row of contacts below which it is left out where contacts give: a robot that kneels on both shanks cannot
-rock on its knees but for millimetres that these slip, and where its centre of mass is off its course it has to. Where
-they do not give, what is left out drifts: `QPSettings.dependent` is for contacts that pin each other exactly."""
+GIVING = 3e-2
+"""Part of a row along a support below which it is left out where contacts give: a robot that kneels on both shanks
+cannot rock on its knees but for millimetres that these slip, and where its centre of mass is off its course it has to.
+Where they do not give, and across supports, what is left out drifts: there only what contacts say twice is."""
 
 LOOSE = 1e-5
 """Weight of the orientation of a limb in the air relative to one that touches: less than the posture's."""
@@ -131,7 +131,6 @@ class TaskSet:
                 force_weight=s.force_weight,
                 force_rate_weight=s.force_rate_weight,
                 near_torques=s.torque_rate > 0.0,
-                dependent=GIVING if s.compliant else QPSettings.dependent,
             ),
             extra,
         )
@@ -372,6 +371,8 @@ class TaskSet:
         if s.pressure_margin > 0.0:
             contact = replace(contact, points=shrunk(contact.points, s.pressure_margin))
         constraint = ContactConstraint(contact, kp, s.contact_kd, faces=s.friction_faces, frame=frame)
+        if s.compliant and contact.kind != "grasp":
+            constraint.dependent[:3] += (GIVING - DEPENDENT) * (1.0 - upright)
         constraint.friction = s.friction_fraction * min(contact.friction, loaded.friction)
         if loaded.place is not None:
             R, constraint.p = loaded.place

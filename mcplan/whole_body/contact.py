@@ -23,6 +23,9 @@ SMALLEST_FRICTION = 1e-3
 """Below, a point's force would have to exceed what the rows' inner margin leaves it."""
 
 
+DEPENDENT = 1e-2
+"""Where contacts that pin each other are off by millimetres their rows differ by as much."""
+
 SIZE = 1e-6
 """Price of the size of least forces beside what they miss of a wrench, where points would have to pull."""
 
@@ -82,6 +85,8 @@ class ContactConstraint(Packed):
     Attributes
     ----------
     R, p : place held; at first the contact's, may be changed, as may gains, bounds and ``friction``.
+    dependent : (6,) a row of which no more than this part is new beside those of all other contacts is left out, in
+        patch axes; at first ``DEPENDENT``.
     max_moment : largest size of a grasp's moment, N m.
     lever : m; the program weighs a grasp's moment ``m`` as it does a force ``m / lever``: at first the contact's
         largest moment over its largest force, so that both are used alike; 1 where one of them is unlimited.
@@ -89,7 +94,7 @@ class ContactConstraint(Packed):
         besides. At first none.
     """
 
-    kp, kd, R, p = Slot(), Slot(), Slot(), Slot()
+    kp, kd, dependent, R, p = Slot(), Slot(), Slot(), Slot(), Slot()
     min_force, max_force, max_moment, friction = NumberSlot(), NumberSlot(), NumberSlot(), NumberSlot()
     own_max_force, lever, preload = NumberSlot(), NumberSlot(), NumberSlot()
     axes, selection, points, released = Slot(), Slot(), Slot(), Slot()
@@ -118,10 +123,11 @@ class ContactConstraint(Packed):
         released = np.zeros((0, 6)) if exempt else _directions_without_force(contact, points, selection)
         # in the order of core.qp_layout
         self.allocate(
-            kp=6, kd=6, R=(3, 3), p=3, min_force=(), max_force=(), own_max_force=(), max_moment=(), friction=(),
+            kp=6, kd=6, dependent=6, R=(3, 3), p=3, min_force=(), max_force=(), own_max_force=(), max_moment=(), friction=(),
             lever=(), preload=(), axes=(3, 3), selection=selection.shape, points=points.shape, released=released.shape,
         )  # fmt: skip
         self.kp, self.kd, self.R, self.p = kp, kd, contact.R, contact.p
+        self.dependent = DEPENDENT
         self.min_force, self.max_force, self.friction = min_force, max_force, contact.friction
         self.own_max_force = np.inf if contact.max_force is None else contact.max_force
         self.max_moment = np.inf if contact.max_moment is None else contact.max_moment

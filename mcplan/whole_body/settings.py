@@ -61,8 +61,6 @@ class QPSettings:
     position_margin : distance kept from each position limit, rad or m.
     braking : deceleration that the joint limits count on, rad/s²; see ``viable_acceleration``.
     ceiling : largest acceleration that the joint limits ask for, rad/s².
-    dependent : a row of a contact of which no more than this part is new beside all others is left out: where contacts
-        that pin each other are off by millimetres their rows differ by as much.
     inner_margin : N; forces stay inside their cones by this, as solvers may miss a row by 1e-6.
     tolerance : residual of rows beyond which a solution is not one; rad/s², N, N m, relative beyond 1.
     compiled : whether the problem is compiled (mixed form with DAQP only; all else CVXPY solves). The answers are the
@@ -88,7 +86,6 @@ class QPSettings:
     position_margin: float = 1e-6
     braking: float = 10.0
     ceiling: float = 500.0
-    dependent: float = 1e-2
     inner_margin: float = 3e-6
     tolerance: float = 1e-6
     compiled: bool = True

@@ -45,7 +45,6 @@ class Sheet:
             UNBOUNDED,
         )
         head[lay.DT], head[lay.BRAKING], head[lay.CEILING] = settings.dt, settings.braking, settings.ceiling
-        head[lay.DEPENDENT] = settings.dependent
         if settings.wrench_weight is not None:
             head[lay.WRENCH_ROOT :] = np.sqrt(settings.wrench_weight)
         pyramids = [np.zeros(0) if c.grasp else friction_pyramid(c.faces, c.pyramid).ravel() for c in s.shapes]
@@ -104,7 +103,7 @@ class Binding:
         self.values = np.zeros(self._length)
         self.given = np.zeros((3, sheet.layout[lay.NV]))
         self.drawn = np.zeros((2, forces))
-        self.G = np.zeros((7, max(forces, qp_fill.SCRATCH)))
+        self.G = np.zeros((7, max(forces, int(sheet.layout[lay.CONTACT_ROWS]), qp_fill.SCRATCH)))
         ends = np.cumsum([0, *(c.shape.points for c in contacts)]).tolist()
         self.vectors = [slice(a, b) for a, b in pairwise(ends)]
         ends = np.cumsum([0, *(c.shape.unknowns for c in contacts)]).tolist()

@@ -20,6 +20,7 @@ from mcplan.motion.quintic import Quintic
 from mcplan.scene.environment import Bar, Environment, FreeObject, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
+from mcplan.whole_body.contact import DEPENDENT
 from mcplan.whole_body.settings import QPSettings
 
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
@@ -204,9 +205,19 @@ def test_joints_near_their_limits_brake_as_hard_as_the_pace_lets_them(robot, pac
     assert tasks_of(robot, ControlSettings(pace=pace)).pool.settings.braking == braking
 
 
-@pytest.mark.parametrize(("contacts", "dependent"), [("rigid", QPSettings.dependent), ("compliant", GIVING)])
-def test_of_contacts_that_give_more_rows_count_as_following_from_others(robot, contacts, dependent):
-    assert tasks_of(robot, ControlSettings(contacts=contacts)).pool.settings.dependent == dependent
+@pytest.mark.parametrize(("contacts", "along"), [("rigid", DEPENDENT), ("compliant", GIVING)])
+def test_along_supports_that_give_more_rows_count_as_following_from_others(robot, contacts, along):
+    tasks = tasks_of(robot, ControlSettings(contacts=contacts))
+    settings = tasks.settings
+    sole = closed(robot, contact_on(robot, "left_sole", "floor", x=0.0, y=0.1, yaw=0.4), settings)
+    expected = [along, along, *[DEPENDENT] * 4]
+    np.testing.assert_allclose(tasks._constrain(sole).dependent, expected, rtol=1e-9)
+
+
+def test_what_a_grip_holds_does_not_give(robot):
+    tasks = tasks_of(robot, ControlSettings(contacts="compliant"))
+    grip = closed(robot, contact_on(robot, "left_grip", "bar", along=0.3, angle=0.0), tasks.settings)
+    assert (tasks._constrain(grip).dependent == DEPENDENT).all()
 
 
 def test_a_contact_bears_its_preload_as_far_as_the_motion_keeps_its_reserve(robot):

@@ -11,7 +11,7 @@ DEPENDENT = 2e-2
 def consistent(A, b):
     m, n = A.shape
     rows, b, basis = np.ascontiguousarray(A.T).ravel(), b.copy(), np.zeros((2 * m + 1, n))
-    make_consistent(rows, b, m, n, basis, DEPENDENT)
+    make_consistent(rows, b, m, n, basis, np.full(m, DEPENDENT))
     return rows.reshape(n, m).T, b
 
 
@@ -57,7 +57,7 @@ def test_an_inequality_that_equations_determine_is_emptied_and_no_other(off):
     m, n = 5, 12
     A = rng.normal(size=(m, n))
     rows, basis = np.ascontiguousarray(A.T).ravel(), np.zeros((2 * m + 1, n))
-    rank = make_consistent(rows, np.zeros(m), m, n, basis, DEPENDENT)
+    rank = make_consistent(rows, np.zeros(m), m, n, basis, np.full(m, DEPENDENT))
     assert rank == m
     free = np.linalg.svd(A)[2][m]  # of length 1, and orthogonal to all of A
     row = rng.normal(size=m) @ A
@@ -93,3 +93,28 @@ def test_a_row_may_follow_from_all_others_though_none_follows_from_those_before_
     assert not right[gone].any()
     assert np.array_equal(np.delete(rows, gone, axis=0), np.delete(A, gone, axis=0))
     assert np.array_equal(np.delete(right, gone), np.delete(b, gone))
+
+
+def near_rows(parts):
+    """Three rows, the first and the second of which differ by 2 %, and a fourth that follows from the first and third."""
+    a, noise, d = np.linalg.qr(np.random.default_rng(5).normal(size=(9, 3)))[0].T
+    A = np.array([a, a + 0.02 * noise, d, 2.0 * a + d])
+    rows, b, basis = np.ascontiguousarray(A.T).ravel(), np.arange(1.0, 5.0), np.zeros((9, 9))
+    parts = np.array(parts)
+    rank = make_consistent(rows, b, 4, 9, basis, parts)
+    kept = [bool(row.any()) for row in rows.reshape(9, 4).T]
+    assert kept == [part > 0.0 for part in parts]
+    assert kept == [value != 0.0 for value in b]
+    assert rank == sum(kept)
+    return kept
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_of_near_rows_that_goes_of_which_more_has_to_be_new(first):
+    parts = [0.03, 0.01] if first else [0.01, 0.03]
+    assert near_rows([*parts, 0.01, 0.03])[:2] == [not first, first]
+
+
+def test_what_followed_from_a_row_that_goes_stays_where_it_does_not_follow_from_the_rest():
+    assert near_rows([0.03, 0.01, 0.01, 0.01]) == [False, True, True, True]
+    assert near_rows([0.03, 0.01, 0.01, 0.03]) == [False, True, True, False]

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from mcplan.core.jit import jit_algebra
 
 NEUTRAL = -1.0
@@ -49,12 +51,13 @@ def make_consistent(A, b, m, n, Q, dependent):
     Rows are made orthonormal one after the other (Gram-Schmidt)::
 
         a_i = sum_j (a_i' q_j) q_j + r_i    for j < i
-        |r_i| >= dependent |a_i|:   q_i = r_i / |r_i|
+        |r_i| >= dependent_i |a_i|:   q_i = r_i / |r_i|
         else                        a_i = 0,  b_i = 0
 
     Each of those that stay may say something new, and one of them follow from all others all the same: with
     ``A = L Q`` the distance of a row from the span of the rest is ``1 / |(L^-1)_i|``, a column of the inverse. The
-    nearest one goes, and so on, until none is nearer than ``dependent`` of its length.
+    nearest one, as counted in its own ``dependent_i |a_i|``, goes, and so on, until none is nearer than that. What
+    followed from it need not follow from the rest, so that each time all others are looked at anew.
 
     Parameters
     ----------
@@ -62,19 +65,24 @@ def make_consistent(A, b, m, n, Q, dependent):
     b : (m,) changed with them.
     m, n : numbers of rows and columns.
     Q : (at least 2 m + 1, n) out: orthonormal rows that span what is left, first; the others are scratch.
-    dependent : part of a row that is not in the span of the others; with less it counts as following from them.
+    dependent : (m,) part of each row that is not in the span of the others; with less it counts as following from them.
+        Changed: negative for the rows that are emptied.
 
     Returns
     -------
     The number of these.
     """
     while True:
-        rank = _orthonormal(A, b, m, n, Q, dependent)
+        rank = _orthonormal(A, m, n, Q, dependent)
         nearest = _nearest(A, m, n, Q, rank, dependent)
         if nearest < 0:
-            return rank
-        _empty(A, nearest, m, n)
-        b[nearest] = 0.0
+            break
+        dependent[nearest] = np.inf
+    for i in range(m):
+        if dependent[i] < 0.0:
+            _empty(A, i, m, n)
+            b[i] = 0.0
+    return rank
 
 
 @jit_algebra
@@ -94,31 +102,34 @@ def _size(A, i, m, n):
 
 
 @jit_algebra
-def _orthonormal(A, b, m, n, Q, dependent):
-    """Empty the rows that follow from those before them; make the others orthonormal, and return their number."""
+def _orthonormal(A, m, n, Q, dependent):
+    """Make the rows orthonormal that do not follow from those before them; return their number.
+
+    Those that do get a negative sign of their ``dependent``.
+    """
     rank = 0
     for i in range(m):
         size, left = _left(A, i, m, n, Q, rank)
-        if left > dependent * dependent * size and rank < n:
+        dependent[i] = abs(dependent[i])
+        if left > dependent[i] * dependent[i] * size and rank < n:
             left = math.sqrt(left)
             for k in range(n):
                 Q[rank, k] /= left
             rank += 1
         else:
-            _empty(A, i, m, n)
-            b[i] = 0.0
+            dependent[i] = -dependent[i]
     return rank
 
 
 @jit_algebra
 def _nearest(A, m, n, Q, rank, dependent):
-    """Return the row that is nearest to the span of all others, where that is near enough, else -1.
+    """Return the row that is nearest to the span of all others for its `dependent`, where one is near enough, else -1.
 
     ``L`` is written behind the rows of Q, a column of its inverse into the row between.
     """
-    nearest, least, i = -1, dependent * dependent, 0
+    nearest, least, i = -1, 1.0, 0
     for row in range(m):
-        if _size(A, row, m, n) > 0.0:
+        if dependent[row] > 0.0:
             for j in range(i + 1):
                 along = 0.0
                 for k in range(n):
@@ -127,8 +138,7 @@ def _nearest(A, m, n, Q, rank, dependent):
             i += 1
     column, i = Q[m], 0
     for row in range(m):
-        size = _size(A, row, m, n)
-        if size > 0.0:
+        if dependent[row] > 0.0:
             length = 0.0
             for k in range(i, rank):
                 x = 1.0 if k == i else 0.0
@@ -136,8 +146,9 @@ def _nearest(A, m, n, Q, rank, dependent):
                     x -= Q[m + 1 + k, j] * column[j]
                 column[k] = x / Q[m + 1 + k, k]
                 length += column[k] * column[k]
-            if 1.0 / (length * size) < least:
-                nearest, least = row, 1.0 / (length * size)
+            distance = 1.0 / (length * _size(A, row, m, n) * dependent[row] * dependent[row])
+            if distance < least:
+                nearest, least = row, distance
             i += 1
     return nearest
 
@@ -155,7 +166,7 @@ def drop_determined(A, b, m, n, Q, rank, dependent):
     b : (m,) changed with them.
     m, n : numbers of rows and columns.
     Q : (at least rank + 1, n) the row after those is scratch.
-    dependent : as in ``make_consistent``.
+    dependent : part of a row that is not in that span; with less it counts as determined.
     """
     for i in range(m):
         size, left = _left(A, i, m, n, Q, rank)

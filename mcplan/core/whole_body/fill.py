@@ -13,6 +13,9 @@ FILLED, STATE_NOT_FINITE, NOT_FINITE = range(3)
 SCRATCH = 80
 """Length of the scratch."""
 
+DETERMINED = 1e-2
+"""Part of a joint's limit that equations leave free; with less they determine it."""
+
 
 @jit
 def fill(
@@ -52,14 +55,27 @@ def fill(
         fill_contact(k, contacts, values, J, frames, drawn, layout, constants, theta, G, scratch)
     if len(contacts) > 1:
         # contacts of one link, or along a chain with few joints, say things twice; drift would make them disagree
-        total, dependent = layout[lay.CONTACT_ROWS], constants[lay.DEPENDENT]
-        A = theta[layout[lay.CONTACT_JACOBIAN] :]
-        rank = make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, basis, dependent)
+        total, A = layout[lay.CONTACT_ROWS], theta[layout[lay.CONTACT_JACOBIAN] :]
+        _dependent(contacts, values, scratch)
+        rank = make_consistent(A, theta[layout[lay.CONTACT_ACCELERATION] :], total, nv, basis, scratch)
         limits, lower = layout[lay.LIMIT_MATRIX], layout[lay.LIMIT_LOWER]
-        drop_determined(theta[limits:], theta[lower:], layout[lay.LIMIT_ROWS], nv, basis, rank, dependent)
+        drop_determined(theta[limits:], theta[lower:], layout[lay.LIMIT_ROWS], nv, basis, rank, DETERMINED)
     _fill_bounds(q, v, layout, constants, theta)
     scratch[len(scratch) - 1] = constant
     return FILLED if _sound(layout, values, theta) else NOT_FINITE
+
+
+@jit_algebra
+def _dependent(contacts, values, dependent):
+    """Write which part of each row of contacts has to be new: that of the directions which it constrains."""
+    for k in range(len(contacts)):
+        x = values[contacts[k, lay.CONTACT_VALUES] :]
+        for a in range(contacts[k, lay.ROWS]):
+            part = 0.0
+            for c in range(6):
+                s = x[lay.SELECTION + 6 * a + c]
+                part += s * s * x[lay.DEPENDENT + c]
+            dependent[contacts[k, lay.FIRST_ROW] + a] = part
 
 
 @jit

@@ -95,9 +95,8 @@ JOINTS = SIZES + len(PARAMETERS)
     DT,
     BRAKING,
     CEILING,
-    DEPENDENT,  # part of a row of contacts that is new; with less it follows from the others
     WRENCH_ROOT,  # (6,) roots of the weights of a contact's wrench
-) = range(10)
+) = range(9)
 """First entries of ``constants``; the arrays that ``layout`` points to follow from ``WRENCH_ROOT + 6`` on."""
 
 CODE, TASK_VALUES, TASK_ROW, TASK_COUNT, TASK_FRAME, SELECTED, TASK_COLUMNS = 0, 1, 2, 3, 4, 5, 11
@@ -125,21 +124,22 @@ task matrix, how many rows, its frame, and which of three or six rows it has (6)
 ) = range(17)
 """Columns of the table of contacts."""
 
-(KP, KD, PLACE_R, PLACE_P, MIN_FORCE, MAX_FORCE, OWN_MAX_FORCE, MAX_MOMENT, MU, LEVER, PRELOAD, AXES, SELECTION) = (
-    0,
-    6,
-    12,
-    21,
-    24,
-    25,
-    26,
-    27,
-    28,
-    29,
-    30,
-    31,
-    40,
-)
-"""A contact's numbers in ``values``: gains (6 each), place held (R row-major, p), limits of the force, friction, lever
+(
+    KP,
+    KD,
+    DEPENDENT,
+    PLACE_R,
+    PLACE_P,
+    MIN_FORCE,
+    MAX_FORCE,
+    OWN_MAX_FORCE,
+    MAX_MOMENT,
+    MU,
+    LEVER,
+    PRELOAD,
+    AXES,
+    SELECTION,
+) = (0, 6, 12, 18, 27, 30, 31, 32, 33, 34, 35, 36, 37, 46)
+"""A contact's numbers in ``values``: gains and what of a row has to be new (6 each), place held (R row-major, p), limits of the force, friction, lever
 (m, by which the cost of a moment is that of a force), preload, axes (3, 3), selection (rows, 6), then points (k, 3) and
 the directions without force (released, 6)."""

@@ -109,7 +109,7 @@ def _speeds(retimer: Retimer, path: PathDynamics, rates: dict[str, np.ndarray], 
         if kind == VELOCITY:
             whose = _joint(retimer.robot, int(np.argmax(path.joints[i] / joint_speeds(retimer.robot, 1.0))))
         elif kind == TOUCHDOWN:
-            whose = path.arriving[int(np.argmax(path.closing[i]))].patch
+            whose = path.arriving[int(np.argmax(path.closing[i])) % len(path.arriving)].patch
         yield Used(kind, whose, float((rate / most[i]) ** 2))
 
 

@@ -8,8 +8,9 @@ from mcplan.planning.transition.transition import Segment
 from mcplan.scene.bearing import widest
 from mcplan.scene.contact import Contact
 
-TOUCHING = 0.01
-"""m: so near to its support a patch comes down no faster than it may touch; farther for robots larger than HRP-2."""
+TOUCHING, TOUCHED = 0.01, 0.003
+"""m: so near to its support a patch comes down no faster than a pace says, and no faster than balance and grips bear:
+tracking leaves it off its path by a millimetre. Farther for robots larger than HRP-2."""
 
 WITHIN = 4
 """Parts of an interval of the grid in which the speed of a patch that comes down is looked at."""
@@ -35,7 +36,8 @@ class PathDynamics:
     jacobians : (m, 6, nv) of each contact, at the world's origin.
     height, along : (m, 2) first and second derivative of the height of the centre of mass, and of how far it has gone.
     speed, from_end : (m,) of the centre of mass, and how far along its way it is from the nearer end at rest.
-    joints, closing, third : (m, ..) speeds of joints and of arriving patches, and third derivatives of q near the ends.
+    joints, closing, third : (m, ..) speeds of joints, of arriving patches within TOUCHING and then within TOUCHED of
+        their supports, and third derivatives of q near the ends.
     swung : (m,) how quickly ``of_x`` changes along the path, of that joint of the limbs in the air where it is most.
     travel : how far all mass goes along (m).
     passes : whether it begins or ends in motion.
@@ -93,7 +95,7 @@ class PathDynamics:
         self.third = np.where(begins | ends, np.maximum(third, TINY), TINY)
         self.arriving = tuple(c.meets for c in segment.courses if c.meets is not None and not c.waits)
         if self.arriving:
-            self.closing = np.stack([self._closing(robot, segment, contact) for contact in self.arriving], axis=1)
+            self.closing = self._closing(robot, segment)
 
     def _change(self, middles: "PathDynamics", mine: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Return how quickly any column of what is known in nodes and between them changes along the path (m,)."""
@@ -118,18 +120,18 @@ class PathDynamics:
         J[:, :3] += np.cross(place[:, :, None], J[:, 3:], axis=1)
         return J
 
-    def _closing(self, robot: Robot, segment: Segment, contact: Contact) -> np.ndarray:
-        """Return how fast a patch comes down onto its support (m,), m per unit of the path; 0 far from it.
+    def _closing(self, robot: Robot, segment: Segment) -> np.ndarray:
+        """Return how fast patches come down within TOUCHING, then within TOUCHED (m, twice arriving): m per unit of path.
 
         It is the most between the points of the grid on either side: the last of the way is short.
         """
         grid = self.length * law_basis().s
         s = np.interp(np.arange((len(grid) - 1) * WITHIN + 1) / WITHIN, np.arange(len(grid)), grid)
         q = np.array([segment.posture.sample(at).q for at in s])
-        height = (robot.frame_pose(q, contact.patch)[:, :3, 3] - contact.p) @ contact.normal
-        near = height[1:] <= max(robot.scale.leg, 1.0) * TOUCHING
-        speed = np.where(near, np.maximum(-np.diff(height), 0.0), 0.0) / np.diff(s)
-        return _around(speed.reshape(-1, WITHIN).max(axis=1, keepdims=True))[:, 0]
+        height = np.array([(robot.frame_pose(q, c.patch)[:, :3, 3] - c.p) @ c.normal for c in self.arriving])
+        speed, far = np.maximum(-np.diff(height), 0.0) / np.diff(s), height[:, 1:] / max(robot.scale.leg, 1.0)
+        within = np.vstack([np.where(far <= near, speed, 0.0) for near in (TOUCHING, TOUCHED)])
+        return _around(within.reshape(len(within), -1, WITHIN).max(axis=2).T)
 
 
 def _nodes() -> np.ndarray:

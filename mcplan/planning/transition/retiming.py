@@ -228,7 +228,7 @@ class Retimer:
         robot, pace = self.robot, self.pace
         part = path.travel / (robot.scale.leg * TRAVEL)
         least = RAMPS * pace.ramp * np.sqrt(np.clip(part, SHORT, 1.0))
-        touch = [
+        touch = [pace.touchdown_speed] * len(path.arriving) + [
             touchdown_speed(robot, path.end, path.contacts, contact, pace, pace.touchdown_speed, kept)
             for contact in path.arriving
         ]

@@ -280,13 +280,23 @@ class Prover:
         """
         key = motion.key
         if key not in self._barred:
-            found = motion.look(self.segments)
-            if found.missed <= BARRED:
-                found = motion.segment(self.segments)
-            self._barred[key] = shortfall(found, motion.patch)
+            self._barred[key] = shortfall(motion.look(self.segments), motion.patch) or self._on_the_way(motion)
             if self._barred[key]:
                 self._doubted.add(motion.kind)
         return self._barred[key]
+
+    def _on_the_way(self, motion: ProvenMotion) -> tuple[Violation, ...]:
+        """Return what bars the motion as the plan has it: bodies in its way, or contacts that do not hold the robot."""
+        found = motion.segment(self.segments)
+        if missed := shortfall(found, motion.patch):
+            return missed
+        lacks = self.segments.finder.law.overload(found)
+        if lacks is None:
+            return ()
+        if lacks.kind == "torque":
+            return (Violation("torque", lacks.name, lacks.amount - 1.0),)
+        # the same contacts hold the robot at its ends
+        return (Violation("equilibrium", "com", lacks.amount),)
 
     def in_the_way(self, contacts: tuple[Contact, ...], q: np.ndarray, end: np.ndarray) -> str:
         """Return in words what bars the way from one posture to another on the same contacts; empty if nothing."""

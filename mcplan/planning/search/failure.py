@@ -64,9 +64,15 @@ def barred_way(barred: Barred, where: str) -> str:
     lines = [f"a way of {moves} moves was found{where}, but none within the budget whose motions are all free"]
     for one in barred.motions:
         lines.append(f"barred: {one.motion}: {'; '.join(str(violation) for violation in one.violations)}")
-    worst = max((one.violations[0] for one in barred.motions), key=lambda violation: violation.amount)
-    room = f"{length(worst.amount)} more room between" if worst.of_two else "another place for"
-    lines.append(f"what would have to change: {room} {worst.thing}, or a larger budget")
+    one = max(barred.motions, key=lambda one: one.violations[0].amount)
+    worst = one.violations[0]
+    if worst.kind != "passage":
+        change = f"contacts that hold the robot on the way of {one.motion.patch}"
+    elif worst.of_two:
+        change = f"{length(worst.amount)} more room between {worst.thing}"
+    else:
+        change = f"another place for {worst.thing}"
+    lines.append(f"what would have to change: {change}, or a larger budget")
     return "\n  ".join(lines)
 
 

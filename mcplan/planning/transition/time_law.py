@@ -20,11 +20,13 @@ from mcplan.motion.spline import PostureSpline, Spline
 from mcplan.planning.transition.joint_speeds import joint_speeds
 from mcplan.planning.transition.knot_finder import KnotFinder
 from mcplan.planning.transition.steps import Steps
+from mcplan.planning.transition.transition import Segment
 from mcplan.scene.contact import Contact
 from mcplan.scene.counted import counted_on
 from mcplan.scene.settings import ControlSettings
 from mcplan.statics.equilibrium import equilibrium_margin
 from mcplan.statics.feasibility import can_hold
+from mcplan.statics.shortfall import Shortfall, shortfall
 
 SAMPLES = 3
 """Times between two knots at which speeds and accelerations are looked at."""
@@ -32,9 +34,10 @@ SAMPLES = 3
 USED, LEAST_ROOM = 0.6, 0.004
 """Part of the room of the centre of mass that its acceleration may take up, and the least that is counted on (m)."""
 
-HOLDING, KEPT, PARTS = (0.8, 0.9, 1.0), 0.7, 8
+HOLDING, KEPT, PARTS, CLOSELY = (0.8, 0.9, 1.0), 0.7, 8, 4
 """A motion is to be held with the least of these parts of the torque limits with which both its ends are, and to keep
-this part of the margin of the lesser one; and between how many equal parts of it that is looked at."""
+this part of the margin of the lesser one; between how many equal parts of it that is looked at, and between how many
+times as many where it is not."""
 
 BORNE, LEAST_ACCELERATION = 0.8, 0.1
 """Part of the acceleration that contacts bear that a motion may take up, and the least that is counted on (m/s²)."""
@@ -99,6 +102,17 @@ class TimeLaw:
             if not can_hold(robot, here, counted, share):
                 return bears, False
         return bears, True
+
+    def overload(self, segment: Segment) -> Shortfall | None:
+        """Return what its contacts lack somewhere along a segment that is not held, None where they hold the robot.
+
+        Then all of the torques count, and what the controller counts on of contacts.
+        """
+        if segment.held:
+            return None
+        counted = [counted_on(contact, self.settings) for contact in segment.contacts]
+        looked = (segment.posture.sample(t).q for t in np.linspace(0.0, segment.duration, CLOSELY * PARTS + 1))
+        return next(filter(None, (shortfall(self.robot, q, counted) for q in looked)), None)
 
     def stretch(self, com: Spline, posture: PostureSpline, contacts: Sequence[Contact], bears: np.ndarray) -> float:
         """Return in how many times its time a motion would keep within speeds and accelerations; 1 at the least.

@@ -10,11 +10,15 @@ import pytest
 from mcplan.cli import main
 from mcplan.errors import PlanningFailed
 from mcplan.planning import plan, stance_planner
+from mcplan.planning.posture.violation import Violation
+from mcplan.planning.prover import Prover
 from mcplan.planning.search import barred as barred_module
 from mcplan.planning.transition.knots import Worst
 from mcplan.planning.transition.segments import Segments
 from mcplan.planning.transition.swing import Retraction
+from mcplan.planning.transition.time_law import TimeLaw
 from mcplan.scene.load import load_scenario
+from mcplan.statics.shortfall import Shortfall
 
 SHORT = {"parameters.distance": 0.7}
 
@@ -67,6 +71,41 @@ def test_a_path_whose_swings_looked_free_is_left_for_another(monkeypatch):
     assert all(segment.missed < 0.05 for segment in other.segments)
     bar_what_is_found(monkeypatch, 0.0)
     with pytest.raises(PlanningFailed, match="come 50 mm too close"):
+        plan(load_scenario("walk", SHORT | {"planner.max_calls": 300}))
+
+
+def overload(monkeypatch, lacks):
+    """Let contacts not hold the robot on the first motion of a foot to a place on its support."""
+    found, first = Segments.swing, []
+
+    def swing(segments, begin, q, added):
+        one = found(segments, begin, q, added)
+        first.append(one)
+        return replace(one, held=one is not first[0])
+
+    monkeypatch.setattr(Segments, "swing", swing)
+    monkeypatch.setattr(TimeLaw, "overload", lambda self, segment: None if segment.held else lacks)
+
+
+@pytest.mark.parametrize(
+    ("lacks", "told"),
+    [
+        (Shortfall("torque", "RLEG_JOINT3", 1.04, ""), Violation("torque", "RLEG_JOINT3", pytest.approx(0.04))),
+        (Shortfall("com", "left_sole", 0.03, ""), Violation("equilibrium", "com", 0.03)),
+    ],
+)
+def test_a_path_on_which_contacts_do_not_hold_the_robot_is_left_for_another(monkeypatch, lacks, told):
+    overload(monkeypatch, lacks)
+    said, barred = [], Prover.barred
+    monkeypatch.setattr(Prover, "barred", lambda self, motion: said.append(barred(self, motion)) or said[-1])
+    other = plan(load_scenario("walk", SHORT))
+    assert (told,) in said
+    assert all(segment.held for segment in other.segments)
+
+
+def test_where_contacts_hold_the_robot_on_no_way_there_is_no_plan(monkeypatch):
+    monkeypatch.setattr(TimeLaw, "overload", lambda self, segment: Shortfall("com", "left_sole", 0.03, ""))
+    with pytest.raises(PlanningFailed, match="the centre of mass stays 30 mm outside its support region"):
         plan(load_scenario("walk", SHORT | {"planner.max_calls": 300}))
 
 

@@ -69,3 +69,11 @@ def test_a_barred_motion_speaks_of_two_bodies_where_there_are_two(thing, told, a
     text = barred_way(SimpleNamespace(path=[0, 1, 2], motions=[motion]), "")
     assert told in text
     assert f"what would have to change: {advised}, or a larger budget" in text
+
+
+def test_where_contacts_do_not_hold_the_robot_on_a_way_others_are_asked_for():
+    lacks = (Violation("torque", "LARM_JOINT4", 0.02),)
+    motion = SimpleNamespace(motion=SimpleNamespace(patch="right_grip"), violations=lacks)
+    text = barred_way(SimpleNamespace(path=[0, 1, 2], motions=[motion]), "")
+    assert "LARM_JOINT4 needs 2% of its torque limit more than allowed" in text
+    assert "what would have to change: contacts that hold the robot on the way of right_grip, or a larger" in text

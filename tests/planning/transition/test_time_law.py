@@ -10,6 +10,8 @@ from mcplan.planning.transition.body_motion import KNOTS, BodyMotion
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.knots import Knots
 from mcplan.planning.transition.steps import run
+from mcplan.planning.transition.time_law import PARTS
+from mcplan.planning.transition.transition import Segment
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
@@ -66,6 +68,24 @@ def test_a_motion_through_a_posture_that_its_contacts_do_not_bear_is_not_held(sc
     assert gentle.held
     assert not outside.held
     assert outside.rank > gentle.rank
+
+
+def test_what_contacts_lack_along_a_motion_that_is_not_held_is_told(scene, swerving):
+    """Out of the feet between two of the postures that are looked at first; all else of it holds."""
+    robot, finder, contacts, _ = scene
+    knots = swerving.knots.q.copy()
+    assert finder.law.overload(segment(robot, contacts, swerving.times, knots, held=False)) is None
+    away = KNOTS // PARTS * (PARTS // 2) + KNOTS // PARTS // 2
+    knots[away - 1 : away + 2, 0] += np.array([0.25, 0.3, 0.25])
+    assert finder.law.overload(segment(robot, contacts, swerving.times, knots, held=True)) is None
+    lacks = finder.law.overload(segment(robot, contacts, swerving.times, knots, held=False))
+    assert lacks.kind == "com"
+    assert lacks.amount > 0.05
+
+
+def segment(robot, contacts, times, q, held):
+    """The motion of knots (k, nq) at times (k,)."""
+    return Segment(contacts, times, q, robot.com(q), held=held)
 
 
 @pytest.mark.parametrize("way", [-1.0, 1.0])

@@ -10,7 +10,8 @@ from mcplan.optimize.least_time import least_time
 from mcplan.optimize.path_program import law_basis
 from mcplan.planning import plan
 from mcplan.planning.plan_file import read_plan, write_plan
-from mcplan.planning.transition.path_dynamics import PathDynamics
+from mcplan.planning.transition import path_dynamics, retiming
+from mcplan.planning.transition.path_dynamics import TOUCHED, TOUCHING, PathDynamics
 from mcplan.planning.transition.retiming import BETWEEN, PLANNED, NoLawError, Retimer, preloaded
 from mcplan.scene import load_scenario
 from mcplan.scene.place import make_contact
@@ -68,14 +69,28 @@ def test_velocities_accelerations_and_touching_down_keep_their_bounds(step):
             x = segment.posture.sample(s)
             assert np.all(np.abs(x.v[6:]) * rate <= 1.03 * pace.velocity * robot.limits.velocity)
             assert np.all(np.abs(x.vd * rate**2 + x.v * change)[3:] <= 1.3 * pace.acceleration)
-    segment, contact = step.segments[1], step.segments[1].courses[0].meets
-    places = [
-        robot.frame_pose(segment.posture.sample(segment.law.at(t)[0]).q, contact.patch)[:3, 3]
-        for t in np.linspace(0.0, segment.time, 400)
-    ]
-    heights = (np.array(places) - contact.p) @ contact.normal
-    speeds = -np.diff(heights) / (segment.time / 399)
-    assert np.all(speeds[heights[1:] < 0.01] <= 1.05 * pace.touchdown_speed)
+    heights, speeds = coming_down(robot, step.segments[1])
+    assert np.all(speeds[heights < TOUCHING] <= 1.05 * pace.touchdown_speed)
+
+
+def test_what_impacts_allow_bounds_the_last_of_the_way_down_alone(step, retimer, monkeypatch):
+    least = 0.01
+    monkeypatch.setattr(retiming, "touchdown_speed", lambda *of: least)
+    segment = retimer.retimed(step.segments[1])
+    heights, speeds = coming_down(retimer.robot, segment)
+    assert np.all(speeds[heights < TOUCHED] <= 1.05 * least)
+    assert np.all(speeds[heights < TOUCHING] <= 1.05 * retimer.pace.touchdown_speed)
+    monkeypatch.setattr(path_dynamics, "TOUCHED", TOUCHING)
+    assert segment.time + 0.3 * (TOUCHING - TOUCHED) / least < retimer.retimed(step.segments[1]).time
+
+
+def coming_down(robot, segment):
+    """Heights (m) of the patch that a segment sets down over its support, and how fast it comes down there (m/s)."""
+    contact = segment.courses[0].meets
+    times = np.linspace(0.0, segment.time, 800)
+    q = np.array([segment.posture.sample(segment.law.at(t)[0]).q for t in times])
+    heights = (robot.frame_pose(q, contact.patch)[:, :3, 3] - contact.p) @ contact.normal
+    return heights[1:], -np.diff(heights) / times[1]
 
 
 def test_where_a_swing_is_bent_torques_change_no_quicker_than_they_may(step):

@@ -123,8 +123,9 @@ class ContactConstraint(Packed):
         released = np.zeros((0, 6)) if exempt else _directions_without_force(contact, points, selection)
         # in the order of core.qp_layout
         self.allocate(
-            kp=6, kd=6, dependent=6, R=(3, 3), p=3, min_force=(), max_force=(), own_max_force=(), max_moment=(), friction=(),
-            lever=(), preload=(), axes=(3, 3), selection=selection.shape, points=points.shape, released=released.shape,
+            kp=6, kd=6, dependent=6, R=(3, 3), p=3, min_force=(), max_force=(), own_max_force=(), max_moment=(),
+            friction=(), lever=(), preload=(), axes=(3, 3), selection=selection.shape, points=points.shape,
+            released=released.shape,
         )  # fmt: skip
         self.kp, self.kd, self.R, self.p = kp, kd, contact.R, contact.p
         self.dependent = DEPENDENT

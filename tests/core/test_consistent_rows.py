@@ -96,7 +96,7 @@ def test_a_row_may_follow_from_all_others_though_none_follows_from_those_before_
 
 
 def near_rows(parts):
-    """Three rows, the first and the second of which differ by 2 %, and a fourth that follows from the first and third."""
+    """Three rows, the first two of which differ by 2 %, and a fourth that follows from the first and the third."""
     a, noise, d = np.linalg.qr(np.random.default_rng(5).normal(size=(9, 3)))[0].T
     A = np.array([a, a + 0.02 * noise, d, 2.0 * a + d])
     rows, b, basis = np.ascontiguousarray(A.T).ravel(), np.arange(1.0, 5.0), np.zeros((9, 9))

@@ -140,6 +140,6 @@ task matrix, how many rows, its frame, and which of three or six rows it has (6)
     AXES,
     SELECTION,
 ) = (0, 6, 12, 18, 27, 30, 31, 32, 33, 34, 35, 36, 37, 46)
-"""A contact's numbers in ``values``: gains and what of a row has to be new (6 each), place held (R row-major, p), limits of the force, friction, lever
-(m, by which the cost of a moment is that of a force), preload, axes (3, 3), selection (rows, 6), then points (k, 3) and
-the directions without force (released, 6)."""
+"""A contact's numbers in ``values``: gains and what of a row has to be new (6 each), place held (R row-major, p),
+limits of the force, friction, lever (m, by which the cost of a moment is that of a force), preload, axes (3, 3),
+selection (rows, 6), then points (k, 3) and the directions without force (released, 6)."""

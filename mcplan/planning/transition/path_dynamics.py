@@ -121,7 +121,7 @@ class PathDynamics:
         return J
 
     def _closing(self, robot: Robot, segment: Segment) -> np.ndarray:
-        """Return how fast patches come down within TOUCHING, then within TOUCHED (m, twice arriving): m per unit of path.
+        """Return how fast patches come down within TOUCHING, then within TOUCHED: (m, twice arriving), m per unit.
 
         It is the most between the points of the grid on either side: the last of the way is short.
         """

@@ -5,16 +5,16 @@ With the gravity terms g(q), the wrench map of every contact and forces f in fri
     minimise s   subject to   sum J' f = g on the base,   |g - sum J' f| <= s tau_max on the joints,   f within limits
 
 The norms of forces and moments of grips are bounded by half-spaces that are added where a solution is beyond them. What
-objects that carry contacts stand on has to hold them, too. Solved by HiGHS; nothing is shared with `mcplan.statics`.
+objects that carry contacts stand on has to hold them, too. Nothing is shared with `mcplan.statics`.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import linprog
 
-from mcplan.certificate.independent import STANDARD_GRAVITY, Mechanism
+from mcplan.certificate.independent import STANDARD_GRAVITY, Mechanism, cross
+from mcplan.certificate.linear_programs import LinearPrograms
 from mcplan.certificate.transition_track import Track
 from mcplan.scene.contact import Contact
 from mcplan.sim.records import RobotRecord
@@ -53,6 +53,7 @@ class Balance:
         self.links = {patch.name: patch.link for patch in record.patches}
         self.weight = float(mechanism.mass.sum() * np.linalg.norm(STANDARD_GRAVITY))
         self.limit = record.limit("torque")
+        self.programs = LinearPrograms()
 
     def along(self, track: Track) -> tuple[np.ndarray, list[Held]]:
         """Return times along a segment and how its contacts hold it there, each in its place."""
@@ -83,19 +84,19 @@ class Balance:
         contacts : what holds each of them.
         places : {patch: R (m, 3, 3), p (m, 3)} where each is then.
         """
-        units, repeated = np.tile(np.eye(6), (len(q), 1)), np.repeat(q, 6, axis=0)
-        maps = {
-            link: self.mechanism.generalized(repeated, {link: units}).reshape(len(q), 6, -1).transpose(0, 2, 1)
-            for link in {self.links[contact.patch] for here in contacts for contact in here}
-        }
+        links = {self.links[contact.patch] for here in contacts for contact in here}
+        units = np.broadcast_to(np.eye(6 * len(links)), (len(q), 6 * len(links), 6 * len(links)))
+        columns = {link: slice(6 * i, 6 * i + 6) for i, link in enumerate(links)}
+        loads = {link: units[:, at] for link, at in columns.items()}
+        maps = self.mechanism.generalized(q, loads) if links else np.zeros((len(q), 0, 0))
         found: list[Held] = []
         cuts: dict[tuple[str, bool], list[np.ndarray]] = {}
         for k, force in enumerate(gravity):
             program = _Program(force, self.limit, self.weight, cuts)
             for contact in contacts[k]:
                 R, p = places[contact.patch]
-                program.add(contact, R[k], p[k], maps[self.links[contact.patch]][k])
-            found.append(program.solve(self.record.coordinates))
+                program.add(contact, R[k], p[k], maps[k, :, columns[self.links[contact.patch]]])
+            found.append(program.solve(self.record.coordinates, self.programs))
         return found
 
 
@@ -132,16 +133,14 @@ class _Program:
                     self.norms.append(((contact.patch, turning), part, at.start, most / self.weight))
         else:
             axes = contact.axes_at(R)
-            edges = _edges(axes, contact.friction)
-            arms = contact.points @ R.T
-            wrench = np.concatenate([np.concatenate([edges, np.cross(arm, edges, axis=0)]) for arm in arms], axis=1)
+            wrench = _pressing(_edges(axes, contact.friction), contact.points @ R.T)
             at = slice(self.count, self.count + wrench.shape[1])
             if np.isfinite(contact.max_force):
                 row = np.zeros(at.stop)
                 row[at] = 1.0
                 self.bounded.append((row, contact.max_force / self.weight))
         about_origin = wrench.copy()
-        about_origin[3:] += np.cross(p, wrench[:3], axis=0)
+        about_origin[3:] += cross(p[:, None], wrench[:3])
         self._append(J @ about_origin, contact.kind == "grasp")
         if contact.carrier is not None:
             _, on = self.carried.setdefault(contact.carrier.name, (contact, []))
@@ -160,8 +159,7 @@ class _Program:
             assert carrier is not None
             below = np.zeros((6, 0))
             if carrier.rest is not None:
-                edges, points = _edges(carrier.rest.axes, carrier.rest.friction), carrier.rest.world_points
-                below = np.concatenate([np.concatenate([edges, np.cross(x, edges, axis=0)]) for x in points], axis=1)
+                below = _pressing(_edges(carrier.rest.axes, carrier.rest.friction), carrier.rest.world_points)
             blocks.append([*((start, -wrench) for start, wrench in on), (self.count, below)])
             weight = -carrier.mass * STANDARD_GRAVITY / self.weight
             sums.append(np.concatenate([weight, np.cross(carrier.com, weight)]))
@@ -172,14 +170,14 @@ class _Program:
                 rows[6 * k : 6 * k + 6, start : start + wrench.shape[1]] = wrench
         return rows, np.concatenate(sums) if sums else np.zeros(0)
 
-    def solve(self, names: Sequence[str]) -> Held:
+    def solve(self, names: Sequence[str], programs: LinearPrograms) -> Held:
         """Return how the posture is held."""
         of_objects, sums = self._objects()
         J = np.concatenate([np.zeros((len(self.gravity), 0)), *self.columns], axis=1)
-        x = self._minimum(J, of_objects, sums, elastic=False)
+        x = self._minimum(programs, J, of_objects, sums, elastic=False)
         missing = 0.0
         if x is None:
-            x = self._minimum(J, of_objects, sums, elastic=True)
+            x = self._minimum(programs, J, of_objects, sums, elastic=True)
             if x is None:
                 return Held(np.inf, "", np.inf)
             missing = float(np.abs(x[self.count + 1 :]).max()) * self.weight
@@ -190,7 +188,9 @@ class _Program:
         i = int(np.argmax(shares))
         return Held(float(shares[i]), names[self.limited[i]], missing)
 
-    def _minimum(self, J: np.ndarray, of_objects: np.ndarray, sums: np.ndarray, elastic: bool) -> np.ndarray | None:
+    def _minimum(
+        self, programs: LinearPrograms, J: np.ndarray, of_objects: np.ndarray, sums: np.ndarray, elastic: bool
+    ) -> np.ndarray | None:
         """Return forces, the share of the torques, and with ``elastic`` what is missing of the balances; or None."""
         n, rows = self.count, len(self.limited)
         equal = np.zeros((6 + len(sums), n + 1))
@@ -205,11 +205,11 @@ class _Program:
             bound.append(np.array([most]))
         price = np.zeros(n + 1)
         price[n] = 1.0
-        limits = [(None, None) if free else (0.0, None) for free in self.free] + [(0.0, None)]
+        free = np.append(self.free, False)
         if elastic:
             equal = np.concatenate([equal, np.eye(len(equal)), -np.eye(len(equal))], axis=1)
             price = np.concatenate([price, np.full(2 * len(equal), PRICE)])
-            limits += [(0.0, None)] * (2 * len(equal))
+            free = np.append(free, np.full(2 * len(equal), False))
         asked = np.concatenate([self.gravity[:6], sums])
         for key, part, start, most in self.norms:
             for u in self.cuts.setdefault(key, []):
@@ -218,12 +218,12 @@ class _Program:
         for _ in range(CUTS):
             A = np.concatenate(upper)
             A = np.concatenate([A, np.zeros((len(A), len(price) - A.shape[1]))], axis=1)
-            answer = linprog(price, A, np.concatenate(bound), equal, asked, limits, method="highs")
-            if answer.x is None:
+            x = programs.solve(price, equal, asked, A, np.concatenate(bound), free)
+            if x is None:
                 return None
             kept = True
             for key, part, start, most in self.norms:
-                value = part @ answer.x[start : start + part.shape[1]]
+                value = part @ x[start : start + part.shape[1]]
                 size = float(np.linalg.norm(value))
                 if size > most:
                     kept = False
@@ -231,7 +231,7 @@ class _Program:
                     upper.append(_row(value / size @ part, start, n + 1))
                     bound.append(np.array([WITHIN * most]))
             if kept:
-                return np.asarray(answer.x)
+                return x
         return None
 
 
@@ -240,6 +240,12 @@ def _row(values: np.ndarray, start: int, length: int) -> np.ndarray:
     row = np.zeros((1, length))
     row[0, start : start + len(values)] = values
     return row
+
+
+def _pressing(edges: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return the wrenches (6, P F) of forces along edges (3, F) at points (P, 3)."""
+    force, arm = np.tile(edges, len(points)), np.repeat(points.T, edges.shape[1], axis=1)
+    return np.concatenate([force, cross(arm, force)])
 
 
 def _edges(axes: np.ndarray, friction: float) -> np.ndarray:

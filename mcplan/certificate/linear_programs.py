@@ -42,11 +42,17 @@ class LinearPrograms:
         matrix.format_ = highspy.MatrixFormat.kRowwise
         matrix.start_ = np.append(0, np.cumsum(used.sum(axis=1)))
         matrix.index_, matrix.value_ = np.nonzero(used)[1], rows[used]
-        self._highs.passModel(model)
         known, self._basis = self._basis, None
         if known is not None and len(known.col_status) == len(c) and len(known.row_status) <= len(rows):
             known.row_status = [*known.row_status, *[HighsBasisStatus.kBasic] * (len(rows) - len(known.row_status))]
-            self._highs.setBasis(known)
+            if (x := self._solve(model, known)) is not None:
+                return x
+        return self._solve(model, None)  # that there is no solution is never said because of where it was begun
+
+    def _solve(self, model: highspy.HighsLp, begin: HighsBasis | None) -> np.ndarray | None:
+        self._highs.passModel(model)
+        if begin is not None:
+            self._highs.setBasis(begin)
         self._highs.run()
         if self._highs.getModelStatus() != HighsModelStatus.kOptimal:
             return None

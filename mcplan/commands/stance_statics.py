@@ -61,7 +61,7 @@ def stance_statics(plan: Plan, index: int) -> StanceStatics:
     poses = {contact.patch: robot.frame_pose(q, contact.patch) for contact in stance.contacts}
     placed = tuple(c.at(poses[c.patch][:3, :3], poses[c.patch][:3, 3]) for c in stance.contacts)
     com = robot.com(q)
-    ground = min(float(contact.world_points[:, 2].min()) for contact in placed)
+    ground = min(contact.ground for contact in placed)
     return StanceStatics(
         name=" ".join(filter(None, (stance.change, stance.moved))),
         contacts=placed,

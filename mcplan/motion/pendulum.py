@@ -19,7 +19,7 @@ LEAST_HEIGHT = 0.1
 
 def frequency(com: np.ndarray, contacts: Sequence[Contact], size: float = 1.0) -> float:
     """Return w (1/s) of a centre of mass (3,) on some contacts, of a robot of a size: ``w² = g / z``."""
-    ground = min((float(contact.world_points[:, 2].min()) for contact in contacts), default=np.inf)
+    ground = min((contact.ground for contact in contacts), default=np.inf)
     return float(np.sqrt(GRAVITY / max(float(com[2]) - ground, size * LEAST_HEIGHT)))
 
 

@@ -154,6 +154,11 @@ class Contact:
         points.flags.writeable = False
         return points
 
+    @cached_property
+    def ground(self) -> float:
+        """How high its lowest point is (m)."""
+        return float(self.world_points[:, 2].min())
+
     def same_place(self, other: "Contact", tolerance: float = 1e-6) -> bool:
         """Whether the same patch touches the same support at the same pose (m and rad within ``tolerance``).
 

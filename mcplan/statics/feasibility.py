@@ -16,6 +16,9 @@ from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.static_program import StaticProgram
 from mcplan.statics.torque_rows import TorqueRows
 
+LEAST_WRENCH = 1e-9
+"""Weights, and weights at 1 m: what is less is none."""
+
 GRAVITY_ALONE = np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
 """What the contacts balance, in weights."""
 
@@ -25,6 +28,32 @@ def can_balance(com: np.ndarray, contacts: Sequence[Contact], mass: float, faces
     forces = ContactForces(contacts, faces, mass * GRAVITY)
     rows = moments_about(forces.map, np.asarray(com, dtype=float)) / forces.unit
     return StaticProgram(forces, rows, np.zeros((6, 0)), GRAVITY_ALONE, exact).feasible
+
+
+def part_exerted(
+    point: np.ndarray,
+    first: np.ndarray,
+    further: np.ndarray,
+    contacts: Sequence[Contact],
+    mass: float,
+    most: float = 1.0,
+    faces: int = 8,
+) -> float:
+    """Return the largest part, up to ``most``, of a wrench that contacts exert besides another one.
+
+        maximise p   subject to   sum of wrenches = first + p further,   p <= most,   f within cones and limits
+
+    0 where they do not even exert the first. Both (6,) are about ``point`` (3,), N and N m.
+    """
+    size = float(np.abs(further).max()) / (mass * GRAVITY)
+    if size < LEAST_WRENCH:
+        return most
+    forces = ContactForces(contacts, faces, mass * GRAVITY)
+    rows, scale = moments_about(forces.map, point) / forces.unit, forces.unit * size
+    program = StaticProgram(
+        forces, rows, -further[:, None] / scale, first / forces.unit, False, np.array([most * size])
+    )
+    return float(program.minimise(np.array([-1.0])).z[0]) / size if program.feasible else 0.0
 
 
 def can_hold(

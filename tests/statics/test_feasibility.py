@@ -9,9 +9,9 @@ from scipy.optimize import linprog
 
 from mcplan.bench.statics import PATCHES, POSTURE, resting
 from mcplan.model.robot_file import load_robot
-from mcplan.statics.contact_forces import ContactForces
+from mcplan.statics.contact_forces import ContactForces, moments_about
 from mcplan.statics.equilibrium import balance, equilibrium_torque_margin
-from mcplan.statics.feasibility import can_balance, can_hold
+from mcplan.statics.feasibility import can_balance, can_hold, part_exerted
 from mcplan.statics.shortfall import shortfall
 from mcplan.statics.support_region import support_region, torque_support_region
 from tests.statics import contacts
@@ -150,3 +150,28 @@ def test_the_joint_that_is_named_is_one_that_would_have_to_be_stronger(robot, cr
     limits[robot.joint_names.index(found.name)] *= 2.0
     stronger = replace(robot, limits=replace(robot.limits, torque=limits))
     assert shortfall(stronger, q, stance, 0.02).amount < found.amount - 1e-3
+
+
+@pytest.mark.parametrize("most", [0.1, 0.4])
+def test_the_largest_part_of_a_wrench_that_is_exerted_besides_another_one_is_that_of_highs(most):
+    rng = np.random.default_rng(3)
+    weight, told = WEIGHT * np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]), [0, 0, 0]
+    for _ in range(200):
+        stance = [contacts.any_contact(rng, i) for i in range(int(rng.integers(2, 5)))]
+        point = rng.uniform([-0.3, -0.3, 0.3], [0.3, 0.3, 1.0])
+        further = WEIGHT * np.append(rng.normal(size=3), 0.1 * rng.normal(size=3))
+        part = part_exerted(point, weight, further, stance, MASS, most)
+        forces = ContactForces(stance)
+        F, upper = forces.face_rows()
+        A = np.column_stack([moments_about(forces.map, point), -further]) / WEIGHT
+        A = np.vstack([A, np.column_stack([forces.equal, np.zeros(len(forces.equal))]) / WEIGHT])
+        asked = np.append(weight, forces.equal_to) / WEIGHT
+        result = linprog(
+            np.append(np.zeros(forces.size), -1.0), np.column_stack([F, np.zeros(len(F))]), upper, A, asked,
+            [(None, None)] * forces.size + [(0.0, most)], method="highs-ds",
+        )  # fmt: skip
+        expected = -result.fun if result.status == 0 else 0.0
+        assert part == pytest.approx(expected, abs=1e-6)
+        told[0 if part == 0.0 else 1 if part < most else 2] += 1
+    assert min(told) > 2
+    assert part_exerted(np.zeros(3), weight, np.zeros(6), [], MASS, most) == most

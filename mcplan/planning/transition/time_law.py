@@ -5,14 +5,15 @@ A minimum-jerk shift of the centre of mass by D keeps the centre of pressure wit
     T >= sqrt(5.8 D / m) / w,   w² = g / z
 
 as its largest acceleration is 5.8 D / T²; z is the height of the centre of mass above the lowest contact point. Along
-knots the same is asked of every sample, and besides that the horizontal acceleration is part of what friction and grips
-bear there.
+knots the same is asked of every sample, and besides that the horizontal acceleration, and the whole wrench that moves
+the robot, moments of its limbs included, are part of what contacts bear there.
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot import Robot
 from mcplan.motion.pendulum import frequency
 from mcplan.motion.posture import PostureTrajectory
@@ -25,7 +26,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.counted import counted_on
 from mcplan.scene.settings import ControlSettings
 from mcplan.statics.equilibrium import equilibrium_margin
-from mcplan.statics.feasibility import can_hold
+from mcplan.statics.feasibility import GRAVITY_ALONE, can_hold, part_exerted
 from mcplan.statics.shortfall import Shortfall, shortfall
 
 SAMPLES = 3
@@ -39,8 +40,12 @@ HOLDING, KEPT, PARTS, CLOSELY = (0.8, 0.9, 1.0), 0.7, 8, 4
 this part of the margin of the lesser one; between how many equal parts of it that is looked at, and between how many
 times as many where it is not."""
 
-BORNE, LEAST_ACCELERATION = 0.8, 0.1
-"""Part of the acceleration that contacts bear that a motion may take up, and the least that is counted on (m/s²)."""
+BORNE, LEAST_ACCELERATION, LEAST_PART = 0.8, 0.1, 0.05
+"""Part of what contacts bear that a motion may take up, the least acceleration that is counted on (m/s²), and the least
+part of a wrench."""
+
+WORST, LEVER = 3, 0.1
+"""Places of a motion where its wrench is looked at, and the lever (m) at which moments count as forces to find them."""
 
 
 class TimeLaw:
@@ -117,24 +122,46 @@ class TimeLaw:
     def stretch(self, com: Spline, posture: PostureSpline, contacts: Sequence[Contact], bears: np.ndarray) -> float:
         """Return in how many times its time a motion would keep within speeds and accelerations; 1 at the least.
 
-        Speeds sink with the time, accelerations with its square.
+        Speeds sink with the time, accelerations with its square. So do the forces and moments that it takes besides the
+        weight: those of limbs count there, too.
 
         Parameters
         ----------
         bears : (k,) what contacts bear at equal parts of the motion (m/s²).
         """
         s, times = self.settings, com.times
-        speed, acceleration, parts = 1.0, 1.0, np.linspace(times[0], times[-1], len(bears))
-        for t in np.linspace(times[0], times[-1], SAMPLES * (len(times) - 1), endpoint=False)[1:]:
-            v, moving = posture.sample(t).v, com.sample(t)
-            speed = max(
-                speed,
-                float(np.linalg.norm(moving.velocity)) / s.com_speed,
-                float(np.linalg.norm(v[3:6])) / s.trunk_speed,
-                float(np.max(np.abs(v[6:]) / self.rates, initial=0.0)),
-            )
-            a = float(np.hypot(moving.acceleration[0], moving.acceleration[1]))
-            most = max(BORNE * float(np.interp(t, parts, bears)), LEAST_ACCELERATION)
-            tilt = a / frequency(moving.value, contacts, self.robot.scale.leg) ** 2
-            acceleration = max(acceleration, tilt / self.room(contacts, moving.value), a / most)
-        return max(speed, float(np.sqrt(acceleration)))
+        looked = np.linspace(times[0], times[-1], SAMPLES * (len(times) - 1), endpoint=False)[1:]
+        q, v, vd = (np.array(column) for column in zip(*map(posture.sample, looked), strict=True))
+        place, velocity, bend = (np.array(column) for column in zip(*map(com.sample, looked.tolist()), strict=True))
+        speed = max(
+            1.0,
+            float(np.linalg.norm(velocity, axis=1).max()) / s.com_speed,
+            float(np.linalg.norm(v[:, 3:6], axis=1).max()) / s.trunk_speed,
+            float(np.max(np.abs(v[:, 6:]) / self.rates, initial=0.0)),
+        )
+        a = np.hypot(bend[:, 0], bend[:, 1])
+        borne = BORNE * np.interp(looked, np.linspace(times[0], times[-1], len(bears)), bears)
+        size = self.robot.scale.leg
+        reach = [frequency(c, contacts, size) ** 2 * self.room(contacts, c) for c in place]
+        taken = float(np.max(a / np.minimum(reach, np.maximum(borne, LEAST_ACCELERATION))))
+        return max(speed, float(np.sqrt(max(taken, self._taken(q, self.robot.inverse_dynamics(q, v, vd), contacts)))))
+
+    def _taken(self, q: np.ndarray, force: np.ndarray, contacts: Sequence[Contact]) -> float:
+        """Return what a motion takes besides the weight, in parts of what contacts give there: where it takes most.
+
+        Parameters
+        ----------
+        q, force : (m, nq), (m, nv) postures, and the generalised forces that move the robot through them.
+        """
+        robot = self.robot
+        if robot.fixed or not contacts:
+            return 0.0
+        com, weight = robot.com(q), robot.mass * GRAVITY * GRAVITY_ALONE
+        wrench = force[:, :6].copy()
+        wrench[:, 3:] += np.cross(q[:, :3] - com, wrench[:, :3])
+        wrench -= weight
+        as_force = np.append(np.ones(3), np.full(3, 1.0 / (robot.scale.sole * LEVER)))
+        most = np.argsort(np.linalg.norm(as_force * wrench, axis=1))[-WORST:]
+        counted = [counted_on(contact, self.settings) for contact in contacts]
+        parts = [part_exerted(com[k], weight, wrench[k], counted, robot.mass, 1.0 / BORNE) for k in most]
+        return 1.0 / (BORNE * max(min(parts), LEAST_PART))

@@ -1,5 +1,7 @@
 """Motions are as slow as speeds, the room of the centre of mass, and what contacts bear ask for, and no slower."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,11 +12,13 @@ from mcplan.planning.transition.body_motion import KNOTS, BodyMotion
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.knots import Knots
 from mcplan.planning.transition.steps import run
-from mcplan.planning.transition.time_law import PARTS
+from mcplan.planning.transition.time_law import BORNE, PARTS
 from mcplan.planning.transition.transition import Segment
+from mcplan.scene.counted import counted_on
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
+from mcplan.statics.feasibility import part_exerted
 
 SQUARE = np.array([[-2.0, -2.0], [2.0, -2.0], [2.0, 2.0], [-2.0, 2.0]])
 
@@ -108,3 +112,34 @@ def test_a_straight_way_takes_as_long_as_its_fastest_joint_needs(scene, way):
     turned, joint = q.copy(), robot.joint_names.index("HEAD_JOINT0")
     turned[7 + joint] += way * 2.0
     assert finder.law.straight(q, turned, contacts) == pytest.approx(15 / 8 * 2.0 / finder.law.rates[joint])
+
+
+def test_what_limbs_take_besides_the_weight_counts_too(scene):
+    """The trunk turns to and fro over one sole: the centre of mass stays, and friction has to turn the robot."""
+    robot, finder, contacts, q = scene
+    times, sole = np.linspace(0.0, 0.8, KNOTS + 1), (replace(contacts[0], friction=0.05),)
+    q = q.copy()
+    q[:2] += contacts[0].p[:2] - robot.com(q)[:2]
+    knots = np.tile(q, (KNOTS + 1, 1))
+    knots[:, 7 + robot.joint_names.index("CHEST_JOINT0")] += 0.15 * np.sin(np.pi * times / times[-1]) ** 4
+
+    def stretch(slower):
+        posture, com = PostureSpline(slower * times, knots), Spline(slower * times, robot.com(knots))
+        return finder.law.stretch(com, posture, sole, np.full(9, np.inf))
+
+    def least_part(slower):
+        samples = [PostureSpline(slower * times, knots).sample(slower * t) for t in np.linspace(0.0, times[-1], 200)]
+        q, v, vd = (np.array(column) for column in zip(*samples, strict=True))
+        counted = [counted_on(contact, finder.settings) for contact in sole]
+        parts = []
+        for at, force in zip(q, robot.inverse_dynamics(q, v, vd)[:, :6], strict=True):
+            arm, weight = at[:3] - robot.com(at), robot.mass * GRAVITY * np.array([0.0, 0.0, 1.0, 0.0, 0.0, 0.0])
+            wrench = np.append(force[:3], force[3:] + np.cross(arm, force[:3])) - weight
+            parts.append(part_exerted(robot.com(at), weight, wrench, counted, robot.mass, 2.0))
+        return min(parts)
+
+    slower = stretch(1.0)
+    assert slower > 1.2
+    assert least_part(1.0) < 0.7
+    assert least_part(slower) * BORNE == pytest.approx(1.0, rel=0.05)
+    assert stretch(slower) == pytest.approx(1.0, abs=0.02)

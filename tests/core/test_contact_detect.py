@@ -1,12 +1,15 @@
-"""Which bodies are looked at closely: every ball that touches a slab, none that is farther from the box around it."""
+"""Which bodies are looked at closely: every ball that touches a slab, none that is farther from the box around it.
+
+A bar ends where it ends: it is a cylinder, as for the planner and the certificate.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
-from mcplan.core.contact.detect import is_over
-from mcplan.core.contact.model import HALF, MIDDLE, SURFACE_SIZE, THICKNESS
+from mcplan.core.contact.detect import is_over, off_bar
+from mcplan.core.contact.model import BAR_END, BAR_RADIUS, HALF, MIDDLE, SURFACE_SIZE, THICKNESS
 from tests.core.random_trees import random_rotation
 
 LOW, HIGH = np.array([-0.2, -0.3, -0.04]), np.array([0.8, -0.1, 0.0])
@@ -54,3 +57,28 @@ def test_a_ball_beyond_the_margin_of_the_box_is_not(slab, rng):
             far += 1
             assert not is_over(scene, scene.surface, 0, *world(x), radius, 1e-3)
     assert far > 50
+
+
+def test_a_point_is_off_a_bar_as_far_as_off_a_cylinder_with_flat_ends(rng):
+    length, radius, inside, edges = 0.4, 0.1, 0, 0
+    R, p = random_rotation(rng), rng.normal(size=3)
+    bar = np.zeros((1, 8))
+    bar[0, :3], bar[0, BAR_END : BAR_END + 3], bar[0, BAR_RADIUS] = p, p + length * R[:, 2], radius
+    for _ in range(400):
+        x = rng.uniform([-0.2, -0.2, -0.1], [0.2, 0.2, 0.5])
+        off, *normal = off_bar(bar, 0, *(p + R @ x))
+        local, far = R.T @ normal, np.hypot(x[0], x[1])
+        assert np.linalg.norm(normal) == pytest.approx(1.0)
+        nearest = np.append(x[:2] * min(1.0, radius / far), np.clip(x[2], 0.0, length))
+        if (away := np.linalg.norm(x - nearest)) > 0.0:
+            assert off == pytest.approx(away)
+            np.testing.assert_allclose(local, (x - nearest) / away, atol=1e-9)
+            edges += far > radius and not 0.0 < x[2] < length
+            continue
+        inside += 1
+        assert off == pytest.approx(-min(radius - far, x[2], length - x[2]))
+        place = x - off * local  # on the surface
+        assert min(radius - np.hypot(place[0], place[1]), place[2], length - place[2]) == pytest.approx(0.0, abs=1e-12)
+    assert inside > 30
+    assert edges > 30
+    assert off_bar(bar, 0, *(p + R @ [0.0, 0.0, 0.2]))[0] == pytest.approx(-radius)

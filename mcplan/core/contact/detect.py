@@ -286,27 +286,43 @@ def bump_on_surface(scene, surface, s, pose, body, i, margin, touch, count):
 
 
 @jit
+def off_bar(bar, b, x, y, z):
+    """How far a point is off a bar, a cylinder with flat ends, negative inside; and the normal there, three values."""
+    dx, dy, dz = bar[b, BAR_END] - bar[b, 0], bar[b, BAR_END + 1] - bar[b, 1], bar[b, BAR_END + 2] - bar[b, 2]
+    length = math.sqrt(dx * dx + dy * dy + dz * dz)
+    dx, dy, dz = dx / length, dy / length, dz / length
+    u, v, w = x - bar[b, 0], y - bar[b, 1], z - bar[b, 2]
+    along = u * dx + v * dy + w * dz
+    u, v, w = u - along * dx, v - along * dy, w - along * dz
+    far = math.sqrt(u * u + v * v + w * w)
+    beyond, above = max(along - length, -along), far - bar[b, BAR_RADIUS]
+    if beyond > 0.0 and above > 0.0:  # an edge of the bar is nearest
+        off = math.sqrt(beyond * beyond + above * above)
+        end, side = beyond / off, above / off
+    elif beyond > above:
+        off, end, side = beyond, 1.0, 0.0
+    else:
+        off, end, side = above, 0.0, 1.0
+    end = end if along > 0.5 * length else -end
+    side = side / far if far > 0.0 else 0.0
+    return off, end * dx + side * u, end * dy + side * v, end * dz + side * w
+
+
+@jit
 def bump_on_bar(scene, b, pose, body, i, margin, touch, count):
     """Add the contact of a ball or corner with a bar."""
     if scene.bump_index[i, BUMP_KIND] == RIM:
         return count
     bump, bar = scene.bump, scene.bar
     x, y, z = outward(pose, body, bump[i, BUMP_CENTRE], bump[i, BUMP_CENTRE + 1], bump[i, BUMP_CENTRE + 2])
-    dx, dy, dz = bar[b, BAR_END] - bar[b, 0], bar[b, BAR_END + 1] - bar[b, 1], bar[b, BAR_END + 2] - bar[b, 2]
-    s = ((x - bar[b, 0]) * dx + (y - bar[b, 1]) * dy + (z - bar[b, 2]) * dz) / (dx * dx + dy * dy + dz * dz)
-    s = min(max(s, 0.0), 1.0)
-    qx, qy, qz = bar[b, 0] + s * dx, bar[b, 1] + s * dy, bar[b, 2] + s * dz
-    u, v, w = x - qx, y - qy, z - qz
-    far = math.sqrt(u * u + v * v + w * w)
-    gap = far - bar[b, BAR_RADIUS] - bump[i, BUMP_RADIUS]
-    if gap > margin or far == 0.0:
+    off, u, v, w = off_bar(bar, b, x, y, z)
+    gap = off - bump[i, BUMP_RADIUS]
+    if gap > margin or (u == 0.0 and v == 0.0 and w == 0.0):  # on the axis all ways out are as long
         return count
-    u, v, w = u / far, v / far, w / far
-    r = bar[b, BAR_RADIUS]
     before = count
     count = add_contact(
         touch, count, body, -1, -1, scene.bump_index[i, BUMP_LINK], -1, (1 << 40) + (i << 24) + (1 << 23) + (b << 8),
-        qx + r * u, qy + r * v, qz + r * w, gap, min(bar[b, BAR_FRICTION], bump[i, BUMP_FRICTION]),
+        x - off * u, y - off * v, z - off * w, gap, min(bar[b, BAR_FRICTION], bump[i, BUMP_FRICTION]),
     )  # fmt: skip
     if count > before:
         set_axes(touch, before, u, v, w)

@@ -98,26 +98,21 @@ class Mechanism:
         return np.ascontiguousarray(R), np.stack([link.p for link in links]).transpose(2, 0, 1).copy()
 
     def generalized(self, q: np.ndarray, loads: Mapping[int, np.ndarray]) -> np.ndarray:
-        """Return the generalised force (N, 6+n, ...) of forces on links, at configurations (N, 7+n).
+        """Return the generalised force (..., N, 6+n) of forces on links, at configurations (N, 7+n).
 
         Parameters
         ----------
-        loads : by link, (N, 6, ...) force and moment about the world's origin, world axes, N and N m.
+        loads : by link, (..., N, 6) force and moment about the world's origin, world axes, N and N m.
         """
         still = np.zeros((6 + self.n, len(q)))
         links, joints = self._move(q.T, still, still)
-        several = next(iter(loads.values()), q).shape[2:]
-
-        def alike(x: np.ndarray) -> np.ndarray:
-            return x.reshape(*x.shape, *np.ones(len(several), int))
-
-        base, nothing = alike(links[0].p), np.zeros((3, len(q), *several))
+        base, nothing = links[0].p, np.zeros((3, *next(iter(loads.values()), q).shape[:-1]))
         f, m = [nothing] * len(links), [nothing] * len(links)
         for link, load in loads.items():
-            parts = np.moveaxis(load, 1, 0)
+            parts = np.moveaxis(load, -1, 0)
             f[link], m[link] = parts[:3], parts[3:] - cross(base, parts[:3])
-        torque = self._pass_down(f, m, [(alike(origin), alike(axis)) for origin, axis in joints], base)
-        return np.moveaxis(np.concatenate([f[0], m[0], torque]), 0, 1)
+        torque = self._pass_down(f, m, joints, base)
+        return np.moveaxis(np.concatenate([f[0], m[0], torque]), 0, -1)
 
     def _pass_down(self, f: list[np.ndarray], m: list[np.ndarray], joints: list, base: np.ndarray) -> np.ndarray:
         """Add forces and moments (about the base origin) of links to their parents'; return what joints feel (n, N)."""
@@ -396,7 +391,7 @@ def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return a x b along the first axis (3, ...); `numpy.cross` takes several times as long."""
-    c = np.empty(np.broadcast_shapes(a.shape, b.shape))
+    c = np.empty((3, *np.broadcast_shapes(a.shape[1:], b.shape[1:])))
     c[0] = a[1] * b[2] - a[2] * b[1]
     c[1] = a[2] * b[0] - a[0] * b[2]
     c[2] = a[0] * b[1] - a[1] * b[0]

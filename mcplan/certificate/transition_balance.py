@@ -85,17 +85,17 @@ class Balance:
         places : {patch: R (m, 3, 3), p (m, 3)} where each is then.
         """
         links = {self.links[contact.patch] for here in contacts for contact in here}
-        units = np.broadcast_to(np.eye(6 * len(links)), (len(q), 6 * len(links), 6 * len(links)))
         columns = {link: slice(6 * i, 6 * i + 6) for i, link in enumerate(links)}
-        loads = {link: units[:, at] for link, at in columns.items()}
-        maps = self.mechanism.generalized(q, loads) if links else np.zeros((len(q), 0, 0))
+        units = np.eye(6 * len(links))
+        loads = {link: np.repeat(units[:, None, at], len(q), axis=1) for link, at in columns.items()}
+        maps = self.mechanism.generalized(q, loads)
         found: list[Held] = []
         cuts: dict[tuple[str, bool], list[np.ndarray]] = {}
         for k, force in enumerate(gravity):
             program = _Program(force, self.limit, self.weight, cuts)
             for contact in contacts[k]:
                 R, p = places[contact.patch]
-                program.add(contact, R[k], p[k], maps[k, :, columns[self.links[contact.patch]]])
+                program.add(contact, R[k], p[k], maps[columns[self.links[contact.patch]], k].T)
             found.append(program.solve(self.record.coordinates, self.programs))
         return found
 

@@ -122,7 +122,9 @@ def _coacd() -> Callable[[np.ndarray, np.ndarray, float], list[np.ndarray]]:
         half = float(np.ptp(vertices, axis=0).max()) / 2  # CoACD measures in halves of the mesh's longest side
         threshold = float(np.clip(within / half, 0.01, 1.0))
         mesh = coacd.Mesh(vertices, faces)
-        return [np.asarray(corners) for corners, _ in coacd.run_coacd(mesh, threshold, max_convex_hull=MOST, seed=0)]
+        parts = [np.asarray(corners) for corners, _ in coacd.run_coacd(mesh, threshold, max_convex_hull=MOST, seed=0)]
+        # its threads are done in any order
+        return sorted(parts, key=lambda corners: (*corners.min(axis=0), *corners.max(axis=0)))
 
     return decompose
 

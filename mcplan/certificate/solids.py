@@ -67,11 +67,11 @@ def convex(shape: Shape) -> Convex:
     if isinstance(shape, Box):
         return Convex(np.array([(x, y, z) for x in (-0.5, 0.5) for y in (-0.5, 0.5) for z in (-0.5, 0.5)]) * shape.size)
     if isinstance(shape, MeshShape):
-        points = np.unique(np.asarray(shape.vertices, float), axis=0)
+        points = np.asarray(shape.vertices, float)
         try:
             return Convex(points[ConvexHull(points).vertices])
         except (QhullError, ValueError):  # flat: all of its points are corners
-            return Convex(points)
+            return Convex(np.unique(points, axis=0))
     raise InputError(f"{type(shape).__name__} is no shape that can collide")
 
 

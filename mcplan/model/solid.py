@@ -1,6 +1,7 @@
 """From the shapes of links and obstacles to the packed, centred ones of the kernels."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
@@ -60,6 +61,11 @@ class Solid:
         return float(np.linalg.norm(half)) + self.radius
 
 
+_OF_MESHES: WeakKeyDictionary[MeshShape, Solid] = WeakKeyDictionary()
+"""Hulls of meshes in their own frames: collisions, checks and simulation ask for those of a robot a dozen times, and a
+large one takes some hundredths of a second."""
+
+
 def solid(shape: Shape | HalfSpace, R: np.ndarray, p: np.ndarray) -> Solid:
     """Return a shape at a pose; a mesh stands for its convex hull.
 
@@ -80,7 +86,10 @@ def solid(shape: Shape | HalfSpace, R: np.ndarray, p: np.ndarray) -> Solid:
     if isinstance(shape, HalfSpace):
         return Solid(PLANE, np.zeros(3), 0.0, R, p, NOTHING)
     if isinstance(shape, MeshShape):
-        return hull(shape.vertices, R, p)
+        if shape not in _OF_MESHES:
+            _OF_MESHES[shape] = hull(shape.vertices, np.eye(3), np.zeros(3))
+        own = _OF_MESHES[shape]
+        return replace(own, R=R, p=p + R @ own.p)
     raise InputError(f"{type(shape).__name__} is no shape that can collide")
 
 

@@ -10,7 +10,6 @@ from mcplan.planning.plan import Plan
 from mcplan.planning.pushing import moves_objects, push
 from mcplan.planning.sequence import complete
 from mcplan.planning.stance_planner import find
-from mcplan.planning.walking.walk import walked
 from mcplan.scene.load import load_scenario
 from mcplan.scene.scenario import Scenario
 
@@ -44,7 +43,7 @@ def plan(
     whole("plan", "seed", seed)
     scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
     if scenario.stances or (scenario.robot.fixed and not scenario.goal):
-        return walked(complete(scenario))
+        return _walked(complete(scenario))
     if scenario.robot.fixed:
         name = scenario.robot.name
         raise ScenarioError(f"{scenario.path}: no contacts are sought for {name}, whose base is fixed; give `stances:`")
@@ -52,4 +51,12 @@ def plan(
         raise ScenarioError(f"{scenario.path}: neither `goal:` nor `stances:`; there is nothing to plan")
     if moves_objects(scenario):
         return push(scenario)
-    return walked(find(scenario, seed, progress))
+    return _walked(find(scenario, seed, progress))
+
+
+def _walked(plan: Plan) -> Plan:
+    if plan.scenario.transition_settings.walking == "static":
+        return plan
+    from mcplan.planning.walking.walk import walked  # imports CVXPY: half a second that no other plan has to wait
+
+    return walked(plan)

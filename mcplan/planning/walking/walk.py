@@ -71,9 +71,7 @@ class _Timed(NamedTuple):
 
 
 def walked(plan: Plan) -> Plan:
-    """Return the plan with walks on level ground where its pace asks for them and they are quicker than its steps."""
-    if plan.scenario.transition_settings.walking == "static":
-        return plan
+    """Return the plan with walks on level ground where they are quicker than its steps."""
     walker, stances, done = _Walker(plan.scenario), list[PlannedStance](), 0
     for section in sections(plan.stances):
         doing("walking", section.last, len(plan.stances) - 1)

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mcplan.certificate.cones import cone_edges, missing_wrench
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.independent import STANDARD_GRAVITY, integrate, rotation_of
 from mcplan.certificate.motion_checks import worst
 from mcplan.certificate.object_clearance import run_clearance
-from mcplan.certificate.plan_checks import friction_edges, missing_wrench
+from mcplan.certificate.plan_checks import FACES
 from mcplan.certificate.report import Check
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.sim.records import BodyRecord
@@ -71,8 +72,8 @@ def _unsupported(stance: PlannedStance, name: str) -> float:
         asked += np.concatenate([w[:3], w[3:] + np.cross(contact.p - carrier.com, w[:3])])
     if carrier.rest is None:
         return float(np.abs(asked).max())
-    edges = friction_edges(carrier.rest.axes, carrier.rest.friction)
-    return missing_wrench(carrier.rest.world_points - carrier.com, edges, asked)
+    edges = cone_edges(carrier.rest.axes, carrier.rest.friction, FACES)
+    return missing_wrench(edges, carrier.rest.world_points - carrier.com, asked)
 
 
 def _integration(evidence: Evidence, q: np.ndarray, v: np.ndarray) -> Check:

@@ -9,8 +9,8 @@ that both share carry load. Where it is passed in motion, forces and torques are
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.optimize import nnls
 
+from mcplan.certificate.cones import cone_edges, missing_wrench
 from mcplan.certificate.independent import Mechanism, away
 from mcplan.certificate.report import Check, Report
 from mcplan.sim.records import ContactRecord, PlanRecord, RobotRecord
@@ -122,19 +122,6 @@ def _stance(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str,
         )
 
 
-def friction_edges(axes: np.ndarray, friction: float) -> np.ndarray:
-    """Return the edges (3, FACES) of the cone about the third axis, each with a normal force of 1."""
-    t1, t2, n = axes.T
-    angle = 2 * np.pi * np.arange(FACES) / FACES
-    return n[:, None] + friction * (np.outer(t1, np.cos(angle)) + np.outer(t2, np.sin(angle)))
-
-
-def missing_wrench(arms: np.ndarray, edges: np.ndarray, w: np.ndarray) -> float:
-    """Return how far a wrench (6,) is from all that forces within a cone at points (k, 3) from its origin give."""
-    columns = [np.concatenate([edges, np.cross(arm, edges, axis=0)]) for arm in arms]
-    return float(nnls(np.concatenate(columns, axis=1), w)[1])
-
-
 def _outside(contact: ContactRecord, R: np.ndarray, w: np.ndarray) -> Iterator[tuple[str, float, float, str]]:
     """Yield how far a wrench is from all that point forces in their cones, and limits of force and moment, can give."""
     patch = contact.patch
@@ -152,7 +139,8 @@ def _outside(contact: ContactRecord, R: np.ndarray, w: np.ndarray) -> Iterator[t
     else:
         R = np.array(contact.R) if contact.radius else R
         axes = (R @ np.array(contact.R).T if contact.rolls else np.eye(3)) @ np.array(contact.axes)
-        missing = missing_wrench(np.array(contact.points) @ R.T, friction_edges(axes, contact.friction or 0.0), w)
+        edges = cone_edges(axes, contact.friction or 0.0, FACES)
+        missing = missing_wrench(edges, np.array(contact.points) @ R.T, w)
         yield "friction", missing, PLAN_FORCE, f"the wrench on {patch} is {missing:.4g} outside its friction cone"
         force = float(w[:3] @ axes[:, 2]) - limit
     if np.isfinite(limit):

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mcplan.certificate.cones import along_edges, cone_edges
 from mcplan.certificate.independent import STANDARD_GRAVITY, Mechanism, cross
 from mcplan.certificate.linear_programs import LinearPrograms
 from mcplan.certificate.transition_track import Track
@@ -133,7 +134,7 @@ class _Program:
                     self.norms.append(((contact.patch, turning), part, at.start, most / self.weight))
         else:
             axes = contact.axes_at(R)
-            wrench = _pressing(_edges(axes, contact.friction), contact.points @ R.T)
+            wrench = along_edges(cone_edges(axes, contact.friction, FACES), contact.points @ R.T)
             at = slice(self.count, self.count + wrench.shape[1])
             if np.isfinite(contact.max_force):
                 row = np.zeros(at.stop)
@@ -159,7 +160,8 @@ class _Program:
             assert carrier is not None
             below = np.zeros((6, 0))
             if carrier.rest is not None:
-                below = _pressing(_edges(carrier.rest.axes, carrier.rest.friction), carrier.rest.world_points)
+                edges = cone_edges(carrier.rest.axes, carrier.rest.friction, FACES)
+                below = along_edges(edges, carrier.rest.world_points)
             blocks.append([*((start, -wrench) for start, wrench in on), (self.count, below)])
             weight = -carrier.mass * STANDARD_GRAVITY / self.weight
             sums.append(np.concatenate([weight, np.cross(carrier.com, weight)]))
@@ -240,15 +242,3 @@ def _row(values: np.ndarray, start: int, length: int) -> np.ndarray:
     row = np.zeros((1, length))
     row[0, start : start + len(values)] = values
     return row
-
-
-def _pressing(edges: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Return the wrenches (6, P F) of forces along edges (3, F) at points (P, 3)."""
-    force, arm = np.tile(edges, len(points)), np.repeat(points.T, edges.shape[1], axis=1)
-    return np.concatenate([force, cross(arm, force)])
-
-
-def _edges(axes: np.ndarray, friction: float) -> np.ndarray:
-    """Return the edges (3, FACES) of a friction cone about the third axis, each with a normal force of 1."""
-    angle = 2 * np.pi * np.arange(FACES) / FACES
-    return axes[:, 2:] + friction * (np.outer(axes[:, 0], np.cos(angle)) + np.outer(axes[:, 1], np.sin(angle)))

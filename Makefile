@@ -7,6 +7,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# one thread per process; bytecode is kept, even where the shell forbids it: tests start mcplan some hundred times
+PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile
 
 .PHONY: demo test check docs results gallery install clean
 
@@ -17,7 +19,7 @@ test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	$(PYTEST)
 
 QUICK := tests/document tests/model tests/scene tests/collision tests/statics tests/motion tests/planning/search \
 	tests/planning/guide tests/certificate/test_verify.py tests/certificate/test_verify_plan.py tests/view/test_charts.py \
@@ -27,7 +29,7 @@ check: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not slow' $(wildcard $(QUICK))
+	$(PYTEST) -q -m 'not slow' $(wildcard $(QUICK))
 
 docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build

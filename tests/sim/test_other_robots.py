@@ -64,18 +64,20 @@ def up_a_step_on_four_feet(directory, scale):
 
 
 @pytest.mark.parametrize(
-    ("make", "scale", "physics"),
+    ("make", "scale", "physics", "pace"),
     [
-        (up_two_steps, 1.5, "contact"),
-        (up_two_steps, 1.0, "mujoco"),
-        (hands_on_a_wall, 0.5, "contact"),
-        (hands_on_a_wall, 1.0, "mujoco"),
-        (up_a_step_on_four_feet, 1.0, "mujoco"),
+        (up_two_steps, 1.5, "contact", "slow"),
+        (up_two_steps, 1.0, "mujoco", "swift"),
+        (hands_on_a_wall, 0.5, "contact", "slow"),
+        (hands_on_a_wall, 1.0, "mujoco", "swift"),
+        (up_a_step_on_four_feet, 1.0, "mujoco", "swift"),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
-def test_another_robot_carries_out_its_plan(tmp_path, make, scale, physics):
-    report = verify(simulate(plan(make(tmp_path, scale)), physics=physics))
+def test_another_robot_carries_out_its_plan(tmp_path, make, scale, physics, pace):
+    make(tmp_path, scale)
+    asked = load_scenario(tmp_path / "scenario.yaml", {"control.pace": pace})
+    report = verify(simulate(plan(asked), physics=physics))
     assert report.success, report.text()
 
 

@@ -1,9 +1,9 @@
 # make demo   install into .venv, run the main job, say where the replay is
 # make test   install what the tests need, then check style, layers, types and behaviour
+# make check  the same without what takes long: kernels, scenes, planning's parts, certificates of short runs
 # make results table=DIR ...   the figures of docs/results.md and README from finished measurements (docs/_ext/results_page.py)
 # make gallery   the picture of many plans in the README and that of both paces in the theory, made anew
 # make docs   the pages of docs/, with the reference, as HTML in docs/_build
-# make check  the same without what takes long: kernels, scenes, planning's parts, certificates of short runs
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

@@ -118,7 +118,7 @@ class Robot:
         """
         return MOUNT in self.patches
 
-    @property
+    @cached_property
     def mass(self) -> float:
         """Total mass, kg."""
         return float(self.tree.inertia[:, MASS].sum())

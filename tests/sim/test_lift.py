@@ -17,8 +17,8 @@ WEIGHT = 5 * 9.81
 
 
 @cache
-def planned(name):
-    return plan(load_scenario(name))
+def planned(name, pace="slow"):
+    return plan(load_scenario(name, {"control.pace": pace}))
 
 
 @pytest.fixture(scope="module")
@@ -130,8 +130,9 @@ def test_from_shelf_to_shelf_without_lifting_is_refused():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "physics"), [("lift", "qp"), ("lift", "contact"), ("lift", "mujoco"), ("carry", "contact")]
+    ("name", "physics", "pace"),
+    [("lift", "qp", "swift"), ("lift", "contact", "slow"), ("lift", "mujoco", "swift"), ("carry", "contact", "swift")],
 )
-def test_it_is_carried_out(name, physics):
-    report = verify(simulate(planned(name), physics=physics))
+def test_it_is_carried_out(name, physics, pace):
+    report = verify(simulate(planned(name, pace), physics=physics))
     assert report.success, report.text()

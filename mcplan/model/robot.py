@@ -95,17 +95,17 @@ class Robot:
 
     # -- what it is -----------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def n(self) -> int:
         """Joints that move by themselves."""
         return len(self.joint_names)
 
-    @property
+    @cached_property
     def nq(self) -> int:
         """Size of ``q``: ``7 + n``."""
         return 7 + self.n
 
-    @property
+    @cached_property
     def nv(self) -> int:
         """Size of ``v``: ``6 + n``."""
         return 6 + self.n

@@ -36,7 +36,8 @@ BACK_ENDS: Mapping[str, BackEnd] = {
         kernels=("contact", "rigid_body/forward_dynamics", "algebra/tree_factor"),
     ),
     "mujoco": BackEnd(
-        "mcplan.sim.mujoco.physics:MujocoPhysics", "mcplan.sim.tolerances:PHYSICAL", 20.0, package="mujoco"
+        "mcplan.sim.mujoco.physics:MujocoPhysics", "mcplan.sim.tolerances:PHYSICAL", 20.0, package="mujoco",
+        kernels=("contact/points",),
     ),
 }  # fmt: skip
 

@@ -9,6 +9,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Environment, Surface
 from mcplan.sim.contact.contact_physics import ContactPhysics
+from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.physics import Action
 from mcplan.sim.touching_patch import NEAR, distance, touching_patch
 
@@ -25,10 +26,11 @@ def standing():
     return robot, environment, q
 
 
+@pytest.mark.parametrize("physics_of", [ContactPhysics, MujocoPhysics])
 @pytest.mark.parametrize("active", [PATCHES[::2], ("left_toe", "right_sole"), ()])
-def test_soles_and_toes_share_what_the_feet_carry_by_what_is_meant_to_touch(standing, active):
+def test_soles_and_toes_share_what_the_feet_carry_by_what_is_meant_to_touch(standing, active, physics_of):
     robot, environment, q = standing
-    physics = ContactPhysics(robot, environment, q, PATCHES)
+    physics = physics_of(robot, environment, q, patches=PATCHES)
     nothing = np.zeros(robot.n)
     for _ in range(3):
         begun = physics.q

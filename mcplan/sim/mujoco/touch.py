@@ -5,6 +5,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mcplan.core.contact.points import (
+    CONTACT,
+    FORCE,
+    LINK,
+    NO_PATCH,
+    NORMAL,
+    PATCH,
+    PLACE,
+    POINT_SIZE,
+    SEVERAL,
+    split_contacts,
+    sum_patches,
+)
 from mcplan.model.robot import Robot
 from mcplan.sim.mujoco.build import Built
 from mcplan.sim.mujoco.coordinates import Coordinates
@@ -50,6 +63,15 @@ class Touch:
         for name in self.patches:
             body, offset = robot.frame(name)
             self._frames[name] = built.model.body(f"body:{body}").id, offset[:9].reshape(3, 3), offset[9:]
+        bodies, offsets = [body for body, _, _ in self._frames.values()], [p for _, _, p in self._frames.values()]
+        self._places = np.array(bodies, np.int64), np.array(offsets, float).reshape(-1, 3)
+        self._patch_of = np.array(list(map(self._usual, range(len(built.patch)))), np.int64)
+        self._several = SEVERAL in self._patch_of
+
+    def _usual(self, geom: int) -> int:
+        """Return the patch that points on a geom belong to wherever they are, if there is one."""
+        near, own = self._on_link.get(int(self._built.link[geom]), []), self._built.patch[geom]
+        return SEVERAL if near and near != [own] else self._index.get(own or "", NO_PATCH)
 
     def base_rotation(self, data: Any) -> np.ndarray:
         """Rotation (3,3) of the base at the beginning of the step."""
@@ -67,38 +89,33 @@ class Touch:
 
     def read(self, data: Any, active: Sequence[str]) -> ContactForces:
         """Return what touched during the step that began in the state of the poses in ``data``."""
-        found, f = data.contact, data.efc_force
-        first = found.efc_address
-        (k,) = np.nonzero(first >= 0)
-        k = k[f[first[k]] > 0.0]
-        frames = found.frame[k].reshape(-1, 3, 3)
-        on_second = np.einsum("kij,ki->kj", frames, f[first[k][:, None] + np.arange(3)])
-        # each contact twice, as both of its sides see it; the environment's sides are dropped
-        geom = found.geom[k].ravel()
-        link, other = self._built.link[geom], self._built.link[found.geom[k][:, ::-1].ravel()]
-        sign = np.tile([-1.0, 1.0], len(k))[:, None]
-        xyz = np.repeat(found.pos[k], 2, axis=0)
-        normal, force = sign * np.repeat(frames[:, 0], 2, axis=0), sign * np.repeat(on_second, 2, axis=0)
-        patch = np.full(len(geom), -1)
-        robot_meets_rest = (link >= 0) & (link < self._links) & ((other < 0) | (other >= self._links))
-        for i in np.flatnonzero(robot_meets_rest):
-            name = self._patch(data, int(link[i]), self._built.patch[geom[i]], xyz[i], normal[i], active)
-            patch[i] = -1 if name is None else self._index[name]
-        wrenches = {}
-        for index in sorted(set(patch[patch >= 0].tolist())):
-            name = self.patches[index]
-            mine = patch == index
-            arm, F = xyz[mine] - self.pose(data, name)[1], force[mine]
-            wrenches[name] = np.concatenate([F.sum(axis=0), _moment(arm, F)])
-        loose = (patch.reshape(-1, 2) < 0).all(axis=1)
-        strays = self._generalised(data, first[k[loose]])
-        if self.robot.fixed:
-            mine = np.repeat(loose, 2) & (link >= 0) & (link < self._links)
-            strays[:3], strays[3:6] = force[mine].sum(axis=0), _moment(xyz[mine] - self.base_place(data), force[mine])
-        shown, on_patch = link >= 0, patch >= 0
-        link[on_patch] = self._link_of[patch[on_patch]]
-        points = PointForces(link[shown], patch[shown], xyz[shown], normal[shown], force[shown])
-        return ContactForces(points, wrenches, strays)
+        found, forces = data.contact, data.efc_force
+        rows, frames = found.efc_address.astype(np.int64), np.ascontiguousarray(found.frame)
+        index, point = np.empty((2 * len(rows), 3), np.int64), np.empty((2 * len(rows), POINT_SIZE))
+        count = split_contacts(
+            rows, found.geom.astype(np.int64), np.ascontiguousarray(found.pos), frames, forces,
+            self._built.link, self._patch_of, self._links, index, point,
+        )  # fmt: skip
+        index, point = index[:count], point[:count]
+        if self._several:
+            for i in np.flatnonzero(index[:, PATCH] == SEVERAL):
+                geom = found.geom[index[i, CONTACT]]
+                own = geom[self._built.link[geom] == index[i, LINK]][0]
+                index[i, PATCH] = self._patch(data, own, point[i, PLACE:NORMAL], point[i, NORMAL:FORCE], active)
+        wrench, loose = np.empty((len(self.patches), 6)), np.empty(count, np.int64)
+        touched = np.empty(len(self.patches), bool)
+        strays = sum_patches(index, point, *self._places, data.xmat, data.xpos, self._link_of, wrench, touched, loose)
+        other = np.zeros(self.robot.nv)
+        if strays:
+            other = self._generalised(data, rows[loose[:strays]])
+            if self.robot.fixed:
+                mine = np.isin(index[:, CONTACT], loose[:strays]) & (index[:, LINK] < self._links)
+                xyz, force = point[mine, PLACE:NORMAL], point[mine, FORCE:]
+                other[:3], other[3:6] = force.sum(axis=0), _moment(xyz - self.base_place(data), force)
+        points = PointForces(
+            index[:, LINK], index[:, PATCH], point[:, PLACE:NORMAL], point[:, NORMAL:FORCE], point[:, FORCE:]
+        )
+        return ContactForces(points, {self.patches[p]: wrench[p] for p in np.flatnonzero(touched).tolist()}, other)
 
     def with_grips(self, data: Any, points: PointForces, held: Mapping[str, np.ndarray]) -> PointForces:
         """Return the points with one more for each grip: its force acts at its origin, its moment is no point's."""
@@ -128,15 +145,11 @@ class Touch:
         force[3:6] = self.base_rotation(data) @ force[3:6]
         return force
 
-    def _patch(
-        self, data: Any, link: int, own: str | None, xyz: np.ndarray, normal: np.ndarray, active: Sequence[str]
-    ) -> str | None:
-        """Return the patch that a point of a link belongs to: one that it lies in, else the geom's own, or None."""
-        near = self._on_link.get(link, ())
-        if near == [own]:
-            return own
+    def _patch(self, data: Any, geom: int, xyz: np.ndarray, normal: np.ndarray, active: Sequence[str]) -> int:
+        """Return the patch that a point on a geom belongs to: one that it lies in, else the geom's own, or none."""
+        near, own = self._on_link[int(self._built.link[geom])], self._built.patch[geom]
         found = touching_patch(near, self.robot.patches, lambda name: self.pose(data, name), xyz, normal, active)
-        return found or (own if own in self._index else None)
+        return self._index.get(found or own or "", NO_PATCH)
 
 
 def _touching_for(robot: Robot, patch: str) -> list[str]:

@@ -38,7 +38,7 @@ def allowed_pose(contact: Contact, pose: Pose, known: Pose | None = None) -> Pos
         return R, p
     if contact.radius:
         return pose[0], p + contact.rolled(pose[0])
-    free = np.eye(6) - S.T @ S
+    free = contact.free
     if not S[:, 3:].any():
         return pose[0], p + pose[0] @ free[:3, :3] @ pose[0].T @ (pose[1] - p)
     for _ in range(ROUNDS):
@@ -52,13 +52,11 @@ def allowed_pose(contact: Contact, pose: Pose, known: Pose | None = None) -> Pos
 
 def lags(contact: Contact, known: Pose, pose: Pose) -> bool:
     """Say whether a known pose in contact is off a patch's in the free directions by more than ``TURNED``."""
-    S = contact.selection
-    if len(S) == 6 or contact.radius:
+    if len(contact.selection) == 6 or contact.radius:
         return False
-    Q = known[0].T @ pose[0]
-    turn = 0.5 * np.array([Q[2, 1] - Q[1, 2], Q[0, 2] - Q[2, 0], Q[1, 0] - Q[0, 1]])
-    xi = np.concatenate([known[0].T @ (pose[1] - known[1]), turn])
-    return bool(np.max(np.abs(xi - S.T @ (S @ xi))) > TURNED)
+    (_, b, c), (d, _, f), (g, h, _) = (known[0].T @ pose[0]).tolist()
+    xi = [*(known[0].T @ (pose[1] - known[1])).tolist(), 0.5 * (h - f), 0.5 * (c - g), 0.5 * (d - b)]
+    return float(np.abs(contact.free @ xi).max()) > TURNED
 
 
 def _exponential(xi: np.ndarray) -> Pose:

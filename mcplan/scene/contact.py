@@ -148,6 +148,11 @@ class Contact:
         )
 
     @cached_property
+    def free(self) -> np.ndarray:
+        """Projection (6,6) of motions, linear then angular in patch axes, onto those that it allows: ``1 - S' S``."""
+        return np.eye(6) - self.selection.T @ self.selection
+
+    @cached_property
     def world_points(self) -> np.ndarray:
         """Contact points (k,3) in the world, at the target pose."""
         points = self.p + self.points @ self.R.T

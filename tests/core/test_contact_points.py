@@ -7,6 +7,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.core.contact.points import (
     CONTACT,
     FORCE,
+    INDEX_SIZE,
     LINK,
     NO_PATCH,
     NORMAL,
@@ -35,7 +36,7 @@ def contacts(seed, count=12):
 
 
 def split(rows, geoms, places, frames, forces):
-    index, point = np.empty((2 * len(rows), 3), np.int64), np.empty((2 * len(rows), POINT_SIZE))
+    index, point = np.empty((2 * len(rows), INDEX_SIZE), np.int64), np.empty((2 * len(rows), POINT_SIZE))
     flat = frames.reshape(-1, 9)
     count = split_contacts(rows, geoms, places, flat, forces, LINK_OF, PATCH_OF, LINKS, index, point)
     return index[:count], point[:count]
@@ -56,7 +57,7 @@ def test_each_side_that_belongs_to_something_feels_the_force_of_the_other(seed):
                 continue
             meets = mine < LINKS and not 0 <= other < LINKS
             patch = PATCH_OF[geoms[k, side]] if meets else NO_PATCH
-            expected.append(((mine, patch, k), np.r_[places[k], sign * frames[k, 0], sign * on_second]))
+            expected.append(((mine, patch, k, geoms[k, side]), np.r_[places[k], sign * frames[k, 0], sign * on_second]))
     assert index.tolist() == [list(key) for key, _ in expected]
     np.testing.assert_allclose(point, np.reshape([value for _, value in expected], (-1, POINT_SIZE)), atol=1e-14)
 

@@ -6,7 +6,7 @@ by ``-E' f`` on its first; on a patch at p all points together come to ``w = (su
 
 from mcplan.core.jit import jit
 
-LINK, PATCH, CONTACT = range(3)
+LINK, PATCH, CONTACT, SHAPE, INDEX_SIZE = range(5)
 PLACE, NORMAL, FORCE, POINT_SIZE = 0, 3, 6, 9
 
 NO_PATCH, SEVERAL = -1, -2
@@ -27,7 +27,7 @@ def split_contacts(rows, geoms, places, frames, forces, link_of, patch_of, links
     forces : (m,) N
     link_of, patch_of : (G,) int64 of shapes; links of the robot before those of objects, negative for what stands fast
     links : how many the robot has
-    index : (2n, 3) int64 out: LINK, PATCH, CONTACT
+    index : (2n, 4) int64 out: LINK, PATCH, CONTACT, SHAPE
     point : (2n, 9) out: PLACE, NORMAL (towards the link), FORCE, in the world
 
     Returns
@@ -44,7 +44,7 @@ def split_contacts(rows, geoms, places, frames, forces, link_of, patch_of, links
             if link < 0:
                 continue
             meets = link < links and (other < 0 or other >= links)
-            index[count, LINK], index[count, CONTACT] = link, k
+            index[count, LINK], index[count, CONTACT], index[count, SHAPE] = link, k, geoms[k, side]
             index[count, PATCH] = patch_of[geoms[k, side]] if meets else NO_PATCH
             sign = -1.0 if side == 0 else 1.0
             for c in range(3):
@@ -63,7 +63,7 @@ def sum_patches(index, point, body_of, offset, turned, placed, link_of, wrench, 
 
     Parameters
     ----------
-    index, point : (k, 3), (k, 9) of the points of ``split_contacts``; LINK is changed
+    index, point : (k, 4), (k, 9) of the points of ``split_contacts``; LINK is changed
     body_of, offset, link_of : (P,) int64, (P, 3), (P,) int64 of patches: what carries them, where they are on it (m),
         and their links
     turned, placed : (bodies, 9), (bodies, 3) rotations and places (m) of bodies

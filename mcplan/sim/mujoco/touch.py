@@ -1,6 +1,7 @@
 """What touches what: MuJoCo's contacts as points of patches, wrenches, and generalised forces."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ import numpy as np
 from mcplan.core.contact.points import (
     CONTACT,
     FORCE,
+    INDEX_SIZE,
     LINK,
     NO_PATCH,
     NORMAL,
@@ -15,9 +17,11 @@ from mcplan.core.contact.points import (
     PLACE,
     POINT_SIZE,
     SEVERAL,
+    SHAPE,
     split_contacts,
     sum_patches,
 )
+from mcplan.model.pose import Pose
 from mcplan.model.robot import Robot
 from mcplan.sim.mujoco.build import Built
 from mcplan.sim.mujoco.coordinates import Coordinates
@@ -81,7 +85,7 @@ class Touch:
         """Place (3,) of the base at the beginning of the step."""
         return data.xpos[self._base]
 
-    def pose(self, data: Any, patch: str) -> tuple[np.ndarray, np.ndarray]:
+    def pose(self, data: Any, patch: str) -> Pose:
         """R (3,3) and p (3,) of a patch at the beginning of the step."""
         body, R, p = self._frames[patch]
         R_body = data.xmat[body].reshape(3, 3)
@@ -91,17 +95,17 @@ class Touch:
         """Return what touched during the step that began in the state of the poses in ``data``."""
         found, forces = data.contact, data.efc_force
         rows, frames = found.efc_address.astype(np.int64), np.ascontiguousarray(found.frame)
-        index, point = np.empty((2 * len(rows), 3), np.int64), np.empty((2 * len(rows), POINT_SIZE))
+        index, point = np.empty((2 * len(rows), INDEX_SIZE), np.int64), np.empty((2 * len(rows), POINT_SIZE))
         count = split_contacts(
             rows, found.geom.astype(np.int64), np.ascontiguousarray(found.pos), frames, forces,
             self._built.link, self._patch_of, self._links, index, point,
         )  # fmt: skip
         index, point = index[:count], point[:count]
         if self._several:
-            for i in np.flatnonzero(index[:, PATCH] == SEVERAL):
-                geom = found.geom[index[i, CONTACT]]
-                own = geom[self._built.link[geom] == index[i, LINK]][0]
-                index[i, PATCH] = self._patch(data, own, point[i, PLACE:NORMAL], point[i, NORMAL:FORCE], active)
+            pose = cache(partial(self.pose, data))
+            for i in np.flatnonzero(index[:, PATCH] == SEVERAL).tolist():
+                geom, x = index[i, SHAPE].item(), point[i]
+                index[i, PATCH] = self._patch(pose, geom, x[PLACE:NORMAL], x[NORMAL:FORCE], active)
         wrench, loose = np.empty((len(self.patches), 6)), np.empty(count, np.int64)
         touched = np.empty(len(self.patches), bool)
         strays = sum_patches(index, point, *self._places, data.xmat, data.xpos, self._link_of, wrench, touched, loose)
@@ -145,10 +149,12 @@ class Touch:
         force[3:6] = self.base_rotation(data) @ force[3:6]
         return force
 
-    def _patch(self, data: Any, geom: int, xyz: np.ndarray, normal: np.ndarray, active: Sequence[str]) -> int:
+    def _patch(
+        self, pose: Callable[[str], Pose], geom: int, xyz: np.ndarray, normal: np.ndarray, active: Sequence[str]
+    ) -> int:
         """Return the patch that a point on a geom belongs to: one that it lies in, else the geom's own, or none."""
-        near, own = self._on_link[int(self._built.link[geom])], self._built.patch[geom]
-        found = touching_patch(near, self.robot.patches, lambda name: self.pose(data, name), xyz, normal, active)
+        near, own = self._on_link[self._built.link[geom]], self._built.patch[geom]
+        found = touching_patch(near, self.robot.patches, pose, xyz, normal, active)
         return self._index.get(found or own or "", NO_PATCH)
 
 

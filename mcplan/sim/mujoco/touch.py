@@ -73,7 +73,7 @@ class Touch:
         self._several = SEVERAL in self._patch_of
 
     def _usual(self, geom: int) -> int:
-        """Return the patch that points on a geom belong to wherever they are, if there is one."""
+        """Return the patch of the points on a geom: its own, none, or one of several, by where they are."""
         near, own = self._on_link.get(int(self._built.link[geom]), []), self._built.patch[geom]
         return SEVERAL if near and near != [own] else self._index.get(own or "", NO_PATCH)
 
@@ -140,8 +140,6 @@ class Touch:
 
         Of a fixed base MuJoCo knows no rows; they are left zero.
         """
-        if not len(first):
-            return np.zeros(self.robot.nv)
         rows = (first[:, None] + np.arange(3)).ravel()
         force = self._coordinates.reduced(data.efc_force[rows] @ data.efc_J.reshape(-1, self._built.model.nv)[rows])
         if self.robot.fixed:

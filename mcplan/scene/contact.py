@@ -150,7 +150,9 @@ class Contact:
     @cached_property
     def free(self) -> np.ndarray:
         """Projection (6,6) of motions, linear then angular in patch axes, onto those that it allows: ``1 - S' S``."""
-        return np.eye(6) - self.selection.T @ self.selection
+        free = np.eye(6) - self.selection.T @ self.selection
+        free.flags.writeable = False
+        return free
 
     @cached_property
     def world_points(self) -> np.ndarray:

@@ -4,6 +4,7 @@ Two families, told apart by the exit status of the command line: what the user g
 or the job ran and failed (``JobFailed``, status 1). Anything else that escapes is an internal error (status 3).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,3 +97,8 @@ class SimulationFailed(JobFailed):
     def __init__(self, message: str, cause: str = "stopped"):
         super().__init__(message)
         self.cause = cause
+
+
+def either(words: Sequence[str]) -> str:
+    """Return the words of a choice as in ``a, b or c``."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"

@@ -145,7 +145,8 @@ COMMANDS = {
     "run step -o {file}/run": r"is a file, so nothing can be put into it",
     "run step -o {full}": r"exists and is kept; choose another place, or write over it with --force",
     "plan stepp": r"no scenario or plan `stepp`; did you mean `step`\?",
-    "plan step -o {file}": r"exists and is kept; .*--force",
+    "plan step -o {kept}": r"exists and is kept; .*--force",
+    "plan step -o {new}": r"-o .*new: expected a name that ends in \.yaml or \.yml",
     "simulate {run_like}": r"no file of mcplan; expected a scenario or plan|a directory without run\.npz",
     "verify sway": r"sway is a scenario, expected a run or plan: `mcplan run sway` makes a run of it",
     "verify nothing": r"no run or plan `nothing`",
@@ -163,7 +164,8 @@ COMMANDS = {
     "check hrp3": r"no scenario, plan, robot or experiment `hrp3`; did you mean `hrp2`\?",
     "check {file}": r"no file of mcplan; expected a scenario, plan, robot or experiment",
     "info wlak": r"no robot, scenario or plan `wlak`; did you mean `walk`\?",
-    "info step --fsm -o {new}.txt": r"expected \.svg, \.png, \.pdf or \.dot",
+    "info step --fsm -o {new}.txt": r"expected a name that ends in \.svg, \.png, \.pdf or \.dot",
+    "plot sway --together {new}.gif": r"--together .*gif: expected a name that ends in \.png, \.pdf or \.svg",
     "info step -o {new}": r"-o and --physics are about a state machine or a stance: add --fsm or --stance",
     "bench --peers {file}": r"--peers",
 }
@@ -185,7 +187,8 @@ def names():
 @pytest.fixture(scope="module")
 def places(tmp_path_factory, names):
     home = tmp_path_factory.mktemp("places")
-    (home / "file").write_text("kept")
+    for name in ("file", "kept.yaml"):
+        (home / name).write_text("kept")
     (home / "full").mkdir()
     (home / "full" / "something").write_text("kept")
     names["plan"].save(home / "sway.plan.yaml")
@@ -196,7 +199,7 @@ def places(tmp_path_factory, names):
 def _named(home, taken):
     return {
         "taken": taken,
-        "file": home / "file", "full": home / "full", "run_like": home / "full" / "something",
+        "file": home / "file", "kept": home / "kept.yaml", "full": home / "full", "run_like": home / "full" / "something",
         "plan": home / "sway.plan.yaml", "new": home / "new",
     }  # fmt: skip
 

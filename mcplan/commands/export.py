@@ -1,7 +1,8 @@
 """``mcplan export``."""
 
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
+
+from mcplan.commands.options import file_to_write
 
 HELP = "write a run in the format of another program"
 
@@ -31,11 +32,9 @@ def carry_out(arguments: Namespace) -> int:
     """Write a run in the format of another program."""
     from mcplan.commands.recognise import RUN, find
     from mcplan.export import export_run, refuse_missing
-    from mcplan.run_directory import check_writable
     from mcplan.sim.run_file import load_run
 
-    path = Path(arguments.output)
-    check_writable(path, arguments.force)
+    path = file_to_write(arguments.output, arguments.force)
     refuse_missing(arguments.to, arguments.rate)
     for file in export_run(load_run(find(arguments.run, RUN)), arguments.to, path, arguments.rate):
         print(file)

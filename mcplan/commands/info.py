@@ -5,7 +5,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from mcplan.commands.options import add_json, add_output, add_packages, add_physics
+from mcplan.commands.options import add_json, add_output, add_packages, add_physics, file_to_write
 from mcplan.commands.planning import plan_at
 from mcplan.errors import InputError
 
@@ -47,15 +47,13 @@ def _machine(arguments: Namespace) -> int:
     """Print the state machine of a scenario or plan, and draw it."""
     from mcplan.commands.recognise import PLAN, SCENARIO, find
     from mcplan.control.listing import entries_of, listing, machine_of
-    from mcplan.run_directory import check_writable
 
     if not arguments.name:
         raise InputError("--fsm: the machine of what? Name a scenario or a plan")
     if arguments.output:
-        from mcplan.view.machine import check_suffix
+        from mcplan.view.machine import SUFFIXES
 
-        check_suffix(Path(arguments.output))
-        check_writable(Path(arguments.output), arguments.force)
+        file_to_write(arguments.output, arguments.force, *SUFFIXES)
     path = find(arguments.name, SCENARIO, PLAN)
     made = plan_at(path)
     if made.scenario.control.type != "whole_body":
@@ -79,16 +77,13 @@ def _stance(arguments: Namespace) -> int:
     """Print the statics of a stance of a plan or scenario, and draw its regions."""
     from mcplan.commands.recognise import PLAN, SCENARIO, find
     from mcplan.commands.stance_statics import stance_lines, stance_statics, stance_values
-    from mcplan.run_directory import check_writable
 
     if not arguments.name:
         raise InputError("--stance: of what? Name a plan or a scenario")
     if arguments.physics:
         raise InputError("--physics is about a state machine: add --fsm")
     if arguments.output:
-        if Path(arguments.output).suffix.lower() not in (".svg", ".png", ".pdf"):
-            raise InputError(f"-o {arguments.output}: a stance is drawn as .svg, .png or .pdf")
-        check_writable(Path(arguments.output), arguments.force)
+        file_to_write(arguments.output, arguments.force, ".svg", ".png", ".pdf")
     path = find(arguments.name, SCENARIO, PLAN)
     made = plan_at(path)
     found = stance_statics(made, arguments.stance)

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
 from mcplan.back_ends import BACK_ENDS
-from mcplan.errors import InputError
+from mcplan.errors import InputError, either
 
 
 def whole_number(text: str) -> int:
@@ -38,6 +38,23 @@ def add_output(parser: ArgumentParser, what: str) -> None:
     """Add where the result goes."""
     parser.add_argument("-o", "--output", metavar="PATH", help=what)
     parser.add_argument("--force", action="store_true", help="write over what PATH already holds")
+
+
+def file_to_write(place: str | Path, force: bool, *endings: str, option: str = "-o") -> Path:
+    """Return the path of a file, refused before any work is done for it where it could not be written or read again.
+
+    Parameters
+    ----------
+    force : whether it may be written over.
+    endings : by which it is known what the file is; any without them.
+    """
+    from mcplan.run_directory import check_writable  # imports most of the program
+
+    path = Path(place)
+    if endings and path.suffix.lower() not in endings:
+        raise InputError(f"{option} {path}: expected a name that ends in {either(endings)}")
+    check_writable(path, force)
+    return path
 
 
 def add_packages(parser: ArgumentParser) -> None:

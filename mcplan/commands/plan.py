@@ -2,9 +2,8 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
-from pathlib import Path
 
-from mcplan.commands.options import add_output
+from mcplan.commands.options import add_output, file_to_write
 from mcplan.commands.planning import plan_of, proven_plan
 from mcplan.commands.scenario_option import add_scenario, scenario_of
 from mcplan.errors import PlanningFailed
@@ -23,11 +22,9 @@ def carry_out(arguments: Namespace) -> int:
     from mcplan.planning import write_plan
     from mcplan.planning.search.tree_file import tree_path, write_tree
     from mcplan.progress import Working
-    from mcplan.run_directory import check_writable
 
     scenario = scenario_of(arguments)
-    path = Path(arguments.output or f"{scenario.name}.plan.yaml")
-    check_writable(path, arguments.force)
+    path = file_to_write(arguments.output or f"{scenario.name}.plan.yaml", arguments.force, ".yaml", ".yml")
     try:
         result = plan_of(scenario, arguments.seed)
     except PlanningFailed as failure:

@@ -3,6 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from mcplan.commands.options import file_to_write
 from mcplan.commands.report import recorded
 from mcplan.errors import InputError
 
@@ -22,7 +23,6 @@ def declare(parser: ArgumentParser) -> None:
 def carry_out(arguments: Namespace) -> int:
     """Plot runs."""
     from mcplan.commands.recognise import RUN, find
-    from mcplan.run_directory import check_writable
     from mcplan.view.plots import FIGURES, save_plots
 
     if arguments.together:
@@ -35,7 +35,7 @@ def carry_out(arguments: Namespace) -> int:
         if arguments.output and len(arguments.runs) > 1:
             directory = directory / home.name
         for title in FIGURES:
-            check_writable(directory / f"{title}.{arguments.format}", arguments.force)
+            file_to_write(directory / f"{title}.{arguments.format}", arguments.force)
         if directory in [place for _, place in places]:
             raise InputError(f"two runs are called {home.name}: plot them into directories of their own")
         places.append((path, directory))
@@ -48,13 +48,9 @@ def carry_out(arguments: Namespace) -> int:
 def _plot_together(arguments: Namespace) -> int:
     """Plot several runs into one figure."""
     from mcplan.commands.recognise import RUN, find
-    from mcplan.run_directory import check_writable
     from mcplan.view.plots import save_together
 
-    path = Path(arguments.together)
-    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
-        raise InputError(f"--together {path}: expected .png, .pdf or .svg")
-    check_writable(path, arguments.force)
+    path = file_to_write(arguments.together, arguments.force, ".png", ".pdf", ".svg", option="--together")
     found = [find(name, RUN) for name in arguments.runs]
     names = [(run if run.is_dir() else run.parent).name for run in found]
     if len(set(names)) < len(names):  # then their places tell them apart

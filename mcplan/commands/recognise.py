@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mcplan.document import read_document
-from mcplan.errors import InputError, Problem
+from mcplan.errors import InputError, Problem, either
 from mcplan.model.packages import SCHEME, package_file
 from mcplan.model.robot_file import BUNDLED, bundled_robots
 from mcplan.planning.plan_file import is_plan
@@ -102,7 +102,7 @@ def find(name: str, *wanted: str, packages: Sequence[Path] = ()) -> Path:
         message = f"there is no such file; expected {_a(wanted)}{_near(name, _beside(path))}"
         raise InputError(Problem(name, None, "", message))
     known = _known(wanted)
-    raise InputError(f"there is no {_or(wanted)} `{name}`{_near(name, known) or _listed(known)}")
+    raise InputError(f"there is no {either(wanted)} `{name}`{_near(name, known) or _listed(known)}")
 
 
 def _candidates(name: str, wanted: tuple[str, ...]) -> Iterator[Path]:
@@ -149,9 +149,5 @@ def _listed(known: list[str]) -> str:
     return f"; there are: {', '.join(known)}" if known else " (a file of your own: give its path)"
 
 
-def _or(kinds: tuple[str, ...]) -> str:
-    return kinds[0] if len(kinds) == 1 else f"{', '.join(kinds[:-1])} or {kinds[-1]}"
-
-
 def _a(kinds: tuple[str, ...]) -> str:
-    return ("an " if kinds[0][0] in "aeiou" else "a ") + _or(kinds)
+    return ("an " if kinds[0][0] in "aeiou" else "a ") + either(kinds)

@@ -4,7 +4,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcplan.commands.options import add_output, open_in_browser
+from mcplan.commands.options import add_output, file_to_write, open_in_browser
 
 if TYPE_CHECKING:
     from mcplan.sim.run import Run
@@ -23,12 +23,11 @@ def carry_out(arguments: Namespace) -> int:
     """Write the report of a run that is there."""
     from mcplan.commands.recognise import RUN, find
     from mcplan.progress import Working
-    from mcplan.run_directory import check_writable, save_report
+    from mcplan.run_directory import save_report
 
     run = find(arguments.run, RUN)
     home = run if run.is_dir() else run.parent
-    path = Path(arguments.output) if arguments.output else home / "report.html"
-    check_writable(path, arguments.force)
+    path = file_to_write(arguments.output or home / "report.html", arguments.force)
     with Working("verifying"):
         save_report(recorded(run), path)
     print(f"report: {path}")

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcplan.commands.options import add_output, add_packages, open_in_browser
+from mcplan.commands.options import add_output, add_packages, file_to_write, open_in_browser
 from mcplan.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,13 +48,10 @@ def declare(parser: ArgumentParser) -> None:
 def new(arguments: Namespace) -> int:
     """Propose a robot.yaml for a URDF, and say what is doubtful in it."""
     from mcplan.model.proposal.write import propose
-    from mcplan.run_directory import check_writable
     from mcplan.whole_file import write_text
 
-    path = Path(arguments.output or f"{arguments.name or Path(arguments.urdf).stem}.yaml")
-    if path.suffix.lower() not in (".yaml", ".yml"):
-        raise InputError(f"-o {path}: a robot file ends in .yaml")
-    check_writable(path, arguments.force)
+    name = arguments.name or Path(arguments.urdf).stem
+    path = file_to_write(arguments.output or f"{name}.yaml", arguments.force, ".yaml", ".yml")
     write_text(path, propose(arguments.urdf, path.parent, arguments.name, arguments.package_dir))
     robot = _load(str(path), arguments)
     print(f"{path}: {robot!r}: {', '.join(robot.patches) or 'no patches found'}")
@@ -80,13 +77,11 @@ def check(arguments: Namespace) -> int:
 
 def show(arguments: Namespace) -> int:
     """Write a page with the robot in its postures, its patches, their frames, and what collides."""
-    from mcplan.run_directory import check_writable
     from mcplan.view.robot_sheet import robot_page
     from mcplan.whole_file import write_text
 
     robot = _load(arguments.robot, arguments)
-    path = Path(arguments.output or f"{robot.name}.html")
-    check_writable(path, arguments.force)
+    path = file_to_write(arguments.output or f"{robot.name}.html", arguments.force)
     if arguments.posture is not None:
         robot.posture(arguments.posture)  # an unknown name is refused before anything is drawn
     write_text(path, robot_page(robot, () if arguments.posture is None else (arguments.posture,)))
@@ -99,14 +94,10 @@ def show(arguments: Namespace) -> int:
 def split(arguments: Namespace) -> int:
     """Write a URDF whose concave collision meshes are in convex parts."""
     from mcplan.model.split import split_collisions
-    from mcplan.run_directory import check_writable
 
-    path = Path(arguments.output or f"{Path(arguments.urdf).stem}_split.urdf")
-    if path.suffix.lower() != ".urdf":
-        raise InputError(f"-o {path}: a URDF ends in .urdf")
+    path = file_to_write(arguments.output or f"{Path(arguments.urdf).stem}_split.urdf", arguments.force, ".urdf")
     if not 0.001 <= arguments.within <= 1.0:
         raise InputError(f"--within {arguments.within:g}: expected 0.001 to 1 m")
-    check_writable(path, arguments.force)
 
     def told(text: str) -> None:
         print(text, file=sys.stderr, flush=True)

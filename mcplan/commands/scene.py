@@ -5,7 +5,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcplan.commands.options import add_output, open_in_browser
+from mcplan.commands.options import add_output, file_to_write, open_in_browser
 from mcplan.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,15 +54,11 @@ def new(arguments: Namespace) -> int:
     from mcplan.commands.scene_start import propose
     from mcplan.commands.scene_text import scenario_text
     from mcplan.model.robot_file import load_robot
-    from mcplan.run_directory import check_writable
     from mcplan.scene.load import load_scenario
     from mcplan.whole_file import write_text
 
     source = Path(arguments.file)
-    path = Path(arguments.output or f"{source.stem}.yaml")
-    if path.suffix.lower() not in (".yaml", ".yml"):
-        raise InputError(f"-o {path}: a scenario ends in .yaml")
-    check_writable(path, arguments.force)
+    path = file_to_write(arguments.output or f"{source.stem}.yaml", arguments.force, ".yaml", ".yml")
     robot = load_robot(arguments.robot)
     found = _found(source, arguments, arguments.ground)
     try:
@@ -86,15 +82,13 @@ def new(arguments: Namespace) -> int:
 def show(arguments: Namespace) -> int:
     """Write a page with what is in a mesh, or with a scenario at its start."""
     from mcplan.model.mesh_file import SCENE_SUFFIXES
-    from mcplan.run_directory import check_writable
     from mcplan.scene.load import load_scenario
     from mcplan.view.scene_sheet import scene_page
     from mcplan.view.show import posture_page
     from mcplan.whole_file import write_text
 
     source = Path(arguments.file)
-    path = Path(arguments.output or f"{source.stem}.html")
-    check_writable(path, arguments.force)
+    path = file_to_write(arguments.output or f"{source.stem}.html", arguments.force)
     if source.suffix.lower() in SCENE_SUFFIXES:
         found = _found(source, arguments, arguments.ground)
         text = scene_page(found, source.stem)

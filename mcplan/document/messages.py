@@ -8,6 +8,8 @@ from typing import Any
 
 import pydantic
 
+from mcplan.errors import either
+
 _EXPECTED = {
     "float_type": "a number",
     "float_parsing": "a number",
@@ -125,15 +127,11 @@ def _sentence(error: Any, key: tuple[str | int, ...], model: type[pydantic.BaseM
         value = _value(data, key)
         options = [option.strip(" '") for option in context["expected"].replace(" or ", ", ").split(",")]
         hint = difflib.get_close_matches(str(value), options, n=1)
-        return f"expected {_listed(options)}, got {_shown(value)}" + (f"; did you mean `{hint[0]}`?" if hint else "")
+        return f"expected {either(options)}, got {_shown(value)}" + (f"; did you mean `{hint[0]}`?" if hint else "")
     if kind in ("value_error", "assertion_error"):
         return str(context["error"])
     text = error["msg"]
     return f"{text[0].lower()}{text[1:]}, got {_shown(_value(data, key))}"
-
-
-def _listed(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
 
 
 def _shown(value: Any) -> str:

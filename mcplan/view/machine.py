@@ -10,7 +10,7 @@ from matplotlib.patches import FancyBboxPatch
 from mcplan.control.criteria import labels_of
 from mcplan.control.custom import Custom
 from mcplan.control.program import State, find, following
-from mcplan.errors import InputError
+from mcplan.errors import InputError, either
 from mcplan.scene.settings import ControlSettings
 from mcplan.whole_file import write_text
 
@@ -42,12 +42,6 @@ def arrows_of(states: Sequence[State], settings: ControlSettings) -> Iterator[Ar
                 yield k, to, text + (f" (at most {jump.times})" if jump.times else "")
 
 
-def check_suffix(path: Path) -> None:
-    """Refuse a file that is no drawing by its ending."""
-    if path.suffix.lower() not in SUFFIXES:
-        raise InputError(f"{path}: expected {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}")
-
-
 def save_machine(states: Sequence[State], settings: ControlSettings, path: Path, title: str) -> None:
     """Write the drawing: DOT text, or what the suffix names.
 
@@ -56,12 +50,12 @@ def save_machine(states: Sequence[State], settings: ControlSettings, path: Path,
     InputError
         The suffix is none of a drawing.
     """
-    if path.suffix == ".dot":
+    if path.suffix.lower() not in SUFFIXES:
+        raise InputError(f"{path}: expected a name that ends in {either(SUFFIXES)}")
+    if path.suffix.lower() == ".dot":
         write_text(path, machine_dot(states, settings, title))
-    elif path.suffix in (".svg", ".png", ".pdf"):
-        draw_machine(states, settings, title).savefig(path)
     else:
-        raise InputError(f"{path}: expected .svg, .png, .pdf or .dot")
+        draw_machine(states, settings, title).savefig(path)
 
 
 def machine_dot(states: Sequence[State], settings: ControlSettings, title: str) -> str:

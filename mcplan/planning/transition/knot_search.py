@@ -109,7 +109,7 @@ class KnotSearch:
         places = {patch: robot.frame_pose(guides, patch)[:, :3, 3] for _, patch in passing}
         places |= {lead.patch: lead.places for lead in self.led}
         grazing = np.zeros(len(finder.collisions.pairs))
-        grazing[[pair for pairs, _ in passing for pair in pairs]] = 1.0
+        grazing[[pair for pairs, _ in passing for pair in pairs]] = GRAZE
         for k in range(last + 1):
             rows = [*held[k], *(led_rows(robot, lead, k) for lead in self.led)]
             pull = np.array([*com[k, :2], finder.settings.weights.com, 0.0])
@@ -118,7 +118,8 @@ class KnotSearch:
             need = np.minimum(self.nearness.need(k / last, ends, passing, away), most)
             least = np.minimum(APART, need - 1e-5)  # no more than the ends have
             content = np.minimum(need, self.nearness.content)
-            self.wishes.append(Wish(need, content - GRAZE * grazing, least - GRAZE * grazing, there[k]))
+            graze = np.where(content < self.nearness.content, grazing, 0.0)  # not far from where it is to touch
+            self.wishes.append(Wish(need, content - graze, least - graze, there[k]))
 
     def _settle(self, k: int, start: np.ndarray, guide: np.ndarray) -> Steps[tuple[np.ndarray, float]]:
         """Return knot k from a start, near a guide, and what it misses; out to the joints' limits where it needs to."""
@@ -240,7 +241,9 @@ class KnotSearch:
                 sample = curve.sample(i / FINEST)
                 q_here, wish = (q[k], self.wishes[k]) if part == 0 else (sample.q, self.wishes[k])
                 if part:
-                    wish = wish._replace(content=np.minimum(wish.content, self.wishes[k + 1].content))
+                    after = self.wishes[k + 1]
+                    content, least = np.minimum(wish.content, after.content), np.minimum(wish.least, after.least)
+                    wish = wish._replace(content=content, least=least)
                     wish = wish if self.objects is None else wish._replace(objects=self.objects(i / (FINEST * last)))
                 short = self.nearness.short(q_here, wish, self.watched, 0.5 * width / FINEST * sample.v)
                 amount, bodies = (short.amount, short.bodies) if short.amount > 0.0 else (0.0, ())

@@ -26,10 +26,10 @@ APART = 1e-4
 """m: bodies that come nearer do not keep apart, however near they are to be."""
 
 GRAZE = 1e-3
-"""m: by so much less than others a link may be apart from a support that it leaves or comes to: they may touch."""
+"""m: by so much less than others a link may be apart from a support where it leaves it or comes to it: they may touch."""
 
 OPENING = 0.5
-"""Clearance that a moving patch gains per distance from its end of the way."""
+"""Clearance that a patch which touches at an end of its way gains per distance from there."""
 
 CURVED = 1.5
 """How many times as far as at first a distance may change before it is looked at again."""
@@ -129,13 +129,15 @@ class Nearness:
         ----------
         share : of the way that has passed.
         ends : distances of all pairs at both ends.
-        passing : pairs that touch on purpose, and the patch that they part with.
+        passing : pairs that touch on purpose at an end, and the patch that they part with.
         away : by patch, its distances from both ends of its way.
         """
         gain = [self._wanted * minimum_jerk(min(1.0, part / ROOM))[0] for part in (share, 1.0 - share)]
         need = np.minimum(self.wanted, np.minimum(ends[0] + gain[0], ends[1] + gain[1]))
         for pairs, patch in passing:
-            need[pairs] = np.minimum(need[pairs], min(self._wanted, *(OPENING * distance for distance in away[patch])))
+            # toes that wait above the floor while their knee comes down do not touch it where they begin
+            for end, distance in zip(ends, away[patch], strict=True):
+                need[pairs] = np.minimum(need[pairs], np.minimum(self._wanted, end[pairs] + OPENING * distance))
         return need
 
 

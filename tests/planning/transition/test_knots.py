@@ -163,9 +163,18 @@ def test_pairs_may_be_as_close_as_at_the_near_end_and_part_within_a_fifth_of_the
         assert min((1.0 - share) / ROOM, 1.0) == pytest.approx(end)
         assert need[other] == pytest.approx(min(WANTED, room))
         assert need[own] == pytest.approx(min(WANTED_OF_SELF, room))
-    far = np.full(count, np.inf), np.full(count, np.inf)
-    need = finder.nearness.need(0.5, far, [([other], "left_sole")], {"left_sole": (0.01, 0.3)})
-    assert need[other] == pytest.approx(min(WANTED, OPENING * 0.01))
+    passing = [([other], "left_sole")]
+    touches, hangs, far = np.zeros(count), np.full(count, 0.01), np.full(count, np.inf)
+    for ends, away, room in (
+        ((touches, touches), (0.01, 0.3), OPENING * 0.01),
+        ((touches, far), (0.01, 0.3), OPENING * 0.01),
+        ((touches, far), (0.3, 0.01), WANTED),
+        ((hangs, touches), (0.001, 0.3), 0.01 + OPENING * 0.001),
+        ((hangs, touches), (0.3, 0.001), OPENING * 0.001),
+    ):
+        need = finder.nearness.need(0.5, ends, passing, {"left_sole": away})
+        assert need[other] == pytest.approx(min(WANTED, room))
+    need = finder.nearness.need(0.5, (far, far), passing, {"left_sole": (0.01, 0.3)})
     assert need[own] == pytest.approx(WANTED_OF_SELF)
 
 

@@ -198,8 +198,8 @@ def places(tmp_path_factory, names):
 
 def _named(home, taken):
     return {
-        "taken": taken,
-        "file": home / "file", "kept": home / "kept.yaml", "full": home / "full", "run_like": home / "full" / "something",
+        "taken": taken, "file": home / "file", "kept": home / "kept.yaml",
+        "full": home / "full", "run_like": home / "full" / "something",
         "plan": home / "sway.plan.yaml", "new": home / "new",
     }  # fmt: skip
 

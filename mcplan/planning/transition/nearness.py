@@ -26,7 +26,7 @@ APART = 1e-4
 """m: bodies that come nearer do not keep apart, however near they are to be."""
 
 GRAZE = 1e-3
-"""m: by so much less than others a link may be apart from a support where it leaves it or comes to it: they may touch."""
+"""m: by so much less than others a link may be apart from a support, where it leaves it or comes to it: they touch."""
 
 OPENING = 0.5
 """Clearance that a patch which touches at an end of its way gains per distance from there."""

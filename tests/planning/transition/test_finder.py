@@ -97,7 +97,7 @@ def test_what_a_leg_would_pass_through_bars_its_swing(past_a_bar):
     assert violation.kind == "passage"
     assert violation.thing.startswith("LLEG_")
     assert violation.thing.endswith(" and bar")
-    assert violation.amount > 0.015
+    assert violation.amount > 2.0 * BARRED
     assert "on the way there LLEG_" in str(violation)
 
 

@@ -14,9 +14,9 @@ from mcplan.motion.limb_path import LimbPath
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.posture.settings import PostureSettings
 from mcplan.planning.transition.knot_finder import KnotFinder
-from mcplan.planning.transition.knot_search import TURNING, led_rows
+from mcplan.planning.transition.knot_search import TURNING, KnotSearch, led_rows
 from mcplan.planning.transition.knots import Led
-from mcplan.planning.transition.nearness import ENOUGH, OPENING, ROOM, WANTED, WANTED_OF_SELF
+from mcplan.planning.transition.nearness import APART, ENOUGH, GRAZE, OPENING, ROOM, WANTED, WANTED_OF_SELF
 from mcplan.planning.transition.smoothing import filtered
 from mcplan.planning.transition.steps import run
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
@@ -176,6 +176,26 @@ def test_pairs_may_be_as_close_as_at_the_near_end_and_part_within_a_fifth_of_the
         assert need[other] == pytest.approx(min(WANTED, room))
     need = finder.nearness.need(0.5, (far, far), passing, {"left_sole": (0.01, 0.3)})
     assert need[own] == pytest.approx(WANTED_OF_SELF)
+
+
+def test_near_its_place_only_may_a_patch_graze_its_support(scene):
+    robot, environment, right, before, after, q0, q1 = scene
+    lift, count = np.array([0.0, 0.0, 0.14]), KNOTS + 1
+    path = LimbPath((before.R, before.p), (after.R, after.p), lift, lift)
+    places = np.array([path.sample(t).p for t in np.linspace(0.0, path.duration, count)])
+    straight = PostureTrajectory(q0, q1, path.duration)
+    guides = np.array([straight.sample(t).q for t in np.linspace(0.0, path.duration, count)])
+    finder = KnotFinder(robot, environment)
+    leads, limit = [Led("left_sole", places, (before.R, after.R))], finder.joints.least
+    search = KnotSearch(finder, guides, [right], leads, [before, after], False, None, limit)
+    run(search._ask())
+    pairs = [pair for pair in finder.collisions.pairs_of([before]) if finder.nearness.distances(q0)[pair] < APART]
+    near, far = search.wishes[1], search.wishes[KNOTS // 2]
+    assert 0.0 < near.need[pairs].min() <= near.need[pairs].max() < finder.nearness.content
+    assert near.content[pairs] == pytest.approx(near.need[pairs] - GRAZE)
+    assert near.least[pairs] == pytest.approx(APART - GRAZE)
+    assert far.content[pairs] == pytest.approx(finder.nearness.content)
+    assert far.least[pairs] == pytest.approx(APART)
 
 
 def test_a_led_patch_keeps_its_turn_near_the_ends_only(finder, scene):

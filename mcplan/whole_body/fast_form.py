@@ -36,13 +36,13 @@ class FastForm:
         self._variables = d.variables
         self._no_force = np.zeros(0)
 
-    def solve(self) -> str:
-        """Solve at the present parameters, the user's included; return CVXPY's status."""
+    def solve(self, prove: bool = True) -> str:
+        """Solve at the present parameters, the user's included; see ``CompiledProblem.solve``."""
         for parameter in self._users:
             if parameter.value is None:
                 raise InputError(f"parameter {parameter.name()} has no value")
             self.compiled.set(parameter, parameter.value)
-        return self.compiled.solve()
+        return self.compiled.solve(prove=prove)
 
     def point(self) -> tuple[Array, Array, Array]:
         """Return vd, tau and the force unknowns of the last solution; they are nobody else's."""

@@ -257,9 +257,9 @@ class WholeBodyQP:
         return wrong
 
     def attempt(self) -> Solution | None:
-        """Solve the filled program; return None where it has no solution: that is said in a tick's time."""
+        """Solve the filled program; return None where none is found: that is said in a tick's time, and not proven."""
         start = time.perf_counter()
-        answer = self._solve_declared(self._bound_program())[1]
+        answer = self._solve_declared(self._bound_program(), prove=False)[1]
         return None if answer is None else self._solved(answer, start)
 
     def solve(self) -> Solution:
@@ -320,16 +320,16 @@ class WholeBodyQP:
         self._failed_before = self._failed_before and self._calm < CALM
         return self._solution(SOLVED, answer, start)
 
-    def _solve_declared(self, b: Binding) -> tuple[str, Answer | None]:
+    def _solve_declared(self, b: Binding, prove: bool = True) -> tuple[str, Answer | None]:
         """Solve the program as declared, compiled where it can be, by CVXPY where that comes to no verdict."""
         if self.fast is not None:
-            failure, answer = self._attempt_fast(b, self.fast)
-            if answer is not None or failure == cp.INFEASIBLE:
+            failure, answer = self._attempt_fast(b, self.fast, prove)
+            if answer is not None or failure in (cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE):
                 return failure, answer
         return self._attempt(b, self.problem, self._plain)
 
-    def _attempt_fast(self, b: Binding, fast: FastForm) -> tuple[str, Answer | None]:
-        status = fast.solve()
+    def _attempt_fast(self, b: Binding, fast: FastForm, prove: bool) -> tuple[str, Answer | None]:
+        status = fast.solve(prove)
         if status != cp.OPTIMAL:
             return status, None
         answer = Answer(b, *fast.point(), fast.compiled.objective)

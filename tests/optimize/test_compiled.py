@@ -91,6 +91,9 @@ def test_infeasible_problems_are_classified_as_cvxpy_does(seed):
     assert problem.status == cp.INFEASIBLE
     problem.solve(solver=cp.CLARABEL)
     assert problem.status == cp.INFEASIBLE
+    # DAQP's word, which it does not give on equalities that contradict each other
+    assert compiled.solve(prove=False) == (cp.INFEASIBLE if seed % 2 else cp.INFEASIBLE_INACCURATE)
+    assert compiled.objective == np.inf
     if seed % 2 == 0:
         compiled.set(gap, -0.1)
         assert compiled.solve() == cp.OPTIMAL

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from mcplan.errors import InputError
+from mcplan.optimize.compiled import fallback
 from mcplan.whole_body import ContactConstraint, PostureTask, QPSettings, WholeBodyQP, whole_body as module
 from mcplan.whole_body.hold import _into_cone, damped_hold
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
@@ -62,7 +63,7 @@ def test_contradicting_contacts_are_named(standing):
 def test_the_slack_form_gives_the_same_answer_when_nothing_is_in_the_way(standing, monkeypatch):
     random_state(standing, 0.3)
     _, plain = solve(standing, soles(standing))
-    monkeypatch.setattr(WholeBodyQP, "_solve_declared", lambda *_: ("refused", None))
+    monkeypatch.setattr(WholeBodyQP, "_solve_declared", lambda *_, **__: ("refused", None))
     _, slack = solve(standing, soles(standing), explain="never")
     assert (plain.status, slack.status) == (0, 1)
     np.testing.assert_allclose(slack.vd, plain.vd, atol=1e-2)
@@ -182,7 +183,7 @@ def test_only_the_first_failure_of_an_episode_is_explained(standing):
 
 
 def test_an_attempt_tells_in_no_time_that_there_is_no_solution(standing, monkeypatch):
-    """Neither is it explained, nor is another solver asked, nor the slack form declared."""
+    """Neither is it proven or explained, nor is another solver asked, nor the slack form declared."""
     contacts, tasks = soles(standing), standing_tasks(standing)
     qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings())
     with pytest.raises(InputError, match="after its update"):
@@ -194,8 +195,8 @@ def test_an_attempt_tells_in_no_time_that_there_is_no_solution(standing, monkeyp
     contacts[0].p = contacts[0].p + np.array([0, 0, 40.0])
     qp.update(standing.terms, contacts, tasks)
     with monkeypatch.context() as patch:
-        for long in ("_explain", "_attempt"):
-            patch.setattr(WholeBodyQP, long, lambda *_, **__: pytest.fail("takes long"))
+        for of, long in ((WholeBodyQP, "_explain"), (WholeBodyQP, "_attempt"), (fallback, "is_feasible")):
+            patch.setattr(of, long, lambda *_, **__: pytest.fail("takes long"))
         assert qp.attempt() is None
     assert qp.solve().status == 1
 

@@ -179,7 +179,7 @@ def test_a_level_that_fails_leaves_the_answer_of_the_one_above(standing, monkeyp
     qp.update(standing.terms, contacts, tasks)
     np.testing.assert_allclose(qp.attempt().vd, qp.solve().vd, atol=1e-9)
     last = qp.problems[-1]
-    monkeypatch.setattr(last, "_solve_declared", lambda _: ("made to fail", None))
+    monkeypatch.setattr(last, "_solve_declared", lambda *_, **__: ("made to fail", None))
     assert qp.attempt() is None
     s = qp.solve()
     assert s.status == 1

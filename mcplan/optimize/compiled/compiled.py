@@ -16,7 +16,7 @@ from mcplan.core.optimize import (
 from mcplan.optimize.compiled import fallback
 from mcplan.optimize.compiled.data_map import CannotCompile, DataMap, build_data_map, canonicalise
 from mcplan.optimize.compiled.elimination import eliminate
-from mcplan.optimize.compiled.least_distance import SOLVED, LeastDistance, native_available
+from mcplan.optimize.compiled.least_distance import NO_POINT, SOLVED, LeastDistance, native_available
 from mcplan.optimize.compiled.places import Places, find_places
 from mcplan.optimize.compiled.program import build_program
 
@@ -147,12 +147,14 @@ class CompiledProblem:
             value = value.toarray() if hasattr(value, "toarray") else np.asarray(value)
             self.theta[start : start + parameter.size] = value.flatten(order="F")
 
-    def solve(self, write: bool = True) -> str:
+    def solve(self, write: bool = True, prove: bool = True) -> str:
         """Solve at the present ``theta``; return CVXPY's status.
 
         Parameters
         ----------
         write : also set ``value`` of the CVXPY variables; multipliers and ``problem.value`` are set by ``write_back``.
+        prove : whether it is proven that there is no solution, by linear programs, which takes twenty times as long as
+            a solve; else DAQP's word is taken: ``infeasible_inaccurate``.
         """
         c, solver = self.condensed, self._solver
         status = settings.SOLVER_ERROR
@@ -164,7 +166,7 @@ class CompiledProblem:
             elif self._solve_singular(solver):
                 status = settings.OPTIMAL
         if status != settings.OPTIMAL:
-            status = self._solve_dense()
+            status = self._solve_dense(prove)
         self.status = status
         if status == settings.OPTIMAL:
             self.objective = self._sign * float(self._residual[condense_check.OBJECTIVE])
@@ -173,7 +175,8 @@ class CompiledProblem:
                 for variable, place in self._places.variables:
                     variable.save_value(place(x))
         else:
-            worst = {settings.INFEASIBLE: np.inf, settings.UNBOUNDED: -np.inf}.get(status, np.nan)
+            none = (settings.INFEASIBLE, settings.INFEASIBLE_INACCURATE)
+            worst = np.inf if status in none else -np.inf if status == settings.UNBOUNDED else np.nan
             self.objective = self._sign * worst
             if write:
                 for variable, _ in self._places.variables:
@@ -192,7 +195,7 @@ class CompiledProblem:
                 self._solve_regular(solver)
             self._solve_singular(solver)
             solver.start_cold()
-        self._solve_dense()
+        self._solve_dense(True)
         self.fallbacks -= 1
 
     def _hold(self, solver: LeastDistance) -> bool:
@@ -229,7 +232,7 @@ class CompiledProblem:
             condense_factor.recentre(c.program, c.work)
         return False
 
-    def _solve_dense(self) -> str:
+    def _solve_dense(self, prove: bool) -> str:
         """Solve off the fast path, and classify what has no solution."""
         self.fallbacks += 1
         c = self.condensed
@@ -257,6 +260,8 @@ class CompiledProblem:
                     after = self._accept(z, multiplier)
                 if after <= ACCEPTED:
                     return settings.OPTIMAL
+        elif flag == NO_POINT and not prove:
+            return settings.INFEASIBLE_INACCURATE
         if not c.kept or not fallback.is_feasible(G, lower, upper, c.equality):
             return settings.INFEASIBLE
         if fallback.is_unbounded(H, g, G, lower, upper, c.equality):

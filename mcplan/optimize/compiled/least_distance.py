@@ -22,8 +22,8 @@ KNOWN = "0.11."
 EQUALITY = 5
 """DAQP's ``sense`` of a row that is always active."""
 
-SOLVED = 1
-"""DAQP's exit flag; negative: -1 infeasible, -2 cycling, -3 unbounded, -4 iterations, -6 inconsistent equalities."""
+SOLVED, NO_POINT = 1, -1
+"""DAQP's exit flags: solved, infeasible; -2 is cycling, -3 unbounded, -4 iterations, -6 inconsistent equalities."""
 
 _UPDATE_D, _UPDATE_SENSE = 8, 16
 _WORD_OF_M = 3

@@ -79,6 +79,7 @@ class Node:
     dead : whether the motion that leads here was found to be barred.
     failed : {limb: [(direction from the nominal place, distance)]} of places that were out of reach.
     stuck : sets of patches that cannot be lifted.
+    barred : moves from here with the postures on the way of each, between which a motion was found to be barred.
     """
 
     contacts: tuple[Contact, ...]
@@ -95,11 +96,17 @@ class Node:
     dead: bool = False
     failed: dict[str, list[tuple[np.ndarray, float]]] = field(default_factory=dict)
     stuck: set[tuple[str, ...]] = field(default_factory=set)
+    barred: set[tuple[Move | None, tuple[bytes, ...]]] = field(default_factory=set)
 
     @property
     def touching(self) -> dict[str, Contact]:
         """The contacts by patch."""
         return {contact.patch: contact for contact in self.contacts}
+
+    @property
+    def way(self) -> tuple[Move | None, tuple[bytes, ...]]:
+        """The move that leads here, with its postures."""
+        return self.move, tuple(step.q.tobytes() for step in self.steps)
 
     @property
     def lost(self) -> bool:

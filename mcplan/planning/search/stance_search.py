@@ -134,6 +134,9 @@ class StanceSearch:
                         if prover.calls > calls:  # not refused by numbers alone
                             self._crowds.failed(parent, move)
                         continue
+                    if proven.way in parent.barred:  # what is known of it makes for no other posture
+                        self.tree.skipped["a motion to it is barred"] += 1
+                        continue
                     node = proven
                 key = tuple(sorted(self._cells_of(node).values()))
                 if key in self._closed:
@@ -165,6 +168,7 @@ class StanceSearch:
         for node in nodes:
             node.dead = True
             if node.parent is not None:  # another posture may do
+                node.parent.barred.add(node.way)
                 self._push(self._f(self._effort, node.g, node.h), node.parent, node.move)
         for key in [key for key, node in self._closed.items() if node.lost]:
             del self._closed[key]

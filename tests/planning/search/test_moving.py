@@ -1,5 +1,6 @@
 """What the search asks of the prover for a move, and the steps that it makes of the answers."""
 
+from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -254,37 +255,57 @@ def test_where_the_body_is_in_the_way_before_a_lift_a_nearer_posture_is_tried(se
     assert made.tree.rejected[-1]["stage"] == "shift"
 
 
-def test_nothing_is_reached_through_a_stance_that_was_given_up(search, scene):
-    """Two ways to the goal lead through the same first stance; when that is barred, so is the other way."""
-    made, prover = search
-    prover.calls = prover.limit = 0
+def through(made, scene, moves, posture_of):
+    """Let a search go from stance to stance by names; ``posture_of`` gives the q of one, None where it has none."""
     root = start(scene)
-    names = {"root": ["first"], "first": ["second"], "second": ["goal", "other goal"], "goal": [], "other goal": []}
     root.contacts = (SimpleNamespace(patch="left", support="root"),)
-    moves = {name: [Move("left", (), ((after, 0),)) for after in names[name]] for name in names}
-    proven = []
+    made.tree = SimpleNamespace(expand=lambda index: None, nodes=[], skipped=Counter())
 
     def prove(parent, move):
         ((name, _),) = move.added
-        if name in proven:
-            return None
-        proven.append(name)
-        contacts = (SimpleNamespace(patch="left", support=name),)
-        return Node(contacts, {}, np.zeros(1), parent, move, (), parent.g + 1.0, 1.0, "left", frozenset(), len(proven))
+        q = posture_of(name)
+        contacts, steps = (SimpleNamespace(patch="left", support=name),), (SimpleNamespace(q=q),)
+        node = Node(contacts, {}, q, parent, move, steps, parent.g + 1.0, 1.0, "left", frozenset(), 1)
+        return None if q is None else node
 
-    made.tree = SimpleNamespace(expand=lambda index: None, nodes=[])
-    made.maker = SimpleNamespace(moves=lambda node, window: moves[node.contacts[0].support])
+    made.space.prover.calls = made.space.prover.limit = 0
+    made.space.candidates |= dict.fromkeys(moves, SimpleNamespace(specs=[{"surface": "any"}]))
+    ways = {name: [Move("left", (), ((after, 0),)) for after in moves[name]] for name in moves}
+    made.maker = SimpleNamespace(moves=lambda node, window: ways[node.contacts[0].support])
     made.prove, made.done = prove, lambda node: "goal" in node.contacts[0].support
     made._key = lambda parent, move: move.added
     made._cells_of = lambda node: {"left": node.contacts[0].support}
-    made.space.candidates |= dict.fromkeys(names, SimpleNamespace(specs=[{"surface": "any"}]))
     made._h = lambda node, move: 1.0
     made._unlikely = lambda parent, move: False
     found = []
     for node in made.paths(root, SimpleNamespace(calls=99, window=1.0, weight=1.0), 99):
         found.append(node.contacts[0].support)
         made.bar([node.path()[1]])
-    assert found == ["goal"]
+    return found
+
+
+def test_nothing_is_reached_through_a_stance_that_was_given_up(search, scene):
+    """Two ways to the goal lead through the same first stance; when that is barred, so is the other way."""
+    names = {"root": ["first"], "first": ["second"], "second": ["goal", "other goal"], "goal": [], "other goal": []}
+    proven = []
+
+    def once(name):
+        proven.append(name)
+        return np.zeros(1) if proven.count(name) == 1 else None
+
+    assert through(search[0], scene, names, once) == ["goal"]
+
+
+@pytest.mark.parametrize("postures", [1, 2, 3])
+def test_a_stance_that_was_given_up_is_tried_again_in_another_posture_only(search, scene, postures):
+    """What is known of a barred motion may lead the proof to another one; where it does not, there would be no end."""
+    others = iter(range(postures))
+    names = {"root": ["first"], "first": ["goal"], "goal": []}
+
+    def made(name):
+        return np.full(1, next(others, postures - 1) if name == "first" else 0)
+
+    assert through(search[0], scene, names, made) == ["goal"] * postures
 
 
 def test_what_a_patch_carried_at_either_end_of_a_move_counts(search, scene):

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mcplan.commands.options import file_to_write
 from mcplan.errors import InputError
-from mcplan.run_directory import check_writable
 from mcplan.view.moving.film_maker import LARGEST, SMALLEST, check_output, save_moving, save_picture
 from mcplan.view.page import Page
 from mcplan.whole_file import write_text
@@ -58,9 +58,8 @@ def wanted_files(arguments: Namespace) -> list[WantedFile]:
 def refuse_files(files: Sequence[WantedFile], force: bool, speed: float) -> None:
     """Refuse what could not be written, before any work is done for it."""
     for file in files:
-        if file.kind != "html" and file.path.suffix.lower() != f".{file.kind}":
-            raise InputError(f"--{file.kind} {file.path}: expected a name that ends in .{file.kind}")
-        check_writable(file.path, force)
+        endings = () if file.kind == "html" else (f".{file.kind}",)
+        file_to_write(file.path, force, *endings, option=f"--{file.kind}")
         check_output(file.kind, speed=speed)
     paths = [file.path.absolute() for file in files]
     if len(set(paths)) < len(paths):

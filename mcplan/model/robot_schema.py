@@ -103,7 +103,7 @@ class RobotSection(Section):
     packages: list[str] = []
     """Directories in which ``package://`` of meshes is looked for."""
     base: str | None = None
-    """Name of the root link, as a check."""
+    """The root link, from which the mechanism grows: by default that of the URDF."""
     forward: Axis = "x"
     """Axis of the root link that points ahead."""
     up: Axis = "z"

@@ -145,8 +145,8 @@ class ControlSettings(Spec):
     """Joint impedance around the program's motion, N m/rad and N m s/rad for a joint of 150 N m, and the time constant
     with which that motion leaks to the measured one, s (``contact``, ``mujoco``: 1000, 20)."""
     friction_compensation: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """Share of the joints' friction, and of half of their damping, as the robot's file has them, that torques make up
-    for (``contact``, ``mujoco``: 1; in ``qp`` joints do not rub)."""
+    """Share of the joints' friction and damping, as the robot's file has them, that torques make up for
+    (``contact``, ``mujoco``: 1; in ``qp`` joints do not rub)."""
 
     posture_inertia: Positive = 0.2
     """A joint that moves more than this inertia, kg m², counts in proportion to it in the posture."""

@@ -95,7 +95,7 @@ class TaskSpec(Spec):
     """Against the other tasks of its priority; each kind has a default."""
     kp: NotNegative | None = None
     """1/s²; damping is critical."""
-    priority: Annotated[int, Field(ge=0, le=9)] = 1
+    priority: Annotated[int, Field(ge=1, le=9)] = 1
     """A lower number goes strictly before a higher one; the plan's own tasks have 1."""
     during: tuple[str, ...] = ()
     """States as ``mcplan info --fsm`` prints them (``swing left_sole``, ``swing``); empty: always."""

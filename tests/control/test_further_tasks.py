@@ -72,12 +72,17 @@ def test_a_relative_pose_of_a_later_level_yields_to_what_goes_before():
         ({"contact_force": {"patch": "left_sole"}}, "give either `force`"),
         ({"torque": {}, "look_at": {"frame": "BODY", "target": TARGET}}, "give one of look_at"),
         ({"torque": {}, "kp": 3.0}, "has no kp"),
-        ({"torque": {}, "priority": 0}, "have the last priority, which is 1"),
+        ({"torque": {}, "priority": 0}, "priority.*1"),
     ],
 )
 def test_what_is_wrong_with_a_task_is_said(task, said):
     with pytest.raises(mc.InputError, match=said):
         mc.load_scenario("sway", {"control.tasks": [task]})
+
+
+def test_tasks_on_forces_and_torques_have_the_last_priority():
+    with pytest.raises(mc.InputError, match="have the last priority, which is 2 here"):
+        mc.load_scenario("sway", {"control.posture_priority": 2, "control.tasks": [{"torque": {}}]})
 
 
 def test_a_state_that_is_not_there_is_refused():

@@ -242,7 +242,10 @@ def _only_where_active(evidence: Evidence) -> Check:
 
 
 def _unplanned(evidence: Evidence) -> Check:
-    """No contact that nobody planned carries more than a little for more than a moment."""
+    """No contact that nobody planned carries more than a little for more than a moment.
+
+    One that lets go for less than that is the same one when it comes back, and counts for as long as it carries.
+    """
     run, tolerances = evidence.run, evidence.tolerances
     name, bound = "unplanned contact", f"<= {tolerances.stray_time:g}"
     stray = run.point_patch < 0
@@ -253,18 +256,19 @@ def _unplanned(evidence: Evidence) -> Check:
     flat = evidence.point_sample[robot] * links + run.point_link[robot]
     force = np.linalg.norm(run.point_force[robot], axis=1)
     load = np.bincount(flat, force, minlength=len(run) * links).reshape(len(run), links)
-    longest, end, link = 0, 0, 0
+    longest, first, last, link = 0, 0, 0, 0
+    gap = max(round(tolerances.stray_time / run.dt), 1)
     for i in np.flatnonzero((load > tolerances.stray_force).any(axis=0)):
-        on = np.concatenate([[False], load[:, i] > tolerances.stray_force, [False]])
-        edges = np.flatnonzero(on[1:] != on[:-1])
-        spans = edges[1::2] - edges[::2]
-        if spans.max() > longest:
-            longest, end, link = int(spans.max()), int(edges[1::2][np.argmax(spans)]), int(i)
+        loaded = np.flatnonzero(load[:, i] > tolerances.stray_force)
+        touches = np.split(loaded, np.flatnonzero(np.diff(loaded) > gap) + 1)
+        touch = max(touches, key=len)
+        if len(touch) > longest:
+            longest, first, last, link = len(touch), int(touch[0]), int(touch[-1]), int(i)
     value = longest * run.dt
     if not longest:
         return Check(name, 0.0, "s", bound, True)
-    where = f"{evidence.record.links[link]} from {evidence.time(end - longest)}"
+    where = f"{evidence.record.links[link]} from {evidence.time(first)}"
     passed = value <= tolerances.stray_time
-    peak = float(load[end - longest : end, link].max())
+    peak = float(load[first : last + 1, link].max())
     failure = "" if passed else f"unplanned contact of {where} for {value:.3g} s with up to {peak:.4g} N"
     return Check(name, value, "s", bound, passed, where, failure)

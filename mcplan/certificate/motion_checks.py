@@ -7,6 +7,7 @@ import numpy as np
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.independent import integrate
 from mcplan.certificate.report import Check
+from mcplan.errors import RunError
 
 
 def worst(values: np.ndarray) -> tuple[int, ...]:
@@ -17,11 +18,40 @@ def worst(values: np.ndarray) -> tuple[int, ...]:
 
 def motion_checks(evidence: Evidence) -> Iterator[Check]:
     """Yield the lines of the certificate that concern the motion."""
+    yield _beginning(evidence)
     yield _steps(evidence)
     yield _integration(evidence)
     yield _equation_of_motion(evidence)
     yield _com(evidence)
     yield from _limits(evidence)
+
+
+def _beginning(evidence: Evidence) -> Check:
+    """At t = 0 the robot rests in the posture of the plan's first stance, objects where the scenario has them."""
+    run, name, bound = evidence.run, "beginning", evidence.tolerances.integration
+    try:
+        plan = evidence.plan
+    except RunError as error:
+        return Check(name, None, "", f"<= {bound:g}", False, "", f"the beginning cannot be judged: {error}")
+    off = {"time (s)": abs(float(run.t[0])), "velocity": float(np.abs(run.v[0]).max(initial=0.0))}
+    off["posture"] = _apart(run.q[0], plan.stances[0].q, 3)
+    poses = {thing.name: thing.pose for thing in plan.scenario.environment.objects}
+    if run.object_q is not None and run.object_v is not None:
+        for i, thing in enumerate(evidence.record.objects):
+            off[f"pose of {thing}"] = _apart(run.object_q[0, i], poses[thing], 3) if thing in poses else np.inf
+            off[f"velocity of {thing}"] = float(np.abs(run.object_v[0, i]).max())
+    what = max(off, key=lambda key: off[key])
+    wrong = [f"{key} is off by {value:.6g}" for key, value in off.items() if not value <= bound]
+    failure = f"the run does not begin as its plan does: {', '.join(wrong)}" if wrong else ""
+    return Check(name, off[what], "s, m, rad, m/s, rad/s", f"<= {bound:g}", not wrong, what, failure)
+
+
+def _apart(pose: np.ndarray, other: np.ndarray, quat: int) -> float:
+    """Return the largest difference of two configurations; the quaternion at an index and its negative are the same."""
+    turn = slice(quat, quat + 4)
+    sign = np.ones(len(pose))
+    sign[turn] = -1.0 if pose[turn] @ other[turn] < 0.0 else 1.0
+    return float(np.abs(sign * pose - other).max())
 
 
 def _steps(evidence: Evidence) -> Check:

@@ -16,6 +16,8 @@ from mcplan.certificate.object_clearance import run_clearance
 from mcplan.certificate.plan_checks import FACES
 from mcplan.certificate.report import Check
 from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.scene.contact import Carrier
+from mcplan.scene.resting import carrier as carrier_of
 from mcplan.sim.records import BodyRecord
 from mcplan.sim.tolerances import PLAN_FORCE
 
@@ -42,30 +44,33 @@ def object_checks(evidence: Evidence) -> Iterator[Check]:
 
 
 def stance_objects(plan: Plan) -> Iterator[Check]:
-    """Yield the line of the certificate of a plan that concerns objects; none when no contact is on one."""
+    """Yield the line of the certificate of a plan that concerns objects; none when none is touched or moved."""
     worst_found, where, wrong = None, "", []
+    known = {thing.name for thing in plan.scenario.environment.objects}
     for k, stance in enumerate(plan.stances):
-        for name in sorted({c.carrier.name for c in stance.contacts if c.carrier is not None}):
-            missing = _unsupported(stance, name)
+        touched = {c.carrier.name for c in stance.contacts if c.carrier is not None}
+        for name in sorted(touched | (stance.objects.keys() & known)):
+            carrier = _carrier(plan, stance, name)
+            missing = _unsupported(stance, carrier)
             if worst_found is None or not missing <= worst_found:
                 worst_found, where = missing, f"{name}, stance {k}"
             if not missing <= PLAN_FORCE:
-                what = "slide or tip" if _rests(stance, name) else "fall"
+                what = "slide or tip" if carrier.rest else "fall"
                 wrong.append(f"stance {k}: {name} would {what}: {missing:.4g} beyond what holds it")
     if worst_found is not None:
         unit, bound = "N, N m beyond what holds it", f"<= {PLAN_FORCE:g}"
         yield Check("objects: held", worst_found, unit, bound, not wrong, where, "; ".join(wrong))
 
 
-def _rests(stance: PlannedStance, name: str) -> bool:
-    return any(c.carrier is not None and c.carrier.name == name and c.carrier.rest is not None for c in stance.contacts)
+def _carrier(plan: Plan, stance: PlannedStance, name: str) -> Carrier:
+    """Return an object as contacts on it have it; where there are none, as it lies in the stance."""
+    on = [c.carrier for c in stance.contacts if c.carrier is not None and c.carrier.name == name]
+    return on[0] if on else carrier_of(plan.scenario.environment.placed(stance.objects), name)
 
 
-def _unsupported(stance: PlannedStance, name: str) -> float:
+def _unsupported(stance: PlannedStance, carrier: Carrier) -> float:
     """Return how far weight and contacts of an object are from what the ground below it can hold (N, N m)."""
-    on = [c for c in stance.contacts if c.carrier is not None and c.carrier.name == name]
-    carrier = on[0].carrier
-    assert carrier is not None
+    on = [c for c in stance.contacts if c.carrier is not None and c.carrier.name == carrier.name]
     asked = np.concatenate([-carrier.mass * STANDARD_GRAVITY, np.zeros(3)])
     for contact in on:
         w = stance.wrenches.get(contact.patch, np.zeros(6))

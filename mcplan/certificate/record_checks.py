@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mcplan.certificate.contact_options import made_up
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.report import Check
 from mcplan.errors import RunError
@@ -42,6 +43,7 @@ def record_checks(evidence: Evidence) -> Iterator[Check]:
         except RunError as error:
             stances.append(str(error))
         else:
+            between += made_up(plan)
             again = record_robot(plan.scenario.robot)
             wrong += _differences("robot", *(_part(robot, OF_ROBOT) for robot in (record.robot, again)))
             mine, other = record.plan, record_plan(plan)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from mcplan.certificate.contact_options import made_up
 from mcplan.certificate.goal_checks import Allowed, Judge, States, place_errors, postures
 from mcplan.certificate.independent import Mechanism, away, rotation_of, rotation_vector
 from mcplan.certificate.report import Check
@@ -25,6 +26,9 @@ from mcplan.sim.tolerances import (
 def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
     """Yield the lines of the certificate of a plan that concern its scenario."""
     yield from _on_supports(plan, robot)
+    wrong = list(made_up(plan))
+    name = "contacts as the scenario has them"
+    yield Check(name, float(len(wrong)), "options", "== 0", not wrong, "", "; ".join(wrong))
     yield from _kept(plan)
     stances, environment = plan.stances, plan.scenario.environment
     q = np.array([stance.q for stance in stances])

@@ -132,6 +132,9 @@ def tracks_of(plan: Plan) -> tuple[list[Track], list[str]]:
         if plan.stances[k].passing is not None:
             wrong.append(f"stance {k}: the plan {'ends' if k else 'begins'} in motion")
     poses = {thing.name: np.asarray(thing.pose, float) for thing in plan.scenario.environment.objects}
+    for name, pose in plan.stances[0].objects.items():
+        if name not in poses or np.abs(pose - poses[name]).max() > SAME:
+            wrong.append(f"stance 0: the plan begins with {name} elsewhere than the scenario")
     for k, (before, stance) in enumerate(pairwise(plan.stances), start=1):
         title, transition = stance.title, stance.transition
         if transition is None:
@@ -198,6 +201,10 @@ def _of_transition(plan: Plan, k: int, slides: set[str]) -> Iterator[str]:
         yield f"the force of {stance.moved} changes within {transition.ramp:g} s, expected a ramp"
     if slides and stance.change != "shift":
         yield f"{', '.join(sorted(slides))} moves while contacts change"
+    staying = [contact for contact in stance.contacts if contact.patch in plan.stances[k - 1].patches]
+    carried = {contact.carrier.name for contact in staying if contact.carrier is not None}
+    if left := sorted(slides - carried):
+        yield f"{', '.join(left)} moves, and no contact on it does that"
 
 
 def _of_shape(segment: Segment, part: int, nq: int, patches: Collection[str]) -> Iterator[str]:

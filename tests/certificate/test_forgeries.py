@@ -100,6 +100,19 @@ def moved_stance(document):
     return document | {"stances": stances}
 
 
+def with_friction(document):
+    """A plan's document in which the finger has more friction than its wall."""
+    stances = [dict(stance) for stance in document["stances"]]
+    stances[1]["contacts"] = [stances[1]["contacts"][0], stances[1]["contacts"][1] | {"friction": 0.9}]
+    return document | {"stances": stances}
+
+
+def later(run, first, at):
+    """The run without its first samples; what is left begins at a time (s)."""
+    rest = samples(run, range(first, len(run)))
+    return replace(rest, t=at + run.dt * np.arange(len(rest)))
+
+
 def world(run, **changes):
     return with_record(run, world=WorldRecord(**changes))
 
@@ -187,6 +200,14 @@ FORGERIES = {
         lambda r: with_document(r, moved_stance, ("plan",)), "record: stances are the plan's"),
     "friction of a planned contact": (
         lambda r: with_contact(r, 1, TIP, friction=5.0), "record: stances are the plan's"),
+    "friction of a planned contact, in its document too": (
+        lambda r: with_document(with_contact(r, 1, TIP, friction=0.9), with_friction, ("plan",)),
+        "record: plan is of the scenario"),
+    # the beginning
+    "first samples gone": (lambda r: later(r, 10, 0.0), "beginning"),
+    "all of it later": (lambda r: later(r, 0, 100.0), "beginning"),
+    "begun in motion": (lambda r: tampered(r, v=put((0, 6), 1e-6)), "beginning"),
+    "begun elsewhere": (lambda r: drift(tampered(r, q=add((slice(None), 0), 1e-6)), [0, 0, 0]), "beginning"),
     # the world
     "mass that is not in the scenario": (lambda r: world(r, links={"box": heavier(r)}), "world"),
     "friction that is not in the scenario": (lambda r: world(r, friction={"floor": 2.0}), "world"),
@@ -337,9 +358,10 @@ def shifted(run, by):
     return tampered(run, q=add((slice(None), slice(3)), by))
 
 
-def pushed_by_something(run, force, count):
-    """The finger pushes on something that nobody planned, for so many samples."""
+def pushed_by_something(run, force, count, off=()):
+    """The finger pushes on something that nobody planned, for so many samples but those that are off."""
     late = run.point_sample() >= COUNT - count
+    late &= ~np.isin(COUNT - run.point_sample(), off)
     stray = tip(run) & late
     less = tampered(run, point_patch=put(stray, -1), point_force=put(stray, [0, 0, force]))
     return tampered(less, active=put((slice(COUNT - count, COUNT), TIP), False))
@@ -383,6 +405,12 @@ PHYSICAL = {
         "unplanned contact", False),
     "5.1 N for 19 ms": (lambda r: pushed_by_something(r, -5.1, 19), "unplanned contact", False),
     "5.1 N for 21 ms": (lambda r: pushed_by_something(r, 5.1, 21), "unplanned contact", True),
+    "5.1 N for 10 ms of 28 ms": (lambda r: pushed_by_something(r, 5.1, 28, range(6, 24)), "unplanned contact", False),
+    "5.1 N for twice 15 ms": (lambda r: pushed_by_something(r, 5.1, 31, [16]), "unplanned contact", True),
+    "5.1 N for twice 15 ms, half a moment between": (
+        lambda r: pushed_by_something(r, 5.1, 40, range(16, 26)), "unplanned contact", True),
+    "5.1 N for twice 15 ms, far apart": (
+        lambda r: pushed_by_something(r, 5.1, 55, range(16, 41)), "unplanned contact", False),
     "slack in one tick of 24": (
         lambda r: tampered(r, qp_status=put(slice(0, 5), SLACK), qp_slack=put(slice(0, 5), 1.0)),
         "ticks in slack form", False),

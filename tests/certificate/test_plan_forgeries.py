@@ -128,6 +128,21 @@ FORGERIES = {
     "start moved": ("point", lambda p: all_moved(p, [2e-4, 0, 0]), "start: contacts"),
     "start turned": ("point", lambda p: all_turned(p, [0, 0, 0.2 * DEG]), "start: contacts, angle"),
     "friction out of nowhere": ("point", lambda p: contact(p, 0, SOLE, friction=0.8), "friction of the supports"),
+    "friction that nobody has asked for": (
+        "point", lambda p: contact(p, 0, SOLE, friction=0.8, options={"friction": 0.8}),
+        "contacts as the scenario has them"),
+    "less friction than the start has": (
+        "point", lambda p: contact(p, 0, SOLE, friction=0.6, options={"friction": 0.6}),
+        "contacts as the scenario has them"),
+    "a hand that may slide": (
+        "point", lambda p: contact(p, 1, TIP, options={"slide": ["x"]}), "contacts as the scenario has them"),
+    "an overhang that is not said any more": (
+        "overhang", lambda p: contact(p, 0, SOLE, options={}), "contacts as the scenario has them"),
+    "a crate elsewhere at the start": (
+        "crate", lambda p: stance(p, 0, objects={"crate": np.array([1.6, 1.0, 0.1, 1.0, 0, 0, 0])}),
+        "transition: stances"),
+    "a crate in the air": (
+        "crate", lambda p: stance(p, 1, objects={"crate": np.array([1.5, 1.0, 0.4, 1.0, 0, 0, 0])}), "objects: held"),
     "no such support": ("point", lambda p: contact(p, 0, SOLE, support="carpet"), "contacts on their supports"),
     "sole moved without a step": ("point", lambda p: shifted(p, SOLE, [0, -2e-4, 0]), "kept contacts"),
     "sole turned without a step": (

@@ -289,6 +289,12 @@ def late(plan, share):
     return with_knots(plan, k, moved)
 
 
+def test_what_moves_is_moved_by_a_contact_on_it(pushing):
+    stances = [replace(s, contacts=tuple(replace(c, carrier=None) for c in s.contacts)) for s in pushing.stances]
+    lines = found(replace(pushing, stances=tuple(stances)))
+    assert "box moves, and no contact on it does that" in lines["stances"].failure
+
+
 @pytest.mark.parametrize("name", SLIDES)
 def test_a_forged_slide_is_caught_by_name(pushing, name):
     forge, line = SLIDES[name]

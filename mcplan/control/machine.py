@@ -1,7 +1,8 @@
 """The finite-state machine: the states of a plan, each until its criterion is met, which says what follows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from mcplan.control.criteria import Criterion, Measurement, criterion_of
 from mcplan.control.motion import Motion
@@ -15,6 +16,8 @@ from mcplan.planning.chain import coming
 from mcplan.planning.plan import Plan
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene.contact import Contact
+
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -107,6 +110,7 @@ class Machine:
         self._criterion: Criterion | None = None
         self._search: Iterator[None] | None = None
         self._taken: dict[tuple[int, str], int] = {}
+        self._jumped = False
 
     @property
     def phases(self) -> tuple[Phase, ...]:
@@ -157,7 +161,9 @@ class Machine:
             onward = self._successor(label, t)
             self.events[-1].end, self.events[-1].ended_by = t, label
             if onward == following(self.states, self._index):
-                self.phase.leave(self.motion, t, now)
+                self._done(t, lambda: self.phase.leave(self.motion, t, now))
+            else:
+                self._jumped = True
         if onward == len(self.states):
             self.done = True
             return False
@@ -181,10 +187,21 @@ class Machine:
 
     def _begin(self, t: float, now: Now) -> bool:
         """Begin the present state."""
-        duration = self.phase.enter(self.motion, t, now)
+        duration = self._done(t, lambda: self.phase.enter(self.motion, t, now))
         self._criterion = criterion_of(self.state.until or self.phase.until(self.motion.settings), duration)
         self.events.append(PhaseEvent(self.phase.name, self.phase.stance, t))
         return True
+
+    def _done(self, t: float, deed: Callable[[], Result]) -> Result:
+        """Do what a state does; after a jump patches may not be where it needs them."""
+        try:
+            return deed()
+        except KeyError as error:
+            if not self._jumped:
+                raise
+            state = f"{self.phase.name} of stance {self.phase.stance} at t = {t:g} s"
+            lacks = f"{error.args[0]} is not in contact, or not on its way, as this state needs it"
+            raise SimulationFailed(f"{state}: after a jump {lacks}") from error
 
     def _successor(self, label: str, t: float) -> int:
         """Return the state that follows one that ended by a criterion; their number is the end."""

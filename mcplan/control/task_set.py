@@ -185,7 +185,7 @@ class TaskSet:
             for constraint, loaded in zip(contacts, motion.contacts.values(), strict=True):
                 self.objects.carry(constraint, loaded, terms)
                 if self.objects.carrier(loaded.contact) in motion.held:
-                    constraint.friction = self.settings.grip_fraction * loaded.contact.friction
+                    constraint.friction = self.settings.grip_fraction * min(loaded.contact.friction, loaded.friction)
             tasks += self.objects.tasks(t, motion)
             contacts += self.objects.supports(t, motion, terms)
             poses = self.objects.poses(terms)

@@ -19,7 +19,7 @@ from mcplan.errors import InputError, ScenarioError
 from mcplan.model.pose import quat_from_rotation
 from mcplan.planning.chain import displaced_objects, paced, with_transitions
 from mcplan.planning.plan import Plan, PlannedStance
-from mcplan.planning.transition.record import made_with, paced_with, transition_data, transition_of
+from mcplan.planning.transition.record import made_with, paced_alike, paced_with, transition_data, transition_of
 from mcplan.planning.transition.transition import Passing, Transition
 from mcplan.scene.load import find_scenario, load_scenario
 from mcplan.scene.place import make_contact
@@ -119,7 +119,8 @@ def plan_of(scenario: Scenario) -> Plan:
     changed = sorted(name for name in known if before.get(name, 0.0) != known[name])  # 0: before there was `lift_share`
     moving = [k for k, stance in enumerate(stances) if stance.passing is not None]
     pace, paced_before = paced_with(scenario.transition_settings), said.get("paced_with")
-    if moving and (changed or paced_before != pace):
+    alike = paced_before is None or paced_alike(paced_before, pace)
+    if moving and (changed or not alike or paced_before is None):
         what = ", ".join(f"control.{name}" for name in changed) or TIMING
         text = f"is passed in motion, which was planned with other values of {what}; plan the scenario anew"
         raise ScenarioError(scenario.document.problem(("stances", moving[0]), text))
@@ -138,7 +139,7 @@ def plan_of(scenario: Scenario) -> Plan:
     if problems:
         raise ScenarioError(*problems)
     # a file that does not say it was made before there was a pace
-    if paced_before != pace if paced_before else scenario.control.pace is not None:
+    if not alike if paced_before else scenario.control.pace is not None:
         stances = list(paced(scenario, stances))
         notices = (*notices, f"the times of motions were found anew, as {TIMING} changed")
     return Plan(scenario, tuple(stances), notices=tuple(notices))
@@ -196,6 +197,12 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
         raise InputError(
             f"q[3:7], the base quaternion w x y z, has the length {np.linalg.norm(q[3:7]):.9g}, expected 1"
         )
+    at_start = {thing.name: thing.pose for thing in scenario.environment.objects}
+    was = at_start if before is None else at_start | before.objects
+    for name in sorted(objects.keys() & was.keys()):
+        on_it = any(contact.carrier is not None and contact.carrier.name == name for contact in contacts)
+        if not on_it and not np.allclose(objects[name], was[name], rtol=0.0, atol=1e-9):
+            raise InputError(f"objects: {name} is elsewhere than before, and no contact on it moves it")
     names, old = {c.patch for c in contacts}, set() if before is None else set(before.patches)
     expected = {
         "start": before is None and item.moved is None,

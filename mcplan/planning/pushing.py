@@ -17,7 +17,7 @@ from mcplan.planning.plan import Plan
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.sequence import StanceSequence
 from mcplan.scene.contact import Contact
-from mcplan.scene.environment import FreeObject, Surface
+from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.resting import resting_contact, slides
 from mcplan.scene.scenario import Scenario
@@ -35,7 +35,7 @@ ANYWHERE = Freedom(x=np.inf, y=np.inf, yaw=np.inf)
 
 def moves_objects(scenario: Scenario) -> bool:
     """Say whether the goal asks for objects elsewhere than they are."""
-    return any(list(_displaced(scenario, item)) for item in scenario.goal)
+    return any(list(_displaced(scenario.environment, item)) for item in scenario.goal)
 
 
 def push(scenario: Scenario) -> Plan:
@@ -48,6 +48,7 @@ def push(scenario: Scenario) -> Plan:
         the message says which, and why.
     """
     sequence = StanceSequence(scenario)
+    before: _Push | None = None
     for number, item in enumerate(scenario.goal):
         others = sorted(item.model_fields_set - {"objects"})
         if others:
@@ -55,20 +56,23 @@ def push(scenario: Scenario) -> Plan:
                 f"goal[{number}]: objects that are to move stand alone in an item; this one asks for "
                 f"{', '.join(others)} too. Write the sequence under `stances:`, or make two items of it"
             )
-        for thing, pose in list(_displaced(scenario, item)):
-            _Push(sequence, thing, pose).carry_out()
+        for thing, pose in list(_displaced(sequence.linker.environment, item)):
+            if before is not None:
+                before.let_go()
+            before = _Push(sequence, thing, pose)
+            before.carry_out()
     return sequence.plan()
 
 
-def _displaced(scenario: Scenario, item: GoalItem) -> Iterator[tuple[FreeObject, np.ndarray]]:
-    for thing in scenario.environment.objects:
+def _displaced(environment: Environment, item: GoalItem) -> Iterator[tuple[FreeObject, np.ndarray]]:
+    for thing in environment.objects:
         wanted = item.objects.get(thing.name)
         if wanted is not None and not np.allclose(wanted.array, thing.pose, rtol=0.0, atol=1e-6):
             yield thing, wanted.array
 
 
 class _Push:
-    """The push of one object along a line to a pose (7,)."""
+    """The push of one object, from where it now is, along a line to a pose (7,)."""
 
     def __init__(self, sequence: StanceSequence, thing: FreeObject, pose: np.ndarray):
         self.sequence, self.thing = sequence, thing
@@ -110,6 +114,13 @@ class _Push:
                     f"goal: no stroke moves {self.thing.name} on from {done:.2f} of {self.length:.2f} m: {failure}"
                 )
             done, gone = done + stroke, gone + (stroke if strokes > 1 else 0.0)
+
+    def let_go(self) -> None:
+        """Take the hands off the object."""
+        feet = {contact.patch for contact in self.feet}
+        for patch in self.sequence.stances[-1].patches:
+            if patch not in feet:
+                self._require([StanceItem.model_validate({"remove": patch})], f"{patch} off {self.face.name}")
 
     def _require(self, items: list[StanceItem], what: str) -> None:
         problem = self.sequence.tried(items)

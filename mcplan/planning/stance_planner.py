@@ -74,7 +74,6 @@ def find(scenario: Scenario, seed: int = 0, progress: Progress | None = None) ->
 
 
 Offsets = dict[str, np.ndarray]
-Requirements = tuple[frozenset[str], ...]
 
 
 class Here(NamedTuple):
@@ -234,30 +233,28 @@ class _Planning:
         passes : of the portfolio, at most; None: all.
         """
         item = goal.item
-        require = self.require if number + 1 == len(self.scenario.goal) else ()
+        last = number + 1 == len(self.scenario.goal)
         try:
-            nodes = self._reach(goal, number, here, require, partial(self._missing, item), passes)
+            nodes = self._reach(goal, number, here, last, partial(self._missing, item), passes)
         except PlanningFailed as failed:
             if not goal.posed or not self._left:
                 raise
             try:
-                return self._rearranged(goal, number, here, require, passes)
+                return self._rearranged(goal, number, here, last, passes)
             except PlanningFailed:
                 raise failed from None
         return [Segment(goal, nodes, self._end(item, nodes[-1]))]
 
-    def _rearranged(
-        self, goal: Goal, number: int, here: Here, require: Requirements, passes: int | None
-    ) -> list[Segment]:
+    def _rearranged(self, goal: Goal, number: int, here: Here, last: bool, passes: int | None) -> list[Segment]:
         """Return the way to the supports of a goal where that is easiest, and from there to places for its posture."""
-        nodes = self._reach(goal, number, here, (), lambda node: "", passes)
+        nodes = self._reach(goal, number, here, False, lambda node: "", passes)
         node = nodes[-1]
         there = Here(node.contacts, node.q, node.met, node)
         placed = (target.goal for target in self.targets.placed(goal.item, goal, node.contacts, node.q))
         failure: PlanningFailed | None = None
         for place in chain([goal], placed):
             try:
-                more = self._reach(place, number, there, require, partial(self._missing, goal.item), passes)
+                more = self._reach(place, number, there, last, partial(self._missing, goal.item), passes)
             except PlanningFailed as failed:
                 failure = failure or failed
                 continue
@@ -280,11 +277,16 @@ class _Planning:
         goal: Goal,
         number: int,
         here: Here,
-        require: Requirements,
+        last: bool,
         accept: Callable[[Node], str],
         count: int | None = None,
     ) -> list[Node]:
-        """Return the nodes from a stance to the contacts of a goal, in ``count`` passes at most."""
+        """Return the nodes from a stance to the contacts of a goal, in ``count`` passes at most.
+
+        Parameters
+        ----------
+        last : whether all requirements have to be met there.
+        """
         best: Node | None = None
         helping = not goal.chosen and any(goal.specs.keys().isdisjoint(limb.patches) for limb in self.limbs.values())
         many = len(goal.limbs(self.robot)) > 2
@@ -312,7 +314,7 @@ class _Planning:
             sampled = known.pop(effort.grid, None) or self._sample(goal, guide, offsets, here.contacts, effort.grid)
             potential = self._potential(goal, guide, sampled, effort)
             modes = modes_of(self.robot, self.limbs, self._stances(goal))
-            space = SearchSpace(self.prover, self.limbs, modes, guide, offsets, sampled, potential, require)
+            space = SearchSpace(self.prover, self.limbs, modes, guide, offsets, sampled, potential, self.require, last)
             search = StanceSearch(space, self.tree, self.progress, accept, self.reroll)
             path, barred = self._free(search, effort, here, barred)
             if path is not None:

@@ -81,6 +81,9 @@ def make_contact(
     max_force = patch.max_force if spec.max_force is None else spec.max_force
     if kind == "grasp" and spec.max_force is None and isinstance(support, Bar) and support.max_force is not None:
         max_force = support.max_force
+    if kind == "grasp" and patch.kind != kind and (max_force is None or patch.max_moment is None):
+        lacks = "max_moment" if patch.max_moment is None else "max_force"
+        raise InputError(f"the patch `{patch.name}` has no {lacks}, so it cannot be a contact of kind grasp")
     free = named_freedoms(spec.slide, spec.hinge)
     if kind == "point":
         free += named_freedoms((), ("x", "y", "z"))

@@ -4,8 +4,10 @@ import pytest
 
 from mcplan.control.criteria import Measurement
 from mcplan.control.machine import Machine, phases_of
+from mcplan.control.program import State
+from mcplan.errors import SimulationFailed
 from mcplan.planning.chain import parts_at_once
-from mcplan.scene.machine import Until
+from mcplan.scene.machine import Jump, Until
 
 MOTION = SimpleNamespace(settings=None)
 
@@ -49,6 +51,20 @@ def test_phases_follow_each_other_and_record_what_ended_them():
     ]  # fmt: skip
     assert [event.ended_by for event in machine.events] == ["error com", "time"]
     assert machine.done
+
+
+def test_a_state_that_lacks_what_it_needs_says_so_after_a_jump_and_is_a_mistake_before_one():
+    class Lost(Recorded):
+        def enter(self, motion, t, now):
+            raise KeyError("left_hand")
+
+    first, lost = Recorded("first", Until(elapsed=0.05), []), Lost("approach left_hand", Until(elapsed=0.1), [])
+    with pytest.raises(KeyError):
+        run(Machine([first, lost], MOTION), [1.0] * 5)
+    onward = {"": Jump(state="approach left_hand")}
+    states = [State(first, jumps=onward), State(Recorded("second", Until(elapsed=0.1), [])), State(lost)]
+    with pytest.raises(SimulationFailed, match=r"approach left_hand of stance 0 .*after a jump left_hand is not in"):
+        run(Machine(states, MOTION), [1.0] * 5)
 
 
 def test_a_phase_that_does_not_get_there_ends_by_its_timeout():

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mcplan.document import dump_document
 from mcplan.errors import ScenarioError
 from mcplan.planning import plan
 from mcplan.planning.chain import displaced_objects, with_transitions
@@ -78,6 +79,31 @@ def test_motions_that_a_file_lacks_or_made_with_other_speeds_are_found_when_it_i
     (notice,) = slower.notices
     assert "control.joint_speed" in notice
     assert data["plan"]["made_with"]["com_speed"] == 0.25
+
+
+def test_times_follow_from_the_preload_and_a_file_that_does_not_name_it_keeps_its_own(tmp_path):
+    scenario = load_scenario("step", {"control.pace": "swift"})
+    made = plan(scenario)
+    file = tmp_path / "plan.yaml"
+    write_plan(made, file)
+    assert not read_plan(file).notices
+    (notice,) = read_plan(file, {"control.preload": 30.0}).notices
+    assert "times of motions were found anew" in notice
+    data = plan_document(made, tmp_path)
+    del data["plan"]["paced_with"]["preload"]
+    file.write_text(dump_document(data))
+    assert not read_plan(file).notices
+
+
+def test_an_object_that_nothing_moves_is_refused(tmp_path):
+    made = plan(load_scenario("push"))
+    file = tmp_path / "plan.yaml"
+    data = plan_document(replace(made, stances=made.stances[:2]), tmp_path)
+    data["stances"][1]["objects"] = {"box": {"xyz": [1.2, 0.0, 0.5]}}
+    data["stances"][1]["contacts"] = data["stances"][0]["contacts"]
+    file.write_text(dump_document(data))
+    with pytest.raises(ScenarioError, match="box is elsewhere than before, and no contact on it moves it"):
+        read_plan(file)
 
 
 @pytest.mark.parametrize(

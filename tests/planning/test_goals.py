@@ -45,7 +45,12 @@ EXACT = (
 )
 TURNED = "rpy: [0, 0, 0.6], angle_tolerance: 0.1"
 RAISED = "posture: {joints: {RARM_JOINT0: -0.9, LARM_JOINT0: -0.9}}, posture_tolerance: 0.05"
+ON_THE_SPOT = (
+    "contacts: [{patch: left_sole, surface: floor, x: 0.01, y: 0.095, yaw: 0.25}, "
+    "{patch: right_sole, surface: floor, x: 0.01, y: -0.095, yaw: 0.25}]"
+)
 GOALS = {
+    "turned on the spot": f"{{{ON_THE_SPOT}, only: true}}",
     "contacts": f"{{{EXACT}, only: true}}",
     "base": "{base: {xyz: [-0.35, 0, 0.649], tolerance: 0.04}}",
     "base turned": f"{{base: {{xyz: [-0.3, 0.1, 0.649], tolerance: 0.04, {TURNED}}}}}",

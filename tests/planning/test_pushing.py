@@ -31,6 +31,17 @@ def test_a_push_is_planned_from_its_goal_alone():
     assert made.stances[-1].contact("left_sole").p[0] > made.stances[0].contact("left_sole").p[0] + 0.1
 
 
+def test_pushes_follow_each_other_from_where_the_object_is():
+    items = [{"objects": {"box": {"xyz": [f"={x}+0*distance", 0, 0.5]}}} for x in (1.0, 1.15)]
+    made = plan(load_scenario("push", {"stances": [], "goal": items}))
+    report = verify(made)
+    assert report.success, report.text()
+    x = [stance.objects["box"][0] for stance in made.stances if stance.objects]
+    assert (np.diff(x) >= 0.0).all()
+    assert {1.0, 1.15} <= {round(value, 6) for value in x}
+    assert [s.title for s in made.stances].count("add left_hand") == 2
+
+
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [

@@ -103,7 +103,7 @@ class Ending:
                 end = self._reached(item, contacts, q, end, share)
             if best is None or (end.found and not best.found):
                 best = end
-            if end.found or (item.base is None and item.com is None):
+            if end.found or item.base is None:
                 break
         assert best is not None
         return self._loaded(item, q, best) if held and best.found and not self.asks(item) else best

@@ -91,6 +91,8 @@ class Passage:
         self.feet: dict[str, tuple[np.ndarray, float]] = {}
         for contact in contacts:
             limb = limbs[robot.patches[contact.patch].limb]
+            if not limb.length:  # a patch of the base reaches nowhere
+                continue
             self.feet.setdefault(limb.name, (offsets[contact.patch], REACH * limb.length))
         self.climb = min((reach for _, reach in self.feet.values()), default=0.0)
         levels = [s for s in environment.supports.values() if isinstance(s, Surface) and s.normal[2] >= LEVEL]

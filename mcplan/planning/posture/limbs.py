@@ -60,6 +60,8 @@ def far_links(robot: Robot, q: np.ndarray, limbs: Mapping[str, Limb]) -> frozens
     for limb in limbs.values():
         for patch in limb.patches:
             chain = _without_trunk(robot, chain_of(robot, patch), limb.name)
+            if not chain:  # a patch of the base itself
+                continue
             places = np.array([_body_place(robot, q, body) for body in chain])
             way = np.append(0.0, np.cumsum(np.linalg.norm(np.diff(places, axis=0), axis=1)))
             far |= {body for body, length in zip(chain, way, strict=True) if length > NEAR * limb.length}

@@ -67,7 +67,7 @@ class MoveMaker:
     def _waiting(self, node: Node) -> set[str]:
         """Return limbs that must touch now: a required one is free, and has somewhere to go close by."""
         for i, patches in enumerate(self.space.require):
-            if i in node.met:
+            if i in node.met or not self.space.due:
                 continue
             names = set[str]()
             if any(patch in node.standing for patch in patches):
@@ -99,7 +99,8 @@ class MoveMaker:
         before = node.touching.get(first)
         for i in np.flatnonzero(near):
             same = before is not None and before.support == sampled.specs[i]["surface"]
-            if same and before is not None and np.linalg.norm(before.p - sampled.place[i]) < 1e-3:
+            turns = bool(sampled.goal[i]) and first in node.standing and not node.standing[first].hit  # into its goal
+            if same and not turns and before is not None and np.linalg.norm(before.p - sampled.place[i]) < 1e-3:
                 continue
             added = [(first, int(i))]
             for patch in mode[1:]:

@@ -25,7 +25,8 @@ class SearchSpace:
     guide, offsets : the path of the base, nominal places of patches.
     candidates : by patch.
     potential : of the goal.
-    require : sets of patches of which one must be used.
+    require : sets of patches of which one must be used, in this search or before it.
+    due : whether that is asked of this search; else it only notes what is used.
     """
 
     prover: Prover
@@ -36,6 +37,7 @@ class SearchSpace:
     candidates: dict[str, Candidates]
     potential: Potential
     require: tuple[frozenset[str], ...]
+    due: bool = True
 
     @property
     def robot(self) -> Robot:

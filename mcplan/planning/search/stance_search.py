@@ -183,7 +183,7 @@ class StanceSearch:
 
     def done(self, node: Node) -> bool:
         """Whether a node has what the goal and the requirements ask for, the end of the goal included."""
-        if not self.space.goal.reached(node.contacts) or len(node.met) < len(self.space.require):
+        if not self.space.goal.reached(node.contacts) or self._missing(node.met, ()):
             return False
         wrong = self.accept(node) if self.accept is not None else ""
         if wrong:
@@ -213,7 +213,7 @@ class StanceSearch:
 
     def _missing(self, met: frozenset[int], touching: Collection[str]) -> float:
         """Return how many moves the requirements still take: one to touch, half of one to carry."""
-        left = [patches for i, patches in enumerate(self.space.require) if i not in met]
+        left = [patches for i, patches in enumerate(self.space.require) if self.space.due and i not in met]
         return sum(0.5 if any(patch in touching for patch in patches) else 1.0 for patches in left)
 
     def _key(self, node: Node, move: Move) -> tuple:

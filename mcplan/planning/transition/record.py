@@ -1,6 +1,6 @@
 """Transitions as plan files hold them, and what they were made with."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,9 @@ MADE_WITH = (
 )  # fmt: skip
 """Settings of the control that the paths of transitions depend on."""
 
+PRELOAD = "preload"
+"""What contacts bear at least while the robot moves quickly: forces within the cones less of that are counted on."""
+
 RAMPS = ("unload_time", "load_time")
 """Those on which only their time depends."""
 
@@ -33,8 +36,17 @@ def paced_with(settings: ControlSettings) -> dict[str, float | str]:
     """Return what the time of transitions depends on besides: their margins, nothing at the pace ``slow``."""
     ramps: dict[str, float | str] = {name: float(getattr(settings, name)) for name in RAMPS}
     walking: dict[str, float | str] = {} if settings.walking == "static" else {"walking": settings.walking}
-    quick = {} if settings.pace is None else {"torque_rate": settings.torque_rate, **settings.pace.model_dump()}
+    quick: dict[str, float | str] = {}
+    if settings.pace is not None:
+        quick = {"torque_rate": settings.torque_rate, PRELOAD: settings.preload, **settings.pace.model_dump()}
     return ramps | walking | quick
+
+
+def paced_alike(before: Mapping[str, float | str], now: Mapping[str, float | str]) -> bool:
+    """Whether times found with some values of `paced_with` are those of others; one that is not named is as it is."""
+    if PRELOAD in now and "torque_rate" in before:
+        before = {PRELOAD: now[PRELOAD], **before}
+    return before == now
 
 
 def transition_data(transition: Transition) -> dict[str, Any]:

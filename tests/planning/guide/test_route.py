@@ -1,10 +1,12 @@
 """The guide found automatically: routes of the base, and whole plans where straight on is no way."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import mcplan
 from mcplan.certificate.verify import verify
 from mcplan.collision.model import CollisionModel
 from mcplan.model.geometry import Box
@@ -73,6 +75,16 @@ def test_a_plan_is_found_where_the_straight_way_is_none_and_is_certified(name, t
     report = verify(tmp_path / "plan.yaml")
     assert report.success, report.failures
     assert all(stance.margins["clearance"] > 0.0 for stance in found.stances[1:])
+
+
+def test_a_patch_of_the_base_itself_bars_no_way(tmp_path):
+    home = Path(mcplan.__file__).parent / "model" / "bundled" / "hrp2"
+    text = (home / "robot.yaml").read_text().replace("urdf: hrp2.urdf", f"urdf: {home / 'hrp2.urdf'}")
+    belly = "  belly: {link: BODY, kind: point, pose: {xyz: [0.1, 0, 0]}}\n"
+    (tmp_path / "robot.yaml").write_text(text.replace("\npatches:\n", f"\npatches:\n{belly}"))
+    patches = ["left_sole", "right_sole", "belly"]
+    found = plan(load_scenario("walk", {"robot": str(tmp_path / "robot.yaml"), "planner.patches": patches}))
+    assert found.goal_reached
 
 
 @pytest.fixture(scope="module")

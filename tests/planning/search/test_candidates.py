@@ -210,7 +210,7 @@ def sampled(*places, patch="l", surface="floor"):
     )  # fmt: skip
 
 
-def maker(left, hand=(), require=()):
+def maker(left, hand=(), require=(), due=True):
     limbs = {
         "leg": Limb("leg", ("l",), np.array([0.0, 0.1, 0.0]), 0.7),
         "other": Limb("other", ("r",), np.array([0.0, -0.1, 0.0]), 0.7),
@@ -219,7 +219,7 @@ def maker(left, hand=(), require=()):
     space = SimpleNamespace(
         limbs=limbs, modes={name: tuple((patch,) for patch in limb.patches) for name, limb in limbs.items()},
         candidates={"l": sampled(*left), "r": sampled(), "hand": sampled(*hand, patch="hand")},
-        guide=GuidePath(np.array([[0.0, 0, 0.7], [5, 0, 0.7]]), np.zeros(2)), require=require,
+        guide=GuidePath(np.array([[0.0, 0, 0.7], [5, 0, 0.7]]), np.zeros(2)), require=require, due=due,
         robot=SimpleNamespace(
             patches={limb.patches[0]: SimpleNamespace(limb=limb.name) for limb in limbs.values()}, scale=ONE
         ),
@@ -279,6 +279,8 @@ def test_what_is_required_close_by_is_touched_before_limbs_move_on():
     assert "leg" in {move.limb for move in done}
     touching = close.moves(node(l=1.0, r=1.0, hand=1.0), 0.4)
     assert "leg" in {move.limb for move in touching}
+    later = maker([(1.3, 0.1, 0)], [(1.2, 0.3, 1.0)], require, due=False)
+    assert "leg" in {move.limb for move in later.moves(node(l=1.0, r=1.0), 0.4)}
 
 
 @pytest.mark.parametrize("yaw", [-2.0, 0.3, np.pi / 2])

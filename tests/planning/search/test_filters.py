@@ -247,9 +247,11 @@ def search_of(**space):
 
 
 def test_what_is_required_takes_a_move_to_touch_and_half_of_one_to_carry():
-    search = search_of(require=(frozenset("ab"), frozenset("c"), frozenset("d")), prover=None)
+    asked = {"require": (frozenset("ab"), frozenset("c"), frozenset("d")), "prover": None}
+    search = search_of(**asked, due=True)
     assert search._missing(frozenset(), ()) == 3.0
     assert search._missing(frozenset([2]), ("b",)) == 1.5
+    assert search_of(**asked, due=False)._missing(frozenset(), ()) == 0.0  # until the last item of the goal
 
 
 def test_beyond_a_place_that_was_out_of_reach_no_other_is_tried_first():

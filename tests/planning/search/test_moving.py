@@ -70,7 +70,7 @@ def search(scene):
     )  # fmt: skip
     goal = SimpleNamespace(specs={}, hit=lambda contact: False, reached=lambda contacts: False)
     space = SimpleNamespace(
-        prover=prover, candidates={"left_sole": sampled}, require=REQUIRE, goal=goal, robot=scene.ROBOT,
+        prover=prover, candidates={"left_sole": sampled}, require=REQUIRE, due=True, goal=goal, robot=scene.ROBOT,
         stand=lambda contact: Standing(float(contact.p[0]), 0.0, False), potential=lambda standing, missing: 0.5,
         limbs={"left": SimpleNamespace(patches=("left_sole",))},
         guide=SimpleNamespace(at=lambda s: (np.array([s, 0.0, 0.65]), 0.0)), offsets={"left_sole": np.zeros(3)},

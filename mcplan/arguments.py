@@ -3,6 +3,7 @@
 import difflib
 import operator
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -99,3 +100,8 @@ def file_path(where: str, value: Any) -> Path:
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
         raise InputError(f"{where}: expected the path of a file, not {shown(value)}")
     return Path(value)
+
+
+def file_name(name: str) -> str:
+    """Return the name of a scenario or robot as that of a file: what would lead elsewhere, or is none, is replaced."""
+    return re.sub(r"[^\w .+-]+", "_", name).strip(". ") or "unnamed"

@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from mcplan.arguments import file_path, instance
+from mcplan.arguments import file_name, file_path, instance
 from mcplan.certificate.verify import Report, verify
 from mcplan.errors import InputError, PlanningFailed
 from mcplan.model.robot import Robot
@@ -29,9 +29,9 @@ def new_directory(name: str, output: str | None, force: bool) -> Path:
         When ``output`` holds something and ``force`` is not given, or cannot be made.
     """
     if output is None:
-        base, number = Path("runs") / name, 1
+        base, number = Path("runs") / file_name(name), 1
         while True:
-            path = base if number == 1 else base.with_name(f"{name}-{number}")
+            path = base if number == 1 else base.with_name(f"{base.name}-{number}")
             try:
                 path.mkdir(parents=True)
                 return path
@@ -64,8 +64,13 @@ def check_writable(path: Path, force: bool) -> None:
         raise InputError(f"{path}: the directory {home} cannot be written to")
 
 
+RESULTS = ("plan.yaml", "run.npz", "timing.npz", "report.json", "replay.html")
+"""What there is of a run beside its scenario and its report."""
+
+
 def write_results(directory: Path, plan: Plan, run: Run, report: Report) -> None:
     """Write scenario, plan, run, certificate, replay and the report around them."""
+    tree_path(directory / "plan.yaml").unlink(missing_ok=True)  # of a search that failed there before
     write_text(directory / "scenario.yaml", plan.scenario.document.text())
     write_plan(plan, directory / "plan.yaml")
     run.save(directory / "run.npz")
@@ -76,7 +81,12 @@ def write_results(directory: Path, plan: Plan, run: Run, report: Report) -> None
 
 
 def write_failure(directory: Path, scenario: Scenario, failure: PlanningFailed) -> None:
-    """Write what is known of a scenario that has no plan: itself, the search, and a report that says why."""
+    """Write what is known of a scenario that has no plan: itself, the search, and a report that says why.
+
+    What an earlier run has left there goes: it is of another plan.
+    """
+    for name in RESULTS:
+        (directory / name).unlink(missing_ok=True)
     write_text(directory / "scenario.yaml", scenario.document.text())
     if failure.tree is not None:
         write_tree(failure.tree, scenario, tree_path(directory / "plan.yaml"), str(failure))

@@ -1,6 +1,7 @@
 """The command line: exit status, messages, and that nothing is written over."""
 
 import json
+import re
 import subprocess
 import sys
 import warnings
@@ -8,8 +9,11 @@ from argparse import Namespace
 
 import pytest
 
+import mcplan as mc
 from mcplan.cli import _carry_out, main
 from mcplan.commands import execution, info
+from mcplan.errors import PlanningFailed
+from mcplan.run_directory import new_directory, write_failure
 
 BROKEN = """\
 mcplan: 1
@@ -65,6 +69,16 @@ def test_check_names_every_mistake_with_line_and_closest_key(tmp_path, capsys):
 def test_check_passes_what_is_bundled(capsys):
     assert main(["check", "sway", "table_hand"]) == 0
     assert capsys.readouterr().out == "sway: ok\ntable_hand: ok\n"
+
+
+def test_check_looks_at_the_stances_and_motions_of_a_plan(tmp_path, capsys):
+    file = tmp_path / "p.plan.yaml"
+    assert main(["plan", "sway", "-o", str(file)]) == 0
+    assert main(["check", str(file)]) == 0
+    file.write_text(re.sub(r'knots: \["\S+ ', 'knots: ["here ', file.read_text(), count=1))
+    capsys.readouterr()
+    assert main(["check", str(file)]) == 2
+    assert "stances[1]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -155,6 +169,21 @@ def test_run_plans_simulates_certifies_and_writes_everything(tmp_path):
     assert main(["verify", str(out)]) == 0
 
 
+@pytest.mark.parametrize("name", ["../elsewhere", "walks/first", "/", ".."])
+def test_results_stay_below_runs_whatever_a_scenario_is_called(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = [new_directory(name, None, False) for _ in range(2)]
+    assert len(set(made)) == 2
+    assert all(path.resolve().parent == tmp_path / "runs" for path in made)
+
+
+def test_no_results_of_an_earlier_run_are_left_where_one_finds_no_plan(tmp_path):
+    for name in ("plan.yaml", "run.npz", "report.json", "replay.html", "mine.txt"):
+        (tmp_path / name).write_text("of before")
+    write_failure(tmp_path, mc.load_scenario("sway"), PlanningFailed("no way"))
+    assert {path.name for path in tmp_path.iterdir()} == {"scenario.yaml", "report.html", "mine.txt"}
+
+
 @pytest.mark.parametrize("seed", ["-1", "x", "1.5", "²"])
 def test_a_seed_is_a_whole_number(seed, capsys):
     with pytest.raises(SystemExit) as stop:
@@ -176,6 +205,13 @@ def test_a_physics_that_would_hold_what_may_slide_is_refused_before_any_work(tmp
     assert main(["check", str(file)]) == 0
     assert main(["run", str(file), "--physics", "contact"]) == 2
     assert f"{file}:14: goal.contacts[0].slide: the physics contact and mujoco know no slide" in capsys.readouterr().err
+
+
+def test_a_grip_that_slides_is_refused_by_mujoco_before_any_work(monkeypatch, capsys):
+    monkeypatch.setattr(execution, "plan_of", lambda *arguments: pytest.fail("it is planned"))
+    goal = "goal.contacts=[{patch: left_grip, surface: rung3, slide: x}]"
+    assert main(["run", "ladder", "--set", goal, "--physics", "mujoco"]) == 2
+    assert "goal.contacts[0].slide: a grasp in the physics mujoco holds" in capsys.readouterr().err
 
 
 def test_a_solver_that_is_not_installed_is_refused_before_any_work(monkeypatch, capsys):

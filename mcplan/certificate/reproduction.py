@@ -44,7 +44,7 @@ from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.motion_checks import worst
 from mcplan.certificate.recompute import Motion, Recomputed
 from mcplan.certificate.report import Check, Report
-from mcplan.certificate.verify import first_samples, verify
+from mcplan.certificate.verify import first_samples, json_number, verify
 from mcplan.errors import InputError, RunError
 from mcplan.sim.records import BodyRecord, LinkRecord, RobotRecord
 from mcplan.sim.run import Run
@@ -268,7 +268,7 @@ def with_engines(path: str | Path, engines: Sequence[str]) -> tuple[Report, dict
         name: {
             "version": engine_class(name).version,
             "success": all(check.passed for check in checks),
-            "checks": [asdict(check) for check in checks],
+            "checks": [{name: json_number(value) for name, value in asdict(check).items()} for check in checks],
         }
         for name, checks in found.items()
     }

@@ -22,6 +22,9 @@ from mcplan.sim.tolerances import (
     PLAN_PLACE,
 )
 
+CARRIES = 5.0
+"""N: what `planner.require` asks for carries more than this in some stance."""
+
 
 def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
     """Yield the lines of the certificate of a plan that concern its scenario."""
@@ -30,6 +33,7 @@ def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
     name = "contacts as the scenario has them"
     yield Check(name, float(len(wrong)), "options", "== 0", not wrong, "", "; ".join(wrong))
     yield from _kept(plan)
+    yield from _required(plan)
     stances, environment = plan.stances, plan.scenario.environment
     q = np.array([stance.q for stance in stances])
     patches = [patch.name for patch in robot.patches]
@@ -120,6 +124,21 @@ def _kept(plan: Plan) -> Iterator[Check]:
             if not moved <= bound:
                 wrong.append(f"stance {k}: {contact.patch} is {moved:.4g} m (rad) from where it was, without a step")
     yield Check("kept contacts", off, "m, rad", f"<= {bound:g}", not wrong, where, "; ".join(wrong))
+
+
+def _required(plan: Plan) -> Iterator[Check]:
+    """Yield the line that says whether what the scenario requires carries; none where it requires nothing."""
+    least, where, wrong = np.inf, "", []
+    for group in plan.scenario.planner.require:
+        names = (group,) if isinstance(group, str) else group
+        loads = [np.linalg.norm(s.wrenches[name][:3]) for s in plan.stances for name in names if name in s.wrenches]
+        most, said = float(max(loads, default=0.0)), " or ".join(names)
+        if not most >= least:
+            least, where = most, said
+        if not most > CARRIES:
+            wrong.append(f"{said} carries no more than {most:.4g} N in any stance")
+    if where:
+        yield Check("required contacts", least, "N", f"> {CARRIES:g}", not wrong, where, "; ".join(wrong))
 
 
 def _moved(plan: Plan, was: Contact, now: Contact, k: int) -> float:

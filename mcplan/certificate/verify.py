@@ -102,7 +102,7 @@ def _judge(run: Run, tolerances: Tolerances | None) -> Report:
     }
     name = run.record.scenario.document.get("name") or run.record.robot.name
     title = f"{name}, {run.record.physics}, {len(run)} samples, {run.t[-1] - run.t[0] + run.dt:.3f} s"
-    values = {key: _json_number(item) for key, item in values.items()}
+    values = {key: json_number(item) for key, item in values.items()}
     return Report(title, tuple(checks), values, tuple(notice.model_dump() for notice in run.record.notices))
 
 
@@ -139,6 +139,6 @@ def goal_reached(checks: Iterable[Check]) -> bool:
     return all(check.passed for check in checks if check.name.startswith(names))
 
 
-def _json_number(value: Any) -> Any:
+def json_number(value: Any) -> Any:
     """Turn what JSON cannot say into null."""
     return None if isinstance(value, float) and not np.isfinite(value) else value

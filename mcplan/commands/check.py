@@ -2,16 +2,30 @@
 
 import sys
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 
-from mcplan.errors import InputError
+from mcplan.errors import InputError, Problem
 
-HELP = "say everything that is wrong with scenario, robot and experiment files"
+HELP = "say everything that is wrong with scenario, plan, robot and experiment files"
 
 
 def declare(parser: ArgumentParser) -> None:
     """Declare the arguments."""
-    text = "scenario, robot.yaml, URDF, experiment; or a bundled name"
+    text = "scenario, plan, robot.yaml, URDF, experiment; or a bundled name"
     parser.add_argument("files", metavar="FILE", nargs="+", help=text)
+
+
+def plan_problems(path: Path) -> list[Problem]:
+    """Return what is wrong with the stances and motions of a plan file."""
+    from mcplan.planning import read_plan
+    from mcplan.progress import Working
+
+    try:
+        with Working("reading"):  # motions that the file does not hold are found
+            read_plan(path)
+    except InputError as error:
+        return list(error.problems)
+    return []
 
 
 def carry_out(arguments: Namespace) -> int:
@@ -32,6 +46,8 @@ def carry_out(arguments: Namespace) -> int:
                 problems, about = check_experiment(str(path))
             else:
                 problems, doubts = check_file(path), doubts_of(path)
+                if not problems and kind_of(path) == PLAN:
+                    problems = plan_problems(path)
         found += len(problems)
         for problem in problems:
             print(problem, file=sys.stderr)

@@ -19,12 +19,13 @@ def declare(parser: ArgumentParser) -> None:
 
 def carry_out(arguments: Namespace) -> int:
     """Plan a scenario and write the plan file."""
+    from mcplan.arguments import file_name
     from mcplan.planning import write_plan
     from mcplan.planning.search.tree_file import tree_path, write_tree
     from mcplan.progress import Working
 
     scenario = scenario_of(arguments)
-    path = file_to_write(arguments.output or f"{scenario.name}.plan.yaml", arguments.force, ".yaml", ".yml")
+    path = file_to_write(arguments.output or f"{file_name(scenario.name)}.plan.yaml", arguments.force, ".yaml", ".yml")
     try:
         result = plan_of(scenario, arguments.seed)
     except PlanningFailed as failure:
@@ -35,6 +36,8 @@ def carry_out(arguments: Namespace) -> int:
     write_plan(result, path)
     if result.tree is not None:
         write_tree(result.tree, scenario, tree_path(path))
+    else:
+        tree_path(path).unlink(missing_ok=True)  # of another plan, which was here before
     print(result.summary())
     print(f"plan: {path}")
     with Working("checking"):

@@ -77,11 +77,12 @@ def check(arguments: Namespace) -> int:
 
 def show(arguments: Namespace) -> int:
     """Write a page with the robot in its postures, its patches, their frames, and what collides."""
+    from mcplan.arguments import file_name
     from mcplan.view.robot_sheet import robot_page
     from mcplan.whole_file import write_text
 
     robot = _load(arguments.robot, arguments)
-    path = file_to_write(arguments.output or f"{robot.name}.html", arguments.force)
+    path = file_to_write(arguments.output or f"{file_name(robot.name)}.html", arguments.force)
     if arguments.posture is not None:
         robot.posture(arguments.posture)  # an unknown name is refused before anything is drawn
     write_text(path, robot_page(robot, () if arguments.posture is None else (arguments.posture,)))

@@ -75,7 +75,9 @@ class Checker:
             self._state(("control", "states", k), state)
         if spec.simulation.physics != "qp" and spec.control.type == "whole_body":
             one = not isinstance(self.document.data.get("goal"), list)
-            for place, said in unfelt_freedoms(self.robot, spec.start.contacts, spec.goal, spec.stances, one):
+            for place, said in unfelt_freedoms(
+                self.robot, spec.start.contacts, spec.goal, spec.stances, one, spec.simulation.physics
+            ):
                 self.report(place, said)
         self._sequence(spec)
 

@@ -108,7 +108,9 @@ def refuse_what_is_not_there(scenario: Scenario, physics: str, own: bool = False
     if physics != "qp" and not own and scenario.control.type == "whole_body":
         start = tuple(ContactSpec.model_validate(contact.to_data()) for contact in scenario.start.contacts)
         one = not isinstance(document.data.get("goal"), list)
-        for place, said in unfelt_freedoms(scenario.robot, start, scenario.goal, scenario.stances, one):
+        for place, said in unfelt_freedoms(
+            scenario.robot, start, scenario.goal, scenario.stances, one, physics
+        ):
             problems.append(document.problem(place, said))
     if physics == "qp":
         why = "needs physics contact or mujoco; in qp the accelerations come true that the program asks for"

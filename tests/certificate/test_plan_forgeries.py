@@ -186,6 +186,15 @@ def test_a_forged_plan_is_caught_by_name(plans, name):
     assert caught in broken(forge(plans[kind]))
 
 
+def test_what_the_scenario_requires_carries_in_some_stance(plan):
+    asked = replace(plan, scenario=plan.scenario.replace(planner={"require": ["sole", ["tip", "sole"]]}))
+    assert "required contacts" not in broken(asked)
+    asked = replace(plan, scenario=plan.scenario.replace(planner={"require": ["sole", "tip"]}))
+    assert "required contacts" in broken(asked)
+    report = verify(wrench(asked, 1, "tip", [-5.1, 0, 0, 0, 0, 0]))
+    assert not any("carries no more than" in failure for failure in report.failures)
+
+
 WITHIN = {
     "contact moved": ("point", lambda p: posture(p, 0, 1, 0.9e-4), "contact place"),
     "sole turned": (

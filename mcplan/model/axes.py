@@ -34,5 +34,4 @@ def with_base_axes(model: UrdfModel, forward: Axis, up: Axis) -> UrdfModel:
         links={BASE: Link(BASE, line, None), **model.links},
         joints={BASE_JOINT: mount, **model.joints},
         children={BASE: (BASE_JOINT,), **model.children},
-        turn=R,
     )

@@ -91,5 +91,5 @@ class UrdfModel:
     """Joints below each link."""
     meshes: dict[str, tuple[np.ndarray, np.ndarray]] = field(default_factory=dict)
     """Vertices (k,3) and faces (m,3) of every mesh that was read, by the name that the file gives it, unscaled."""
-    turn: np.ndarray = field(default_factory=lambda: np.eye(3))
-    """Rotation (3,3) of the file's root link in the base."""
+    urdf_root: str = ""
+    """The file's own root link; ``root`` is another one where a robot.yaml names a base or its axes."""

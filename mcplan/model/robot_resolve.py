@@ -6,9 +6,9 @@ import numpy as np
 
 from mcplan.document import Document
 from mcplan.errors import Problem, RobotError
-from mcplan.model.assemble import Assembly, JointLimits, frame_offset
+from mcplan.model.assemble import Assembly, JointLimits, frame_offset, resolve_mimic
 from mcplan.model.axes import BASE, BASE_JOINT, with_base_axes
-from mcplan.model.description import UrdfModel
+from mcplan.model.description import Joint, UrdfModel
 from mcplan.model.patch import MOUNT, Patch, convex_corners, mount_patch
 from mcplan.model.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
 from mcplan.model.rerooted import above, rerooted
@@ -38,6 +38,7 @@ class Resolver:
 
     def __init__(self, document: Document, section: RobotSection, model: UrdfModel):
         self.document, self.section, self.model = document, section, model
+        self._rooted = is_fixed(model)  # what carries the robot's links here may be another one than in the URDF
         self.problems: list[Problem] = []
 
     def _problem(self, key: Key, message: str) -> None:
@@ -78,10 +79,19 @@ class Resolver:
         if turned := [joint.name for joint in above(model, section.base) if joint.type == "ball"]:
             message = f"on the way to it is the ball joint of {turned[0]!r}, which cannot be turned round"
             self._problem(("base",), message)
+        if self._rooted and section.fixed_base is None:
+            loose = [joint.name for joint in above(model, section.base) if self._moves(joint)]
+            if loose:
+                message = f"{section.base!r} moves against {model.root!r} by the joint {loose[0]!r}"
+                self._problem(("base",), f"{message}: say with `fixed_base: true` or `false` whether it is held")
         self.settle()
         self.model = rerooted(model, section.base or model.root)
         if (section.forward, section.up) != ("x", "z"):
             self.model = with_base_axes(self.model, section.forward, section.up)
+
+    def _moves(self, joint: Joint) -> bool:
+        """Whether a joint, or the one that it mimics, is neither fixed nor locked."""
+        return joint.type != "fixed" and resolve_mimic(joint, self.model.joints)[0] not in self.section.locked
 
     def _moving(self, key: Key, name: str) -> bool:
         """Note when the joint does not exist or does not move by itself."""
@@ -137,7 +147,7 @@ class Resolver:
     def patches(self) -> dict[str, Patch]:
         """Return the patches; the first one holds a fixed base."""
         given = self.section.fixed_base
-        fixed = is_fixed(self.model) if given is None else bool(given)
+        fixed = self._rooted if given is None else bool(given)
         if fixed and MOUNT in (*self.section.patches, *self.model.links):
             self._problem(("fixed_base",), f"the patch that holds a fixed base is called {MOUNT!r}; rename your own")
         bears = given if isinstance(given, MountSection) else MountSection()

@@ -10,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from mcplan.core.rigid_body.frame import frame_pose
+from mcplan.core.rigid_body.tree import workspace
 from mcplan.errors import Problem, RobotError
 from mcplan.model.assemble import Assembly, JointLimits
 from mcplan.model.description import UrdfModel
-from mcplan.model.pose import quat_from_rotation, rotation_from_quat
+from mcplan.model.pose import Pose, quat_from_rotation, rotation_from_quat
 from mcplan.model.urdf import read_bytes
 from mcplan.model.xml_reader import Element, read_xml
 from mcplan.model.xml_values import Notes
@@ -41,13 +43,14 @@ class Srdf:
     armature: dict[str, float] = field(default_factory=dict)
 
     def postures(self, model: UrdfModel, assembly: Assembly, limits: JointLimits) -> dict[str, np.ndarray]:
-        """Return the states as ``q`` (nq,); the base is the joint of seven values, which no URDF has.
+        """Return the states as ``q`` (nq,); the joint of seven values, which no URDF has, is the pose of its root link.
 
         A joint that a state does not name is at zero; every joint is brought into its limits.
         """
         index = {name: i for i, name in enumerate(assembly.joint_names)}
         found = {}
         for name, values in self.states.items():
+            root = None
             q = np.zeros(7 + len(index))
             q[3] = 1.0
             for joint, value in values.items():
@@ -55,13 +58,25 @@ class Srdf:
                     # a joint that turns without end is also written as its cosine and sine
                     q[7 + index[joint]] = value[0] if len(value) == 1 else math.atan2(value[1], value[0])
                 elif len(value) == 7 and joint not in model.joints and np.linalg.norm(value[3:]) > 0.5:
-                    q[:3] = value[:3]
-                    R = rotation_from_quat(value[[6, 3, 4, 5]] / np.linalg.norm(value[3:])) @ model.turn.T
-                    q[3:7] = quat_from_rotation(R)
+                    root = rotation_from_quat(value[[6, 3, 4, 5]]), value[:3]
             q[7:] = np.clip(q[7:], limits.lower, limits.upper)
+            if root is not None:
+                q[:7] = _base(assembly, q, model.urdf_root, root)
             q.flags.writeable = False
             found[name] = q
         return found
+
+
+def _base(assembly: Assembly, q: np.ndarray, link: str, pose: Pose) -> np.ndarray:
+    """Return position and quaternion (7,) of the base with which a link has a pose ``R_WL, p_WL``, given the joints.
+
+    ``R_WB = R_WL R_BL'``,  ``p_WB = p_WL - R_WB p_BL``,  the base B of ``q`` (nq,) being at the world's origin.
+    """
+    body, offset = assembly.frames[link]
+    X = np.empty((4, 4))
+    frame_pose(assembly.tree, q, body, offset, workspace(assembly.tree), X)
+    R = pose[0] @ X[:3, :3].T
+    return np.concatenate([pose[1] - R @ X[:3, 3], quat_from_rotation(R)])
 
 
 def srdf_beside(model: UrdfModel) -> Path | None:

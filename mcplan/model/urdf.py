@@ -79,6 +79,7 @@ def parse_urdf(
         {name: joints[name] for name in joint_order},
         children,
         geometry.meshes.by_name,
+        urdf_root=base,
     )
 
 

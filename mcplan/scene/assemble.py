@@ -186,12 +186,13 @@ def _rests(checker: Checker, q: np.ndarray, named: tuple[str, ...]) -> Sequence[
     robot, environment = checker.robot, checker.environment
     patches = [name for name in named or robot.patches if name in robot.patches]
     patches = [name for name in patches if robot.patches[name].kind != "grasp"]
-    found = resting(robot, environment, q, patches, RESTS.times(robot.scale.leg))
+    reach = RESTS.times(robot.scale.leg)
+    found = resting(robot, environment, q, patches, reach)
     if not found:
         checker.report(
             ("start",),
-            f"no contacts are given, and in this posture no patch is within {RESTS.distance * 1000:.0f} mm and "
-            f"{np.degrees(RESTS.angle):.0f} degrees of a support: give `contacts`, or another `base`",
+            f"no contacts are given, and in this posture no patch is within {reach.distance * 1000:.0f} mm and "
+            f"{np.degrees(reach.angle):.0f} degrees of a support: give `contacts`, or another `base`",
         )
     return found or ()
 

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
+from mcplan.model.patch import Patch
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
@@ -72,10 +73,9 @@ def resting(
         if robot.patches[patch].link in taken:
             continue
         X = robot.frame_pose(q, patch)
-        edge = len(robot.patches[patch].polygon) == 2
+        edge = _is_edge(robot.patches[patch])
         for support in environment.supports.values():
-            facing = EDGE if edge else np.cos(min(reach.angle, np.pi))
-            if not _near(X, support, reach, facing, robot.scale.leg):
+            if not _near(X, robot.patches[patch], support, reach, robot.scale.leg):
                 continue
             contact = _nearest(robot, environment, ContactSpec(patch=patch, surface=support.name), X)
             if contact is None and isinstance(support, Surface):  # on the border: the part that lies on it counts
@@ -107,13 +107,26 @@ def _nearest(robot: Robot, environment: Environment, spec: ContactSpec, X: np.nd
         return None
 
 
-def _near(X: np.ndarray, support: Surface | Bar, reach: Reach, facing_least: float, size: float) -> bool:
+def _near(X: np.ndarray, patch: Patch, support: Surface | Bar, reach: Reach, size: float) -> bool:
     """Whether a support may be within reach of a patch: a quick look that lets nothing slip."""
     if isinstance(support, Surface):
-        facing = -float(X[:3, 2] @ support.normal) >= facing_least
-        return facing and abs(float(support.normal @ (X[:3, 3] - support.p))) <= reach.distance
+        facing = -float(X[:3, 2] @ support.normal) >= _facing(patch, reach.angle)
+        return facing and abs(float(support.normal @ (X[:3, 3] - support.p)) - patch.radius) <= reach.distance
     along = float(np.clip((X[:3, 3] - support.ends[0]) @ support.direction, 0.0, support.length))
     return float(np.linalg.norm(X[:3, 3] - support.ends[0] - along * support.direction)) <= reach.distance + size * HOLD
+
+
+def _facing(patch: Patch, angle: float) -> float:
+    """Return the least cosine between the z of a patch within reach, by an angle (rad), and the way into a surface."""
+    if patch.kind == "ball":  # on which side of the surface it is, its centre says
+        return -1.0
+    if patch.kind == "point":  # turned as it may be, its link comes from outside
+        return 0.0
+    return EDGE if _is_edge(patch) else float(np.cos(min(angle, np.pi)))
+
+
+def _is_edge(patch: Patch) -> bool:
+    return len(patch.polygon) == 2
 
 
 def _off(X: np.ndarray, contact: Contact) -> tuple[float, float]:

@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 Places = Mapping[str, np.ndarray]
 """From the name of a patch to where (2,) it is about a point."""
 
+DIGITS = 9
+"""Decimals (m) of places that are turned."""
+
 PREFIX = f"{ROBOT}."
 NAMES = ("leg", "foot", "height", "width", "front", "step", "reach", "shoulder", "breadth")
 GROUPS = ("feet", "left_feet", "right_feet", "hands")
 """Each stands for several patches: those that the robot stands on, all of them or those of a side, ``x`` and ``y`` then
-being of the point below its base; and those at the ends of its other limbs."""
+being of the point below its base, about which ``yaw`` turns them; and those at the ends of its other limbs."""
 
 
 @lru_cache(maxsize=16)
@@ -121,8 +124,14 @@ def _replaced(value: Any, groups: Mapping[str, Places]) -> Any:
 
 
 def _placed(item: Mapping[str, Any], name: str, place: np.ndarray) -> dict[str, Any]:
-    """Return the contact of one patch of a group: the point that is given is that below the base."""
-    contact = {**item, "patch": name}
+    """Return the contact of one patch of a group: the point that is given is that below the base.
+
+    ``(x, y) + R(yaw) place``; where the yaw is left open the group stands as it does in its posture.
+    """
+    contact, yaw = {**item, "patch": name}, item.get("yaw")
+    if isinstance(yaw, int | float):
+        c, s = np.cos(yaw), np.sin(yaw)
+        place = np.round(np.array([[c, -s], [s, c]]) @ place, DIGITS)
     for axis, offset in zip("xy", place.tolist(), strict=True):
         if isinstance(item.get(axis), int | float):
             contact[axis] = item[axis] + offset

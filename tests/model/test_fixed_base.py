@@ -51,6 +51,36 @@ def test_a_urdf_that_is_rooted_in_a_link_world_is_fixed(tmp_path):
     assert not mc.load_robot(tmp_path / "robot.yaml").fixed
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "forward: y\n",
+        "base: base\n",
+        "base: base\nforward: y\n",
+        "base: link3\nlocked: {joint1: 0, joint2: 0, joint3: 0}\n",
+    ],
+)
+def test_it_is_fixed_whichever_of_the_links_that_stand_still_is_its_base_and_however_that_is_turned(tmp_path, lines):
+    (tmp_path / "arm.urdf").write_text(rooted_in_world())
+    (tmp_path / "robot.yaml").write_text("mcplan: 1\nurdf: arm.urdf\n" + lines)
+    robot = mc.load_robot(tmp_path / "robot.yaml")
+    assert robot.fixed
+    np.testing.assert_array_equal(robot.frame_pose(robot.neutral(), "fixed_base"), np.eye(4))
+    (tmp_path / "robot.yaml").write_text("mcplan: 1\nurdf: arm.urdf\nfixed_base: false\n" + lines)
+    assert not mc.load_robot(tmp_path / "robot.yaml").fixed
+
+
+def test_a_base_that_moves_against_the_world_is_said_to_be_fixed_or_not(tmp_path):
+    (tmp_path / "arm.urdf").write_text(rooted_in_world())
+    text = "mcplan: 1\nurdf: arm.urdf\nbase: link3\n"
+    (tmp_path / "robot.yaml").write_text(text)
+    with pytest.raises(RobotError, match=r"robot.yaml:3: base: .*moves against 'world'.*`fixed_base: true`"):
+        mc.load_robot(tmp_path / "robot.yaml")
+    for said in (True, False):
+        (tmp_path / "robot.yaml").write_text(f"{text}fixed_base: {said}\n")
+        assert mc.load_robot(tmp_path / "robot.yaml").fixed == said
+
+
 def test_what_holds_it_has_a_limit_that_the_certificate_judges(tmp_path):
     (tmp_path / "arm.urdf").write_text(URDF)
     (tmp_path / "robot.yaml").write_text(

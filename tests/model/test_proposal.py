@@ -116,6 +116,25 @@ def test_a_robot_that_faces_backwards_or_lies_is_set_upright(tmp_path):
     assert findings(robot) == []
 
 
+@pytest.mark.parametrize("kind", ["ball", "spherical"])
+def test_of_light_joints_those_are_locked_that_are_no_ball(tmp_path, kind):
+    humanoid(tmp_path)
+    inertia = '<inertia ixx="1e-5" iyy="1e-5" izz="1e-5" ixy="0" ixz="0" iyz="0"/>'
+    limits = '<limit lower="-0.5" upper="0.5" velocity="1" effort="1"/>'
+    parts = "".join(
+        f'<link name="{name}"><inertial><mass value="0.02"/>{inertia}</inertial></link>'
+        f'<joint name="{name}_joint" type="{type_}"><parent link="l_forearm"/><child link="{name}"/>'
+        f'<origin xyz="{x} 0 -0.2"/>{axis}{limits}</joint>'
+        for name, type_, x, axis in (("thumb", kind, 0.02, ""), ("finger", "revolute", -0.02, '<axis xyz="0 1 0"/>'))
+    )
+    text = (tmp_path / "humanoid.urdf").read_text()
+    (tmp_path / "humanoid.urdf").write_text(text.replace("</robot>", parts + "</robot>"))
+    (tmp_path / "proposed.yaml").write_text(propose(tmp_path / "humanoid.urdf", tmp_path, "proposed"))
+    robot = load_robot(tmp_path / "proposed.yaml")
+    assert set(robot.locked) == {"finger_joint"}
+    assert {f"thumb_joint_{axis}" for axis in "xyz"} <= set(robot.joint_names)
+
+
 def test_the_inscribed_rectangle_is_inside_and_the_largest():
     random = np.random.default_rng(0)
     np.testing.assert_allclose(inscribed(np.array([[0, 0], [2, 0], [2, 1], [0, 1.0]])), [[0, 0], [2, 1]], atol=1e-12)

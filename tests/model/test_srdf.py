@@ -106,6 +106,23 @@ def test_a_base_with_other_axes_is_the_same_mechanism_turned(folder):
     )
 
 
+@pytest.mark.parametrize(
+    "lines", ["base: l0\n", "base: l2\n", "base: l1\nforward: -z\nup: y\n", "base: l2\nlocked: {j1: 0.7}\n"]
+)
+def test_the_pose_that_it_gives_is_that_of_the_root_whichever_link_is_the_base(folder, lines):
+    """Of a joint that is locked its position counts, not that of the state."""
+    (folder / "urdf" / "arm.srdf").write_text(SRDF)
+    robots = []
+    for name, line in (("plain", "locked: {j1: 0.7}\n" if "locked" in lines else ""), ("rerooted", lines)):
+        (folder / f"{name}.yaml").write_text(f"mcplan: 1\nurdf: urdf/arm.urdf\n{line}")
+        robots.append(load_robot(folder / f"{name}.yaml"))
+    plain, rerooted = robots
+    q, q_new = plain.posture("ready"), rerooted.posture("ready")
+    assert np.abs(q_new[:7] - q[:7]).max() > 0.1
+    for link in plain.link_names:
+        np.testing.assert_allclose(rerooted.frame_pose(q_new, link), plain.frame_pose(q, link), atol=1e-7)
+
+
 @pytest.mark.parametrize("axes", ["forward: z\nup: z\n", "forward: x\nup: -x\n"])
 def test_forward_and_up_differ(folder, axes):
     (folder / "robot.yaml").write_text(f"mcplan: 1\nurdf: urdf/arm.urdf\n{axes}")

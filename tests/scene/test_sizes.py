@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mcplan.errors import ScenarioError
 from mcplan.model.robot_file import load_robot
@@ -123,3 +124,28 @@ def test_a_robot_that_cannot_be_read_is_the_only_mistake():
         load_scenario(SCENARIO, {"robot": "nobody"})
     assert len(caught.value.problems) == 1
     assert "nobody" in str(caught.value)
+
+
+def _contacts(robot, place):
+    start = {"posture": "ready", "contacts": [{"patch": "feet", "surface": "floor", "x": 0.3, "y": 0.1, **place}]}
+    return load_scenario({**SCENARIO, "start": start}, {"robot": str(robot)}).start.contacts
+
+
+@pytest.mark.parametrize("yaw", [np.pi / 2, -0.7, "=pi"])
+def test_a_group_is_turned_about_its_point_as_its_patches_are(tmp_path, yaw):
+    path, point = humanoid(tmp_path), np.array([0.3, 0.1, 0.0])
+    angle = np.pi if isinstance(yaw, str) else yaw
+    turn = Rotation.from_euler("z", angle).as_matrix()
+    for plain, turned in zip(_contacts(path, {"yaw": 0}), _contacts(path, {"yaw": yaw}), strict=True):
+        assert plain.patch == turned.patch
+        np.testing.assert_allclose(turned.p - point, turn @ (plain.p - point), atol=1e-8)
+        np.testing.assert_allclose(turned.R, turn @ plain.R, atol=1e-12)
+
+
+def test_of_a_group_whose_y_is_left_open_x_is_that_of_the_turned_places(tmp_path):
+    robot = load_robot(humanoid(tmp_path))
+    goal = {"contacts": [{"patch": "feet", "surface": "floor", "x": 0.3, "yaw": np.pi / 2}]}
+    asked = load_scenario({**SCENARIO, "goal": goal}, {"robot": str(robot.path)}).goal[0].contacts
+    for contact in asked:
+        assert contact.given["x"] == pytest.approx(0.3 - feet(robot)[contact.patch][1], abs=1e-8)
+        assert "y" not in contact.given

@@ -54,14 +54,15 @@ def joint_of_body(robot: Robot) -> dict[int, int]:
 
 
 def light_joints(robot: Robot) -> list[str]:
-    """Return the joints that move less than ``LIGHT`` of the robot's mass."""
+    """Return the joints that move less than ``LIGHT`` of the robot's mass; parts of ball joints cannot be locked."""
     parent, mass = robot.tree.topology[:, PARENT], robot.tree.inertia[:, MASS].copy()
     for body in range(len(parent) - 1, 0, -1):
         mass[parent[body]] += mass[body]
     heaviest: dict[int, float] = {}
     for body, joint in joint_of_body(robot).items():  # joints that mimic another one are moved by that one
         heaviest[joint] = max(heaviest.get(joint, 0.0), mass[body])
-    return [robot.joint_names[joint] for joint, moved in heaviest.items() if moved < LIGHT * robot.mass]
+    light = [robot.joint_names[joint] for joint, moved in heaviest.items() if moved < LIGHT * robot.mass]
+    return [joint for joint in light if robot.description.joints[joint].type != "ball"]
 
 
 def limbs(robot: Robot) -> list[Limb]:

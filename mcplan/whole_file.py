@@ -1,6 +1,7 @@
 """Files that are written whole or not at all: a reader, a crash or a full disk never leaves half of one."""
 
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +11,13 @@ from pathlib import Path
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give the name of a file beside ``path``, which takes its place when the block ends and is gone when it fails.
 
-    Directories that lead there are made.
+    Of several who write the same file at once each has a file of its own: the last to end is who wrote it. Directories
+    that lead there are made.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.part")
+    # the process alone is not enough: threads, and machines that share a disk
+    partial = target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
     try:
         yield partial
         os.replace(partial, target)

@@ -148,6 +148,8 @@ COMMANDS = {
     "plan step -o {kept}": r"exists and is kept; .*--force",
     "plan step -o {new}": r"-o .*new: expected a name that ends in \.yaml or \.yml",
     "simulate {run_like}": r"no file of mcplan; expected a scenario or plan|a directory without run\.npz",
+    "simulate {plan} --variant 3": r"--variant 3: .*sway\.plan\.yaml is a plan; give its scenario",
+    "simulate {plan} --robot g1": r"--robot g1: .*sway\.plan\.yaml is a plan; give its scenario",
     "verify sway": r"sway is a scenario, expected a run or plan: `mcplan run sway` makes a run of it",
     "verify nothing": r"no run or plan `nothing`",
     "verify {full}": r"a directory without run\.npz; expected a run or plan",
@@ -167,6 +169,13 @@ COMMANDS = {
     "info step --fsm -o {new}.txt": r"expected a name that ends in \.svg, \.png, \.pdf or \.dot",
     "plot sway --together {new}.gif": r"--together .*gif: expected a name that ends in \.png, \.pdf or \.svg",
     "info step -o {new}": r"-o and --physics are about a state machine or a stance: add --fsm or --stance",
+    "scene new {mesh} --friction -1": r"^--friction: expected a number >= 0, got -1",
+    "scene new {mesh} --scale 0": r"^--scale: expected a number > 0, got 0",
+    "scene new {mesh} --slope 2": r"^--slope: expected a number < 1\.5, got 2",
+    "scene show {mesh} --cell 0 --height -1": r"^--cell: expected .* > 0, got 0.*\n--height: expected .*, got -1",
+    "scene new {mesh} --room 0 0.2": r"^--room: expected a number > 0, got 0",
+    "scene new {mesh} --clearance inf": r"--clearance: 'inf' is not a finite number",
+    "scene new {mesh} --scale mm": r"--scale: 'mm' is not a finite number",
     "bench --peers {file}": r"--peers",
 }
 
@@ -187,7 +196,7 @@ def names():
 @pytest.fixture(scope="module")
 def places(tmp_path_factory, names):
     home = tmp_path_factory.mktemp("places")
-    for name in ("file", "kept.yaml"):
+    for name in ("file", "kept.yaml", "mesh.stl"):
         (home / name).write_text("kept")
     (home / "full").mkdir()
     (home / "full" / "something").write_text("kept")
@@ -200,7 +209,7 @@ def _named(home, taken):
     return {
         "taken": taken, "file": home / "file", "kept": home / "kept.yaml",
         "full": home / "full", "run_like": home / "full" / "something",
-        "plan": home / "sway.plan.yaml", "new": home / "new",
+        "plan": home / "sway.plan.yaml", "new": home / "new", "mesh": home / "mesh.stl",
     }  # fmt: skip
 
 

@@ -1,3 +1,5 @@
+import os
+
 import pytest
 
 from mcplan.whole_file import whole_file, write_text
@@ -26,3 +28,28 @@ def test_a_failure_leaves_what_was_there(tmp_path):
         fail()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_who_writes_the_same_file_meanwhile_does_not_meddle(tmp_path):
+    path = tmp_path / "a.txt"
+    with whole_file(path) as slow:
+        slow.write_text("half")
+        with whole_file(path) as quick:
+            assert quick != slow
+            assert quick.parent == slow.parent == tmp_path, "else it could not take the place of the file at once"
+            quick.write_text("quick")
+        assert path.read_text() == "quick"
+        with slow.open("a") as stream:
+            stream.write(" and half")
+    assert path.read_text() == "half and half"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_another_process_has_another_name(tmp_path):
+    names = []
+    for _ in range(2):
+        with whole_file(tmp_path / "a.txt") as partial:
+            partial.touch()
+            names.append(partial.name)
+    assert len(set(names)) == 2
+    assert all(f".{os.getpid()}-" in name for name in names)

@@ -15,6 +15,7 @@ from mcplan.certificate.separation import GAP, Convex, Placed, signed_distances
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
 from mcplan.model.robot import Robot
+from mcplan.model.robot_file import robot_identity
 from mcplan.scene.coplanar import coplanar
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.sim.records import RobotRecord
@@ -151,7 +152,7 @@ class _Known:
     """A robot that equals another one of the same files."""
 
     def __init__(self, robot: Robot, record: RobotRecord):
-        self.robot, self.record, self.key = robot, record, (robot.digest or id(robot), robot.collision_ignore)
+        self.robot, self.record, self.key = robot, record, (robot_identity(robot) or id(robot), robot.collision_ignore)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Known) and self.key == other.key

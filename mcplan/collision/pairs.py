@@ -9,6 +9,7 @@ from mcplan.core.distance.pair import PAIR_SIZE
 from mcplan.model.geometry import Sphere
 from mcplan.model.link_solids import candidate_pairs, link_solids, new_scratch
 from mcplan.model.robot import Robot
+from mcplan.model.robot_file import robot_identity
 from mcplan.model.solid import frozen, pack, solid
 
 SAMPLES = 300
@@ -23,25 +24,25 @@ POINT = 1e-6
 
 def always_touching(robot: Robot) -> frozenset[frozenset[str]]:
     """Return the pairs of links, among the candidates, that touch in every one of ``SAMPLES`` random configurations."""
-    return _always_touching(_ByDigest(robot))
+    return _always_touching(_ByIdentity(robot))
 
 
-class _ByDigest:
-    """A robot that equals another one of the same files."""
+class _ByIdentity:
+    """A robot that equals another one of the same files, meshes included."""
 
     def __init__(self, robot: Robot):
         self.robot = robot
-        self.key = robot.digest or id(robot)
+        self.key = robot_identity(robot) or id(robot)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByDigest) and self.key == other.key
+        return isinstance(other, _ByIdentity) and self.key == other.key
 
     def __hash__(self) -> int:
         return hash(self.key)
 
 
 @lru_cache(maxsize=32)
-def _always_touching(key: _ByDigest) -> frozenset[frozenset[str]]:
+def _always_touching(key: _ByIdentity) -> frozenset[frozenset[str]]:
     robot = key.robot
     links, solids, bodies = link_solids(robot)
     pairs = candidate_pairs(robot)
@@ -74,11 +75,11 @@ def standing_out(robot: Robot) -> frozenset[str]:
     Only such a patch touches; a link whose shape ends at its patch, anywhere on it, touches with it: of a polygon
     around a rounded sole no corner is near the sole.
     """
-    return _standing_out(_ByDigest(robot))
+    return _standing_out(_ByIdentity(robot))
 
 
 @lru_cache(maxsize=32)
-def _standing_out(key: _ByDigest) -> frozenset[str]:
+def _standing_out(key: _ByIdentity) -> frozenset[str]:
     robot = key.robot
     links, solids, bodies = link_solids(robot)
     places = [

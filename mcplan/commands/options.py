@@ -1,5 +1,6 @@
 """Arguments that several commands share."""
 
+import math
 from argparse import ArgumentParser, ArgumentTypeError
 from pathlib import Path
 
@@ -12,6 +13,17 @@ def whole_number(text: str) -> int:
     if not text.isascii() or not text.isdigit():
         raise ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
     return int(text)
+
+
+def finite(text: str) -> float:
+    """Return an argument as a number that is finite."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ArgumentTypeError(f"{text!r} is not a finite number")
+    return number
 
 
 def port_number(text: str) -> int:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from mcplan.commands.options import add_output, file_to_write, open_in_browser
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from mcplan.sim.run import Run
 
 HELP = "write the report of a run: what happened, the closest calls, certificate, charts, replay"
@@ -37,9 +39,24 @@ def carry_out(arguments: Namespace) -> int:
 
 
 def recorded(path: Path) -> "Run":
-    """Return a run with its clock times, where they are beside it."""
+    """Return a run with its clock times, where they are beside it and of this run."""
     from dataclasses import replace
 
     from mcplan.sim.run_file import load_run, load_timing
 
-    return replace(load_run(path), timing=load_timing(path))
+    run, timing = load_run(path), load_timing(path)
+    return replace(run, timing=timing) if _fit(timing, run) else run
+
+
+def _fit(timing: "dict[str, np.ndarray]", run: "Run") -> bool:
+    """Whether clock times are as many as the steps of a run, or as its ticks: others are of a run that was here before.
+
+    Where a controller has no program it is not known when it ran, except that this was once in a step at most.
+    """
+    from mcplan.qp_status import NO_QP
+
+    steps, ticks = len(run), int((run.qp_status != NO_QP).sum())
+    return all(
+        times.ndim == 1 and (len(times) in (steps, ticks) or (not ticks and len(times) < steps))
+        for times in timing.values()
+    )

@@ -5,11 +5,12 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mcplan.commands.options import add_output, file_to_write, open_in_browser
+from mcplan.commands.options import add_output, file_to_write, finite, open_in_browser
 from mcplan.errors import InputError
 
 if TYPE_CHECKING:
     from mcplan.scene.found import Found
+    from mcplan.scene.schema import EnvironmentSpec
 
 HELP = "make a scenario around a mesh, and look at it"
 
@@ -37,15 +38,15 @@ def declare(parser: ArgumentParser) -> None:
 
 def _add_finding(parser: ArgumentParser) -> None:
     """Add how a mesh is read, and what counts as a surface in it."""
-    parser.add_argument("--scale", type=float, default=1.0, help="of the mesh: 0.001 where it is in mm")
+    parser.add_argument("--scale", type=finite, default=1.0, help="of the mesh: 0.001 where it is in mm")
     parser.add_argument("--up", choices=["x", "y", "z"], default="z", help="which of its axes points up (default z)")
-    parser.add_argument("--cell", type=float, metavar="M", help="of a height map: between its points (default 0.05)")
-    parser.add_argument("--height", type=float, metavar="M", help="of an image: white over black (default 1)")
-    parser.add_argument("--slope", type=float, metavar="RAD", help="steepest surface (default 0.53)")
-    parser.add_argument("--room", type=float, nargs=2, metavar="M", help="rectangle that must fit (default 0.1 0.2)")
-    parser.add_argument("--clearance", type=float, metavar="M", help="free height above a surface (default 0.3)")
-    parser.add_argument("--flat", type=float, metavar="M", help="unevenness of a surface (default 0.01)")
-    parser.add_argument("--friction", type=float, help="of all that is found (default 0.7)")
+    parser.add_argument("--cell", type=finite, metavar="M", help="of a height map: between its points (default 0.05)")
+    parser.add_argument("--height", type=finite, metavar="M", help="of an image: white over black (default 1)")
+    parser.add_argument("--slope", type=finite, metavar="RAD", help="steepest surface (default 0.53)")
+    parser.add_argument("--room", type=finite, nargs=2, metavar="M", help="rectangle that must fit (default 0.1 0.2)")
+    parser.add_argument("--clearance", type=finite, metavar="M", help="free height above a surface (default 0.3)")
+    parser.add_argument("--flat", type=finite, metavar="M", help="unevenness of a surface (default 0.01)")
+    parser.add_argument("--friction", type=finite, help="of all that is found (default 0.7)")
     parser.add_argument("--ground", action="store_true", help="lay a floor below the lowest point")
 
 
@@ -109,19 +110,28 @@ def show(arguments: Namespace) -> int:
 def _found(source: Path, arguments: Namespace, ground: bool) -> "Found":
     from mcplan.model.mesh_file import SCENE_SUFFIXES
     from mcplan.scene.expand import found_in_file
-    from mcplan.scene.find_settings import FindSettings
-    from mcplan.scene.schema import EnvironmentSpec
 
     if not source.is_file():
         raise InputError(f"{source}: there is no such file")
     if source.suffix.lower() not in SCENE_SUFFIXES:
         raise InputError(f"{source}: expected a mesh: {', '.join(SCENE_SUFFIXES)}")
-    given = {name: getattr(arguments, name) for name in ("slope", "clearance", "flat", "friction")}
-    given |= {"room": arguments.room and tuple(arguments.room), "ground": ground}
-    find = FindSettings.model_validate({name: value for name, value in given.items() if value is not None})
-    given = {name: getattr(arguments, name) for name in ("cell", "height") if getattr(arguments, name) is not None}
-    spec = EnvironmentSpec(mesh=source.name, scale=arguments.scale, up=arguments.up, find=find, **given)
-    return found_in_file(source, spec)
+    return found_in_file(source, _spec(source, arguments, ground))
+
+
+def _spec(source: Path, arguments: Namespace, ground: bool) -> "EnvironmentSpec":
+    """Return the section of a scenario that the options stand for."""
+    from mcplan.document import Document
+    from mcplan.scene.schema import EnvironmentSpec
+
+    given = {name: getattr(arguments, name) for name in ("slope", "clearance", "flat", "friction", "room")}
+    find = {name: value for name, value in given.items() if value is not None} | {"ground": ground}
+    given = {name: getattr(arguments, name) for name in ("scale", "up", "cell", "height")}
+    values = {name: value for name, value in given.items() if value is not None} | {"mesh": source.name, "find": find}
+    spec, problems = Document.of_values(values).examine(EnvironmentSpec)
+    if spec is None or problems:  # a key ends in the name of its option: find.friction, find.room[0]
+        options = [p.key.removeprefix("find.").partition("[")[0] for p in problems]
+        raise InputError(*(f"--{option}: {p.message}" for option, p in zip(options, problems, strict=True)))
+    return spec
 
 
 def _counted(found: "Found") -> str:

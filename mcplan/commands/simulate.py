@@ -25,8 +25,9 @@ def carry_out(arguments: Namespace) -> int:
     path = find(arguments.scenario, SCENARIO, PLAN)
     if not is_plan_file(path):
         return plan_and_execute(scenario_of(arguments), arguments)
-    if arguments.variant is not None:
-        raise InputError(f"--variant {arguments.variant}: {path} is a plan; give its scenario")
+    for option in ("variant", "robot"):
+        if (value := getattr(arguments, option)) is not None:
+            raise InputError(f"--{option} {value}: {path} is a plan; give its scenario")
     if arguments.output:
         check_writable(Path(arguments.output), arguments.force)
     with Working("reading"):  # motions that no longer fit what was set are found anew

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from mcplan.document import Document, read_document
 from mcplan.errors import Problem, RobotError
 from mcplan.model.assemble import Assembly, NotAssembled, assemble
 from mcplan.model.description import RobotWarning, UrdfModel
+from mcplan.model.geometry import MeshShape
 from mcplan.model.mechanism_check import singular_joint
 from mcplan.model.packages import SCHEME, package_file
 from mcplan.model.patch import MOUNT, mount_patch
@@ -70,6 +72,33 @@ def load_robot(
     if path.suffix.lower() in (".yaml", ".yml"):
         return _from_yaml(path, strict, directories)
     return _from_urdf(path, strict, directories)
+
+
+def robot_identity(robot: Robot) -> str:
+    """Return what robots have in common that move and collide alike (hex); "" for one that comes from no file.
+
+    It is the robot's digest, that of URDF, robot.yaml and SRDF, and where links collide by meshes a hash of the digest
+    and of these: their files may change while those three stay. What is only seen does not count.
+    """
+    if robot not in _identities:
+        _identities[robot] = _identity(robot)
+    return _identities[robot]
+
+
+_identities: WeakKeyDictionary[Robot, str] = WeakKeyDictionary()
+
+
+def _identity(robot: Robot) -> str:
+    shapes = [g.shape for geometries in robot.geometry.values() for g in geometries if g.role != "visual"]
+    meshes = [shape for shape in shapes if isinstance(shape, MeshShape)]
+    if not robot.digest or not meshes:
+        return robot.digest
+    found = hashlib.sha256(robot.digest.encode())
+    for mesh in meshes:
+        # in single precision: last digits of what was turned, and signs of zeros, differ from processor to processor
+        vertices = np.asarray(mesh.vertices, "<f4") + np.float32(0.0)
+        found.update(vertices.tobytes() + np.asarray(mesh.faces, "<i8").tobytes())
+    return found.hexdigest()
 
 
 def _from_urdf(path: Path, strict: bool, directories: list[Path]) -> Robot:

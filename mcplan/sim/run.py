@@ -243,7 +243,7 @@ class Run:
         return np.repeat(np.arange(len(self.t)), np.diff(self.point_start))
 
     def save(self, path: str | Path) -> Path:
-        """Write ``run.npz`` (and ``timing.npz`` beside it when there are clock times); returns the path written.
+        """Write ``run.npz``, and clock times beside it where there are any; return the path written.
 
         Parameters
         ----------

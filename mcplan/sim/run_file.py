@@ -1,4 +1,4 @@
-"""The file of a run: ``run.npz``, and ``timing.npz`` beside it.
+"""The file of a run: ``run.npz``, and ``timing.npz`` beside it; of ``NAME.npz`` that is ``NAME.timing.npz``.
 
 An ordinary NumPy archive that ``numpy.load(path, allow_pickle=False)`` opens. It is written so that equal runs give
 equal bytes (fixed order, fixed time stamps), and read with suspicion: names, sizes, types and shapes are all checked
@@ -64,7 +64,7 @@ def save_run(run: Run, path: str | Path) -> Path:
 
     Returns
     -------
-    The path of the run's file. Clock times, if any, go to ``timing.npz`` beside it.
+    The path of the run's file. Clock times, if any, go to a file beside it: ``timing.npz`` or ``NAME.timing.npz``.
     """
     path = file_path("save", path)
     if path.suffix != ".npz":
@@ -73,7 +73,7 @@ def save_run(run: Run, path: str | Path) -> Path:
     text = json.dumps(run.record.model_dump(mode="json"), allow_nan=False, ensure_ascii=True, separators=(",", ":"))
     _write(path, {"meta": np.array(text), **run.arrays()}, COMPRESSED | {"meta"})
     if run.timing:
-        _write(path.with_name(TIMING_NAME), dict(sorted(run.timing.items())), frozenset())
+        _write(_timing_path(path), dict(sorted(run.timing.items())), frozenset())
     return path
 
 
@@ -105,9 +105,14 @@ def load_run(path: str | Path) -> Run:
 
 
 def load_timing(path: str | Path) -> dict[str, np.ndarray]:
-    """Clock times of a run by name, s; empty when none were kept."""
+    """Clock times of a run by name, s; empty when none were kept.
+
+    Parameters
+    ----------
+    path : that of the run, as for `load_run`.
+    """
     path = Path(path)
-    path = (path if path.is_dir() else path.parent) / TIMING_NAME
+    path = _timing_path(path / RUN_NAME if path.is_dir() else path)
     if not path.is_file():
         return {}
     try:
@@ -118,6 +123,11 @@ def load_timing(path: str | Path) -> dict[str, np.ndarray]:
         raise
     except _DAMAGE as error:
         raise RunError(Problem(str(path), None, "", f"damaged: {error}")) from error
+
+
+def _timing_path(path: Path) -> Path:
+    """Return the file of the clock times of the run in a file: each run of a directory has one of its own."""
+    return path.with_name(TIMING_NAME if path.name == RUN_NAME else f"{path.stem}.{TIMING_NAME}")
 
 
 def _write(path: Path, arrays: dict[str, np.ndarray], compressed: frozenset[str]) -> None:

@@ -24,7 +24,7 @@ class Case:
     seed : of the simulation; of the planner where there is no variant.
     variant : seed of the scenario's variant, or None.
     steps : ``plan`` or ``simulate``.
-    robot : digest of the robot.
+    robot : identity of the robot, its meshes included.
     """
 
     scenario: str

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from mcplan.errors import InputError, Problem
-from mcplan.sweep.compare import compare
+from mcplan.sweep.compare import compare, results_before
 from mcplan.sweep.estimate import estimate
 from mcplan.sweep.expectation import judge
 from mcplan.sweep.experiment import Experiment, load_experiment
@@ -22,6 +22,7 @@ def run_experiment(path: str | os.PathLike[str], arguments: Namespace) -> int:
     """Run the experiment of a file, print and write its results; return the exit status."""
     experiment = load_experiment(path, arguments.max_cases, arguments.seeds)
     directory = results_directory(experiment, arguments.output)
+    old = results_before(arguments.against, directory) if arguments.against else None
     work = work_of(experiment, directory, arguments.only, arguments.retry_failed)
     print(_plan_text(experiment, work, arguments.workers), file=sys.stderr)
     if arguments.dry_run:
@@ -33,7 +34,7 @@ def run_experiment(path: str | os.PathLike[str], arguments: Namespace) -> int:
             experiment, directory, arguments.workers, arguments.scheduler, arguments.only, arguments.retry_failed,
             progress.update,
         )  # fmt: skip
-    comparison = compare(arguments.against, results) if arguments.against else None
+    comparison = None if old is None else compare(old, results)
     verdicts = judge(experiment.spec, results.rows, experiment.known)
     print_results(results, verdicts, comparison)
     for path in write_report(results, verdicts, comparison, directory):

@@ -6,11 +6,13 @@ Cases are matched by what was asked for (the configuration), not by the code tha
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from mcplan.sweep.columns import COLUMNS
+from mcplan.sweep.identity import code_version
 from mcplan.sweep.results import Results, Row, groups, shown_value
 from mcplan.sweep.store import Store
 from mcplan.sweep.tables import Table
@@ -19,6 +21,10 @@ NOTICED = {"margin": 0.05, "ratio": 0.05, "clock": 0.25}
 """By which part of its value before a mean must become worse to be marked; clock times differ by themselves."""
 
 REGRESSION = "REGRESSION"
+
+
+Before = Mapping[str, Any]
+"""What a case was given before, its results and its ``status``."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +52,26 @@ class Comparison:
         )
 
 
-def compare(before: str | os.PathLike[str], results: Results) -> Comparison:
-    """Compare with the newest results in the store of a directory.
+def results_before(directory: str | os.PathLike[str], own: str | os.PathLike[str]) -> dict[str, Before]:
+    """Return the newest results in the store of a directory, by configuration.
+
+    Parameters
+    ----------
+    own : directory that the sweep itself writes to. Its store is read before the sweep, and without what the present
+        code has put there: that would be compared with itself.
 
     Raises
     ------
     InputError
         When there is no store.
     """
-    with Store(before, read_only=True) as store:
-        old = dict(store.latest())
+    same = Path(directory).resolve() == Path(own).resolve()
+    with Store(directory, read_only=True) as store:
+        return dict(store.latest(but=code_version() if same else None))
+
+
+def compare(old: Mapping[str, Before], results: Results) -> Comparison:
+    """Compare with results from before, by configuration."""
     configurations = {case.id: case.configuration for case in results.experiment.cases}
     pairs = [(old.get(configurations[row["case"]]), row) for row in results.rows]
     both = [(a, b) for a, b in pairs if a is not None]
@@ -75,7 +91,7 @@ def compare(before: str | os.PathLike[str], results: Results) -> Comparison:
     return Comparison(table, tuple(regressions), matched, len(pairs) - matched, gone)
 
 
-def _column(name: str, pairs: list[tuple[Mapping[str, Any], Row]]) -> tuple[tuple[str, str, str] | None, list[Row]]:
+def _column(name: str, pairs: list[tuple[Before, Row]]) -> tuple[tuple[str, str, str] | None, list[Row]]:
     """Return before, after and mark of a column, and the rows whose flag turned."""
     column = COLUMNS[name]
     known = [(a[name], b[name], b) for a, b in pairs if a.get(name) is not None and b.get(name) is not None]

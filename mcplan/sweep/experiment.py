@@ -12,6 +12,7 @@ from mcplan.document import Document, read_document
 from mcplan.document.document import in_file_order
 from mcplan.errors import InputError, Problem
 from mcplan.model.robot import Robot
+from mcplan.model.robot_file import robot_identity
 from mcplan.scene import Scenario
 from mcplan.scene.sizes import robot_of
 from mcplan.short import short
@@ -80,7 +81,7 @@ class Experiment:
         spec, swept = self.spec, self.swept
         for name, scenario in self.scenarios.items():
             for _, overrides in combinations(spec, self.axes, name):
-                robot = _robot(scenario, overrides).digest
+                robot = robot_identity(_robot(scenario, overrides))
                 for seed in seeds_of(spec):
                     variant = seed if spec.variants else None
                     yield Case(name, scenario.source, overrides, swept, seed, variant, spec.steps, robot)

@@ -17,6 +17,7 @@ from mcplan.document.build import Mark
 from mcplan.errors import InputError, JobFailed, SimulationFailed
 from mcplan.model.description import RobotWarning
 from mcplan.model.robot import Robot
+from mcplan.model.robot_file import robot_identity
 from mcplan.planning import Plan, plan as make_plan
 from mcplan.planning.plan_file import plan_document
 from mcplan.scene import Scenario, load_scenario
@@ -145,14 +146,14 @@ def _planned(scenario: Scenario, task: Task, row: dict[str, Any]) -> Plan | None
 def _scenario(task: Task) -> Scenario:
     document = Document(task.path, task.data, Mark(None))
     scenario = Scenario.of(document, robot=_robots.get(task.robot))
-    if scenario.robot.digest != task.robot:
+    if robot_identity(scenario.robot) != task.robot:
         raise InputError(f"{scenario.robot.name}: the robot's files here are not those of the machine that sweeps")
     _robots.setdefault(task.robot, scenario.robot)
     return scenario
 
 
 _robots: dict[str, Robot] = {}
-"""Robots of this process by their digest: loading one takes as long as many a plan."""
+"""Robots of this process by their identity: loading one takes as long as many a plan."""
 
 
 def _timed(row: dict[str, Any], name: str, call: Callable[[], Any]) -> Any:

@@ -177,10 +177,15 @@ class Store:
         rows = self._db.execute("select id, status, result from cases")
         return {i: {**json.loads(result), "status": status} for i, status, result in rows if i in wanted}
 
-    def latest(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        """Yield each configuration with the row that was written last: what it was given, and its results."""
-        query = "select configuration, fields, status, result from cases order by finished"
-        last = {row[0]: row[1:] for row in self._db.execute(query)}
+    def latest(self, but: str | None = None) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Yield each configuration with the row that was written last: what it was given, and its results.
+
+        Parameters
+        ----------
+        but : a code whose rows are left out.
+        """
+        query = "select code, configuration, fields, status, result from cases order by finished"
+        last = {configuration: rest for code, configuration, *rest in self._db.execute(query) if code != but}
         for configuration, (fields, status, result) in last.items():
             yield configuration, {**json.loads(fields), **json.loads(result), "status": status}
 

@@ -12,7 +12,7 @@ class Task:
     ----------
     data : the scenario, resolved.
     path : of the scenario's file; the path of a robot or a mesh is relative to it.
-    robot : digest that the robot must have.
+    robot : identity that the robot must have (`mcplan.model.robot_file.robot_identity`).
     seed, steps, keep : as in the experiment.
     plans : directory for plans that cases share (`mcplan.sweep.shared_plan`); none without a name.
     """

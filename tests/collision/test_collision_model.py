@@ -1,7 +1,10 @@
 """CollisionModel on HRP-2: which pairs, which distances, how they change, what contacts are allowed."""
 
+import warnings
+
 import numpy as np
 import pytest
+import trimesh
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
@@ -10,6 +13,7 @@ from mcplan.collision.model import CollisionModel
 from mcplan.collision.pairs import always_touching
 from mcplan.core.rigid_body.tree import PARENT
 from mcplan.errors import InputError
+from mcplan.model.description import RobotWarning
 from mcplan.model.geometry import Box, MeshShape, Sphere
 from mcplan.model.link_solids import candidate_pairs, link_solids
 from mcplan.model.robot_file import load_robot
@@ -108,6 +112,29 @@ def test_pairs_that_always_touch_are_found(tmp_path):
     assert candidates == {("a", "c"), ("a", "d"), ("a", "e"), ("b", "e")}  # c-e and d-e: one joint, j4
     assert always_touching(blocks) == {frozenset("ac")}
     assert ("a", "c") not in {pair[:2] for pair in CollisionModel(blocks).pairs}
+
+
+def test_what_always_touches_is_that_of_the_meshes_as_they_are_now(tmp_path):
+    """Two arms reach into each other from a base, or do not, as a mesh is long or short; the URDF stays the same."""
+    mass = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    arm = (
+        f'<link name="{{0}}">{mass}<collision><geometry><mesh filename="arm.stl"/></geometry></collision></link>'
+        '<joint name="j{0}" type="revolute"><parent link="base"/><child link="{0}"/><origin xyz="{1} 0 0"/>'
+        '<axis xyz="1 0 0"/><limit lower="-1" upper="1" effort="9" velocity="9"/></joint>'
+    )
+    path = tmp_path / "arms.urdf"
+    arms = arm.format("a", 0.2) + arm.format("b", -0.2)
+    path.write_text(f'<robot name="arms"><link name="base">{mass}</link>{arms}</robot>')
+    found, digests = [], set()
+    for length in (0.1, 1.0, 0.1):
+        trimesh.creation.box((length, 0.1, 0.1)).export(tmp_path / "arm.stl")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RobotWarning)  # of the overlap
+            robot = load_robot(path)
+        digests.add(robot.digest)
+        found.append(always_touching(robot))
+    assert found == [frozenset(), {frozenset("ab")}, frozenset()]
+    assert len(digests) == 1
 
 
 def test_distances_change_as_the_rows_say(robot, model):

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from mcplan.certificate.verify import verify
+from mcplan.commands.report import recorded
 from mcplan.errors import RunError
+from mcplan.qp_status import NO_QP
 from mcplan.sim.run_file import load_run, load_timing
 from tests.sim.waving_box import waving_run
 
@@ -76,6 +78,41 @@ def test_clock_times_stay_out_of_the_run(run, tmp_path):
     assert timed.save(tmp_path / "a").read_bytes() == run.save(tmp_path / "b").read_bytes()
     np.testing.assert_array_equal(load_timing(tmp_path / "a")["qp"], np.full(60, 1e-3))
     assert load_timing(tmp_path / "b") == {}
+
+
+def test_runs_of_one_directory_have_clock_times_of_their_own(run, tmp_path):
+    for name, seconds in (("a.npz", 1e-3), ("b.npz", 2e-3), ("run.npz", 3e-3)):
+        replace(run, timing={"control": np.full(60, seconds)}).save(tmp_path / name)
+    for name, seconds in (("a.npz", 1e-3), ("b.npz", 2e-3), ("run.npz", 3e-3), (".", 3e-3)):
+        np.testing.assert_array_equal(load_timing(tmp_path / name)["control"], np.full(60, seconds))
+        np.testing.assert_array_equal(recorded(tmp_path / name).timing["control"], np.full(60, seconds))
+    run.save(tmp_path / "c.npz")
+    assert recorded(tmp_path / "c.npz").timing == {}
+    assert {file.name for file in tmp_path.iterdir()} == {
+        "a.npz", "a.timing.npz", "b.npz", "b.timing.npz", "c.npz", "run.npz", "timing.npz",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("every", "times", "fits"),
+    [
+        (1, {"control": 60, "physics": 60}, True),
+        (4, {"control": 15, "physics": 60}, True),  # the controller runs in every fourth step
+        (0, {"control": 15, "physics": 60}, True),  # it has no program, so nobody knows
+        (1, {"control": 61, "physics": 61}, False),
+        (1, {"control": 59, "physics": 60}, False),
+        (4, {"control": 16, "physics": 60}, False),
+        (0, {"control": 61}, False),
+        (1, {"control": (60, 2)}, False),
+    ],
+)
+def test_clock_times_of_another_run_are_left_out(run, tmp_path, every, times, fits):
+    status = np.full(60, NO_QP, run.qp_status.dtype)
+    if every:
+        status[::every] = 0
+    arrays = {name: np.full(size, 1e-3) for name, size in times.items()}
+    replace(run, qp_status=status, timing=arrays).save(tmp_path)
+    assert set(recorded(tmp_path).timing) == (set(times) if fits else set())
 
 
 def test_a_failed_write_leaves_the_old_file(run, tmp_path, monkeypatch):

@@ -1,8 +1,15 @@
 """``mcplan sweep`` and ``mcplan check EXPERIMENT``."""
 
+from dataclasses import dataclass
+
 import pytest
 
 from mcplan.cli import main
+from mcplan.sweep import command
+from mcplan.sweep.experiment import load_experiment
+from mcplan.sweep.identity import code_version
+from mcplan.sweep.results import collect_results
+from mcplan.sweep.store import DONE, Outcome, Store
 
 TEXT = "scenarios: [sway]\nsteps: plan\ngrid: {environment.friction: [0.5, 0.7]}\nexpect: {success: '%s'}\n"
 
@@ -66,7 +73,44 @@ def test_a_sweep_writes_its_results_and_its_status_is_the_verdict(experiment_fil
     captured = capsys.readouterr()
     assert "2 finished; 0 to run" in captured.err
     assert "FAIL" in captured.out
-    assert "2 cases as before, 0 new, 0 gone; 0 regressions" in captured.out
+    assert "0 cases as before, 2 new, 0 gone; 0 regressions" in captured.out, "they are not compared with themselves"
+
+
+@dataclass
+class Old:
+    """A case as another code has run it."""
+
+    id: str
+    configuration: str
+    fields: dict
+
+
+def test_a_sweep_is_compared_with_what_an_older_code_has_left_in_its_directory(
+    experiment_file, home, capsys, monkeypatch
+):
+    file, out = experiment_file(TEXT % ">= 0"), home / "runs" / "sweeps" / "trial"
+
+    def put(experiment, code, success):
+        with Store(out) as store:
+            for case in experiment.cases:
+                name = case.id if code == code_version() else f"{code}{case.id}"
+                store.put(Old(name, case.configuration, case.fields), Outcome(DONE, {"success": success}), code)
+            return collect_results(experiment, store)
+
+    put(load_experiment(file), "older", True)
+    monkeypatch.setattr(command, "sweep", lambda experiment, *_: put(experiment, code_version(), False))
+    for _ in range(2):  # the second time its results are there before it begins
+        assert main(["sweep", str(file), "--against", "runs/sweeps/trial"]) == 1
+        said = " ".join(capsys.readouterr().out.split())
+        assert "2 cases as before, 0 new, 0 gone; 2 regressions" in said
+
+
+def test_what_is_compared_with_has_to_be_there_before_anything_runs(experiment_file, home, capsys, monkeypatch):
+    monkeypatch.setattr(command, "sweep", lambda *_: pytest.fail("it sweeps already"))
+    for place in ("nowhere", "runs/sweeps/trial"):
+        assert main(["sweep", str(experiment_file(TEXT % ">= 0")), "--against", place]) == 2
+        assert "there is no such store of an experiment" in capsys.readouterr().err
+    assert not (home / "runs").exists()
 
 
 def test_one_plan_is_carried_out_in_every_back_end_and_not_kept(experiment_file, home):

@@ -6,9 +6,11 @@ import pytest
 import trimesh
 
 from mcplan.errors import InputError
+from mcplan.model.robot_file import load_robot
 from mcplan.scene import find_scenario, load_scenario
 from mcplan.sweep import identity
 from mcplan.sweep.experiment import load_experiment
+from tests.sim.waving_box import write_robot
 
 
 def messages(file, **options):
@@ -182,6 +184,32 @@ def test_another_mesh_around_the_robot_is_another_case(experiment_file, tmp_path
         (case,) = load_experiment(experiment_file("scenarios: [mine.yaml]\n")).cases
         ids.append(case.id)
     assert ids[0] == ids[1] != ids[2]
+
+
+def test_another_mesh_of_the_robot_is_another_case(experiment_file, tmp_path):
+    robot = write_robot(tmp_path)
+    urdf = tmp_path / "waving_box.urdf"
+    shapes = "".join(
+        f'<{role}><geometry><mesh filename="{role}.stl"/></geometry></{role}>' for role in ("visual", "collision")
+    )
+    urdf.write_text(urdf.read_text().replace('<link name="box">', f'<link name="box">{shapes}'))
+    (tmp_path / "mine.yaml").write_text(
+        "mcplan: 1\nname: mine\nrobot: robot.yaml\nenvironment: {surfaces: [{name: floor, size: [4, 4]}]}\n"
+        "start: {contacts: [{patch: sole, surface: floor, x: 0, y: 0}]}\ngoal: {com: [0, 0, 1]}\n"
+    )
+
+    def case(collision, visual=0.1):
+        trimesh.creation.box((0.2, 0.2, collision)).export(tmp_path / "collision.stl")
+        trimesh.creation.box((0.2, 0.2, visual)).export(tmp_path / "visual.stl")
+        (found,) = load_experiment(experiment_file("scenarios: [mine.yaml]\nsteps: plan\n")).cases
+        return found, load_robot(robot).digest
+
+    (first, digest), (again, _), (other, same) = case(0.1), case(0.1), case(0.12)
+    assert first.id == again.id
+    assert digest == same, "URDF and robot.yaml are as before"
+    assert other.robot != first.robot
+    assert other.configuration != first.configuration
+    assert case(0.1, visual=0.2)[0].id == first.id, "nothing depends on what is only seen"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from scipy.stats import binom
 
 from mcplan.errors import InputError
 from mcplan.sweep import figures, identity, report
-from mcplan.sweep.compare import REGRESSION, compare
+from mcplan.sweep.compare import REGRESSION, compare, results_before
 from mcplan.sweep.expectation import judge, parse_threshold
 from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.identity import code_version
@@ -179,17 +179,18 @@ def test_what_no_longer_holds_is_a_regression(results, tmp_path):
         return Outcome(DONE, good.result | {"plan_torque": 1.2 * good.result["plan_torque"]})
 
     now = fill(results.experiment, tmp_path / "now", worse)
-    same = compare(tmp_path / "out", results)
+    old = results_before(tmp_path / "out", tmp_path / "now")
+    same = compare(old, results)
     assert (same.matched, same.new, same.gone, same.regressions) == (40, 0, 0, ())
     assert {row[-1] for row in same.table.rows} == {""}
-    comparison = compare(tmp_path / "out", now)
+    comparison = compare(old, now)
     assert len(comparison.regressions) == 2
     assert all("scenario sway" in text and "seed 4" in text for text in comparison.regressions)
     marks = {row[:2]: row[-1] for row in comparison.table.rows}
     assert marks["sway", "success"] == REGRESSION
     assert marks["step", "success"] == ""
     assert marks["step", "plan_torque"] == "worse"
-    back = compare(tmp_path / "now", results)
+    back = compare(results_before(tmp_path / "now", tmp_path / "out"), results)
     assert back.regressions == ()
     assert ("sway", "success", "18/20", "20/20", "better") in back.table.rows
 

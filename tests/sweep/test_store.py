@@ -6,7 +6,7 @@ import pytest
 
 from mcplan.sweep import store as module
 from mcplan.sweep.columns import COLUMNS
-from mcplan.sweep.compare import NOTICED, compare
+from mcplan.sweep.compare import NOTICED, compare, results_before
 from mcplan.sweep.estimate import estimate
 from mcplan.sweep.results import Results
 from mcplan.sweep.store import DONE, FAILED, Outcome, Store
@@ -44,6 +44,16 @@ def test_of_a_configuration_the_newest_row_counts_whatever_the_hashes(tmp_path, 
             "z": {"nodes": 7, "status": DONE},
             "b": {"failure": "killed", "status": FAILED},
         }
+
+
+def test_a_code_may_be_left_out_and_the_newest_of_the_others_counts(tmp_path, clock):
+    with Store(tmp_path) as store:
+        for finished, code in ((100.0, "oldest"), (200.0, "older"), (300.0, "now")):
+            clock.value = finished
+            store.put(case(code, "one"), Outcome(DONE, {"nodes": int(finished)}), code)
+        store.put(case("b", "new"), Outcome(DONE, {}), "now")
+        assert {key: row["nodes"] for key, row in store.latest(but="now")} == {"one": 200}
+        assert set(dict(store.latest())) == {"one", "new"}
 
 
 def test_the_mean_time_is_over_all_cases_and_tells_how_long_the_rest_takes(tmp_path):
@@ -84,6 +94,7 @@ def test_a_mean_is_marked_when_it_got_worse_by_more_than_is_noticed(tmp_path, na
             cases=[case("new", "one")], fields=("scenario",), spec=SimpleNamespace(collect=(name,))
         )
         row = {"case": "new", "scenario": "walk", "status": DONE, name: after}
-        ((_, column, old, new, mark),) = compare(tmp_path, Results(experiment, (row,))).table.rows
+        before_it = results_before(tmp_path, tmp_path / "now")
+        ((_, column, old, new, mark),) = compare(before_it, Results(experiment, (row,))).table.rows
         assert (column, old, new) == (name, f"{before:.4g}", f"{after:.4g}")
         assert mark == ("worse" if marked and kind != "count" else "")

@@ -22,6 +22,9 @@ KINDS = {
 }
 """Kind of export: the module and function that write it."""
 
+FOLDERS = ("motion",)
+"""Kinds that are a folder of files."""
+
 LIBRARIES = ("mujoco", "mcap")
 """Libraries that a kind of the same name takes, each an extra of the same name."""
 
@@ -32,15 +35,22 @@ def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None)
     Parameters
     ----------
     kind : of `KINDS`.
-    path : the file.
+    path : the file, or the folder.
     rate : samples per second; None takes all (keyframes: 20; reference motions and joint trajectories: 50).
 
     Raises
     ------
     InputError
-        When the rate is not positive, or the library that the kind takes is not installed.
+        When the rate is not positive, the library that the kind takes is not installed, or a folder stands where the
+        file would (a file where the folder would).
     """
-    return refuse_missing(kind, rate)(instance("export_run", "run", run, Run), file_path("export_run", path), rate)
+    write, place = refuse_missing(kind, rate), file_path("export_run", path)
+    run = instance("export_run", "run", run, Run)
+    if kind not in FOLDERS and place.is_dir():
+        raise InputError(f"{place}: is a folder; expected the name of a file for --to {kind}")
+    if kind in FOLDERS and place.exists() and not place.is_dir():
+        raise InputError(f"{place}: is a file; expected the name of a folder for --to {kind}")
+    return write(run, place, rate)
 
 
 def refuse_missing(kind: str, rate: float | None = None) -> Callable[..., list[Path]]:

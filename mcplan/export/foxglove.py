@@ -51,7 +51,7 @@ def scene(run: Run) -> Message:
         seen = [each for each in geometries if each.role != "collision"] or list(geometries)
         for k, each in enumerate(seen):
             shapes = _shape(each.shape, each.R, each.p, each.color or ROBOT)
-            entities.append(_entity(t, link, f"{link} {k}", **shapes))
+            entities.append(_entity(t, _link_frame(link), f"{link} {k}", **shapes))
     return "/scene", "foxglove.SceneUpdate", {"deletions": [], "entities": entities}
 
 
@@ -61,7 +61,7 @@ def frame(run: Run, k: int) -> Iterator[Message]:
     transforms = []
     for link in robot.link_names:
         X = robot.frame_pose(run.q[k], link)
-        transforms.append(_transform(stamp, link, quat_from_rotation(X[:3, :3]), X[:3, 3]))
+        transforms.append(_transform(stamp, _link_frame(link), quat_from_rotation(X[:3, :3]), X[:3, 3]))
     for column, name in enumerate(run.record.objects):
         if run.object_q is not None:
             at = run.object_q[k, column]
@@ -77,7 +77,7 @@ def frame(run: Run, k: int) -> Iterator[Message]:
     for column, patch in enumerate(run.patches):
         force = run.wrench[k, column, :3]
         size = float(np.linalg.norm(force))
-        if size > SMALLEST_FORCE:
+        if SMALLEST_FORCE < size < np.inf:
             entities.append(_entity(t, WORLD, f"force {patch}", arrows=[_arrow(_place(run, k, column), force)]))
         else:
             deletions.append({"timestamp": stamp, "type": 0, "id": f"force {patch}"})
@@ -96,6 +96,11 @@ def _place(run: Run, k: int, column: int) -> np.ndarray:
 
 def _frame(name: str) -> str:
     return f"object {name}"
+
+
+def _link_frame(link: str) -> str:
+    """Return the frame of a link; one that is called as the world's need not stand where that is."""
+    return f"link {link}" if link == WORLD else link
 
 
 def _stamp(t: float) -> dict[str, int]:

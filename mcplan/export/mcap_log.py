@@ -1,10 +1,11 @@
 """A run as an MCAP log, which Foxglove and its like open: JSON messages on channels that carry their JSON schema.
 
 What Foxglove draws by itself comes in its own schemas, 30 times a second: ``/tf``, ``/scene``, ``/forces`` and
-``/joint_states``. All numbers of the run come at its rate, in schemas of this project.
+``/joint_states``. All numbers of the run come at its rate, in schemas of this project; what is not finite is null.
 """
 
 import json
+import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
             time = round(float(run.t[k]) * 1e9)
             if topic not in channels:
                 channels[topic] = writer.register_channel(topic, "json", schemas[name])
-            data = json.dumps(message, allow_nan=False).encode()
+            data = _json(message).encode()
             writer.add_message(channels[topic], log_time=time, data=data, publish_time=time)
 
         add(0, *foxglove.scene(run))
@@ -74,6 +75,23 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
         writer.add_metadata("mcplan", {**about, "seed": str(record.seed), "dt": repr(record.dt)})
         writer.finish()
     return [path]
+
+
+def _json(message: dict[str, Any]) -> str:
+    """Return a message as JSON, which knows finite numbers alone: a run that broke off may end with others."""
+    try:
+        return json.dumps(message, allow_nan=False)
+    except ValueError:
+        return json.dumps(_finite(message))
+
+
+def _finite(value: Any) -> Any:
+    """Return a value with None for every number in it that is not finite."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _schema(writer: Writer, name: str, properties: dict[str, Any]) -> int:

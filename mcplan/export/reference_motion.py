@@ -102,7 +102,7 @@ def write_folder(run: Run, path: Path, rate: float | None = None) -> list[Path]:
         "body_lin_vel": (vectors, motion.body_lin_vel),
         "body_ang_vel": (vectors, motion.body_ang_vel),
     }
-    path.mkdir(exist_ok=True)
+    path.mkdir(parents=True, exist_ok=True)
     files = []
     for name, (header, table) in tables.items():
         files.append(path / f"{name}.csv")

@@ -41,16 +41,25 @@ class Place:
     friction: float
 
 
-def pose_of(where: str, data: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return rotation and position of ``{translation, rotation}`` (rpy, rad; a quaternion w x y z), or raise."""
+def pose_of(translation: Any, rotation: Any) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return rotation and position of ``[x, y, z]`` (m) and ``[roll, pitch, yaw]`` (rad); None where one is no such."""
+    p, turn = numbers(translation, 3), numbers(rotation, 3)
+    return None if p is None or turn is None else (rotation_from_rpy(turn), p)
+
+
+def numbers(value: Any, size: int) -> np.ndarray | None:
+    """Return a value of a file as ``size`` finite numbers, None where it is something else."""
     try:
-        p = np.array(data["translation"], float)
-        turn = np.array(data.get("rotation", (0.0, 0.0, 0.0)), float)
-    except (TypeError, KeyError, ValueError) as error:
-        raise InputError(f"{where}: expected translation: [x, y, z] and rotation: [roll, pitch, yaw]") from error
-    if p.shape != (3,) or turn.shape != (3,) or not np.isfinite([*p, *turn]).all():
-        raise InputError(f"{where}: expected three numbers each: translation: [x, y, z], rotation: [roll, pitch, yaw]")
-    return rotation_from_rpy(turn), p
+        found = np.array(value, float)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if found.shape == (size,) and np.isfinite(found).all() else None
+
+
+def number(value: Any, least: float = -np.inf) -> float | None:
+    """Return a value of a file as a finite number from ``least`` on, None where it is something else."""
+    found = None if isinstance(value, bool) else numbers([value], 1)
+    return None if found is None or found[0] < least else float(found[0])
 
 
 def surfaces_for(

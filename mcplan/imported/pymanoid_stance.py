@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.arguments import file_path, instance
+from mcplan.arguments import file_path, instance, shown
 from mcplan.errors import InputError, Problem
-from mcplan.imported.place import Place, pose_of, surfaces_for
+from mcplan.imported.place import Place, number, numbers, pose_of, surfaces_for
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
@@ -68,29 +68,45 @@ def read_pymanoid_stance(
         data = json.loads(place.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(Problem(str(place), None, "", f"cannot be read: {error.strerror}")) from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(Problem(str(place), getattr(error, "lineno", None), "", f"is not JSON: {error}")) from None
     if not isinstance(data, dict) or not set(data) - {"com"}:
         raise InputError(Problem(str(place), None, "", "expected contacts by name: left_foot, right_foot, ..."))
-    places, problems = [], []
+    places: list[Place] = []
+    problems: list[Problem] = []
+
+    def wrong(key: str, message: str) -> None:
+        problems.append(Problem(str(place), None, key, message))
+
     for name, item in data.items():
         if name == "com":
             continue
-        try:
-            R, p = pose_of("pos, rpy", {"translation": item["pos"], "rotation": item.get("rpy", (0.0, 0.0, 0.0))})
-            friction = float(item["friction"])
-            if name not in names:
-                raise InputError(f"stands for no patch; say which: patches={{{name!r}: ...}}")
-            places.append(Place(names[name], R, p, friction))
-        except InputError as error:
-            problems.append(Problem(str(place), None, name, str(error)))
-        except (TypeError, KeyError, ValueError):
-            problems.append(Problem(str(place), None, name, "expected pos, rpy and friction"))
+        if not isinstance(item, dict) or not {"pos", "friction"} <= set(item):
+            wrong(name, f"expected pos, rpy and friction, not {shown(item)}")
+            continue
+        pose, friction = pose_of(item["pos"], item.get("rpy", (0.0, 0.0, 0.0))), number(item["friction"], 0.0)
+        if pose is None:
+            told = " and ".join(f"{key}: {shown(item[key])}" for key in ("pos", "rpy") if key in item)
+            wrong(name, f"expected three numbers each, pos: [x, y, z] and rpy: [roll, pitch, yaw], not {told}")
+        if friction is None:
+            wrong(f"{name}.friction", f"expected a number from 0 on, not {shown(item['friction'])}")
+        if name not in names:
+            wrong(name, f"stands for no patch; say which: patches={{{name!r}: ...}}")
+        elif pose is not None and friction is not None:
+            places.append(Place(names[name], *pose, friction))
+    com = data.get("com") or {}
+    at = mass = None
+    if isinstance(com, dict):
+        at, mass = numbers(com.get("pos"), 3), number(com.get("mass"), 0.0)
+        if at is None and "pos" in com:
+            wrong("com.pos", f"expected three numbers, not {shown(com['pos'])}")
+        if mass is None and "mass" in com:
+            wrong("com.mass", f"expected a number from 0 on, in kg, not {shown(com['mass'])}")
+    else:
+        wrong("com", f"expected pos and mass, not {shown(com)}")
     if problems:
         raise InputError(*problems)
     surfaces, said = surfaces_for(places, robot)
     environment = Environment(surfaces)
     contacts = tuple(make_contact(robot, environment, each) for each in said)
-    com = data.get("com") or {}
-    at = None if "pos" not in com else np.array(com["pos"], float)
-    return ImportedStance(environment, contacts, at, None if "mass" not in com else float(com["mass"]))
+    return ImportedStance(environment, contacts, at, mass)

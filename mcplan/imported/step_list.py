@@ -16,10 +16,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from mcplan.arguments import each, file_path, instance
+import numpy as np
+
+from mcplan.arguments import each, file_path, instance, shown
 from mcplan.document import Document, read_document
 from mcplan.errors import InputError, Problem
-from mcplan.imported.place import Place, pose_of, surfaces_for
+from mcplan.imported.place import Place, number, pose_of, surfaces_for
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
@@ -38,6 +40,9 @@ HALF = 0.15
 
 RADIUS = 0.02
 """m: its radius; the file does not say it."""
+
+FRICTION = 0.7
+"""Of a step that says none."""
 
 Key = tuple[str | int, ...]
 
@@ -93,13 +98,13 @@ def read_step_list(
             touching.remove(patch)
         if not adds:
             continue
-        R, p = pose_of(f"{file}: {limb}", item.get("pose"))
+        R, p = _pose(document, key, item)
         if kind == "Grasp":
             bars.append(Bar(f"bar{len(bars)}", [p - HALF * R[:, 0], p + HALF * R[:, 0]], RADIUS))
             stances.append({"add": {"patch": table[limb], "surface": bars[-1].name, "along": HALF}})
         else:
             stances.append({"add": len(places)})
-            places.append(Place(table[limb], R, p, float(constraint.get("fricCoeff", 0.7))))
+            places.append(Place(table[limb], R, p, _friction(document, key, constraint)))
         touching.append(table[limb])
     surfaces, contacts = surfaces_for(places, robot, environment.surfaces)
     taken = {thing.name for thing in environment.things}
@@ -123,10 +128,11 @@ def _steps(document: Document) -> Iterator[tuple[Key, float, float, dict[str, An
             if not isinstance(item, dict):
                 raise InputError(document.problem(key, "expected a step: limb, type, startTime, endTime, pose"))
             times = item.get("swingCommand", item)
-            try:
-                begin, until = float(times["startTime"]), float(times["endTime"])
-            except (TypeError, KeyError, ValueError):
-                raise InputError(document.problem(key, "expected startTime and endTime, in s")) from None
+            said = [times.get(name) for name in ("startTime", "endTime")] if isinstance(times, dict) else [times]
+            begin, until = (number(value) for value in said) if len(said) == 2 else (None, None)
+            if begin is None or until is None:
+                message = f"expected startTime and endTime, in s, not {' and '.join(map(shown, said))}"
+                raise InputError(document.problem(key, message))
             yield key, offset + begin, offset + until, item
             end = max(end, offset + until)
         offset = end
@@ -149,16 +155,47 @@ def _at(data: Any, key: Key) -> Any:
 
 def _said(document: Document, key: Key, item: dict[str, Any]) -> tuple[str, str, bool, dict[str, Any]]:
     """Return limb, kind of contact, whether it is added, and the constraint."""
-    limb, kind = item.get("limb"), item.get("swingCommand", item).get("type")
+    limb, kind = item.get("limb"), item.get("swingCommand", item).get("type")  # a mapping, as it has times
     if not isinstance(limb, str):
         raise InputError(document.problem(key, "limb is missing: LeftFoot, RightFoot, LeftHand, RightHand"))
     if kind not in ("Add", "Remove"):
         raise InputError(document.problem((*key, "type"), f"expected Add or Remove, got {kind!r}"))
-    constraint = item.get("constraint") or {}
-    for command in item.get("contactCommandList") or ():  # the last that holds something
-        said = command.get("constraint") or {} if isinstance(command, dict) else {}
-        constraint = said if said.get("type") in ("Surface", "Grasp") else constraint
+    constraint, commands = item.get("constraint") or {}, item.get("contactCommandList") or []
+    if not isinstance(commands, list):
+        said = f"expected a list of commands with constraints, not {shown(commands)}"
+        raise InputError(document.problem((*key, "contactCommandList"), said))
+    for place, made in [((*key, "constraint"), constraint), *_constraints(key, commands)]:
+        if not isinstance(made, dict):
+            said = f"expected a constraint: {{type: Surface, fricCoeff: 0.5}}, not {shown(made)}"
+            raise InputError(document.problem(place, said))
+        constraint = made if made.get("type") in ("Surface", "Grasp") else constraint  # the last that holds something
     return limb, str(constraint.get("type", "Surface")), kind == "Add", constraint
+
+
+def _constraints(key: Key, commands: list[Any]) -> Iterator[tuple[Key, Any]]:
+    for k, command in enumerate(commands):
+        if not isinstance(command, dict):
+            yield (*key, "contactCommandList", k), command
+        elif command.get("constraint"):
+            yield (*key, "contactCommandList", k, "constraint"), command["constraint"]
+
+
+def _pose(document: Document, key: Key, item: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Return rotation and position of a step."""
+    pose = item.get("pose")
+    found = pose_of(pose.get("translation"), pose.get("rotation", (0.0, 0.0, 0.0))) if isinstance(pose, dict) else None
+    if found is None:
+        said = f"expected translation: [x, y, z] and rotation: [roll, pitch, yaw], numbers, not {shown(pose)}"
+        raise InputError(document.problem((*key, "pose") if "pose" in item else key, said))
+    return found
+
+
+def _friction(document: Document, key: Key, constraint: dict[str, Any]) -> float:
+    value = constraint.get("fricCoeff", FRICTION)
+    friction = number(value, 0.0)
+    if friction is None:
+        raise InputError(document.problem(key, f"fricCoeff: expected a number from 0 on, not {shown(value)}"))
+    return friction
 
 
 def _one_at_a_time(document: Document, steps: list[tuple[Key, float, float, dict[str, Any]]]) -> None:

@@ -7,6 +7,7 @@ from mcplan.scene import Environment
 from mcplan.scene.polygon import half_planes
 from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing
+from mcplan.view.node import node_name
 from mcplan.view.stiles import stiles
 
 STILE = 0.018
@@ -26,14 +27,14 @@ def draw_environment(drawing: Drawing, environment: Environment) -> None:
     root = drawing.root["environment"]
     for surface in environment.surfaces:
         colour = palette.SURFACE if abs(surface.p[2]) < 1e-6 and surface.R[2, 2] > 0.999 else palette.RAISED_SURFACE
-        node = root["surfaces"][surface.name]
+        node = root["surfaces"][node_name(surface.name)]
         node.set_object(
             shapes.mesh(*shapes.prism(surface.polygon, 0.0, -surface.thickness)), shapes.material(colour, faceted=True)
         )
         node.set_transform(pose(surface.R, surface.p))
     for bar in environment.bars:
         begin, end = np.asarray(bar.ends, dtype=float)
-        node = root["bars"][bar.name]
+        node = root["bars"][node_name(bar.name)]
         shapes.draw(
             node,
             shapes.Cylinder(bar.radius, float(np.linalg.norm(end - begin))),
@@ -48,9 +49,10 @@ def draw_environment(drawing: Drawing, environment: Environment) -> None:
             pose(_frame_with_z(end - begin), (begin + end) / 2),
         )
     for obstacle in environment.obstacles:
-        shapes.draw(root["obstacles"][obstacle.name], obstacle.shape, palette.OBSTACLE, pose(obstacle.R, obstacle.p))
+        node = root["obstacles"][node_name(obstacle.name)]
+        shapes.draw(node, obstacle.shape, palette.OBSTACLE, pose(obstacle.R, obstacle.p))
     for thing in environment.objects:
-        node = root["objects"][thing.name]
+        node = root["objects"][node_name(thing.name)]
         node.set_transform(pose(thing.R, thing.p))
         shapes.draw(node["shape"], thing.shape, palette.OBJECT)
 
@@ -65,7 +67,7 @@ ROOM = 1.3
 def animate_objects(drawing: Drawing, environment: Environment, poses: np.ndarray) -> None:
     """Move the objects through their poses (frames, objects, 7): position, quaternion w x y z."""
     for column, thing in enumerate(environment.objects):
-        path = f"environment/objects/{thing.name}"
+        path = f"environment/objects/{node_name(thing.name)}"
         drawing.animate(path, position=poses[:, column, :3], quat_wxyz=shapes.continuous(poses[:, column, 3:]))
 
 

@@ -12,6 +12,7 @@ from mcplan.view import palette, shapes
 from mcplan.view.arrow import draw_cone, draw_force
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import animate_objects, draw_environment, pose, set_stage
+from mcplan.view.node import node_name
 from mcplan.view.robot import animate_robot, body_points, draw_collision, draw_frames, draw_robot
 from mcplan.view.support import draw_support
 
@@ -78,13 +79,14 @@ class Film:
         draw_frames(drawing, self.robot, self.touching)
         animate_robot(drawing, self.robot, self.q)
         for patch, touching in self.touching.items():
-            node = f"robot/{self.robot.patches[patch].link}"
+            node = f"robot/{node_name(self.robot.patches[patch].link)}"
             moved = self.moved.get(patch, np.zeros(len(self.times), dtype=bool))
-            drawing.animate(f"{node}/patch {patch}", visible=touching & ~moved)
-            drawing.animate(f"{node}/moved {patch}", visible=moved)
+            drawing.animate(f"{node}/{node_name(patch, 'patch ')}", visible=touching & ~moved)
+            drawing.animate(f"{node}/{node_name(patch, 'moved ')}", visible=moved)
         for patch, acting in self.forces.items():
-            draw_force(drawing, f"forces/{patch}", acting.place, acting.force)
-            draw_cone(drawing, f"cones/{patch}", acting.place, acting.force, acting.normal, acting.friction)
+            node = node_name(patch)
+            draw_force(drawing, f"forces/{node}", acting.place, acting.force)
+            draw_cone(drawing, f"cones/{node}", acting.place, acting.force, acting.normal, acting.friction)
         for number, trail in enumerate(self.trails):
             drawing.root[f"trails/{number}"].set_object(
                 shapes.mesh(*shapes.tube(trail, 0.004)), shapes.material(palette.TRAIL, flat=True)

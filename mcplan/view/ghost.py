@@ -8,13 +8,14 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.model.robot import Robot
 from mcplan.sim.run import Run
+from mcplan.view.node import node_name
 from mcplan.view.robot import drawn_links
 
 
 def ghost_data(
     robot: Robot, postures: Sequence[np.ndarray], spans: Sequence[tuple[float, float, int]]
 ) -> dict[str, Any]:
-    """Return the poses of links (position, quaternion x y z w) in each posture, and when which of them is next.
+    """Return the nodes of links, their poses (position, quaternion x y z w) in each posture, and when which is next.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ def ghost_data(
             xyzw = Rotation.from_matrix(X[:3, :3]).as_quat()
             rows.append([*np.round(X[:3, 3], 5).tolist(), *np.round(xyzw, 6).tolist()])
         poses.append(rows)
-    return {"links": links, "poses": poses, "spans": [list(span) for span in spans]}
+    return {"links": [node_name(link) for link in links], "poses": poses, "spans": [list(span) for span in spans]}
 
 
 def run_ghost(run: Run, bands: Sequence[tuple[float, float, str]]) -> dict[str, Any]:

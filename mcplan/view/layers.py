@@ -6,6 +6,7 @@ from typing import Any
 from mcplan.view import palette
 from mcplan.view.arrow import NEWTON
 from mcplan.view.drawing import Drawing
+from mcplan.view.node import thing_name
 
 
 def css(rgba: Sequence[float]) -> str:
@@ -60,10 +61,11 @@ def colour_keys(drawing: Drawing) -> list[list[str]]:
     return [[name, css(colour)] for begin, name, colour in KEYS if any(_in_link(p, begin) for p in drawing.seen)]
 
 
-def arrows(drawing: Drawing) -> list[str]:
-    """Return the patches that have a force arrow."""
+def arrows(drawing: Drawing) -> list[dict[str, str]]:
+    """Return the patches that have a force arrow: the name of each, and the path of its arrow's node."""
     parts = [path.split("/") for path in drawing.paths]
-    return list(dict.fromkeys(part[1] for part in parts if part[0] == "forces" and len(part) > 2))
+    nodes = dict.fromkeys(part[1] for part in parts if part[0] == "forces" and len(part) > 2)
+    return [{"name": thing_name(node), "node": f"forces/{node}"} for node in nodes]
 
 
 def _in_link(path: str, begin: str) -> bool:

@@ -18,6 +18,7 @@ from mcplan.view import palette, shapes
 from mcplan.view.arrow import NEWTON, SMALLEST_FORCE, draw_arrow
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import draw_environment, pose, set_stage
+from mcplan.view.node import node_name
 from mcplan.view.page import POLICY, STYLES, encoded, filled
 from mcplan.view.robot import body_points, draw_robot, drawn_links
 from mcplan.view.server import PageServer, address_text
@@ -68,7 +69,7 @@ class LiveView(Observer):
         draw_robot(self._drawing, self._robot)
         patches = dict.fromkeys(contact.patch for stance in plan.stances for contact in stance.contacts)
         for patch in patches:
-            draw_arrow(self._drawing, f"forces/{patch}")
+            draw_arrow(self._drawing, f"forces/{node_name(patch)}")
         colour = shapes.material(palette.COM, flat=True, on_top=True)
         self._drawing.root["com"].set_object(mg.Sphere(0.025), colour)
         self._patches = tuple(patches)
@@ -135,18 +136,18 @@ class LiveView(Observer):
         """Place links, objects, centre of mass and forces."""
         robot, root = self._robot, self._drawing.root
         for link in self._links:
-            root["robot"][link].set_transform(robot.frame_pose(q, link))
+            root["robot"][node_name(link)].set_transform(robot.frame_pose(q, link))
         root["com"].set_transform(pose(np.eye(3), robot.com(q)))
         for name, at in zip(self._objects, () if objects is None else objects, strict=objects is not None):
             place = pose(rotation_from_quat(at[3:]), at[:3])
-            root["environment"]["objects"][name].set_transform(place)
+            root["environment"]["objects"][node_name(name)].set_transform(place)
         for patch in self._patches:
             force = np.asarray(wrenches.get(patch, np.zeros(6)))[:3]
             size = float(np.linalg.norm(force))
-            node = root["forces"][patch]
+            node = root["forces"][node_name(patch)]
             node.set_property("visible", size > SMALLEST_FORCE)
-            link = robot.patches[patch].link
-            root["robot"][link][f"patch {patch}"].set_property("visible", size > SMALLEST_FORCE)
+            link = root["robot"][node_name(robot.patches[patch].link)]
+            link[node_name(patch, "patch ")].set_property("visible", size > SMALLEST_FORCE)
             if size > SMALLEST_FORCE:
                 at = robot.frame_pose(q, patch)[:3, 3]
                 turn = rotation_from_quat(shapes.rotation_from_z(force[None])[0])

@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from mcplan.constraint.rank import stance_rank
+from mcplan.model.robot import Robot
 from mcplan.planning import Plan
 from mcplan.scene import Contact
 from mcplan.view.palette import PATCHES
 from mcplan.view.phase_bands import band_colours
 from mcplan.view.plan_film import in_place, loaded
 from mcplan.view.readings import numbers
+from mcplan.view.unit import joint_units, unit_of_all
 
 MARGINS = {
     "equilibrium": ("push it resists", "{:.1f} N"),
@@ -19,10 +21,16 @@ MARGINS = {
     "friction": ("friction to spare", "{:.1f} N"),
     "friction_ratio": ("friction used", "{:.0%}"),
     "torque": ("torque used", "{:.0%}"),
-    "position": ("to a joint limit", "{:.3f} rad"),
+    "position": ("to a joint limit", "{:.3f}"),
     "clearance": ("clearance", "{:.1f} mm"),
 }
-"""Name of a margin, its label, and how its value is written; clearance in mm."""
+"""Name of a margin, its label, and how its value is written; clearance in mm, of a joint without its unit."""
+
+
+def margin_words(robot: Robot) -> dict[str, tuple[str, str]]:
+    """Return `MARGINS` with the unit of a robot's joints."""
+    label, form = MARGINS["position"]
+    return MARGINS | {"position": (label, f"{form} {unit_of_all(joint_units(robot))}")}
 
 
 def stance_bands(plan: Plan) -> list[dict[str, Any]]:
@@ -51,7 +59,7 @@ def _facts(plan: Plan, k: int, touching: Sequence[Contact]) -> dict[str, Any]:
         moved = "moved" if contact.patch == stance.moved else ""
         contacts.append([f"{contact.patch} on {contact.support}", load, moved])
     values = []
-    for name, (label, form) in MARGINS.items():
+    for name, (label, form) in margin_words(plan.scenario.robot).items():
         if name in stance.margins:
             value = stance.margins[name]
             scale = 1e3 if name == "clearance" else 1.0

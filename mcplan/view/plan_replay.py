@@ -12,6 +12,7 @@ from mcplan.view import palette, shapes
 from mcplan.view.certificate import Certificate, certificate_data
 from mcplan.view.drawing import Drawing
 from mcplan.view.ghost import ghost_data
+from mcplan.view.node import node_name
 from mcplan.view.page import Page
 from mcplan.view.plan_facts import plan_readings, stance_bands
 from mcplan.view.plan_film import GAP, Frame, film, node_frames, passing_times, stance_frames, trails
@@ -82,7 +83,7 @@ def _page(
 def _draw_tried(drawing: Drawing, scenario: Scenario, tree: SearchTree) -> None:
     """Draw the patches that rejected moves would have put down, hidden until one of those moves is chosen."""
     for name in tried_patches(tree, scenario):
-        node = drawing.root["tried"][name]
+        node = drawing.root["tried"][node_name(name)]
         polygon = scenario.robot.patches[name].polygon
         node.set_object(patch_mesh(polygon), shapes.material(palette.TRIED, flat=True, on_top=True))
         node.set_property("visible", False)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mcplan.planning.posture.contact_region import contact_key
 from mcplan.scene.contact import Contact
 from mcplan.sim.run import Run
 from mcplan.statics.support_region import SupportRegion, support_region
@@ -20,7 +21,7 @@ class Regions:
 
     def __init__(self, mass: float):
         self._mass = mass
-        self._known: dict[str, SupportRegion] = {}
+        self._known: dict[tuple, SupportRegion] = {}
 
     def __call__(self, contacts: Sequence[Contact]) -> SupportRegion:
         """Return the region of these contacts."""
@@ -30,9 +31,9 @@ class Regions:
         return self._known[key]
 
 
-def contacts_key(contacts: Sequence[Contact]) -> str:
-    """Return a text that is the same for the same patches at the same places."""
-    return "|".join(f"{c.patch}@{np.round(c.p, 4).tolist()}" for c in contacts)
+def contacts_key(contacts: Sequence[Contact]) -> tuple:
+    """Return what is equal for contacts with the same region: their places, rotations, friction and limits."""
+    return tuple(contact_key(contact) for contact in contacts)
 
 
 def contact_spans(run: Run) -> list[tuple[int, int, tuple[Contact, ...]]]:

@@ -15,11 +15,11 @@ from mcplan.view.closest_calls import Call, closest_calls, time_of
 from mcplan.view.pace import PaceOfRun, said
 from mcplan.view.page import band_items, filled
 from mcplan.view.phase_bands import phase_bands
-from mcplan.view.plan_facts import MARGINS
+from mcplan.view.plan_facts import margin_words
 from mcplan.view.plan_replay import tree_page
 from mcplan.view.readings import Readings
 from mcplan.view.replay import replay_page
-from mcplan.view.ticks import WORDS, slowest_ticks
+from mcplan.view.ticks import WORDS, slowest_ticks, steps_of_tick
 
 STYLES = ("theme.css", "report.css")
 SCRIPTS = ("element.js", "charts.js", "report.js")
@@ -260,7 +260,7 @@ def _clock(run: Run) -> str:
     slowest = f"<h2>Slowest ticks</h2>{_table(('took', 'at', 'phase', 'most of it'), slow)}" if slow else ""
     return (
         f"<details><summary>Timings: {_text(total)}</summary>{_table(('part', 'median', '99 %', 'slowest'), rows)}"
-        f"<p class='note'>A control step has {1e3 * run.dt:g} ms.</p>{slowest}</details>"
+        f"<p class='note'>A control tick has {1e3 * steps_of_tick(run) * run.dt:g} ms.</p>{slowest}</details>"
     )
 
 
@@ -284,7 +284,8 @@ def _pace(run: Run) -> str:
 
 def _stances(run: Run) -> str:
     stances = run.plan.stances
-    shown = {name: words for name, words in MARGINS.items() if any(name in stance.margins for stance in stances)}
+    told = margin_words(run.robot).items()
+    shown = {name: words for name, words in told if any(name in stance.margins for stance in stances)}
     rows = []
     for k, stance in enumerate(stances):
         values = []

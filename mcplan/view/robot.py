@@ -11,6 +11,7 @@ from mcplan.model.robot import Robot
 from mcplan.view import palette, shapes
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import pose
+from mcplan.view.node import node_name
 
 RIM = 0.008
 """m: how far the plate of a patch stands out around it, where the link hides the patch itself."""
@@ -33,14 +34,14 @@ def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
         visual = [g for g in geometries if g.role != "collision"] or list(geometries)
         for index, geometry in enumerate(visual):
             shapes.draw(
-                drawing.root[path][link][f"shape{index}"],
+                drawing.root[path][node_name(link)][f"shape{index}"],
                 geometry.shape,
                 geometry.color or palette.ROBOT,
                 pose(geometry.R, geometry.p),
             )
     for patch in robot.patches.values():
         for kind, colour in (("patch", palette.CONTACT), ("moved", palette.MOVED)):
-            node = drawing.root[path][patch.link][f"{kind} {patch.name}"]
+            node = drawing.root[path][node_name(patch.link)][node_name(patch.name, f"{kind} ")]
             if patch.radius:
                 shapes.draw(node, Sphere(OUTSIDE * patch.radius), colour, pose(patch.R, patch.p))
             else:
@@ -50,9 +51,10 @@ def draw_robot(drawing: Drawing, robot: Robot, path: str = "robot") -> None:
 
 
 def drawn_links(robot: Robot) -> list[str]:
-    """Return the links that have something to see: geometry or patches."""
+    """Return the links that have something to see, geometry or patches; all of a robot that has neither."""
     patched = {patch.link for patch in robot.patches.values()}
-    return [link for link in robot.link_names if robot.geometry.get(link) or link in patched]
+    seen = [link for link in robot.link_names if robot.geometry.get(link) or link in patched]
+    return seen or list(robot.link_names)
 
 
 def body_points(robot: Robot, q: np.ndarray) -> np.ndarray:
@@ -80,10 +82,10 @@ def patch_mesh(polygon: np.ndarray):
 
 def animate_robot(drawing: Drawing, robot: Robot, q: np.ndarray, path: str = "robot") -> None:
     """Move the links through the configurations ``q`` (frames, nq)."""
-    for link in drawn_links(robot):
+    for link in dict.fromkeys([robot.link_names[0], *drawn_links(robot)]):  # the base has at least its axes
         X = robot.frame_pose(q, link)
         quat = shapes.continuous(Rotation.from_matrix(X[:, :3, :3]).as_quat(scalar_first=True))
-        drawing.animate(f"{path}/{link}", position=X[:, :3, 3], quat_wxyz=quat)
+        drawing.animate(f"{path}/{node_name(link)}", position=X[:, :3, 3], quat_wxyz=quat)
 
 
 def draw_collision(drawing: Drawing, robot: Robot) -> None:
@@ -94,7 +96,7 @@ def draw_collision(drawing: Drawing, robot: Robot) -> None:
         seen = [geometry for geometry in geometries if geometry.role == "visual"]
         for index, geometry in enumerate(geometries):
             if geometry.role == "collision" and not any(_alike(geometry, other) for other in seen):
-                node = drawing.root["robot"][link][f"collision{index}"]
+                node = drawing.root["robot"][node_name(link)][f"collision{index}"]
                 shapes.draw(node, geometry.shape, palette.COLLISION, pose(geometry.R, geometry.p), coat=True)
                 node.set_property("visible", False)
 
@@ -117,7 +119,7 @@ def draw_frames(drawing: Drawing, robot: Robot, patches: Iterable[str]) -> None:
         frames.setdefault(patch.link, []).append((name, pose(patch.R, patch.p)))
     for link, found in frames.items():
         for name, X in found:
-            path = f"robot/{link}/frame {name}"
+            path = f"robot/{node_name(link)}/{node_name(name, 'frame ')}"
             for axis, colour in enumerate(AXES):
                 R = np.roll(np.eye(3), axis + 1, axis=1)  # turns z into the axis
                 node = drawing.root[f"{path}/{'xyz'[axis]}"]

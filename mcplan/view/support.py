@@ -42,7 +42,7 @@ def draw_support(
     environment : the surfaces; None where there are none to draw on.
     """
     surfaces = {} if environment is None else {surface.name: surface for surface in environment.surfaces}
-    shown: dict[str, np.ndarray] = {}
+    shown: dict[tuple, np.ndarray] = {}
     for row, contacts in enumerate(carrying):
         if not contacts:
             continue

@@ -1,5 +1,6 @@
 """Clock times of the controller: what a tick took, and which ones took longest."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,15 @@ class Tick:
     t: float
     phase: str
     most: str
+
+
+def steps_of_tick(run: Run) -> int:
+    """Return how many steps of the physics a control tick lasts, as the scenario's ``control.rate`` says."""
+    control = run.record.scenario.document.get("control")
+    rate = control.get("rate") if isinstance(control, Mapping) else None
+    if not isinstance(rate, int | float) or not rate > 0.0:
+        return 1
+    return max(1, round(1.0 / (rate * run.dt)))
 
 
 def slowest_ticks(run: Run, count: int = 5, apart: float = 0.02) -> list[Tick]:

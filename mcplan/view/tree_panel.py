@@ -11,6 +11,7 @@ from mcplan.errors import InputError
 from mcplan.planning import PlannedStance
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scene import Contact, Scenario
+from mcplan.view.node import node_name
 from mcplan.view.plan_film import Places
 
 SHOWN = 1500
@@ -157,4 +158,7 @@ def _place(contact: dict[str, Any]) -> str:
 def _pose(places: Places, data: dict[str, Any]) -> dict[str, Any]:
     contact = places(data)
     xyzw = Rotation.from_matrix(contact.R).as_quat()
-    return {"patch": contact.patch, "p": np.round(contact.p, 5).tolist(), "xyzw": np.round(xyzw, 6).tolist()}
+    return {
+        "patch": contact.patch, "node": f"tried/{node_name(contact.patch)}",
+        "p": np.round(contact.p, 5).tolist(), "xyzw": np.round(xyzw, 6).tolist(),
+    }  # fmt: skip

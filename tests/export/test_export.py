@@ -10,9 +10,10 @@ import pytest
 from mcap.reader import make_reader
 from scipy.spatial.transform import Rotation
 
+import mcplan as mc
 from mcplan.cli import main
 from mcplan.errors import InputError
-from mcplan.export import export_run
+from mcplan.export import export_run, foxglove
 from mcplan.export.foxglove import NEWTON
 from mcplan.planning import plan
 from mcplan.scene import load_scenario
@@ -164,6 +165,43 @@ def test_foxglove_frames_put_links_and_forces_where_the_run_has_them(run, tmp_pa
         assert [joint["effort"] for joint in joints["joints"]] == run.tau[k].tolist()
 
 
+def test_a_root_link_that_is_called_world_is_not_the_world_of_the_other_program(tmp_path):
+    arm = mc.load_robot("arm7")
+    (tmp_path / "arm7.urdf").write_text(arm.urdf_path.read_text().replace('"base"', '"world"'))
+    (tmp_path / "robot.yaml").write_text((arm.urdf_path.parent / "robot.yaml").read_text().replace("base: base\n", ""))
+    robot = mc.load_robot(tmp_path / "robot.yaml")
+    run = simulate(plan(mc.Scenario(robot, mc.Environment([]), posture="ready", simulation={"physics": "qp"})))
+    (path,) = export_run(run, "mujoco", tmp_path / "arm.xml", rate=2.0)
+    model = mujoco.MjModel.from_xml_path(str(path))
+    data = mujoco.MjData(model)
+    mujoco.mj_resetDataKeyframe(model, data, 0)
+    mujoco.mj_forward(model, data)
+    assert data.body("body:0").xpos == pytest.approx(run.q[0, :3])
+    assert data.body("link7").xpos == pytest.approx(robot.frame_pose(run.q[0], "link7")[:3, 3], abs=1e-5)
+    _, _, frames = next(foxglove.frame(run, 0))
+    parents = {item["child_frame_id"]: item["parent_frame_id"] for item in frames["transforms"]}
+    assert len(parents) == len(robot.link_names)
+    assert set(parents.values()) == {"world"}
+    assert "world" not in parents
+    _, _, scene = foxglove.scene(run)
+    assert {entity["frame_id"] for entity in scene["entities"]} <= set(parents)
+
+
+def test_numbers_that_are_not_finite_are_null_in_a_log(run, tmp_path):
+    """As in a run that broke off because its state was no number any more."""
+    vd, wrench = run.vd.copy(), run.wrench.copy()
+    vd[-1], wrench[-1] = np.nan, np.inf
+    (path,) = export_run(replace(run, vd=vd, wrench=wrench), "mcap", tmp_path / "broken.mcap", rate=2.0)
+    last = {}
+    with open(path, "rb") as stream:
+        for _, channel, message in make_reader(stream).iter_messages():
+            last[channel.topic] = json.loads(message.data)
+    assert last["/joints"]["acceleration"] == [None] * len(run.record.joints)
+    assert last["/joints"]["position"] == run.q[-1, 7:].tolist()
+    assert last["/base/acceleration"]["linear"] == dict.fromkeys("xyz")
+    assert last["/wrench/left_sole"]["fz"] is None
+
+
 def test_mcap_reads_back_with_its_schemas(run, tmp_path):
     (path,) = export_run(run, "mcap", tmp_path / "sway.mcap", rate=20.0)
     rows = run.every(20.0)
@@ -215,6 +253,9 @@ def test_the_command_writes_what_it_names_and_keeps_what_is_there(run, tmp_path,
     assert (tmp_path / "new" / "out.csv").is_file()
     assert main(["export", str(tmp_path / "run"), "--to", "csv", "-o", str(target / "out.csv")]) == 2
     assert "is a file" in capsys.readouterr().err
+    (tmp_path / "folder").mkdir()
+    assert main(["export", str(tmp_path / "run"), "--to", "csv", "-o", str(tmp_path / "folder")]) == 2
+    assert "is a folder; expected the name of a file" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "nothing"), "--to", "csv", "-o", str(tmp_path / "x.csv")]) == 2
 
 

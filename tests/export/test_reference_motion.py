@@ -50,6 +50,17 @@ def test_velocities_are_the_rates_of_the_poses(run):
     np.testing.assert_allclose(motion.body_ang_vel[1:-1], angular, atol=0.02 * np.abs(motion.body_ang_vel).max())
 
 
+def test_the_folder_is_made_with_those_that_lead_there_and_a_file_in_its_place_is_kept(run, tmp_path, capsys):
+    run.save(tmp_path / "run")
+    command = ["export", str(tmp_path / "run"), "--to", "motion", "--rate", "5", "-o"]
+    assert main([*command, str(tmp_path / "new" / "folder" / "motion")]) == 0
+    assert (tmp_path / "new" / "folder" / "motion" / "joint_pos.csv").is_file()
+    (tmp_path / "file").write_text("mine")
+    assert main([*command, str(tmp_path / "file"), "--force"]) == 2
+    assert "is a file; expected the name of a folder" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
 def test_the_folder_has_the_files_and_columns_of_its_format(run, tmp_path):
     export_run(run, "motion", tmp_path / "sway")
     tables = {file.stem: np.loadtxt(file, delimiter=",", skiprows=1) for file in (tmp_path / "sway").glob("*.csv")}

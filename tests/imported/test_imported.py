@@ -73,7 +73,15 @@ def test_a_pymanoid_stance_has_its_contacts_where_pymanoid_has_them(robot, tmp_p
     [
         ({"tail": {"pos": [0, 0, 0], "friction": 0.5}}, "tail: stands for no patch; say which"),
         ({"left_foot": {"friction": 0.5}}, "left_foot: expected pos, rpy and friction"),
-        ({"left_foot": {"pos": [0, 0], "friction": 0.5}}, "left_foot: pos, rpy: expected three numbers each"),
+        ({"left_foot": {"pos": [0, 0], "friction": 0.5}}, r"double\.json: left_foot: expected three numbers.*\[0, 0\]"),
+        ({"left_foot": [1, 2]}, r"left_foot: expected pos, rpy and friction, not \[1, 2\]"),
+        ({"left_foot": {"pos": [10**400, 0, 0], "friction": 0.5}}, "left_foot: expected three numbers each"),
+        ({"left_foot": {"pos": [0, 0, 0], "rpy": "up", "friction": 0.5}}, "expected three numbers each.*rpy: 'up'"),
+        ({"left_foot": {"pos": [0, 0, 0], "friction": "much"}}, r"left_foot\.friction: expected a number.*'much'"),
+        ({"left_foot": {"pos": [0, 0, 0], "friction": -0.5}}, r"left_foot\.friction: expected a number from 0.*-0\.5"),
+        ({"com": [0, 0, 1]}, r"com: expected pos and mass, not \[0, 0, 1\]"),
+        ({"com": {"pos": [0, "x", 1]}}, r"com\.pos: expected three numbers, not \[0, 'x', 1\]"),
+        ({"com": {"mass": None}}, r"com\.mass: expected a number from 0 on, in kg, not None"),
     ],
 )
 def test_a_stance_that_is_not_one_is_refused(change, said, robot, tmp_path):
@@ -81,9 +89,10 @@ def test_a_stance_that_is_not_one_is_refused(change, said, robot, tmp_path):
     file.write_text(json.dumps(STANCE | change))
     with pytest.raises(InputError, match=said):
         mc.read_pymanoid_stance(file, robot)
-    file.write_text("{")
-    with pytest.raises(InputError, match="is not JSON"):
-        mc.read_pymanoid_stance(file, robot)
+    for text in ("{", "[" * 100_000):
+        file.write_text(text)
+        with pytest.raises(InputError, match="is not JSON"):
+            mc.read_pymanoid_stance(file, robot)
 
 
 def scene(robot):
@@ -122,6 +131,16 @@ def test_a_step_list_becomes_a_sequence_that_can_be_planned(robot, tmp_path):
         ("startTime: 3.5", "startTime: 2.5", "both feet are in the air at once"),
         ("startTime: 2.0, ", "", "expected startTime and endTime"),
         ("stepCommandList", "steps", "holds no stepCommandList"),
+        ("startTime: 2.0", "startTime: soon", r"steps\.yaml:8: .*startTime and endTime, in s, not 'soon' and 3"),
+        ("swingCommand: {type: Add, startTime: 5.0, endTime: 7.0}", "swingCommand: soon", "and endTime, .*'soon'"),
+        ("fricCoeff: 0.5", "fricCoeff: much", r"stepCommandList\[0\]: fricCoeff: expected a number.*'much'"),
+        ("constraint: {type: Surface, fricCoeff: 0.5}}", "constraint: Surface}", "expected a constraint.*'Surface'"),
+        ("[{time: 9.0, constraint: {}}]", "5", r"contactCommandList: expected a list.*5"),
+        ("[{time: 9.0, constraint: {}}]", "[5]", r"contactCommandList\[0\]: expected a constraint.*5"),
+        ("[{time: 9.0, constraint: {}}]", "[{constraint: x}]", r"\[0\]\.constraint: expected a constraint.*'x'"),
+        ("{translation: [0.15, 0.1, 0]}", "[0.15, 0.1]", r"pose: expected translation.*\[0\.15, 0\.1\]"),
+        ("[0.15, 0.1, 0]", "[0.15, 0.1, high]", r"pose: expected translation.*'high'"),
+        ("rotation: [0, 0, 0.1]", "rotation: {}", "pose: expected translation.*rotation"),
     ],
 )
 def test_a_step_list_that_cannot_be_is_refused(old, new, said, robot, tmp_path):

@@ -167,7 +167,8 @@ def said(inner):
     return f"<sdf version='1.6'><model name='m'><static>true</static>{inner}</model></sdf>"
 
 
-COLLISION = "<link name='l'><collision name='c'><geometry>{}</geometry></collision></link>"
+COLLISION_OF = "<collision name='c'><geometry>{}</geometry></collision>"
+COLLISION = f"<link name='l'>{COLLISION_OF}</link>"
 
 
 @pytest.mark.parametrize(
@@ -203,8 +204,42 @@ def test_a_model_that_includes_itself_ends(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "a").symlink_to(tmp_path / "a")
     (tmp_path / "a" / "model.sdf").write_text(said("<include><uri>a</uri></include>"))
-    with pytest.raises(MeshProblem, match="nested more than 4 deep"):
+    with pytest.raises(MeshProblem, match=r"model\.sdf:1: include: a includes itself"):
         read_world(written(tmp_path, "w.sdf", said("<include><uri>a</uri></include>")))
+    nested = "<model name='m'>" * 6 + "</model>" * 6
+    with pytest.raises(MeshProblem, match="nested more than 4 deep"):
+        read_world(written(tmp_path, "w.sdf", said(nested)))
+
+
+@pytest.mark.parametrize("name", ["w.sdf", "v.sdf"])
+def test_a_file_is_parsed_once_however_often_it_is_included(tmp_path, monkeypatch, name):
+    """W includes itself a hundred times; v has a hundred of u, each of them a hundred of t, which holds nothing."""
+
+    def many(uri, count):
+        return f"<include><uri>{uri}</uri></include>" * count
+
+    texts = {"w": said(many("w.sdf", 100)), "u": said(many("t.sdf", 100)), "t": said("")}
+    texts["v"] = f"<sdf version='1.6'><world name='v'>{many('u.sdf', 101)}</world></sdf>"
+    for other, text in texts.items():
+        written(tmp_path, f"{other}.sdf", text)
+    read = []
+    monkeypatch.setattr("mcplan.scene.found.sdf.read_bytes", lambda path: read.append(path.name) or path.read_bytes())
+    with pytest.raises(MeshProblem, match="includes itself" if name == "w.sdf" else "more than 10000 models"):
+        read_world(tmp_path / name)
+    assert read == ([] if name == "w.sdf" else ["u.sdf", "t.sdf"])
+
+
+def test_triangles_are_counted_as_they_come(tmp_path, monkeypatch):
+    made = []
+    monkeypatch.setattr("mcplan.scene.found.world_file.MAX_TRIANGLES", 100)
+    monkeypatch.setattr("mcplan.scene.found.world_file.tessellated", lambda shape: made.append(1) or tessellated(shape))
+    boxes = "<link name='l'>" + COLLISION_OF.format("<box><size>1 1 1</size></box>") * 50 + "</link>"
+    with pytest.raises(MeshProblem, match="more than 100 triangles"):
+        read_world(written(tmp_path, "w.sdf", said(boxes)))
+    assert len(made) == 100 // 12 + 1
+    planes = COLLISION_OF.format("<plane/>") * 51
+    with pytest.raises(MeshProblem, match="more than 100 triangles"):
+        read_world(written(tmp_path, "w.sdf", said(f"<link name='l'>{planes}</link>")))
 
 
 def test_without_mujoco_its_worlds_are_refused(tmp_path, monkeypatch):

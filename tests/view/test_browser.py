@@ -69,7 +69,7 @@ def test_bodies_are_where_the_run_has_them(page, run):
         k = int(np.searchsorted(run.t, run.t[0] + t - 1e-9))
         for link in ("BODY", "RLEG_LINK5", "LARM_LINK3"):
             seen = page.js(
-                f"(() => {{ seek({t}); const o = nodeAt('robot/{link}'); o.updateWorldMatrix(true, false);"
+                f"(() => {{ seek({t}); const o = nodeAt('robot/n:{link}'); o.updateWorldMatrix(true, false);"
                 " const e = o.matrixWorld.elements; return [e[12], -e[14], e[13]]; })()"
             )
             assert seen == pytest.approx(run.robot.frame_pose(run.q[k], link)[:3, 3], abs=1e-5)
@@ -137,7 +137,7 @@ def test_the_next_posture_is_that_of_the_plan(page, run):
     t = float(run.t[np.flatnonzero(run.phase == k)[0]] - run.t[0]) + 1e-3
     aim = run.plan.stances[run.record.phases[k].stance]
     page.js(f"seek({t}), setLayer('ghost', true)")
-    index = page.js("data.ghost.links.indexOf('LARM_LINK3')")
+    index = page.js("data.ghost.links.indexOf('n:LARM_LINK3')")
     seen = page.js(f"ghost.root.children[{index}].position.toArray()")
     assert seen == pytest.approx(run.robot.frame_pose(aim.q, "LARM_LINK3")[:3, 3], abs=2e-5)
     page.js("setLayer('ghost', false)")

@@ -8,6 +8,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from mcplan.model.robot_file import load_robot
+from mcplan.qp_status import NO_QP
 from mcplan.scene.contact import Contact
 from mcplan.sim.records import PhaseRecord
 from mcplan.sim.run import HOLD, SLACK
@@ -17,10 +18,13 @@ from mcplan.view.phase_bands import band_colours
 from mcplan.view.plots.bands import time_axes
 from mcplan.view.plots.clock import plot_clock
 from mcplan.view.plots.forces import plot_forces
+from mcplan.view.plots.positions import plot_positions
 from mcplan.view.plots.tasks import _distance
 from mcplan.view.plots.torques import plot_torques, plot_velocities
 from mcplan.view.readings import friction_used
 from mcplan.view.reference import Reference
+from mcplan.view.report_page import _clock
+from mcplan.view.unit import recorded_units, unit_of_all
 from tests.sim.waving_box import waving_run
 
 
@@ -97,6 +101,23 @@ def test_shares_of_limits_have_signs_and_joints_without_limit_have_none(run):
     assert [float(line.get_ydata()[0]) for line in dashed] == [1.0]
 
 
+def test_a_joint_that_slides_has_its_units(run):
+    robot = run.record.robot
+    slides = [
+        joint.model_copy(update={"kind": "prismatic"}) if joint.name == "elbow" else joint for joint in robot.joints
+    ]
+    record = run.record.model_copy(update={"robot": robot.model_copy(update={"joints": slides})})
+    assert recorded_units(robot) == ["rad", "rad"]
+    run = replace(run, record=record)
+    for plot, units in (
+        (plot_torques, ("60 N m)", "60 N)")), (plot_velocities, ("3 rad/s)", "99 m/s)")),
+        (plot_positions, ("-2.00 to 2.00 rad)", "-2.00 to 9.00 m)")),
+    ):  # fmt: skip
+        drawn = lines(plot(run).axes[1])
+        assert {f"shoulder ({units[0]}", f"elbow ({units[1]}"} <= set(drawn)
+    assert [unit_of_all(units) for units in (["rad"], ["m"], ["m", "rad", "m"], [])] == ["rad", "m", "rad or m", "rad"]
+
+
 def test_clock_times_are_microseconds_and_the_step_is_a_line(run):
     times = np.linspace(1e-4, 3e-4, len(run))
     status = run.qp_status.copy()
@@ -105,7 +126,7 @@ def test_clock_times_are_microseconds_and_the_step_is_a_line(run):
     drawn = lines(axes)
     program = next(xy for label, xy in drawn.items() if label.startswith("quadratic program\nmedian 200 µs"))
     assert program[:, 1] == pytest.approx(1e6 * times)
-    assert drawn["step of 1 ms"][0, 1] == pytest.approx(1000.0)
+    assert drawn["tick of 1 ms"][0, 1] == pytest.approx(1000.0)
     assert drawn["2 programs not solved"][:, 0] == pytest.approx([0.003, 0.009])
     assert axes.get_yscale() == "log"
     assert not often.patches  # how often: of the controller's ticks, which this run does not know
@@ -115,6 +136,26 @@ def test_clock_times_are_microseconds_and_the_step_is_a_line(run):
     assert slowest == f"0.3 ms at {run.t[-1] - 3.0:.2f} s: touch tip,\nquadratic program"
     figure = plot_clock(replace(run, timing={"control": 1e4 * times, "program": times}))
     assert any(label.startswith("3.0 s at ") for label in lines(figure.axes[1]))
+
+
+@pytest.mark.parametrize("status", [0, NO_QP])  # of the whole-body program, and of a controller of the textbooks
+def test_a_tick_that_lasts_five_steps_has_their_time(run, status):
+    document = run.record.scenario.document | {"control": {"rate": 200.0}}
+    scenario = run.record.scenario.model_copy(update={"document": document})
+    times, every = np.linspace(1e-4, 3e-4, len(run) // 5), np.full(len(run), NO_QP)
+    every[::5] = status
+    ticking = replace(
+        run, record=run.record.model_copy(update={"scenario": scenario}), qp_status=every,
+        timing={"control": times, "physics": np.full(len(run), 2e-4)},
+    )  # fmt: skip
+    figure = plot_clock(ticking)
+    drawn = lines(figure.axes[0])
+    assert drawn["tick of 5 ms"][0, 1] == pytest.approx(5000.0)
+    assert lines(figure.axes[1])["tick of 5 ms"][0, 0] == pytest.approx(5000.0)
+    control = next(xy for label, xy in drawn.items() if label.startswith("the whole control tick"))
+    assert control[:, 0] == pytest.approx(0.005 * np.arange(len(times)))
+    assert control[:, 1] == pytest.approx(1e6 * times)
+    assert "A control tick has 5 ms" in _clock(ticking)
 
 
 def test_distances_leave_out_what_a_contact_leaves_free():

@@ -93,8 +93,8 @@ def test_next_postures_have_the_poses_of_the_links():
     robot = load_robot("hrp2")
     q = robot.random_configuration(3)
     data = ghost_data(robot, [q], [(0.0, 1.0, 0)])
-    for link, pose in zip(data["links"], data["poses"][0], strict=True):
-        X = robot.frame_pose(q, link)
+    for node, pose in zip(data["links"], data["poses"][0], strict=True):
+        X = robot.frame_pose(q, node.removeprefix("n:"))
         assert pose[:3] == pytest.approx(X[:3, 3], abs=1e-5)
         assert Rotation.from_quat(pose[3:]).as_matrix() == pytest.approx(X[:3, :3], abs=1e-5)
 
@@ -111,7 +111,7 @@ def test_collision_bodies_are_drawn_where_they_differ_from_what_is_seen():
     }
     drawing = Drawing()
     draw_collision(drawing, SimpleNamespace(geometry=geometry))
-    assert drawing.paths == ["robot/other/collision1"]
+    assert drawing.paths == ["robot/n:other/collision1"]
 
 
 def test_a_run_that_was_read_is_drawn_with_the_meshes_of_the_same_robot():

@@ -12,7 +12,12 @@ from mcplan.scene.environment import Bar, FreeObject, Obstacle
 from mcplan.statics.support_region import support_region
 from mcplan.view.drawing import Drawing
 from mcplan.view.environment import HALF_ANGLE, animate_objects, draw_environment, set_stage
-from mcplan.view.film import Film
+from mcplan.view.film import Film, PatchForce
+from mcplan.view.layers import arrows, layers
+from mcplan.view.node import node_name, thing_name
+from mcplan.view.plan_facts import margin_words
+from mcplan.view.regions import Regions
+from mcplan.view.robot_sheet import robot_page
 from mcplan.view.support import SHOWN, support_polygon
 from tests.statics.contacts import surface_contact
 from tests.view.tracks import Scene
@@ -59,28 +64,28 @@ def test_supports_obstacles_and_objects_stand_where_they_are():
     poses = np.column_stack([np.arange(9.0).reshape(3, 3), quat])[:, None]
     animate_objects(drawing, environment, poses)
     scene = Scene(drawing)
-    slab = (scene.vertices("environment/surfaces/ramp") - ramp.p) @ TURN
+    slab = (scene.vertices("environment/surfaces/n:ramp") - ramp.p) @ TURN
     assert (slab[:, 2].min(), slab[:, 2].max()) == pytest.approx((-0.07, 0.0), abs=SINGLE)
     for corner in polygon:
         for z in (0.0, -0.07):
             assert np.abs(slab - [*corner, z]).max(axis=1).min() < SINGLE
-    (cylinder,) = scene.object["environment/bars/rail"]["geometries"]
+    (cylinder,) = scene.object["environment/bars/n:rail"]["geometries"]
     assert cylinder["height"] == pytest.approx(bar.length)
     assert cylinder["radiusTop"] == cylinder["radiusBottom"] == pytest.approx(0.02)
-    X = scene.constant["environment/bars/rail"]
+    X = scene.constant["environment/bars/n:rail"]
     ends = np.array([[0, -0.5, 0], [0, 0.5, 0]]) * cylinder["height"] @ X[:3, :3].T + X[:3, 3]
     assert ends == pytest.approx(bar.ends, abs=SINGLE)
-    drawn = scene.vertices("environment/obstacles/stone")
+    drawn = scene.vertices("environment/obstacles/n:stone")
     assert np.unique(np.round(drawn, 4), axis=0) == pytest.approx(
         np.unique(np.round(stone.p + wedge.vertices @ stone.R.T, 4), axis=0), abs=1e-4
     )
-    box = scene.object["environment/objects/crate/shape"]["geometries"][0]
+    box = scene.object["environment/objects/n:crate/shape"]["geometries"][0]
     assert (box["width"], box["height"], box["depth"]) == pytest.approx((0.2, 0.3, 0.4))
-    assert scene.constant["environment/objects/crate"][:3, :3] == pytest.approx(TURN, abs=SINGLE)
+    assert scene.constant["environment/objects/n:crate"][:3, :3] == pytest.approx(TURN, abs=SINGLE)
     for k in range(3):
-        x, y, z, w = scene.value("environment/objects/crate", ".quaternion", k, None)
+        x, y, z, w = scene.value("environment/objects/n:crate", ".quaternion", k, None)
         assert abs(np.dot([w, x, y, z], quat[k])) == pytest.approx(1.0, abs=1e-5)
-        assert scene.value("environment/objects/crate", ".position", k, None) == pytest.approx(poses[k, 0, :3])
+        assert scene.value("environment/objects/n:crate", ".position", k, None) == pytest.approx(poses[k, 0, :3])
 
 
 @pytest.fixture(scope="module")
@@ -110,22 +115,92 @@ def test_links_are_drawn_with_their_geometry_where_they_are(shown):
     robot, film, scene = shown
     for link in ("BODY", "LLEG_LINK3", "RARM_LINK4"):
         geometry = next(g for g in robot.geometry[link] if g.role != "collision")
-        X = scene.constant[f"robot/{link}/shape0"]
+        X = scene.constant[f"robot/n:{link}/shape0"]
         solid = np.eye(3) if isinstance(geometry.shape, MeshShape) else None
         if solid is not None:
             assert X[:3, :3] == pytest.approx(geometry.R, abs=SINGLE)
         assert X[:3, 3] == pytest.approx(geometry.p, abs=SINGLE)
         for k, q in enumerate(film.q):
             expected = robot.frame_pose(q, link)
-            x, y, z, w = scene.value(f"robot/{link}", ".quaternion", k, None)
+            x, y, z, w = scene.value(f"robot/n:{link}", ".quaternion", k, None)
             assert Rotation.from_quat([x, y, z, w]).as_matrix() == pytest.approx(expected[:3, :3], abs=1e-5)
-            assert scene.value(f"robot/{link}", ".position", k, None) == pytest.approx(expected[:3, 3], abs=1e-5)
+            assert scene.value(f"robot/n:{link}", ".position", k, None) == pytest.approx(expected[:3, 3], abs=1e-5)
+
+
+NAMES = ("stairs", "stairs/1", "table/", "/floor", "constructor", "__proto__", "..", "a b: é%2F")
+
+
+def test_whatever_things_are_called_each_has_a_node_of_its_own_in_its_place():
+    things = [wall(name, np.eye(3), [float(k), 0.0, 0.0]) for k, name in enumerate(NAMES)]
+    stones = [Obstacle(thing.name, Box((1.0, 1.0, 1.0)), thing.R, thing.p) for thing in things]
+    crates = [FreeObject(thing.name, Box((1.0, 1.0, 1.0)), thing.R, thing.p, 5.0, 0.4) for thing in things]
+    bars = [Bar(thing.name, thing.p + np.array([[0.0, 0, 1], [0, 1, 1]]), 0.02) for thing in things]
+    drawing = Drawing(np.arange(2.0))
+    environment = Environment(things, bars, stones, crates)
+    draw_environment(drawing, environment)
+    poses = np.tile([crate.pose for crate in crates], (2, 1, 1))
+    animate_objects(drawing, environment, poses)
+    scene = Scene(drawing)
+    for kind, below in (("surfaces", ""), ("bars", ""), ("obstacles", ""), ("objects", "/shape")):
+        nodes = [f"environment/{kind}/{node_name(name)}" for name in NAMES]
+        assert [path for path in scene.object if path.startswith(f"environment/{kind}/")] == [n + below for n in nodes]
+        assert [scene.constant[node][0, 3] for node in nodes] == pytest.approx(range(len(NAMES)))
+        assert {node.count("/") for node in nodes} == {2}
+    assert list(scene.tracks) == [f"environment/objects/{node_name(name)}" for name in NAMES]
+    assert [thing_name(node_name(name)) for name in NAMES] == list(NAMES)
+    assert not any(hasattr(dict, node_name(name)) or node_name(name).startswith("_") for name in NAMES)
+
+
+def test_whatever_links_and_patches_are_called_they_are_drawn_in_the_robot(tmp_path):
+    (tmp_path / "links.urdf").write_text(LINKS.format("").replace('"carriage"', '"/arm"'))
+    patch = "{link: /arm, pose: {xyz: [0, 0, -0.1]}, polygon: [[0.1, 0.1], [-0.1, 0.1], [-0.1, -0.1], [0.1, -0.1]]}"
+    (tmp_path / "robot.yaml").write_text(f"mcplan: 1\nurdf: links.urdf\npatches: {{foot/left: {patch}}}\n")
+    robot = load_robot(tmp_path / "robot.yaml")
+    q, seen = np.array([robot.neutral()] * 2), np.ones(2, bool)
+    up, place = np.tile([0.0, 0.0, 100.0], (2, 1)), np.zeros((2, 3))
+    film = Film(
+        robot=robot, environment=Environment(), times=np.arange(2.0), q=q, com=q[:, :3], ground=np.zeros(2),
+        touching={"foot/left": seen}, carrying=[(), ()],
+        forces={"foot/left": PatchForce(place, up, up / 100.0, np.ones(2))},
+    )  # fmt: skip
+    drawing = film.draw()
+    assert {path.split("/")[0] for path in drawing.paths} == {"robot", "forces", "cones", "com"}
+    assert set(drawing.clips()) >= {
+        "robot/n:%2Farm", "robot/n:%2Farm/patch foot%2Fleft", "cones/n:foot%2Fleft", "forces/n:foot%2Fleft/head"
+    }  # fmt: skip
+    assert arrows(drawing) == [{"name": "foot/left", "node": "forces/n:foot%2Fleft"}]
+    (frames,) = [layer["nodes"] for layer in layers(drawing) if layer["key"] == "frames"]
+    assert frames == ["robot/n:%2Farm/frame foot%2Fleft", "robot/n:base/frame base"]
+
+
+MASS = "<inertial><mass value='1'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/></inertial>"
+LINKS = f"""<robot name="links"><link name="base">{MASS}</link>
+<joint name="lift" type="prismatic"><parent link="base"/><child link="carriage"/><axis xyz="0 0 1"/>
+<limit lower="0" upper="1" velocity="1" effort="9"/></joint><link name="carriage">{MASS}{{}}</link></robot>"""
+
+
+@pytest.mark.parametrize("shape", ["", "<visual><geometry><sphere radius='0.1'/></geometry></visual>"])
+def test_links_without_shapes_have_their_places_and_the_axes_of_the_base_go_with_it(tmp_path, shape):
+    (tmp_path / "links.urdf").write_text(LINKS.format(shape))
+    robot = load_robot(tmp_path / "links.urdf")
+    assert margin_words(robot)["position"][1].format(0.25) == "0.250 m"
+    q = np.array([[0.3, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0, 0.2], [0.4, 0.0, 0.5, 1.0, 0.0, 0.0, 0.0, 0.7]])
+    assert robot_page(robot)
+    film = Film(
+        robot=robot, environment=Environment(), times=np.arange(2.0), q=q, com=q[:, :3], ground=np.zeros(2),
+        touching={}, carrying=[(), ()],
+    )  # fmt: skip
+    scene = Scene(film.draw())
+    for link in robot.link_names:
+        for k in range(2):
+            expected = robot.frame_pose(q[k], link)[:3, 3]
+            assert scene.value(f"robot/n:{link}", ".position", k, None) == pytest.approx(expected, abs=SINGLE)
 
 
 def test_patches_in_contact_show_in_the_colour_of_what_they_do(shown):
     robot, _, scene = shown
     for patch, plain, moved in (("left_sole", [1, 1, 0], [0, 0, 0]), ("right_sole", [0, 0, 0], [0, 1, 0])):
-        node = f"robot/{robot.patches[patch].link}"
+        node = f"robot/n:{robot.patches[patch].link}"
         assert [int(scene.value(f"{node}/patch {patch}", ".visible", k, None)) for k in range(3)] == plain
         assert [int(scene.value(f"{node}/moved {patch}", ".visible", k, None)) for k in range(3)] == moved
         X = scene.constant[f"{node}/patch {patch}"]
@@ -153,6 +228,24 @@ def test_the_support_region_lies_on_the_ground_while_its_contacts_carry(shown):
     for found, corners in ((one, feet["left"]), (both, np.vstack(list(feet.values())))):
         assert found[:, :2].min(axis=0) == pytest.approx(corners.min(axis=0), abs=2e-3)
         assert found[:, :2].max(axis=0) == pytest.approx(corners.max(axis=0), abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"yaw": 0.5 * np.pi}, {"normal": (0.6, 0.0, 0.8)}, {"half": (0.2, 0.1)}, {"max_force": 300.0}, {"kind": "point"},
+     {"friction": 0.1}],
+)  # fmt: skip
+def test_a_contact_that_changes_where_it_is_has_another_region(change):
+    """A slope and a foot that bears little beside another foot, so that each of these moves an edge."""
+    regions = Regions(50.0)
+    other = surface_contact("other", [0.0, 0.5, 0.2], (0.0, -0.5, 0.8), friction=0.8)
+    here = {"normal": (0.0, 0.3, 0.9), "friction": 0.7}
+    for settings in (here, here | change):
+        contacts = [surface_contact("foot", [0.1, 0.0, 0.0], **settings), other]
+        expected = support_region(contacts, 50.0).vertices
+        found = regions(contacts).vertices
+        assert found.shape == expected.shape
+        np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_a_region_without_bounds_is_drawn_a_quarter_of_a_metre_around_its_contacts():

@@ -63,7 +63,7 @@ def test_frames_put_the_links_where_the_simulation_has_them(plan):
         q = samples[round(status["t"], 9)]
         for link in ("BODY", "LLEG_LINK5", "HEAD_LINK1"):
             expected = run.robot.frame_pose(q, link)
-            np.testing.assert_allclose(set_to[f"/meshcat/robot/{link}"], expected, atol=1e-6)
+            np.testing.assert_allclose(set_to[f"/meshcat/robot/n:{link}"], expected, atol=1e-6)
     last, _ = frames[-1]
     assert last["ended"] == "the simulation has ended"
     assert last["t"] == pytest.approx(run.t[-1])

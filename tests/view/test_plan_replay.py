@@ -62,7 +62,7 @@ def test_stances_stand_at_whole_numbers(planned, tracks):
     for k, stance in enumerate(planned.stances):
         for link in ("BODY", "RLEG_LINK5", "LARM_LINK3"):
             expected = robot.frame_pose(stance.q, link)[:3, 3]
-            assert at(tracks[f"robot/{link}"][".position"], k) == pytest.approx(expected, abs=1e-6)
+            assert at(tracks[f"robot/n:{link}"][".position"], k) == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_contact_that_moves_is_marked_and_the_others_are_not(planned, tracks):
@@ -70,7 +70,7 @@ def test_the_contact_that_moves_is_marked_and_the_others_are_not(planned, tracks
     for k, stance in enumerate(planned.stances):
         touching = {c.patch for c in in_place(planned.stances[k - 1] if k else None, stance)}
         for patch in ("left_sole", "right_sole"):
-            link = f"robot/{robot.patches[patch].link}"
+            link = f"robot/n:{robot.patches[patch].link}"
             assert shows(tracks[f"{link}/moved {patch}"][".visible"], k) == (patch == stance.moved)
             assert shows(tracks[f"{link}/patch {patch}"][".visible"], k) == (patch in touching - {stance.moved})
 
@@ -178,7 +178,7 @@ def test_choosing_a_node_shows_its_posture(planned, page, tracks):
     for node, shown in zip(planned.tree.nodes, data_of(page)["tree"]["nodes"], strict=True):
         assert shown["time"] >= len(planned.stances) - 1 + GAP
         expected = robot.frame_pose(np.array(node["q"]), "LLEG_LINK5")[:3, 3]
-        assert at(tracks["robot/LLEG_LINK5"][".position"], shown["time"]) == pytest.approx(expected, abs=1e-6)
+        assert at(tracks["robot/n:LLEG_LINK5"][".position"], shown["time"]) == pytest.approx(expected, abs=1e-6)
 
 
 def test_the_postures_of_a_large_tree_are_bounded_and_the_plan_is_among_them(planned):

@@ -37,25 +37,25 @@ def test_links_are_where_the_robot_has_them(run, tracks):
     for k in (0, 140, len(run) - 1):
         for link in ("BODY", "RLEG_LINK5", "LARM_LINK3"):
             expected = run.robot.frame_pose(run.q[k], link)[:3, 3]
-            assert at(tracks[f"robot/{link}"][".position"], run.t[k]) == pytest.approx(expected, abs=1e-6)
+            assert at(tracks[f"robot/n:{link}"][".position"], run.t[k]) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_run_is_drawn_from_its_first_sample_whatever_its_clock_says(run, tracks):
     later = tracks_of(replay(replace(run, t=run.t + 3.0), 10.0).tracks())
-    for link in ("robot/BODY", "robot/LARM_LINK3"):
+    for link in ("robot/n:BODY", "robot/n:LARM_LINK3"):
         for found, expected in zip(later[link][".position"], tracks[link][".position"], strict=True):
             np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_arrows_carry_the_weight_of_the_robot(run, tracks):
     feet = ("left_sole", "right_sole")
-    lengths = [at(tracks[f"forces/{foot}/shaft"][".scale"], 0)[2] for foot in feet]
+    lengths = [at(tracks[f"forces/n:{foot}/shaft"][".scale"], 0)[2] for foot in feet]
     # standing still at the start: the two forces are the weight, but for what they push against each other
     assert sum(lengths) == pytest.approx(run.robot.mass * 9.81 * NEWTON, rel=0.02)
     for foot in feet:
-        place = at(tracks[f"forces/{foot}/shaft"][".position"], 0)
+        place = at(tracks[f"forces/n:{foot}/shaft"][".position"], 0)
         assert place[2] == pytest.approx(0.0, abs=1e-4)
-        assert at(tracks[f"forces/{foot}/head"][".position"], 0)[2] > 0.2
+        assert at(tracks[f"forces/n:{foot}/head"][".position"], 0)[2] > 0.2
 
 
 def test_the_page_needs_no_network_and_names_every_phase(run):

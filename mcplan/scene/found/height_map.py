@@ -1,9 +1,11 @@
 """Height maps as triangles: a grid of heights, two triangles to a cell."""
 
 import io
+import warnings
 from pathlib import Path
 
 import numpy as np
+from numpy.lib.format import read_array_header_1_0, read_array_header_2_0, read_magic
 
 from mcplan.errors import InputError
 
@@ -33,7 +35,7 @@ def read_height_map(path: Path, cell: float, height: float) -> tuple[np.ndarray,
         raise InputError(f"{path.name}: has {size} bytes, at most {MAX_BYTES} are read")
     try:
         heights = _heights(path, height)
-    except (OSError, ValueError, SyntaxError) as error:
+    except (OSError, ValueError, SyntaxError, MemoryError, RecursionError) as error:
         raise InputError(f"{path.name}: cannot be read as a grid of heights: {str(error)[:100]}") from None
     if heights.ndim != 2 or min(heights.shape) < 2 or max(heights.shape) > MAX_SIDE:
         raise InputError(f"{path.name}: has the shape {heights.shape}, expected 2 to {MAX_SIDE} rows and columns")
@@ -57,14 +59,34 @@ def _heights(path: Path, height: float) -> np.ndarray:
     data = path.read_bytes()
     suffix = path.suffix.lower()
     if suffix == ".npy":
+        _check_header(data)
         return np.asarray(np.load(io.BytesIO(data), allow_pickle=False), float)
     if suffix == ".csv":
         return np.loadtxt(io.StringIO(data.decode("utf-8")), delimiter=",", ndmin=2, max_rows=MAX_SIDE + 1)
     from PIL import Image
 
-    with Image.open(io.BytesIO(data), formats=["PNG"]) as image:
-        if max(image.size) > MAX_SIDE:
-            raise ValueError(f"{image.size[0]} by {image.size[1]} pixels, at most {MAX_SIDE} by {MAX_SIDE}")
-        top = 65535.0 if image.mode.startswith("I") else 255.0
-        levels = np.asarray(image if image.mode.startswith("I") else image.convert("L"), float)
+    try:
+        with warnings.catch_warnings(action="ignore", category=Image.DecompressionBombWarning):
+            image = Image.open(io.BytesIO(data), formats=["PNG"])  # reads the header alone
+        with image:
+            if max(image.size) > MAX_SIDE:
+                raise ValueError(f"{image.size[0]} by {image.size[1]} pixels, at most {MAX_SIDE} by {MAX_SIDE}")
+            top = 65535.0 if image.mode.startswith("I") else 255.0
+            levels = np.asarray(image if image.mode.startswith("I") else image.convert("L"), float)
+    except Image.DecompressionBombError as error:
+        raise ValueError(str(error)) from None
     return np.array(height * levels[::-1] / top)
+
+
+def _check_header(data: bytes) -> None:
+    """Refuse an array of another type or size by its header: what it says is what NumPy makes room for."""
+    stream = io.BytesIO(data)
+    readers = {(1, 0): read_array_header_1_0, (2, 0): read_array_header_2_0}
+    version = read_magic(stream)
+    if version not in readers:
+        raise ValueError(f"it is of the version {version} of the format, which no array of plain numbers needs")
+    shape, _, dtype = readers[version](stream)
+    if dtype.kind not in "biuf":
+        raise ValueError(f"it holds {dtype.name[:40]}, not numbers")
+    if max(shape, default=0) > MAX_SIDE or len(shape) != 2:
+        raise ValueError(f"it has the shape {str(shape)[:60]}, expected 2 to {MAX_SIDE} rows and columns")

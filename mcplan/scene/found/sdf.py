@@ -5,6 +5,7 @@ lie in the file's folder. What would put something elsewhere and is not read (``
 ``merge``) is refused. Specification: http://sdformat.org/spec.
 """
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,10 @@ from mcplan.model.xml_values import Notes
 from mcplan.scene.found.world_file import World
 
 DEEPEST = 4
-"""Models in models that are followed: one that includes itself has no end."""
+"""Models in models that are followed."""
+
+MOST_INCLUDES = 10_000
+"""Models that are included, all in all: each may hold others, and few lines then say very many."""
 
 UNKNOWN = ("placement_frame", "merge", "frame", "polyline", "heightmap", "image", "ellipsoid", "cone")
 """Elements that place or shape something, and are not read."""
@@ -35,7 +39,7 @@ def read_sdf(root: Element, path: Path) -> World:
     RobotError
         With everything that is wrong with it, each with its line.
     """
-    reader = _Reader(path)
+    reader = _Reader(path, MeshFiles(path), _Shared(), (path.resolve(),))
     reader.models(root, (np.eye(3), np.zeros(3)), 0)
     for world in root.all("world"):
         reader.models(world, (np.eye(3), np.zeros(3)), 0)
@@ -44,10 +48,34 @@ def read_sdf(root: Element, path: Path) -> World:
     return reader.world
 
 
+@dataclass
+class _Shared:
+    """What the readers of a file and of those that it includes have together: each file is parsed once.
+
+    Attributes
+    ----------
+    world : what has been found.
+    parsed : root elements and meshes by file.
+    includes : how many models have been included.
+    """
+
+    world: World = field(default_factory=World)
+    parsed: dict[Path, tuple[Element, MeshFiles]] = field(default_factory=dict)
+    includes: int = 0
+
+
 class _Reader:
-    def __init__(self, path: Path, world: World | None = None):
-        self.path, self.notes, self.meshes = path, Notes(path.name, False), MeshFiles(path)
-        self.world, self.loose = world or World(), list[str]()
+    """Reads one file.
+
+    Parameters
+    ----------
+    meshes : of the file.
+    outer : the files that include it, from the first on, and itself.
+    """
+
+    def __init__(self, path: Path, meshes: MeshFiles, shared: _Shared, outer: tuple[Path, ...]):
+        self.path, self.meshes, self.shared, self.outer = path, meshes, shared, outer
+        self.notes, self.world, self.loose = Notes(path.name, False), shared.world, list[str]()
 
     def models(self, element: Element, pose: Placed, depth: int) -> None:
         """Add the models in an element, and those that it includes."""
@@ -86,9 +114,23 @@ class _Reader:
         if not file.is_relative_to(self.path.parent.resolve()) or not file.is_file():
             self.notes.problem(included, "include", f"there is no {short[:60]}/model.sdf in the file's folder")
             return
+        self.shared.includes += 1
+        if file in self.outer:
+            self.notes.problem(included, "include", f"{short[:60]} includes itself")
+        elif self.shared.includes > MOST_INCLUDES:
+            self.notes.problem(included, "include", f"more than {MOST_INCLUDES} models are included")
+        else:
+            self._insert(file, included, pose, depth)
+        self.notes.settle()  # what is wrong in a file is so wherever it is included
+
+    def _insert(self, file: Path, included: Element, pose: Placed, depth: int) -> None:
+        """Add the models of another file."""
         self.world.files.add(file)
-        inner = _Reader(file, self.world)
-        for model in read_xml(read_bytes(file), file.name).all("model"):
+        if file not in self.shared.parsed:
+            self.shared.parsed[file] = read_xml(read_bytes(file), file.name), MeshFiles(file)
+        root, meshes = self.shared.parsed[file]
+        inner = _Reader(file, meshes, self.shared, (*self.outer, file))
+        for model in root.all("model"):
             turned = self._placed(included, pose) if included.all("pose") else inner._placed(model, pose)
             inner.model(model, turned, depth + 1)
         self.notes.problems += inner.notes.problems

@@ -15,7 +15,7 @@ from mcplan.model.mesh_file import MeshFiles, MeshProblem
 from mcplan.model.urdf import parse_urdf, read_bytes
 from mcplan.model.xml_reader import read_xml
 from mcplan.scene.found.find import MARGIN
-from mcplan.scene.found.triangles import joined
+from mcplan.scene.found.triangles import MAX_TRIANGLES, joined
 
 SECTIONS = 32
 """Sides of what stands for a round shape."""
@@ -31,24 +31,39 @@ class World:
     endless : rotation (3,3) and position (3,) of planes z = 0 that have no size.
     files : what it was read from beside the file itself, in no order: meshes, and models that it includes.
     notices : what the user should know.
+    count : of triangles so far.
     """
 
     parts: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     endless: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     files: set[Path] = field(default_factory=set)
     notices: list[str] = field(default_factory=list)
+    count: int = 0
 
     def add(self, shape: Shape, R: np.ndarray, p: np.ndarray) -> None:
-        """Add a shape at a pose."""
+        """Add a shape at a pose.
+
+        Raises
+        ------
+        MeshProblem
+            There are too many triangles with those of the shape: few lines of a file can hold a model many times over.
+        """
         vertices, faces = tessellated(shape)
+        self._more(len(faces))
         self.parts.append((vertices @ R.T + p, faces))
 
     def add_plane(self, R: np.ndarray, p: np.ndarray, x: float, y: float) -> None:
         """Add a plane z = 0 of half sizes x, y (m) at a pose; without end where one of them is 0."""
+        self._more(len(_SQUARE))
         if min(x, y) <= 0.0:
             self.endless.append((R, p))
             return
         self.parts.append((np.array([[-x, -y, 0], [x, -y, 0], [x, y, 0], [-x, y, 0]]) @ R.T + p, _SQUARE))
+
+    def _more(self, faces: int) -> None:
+        self.count += faces
+        if self.count > MAX_TRIANGLES:
+            raise MeshProblem(f"holds more than {MAX_TRIANGLES} triangles; make its meshes coarser")
 
     def moving(self, names: list[str]) -> None:
         """Say what is free to move."""

@@ -16,11 +16,15 @@ from mcplan.whole_file import write_text
 RATE = 20.0
 """Keyframes per second."""
 
+WORLD = "world"
+"""The name of the body that everything of MuJoCo stands in."""
+
 
 def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     """Write robot, environment and keyframes as MJCF; return the path.
 
-    Bodies have the names of the links, joints and actuators those of the robot's joints. A keyframe has time,
+    Bodies have the names of the links (one that is called ``world`` has its number instead, ``body:0``), joints and
+    actuators those of the robot's joints. A keyframe has time,
     qpos, qvel and, as ctrl, the joint torques; its name is the number of its sample and its phase.
 
     Parameters
@@ -49,7 +53,8 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
 
 def _with_names_of(robot: Robot, xml: str) -> str:
     """Return the scene with bodies called as their links, joints and motors as the robot's joints."""
-    links = [escape(name) for name in Maximal(robot).bodies]
+    # MuJoCo's own world has this name already
+    links = [f"body:{i}" if name == WORLD else escape(name) for i, name in enumerate(Maximal(robot).bodies)]
     xml = re.sub(r'"body:(\d+)"', lambda found: f'"{links[int(found[1])]}"', xml)
     return re.sub(r'"(?:joint|motor):([^"]*)"', r'"\1"', xml)
 

@@ -5,6 +5,7 @@ from matplotlib.figure import Figure
 
 from mcplan.sim.run import Run
 from mcplan.view.plots.bands import beside, time_axes
+from mcplan.view.unit import recorded_units
 
 
 def position_share(run: Run) -> np.ndarray:
@@ -25,12 +26,14 @@ def plot_positions(run: Run, joints_shown: int = 6) -> Figure:
     t = run.t - run.t[0]
     share, joints = position_share(run), run.record.joints
     lower, upper = run.record.robot.limit("lower"), run.record.robot.limit("upper")
+    units = recorded_units(run.record.robot)
     reach = np.nan_to_num(np.abs(share))
     closest.plot(t, reach.max(axis=1, initial=0.0), color="black")
     closest.axhline(1.0, color="tab:red", linestyle="--", linewidth=1)
     closest.set_ylim(0.0, max(1.15, 1.15 * float(reach.max(initial=0.0))))
     for joint in np.argsort(-reach.max(axis=0, initial=0.0))[:joints_shown]:
-        chosen.plot(t, share[:, joint], label=f"{joints[joint]} ({lower[joint]:.2f} to {upper[joint]:.2f} rad)")
+        label = f"{joints[joint]} ({lower[joint]:.2f} to {upper[joint]:.2f} {units[joint]})"
+        chosen.plot(t, share[:, joint], label=label)
     for limit in (-1.0, 1.0):
         chosen.axhline(limit, color="tab:red", linestyle="--", linewidth=1, label="limit" if limit > 0 else None)
     chosen.set_ylim(-1.15, 1.2)

@@ -8,6 +8,7 @@ from mcplan.sim.run import Run
 from mcplan.view.palette import PATCHES
 from mcplan.view.plots.bands import beside, time_axes
 from mcplan.view.reference import Reference
+from mcplan.view.unit import recorded_units, unit_of_all
 
 SAMPLES = 1500
 """Points of the curves of postures and patches, whose references are computed one by one."""
@@ -16,10 +17,11 @@ SAMPLES = 1500
 def plot_tasks(run: Run) -> Figure:
     """Plot the errors of the tasks from the plan's motion.
 
-    Centre of mass [mm]; the joint that is farthest off [rad], named where it is worst; the patches in the air from
+    Centre of mass [mm]; the joint that is farthest off [rad, m], named where it is worst; the patches in the air from
     their way [mm]; and the patches in contact from their planned place [mm], in the directions that the contact holds.
     """
-    labels = ["CoM [mm]", "worst joint [rad]", "in the air [mm]", "in contact [mm]"]
+    units = recorded_units(run.record.robot)
+    labels = ["CoM [mm]", f"worst joint [{unit_of_all(units)}]", "in the air [mm]", "in contact [mm]"]
     figure, (com, joints, air, contact) = time_axes(run, labels, "error from the plan's motion")
     t, reference = run.t - run.t[0], Reference(run)
     com.plot(t, 1e3 * np.linalg.norm(run.com - reference.com(), axis=1), color="tab:red")
@@ -28,7 +30,7 @@ def plot_tasks(run: Run) -> Figure:
     off = np.abs(run.q[rows, 7:] - planned[:, 7:])
     if off.shape[1]:
         k, i = np.unravel_index(int(np.nan_to_num(off).argmax()), off.shape)
-        label = f"largest {off[k, i]:.3f} rad:\n{run.record.joints[i]}\nat {t[rows[k]]:.2f} s"
+        label = f"largest {off[k, i]:.3f} {units[i]}:\n{run.record.joints[i]}\nat {t[rows[k]]:.2f} s"
         joints.plot(t[rows], off.max(axis=1), color="black", label=label)
     for column, patch in enumerate(run.patches):
         error = np.array([_distance(reference, int(k), patch, q) for k, q in zip(rows, planned, strict=True)])

@@ -1,24 +1,29 @@
 """Joint torques and velocities against their limits."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.figure import Figure
 
 from mcplan.sim.run import Run
 from mcplan.view.plots.bands import beside, time_axes
+from mcplan.view.unit import FORCES, recorded_units
 
 
 def plot_torques(run: Run, joints_shown: int = 6) -> Figure:
     """Plot tau / limit over time for the joints that come closest to their limit, and the largest of all joints."""
-    return _plot_share(run, run.tau, "torque", "N m", joints_shown)
+    units = [FORCES[unit] for unit in recorded_units(run.record.robot)]
+    return _plot_share(run, run.tau, "torque", units, joints_shown)
 
 
 def plot_velocities(run: Run, joints_shown: int = 6) -> Figure:
     """Plot the same for the joint velocities."""
-    return _plot_share(run, run.v[:, 6:], "velocity", "rad/s", joints_shown)
+    units = [f"{unit}/s" for unit in recorded_units(run.record.robot)]
+    return _plot_share(run, run.v[:, 6:], "velocity", units, joints_shown)
 
 
-def _plot_share(run: Run, values: np.ndarray, name: str, unit: str, joints_shown: int) -> Figure:
-    """Plot values (N, n) divided by the limits of this name; a joint without limit has the share zero."""
+def _plot_share(run: Run, values: np.ndarray, name: str, units: Sequence[str], joints_shown: int) -> Figure:
+    """Plot values (N, n) over the limits of this name, in ``units`` (n,); a joint without limit has the share zero."""
     labels = ["largest share [-]", f"{name} / limit [-]"]
     figure, (largest, chosen) = time_axes(run, labels, f"joint {name} against limits", [0.7, 1.5])
     t = run.t - run.t[0]
@@ -27,7 +32,7 @@ def _plot_share(run: Run, values: np.ndarray, name: str, unit: str, joints_shown
     largest.plot(t, np.abs(ratio).max(axis=1, initial=0.0), color="black")
     peak = np.abs(ratio).max(axis=0)
     for joint in np.argsort(-peak)[:joints_shown]:
-        chosen.plot(t, ratio[:, joint], label=f"{joints[joint]} ({limit[joint]:.3g} {unit})")
+        chosen.plot(t, ratio[:, joint], label=f"{joints[joint]} ({limit[joint]:.3g} {units[joint]})")
     largest.set_ylim(0.0, max(1.15, 1.15 * float(peak.max(initial=0.0))))
     largest.axhline(1.0, color="tab:red", linestyle="--", linewidth=1, label="limit")
     beside(largest)

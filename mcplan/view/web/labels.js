@@ -11,12 +11,12 @@ function labelAt(point, text, name) {
 function drawLabels() {
   const made = [];
   if (labels.on) {
-    for (const patch of data.forces) {
-      const head = nodeAt("forces/" + patch + "/head"), shaft = nodeAt("forces/" + patch + "/shaft");
+    for (const {name, node} of data.forces) {
+      const head = nodeAt(node + "/head"), shaft = nodeAt(node + "/shaft");
       if (!head.visible) continue;
       head.updateWorldMatrix(true, false);
       const force = shaft.scale.z / METRES_PER_NEWTON;
-      made.push(labelAt(new THREE.Vector3().setFromMatrixPosition(head.matrixWorld), patch + " " + force.toFixed(0) + " N"));
+      made.push(labelAt(new THREE.Vector3().setFromMatrixPosition(head.matrixWorld), name + " " + force.toFixed(0) + " N"));
     }
   }
   for (const {text, object} of labels.tried) {

@@ -81,7 +81,7 @@ function leaveTree() {
 function hideTried() {
   labels.tried = [];
   for (const move of tree.rejected) for (const t of move.tried) {
-    viewer.scene_tree.find(["meshcat", "tried", t.patch]).object.visible = false;
+    nodeAt(t.node).visible = false;
   }
   viewer.set_dirty();
 }
@@ -106,7 +106,7 @@ function showRejected(k) {
   const move = tree.rejected[k];
   posture(move.parent);
   for (const t of move.tried) {
-    const object = viewer.scene_tree.find(["meshcat", "tried", t.patch]).object;
+    const object = nodeAt(t.node);
     object.position.set(...t.p);
     object.quaternion.set(...t.xyzw);
     object.visible = true;

@@ -1,0 +1,30 @@
+"""Units of joints: rad of what turns, m of what slides."""
+
+from collections.abc import Iterable
+
+from mcplan.model.robot import Robot
+from mcplan.sim.records import RobotRecord
+
+FORCES = {"rad": "N m", "m": "N"}
+"""Unit of what moves a joint, by that of its position."""
+
+
+def joint_units(robot: Robot) -> list[str]:
+    """Return the unit of the position of each joint that moves by itself."""
+    kinds = {name: joint.type for name, joint in robot.description.joints.items()}
+    return [_unit(kinds.get(name)) for name in robot.joint_names]
+
+
+def recorded_units(robot: RobotRecord) -> list[str]:
+    """Return the same of the robot of a run."""
+    kinds = {joint.name: joint.kind for joint in robot.joints}
+    return [_unit(kinds.get(name)) for name in robot.coordinates]
+
+
+def unit_of_all(units: Iterable[str]) -> str:
+    """Return the unit of an amount that is of any of several joints: ``rad or m`` where both are among them."""
+    return " or ".join(sorted(set(units), reverse=True)) or "rad"
+
+
+def _unit(kind: str | None) -> str:
+    return "m" if kind == "prismatic" else "rad"

@@ -55,7 +55,7 @@ def _explained(evidence: Evidence, settings: SimulationSettings) -> Check:
     rest = run.tau_ext - known
     friction, damping = joint_losses(evidence, settings)
     limit = evidence.record.robot.limit("torque")
-    if settings.torque_limits and evidence.record.physics == "contact":
+    if settings.torque_limits:
         rest[:, 6:] -= np.clip(run.tau, -limit, limit) - run.tau
     rest[:, 6:] += damping * (run.v[:, 6:] + run.dt * run.vd[:, 6:])
     low, high = np.zeros_like(rest), np.zeros_like(rest)

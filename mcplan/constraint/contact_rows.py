@@ -11,18 +11,16 @@ A point without rotation constrains three directions, a sole six (S1 eq. 2.253-2
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mcplan.arguments import each, instance, vector
 from mcplan.errors import InputError
 from mcplan.model.pose import cross, cross_matrix
 from mcplan.model.robot import Robot
+from mcplan.scene.contact import Contact
 from mcplan.short import short
-
-if TYPE_CHECKING:
-    from mcplan.scene.contact import Contact
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ def surface_rows(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) -> Contac
     return ContactRows(J, robot.frame_bias_acceleration(q, v, frame), np.zeros(6, int))
 
 
-def contact_rows(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: "Sequence[Contact]") -> ContactRows:
+def contact_rows(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: Sequence[Contact]) -> ContactRows:
     """Return the rows of contacts, one below the other: the directions that each constrains, in its patch's axes.
 
     A fixed base is held by the contact of its patch ``fixed_base``, which has to be among them.
@@ -94,7 +92,9 @@ def contact_rows(robot: Robot, q: ArrayLike, v: ArrayLike, contacts: "Sequence[C
     InputError
         The robot has a fixed base, and nothing holds it.
     """
-    q, v = np.asarray(q, float), np.asarray(v, float)
+    instance("contact_rows", "robot", robot, Robot)
+    contacts = each("contact_rows", "contacts", contacts, Contact)
+    q, v = vector("contact_rows", "q", q, robot.nq), vector("contact_rows", "v", v, robot.nv)
     names = {contact.patch for contact in contacts}
     if robot.fixed and "fixed_base" not in names:
         raise InputError(f"{robot.name} has a fixed base: its contact `fixed_base` is missing")

@@ -9,16 +9,14 @@ Source: S1, sec. 2.10.4, eq. 2.255-2.256 and figures 2.16-2.17.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mcplan.arguments import each, instance
 from mcplan.constraint.contact_rows import contact_rows
 from mcplan.model.robot import Robot
-
-if TYPE_CHECKING:
-    from mcplan.scene.contact import Contact
+from mcplan.scene.contact import Contact
 
 NEGLIGIBLE = 1e-7
 """Singular values below this share of the largest are rounding: rows are of the order of 1 m."""
@@ -59,7 +57,7 @@ class StanceRank:
         )
 
 
-def stance_rank(robot: Robot, q: ArrayLike, contacts: "Sequence[Contact]") -> StanceRank:
+def stance_rank(robot: Robot, q: ArrayLike, contacts: Sequence[Contact]) -> StanceRank:
     """Return the ranks of a stance: how much its contacts hold, and what they leave free.
 
     Parameters
@@ -67,6 +65,8 @@ def stance_rank(robot: Robot, q: ArrayLike, contacts: "Sequence[Contact]") -> St
     robot, q : Robot, and its posture (nq,).
     contacts : of the stance.
     """
+    instance("stance_rank", "robot", robot, Robot)
+    contacts = each("stance_rank", "contacts", contacts, Contact)
     J = contact_rows(robot, q, np.zeros(robot.nv), contacts).J
     constraints = _rank(J)
     return StanceRank(len(J), constraints, _rank(J[:, :6]), robot.nv - constraints)

@@ -7,28 +7,28 @@ Source: S1, sec. 2.10.5, eq. 2.257-2.260; iterated as in sec. 2.9.3, with the dr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
+from mcplan.arguments import each, instance, vector, whole
 from mcplan.constraint.contact_rows import contact_rows
 from mcplan.errors import InputError
+from mcplan.kinematics.differential import pseudo_inverse
 from mcplan.model.robot import Robot
+from mcplan.scene.contact import Contact
 from mcplan.short import short
-
-if TYPE_CHECKING:
-    from mcplan.scene.contact import Contact
 
 LONGEST = 0.2
 """m, rad: of a step; beyond, a Jacobian says little."""
 
 SETTLE = 15
-"""Last steps, in which only the contacts are brought back to their places: where a target is out of reach."""
+"""Last steps, half of them all at most, in which only the contacts are brought back to their places: where a target is
+out of reach."""
 
 DAMPING = 1e-6
-"""Of the squares of singular values: steps stay bounded where a target is out of reach."""
+"""Of the squares of the targets' singular values: steps stay bounded where a target is out of reach or held."""
 
 ROUNDING = 1e-9
 """rad, m: a joint so near to its limit is there."""
@@ -37,9 +37,7 @@ DEPENDENT = 1e-7
 """Relative: rows of contacts that say no more than others."""
 
 
-def support_velocity(
-    robot: Robot, q: ArrayLike, contacts: "Sequence[Contact]", J: ArrayLike, w: ArrayLike
-) -> np.ndarray:
+def support_velocity(robot: Robot, q: ArrayLike, contacts: Sequence[Contact], J: ArrayLike, w: ArrayLike) -> np.ndarray:
     """Return the velocity (nv,) that keeps the contacts and comes nearest to ``J v = w`` (eq. 2.260).
 
     Parameters
@@ -48,9 +46,12 @@ def support_velocity(
     contacts : that stay.
     J, w : (k, nv), (k,) what is wanted: a Jacobian, and the velocity of what it is of, m/s or rad/s.
     """
+    instance("support_velocity", "robot", robot, Robot)
+    contacts = each("support_velocity", "contacts", contacts, Contact)
     Jc = contact_rows(robot, q, np.zeros(robot.nv), contacts).J
-    N = np.eye(robot.nv) - np.linalg.pinv(Jc, DEPENDENT) @ Jc
-    return N @ np.linalg.pinv(np.asarray(J, float) @ N, DEPENDENT) @ np.asarray(w, float)
+    N, J = np.eye(robot.nv) - np.linalg.pinv(Jc, DEPENDENT) @ Jc, np.asarray(J, float)
+    # judged by the size of J: what contacts hold completely leaves rounding of J N, which must not be divided by
+    return N @ pseudo_inverse(J @ N, float(np.linalg.norm(J, 2))) @ np.asarray(w, float)
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class SupportPosture:
 def support_inverse_kinematics(
     robot: Robot,
     q: ArrayLike,
-    contacts: "Sequence[Contact]",
+    contacts: Sequence[Contact],
     targets: Mapping[str, ArrayLike],
     tolerance: float = 1e-6,
     iterations: int = 200,
@@ -97,10 +98,13 @@ def support_inverse_kinematics(
     InputError
         A target is neither a pose nor a position, or its name is unknown.
     """
-    q = np.array(q, float)
+    where = "support_inverse_kinematics"
+    instance(where, "robot", robot, Robot)
+    contacts, iterations = each(where, "contacts", contacts, Contact), whole(where, "iterations", iterations)
+    q = vector(where, "q", q, robot.nq)
     lower, upper = robot.limits.lower, robot.limits.upper
     held = {contact.patch: robot.frame_pose(q, contact.patch) for contact in contacts}
-    best, k = np.inf, 0
+    best, k, settle = np.inf, 0, min(SETTLE, iterations // 2)
     for k in range(iterations + 1):
         w, J = _task(robot, q, targets)
         rows = contact_rows(robot, q, np.zeros(robot.nv), contacts)
@@ -117,8 +121,9 @@ def support_inverse_kinematics(
             first = pinv_c @ back
             A = Jt @ N
             S = A @ A.T
-            damped = S + DAMPING * np.trace(S) / max(len(S), 1) * np.eye(len(S))
-            asked = np.clip(w - Jt @ first, -LONGEST, LONGEST) if k < iterations - SETTLE else np.zeros(len(w))
+            # by the size of J, not of J N: of what contacts hold completely nothing but rounding is left there
+            damped = S + DAMPING * np.trace(J @ J.T) / max(len(S), 1) * np.eye(len(S))
+            asked = np.clip(w - Jt @ first, -LONGEST, LONGEST) if k < iterations - settle else np.zeros(len(w))
             step = first + N @ A.T @ np.linalg.solve(damped, asked)
             step *= min(1.0, LONGEST / max(float(np.abs(step).max()), 1e-12))
             after = q[7:] + step[6:]
@@ -154,7 +159,7 @@ def _task(robot: Robot, q: np.ndarray, targets: Mapping[str, ArrayLike]) -> tupl
     return np.concatenate(errors), np.vstack(jacobians)
 
 
-def _drift(robot: Robot, q: np.ndarray, contacts: "Sequence[Contact]", held: Mapping[str, np.ndarray]) -> np.ndarray:
+def _drift(robot: Robot, q: np.ndarray, contacts: Sequence[Contact], held: Mapping[str, np.ndarray]) -> np.ndarray:
     """Return what takes every contact back to its place, in the directions that it constrains."""
     found = [np.zeros(0)]
     for contact in contacts:

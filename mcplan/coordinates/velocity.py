@@ -1,7 +1,7 @@
 """One velocity of a frame in three ways of writing it (S2 section 2.4, Traversaro, Pucci and Nori 2017).
 
-    inertial   [o_rate - omega x o; omega]      of the body's point at the world's origin (left-trivialised)
-    body       [R' o_rate; R' omega]            in the axes of the frame (right-trivialised)
+    inertial   [o_rate - omega x o; omega]      of the body's point at the world's origin (right-trivialised)
+    body       [R' o_rate; R' omega]            in the axes of the frame (left-trivialised)
     mixed      [o_rate; omega]                  of the frame's origin, in world axes: what the robot's v is
 
 with ``o`` and ``R`` the frame's origin and rotation in the world, linear part first.

@@ -245,10 +245,12 @@ class Robot:
         of the joints alone are solved.
         """
         if self.fixed:
-            force = np.asarray(tau, float) if np.shape(tau)[-1] == self.n else np.asarray(tau, float)[..., 6:]
-            rest = force - self.nonlinear_effects(q, v)[..., 6:]
-            vd = np.linalg.solve(self.mass_matrix(q)[..., 6:, 6:], rest[..., None])[..., 0]
-            return np.concatenate([np.zeros((*vd.shape[:-1], 6)), vd], axis=-1)
+
+            def joints(tree, q, v, force, work, out):
+                rest = force - self.nonlinear_effects(q, v)
+                out[:6], out[6:] = 0.0, np.linalg.solve(self.mass_matrix(q)[6:, 6:], rest[6:])
+
+            return self._call(joints, None, (self.nv,), q=q, v=v, tau=self._generalized(tau))
 
         def one(tree, q, v, force, work, out):
             forward_dynamics(tree, q, v, force, work, np.empty((self.nv, self.nv)), out)

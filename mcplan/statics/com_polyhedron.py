@@ -19,6 +19,7 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.spatial import HalfspaceIntersection
 
+from mcplan.arguments import each, vector
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
@@ -41,17 +42,21 @@ class ComPolyhedron:
     ----------
     A, b : (k, 3), (k,): ``A c <= b``, m; rows of unit length. One row that nothing meets when the region is empty.
     acceleration : m/s², in any horizontal direction, that the contacts bear anywhere in it.
+    reference : (3,) the middle of the contacts, m; sections lie within `REACH` of it.
+    cut : (k,) whether a face is there because the region was cut at `REACH`, not because the contacts bear no more.
     """
 
     A: np.ndarray
     b: np.ndarray
     acceleration: float
+    reference: np.ndarray
+    cut: np.ndarray
 
     __repr__ = short
 
     def depth(self, point: np.ndarray) -> float:
         """Return the distance (m) from a place (3,) to the nearest face; negative outside."""
-        return float((self.b - self.A @ np.asarray(point, float)).min())
+        return float((self.b - self.A @ vector("depth", "point", point, 3)).min())
 
     def section(self, height: float) -> SupportRegion:
         """Return the region at a height (m): where the centre of mass may be over the horizontal plane."""
@@ -60,11 +65,11 @@ class ComPolyhedron:
         if (b[size < 1e-9] < 0.0).any():
             return region_of(np.zeros((0, 2)), True)
         kept = size >= 1e-9
-        square = 4.0 * REACH * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
-        corners = clip(square, A[kept] / size[kept, None], b[kept] / size[kept])
-        return region_of(
-            np.asarray(corners).reshape(-1, 2), bool(np.abs(corners).max(initial=0.0) < 4.0 * REACH - 1e-6)
-        )
+        A, b, cut = A[kept] / size[kept, None], b[kept] / size[kept], self.cut[kept]
+        # prisms of opposite accelerations lean opposite ways: where they meet is within REACH at any height
+        square = self.reference[:2] + 2.0 * REACH * np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+        corners = np.asarray(clip(square, A, b)).reshape(-1, 2)
+        return region_of(corners, not bool((corners @ A[cut].T > b[cut] - 1e-6).any()))
 
     def plot(self, heights: Sequence[float], axes: Any = None) -> Any:
         """Draw the sections at some heights (m) from above into matplotlib axes, new ones by default; return them."""
@@ -109,6 +114,7 @@ def com_polyhedron(
     InputError
         There are no contacts, or the acceleration is negative.
     """
+    contacts = each("com_polyhedron", "contacts", contacts, Contact)
     if not contacts:
         raise InputError("com_polyhedron: there are no contacts")
     if not acceleration >= 0.0:
@@ -118,7 +124,7 @@ def com_polyhedron(
     rows = moments_about(forces.map, reference) / forces.unit
     torques = None if limited is None else TorqueRows.at(limited[0], limited[1], forces, limited[2])
     angles = 2.0 * np.pi * np.arange(DIRECTIONS if acceleration > 0.0 else 1) / DIRECTIONS
-    A, b = [], []
+    A, b, cut = [], [], []
     for angle in angles:
         d = acceleration / GRAVITY * np.array([np.cos(angle), np.sin(angle)])
         # forces through reference + u along (d, 1): their moment about the reference is u x (d, 1)
@@ -127,9 +133,21 @@ def com_polyhedron(
         rhs = np.concatenate([d, [1.0], columns[3:] @ [REACH, REACH]])
         polygon = region_of(project(forces, rows, columns, rhs, REACH, False, SAME_POINT, torques), True)
         if polygon.empty:
-            return ComPolyhedron(np.array([[0.0, 0.0, 1.0]]), np.array([-np.inf]), acceleration)
+            none = np.array([[0.0, 0.0, 1.0]]), np.array([-np.inf])
+            return ComPolyhedron(*none, acceleration, reference, np.zeros(1, bool))
         normals = np.column_stack([polygon.A, -polygon.A @ d])
         size = np.linalg.norm(normals, axis=1)
         A.append(normals / size[:, None])
         b.append((polygon.b + polygon.A @ (reference[:2] - reference[2] * d)) / size)
-    return ComPolyhedron(np.vstack(A), np.concatenate(b), acceleration)
+        cut.append(_cut_faces(polygon))
+    return ComPolyhedron(np.vstack(A), np.concatenate(b), acceleration, reference, np.concatenate(cut))
+
+
+def _cut_faces(polygon: SupportRegion) -> np.ndarray:
+    """Return which faces (k,) of a region about the reference have all their corners on one side of the square of it.
+
+    The end of a segment has one corner, and need not lie along the side that cuts it.
+    """
+    apart = polygon.b[:, None] - polygon.A @ polygon.vertices.T > SAME_POINT
+    sides = np.vstack([polygon.vertices.T, -polygon.vertices.T]) > REACH - 1e-6
+    return np.asarray((apart[:, None] | sides).all(axis=2).any(axis=1))

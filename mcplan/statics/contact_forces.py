@@ -169,6 +169,12 @@ class ContactForces:
         """Weights (size,) of ``f^2`` in the size of the forces, see `Block.norm`."""
         return np.concatenate([np.zeros(0), *(block.norm for block in (*self.blocks, *self._rests))])
 
+    @property
+    def frictionless(self) -> np.ndarray:
+        """Indices (k,) of the tangential forces of points without friction, which are zero."""
+        smooth = np.flatnonzero((self.triples.kind == CONE) & (self.triples.bound <= 0.0))
+        return (3 * smooth[:, None] + np.arange(2)).ravel()
+
     def load_rows(self) -> np.ndarray:
         """Return (k, size) the force of each contact of the robot along its normal; of a grasp, upwards."""
         rows = np.zeros((len(self.blocks), self.size))

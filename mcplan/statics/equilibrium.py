@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mcplan.arguments import each, instance
+from mcplan.arguments import each, instance, unknown
 from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.errors import InputError
 from mcplan.html_table import html_of, html_table, numbers
 from mcplan.model.robot import Robot
 from mcplan.optimize.dense import solve_dense
@@ -95,9 +96,18 @@ def balance(
         ``torque_feasible`` is False.
     faces : of each friction pyramid.
     motion : v and vd (nv,) with which the robot moves there, which the forces then give; None is rest.
+
+    Raises
+    ------
+    InputError
+        ``loaded`` names a patch that is not in contact.
     """
     instance("balance", "robot", robot, Robot)
     contacts = each("balance", "contacts", contacts, Contact)
+    patches = [contact.patch for contact in contacts]
+    for patch in each("balance", "loaded", patches if loaded is None else loaded, str):
+        if patch not in patches:
+            raise InputError(f"balance: loaded: {unknown('patch', patch, patches)}")
     bearing = [contact for contact in contacts if loaded is None or contact.patch in loaded]
     forces = ContactForces(bearing, faces, robot.mass * GRAVITY)
     c = robot.com(q)
@@ -107,9 +117,13 @@ def balance(
     # the wrench about the centre of mass
     weight, hold = np.append(taken[:3], taken[3:6] - np.cross(c - q[:3], taken[:3])), taken[6:]
     torque_map = joint_torque_map(robot, q, forces)
-    equal, equal_to = np.vstack([A, forces.equal]), np.concatenate([weight, forces.equal_to])
+    smooth = forces.frictionless
+    equal = np.vstack([A, forces.equal, np.eye(forces.size)[smooth]])
+    equal_to = np.concatenate([weight, forces.equal_to, np.zeros(len(smooth))])
     F, upper = forces.face_rows()
-    upper = upper - INSIDE * robot.mass * GRAVITY
+    # faces of a pyramid without friction say that it bears nothing sideways; each a little inside, they contradict
+    sloped = ~F[:, smooth].any(axis=1)
+    F, upper = F[sloped], upper[sloped] - INSIDE * robot.mass * GRAVITY
     limit = torque_share * robot.usable_torque
     loads = forces.load_rows()
     short = np.eye(len(loads))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mcplan.arguments import each, instance
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
@@ -59,6 +60,8 @@ def shortfall(
     torque_share : part of the torque limits that the joints may use.
     faces : of each friction pyramid.
     """
+    instance("shortfall", "robot", robot, Robot)
+    contacts = each("shortfall", "contacts", contacts, Contact)
     com = robot.com(q)
     if can_balance(com, contacts, robot.mass, faces):
         if can_hold(robot, q, contacts, torque_share, faces):

@@ -125,6 +125,7 @@ def support_region(
     tolerance : an edge is final when the region extends no farther beyond it (m); the polygon lies inside the region.
         By default 1e-7, or 1e-3 when ``exact``.
     """
+    contacts = each("support_region", "contacts", contacts, Contact)
     forces = ContactForces(contacts, faces, mass * GRAVITY)
     return _region_over(forces, contacts, exact, tolerance)
 
@@ -181,6 +182,8 @@ def torque_support_region(
 
     Source: Orsolino et al., Feasible region: an actuation-aware extension of the support region, IEEE T-RO 36(4), 2020.
     """
+    instance("torque_support_region", "robot", robot, Robot)
+    contacts = each("torque_support_region", "contacts", contacts, Contact)
     forces = ContactForces(contacts, faces, robot.mass * GRAVITY)
     return _region_over(forces, contacts, exact, tolerance, TorqueRows.at(robot, q, forces, torque_share))
 

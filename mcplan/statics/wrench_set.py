@@ -20,6 +20,7 @@ from itertools import product
 import numpy as np
 from scipy.spatial import ConvexHull
 
+from mcplan.arguments import instance
 from mcplan.model.pose import cross_matrix
 from mcplan.optimize.polytope import ball_polytope, friction_pyramid
 from mcplan.scene.contact import Contact
@@ -58,6 +59,7 @@ def wrench_set(contact: Contact, faces: int = 8) -> WrenchSet:
 
     Directions that the contact leaves free (``slide``, ``hinge``) are not taken away.
     """
+    instance("wrench_cone", "contact", contact, Contact)
     if contact.kind == "grasp":
         return _grasp(contact)
     points = contact.points @ contact.R.T @ contact.axes  # from patch axes to the contact's
@@ -86,7 +88,8 @@ def _faces_of_cone(rays: np.ndarray) -> np.ndarray:
     """Return ``A`` with ``A w <= 0`` for the cone of ``rays`` (j, 6), whose third entries are 1.
 
     The section ``w_3 = 1`` is a polytope in five dimensions or, for edges, points and smooth contacts, in fewer; a
-    direction without extent gives two opposite faces.
+    direction without extent gives two opposite faces. That ``w_3`` is not negative follows from the faces across an
+    extent; a single ray has none, and needs a face of its own.
     """
     section = np.delete(rays, 2, axis=1)
     middle = section.mean(axis=0)
@@ -105,6 +108,9 @@ def _faces_of_cone(rays: np.ndarray) -> np.ndarray:
             equations = ConvexHull(inner).equations
         normals.append(equations[:, :-1] @ axes[thick])
         offsets.append(equations[:, -1] - normals[-1] @ middle)
+    else:
+        normals.append(np.zeros((1, 5)))
+        offsets.append(np.array([-1.0]))
     A = np.insert(np.vstack(normals), 2, np.concatenate(offsets), axis=1)
     A /= np.linalg.norm(A, axis=1, keepdims=True)
     kept = A[:1]

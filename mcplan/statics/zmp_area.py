@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mcplan.arguments import each, vector
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
 from mcplan.scene.contact import Contact
@@ -48,7 +49,8 @@ def zmp_area(
     InputError
         The plane passes through the centre of mass.
     """
-    c = np.asarray(com, dtype=float)
+    c = vector("zmp_area", "com", com, 3)
+    contacts = each("zmp_area", "contacts", contacts, Contact)
     lever = height - c[2]
     if abs(lever) < 1e-6:
         raise InputError(f"height {height} m: the plane passes through the centre of mass, where every push meets it")

@@ -1,4 +1,4 @@
-"""Tasks on what the robot exerts, contact forces and torques, among the terms of the whole-body program."""
+"""The rows of tasks: how many a program declares, and those on what the robot exerts, contact forces and torques."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,9 @@ from mcplan.errors import InputError
 from mcplan.model.terms import Terms
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.limit import Limit
+from mcplan.whole_body.tasks.posture import PostureTask
 from mcplan.whole_body.tasks.task import unknown_of, weights
+from mcplan.whole_body.tasks.torque import TorqueTask
 
 Array = NDArray[np.float64]
 
@@ -24,8 +26,22 @@ def split_tasks(tasks: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     )
 
 
-def row_counts(tasks: Sequence[Any], limits: Sequence[Limit]) -> tuple[int, int, bool, int]:
-    """Return the rows of tasks on accelerations and on forces, whether there are any on torques, the rows of limits."""
+def row_counts(tasks: Sequence[Any], limits: Sequence[Limit], joints: int | None = None) -> tuple[int, int, bool, int]:
+    """Return the rows of tasks on accelerations and on forces, whether there are any on torques, the rows of limits.
+
+    Parameters
+    ----------
+    joints : number of joints, which tasks on all of them have to have as well: kernels read that many numbers.
+
+    Raises
+    ------
+    InputError : a task on all joints is for another number of them.
+    """
+    for task in tasks:
+        if joints is not None and isinstance(task, PostureTask | TorqueTask) and task.dimension != joints:
+            what, hint = ("position", " (q[7:])") if isinstance(task, PostureTask) else ("torque", "")
+            name = type(task).__name__
+            raise InputError(f"{name}: {what} has {task.dimension} numbers, expected {joints}{hint}")
     motions, efforts = split_tasks(tasks)
     return (
         sum(task.dimension for task in motions if not task.diagonal),

@@ -61,7 +61,7 @@ def structure_of(
         bounded |= np.isfinite(joint.velocity)
     if settings.position_limits:
         bounded |= np.isfinite(joint.lower) | np.isfinite(joint.upper)
-    task_rows, force_rows, torque_task, limit_rows = row_counts(tasks, limits)
+    task_rows, force_rows, torque_task, limit_rows = row_counts(tasks, limits, len(torque))
     return Structure(
         robot.nv,
         tuple(contact.shape for contact in ordered(contacts)),
@@ -196,7 +196,7 @@ class WholeBodyQP:
             return self._binding
         in_order, s = ordered(contacts), self.structure
         shapes = tuple(contact.shape for contact in in_order)
-        if shapes != s.shapes or row_counts(tasks, limits) != s.row_counts:
+        if shapes != s.shapes or row_counts(tasks, limits, s.n) != s.row_counts:
             raise InputError("contacts, tasks or limits have another structure than the declared problem; ask the pool")
         motions, self._efforts = split_tasks(tasks)
         self.contacts, self._bound = in_order, given

@@ -163,7 +163,8 @@ def test_half_of_every_contact_force_called_a_force_from_outside(either):
     assert broken(forged) - broken(run) == {"external forces"}
 
 
-def test_what_motors_at_their_limit_do_not_give_is_explained(run):
+def test_what_motors_at_their_limit_do_not_give_is_explained(either):
+    run = either
     limit = run.record.robot.limit("torque")[3]
     for sign in (-1.0, 1.0):
         beyond = tampered(run, tau=put((100, 3), sign * (limit + 5.0)), tau_ext=add((100, 9), -sign * 5.0))

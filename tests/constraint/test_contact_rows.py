@@ -5,6 +5,7 @@ import pytest
 
 import mcplan as mc
 from mcplan.constraint.contact_rows import contact_rows, point_rows, surface_rows
+from mcplan.constraint.support_kinematics import support_velocity
 from mcplan.errors import InputError
 
 ROBOT = mc.load_robot("hrp2")
@@ -118,3 +119,46 @@ def test_out_of_reach_it_comes_near_and_says_by_how_much_it_misses(standing):
     assert found.slip < 1e-5
     with pytest.raises(InputError, match=r"shape \(2,\)"):
         mc.support_inverse_kinematics(ROBOT, q, soles, {"right_hand": [0.0, 1.0]})
+
+
+def test_what_contacts_hold_completely_is_not_moved_and_takes_nothing_from_the_rest(standing):
+    q, soles = standing
+    held, w = ROBOT.frame_jacobian(q, "left_sole"), np.array([0.1, 0.0, 0.0, 0.0, 0.0, 0.2])
+    np.testing.assert_allclose(support_velocity(ROBOT, q, soles, held, w), 0.0, atol=1e-12)
+    com, wanted = ROBOT.com_jacobian(q), np.array([0.01, 0.02, 0.0])
+    alone = support_velocity(ROBOT, q, soles, com, wanted)
+    np.testing.assert_allclose(com @ alone, wanted, atol=1e-12)
+    both = support_velocity(ROBOT, q, soles, np.vstack([held, com]), np.concatenate([w, wanted]))
+    np.testing.assert_allclose(both, alone, atol=1e-9)
+
+
+def test_a_target_for_a_foot_that_stays_leaves_the_posture_as_it_is(standing):
+    q, soles = standing
+    aside = ROBOT.frame_pose(q, "left_sole")[:3, 3] + [0.05, 0.0, 0.0]
+    found = mc.support_inverse_kinematics(ROBOT, q, soles, {"left_sole": aside}, iterations=40)
+    np.testing.assert_allclose(found.q, q, atol=1e-6)
+    assert found.error == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("iterations", [8, 15])
+def test_few_steps_are_steps_towards_the_target(standing, iterations):
+    q, soles = standing
+    goal = ROBOT.frame_pose(q, "right_hand")[:3, 3] + [0.1, -0.05, 0.25]
+    found = mc.support_inverse_kinematics(ROBOT, q, soles, {"right_hand": goal}, iterations=iterations)
+    assert found.error < 1e-6
+    assert found.iterations <= iterations
+
+
+def test_what_is_no_robot_contact_or_state_is_refused(standing):
+    q, soles = standing
+    for call, text in (
+        (lambda: mc.stance_rank("hrp2", q, soles), "stance_rank: robot: expected a Robot, not 'hrp2'"),
+        (lambda: mc.stance_rank(ROBOT, q, soles[0]), r"stance_rank: contacts: .*put it into a list"),
+        (lambda: contact_rows(ROBOT, q, 0 * q, soles), f"contact_rows: v: expected {ROBOT.nv} finite numbers"),
+        (lambda: contact_rows(q, ROBOT, q, soles), "contact_rows: robot: expected a Robot"),
+        (lambda: support_velocity(ROBOT, q, ["left_sole"], np.eye(3), q[:3]), r"support_velocity: contacts\[0\]"),
+        (lambda: mc.support_inverse_kinematics(ROBOT, q[:7], soles, {}), f"q: expected {ROBOT.nq} finite numbers"),
+        (lambda: mc.support_inverse_kinematics(ROBOT, q, soles, {}, iterations=-1), "iterations: expected a whole"),
+    ):
+        with pytest.raises(InputError, match=text):
+            call()

@@ -50,6 +50,18 @@ def test_with_an_infinite_friction_nothing_slides():
         assert bare(cone_state)(*y, tangential, normal, np.inf) == (STICK if y[2] > 0.0 else OPEN)
 
 
+@pytest.mark.parametrize("mu", [0.0, 0.5, np.inf])
+def test_a_contact_that_parts_straight_away_does_not_pull(mu):
+    for z in (-1.0, 0.0):
+        assert cone_impulse(np.array([0.0, 0.0, z]), 0.5, 0.5, mu)[1] == pytest.approx(0.0, abs=0.0)
+
+
+def test_without_friction_the_impulse_is_along_the_normal():
+    for y, tangential, normal, _ in cases():
+        _, p = cone_impulse(y, tangential, normal, 0.0)
+        assert p == pytest.approx([0.0, 0.0, max(y[2], 0.0)])
+
+
 def test_the_impulse_of_a_hold_is_cut_to_its_ball():
     y, p = np.array([3.0, -4.0, 12.0]), np.empty(3)
     bare(project)(BALLED, SLIDE, *y, 0.5, 0.5, 2.0, p)

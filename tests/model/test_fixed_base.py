@@ -27,6 +27,21 @@ def test_its_base_stands_still_and_bears_what_the_joints_leave():
     np.testing.assert_allclose(many, np.tile(vd, (3, 1)), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("tau", "text"),
+    [
+        (np.zeros(ARM.n + 1), r"tau has the shape \(8,\); expected"),
+        (np.zeros(1), r"tau has the shape \(1,\); expected"),
+        (np.full(ARM.n, np.nan), r"tau\[6\] = nan is not finite"),
+        (np.zeros((2, ARM.n)), "the leading axes differ"),
+    ],
+)
+def test_torques_that_are_not_those_of_its_joints_are_refused(tau, text):
+    q, v = np.tile(ARM.neutral(), (3, 1)), np.zeros((3, ARM.nv))
+    with pytest.raises(mc.InputError, match=text):
+        ARM.forward_dynamics(q, v, tau)
+
+
 def test_at_rest_the_base_bears_the_weight():
     plan = mc.plan(mc.Scenario(ARM, mc.Environment([]), posture="ready"))
     h = ARM.nonlinear_effects(plan.stances[0].q, np.zeros(ARM.nv))

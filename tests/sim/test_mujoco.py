@@ -170,7 +170,10 @@ def test_a_torque_beyond_the_motor_is_cut():
     q0[2] = 5.0
     big, full = (MujocoPhysics(ROBOT, Environment(), q0) for _ in range(2))
     limit = ROBOT.limits.torque
-    np.testing.assert_array_equal(big.step(action(3 * limit), DT).vd, full.step(action(limit), DT).vd)
+    cut, given = big.step(action(3 * limit), DT), full.step(action(limit), DT)
+    np.testing.assert_array_equal(cut.vd, given.vd)
+    np.testing.assert_allclose(cut.tau_ext - given.tau_ext, np.r_[np.zeros(6), -2 * limit], atol=1e-9)
+    assert residual(q0, np.zeros(ROBOT.nv), cut, 3 * limit) < 1e-8
 
 
 def test_the_same_torques_give_the_same_motion_to_the_bit():
@@ -303,6 +306,26 @@ def test_a_jerk_of_a_step_does_not_open_a_grip_and_a_pull_does():
     assert most > 600.0
     assert holds
     assert not pulled(10)[1]
+
+
+def test_a_grip_closes_again_after_a_reset():
+    q0, _, bar = at_a_bar()
+    patches = (*SOLES, "right_grip")
+    physics = MujocoPhysics(ROBOT, Environment((FLOOR,), (bar,)), q0, patches=patches)
+    first = physics.step(servo(physics, q0, patches), DT)
+    physics.reset(q0)
+    again = physics.step(servo(physics, q0, patches), DT)
+    assert np.linalg.norm(first.wrenches["right_grip"]) > 1.0
+    np.testing.assert_allclose(again.wrenches["right_grip"], first.wrenches["right_grip"], rtol=1e-6)
+
+
+def test_a_grip_that_was_lost_holds_again_after_a_reset():
+    q0, _, bar = at_a_bar()
+    physics = MujocoPhysics(ROBOT, Environment(bars=(bar,)), q0, None, ("right_grip",))
+    held = [physics.step(servo(physics, q0, ("right_grip",)), DT).wrenches for _ in range(200)]
+    assert not held[-1]
+    physics.reset(q0)
+    assert physics.step(servo(physics, q0, ("right_grip",)), DT).wrenches
 
 
 def test_a_grip_without_a_bar_holds_nothing():

@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import linprog
 
 from mcplan.bench.statics import PATCHES, POSTURE, resting
+from mcplan.errors import InputError
 from mcplan.model.robot_file import load_robot
 from mcplan.statics.contact_forces import ContactForces
 from mcplan.statics.equilibrium import balance, equilibrium_margin, equilibrium_torque_margin
@@ -139,6 +140,36 @@ def test_a_patch_that_carries_no_load_is_left_out(robot, crawl):
     found = balance(robot, q, held, feet)
     assert found.wrenches[held[-1].patch] == pytest.approx(np.zeros(6))
     assert set(found.point_forces) == set(feet)
+
+
+def test_loaded_names_patches_that_are_in_contact(robot, crawl):
+    q, held = crawl
+    with pytest.raises(InputError, match="balance: loaded: unknown patch `left_feet`"):
+        balance(robot, q, held, ["left_feet"])
+    with pytest.raises(InputError, match="expected a list of str, not 'left_sole'"):
+        balance(robot, q, held, "left_sole")
+
+
+@pytest.mark.parametrize("smooth", [("left_sole",), ("left_sole", "right_sole")])
+def test_a_contact_without_friction_bears_along_its_normal(robot, smooth):
+    q = robot.posture("half_sitting")
+    feet = [resting(robot, q, patch) for patch in ("left_sole", "right_sole")]
+    found = balance(robot, q, [replace(foot, friction=0.0) if foot.patch in smooth else foot for foot in feet])
+    assert found.feasible
+    for foot in feet:
+        local = found.point_forces[foot.patch] @ foot.axes
+        assert local[:, 2].min() > 0.0
+        if foot.patch in smooth:
+            assert np.abs(local[:, :2]).max() < 1e-9
+    assert sum(wrench[2] for wrench in found.wrenches.values()) == pytest.approx(robot.mass * 9.81)
+
+
+def test_the_shortfall_is_of_a_robot_and_its_contacts(robot, crawl):
+    q, held = crawl
+    with pytest.raises(InputError, match="shortfall: robot: expected a Robot"):
+        shortfall(q, robot, held)
+    with pytest.raises(InputError, match=r"shortfall: contacts\[0\]: expected a Contact"):
+        shortfall(robot, q, ["left_sole"])
 
 
 def test_a_wrench_acts_where_the_patch_is_even_when_it_has_turned(robot):

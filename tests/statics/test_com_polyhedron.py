@@ -9,7 +9,7 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
 from mcplan.statics.com_polyhedron import com_polyhedron
 from mcplan.statics.contact_forces import ContactForces, moments_about
-from mcplan.statics.support_region import support_region
+from mcplan.statics.support_region import REACH, support_region
 from tests.statics.contacts import grasp_contact, surface_contact
 
 MASS = 50.0
@@ -74,6 +74,38 @@ def test_it_shrinks_with_the_acceleration_and_ends(contacts):
         com_polyhedron([], MASS)
     with pytest.raises(InputError, match="expected 0"):
         com_polyhedron(contacts, MASS, -1.0)
+    with pytest.raises(InputError, match=r"com_polyhedron: contacts: .*put it into a list"):
+        com_polyhedron(contacts[0], MASS)
+    with pytest.raises(InputError, match="point: expected 3 finite numbers"):
+        none.depth(np.zeros(2))
+
+
+def test_it_moves_with_the_contacts_however_far_they_are(contacts):
+    there = np.array([40.0, -30.0, 2.0])
+    here, far = (com_polyhedron(stance, MASS, 1.0).section(0.8 + z) for stance, z in (
+        (contacts, 0.0), ([contact.at(contact.R, contact.p + there) for contact in contacts], there[2]),
+    ))  # fmt: skip
+    assert here.area > 0.01
+    assert far.area == pytest.approx(here.area, rel=1e-6)
+    assert far.centre == pytest.approx(here.centre + there[:2], abs=1e-6)
+    assert here.bounded
+    assert far.bounded
+
+
+@pytest.mark.parametrize(("kind", "acceleration"), [("surface", 0.0), ("surface", 0.5), ("point", 0.0)])
+def test_between_walls_that_can_be_squeezed_it_says_that_it_was_cut(kind, acceleration):
+    """Between two points it is a segment, here one that meets the sides of the cut askew."""
+    way = np.array([0.6, 0.8, 0.0])
+    walls = [
+        surface_contact(name, np.array([30.0, 0.0, 1.0]) + side * way, -side * way, kind=kind)
+        for name, side in (("a", 0.5), ("b", -0.5))
+    ]
+    region = com_polyhedron(walls, MASS, acceleration)
+    assert region.cut.any()
+    section = region.section(0.8)
+    assert not section.bounded
+    assert np.abs(section.vertices - [30.0, 0.0]).max() <= REACH + 1e-6
+    assert not support_region(walls, MASS).bounded
 
 
 def test_torque_limits_take_their_part():

@@ -8,8 +8,9 @@ from scipy.optimize import linprog
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
+from mcplan.errors import InputError
 from mcplan.statics.contact_forces import ContactForces
-from mcplan.statics.support_region import has_support_region, support_region
+from mcplan.statics.support_region import has_support_region, support_region, torque_support_region
 
 spec = importlib.util.spec_from_file_location("contacts", Path(__file__).with_name("contacts.py"))
 contacts = importlib.util.module_from_spec(spec)
@@ -177,3 +178,11 @@ def test_exact_cones_reach_farther_than_pyramids_and_fine_pyramids_come_close():
         assert areas[0] <= areas[1] + 1e-4
         assert areas[1] <= exact + 2e-3
         assert exact == pytest.approx(areas[1], rel=0.02, abs=3e-3)
+
+
+def test_what_is_no_robot_or_contact_is_refused():
+    foot = contacts.surface_contact("foot", [0.0, 0.0, 0.0])
+    with pytest.raises(InputError, match=r"support_region: contacts: .*put it into a list"):
+        support_region(foot)
+    with pytest.raises(InputError, match="torque_support_region: robot: expected a Robot, not 'hrp2'"):
+        torque_support_region("hrp2", np.zeros(35), [foot])

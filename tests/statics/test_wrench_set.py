@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
+from mcplan.errors import InputError
 from mcplan.statics.contact_forces import ContactForces
 from mcplan.statics.wrench_set import wrench_set
 from tests.statics import contacts
@@ -46,18 +47,20 @@ def test_a_rectangle_has_the_sixteen_faces_of_the_closed_form():
     assert 100 < inside < 1900
 
 
-@pytest.mark.parametrize("shape", ["rectangle", "edge", "point", "smooth", "triangle"])
+@pytest.mark.parametrize("shape", ["rectangle", "edge", "point", "smooth", "smooth point", "triangle"])
 def test_faces_and_rays_hold_the_same_wrenches(shape):
-    friction = 0.0 if shape == "smooth" else 0.5
+    friction = 0.0 if "smooth" in shape else 0.5
     corners = {
         "edge": np.array([[0.0, 0.1, 0.0], [0.0, -0.1, 0.0]]),
         "point": np.zeros((1, 3)),
+        "smooth point": np.array([[0.03, -0.02, 0.0]]),
         "triangle": np.array([[0.1, 0.0, 0.0], [-0.05, 0.1, 0.0], [-0.05, -0.1, 0.0]]),
     }.get(shape, np.column_stack([contacts.SQUARE * [0.1, 0.05], np.zeros(4)]))
     R = np.diag([1.0, -1.0, -1.0])
     contact = contacts.make("patch", "surface", R, np.zeros(3), corners, np.eye(3), friction)
     found = wrench_set(contact)
     assert np.max(found.A @ found.rays.T) < 1e-12
+    assert max(found.depth(-ray) for ray in found.rays) < -0.1  # it presses and does not pull
     rng = np.random.default_rng(1)
     compared = [0, 0]
     for _ in range(60):
@@ -87,3 +90,8 @@ def test_a_force_limit_is_a_face_and_a_grasp_may_pull():
     assert grip.depth(np.array([0.0, 0.0, -201.0, 0.0, 0.0, 0.0])) < 0.0
     assert np.max(grip.A @ grip.vertices.T - grip.b[:, None]) < 1e-9
     assert np.linalg.norm(grip.vertices[:, :3], axis=1).max() <= 200.0 + 1e-9
+
+
+def test_only_a_contact_has_a_cone():
+    with pytest.raises(InputError, match="wrench_cone: contact: expected a Contact, not 'left_sole'"):
+        wrench_set("left_sole")

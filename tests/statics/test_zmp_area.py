@@ -50,3 +50,11 @@ def test_its_distance_along_a_push_is_the_margin():
 def test_the_plane_of_the_centre_of_mass_is_refused():
     with pytest.raises(ValueError, match="passes through the centre of mass"):
         zmp_area([0.0, 0.0, 0.5], [contacts.surface_contact("foot", [0.0, 0.0, 0.0])], MASS, height=0.5)
+
+
+def test_what_is_no_place_or_contact_is_refused():
+    foot = contacts.surface_contact("foot", [0.0, 0.0, 0.0])
+    with pytest.raises(ValueError, match=r"zmp_area: com: expected 3 finite numbers"):
+        zmp_area([0.0, 0.0], [foot], MASS)
+    with pytest.raises(ValueError, match=r"zmp_area: contacts: .*put it into a list"):
+        zmp_area([0.0, 0.0, 0.5], foot, MASS)

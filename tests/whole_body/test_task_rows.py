@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from mcplan.errors import InputError
 from mcplan.whole_body import (
     AngularMomentumTask,
     ComTask,
     ContactConstraint,
+    ContactForceTask,
     LinkPoseTask,
     PostureTask,
     QPSettings,
+    TorqueTask,
     WholeBodyQP,
 )
 from tests.whole_body.conftest import contact_at, random_state, standing_tasks
@@ -196,3 +199,31 @@ def test_force_rates_cost_what_they_say(standing):
     assert s.vd == pytest.approx(x[:nv], abs=1e-6)
     assert np.abs(s.tau).max() < 0.9 * np.min(robot.limits.torque[robot.limits.torque > np.abs(s.tau).max()])
     assert n == len(s.tau)
+
+
+def test_tasks_on_all_joints_are_on_as_many_as_there_are(standing):
+    """Kernels take the number of joints from the robot: they would read other tasks' numbers, or beyond them all."""
+    robot, q = standing.robot, standing.q
+    right = PostureTask(q[7:])
+    for wrong, text in (
+        (PostureTask(q), rf"PostureTask: position has {robot.nq} numbers, expected {robot.n} \(q\[7:\]\)"),
+        (PostureTask(q[7:13]), "position has 6 numbers"),
+        (TorqueTask(5), f"TorqueTask: torque has 5 numbers, expected {robot.n}$"),
+    ):
+        with pytest.raises(InputError, match=text):
+            WholeBodyQP(robot, [], [ComTask(), wrong])
+        declared = WholeBodyQP(robot, [], [TorqueTask(robot.n) if isinstance(wrong, TorqueTask) else right])
+        with pytest.raises(InputError, match=text):
+            declared.update(standing.terms, [], [wrong])
+
+
+@pytest.mark.parametrize("axes", [(1, 2, 3), (-1,), (0.5,)])
+def test_an_axis_that_is_none_is_refused(axes):
+    with pytest.raises(InputError, match=r"expected of 0, 1, 2 \(x, y, z\)"):
+        ComTask(axes=axes)
+
+
+@pytest.mark.parametrize("components", [(0, 6), (-1,)])
+def test_a_component_of_a_wrench_that_is_none_is_refused(components):
+    with pytest.raises(InputError, match="expected of 0 to 5"):
+        ContactForceTask("left_sole", components=components)

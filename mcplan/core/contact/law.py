@@ -19,10 +19,10 @@ from mcplan.core.jit import jit_inline
 def cone_state(x, y, z, tangential, normal, mu):
     """State of a contact whose unprojected impulse is (x, y, z); the two after it are the compliances.
 
-    With an infinite friction it does not slide.
+    With an infinite friction it does not slide; without any, one that parts straight away does not stick.
     """
     reach = math.sqrt(x * x + y * y)
-    if reach <= mu * z:
+    if z > 0.0 and reach <= mu * z:
         return STICK
     if mu < math.inf and z > -mu * tangential / normal * reach:
         return SLIDE

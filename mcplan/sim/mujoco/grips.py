@@ -65,6 +65,12 @@ class Grips:
         self._limits: dict[str, tuple[float, float]] = {}
         self.closed: set[str] = set()
 
+    def reset(self) -> None:
+        """Begin anew with all grips open, as MuJoCo's data are when they are reset."""
+        self.closed.clear()
+        self._lost.clear()
+        self._felt.clear()
+
     def follow(self, data: Any, q: np.ndarray, active: Sequence[str]) -> None:
         """Close and open as the controller's contacts say, and as far as the hands are at the bars."""
         self._lost &= set(active)

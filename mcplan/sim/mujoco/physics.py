@@ -32,7 +32,8 @@ class MujocoPhysics:
     MuJoCo's velocity of a free joint is linear in world axes and angular in body axes. The base turns by
     ``quat * exp(dt omega)``, which leaves ``omega`` where it is in both axes, so that ``vd`` in world axes is
     MuJoCo's acceleration rotated, and both equations above hold as they stand. The integrator ``implicitfast`` adds
-    joint damping to ``M`` in the first equation; what it balances that way is counted into ``tau_ext``.
+    joint damping to ``M`` in the first equation; what it balances that way is counted into ``tau_ext``, as is what
+    motors at their limits do not give of ``tau``.
 
     A fixed base has no joint there; the wrench that it bears is what its six rows of the equation leave.
 
@@ -90,6 +91,7 @@ class MujocoPhysics:
     def reset(self, q: np.ndarray, v: np.ndarray | None = None) -> None:
         """Start from a state; objects go back to where they were."""
         mujoco.mj_resetData(self.model, self.data)
+        self._grips.reset()
         v = np.zeros(self.robot.nv) if v is None else v
         R, first = _rotation(q[3:7]), self._first
         turned = np.concatenate([v[:3], R.T @ v[3:6], v[6:]])
@@ -130,6 +132,7 @@ class MujocoPhysics:
         wrenches = held | forces.wrenches
         R = self._touch.base_rotation(data)
         tau_ext = forces.other + self._joint_forces(R, dt, rate_change)
+        tau_ext[6:] += self._within_limits(action.tau) - action.tau
         if action.external is not None:
             tau_ext += action.external
         if self.robot.fixed:
@@ -148,9 +151,13 @@ class MujocoPhysics:
         """Return what the motors are told for torques (n,) on the coordinates; those of balls are cut to limits."""
         if not self._coordinates.balls:
             return tau
-        limit = self.robot.limits.torque
-        whole = np.concatenate([np.zeros(6 - self._first), np.clip(tau, -limit, limit)])
+        whole = np.concatenate([np.zeros(6 - self._first), self._within_limits(tau)])
         return self._coordinates.moments(whole)[6 - self._first :]
+
+    def _within_limits(self, tau: np.ndarray) -> np.ndarray:
+        """Return what the motors give of torques (n,), N m."""
+        limit = self.robot.limits.torque
+        return np.clip(tau, -limit, limit)
 
     def _push(self, external: np.ndarray | None) -> None:
         """Set the generalised force (6+n,) from outside, given in world axes."""

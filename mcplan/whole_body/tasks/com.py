@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from numpy.typing import ArrayLike
 
+from mcplan.arguments import shown
 from mcplan.core.whole_body import tasks as qp_tasks
+from mcplan.errors import InputError
 from mcplan.model.terms import Terms
 from mcplan.whole_body.packed import Slot
 from mcplan.whole_body.tasks.task import Array, KernelTask, damping
@@ -22,6 +24,10 @@ class ComTask(KernelTask):
     Attributes
     ----------
     position, velocity, acceleration : (3,) reference and feed-forward, m, m/s, m/s². Change them at will.
+
+    Raises
+    ------
+    InputError : an axis is none of these.
     """
 
     code = qp_tasks.COM
@@ -36,7 +42,9 @@ class ComTask(KernelTask):
         kd: ArrayLike | None = None,
         axes: Sequence[int] = (0, 1, 2),
     ):
-        self.selected = tuple(int(axis) for axis in axes)
+        self.selected = tuple(int(axis) for axis in axes if axis in (0, 1, 2))
+        if len(self.selected) != len(axes):
+            raise InputError(f"ComTask: axes: expected of 0, 1, 2 (x, y, z), not {shown(axes)}")
         self.allocate(kp=3, kd=3, position=3, velocity=3, acceleration=3, weight=len(self.selected))
         self.weight, self.kp, self.kd = weight, kp, damping(kp, kd)
 

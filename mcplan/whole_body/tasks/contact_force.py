@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from mcplan.arguments import shown
+from mcplan.errors import InputError
 from mcplan.model.terms import Terms
 from mcplan.short import short
 from mcplan.whole_body.contact import ContactConstraint
@@ -47,6 +49,8 @@ class ContactForceTask:
             raise ValueError(f"task on the force of {patch}: axes {axes!r}, one of {', '.join(AXES)}")
         self.patch, self.axes, self.weight = patch, axes, weight
         self.components = np.asarray(components)
+        if not np.isin(self.components, range(6)).all():
+            raise InputError(f"task on the force of {patch}: components {shown(components)}, expected of 0 to 5")
         self.wrench = np.zeros(6)
 
     @property

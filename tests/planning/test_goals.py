@@ -159,6 +159,11 @@ def assert_reached(found, goals):
     assert found.goal_reached
 
 
+def test_feet_that_stand_in_their_places_are_turned_there(planned):
+    """Each is lifted once and put down again; none steps away and comes back."""
+    assert [s.change for s in planned("turned on the spot").stances].count("add") == 2
+
+
 @pytest.mark.parametrize("name", GOALS)
 def test_a_goal_is_reached(planned, name):
     assert_reached(planned(name), GOALS[name])

@@ -88,13 +88,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
         sys.stderr.close()
         return 0
+    except OSError as error:
+        if error.filename is None:
+            return _internal()
+        print(f"{error.filename}: {error.strerror}", file=sys.stderr)  # no permission, no room, a name that is too long
+        return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
     except Exception:
-        traceback.print_exc()
-        print("mcplan: internal error; please report it with the lines above", file=sys.stderr)
-        return 3
+        return _internal()
+
+
+def _internal() -> int:
+    """Print the traceback of a mistake of the program; return its exit status."""
+    traceback.print_exc()
+    print("mcplan: internal error; please report it with the lines above", file=sys.stderr)
+    return 3
 
 
 def _carry_out(parsed: argparse.Namespace) -> int:

@@ -71,7 +71,7 @@ RESULTS = ("plan.yaml", "run.npz", "timing.npz", "report.json", "replay.html")
 def write_results(directory: Path, plan: Plan, run: Run, report: Report) -> None:
     """Write scenario, plan, run, certificate, replay and the report around them."""
     tree_path(directory / "plan.yaml").unlink(missing_ok=True)  # of a search that failed there before
-    write_text(directory / "scenario.yaml", plan.scenario.document.text())
+    plan.scenario.save(directory / "scenario.yaml")
     write_plan(plan, directory / "plan.yaml")
     run.save(directory / "run.npz")
     write_text(directory / "report.json", json.dumps(report.to_json(), indent=1) + "\n")
@@ -87,7 +87,7 @@ def write_failure(directory: Path, scenario: Scenario, failure: PlanningFailed) 
     """
     for name in RESULTS:
         (directory / name).unlink(missing_ok=True)
-    write_text(directory / "scenario.yaml", scenario.document.text())
+    scenario.save(directory / "scenario.yaml")
     if failure.tree is not None:
         write_tree(failure.tree, scenario, tree_path(directory / "plan.yaml"), str(failure))
     write_text(directory / "report.html", failure_page(scenario, str(failure), failure.tree))

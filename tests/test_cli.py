@@ -109,6 +109,17 @@ def test_an_internal_error_is_said_to_be_one(monkeypatch, capsys):
     assert "internal error" in capsys.readouterr().err
 
 
+def test_what_the_system_refuses_is_told_with_the_place(monkeypatch, capsys):
+    """No permission, no room on the disk: no mistake of the program."""
+
+    def refused(arguments):
+        raise PermissionError(13, "Permission denied", "runs/walk")
+
+    monkeypatch.setattr(info, "carry_out", refused)
+    assert main(["info", "sway"]) == 2
+    assert capsys.readouterr().err == "runs/walk: Permission denied\n"
+
+
 def test_info_speaks_to_people_and_to_programs(capsys):
     assert main(["info"]) == 0
     assert "hrp2" in capsys.readouterr().out

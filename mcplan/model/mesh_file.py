@@ -114,10 +114,13 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """
     import trimesh  # slow to import, and most robots here have no meshes
 
-    size = path.stat().st_size
-    if size > MAX_MESH_BYTES:
-        raise MeshProblem(f"has {size} bytes, at most {MAX_MESH_BYTES} are read")
-    data, suffix = path.read_bytes(), path.suffix.lower()
+    try:
+        size = path.stat().st_size
+        if size > MAX_MESH_BYTES:
+            raise MeshProblem(f"has {size} bytes, at most {MAX_MESH_BYTES} are read")
+        data, suffix = path.read_bytes(), path.suffix.lower()
+    except OSError as error:
+        raise MeshProblem(f"cannot be read: {error.strerror}") from None
     turn = _collada_frame(data, path) if suffix == ".dae" else np.eye(3)
     if suffix in (".glb", ".gltf"):
         turn = np.array(UP_AXES["Y_UP"], float)

@@ -14,6 +14,9 @@ from mcplan.scene.doubts import doubts, warn_of_doubts
 from mcplan.scene.parameters import resolve
 from mcplan.scene.scenario import Scenario
 
+LONGEST = 4096
+"""Characters of a path; what is longer, or has several lines, is the text of a file and no path."""
+
 
 def load_scenario(
     source: str | os.PathLike[str] | Mapping[str, Any],
@@ -52,6 +55,8 @@ def load_scenario(
 def find_scenario(name_or_path: str | os.PathLike[str]) -> Path:
     """Return the file of a bundled scenario, or the path itself."""
     name = os.fspath(name_or_path)
+    if "\n" in name or len(name) > LONGEST:
+        raise ScenarioError(f"expected the name of a scenario or the path of a file, not {shown(name)}")
     path = Path(name)
     if path.suffix.lower() in SUFFIXES or len(path.parts) > 1 or path.is_file():
         return path

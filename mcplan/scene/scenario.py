@@ -173,7 +173,7 @@ class Scenario:
         changes : ``robot``, ``environment``, ``start``, ``goal``, ``stances``, ``name``, ``description`` as for a new
             scenario; ``planner``, ``control``, ``simulation``: the keys that change.
         """
-        data = dict(self.document.data)
+        data = self.data()  # what is made of plain values is read from the working directory
         robot: Robot = instance("replace", "robot", changes.pop("robot", self.robot), _robot_type())
         data["robot"] = robot_name(robot)
         for key, value in changes.items():
@@ -190,7 +190,8 @@ class Scenario:
             elif key in ("stances", "name", "description"):
                 data[key] = value
             else:
-                raise TypeError(f"a scenario has no part {key!r}{closest(key, PARTS)}")
+                known = [part for part in PARTS if part != "posture"]
+                raise TypeError(f"a scenario has no part {key!r} to replace{closest(key, known)}")
         return Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
 
     def save(self, path: str | os.PathLike[str]) -> None:

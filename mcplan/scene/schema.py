@@ -111,7 +111,7 @@ class MeshSpec(Spec):
 class HullSpec(Spec):
     """A convex solid by its corners, m."""
 
-    points: Annotated[tuple[Triple, ...], Field(min_length=4, max_length=1000)]
+    points: Annotated[tuple[Triple, ...], Field(min_length=4, max_length=10_000)]
     """Its corners in its frame, m."""
 
     @model_validator(mode="after")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.spatial import ConvexHull, QhullError
 
 from mcplan.arguments import shown, vector
 from mcplan.errors import InputError
@@ -91,7 +92,10 @@ def goal_data(goal: Any) -> Any:
 
 
 def moved_paths(data: Mapping[str, Any], home: Path, directory: Path) -> dict[str, Any]:
-    """Return a scenario's values with the paths in them relative to ``directory`` instead of ``home``."""
+    """Return a scenario's values with the paths in them relative to ``directory`` instead of ``home``.
+
+    A scenario reads meshes from its own directory and below alone: of one that lies elsewhere its hull is written.
+    """
     moved = dict(data)
     moved["robot"] = _moved(data["robot"], home, directory)
     environment = dict(data.get("environment", {}))
@@ -114,7 +118,23 @@ def _moved(name: str, home: Path, directory: Path) -> str:
 def _moved_mesh(item: dict[str, Any], home: Path, directory: Path) -> dict[str, Any]:
     if "mesh" not in item:
         return item
-    return item | {"mesh": item["mesh"] | {"file": _moved(item["mesh"]["file"], home, directory)}}
+    file = _moved(item["mesh"]["file"], home, directory)
+    if not Path(directory, file).resolve().is_relative_to(directory.resolve()):
+        hull = _hull(item["mesh"], home)
+        if hull is not None:
+            return {key: value for key, value in item.items() if key != "mesh"} | {"hull": {"points": hull}}
+    return item | {"mesh": item["mesh"] | {"file": file}}
+
+
+def _hull(mesh: Mapping[str, Any], home: Path) -> list[list[float]] | None:
+    """Return the corners of the hull of a mesh file, which is what counts of it; None where it has none."""
+    from mcplan.model.mesh_file import MeshFiles, MeshProblem
+
+    try:
+        vertices = MeshFiles(home / "scenario.yaml").read(mesh["file"])[0] * mesh.get("scale", 1.0)
+        return vertices[ConvexHull(vertices).vertices].tolist()
+    except (MeshProblem, QhullError):
+        return None
 
 
 def _item(item: Mapping[str, Any]) -> dict[str, Any]:

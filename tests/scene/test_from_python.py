@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import trimesh
 from scipy.spatial.transform import Rotation
 
 import mcplan as mc
+from mcplan.document import dump_document
 from mcplan.errors import InputError, ScenarioError
 
 FLOOR = mc.Surface("floor", size=(4, 4))
@@ -61,6 +63,29 @@ def test_what_is_saved_reads_back_as_the_same_scene(scenario, tmp_path):
     assert again.digest == scenario.digest
     for ours, theirs in zip(scenario.start.contacts, again.start.contacts, strict=True):
         assert ours.same_place(theirs, 1e-12)
+
+
+def test_a_mesh_elsewhere_is_written_as_its_hull_and_one_below_stays_a_file(scenario, robot, tmp_path, monkeypatch):
+    """A scenario reads meshes from its own directory alone, so what is saved in another holds the corners."""
+    trimesh.creation.icosphere(subdivisions=1, radius=0.1).export(tmp_path / "rock.stl")
+    data = scenario.data(tmp_path)
+    data["environment"]["obstacles"] += [{"name": "rock", "mesh": {"file": "rock.stl", "scale": 2.0}}]
+    (tmp_path / "here.yaml").write_text(dump_document(data))
+    rocky = mc.load_scenario(tmp_path / "here.yaml")
+    rock = rocky.environment.obstacles[-1].shape.vertices
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "below").mkdir()
+    rocky.save("below/there.yaml")
+    rocky.save("again.yaml")
+    assert "rock.stl" in (tmp_path / "again.yaml").read_text()
+    for other in (mc.load_scenario("below/there.yaml"), mc.load_scenario("again.yaml"), rocky.replace(name="other")):
+        again = other.environment.obstacles[-1].shape.vertices
+        np.testing.assert_allclose(np.sort(again, axis=0), np.sort(rock, axis=0), atol=1e-9)
+
+
+def test_the_text_of_a_file_is_no_path(scenario):
+    with pytest.raises(ScenarioError, match="expected the name of a scenario or the path of a file"):
+        mc.load_scenario(scenario.document.text())
 
 
 def test_a_dictionary_is_what_the_file_would_say(scenario):

@@ -62,8 +62,8 @@ ONSET = 1e3
 next, and torques would jump by 50 N m."""
 
 LOOKS = 96
-"""Times at which a planned motion is looked at: between its knots bodies may pass each other more closely, and one look
-per tick is over long before the motion is."""
+"""Times at which a planned motion is looked at: between its knots bodies may pass each other more closely, and as many
+of them are made in a tick that all are over before half of the motion is."""
 
 QUICKER = 1.5
 """How many times the deceleration with which a planned motion stops a distance is counted on: no motion is followed
@@ -83,9 +83,9 @@ class Avoidance:
     ``avoid_clearance`` off all else, or as far as its motion is planned to be where that comes nearest: a knee that is
     bent as far as it goes at the start of a motion parts when the motion takes it along, not before. And they come on
     as quickly as they are planned to, where ``STOPPING`` would not allow it: a shank that passes the edge of a rung is
-    not held back under it. A motion is looked at `LOOKS` times, one per tick, after its ends. Nothing is asked of links
-    that contacts hold where they are. While it only passes that support, it is held closer to the surface than the
-    overlap which a link at rest is allowed (``ALLOWED_PENETRATION``), because the rows are linear and a moving link
+    not held back under it. A motion is looked at `LOOKS` times after its ends, once per tick or more. Nothing is asked
+    of links that contacts hold where they are. While it only passes that support, it is held closer to the surface than
+    the overlap which a link at rest is allowed (``ALLOWED_PENETRATION``), because the rows are linear and a moving link
     goes a little beyond them. What is asked of a pair never rises faster than ``PARTING``, so that leaving a support is
     no blow either.
 
@@ -111,6 +111,7 @@ class Avoidance:
         self._over = np.array([pair.b in surfaces for pair in self._model.pairs], dtype=bool)
         self._aimed: list = []
         self._ahead: list[float] = []
+        self._dt, self._looks = dt, 1
         self._seen: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         self._coming: list[tuple[np.ndarray, Contact]] = []
         self._planned: dict[str, Pose] = {}
@@ -179,7 +180,8 @@ class Avoidance:
             self._aimed = now
             self._aim_anew(motion, resting, objects)
         elif self._ahead:
-            self._allow(foreseen(motion.posture, self._ahead.pop()))
+            for _ in range(min(self._looks, len(self._ahead))):
+                self._allow(foreseen(motion.posture, self._ahead.pop()))
             if not self._ahead:
                 self._hurry()
         if self._coming:
@@ -206,6 +208,8 @@ class Avoidance:
         self._allow(PostureSample(first, rest, rest))
         T = motion.posture.end_time - motion.posture.start_time if between else 0.0
         self._ahead = [T * k / LOOKS for k in range(LOOKS - 1, 0, -1) if between]
+        # over when half of the motion is: where ticks are long, several of them in each
+        self._looks = max(1, math.ceil(2 * LOOKS * self._dt / T)) if T > 0.0 else 1
         left, held = model.pairs_of(motion.released.values()), model.pairs_of(resting)
         waiting = model.pairs_of(motion.targets[patch] for patch in motion.waiting & motion.targets.keys())
         fixed = model.fixed_by(motion.closed)

@@ -6,6 +6,7 @@ is recorded with the phase.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from math import inf
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
@@ -286,7 +287,7 @@ def labels_of(until: Until) -> set[str]:
     if until.any is not None:
         return set().union(*map(labels_of, until.any))
     if until.all is not None:
-        return {" and ".join(next(iter(labels_of(each))) for each in until.all)}
+        return {" and ".join(labels) for labels in product(*map(labels_of, until.all))}
     if until.force is not None:
         return {f"{'force' if until.above is not None else 'unloaded'} {until.force}"}
     if until.over is not None:

@@ -44,9 +44,6 @@ STRAYED = 0.1
 STILL = 0.3
 """rad/s or m/s: a limb whose joints move faster is not held up."""
 
-FAR = 0.05
-"""rad or m: references that are farther from where a planned motion begins do not follow it: it is found anew."""
-
 FEEDBACK = 0.25
 """Part of what a quick motion leaves of the limits of a grip that the program may use to follow it. Where contacts
 give, a grip bears up to one and a half times what it is asked for when the load changes quickly."""
@@ -148,6 +145,12 @@ class Motion:
         self._spare_rims(t, duration)
         self.contacts[patch].limit = Ramp(force, 0.0, t, duration)
 
+    def reload(self, t: float, duration: float) -> None:
+        """Let contacts that were on their way off bear again what they may."""
+        for loaded in (one for one in self.contacts.values() if one.leaving):
+            loaded.leaving, loaded.limit = False, Ramp(loaded.limit.value(t), loaded.full, t, duration)
+        self._spare_rims(t, duration)
+
     def _spare_rims(self, t: float, duration: float) -> None:
         """Let edges of links that lie on a face bear nothing, and again what they may when that is on its way off."""
         staying = [loaded for loaded in self.contacts.values() if not loaded.leaving]
@@ -167,10 +170,8 @@ class Motion:
     def catch_up(self, t: float, q: np.ndarray, speed: np.ndarray) -> None:
         """Let the next way begin where limbs in the air are that something holds up, at the configuration q (7+n,).
 
-        Those whose joints move, at ``speed`` (n,), are on their way to their references.
-
-        A reference that went on without its limb may be beyond what stopped that: a way from there would lead through
-        it.
+        Those whose joints move, at ``speed`` (n,), are on their way to their references. A reference that went on
+        without its limb may be beyond what stopped that: a way from there would lead through it.
         """
         start, v, vd = (x.copy() for x in self.posture.sample(t))
         guided = {self.robot.patches[patch].limb for patch in (*self.contacts, *self.limbs)}

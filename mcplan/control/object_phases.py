@@ -145,6 +145,10 @@ class Put(Body):
         """Wait for the ramps."""
         return Until(finished=0.0)
 
+    def leave(self, motion: Motion, t: float, now: Now) -> None:
+        """Hold them no more: contacts on them are as on any support."""
+        motion.held.difference_update(self.objects)
+
 
 def _rest(name: str, scene: Environment) -> Contact | None:
     return resting_contact(next(thing for thing in scene.objects if thing.name == name), scene)

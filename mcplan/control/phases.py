@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mcplan.amounts import length_or_angle
 from mcplan.control.lift_watch import FELT
-from mcplan.control.motion import FAR, Motion
+from mcplan.control.motion import Motion
 from mcplan.control.phase import Now
 from mcplan.errors import SimulationFailed
 from mcplan.motion.paced import Paced
@@ -19,6 +20,9 @@ from mcplan.scene.settings import ControlSettings
 
 TOO_FAR = 0.01
 """m: a patch that is farther from its place, beyond the depth to which it searches, has missed it."""
+
+FAR = 0.05
+"""rad or m: references that are farther from where a planned motion begins do not follow it: it is found anew."""
 
 MOST_STEPS = 3000
 """Ticks for which a search for a motion goes on while the robot stands still; then the planned one is followed."""
@@ -73,9 +77,9 @@ class _Moving(Body):
     def search(self, motion: Motion, t: float, now: Now) -> Iterator[None] | None:
         """Return a search for the motion from where the references are, if they are far from where it begins.
 
-        One that passes its stance in motion does not wait for a search.
+        One that passes a stance in motion does not wait for a search: what is found anew begins and ends at rest.
         """
-        if self.segment.begin is not None:
+        if self.segment.passes:
             return None
         motion.catch_up(t, now.q, now.joint_rates)
         away = motion.away(self.segment, t)
@@ -88,10 +92,12 @@ class _Moving(Body):
                 next(search)
             except StopIteration as found:
                 self.segment = found.value
-                break
+                motion.note_search(t, self.segment, away, steps)
+                return
             steps += 1
             yield
-        motion.note_search(t, self.segment, away, steps)
+        off = length_or_angle(away)
+        motion.note(t, f"references were {off} from the plan: in {steps} ticks no motion was found anew")
 
     def anew(self, motion: Motion, t: float) -> Steps[Segment]:
         """Return the search for the motion from where the references are at t (s)."""

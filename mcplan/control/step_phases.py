@@ -70,7 +70,10 @@ class StepOut(Body):
         return f"{self.verb} {self.step.contact.patch}"
 
     def enter(self, motion: Motion, t: float, now: Now) -> float:
-        """Open the contact, if the foot is not in the air, and send the foot on its way."""
+        """Open the contact, if the foot is not in the air, and send the foot on its way.
+
+        A foot that was to be lifted bears again, and a hand that was on its way to a support gives that up.
+        """
         contact, scale = self.step.contact, motion.robot.scale.leg
         patch, place, velocity = contact.patch, now.pose(contact.patch), None
         motion.note(t, f"the capture point has left the feet: {patch} steps out", (patch,))
@@ -79,6 +82,12 @@ class StepOut(Body):
         else:
             x = motion.limbs[patch].sample(t)
             place, velocity = (x.R, x.p), x.velocity[:3]
+        motion.reload(t, LANDING)
+        for name in motion.targets.keys() - {patch}:
+            motion.limbs.pop(name, None)
+            del motion.targets[name]
+            motion.sought.discard(name)
+            motion.waiting.discard(name)
         speed = np.sqrt(scale) * DESCENT
         end = contact.R, contact.p
         self.path = StepPath(place, end, contact.normal, RISE * scale, self.step.duration, speed, t, velocity)

@@ -103,8 +103,7 @@ class Stepping:
     def __init__(self, plan: Plan, settings: ControlSettings):
         self.robot, self.environment, self.stances = plan.scenario.robot, plan.scenario.environment, plan.stances
         self._left = settings.recovery_steps if settings.compliant else 0
-        supports = self.environment.supports.values()
-        self._surfaces = [s for s in supports if isinstance(s, Surface) and s.normal[2] >= LEVEL]
+        self._surfaces = [s for s in self.environment.surfaces if s.normal[2] >= LEVEL]
         self._tries = 0
         self._contacts: tuple[Contact, ...] = ()
         self._region: SupportRegion | None = None
@@ -139,7 +138,7 @@ class Stepping:
         """Return what leads back to the plan from where a step has ended; None where nothing does.
 
         Before a contact opens that is the stance before; later, the one in which the foot in the air will have come
-        down. What is planned to begin in motion cannot begin again from rest.
+        down; a hand that was on its way begins it again. What is planned to begin in motion cannot begin from rest.
         """
         states, here = machine.states, machine.index
         phase, following = states[here].phase, [state.phase for state in states[here + 1 :]]
@@ -156,8 +155,15 @@ class Stepping:
             while here and not isinstance(states[here].phase, Shift):
                 here -= 1
             return self._restored(phase.stance - 1, here)
+        if isinstance(phase, Lift | Swing | Approach) and phase.contact.patch not in self.robot.feet:
+            while not isinstance(states[here].phase, Lift):
+                here -= 1
+            return self._restored(phase.stance - 1, here)
         if isinstance(phase, Retract | Lift | Swing | Approach | Load):
             loads = [k for k, after in enumerate([phase, *following]) if isinstance(after, Load)]
+            comes = [after.patch for after in following if isinstance(after, Load)]
+            if isinstance(phase, Retract) and comes and comes[0] not in self.robot.feet:
+                return self._restored(phase.stance, here + 1)
             return self._restored(states[here + loads[0]].phase.stance, here + loads[0] + 1) if loads else None
         return None
 

@@ -184,8 +184,10 @@ class TaskSet:
         if isinstance(terms, SystemTerms):
             for constraint, loaded in zip(contacts, motion.contacts.values(), strict=True):
                 self.objects.carry(constraint, loaded, terms)
-                if self.objects.carrier(loaded.contact) in motion.held:
-                    constraint.friction = self.settings.grip_fraction * min(loaded.contact.friction, loaded.friction)
+                if (carrier := self.objects.carrier(loaded.contact)) is not None:
+                    held, s = carrier in motion.held, self.settings
+                    share = s.grip_fraction if held else s.friction_fraction
+                    constraint.friction = share * min(loaded.contact.friction, loaded.friction)
             tasks += self.objects.tasks(t, motion)
             contacts += self.objects.supports(t, motion, terms)
             poses = self.objects.poses(terms)

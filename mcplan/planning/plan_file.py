@@ -138,6 +138,10 @@ def plan_of(scenario: Scenario) -> Plan:
             problems += [scenario.document.problem(("stances", k), p.message) for p in error.problems]
     if problems:
         raise ScenarioError(*problems)
+    walked = (paced_before or {}).get("walking", "static") != "static"
+    if pace.get("walking", "static") != "static" and not walked and scenario.control.pace is not None:
+        text = "the plan comes to rest on each foot; plan the scenario anew"
+        raise ScenarioError(scenario.document.problem(("control", "walking"), text))
     # a file that does not say it was made before there was a pace
     if not alike if paced_before else scenario.control.pace is not None:
         stances = list(paced(scenario, stances))

@@ -121,6 +121,8 @@ def test_criteria_are_what_they_say():
         assert not criterion_of(both, 0.4).met(at)
         assert criterion_of(either, 0.4).met(at) == "mine"
         assert labels_of(either) == {"mine", *labels_of(no)}
+    both = Until(all=[Until(finished=0.0), Until(any=[Until(force="left_sole", above=30.0), Until(timeout=2.0)])])
+    assert labels_of(both) == {"time and force left_sole", "time and timeout"}
     forces = [20, 20, 5, 20, 20, 20]
     for how, first in (("lasting", 5), ("altogether", 4)):
         held = criterion_of(Until(force="hand", above=10, **{how: 0.2}), 0.0)

@@ -13,13 +13,14 @@ from mcplan.control.step_phases import Lean, Regain, Restore, StepBack, StepOut
 from mcplan.control.stepping import ASTRAY, LOST, Stepping
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import SimulationFailed
+from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
 from mcplan.planning import plan as make_plan
 from mcplan.planning.plan import PlannedStance
 from mcplan.scene import load_scenario
 from mcplan.scene.disturbance import Push
-from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
 from mcplan.sim.simulate import Simulation
@@ -39,8 +40,8 @@ def floor(x=4.0, y=4.0, z=0.0, name="floor", shift=(0.0, 0.0)):
 class Standing:
     """HRP-2 on its soles, whose centre of mass moves at a velocity (m/s): its whole body does."""
 
-    def __init__(self, velocity, surfaces=(), settings=SETTINGS, moved=0.0):
-        scene = Environment(tuple(surfaces) or (floor(),), (), (), ())
+    def __init__(self, velocity, surfaces=(), settings=SETTINGS, moved=0.0, objects=()):
+        scene = Environment(tuple(surfaces) or (floor(),), (), (), objects)
         q = ROBOT.posture("half_sitting")
         self.motion = Motion(ROBOT, scene, settings, q)
         self.terms = Terms(ROBOT, [ROBOT.link_names[0], *SOLES])
@@ -163,6 +164,45 @@ def test_after_a_step_the_plan_goes_on_from_where_its_feet_stand(here, stance, o
     assert [type(phase) for phase in other.phases] == [StepOut, Regain, Restore]
     assert other.phases[-1].stance == stance
     assert other.onward == onward
+
+
+HAND = SimpleNamespace(**{**vars(CONTACT), "patch": "left_hand"})
+REACH = [Stand(0), Lift(1, HAND, None), Swing(1, HAND), Approach(1, HAND), Load(1, "left_hand"), Settle(1)]
+REGRASP = [Shift(1, None), Unload(1, "right_hand"), Retract(1, "right_hand", None), *REACH[1:]]
+
+
+@pytest.mark.parametrize("here", [1, 2, 3])
+def test_a_hand_that_was_on_its_way_begins_it_again_after_a_step(here):
+    other = Standing((0.7, 0.0, 0.0)).divert(*REACH, index=here)
+    assert [type(phase) for phase in other.phases] == [StepOut, Regain, Restore]
+    assert (other.phases[-1].stance, other.onward) == (0, 1)
+
+
+def test_after_a_hand_has_let_go_a_step_leads_to_the_stance_without_it():
+    other = Standing((0.7, 0.0, 0.0)).divert(*REGRASP, index=2)
+    assert (other.phases[-1].stance, other.onward) == (1, 3)
+
+
+def test_a_foot_that_was_to_be_lifted_bears_again_when_the_other_steps_and_a_hand_gives_its_way_up():
+    robot = Standing((0.7, 0.0, 0.0))
+    motion, (step, *_) = robot.motion, robot.look()
+    stays = next(patch for patch in SOLES if patch != step.step.contact.patch)
+    motion.unload(stays, -0.2, 0.1, 300.0)
+    assert motion.contacts[stays].limit.value(0.0) == 0.0
+    motion.limbs["left_hand"] = motion._hold((np.eye(3), np.zeros(3)), 0.0)
+    motion.targets["left_hand"] = HAND
+    motion.sought.add("left_hand")
+    now = SimpleNamespace(pose=lambda patch: (robot.terms.frame(patch).R, robot.terms.frame(patch).p))
+    step.enter(motion, 0.0, now)
+    assert motion.contacts[stays].limit.value(0.1) == motion.contacts[stays].full
+    assert set(motion.targets) == set(motion.limbs) == motion.sought == {step.step.contact.patch}
+
+
+def test_no_step_goes_onto_a_free_object():
+    lid = Surface("lid", xyz=(0.45, 0.0, 0.08), size=(0.6, 0.8))
+    box = FreeObject("box", Box((0.6, 0.8, 0.08)), xyz=(0.45, 0.0, 0.04), mass=20.0, friction=0.7, surfaces=[lid])
+    (step, *_) = Standing((0.7, 0.0, 0.0), objects=(box,)).look()
+    assert step.step.contact.support == "floor"
 
 
 def test_a_foot_that_has_nowhere_to_come_down_leaves_no_way_back():

@@ -175,14 +175,17 @@ class Gait:
         """Return corners (N + 1, 2, V, 3) of the soles, drawn inwards, and what is used of the least friction."""
         inside, friction = max(self.pace.pressure, self.settings.pressure_margin) + INSIDE, np.inf
         corners = np.zeros((self.size, 2, max(len(c.points) for c in self.phases[0].closed), 3))
+        stands = np.zeros((self.size, 2), dtype=bool)
         share = used(self.pace.friction, self.settings.friction_fraction, 1.0)
         for phase in self.phases:
             for contact in phase.closed:
                 world = contact.p + shrunk(contact.points, inside, MOST_INSIDE) @ contact.R.T
                 padded = world[np.minimum(np.arange(corners.shape[2]), len(world) - 1)]
-                corners[phase.begin : phase.end + 1, self.feet.index(contact.patch)] = padded
+                here = slice(phase.begin, phase.end + 1), self.feet.index(contact.patch)
+                corners[here], stands[here] = padded, True
                 friction = min(friction, share * contact.friction / np.sqrt(2.0))
-        return corners, float(friction)
+        last = np.maximum.accumulate(np.where(stands, np.arange(self.size)[:, None], 0), axis=0)  # of a foot in the air
+        return corners[last, np.arange(2)], float(friction)
 
     def _caps(self, dt: float) -> np.ndarray:
         """Return what each foot may bear (N + 1, 2): next to its lift and its touch as much as its ramp lets it."""

@@ -2,13 +2,16 @@
 
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import mcplan as mc
 from mcplan.control.fading import faded
+from mcplan.control.machine import phases_of
 from mcplan.control.motion import Motion
+from mcplan.control.phases import FAR
 from mcplan.errors import ScenarioError
 from mcplan.motion.paced import Paced
 from mcplan.planning.transition.transition import Passing
@@ -97,6 +100,34 @@ def test_it_cannot_be_timed_anew(walk, tmp_path, key, value):
     walk.save(tmp_path / "walk.yaml")
     with pytest.raises(ScenarioError, match=r"passed in motion.*plan the scenario anew"):
         mc.load_plan(tmp_path / "walk.yaml", {f"control.{key}": value})
+
+
+def test_a_plan_from_rest_to_rest_becomes_no_walk_when_it_is_read(scenario, tmp_path):
+    mc.plan(scenario.replace(control={"pace": "swift"})).save(tmp_path / "steps.yaml")
+    with pytest.raises(ScenarioError, match=r"control.walking: the plan comes to rest on each foot; plan the scenario"):
+        mc.load_plan(tmp_path / "steps.yaml", {"control.walking": "dynamic"})
+
+
+def test_how_high_the_floor_is_does_not_matter(scenario, walk):
+    up, floor, base = 2.0, scenario.environment.surfaces[0], scenario.document.data["start"]["base"]["xyz"]
+    raised = {
+        "environment.surfaces[floor].pose.xyz": [*floor.p[:2].tolist(), up],
+        "start.base.xyz": [*base[:2], base[2] + up],
+        "control": PACE, "parameters.distance": 1.0,
+    }  # fmt: skip
+    higher = mc.plan(load_scenario("walk", raised))
+    assert seconds(higher) == pytest.approx(seconds(walk), rel=1e-3)
+    for one, other in zip(walk.segments, higher.segments, strict=True):
+        np.testing.assert_allclose(other.com, np.add(one.com, [0, 0, up]), atol=1e-3)
+
+
+def test_its_first_motion_is_not_found_anew_as_one_that_ends_at_rest(walk):
+    robot, start = walk.scenario.robot, walk.stances[0].q.copy()
+    start[7 + robot.joint_names.index("HEAD_JOINT0")] += 0.5
+    motion = Motion(robot, walk.scenario.environment, walk.scenario.control_in("contact"), start)
+    shift = phases_of(walk)[1]
+    assert motion.away(shift.segment, 0.0) > FAR
+    assert shift.search(motion, 0.0, SimpleNamespace(q=start, joint_rates=np.zeros(robot.n))) is None
 
 
 @pytest.mark.parametrize(("rates", "message"), [("v: [0.0, 1.0]", "2 numbers, expected 34 finite"), ("", "v: missing")])

@@ -27,7 +27,7 @@ def printed(tmp_path_factory):
             env=environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout

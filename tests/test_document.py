@@ -7,7 +7,7 @@ import pydantic
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mcplan.document import dump_document, read_document
+from mcplan.document import dump_document, inline, read_document
 from mcplan.errors import InputError, ScenarioError
 
 
@@ -102,6 +102,21 @@ def test_missing_file_and_folder(tmp_path):
         read_document(tmp_path / "nothing.yaml")
     with pytest.raises(InputError, match="is a directory"):
         read_document(tmp_path)
+
+
+def test_a_name_with_a_null_byte():
+    with pytest.raises(ScenarioError, match=r"^'a\\x00\.yaml': cannot be read: embedded null byte$"):
+        read_document("a\0.yaml", ScenarioError)
+
+
+def test_hexadecimal_numbers_that_no_double_holds_are_not_finite(tmp_path):
+    text = "".join(f"k{digits}: 0x{'f' * digits}\n" for digits in (255, 256, 258, 298, 299))
+    document = read(tmp_path, text, collect=True)
+    assert document.data["k255"] == 16**255 - 1
+    assert [(problem.line, problem.key) for problem in document.problems] == [
+        (2, "k256"), (3, "k258"), (4, "k298"), (5, "k299"),
+    ]  # fmt: skip
+    assert all(math.isinf(document.data[problem.key]) for problem in document.problems)
 
 
 def test_a_file_that_is_too_large(tmp_path, monkeypatch):
@@ -242,3 +257,9 @@ def test_a_misspelt_key_does_not_hide_the_problems_behind_it(tmp_path):
     instance, problems = read_document(file).examine(File, salvage=True)
     assert instance == File(items=(Item(size=2.0),))
     assert "did you mean `size`?" in problems[0].message
+
+
+@pytest.mark.parametrize("value", ["2024", "007", "UR5: left", "a, b", "[a", "#2", "on", "", ["a: b"], {"a, b": 1}])
+def test_a_value_in_one_line_reads_back_alone_and_in_brackets(tmp_path, value):
+    text = f"alone: {inline(value)}\nwithin: [{inline(value)}, {{key: {inline(value)}}}]\n"
+    assert read(tmp_path, text).data == {"alone": value, "within": [value, {"key": value}]}

@@ -93,3 +93,10 @@ def test_a_mesh_and_a_scenario_are_drawn(stairs, capsys):
     assert main(["scene", "show", "walk", "-o", "walk.html"]) == 0
     assert "<html" in (stairs / "found.html").read_text()[:200].lower()
     assert "<html" in (stairs / "walk.html").read_text()[:200].lower()
+
+
+def test_the_file_has_the_name_that_is_given(stairs, capsys):
+    assert main(["scene", "new", "stairs.stl", "--ground", "--name", "way up/2"]) == 0
+    assert mc.load_scenario(stairs / "way up_2.yaml").name == "way up/2"
+    assert not (stairs / "stairs.yaml").exists()
+    capsys.readouterr()

@@ -62,6 +62,24 @@ def test_knees_and_hands_are_named_by_their_sides(two_legged):
     assert robot.frame_pose(q, "left_knee")[0, 2] > 0.8  # faces ahead
 
 
+@pytest.mark.parametrize("name", ["2024", "007", "UR5: left", "on"])
+def test_whatever_names_a_robot_has_they_are_read_back(tmp_path, name):
+    folder = tmp_path / "My Robots #2, [new]"
+    folder.mkdir()
+    humanoid(folder)
+    text = (folder / "humanoid.urdf").read_text()
+    for old, new in (("l_foot", "l, foot"), ("r_shank", "r: [shank"), ("l_knee", "l #knee"), ("r_knee", "true")):
+        text = text.replace(f'"{old}"', f'"{new}"')
+    (folder / "humanoid.urdf").write_text(text)
+    (tmp_path / "proposed.yaml").write_text(propose(folder / "humanoid.urdf", tmp_path, name, [folder]))
+    robot = load_robot(tmp_path / "proposed.yaml")
+    assert robot.name == name
+    assert robot.patches["left_sole"].link == "l, foot"
+    assert robot.urdf_path.parent.name == folder.name
+    q = robot.posture("half_sitting")
+    assert min(q[7 + robot.joint_names.index(joint)] for joint in ("l #knee", "true")) > 0.4
+
+
 def test_a_quadruped_with_balls_gets_four_that_roll(tmp_path):
     quadruped(tmp_path)
     (tmp_path / "proposed.yaml").write_text(propose(tmp_path / "quadruped.urdf", tmp_path, "proposed"))

@@ -132,6 +132,25 @@ def test_what_cannot_be_done_is_said(tmp_path):
     assert not (tmp_path / "elsewhere").exists()
 
 
+def test_a_namespace_of_the_file_changes_nothing(tmp_path):
+    urdf, out = write(tmp_path), tmp_path / "split.urdf"
+    spaces = 'xmlns="http://www.ros.org" xmlns:drake="http://drake.mit.edu"'
+    text = urdf.read_text().replace("<robot ", f"<robot {spaces} ")
+    urdf.write_text(text.replace("</geometry></collision>", "</geometry><drake:rigid/></collision>"))
+    (found,) = split_collisions(urdf, out)
+    assert found.link == "fork"
+    assert overlaps(out) == {}
+    assert "http://drake.mit.edu" in out.read_text()
+
+
+def test_a_prefix_that_is_not_declared_is_named_in_its_line(tmp_path):
+    urdf = write(tmp_path)
+    urdf.write_text(urdf.read_text().replace("\n</robot>", "\n<drake:gripper/></robot>"))
+    line = urdf.read_text().count("\n")
+    with pytest.raises(InputError, match=rf"robot\.urdf:{line}: unbound prefix.*xmlns:drake="):
+        split_collisions(urdf, tmp_path / "split.urdf")
+
+
 def test_the_command_says_what_became_of_each_mesh(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(tmp_path)

@@ -95,6 +95,23 @@ def test_what_is_wrong_with_it_is_said_with_its_line(folder, environment, said):
     assert all(problem.line for problem in error.value.problems)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("environment:", "enviroment:", "enviroment"),
+        ("find:", "surfaces: [{nme: a, size: [1, 1]}]\n  find:", "environment.surfaces[0].nme"),
+        ("find:", "surfaces: 5\n  find:", "environment.surfaces"),
+        ("find:", "surfces: [{name: a, size: [1, 1]}]\n  find:", "environment.surfces"),
+    ],
+)
+def test_a_mistake_beside_a_mesh_is_the_only_one_that_is_said(folder, old, new, key):
+    path = written(folder)
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(ScenarioError) as error:
+        mc.load_scenario(path)
+    assert [problem.key for problem in error.value.problems] == [key]
+
+
 def test_a_scale_without_a_mesh_is_refused():
     with pytest.raises(ScenarioError, match="scale without mesh"):
         mc.load_scenario({**SCENARIO, "environment": {"scale": 2.0}})

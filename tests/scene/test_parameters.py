@@ -81,12 +81,35 @@ def test_expressions_need_no_parameters(tmp_path):
         ("low: 0.1", "low: yes", 6, "parameters.low", "expected a number"),
         ("mu: 0.6", "mu: 0.6\n  pi: 3", 8, "parameters.pi", "cannot be the name"),
         ("mu: 0.6", "mu: 0.6\n  more: 3", 8, "parameters.more", "no expression uses"),
+        ("mu: 0.6", "mu: 0.6\n  lambda: 2", 8, "parameters.lambda", "cannot be the name of a parameter"),
+        ("mu: 0.6", "mu: 0.6\n  None: 2", 8, "parameters.None", "cannot be the name of a parameter"),
+        ("mu: 0.6", "mu: 0.6\n  \uff50\uff49: 2", 8, "parameters.\uff50\uff49", "cannot be the name of a parameter"),
+        ("mu: 0.6", "mu: 0.6\n  \u00b5: =mu\n  \u03bc: =mu", 9, "parameters.\u03bc", "is the same name as `\u00b5`"),
+        ("mu: 0.6", "mu: 0.6\n  \u00b5: =2*\u03bc", 8, "parameters.\u00b5", "depends on itself"),
         ("parameters:", "paramters:", 4, "paramters", "did you mean `parameters`"),
     ],
 )  # fmt: skip
 def test_mistakes_are_named_in_their_lines(tmp_path, old, new, line, key, says):
     found = said(tmp_path, TEXT.replace(old, new, 1))
     assert any([line, key] == place and says in message for *place, message in found), found
+
+
+def test_what_only_a_range_uses_is_used(tmp_path):
+    text = TEXT.replace("mu: 0.6", "mu: 0.6\n  most: 0.8") + "variants: {mu: [0.5, =most]}\n"
+    assert said(tmp_path, text) == []
+    assert 0.5 <= load_scenario(tmp_path / "trial.yaml", variant=0).environment.support("box").friction <= 0.8
+    unused = [(place, key) for place, key, _ in said(tmp_path, text.replace("[0.5, =most]", "0.1"))]
+    assert unused == [(8, "parameters.most")]
+
+
+@pytest.mark.parametrize("letters", ["\u00b5\u00b5\u00b5", "\u00b5\u03bc\u00b5", "\u03bc\u00b5\u03bc"])
+def test_the_sign_for_micro_is_the_greek_letter(tmp_path, letters):
+    name, used, drawn = letters
+    text = TEXT.replace("  mu: 0.6", f"  {name}: 0.6").replace("=mu", f"={used}")
+    path = write(tmp_path, f"{text}variants: {{{drawn}: [0.3, 0.4]}}\n")
+    assert check_file(path) == []
+    assert load_scenario(path).environment.support("box").friction == 0.6
+    assert 0.3 <= load_scenario(path, variant=0).environment.support("box").friction <= 0.4
 
 
 def test_a_mistake_in_a_parameter_is_said_once(tmp_path):

@@ -353,3 +353,19 @@ def test_one_contact_changes_from_stance_to_stance(tmp_path, after, problems):
     contacts = ", ".join(f"{{patch: {patch}, surface: floor}}" for patch in after)
     path = write(tmp_path, HEAD + "stances:\n" + FEET + f"  - {{contacts: [{contacts}]}}\n")
     assert said(path) == problems
+
+
+@pytest.mark.parametrize("name", ["goals", "gaol"])
+def test_a_misspelt_goal_is_named_and_what_it_says_is_checked(tmp_path, name):
+    text = HEAD + "stances:\n" + FEET + "goal: {contacts: [{patch: left_sole, surface: floor}]}\n"
+    assert said(write(tmp_path, text)) == []
+    text = text.replace("goal:", f"{name}:")
+    assert said(write(tmp_path, text)) == [(9, name)]
+    keys = [key for _, key in said(write(tmp_path, text.replace("floor}]}\n", "flor}]}\n")))]
+    assert sorted(keys) == sorted([name, "goal.contacts[0].surface", "stances[0].contacts[1].surface"])
+
+
+def test_a_name_that_is_given_twice_in_an_override_has_no_line(tmp_path):
+    surfaces = "[{name: floor, size: [4, 2]}, {name: floor, size: [1, 1]}]"
+    with pytest.raises(ScenarioError, match=r"^override: environment.surfaces\[1\].name: `floor` is named already$"):
+        load_scenario(write(tmp_path, HEAD + "stances:\n" + FEET), {"environment.surfaces": surfaces})

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.errors import ScenarioError
 from mcplan.model.robot_file import load_robot
 from mcplan.model.sizes import feet, hands
-from mcplan.scene import load_scenario
+from mcplan.scene import check_file, load_scenario
 from mcplan.scene.sizes import NAMES, sizes
 from tests.sim.other_robots import humanoid, quadruped
 
@@ -149,3 +149,34 @@ def test_of_a_group_whose_y_is_left_open_x_is_that_of_the_turned_places(tmp_path
     for contact in asked:
         assert contact.given["x"] == pytest.approx(0.3 - feet(robot)[contact.patch][1], abs=1e-8)
         assert "y" not in contact.given
+
+
+def test_a_mistake_behind_a_group_has_its_own_line_and_index(tmp_path):
+    text = """\
+mcplan: 1
+name: groups
+robot: hrp2
+environment: {surfaces: [{name: floor, size: [4, 4]}, {name: table, size: [1, 1], pose: {xyz: [0.5, 0, 0.8]}}]}
+start:
+  contacts:
+    - {patch: feet, surface: floor}
+    - {patch: left_hand, surface: tabel}
+    - {patch: right_hand, surface: table}
+planner:
+  patches:
+    - feet
+    - right_hnd
+"""
+    path = tmp_path / "groups.yaml"
+    path.write_text(text)
+    expected = [(8, "start.contacts[1].surface"), (13, "planner.patches[1]")]
+    assert [(problem.line, problem.key) for problem in check_file(path)] == expected
+    path.write_text(text.replace("floor}", "flor}").replace("tabel", "table").replace("hnd", "hand"))
+    (problem,) = check_file(path)  # of two patches, but one item of the file
+    assert (problem.line, problem.key) == (7, "start.contacts[0].surface")
+
+
+def test_groups_in_a_dictionary_keep_the_index_of_what_follows_them():
+    contacts = [{"patch": "feet", "surface": "floor"}, {"patch": "left_hand", "surface": "flor"}]
+    with pytest.raises(ScenarioError, match=r"goal.contacts\[1\].surface: unknown surface or bar `flor`"):
+        load_scenario({**SCENARIO, "start": {}, "goal": {"contacts": contacts}}, {"robot": "hrp2"})

@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+import trimesh
+from scipy.spatial.transform import Rotation
 
 from mcplan.cli import main
+from mcplan.document import dump_document
 from mcplan.errors import ScenarioError
 from mcplan.planning import read_plan
 from mcplan.scene import check_file, load_scenario
@@ -144,6 +147,67 @@ def test_mistakes_are_named_in_their_lines(path, old, new, line, key, says):
     assert says in problem.message
     with pytest.raises(ScenarioError, match="variants"):
         load_scenario(path, variant=0)
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "true",
+        "5",
+        "[low, mu]",
+        "{low: .inf}",
+        "{low: 1e308}",
+        "{low: 1000000000000000%}",
+        "{low: [-1e308, 1e308]}",
+        "{low: [0, =1e308*low]}",
+        "{start: {xy: 1e308}}",
+        "{start: {yaw: .inf}}",
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_before_it_is(path, section):
+    before, after = TEXT[: TEXT.index("variants:")], TEXT[TEXT.index("environment:") :]
+    path.write_text(f"{before}variants: {section}\n{after}")
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(path, variant=0)
+    assert any(problem.line == 9 and problem.key.startswith("variants") for problem in caught.value.problems)
+
+
+def test_a_value_that_follows_from_others_may_not_grow_beyond_what_can_be_drawn(path):
+    path.write_text(TEXT.replace("high: =2*low", "high: =1e9*(low-0.1)"))
+    assert all(problem.key.startswith("environment") for problem in check_file(path))
+    with pytest.raises(ScenarioError, match=r"variants.high: .* is beyond 1e\+09"):
+        load_scenario(path, {"variants.low": "[5, 6]"}, variant=0)
+
+
+def test_a_support_that_is_no_text_is_said_of_a_variant_too(path):
+    path.write_text(TEXT.replace("surface: floor", "surface: [floor]"))
+    with pytest.raises(ScenarioError, match=r":26: start.contacts\[0\].surface: expected text, got \['floor'\]"):
+        load_scenario(path, variant=0)
+
+
+def test_contacts_on_a_mesh_move_with_the_start(path):
+    """As those on the same surface that is listed."""
+    mesh = trimesh.creation.box((4, 4, 0.1))
+    mesh.apply_translation([0, 0, -0.05])
+    mesh.export(path.parent / "slab.stl")
+    data = {
+        "mcplan": 1, "name": "slab", "robot": "hrp2", "variants": {"start": {"xy": 0.2, "yaw": 0.3}},
+        "environment": {"mesh": "slab.stl"},
+        "start": {"base": {"xyz": [0.1, 0, 0.65]}, "contacts": [
+            {"patch": f"{side}_sole", "surface": "floor", "x": 0.1, "y": y, "yaw": 0}
+            for side, y in (("left", 0.1), ("right", -0.1))]},
+    }  # fmt: skip
+    path.write_text(dump_document(data))
+    (found,) = load_scenario(path).environment.surfaces
+    path.write_text(dump_document(data).replace("surface: floor", f"surface: {found.name}"))
+    before = load_scenario(path)
+    for seed in range(3):
+        after = before.variant(seed)
+        x, y, yaw = after.document.data["variant"]["start"]
+        turn, pivot = Rotation.from_euler("z", yaw), np.array([0.1, 0, 0.65])
+        for old, new in zip(before.start.contacts, after.start.contacts, strict=True):
+            np.testing.assert_allclose(new.p, pivot + np.array([x, y, 0]) + turn.apply(old.p - pivot), atol=1e-9)
+            np.testing.assert_allclose(new.R, turn.as_matrix() @ old.R, atol=1e-9)
 
 
 def test_a_start_beyond_its_surface_is_refused_with_its_line(path):

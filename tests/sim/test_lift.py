@@ -71,7 +71,7 @@ def test_a_plan_file_keeps_what_is_in_the_air(lift, tmp_path):
 def test_the_motion_holds_its_certificate_but_for_the_start_before_it(run):
     assert not (run.qp_status > 0).any()
     # it begins with the hands on the box, which is no start of its scenario: what needs one is not judged
-    assert failures(run) == ["record: stances are the plan's", "goal", "clearance"]
+    assert failures(run) == ["record: stances are the plan's", "beginning", "goal", "clearance"]
     phases = [run.record.phases[i].name for i in dict.fromkeys(run.phase.tolist())]
     assert phases == ["stand", "take box", *["carry box"] * 3, "put box", "settle"]
     np.testing.assert_allclose(run.object_q[-1, 0, :3], [0.54, 0.0, 1.02], atol=2e-3)

@@ -66,7 +66,7 @@ def test_a_plan_leans_on_the_box_only_as_far_as_that_stays(whole):
 def test_the_stroke_holds_its_certificate_but_for_the_start_before_it(run):
     assert not (run.qp_status > 0).any()
     # it begins with the hands on the box, which is no start of its scenario: what needs one is not judged
-    assert failures(run) == ["record: stances are the plan's", "goal", "clearance"]
+    assert failures(run) == ["record: stances are the plan's", "beginning", "goal", "clearance"]
     assert "not those of start.contacts: left_hand, right_hand differ" in verify(run).text()
     assert run.object_q[-1, 0, 0] == pytest.approx(1.05, abs=2e-3)
 

@@ -52,6 +52,7 @@ def _add_finding(parser: ArgumentParser) -> None:
 
 def new(arguments: Namespace) -> int:
     """Write a scenario around what is in a mesh, and say what was left out."""
+    from mcplan.arguments import file_name
     from mcplan.commands.scene_start import propose
     from mcplan.commands.scene_text import scenario_text
     from mcplan.model.robot_file import load_robot
@@ -59,7 +60,8 @@ def new(arguments: Namespace) -> int:
     from mcplan.whole_file import write_text
 
     source = Path(arguments.file)
-    path = file_to_write(arguments.output or f"{source.stem}.yaml", arguments.force, ".yaml", ".yml")
+    stem = source.stem if arguments.name is None else file_name(arguments.name)
+    path = file_to_write(arguments.output or f"{stem}.yaml", arguments.force, ".yaml", ".yml")
     robot = load_robot(arguments.robot)
     found = _found(source, arguments, arguments.ground)
     try:

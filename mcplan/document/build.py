@@ -32,10 +32,21 @@ class Unreadable(Exception):  # noqa: N818 - internal, turned into an InputError
 
 @dataclass
 class Mark:
-    """Where a value stands: its line (None: an override), and the marks of what it contains."""
+    """Where a value stands: its line (None: an override), and the marks of what it contains.
+
+    ``index`` is an item's place in its list as the file has it, where other items stand for several of the values.
+    """
 
     line: int | None
     children: dict[str, "Mark"] | list["Mark"] | None = None
+    index: int | None = None
+
+    def child(self, step: str | int) -> "Mark":
+        """Return the mark of what is inside; one of the whole's line where that has none."""
+        try:
+            return self.children[step]  # type: ignore[index, call-overload]
+        except (KeyError, IndexError, TypeError):
+            return Mark(self.line)
 
 
 @dataclass

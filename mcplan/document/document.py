@@ -35,13 +35,14 @@ class Document:
     data : plain dicts, lists, text, numbers, booleans and None. Do not write to it: aliased parts are shared.
     problems : what is wrong with the file as such although it could be read (a key given twice, a number that is not
         finite). ``validate`` reports them together with its own.
+    mark : where the values stand in the file.
     """
 
     def __init__(self, path: str, data: Any, mark: Mark, problems: Sequence[Problem] = (), source: str | None = None):
         self.path = path
         self.data = data
         self.problems = tuple(problems)
-        self._mark = mark
+        self.mark = mark
         self._source = source
 
     @classmethod
@@ -58,19 +59,21 @@ class Document:
 
     def line(self, key_path: Key) -> int | None:
         """Return the line of a value, or of the innermost part of the file that leads to it; None for an override."""
-        mark = self._mark
-        for step in key_path:
-            try:
-                mark = mark.children[step]  # type: ignore[index, call-overload]
-            except (KeyError, IndexError, TypeError):
-                break
-        return mark.line
+        return self._found(key_path)[0]
 
     def problem(self, key_path: Key, message: str) -> Problem:
         """Return a problem that carries the place of a value."""
-        line = self.line(key_path)
+        line, path = self._found(key_path)
         place = self.path if line is not None or self.path == VALUES else "override"
-        return Problem(place, line, dotted(key_path), message)
+        return Problem(place, line, dotted(path), message)
+
+    def _found(self, key_path: Key) -> tuple[int | None, Key]:
+        """Return the line of a value, and the path at which the file has it."""
+        mark, path = self.mark, list[str | int]()
+        for step in key_path:
+            mark = mark.child(step)
+            path.append(step if mark.index is None else mark.index)
+        return mark.line, tuple(path)
 
     def validate(self, model: type[Model], error: type[InputError] = InputError) -> Model:
         """Return the document as an instance of ``model``, or raise one ``error`` with everything that is wrong."""
@@ -98,7 +101,8 @@ class Document:
             except pydantic.ValidationError as failure:
                 found = explain(failure, model, self.data)
                 known = {problem.key for problem in problems}
-                problems += [self.problem(key, text) for key, text in found if dotted(key) not in known]
+                said = [self.problem(key, text) for key, text in found]
+                problems += [problem for problem in said if problem.key not in known]
                 if salvage:
                     instance = _salvaged(model, self.data, [key for key, _ in found])
         return instance, in_file_order(problems)
@@ -112,7 +116,7 @@ class Document:
             An item of a list may also be named: ``environment.surfaces[table].friction``. Text is read as it would be
             in the file: ``"0.4"`` is a number, ``"[1, 2]"`` a list.
         """
-        data, mark, problems = self.data, self._mark, []
+        data, mark, problems = self.data, self.mark, []
         for path, value in overrides.items():
             try:
                 data, mark = _replaced(data, mark, _steps(path), _override(value))
@@ -122,9 +126,9 @@ class Document:
             raise error(*problems)
         return Document(self.path, data, mark, self.problems)
 
-    def with_data(self, data: Any) -> "Document":
-        """Return the document with other values, in the lines of those that they stand for."""
-        return Document(self.path, data, self._mark, self.problems)
+    def with_data(self, data: Any, mark: Mark | None = None) -> "Document":
+        """Return the document with other values, in the lines of those that they stand for, or where ``mark`` says."""
+        return Document(self.path, data, self.mark if mark is None else mark, self.problems)
 
 
 def read_document(
@@ -144,6 +148,8 @@ def read_document(
             raw = stream.read(MAX_BYTES + 1)
     except OSError as reason:
         raise error(Problem(name, None, "", f"cannot be read: {(reason.strerror or str(reason)).lower()}")) from None
+    except ValueError as reason:  # a null byte in the name
+        raise error(Problem(repr(name), None, "", f"cannot be read: {reason}")) from None
     if len(raw) > MAX_BYTES:
         raise error(Problem(name, None, "", f"larger than {MAX_BYTES // 1_000_000} MB"))
     try:

@@ -37,6 +37,11 @@ def dump_document(data: Any) -> str:
     return "\n".join(_value(data, 0, 0)) + "\n"
 
 
+def inline(value: Any) -> str:
+    """Return a value as YAML in one line, which may also stand within brackets: ``"UR5: left"``, ``[a, 0.5]``."""
+    return _flow(plain_value(value))
+
+
 def _mapping(data: dict[str, Any], indent: int) -> Iterator[str]:
     for key, value in data.items():
         name = f"{' ' * indent}{_text(key)}:"

@@ -14,6 +14,7 @@ _WORDS: dict[str, bool | None] = {
 }
 
 _LONGEST_INT = 300  # digits; a longer whole number is no double anyway
+_LARGEST_INT = 2**1023  # a power of two that is a double; twice as much is none
 
 
 def plain_scalar(text: str) -> str | int | float | bool | None:
@@ -29,7 +30,8 @@ def plain_scalar(text: str) -> str | int | float | bool | None:
     if _FLOAT.fullmatch(text):
         return float(text)
     if _HEX.fullmatch(text) or _OCTAL.fullmatch(text):
-        return int(text, 0) if len(text) <= _LONGEST_INT else float("inf")
+        value = int(text, 0) if len(text) <= _LONGEST_INT else _LARGEST_INT
+        return value if value < _LARGEST_INT else float("inf")
     if _NOT_FINITE.fullmatch(text):
         return float(text.replace(".", ""))
     return text

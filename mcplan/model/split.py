@@ -6,6 +6,7 @@ Transactions on Graphics 41(4), 2022).
 """
 
 import copy
+import io
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,7 @@ from xml.etree import ElementTree
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError, cKDTree
 
-from mcplan.errors import InputError
+from mcplan.errors import InputError, Problem
 from mcplan.model.mesh_file import MeshFiles, MeshProblem
 from mcplan.model.packages import SCHEME, package_file
 from mcplan.model.urdf import parse_urdf, read_bytes
@@ -67,7 +68,8 @@ def split_collisions(
     Raises
     ------
     InputError
-        A link that does not exist, a place from which the URDF's other meshes would not be found, CoACD not installed.
+        A link that does not exist, a place from which the URDF's other meshes would not be found, a tag whose prefix is
+        not declared, CoACD not installed.
     RobotError
         The URDF cannot be read.
     """
@@ -79,7 +81,7 @@ def split_collisions(
     if missing := [name for name in links if name not in model.links]:
         raise InputError(f"{path}: there is no link {missing[0]!r}{closest(missing[0], model.links)}")
     decompose = _coacd()
-    root = ElementTree.fromstring(data, ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True)))
+    root = _tree(data, path)
     files = MeshFiles(path, directories)
     _rebase(root, files, target)
     found, parts = list[Split](), dict[str, np.ndarray]()
@@ -108,6 +110,22 @@ def split_collisions(
         with whole_file(target) as partial:
             ElementTree.ElementTree(root).write(partial, encoding="utf-8", xml_declaration=True)
     return found
+
+
+def _tree(data: bytes, path: Path) -> Any:
+    """Return the root of a URDF with its comments; tags of a default namespace are without it, as they are written."""
+    try:
+        root = ElementTree.fromstring(data, ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True)))
+        spaces = [space for _, space in ElementTree.iterparse(io.BytesIO(data), events=["start-ns"])]
+    except ElementTree.ParseError as reason:
+        said = f'{reason}; a prefix of a tag is declared in <robot>: xmlns:drake="http://drake.mit.edu"'
+        raise InputError(Problem(str(path), reason.position[0], "", said)) from None
+    defaults = {uri for prefix, uri in spaces if not prefix}
+    for element in root.iter():
+        if isinstance(element.tag, str) and element.tag.startswith("{"):  # that of a comment is a function
+            uri, _, tag = element.tag[1:].rpartition("}")
+            element.tag = tag if uri in defaults else element.tag
+    return root
 
 
 def _coacd() -> Callable[[np.ndarray, np.ndarray, float], list[np.ndarray]]:

@@ -73,8 +73,10 @@ def assembled(
     if spec is not None and spec.environment.mesh is not None:
         document, more = expanded(document, spec.environment)
         spec, again = document.examine(ScenarioSpec, salvage=True)
-        problems += [*more, *again]
-    if spec is None or unresolved:
+        told = {problem.key for problem in problems}
+        problems += [*more, *(problem for problem in again if problem.key not in told)]
+    # a mesh under a misspelt key is not looked at: what is in it cannot be checked against
+    if spec is None or unresolved or spec.environment.mesh is not None:
         problems += unresolved
         if robot is None:
             robot, more = _robot_or_stand_in(document)

@@ -55,7 +55,8 @@ def build_environment(spec: EnvironmentSpec, document: Document) -> tuple[Enviro
     for key, name in _names(spec):
         line = document.line((*key, "name"))
         if name in seen:
-            problems.append(document.problem((*key, "name"), f"`{name}` is named in line {seen[name]} already"))
+            where = "" if seen[name] is None else f" in line {seen[name]}"
+            problems.append(document.problem((*key, "name"), f"`{name}` is named{where} already"))
         seen.setdefault(name, line)
     return environment, problems
 

@@ -43,7 +43,7 @@ class Checker:
     def scenario(self, spec: ScenarioSpec) -> None:
         """Check the goal, the planner's names and the sequence; the start is checked when it is built."""
         for g, goal in enumerate(spec.goal):
-            key: Key = ("goal", g) if isinstance(self.document.data["goal"], list) else ("goal",)
+            key: Key = ("goal", g) if isinstance(self.document.data.get("goal"), list) else ("goal",)
             self._each_once((*key, "contacts"), [contact.patch for contact in goal.contacts])
             for k, contact in enumerate(goal.contacts):
                 self.contact((*key, "contacts", k), contact)

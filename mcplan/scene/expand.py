@@ -32,9 +32,10 @@ def expanded(document: Document, spec: EnvironmentSpec) -> tuple[Document, list[
 
     What is found takes no name that stands in the file already: a surface listed there replaces the one that is found.
     """
-    if spec.mesh is None:
+    section = document.data.get("environment")
+    if spec.mesh is None or not isinstance(section, dict):  # the specification is also read from a misspelt key
         return document, []
-    environment = {key: value for key, value in document.data["environment"].items() if key not in KEYS}
+    environment = {key: value for key, value in section.items() if key not in KEYS}
     try:
         found = found_in(document, spec)
     except InputError as error:
@@ -43,11 +44,15 @@ def expanded(document: Document, spec: EnvironmentSpec) -> tuple[Document, list[
     from mcplan.scene.values import environment_data
 
     data = environment_data(found.environment)
-    taken = {item["name"] for group in (*GROUPS, "objects") for item in environment.get(group) or ()}
+    own = {group: _list(environment.get(group)) for group in (*GROUPS, "objects")}
+    taken = [item.get("name") for items in own.values() for item in items if isinstance(item, dict)]
     for group in GROUPS:
-        more = [item for item in data.get(group, ()) if item["name"] not in taken]
-        environment[group] = [*(environment.get(group) or ()), *more]
+        environment[group] = own[group] + [item for item in data.get(group, ()) if item["name"] not in taken]
     return document.with_data({**document.data, "environment": environment}), []
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def found_in(document: Document, spec: EnvironmentSpec) -> "Found":

@@ -8,8 +8,10 @@ doubles, so that no power can grow without bound.
 
 import ast
 import difflib
+import keyword
 import math
 import operator
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 
@@ -44,6 +46,16 @@ _UNARY: dict[type[ast.unaryop], Callable[[float], float]] = {ast.UAdd: operator.
 
 class ExpressionError(ValueError):
     """What is wrong with an expression."""
+
+
+def same_name(name: str) -> str:
+    """Return a name as Python's grammar has it: letters that look alike, as the two signs for micro, are the same."""
+    return unicodedata.normalize("NFKC", name)
+
+
+def is_name(name: str) -> bool:
+    """Whether an expression may use a name for a parameter."""
+    return name.isidentifier() and not keyword.iskeyword(same_name(name)) and same_name(name) not in RESERVED
 
 
 class Expression:

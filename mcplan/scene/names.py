@@ -31,7 +31,7 @@ def name_problems(document: Document, robot: "Robot | None") -> list[Problem]:
         supports += [name] if kind == "surface or bar" else []
     environment = data.get("environment")
     known: dict[str, Iterable[str]] = {"surface or bar": supports}
-    if isinstance(environment, dict) and "mesh" in environment:  # nobody has looked what is in it
+    if not isinstance(environment, dict) or "mesh" in environment:  # nobody has looked what is in it
         known = {}
     if robot is not None:
         known |= {"patch": robot.patches, "posture": robot.postures, "link": robot.link_names}

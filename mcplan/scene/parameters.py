@@ -15,7 +15,7 @@ from typing import Any
 
 from mcplan.document import Document
 from mcplan.errors import Problem
-from mcplan.scene.expression import RESERVED, Expression, ExpressionError
+from mcplan.scene.expression import Expression, ExpressionError, is_name, same_name
 from mcplan.scene.sizes import size_values, with_groups
 
 Key = tuple[str | int, ...]
@@ -26,11 +26,11 @@ SECTIONS = ("parameters", "variants")
 def parameter_values(
     document: Document, drawn: Mapping[str, float] | None = None
 ) -> tuple[dict[str, float], list[Problem]]:
-    """Return the value of each parameter and what is wrong with them.
+    """Return the value of each parameter, by its name as expressions have it, and what is wrong with them.
 
     Parameters
     ----------
-    drawn : values that replace those of the file; parameters that depend on them follow.
+    drawn : values, by the same names, that replace those of the file; parameters that depend on them follow.
     """
     section = document.data.get("parameters") or {}
     if not isinstance(section, dict):
@@ -38,10 +38,15 @@ def parameter_values(
     problems: list[Problem] = []
     values = size_values(document)
     waiting: dict[str, Expression] = {}
-    for name, given in section.items():
+    written: dict[str, str] = {}
+    for key, given in section.items():
+        name = same_name(key)
         try:
-            if not name.isidentifier() or name in RESERVED:
+            if not is_name(key):
                 raise ExpressionError("cannot be the name of a parameter")
+            if name in written:
+                raise ExpressionError(f"is the same name as `{written[name]}`; an expression cannot tell them apart")
+            written[name] = key
             if drawn and name in drawn:
                 values[name] = drawn[name]
             elif is_expression(given):
@@ -51,20 +56,25 @@ def parameter_values(
             else:
                 raise ExpressionError(f"expected a number or an expression such as =2*riser, got {given!r}")
         except ExpressionError as reason:
-            problems.append(document.problem(("parameters", name), str(reason)))
-    _settle(document, waiting, values, problems)
+            problems.append(document.problem(("parameters", key), str(reason)))
+    _settle(document, waiting, values, problems, written)
     return values, problems
 
 
 def _settle(
-    document: Document, waiting: dict[str, Expression], values: dict[str, float], problems: list[Problem]
+    document: Document,
+    waiting: dict[str, Expression],
+    values: dict[str, float],
+    problems: list[Problem],
+    written: Mapping[str, str],
 ) -> None:
-    """Evaluate the parameters that depend on others, in whatever order they can be."""
+    """Evaluate the parameters that depend on others, in whatever order they can be; ``written``: names in the file."""
     while waiting:
         ready = [name for name, expression in waiting.items() if not set(expression.names) & set(waiting)]
         if not ready:
             for name in waiting:
-                problems.append(document.problem(("parameters", name), f"depends on itself: {', '.join(waiting)}"))
+                said = f"depends on itself: {', '.join(waiting)}"
+                problems.append(document.problem(("parameters", written[name]), said))
             return
         for name in ready:
             expression = waiting.pop(name)
@@ -73,13 +83,15 @@ def _settle(
             try:
                 values[name] = _number(expression.value(values))
             except ExpressionError as reason:
-                problems.append(document.problem(("parameters", name), f"={expression.text}: {reason}"))
+                said = f"={expression.text}: {reason}"
+                problems.append(document.problem(("parameters", written[name]), said))
 
 
 def _all_known(expression: Expression, document: Document, values: Mapping[str, float]) -> bool:
     """Whether no parameter is missing because of a mistake that is reported at the parameter itself."""
     section = document.data.get("parameters")
-    return not isinstance(section, dict) or not any(n in section and n not in values for n in expression.names)
+    missing = {same_name(key) for key in section} - set(values) if isinstance(section, dict) else set()
+    return missing.isdisjoint(expression.names)
 
 
 def resolve(document: Document, drawn: Mapping[str, float] | None = None) -> tuple[Document, list[Problem]]:
@@ -125,15 +137,23 @@ def _unused(document: Document, used: set[str]) -> Iterator[Problem]:
     section = document.data.get("parameters")
     if not isinstance(section, dict):
         return
-    for given in section.values():
-        if is_expression(given):
-            try:
-                used.update(Expression(given[1:]).names)
-            except ExpressionError:
-                continue  # reported where it is evaluated
+    for text in _expressions([document.data.get(name) for name in SECTIONS]):
+        try:
+            used.update(Expression(text[1:]).names)
+        except ExpressionError:
+            continue  # reported where it is evaluated
     for name in section:
-        if name.isidentifier() and name not in used and name not in RESERVED:
+        if is_name(name) and same_name(name) not in used:
             yield document.problem(("parameters", name), "no expression uses this parameter")
+
+
+def _expressions(value: Any) -> Iterator[str]:
+    """Yield the expressions in a value and in what it contains."""
+    if is_expression(value):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _expressions(item)
 
 
 def _number(value: float) -> float:

@@ -191,7 +191,7 @@ class Scenario:
                 data[key] = value
             else:
                 known = [part for part in PARTS if part != "posture"]
-                raise TypeError(f"a scenario has no part {key!r} to replace{closest(key, known)}")
+                raise TypeError(f"a scenario has no part {key!r}{closest(key, known)}")
         return Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
 
     def save(self, path: str | os.PathLike[str]) -> None:

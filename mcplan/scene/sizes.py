@@ -11,6 +11,7 @@ All in m, rounded to millimetres, so that a scenario reads the same whatever the
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mcplan.document import Document
+from mcplan.document.build import Mark
 from mcplan.errors import InputError
 from mcplan.model.sizes import feet, hands, measured
 from mcplan.scene.expression import ROBOT
@@ -88,7 +90,7 @@ def with_groups(document: Document) -> Document:
         return document
     robot = robot_of(document)
     groups = {} if robot is None else _groups(robot)
-    return document.with_data(_replaced(document.data, groups)) if groups else document
+    return document.with_data(*_replaced(document.data, document.mark, groups)) if groups else document
 
 
 def _groups(robot: "Robot") -> dict[str, Places]:
@@ -107,20 +109,26 @@ def _names_group(value: Any) -> bool:
     return value in GROUPS if isinstance(value, str) else isinstance(value, list) and any(map(_names_group, value))
 
 
-def _replaced(value: Any, groups: Mapping[str, Places]) -> Any:
+def _replaced(value: Any, mark: Mark, groups: Mapping[str, Places]) -> tuple[Any, Mark]:
+    """Return a value with its groups as patches, and its mark, in which each patch stands where its group does."""
     if isinstance(value, Mapping):
-        return {key: _replaced(item, groups) for key, item in value.items()}
+        inside = {key: _replaced(item, mark.child(key), groups) for key, item in value.items()}
+        marks = {key: each for key, (_, each) in inside.items()}
+        return {key: item for key, (item, _) in inside.items()}, replace(mark, children=marks)
     if not isinstance(value, list):
-        return value
-    found: list[Any] = []
-    for item in value:
+        return value, mark
+    found: list[tuple[Any, Mark]] = []
+    for k, item in enumerate(value):
+        own = replace(mark.child(k), index=k)
         if isinstance(item, str) and item in groups:
-            found += list(groups[item])
+            found += [(name, own) for name in groups[item]]
         elif isinstance(item, Mapping) and item.get("patch") in GROUPS and groups[item["patch"]]:
-            found += [_placed(item, name, place) for name, place in groups[item["patch"]].items()]
+            found += [(_placed(item, name, place), own) for name, place in groups[item["patch"]].items()]
         else:
-            found.append(_replaced(item, groups))
-    return found or value  # a group that a robot does not have, alone in a list, is said to be unknown
+            found.append(_replaced(item, own, groups))
+    if not found:  # a group that a robot does not have, alone in a list, is said to be unknown
+        return value, mark
+    return [item for item, _ in found], replace(mark, children=[each for _, each in found])
 
 
 def _placed(item: Mapping[str, Any], name: str, place: np.ndarray) -> dict[str, Any]:

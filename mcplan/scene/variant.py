@@ -20,14 +20,19 @@ import numpy as np
 
 from mcplan.document import Document
 from mcplan.errors import Problem
-from mcplan.scene.expression import Expression, ExpressionError
+from mcplan.scene.expand import expanded
+from mcplan.scene.expression import Expression, ExpressionError, same_name
 from mcplan.scene.parameters import is_expression, parameter_values, resolve
+from mcplan.scene.schema import ScenarioSpec
 from mcplan.scene.variant_start import moved_start
 
 _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%")
 
 START = "start"
 START_RANGES = ("xy", "yaw")
+
+LARGEST = 1e9
+"""Magnitude of what is drawn: no length of a scene is near it, and no sum of such numbers overflows."""
 
 
 class RangeError(ValueError):
@@ -44,10 +49,18 @@ class Range:
     share: float = 0.0
 
     def bounds(self, nominal: float) -> tuple[float, float]:
-        """Return the least and the greatest value."""
+        """Return the least and the greatest value.
+
+        Raises
+        ------
+        RangeError
+            One of them is beyond what may be drawn.
+        """
         if self.low is not None and self.high is not None:
             return self.low, self.high
         reach = self.spread + self.share * abs(nominal)
+        if not abs(nominal) + reach <= LARGEST:  # or is not a number
+            raise RangeError(f"{nominal:g} more or less {reach:g} is beyond {LARGEST:g}")
         return nominal - reach, nominal + reach
 
 
@@ -77,8 +90,14 @@ def variant_document(document: Document, seed: int) -> tuple[Document, list[Prob
         return resolved, [*problems, *more]
     data = dict(resolved.data)
     if draw.motion is not None:
-        data[START] = moved_start(data, draw.motion)
+        data[START] = moved_start(_with_mesh(resolved).data, draw.motion)
     return resolved.with_data(data | {"variant": draw.to_data()}), []
+
+
+def _with_mesh(document: Document) -> Document:
+    """Return the document with the supports of its mesh, on which contacts may stand, so far as it can be read."""
+    spec, _ = document.examine(ScenarioSpec, salvage=True)
+    return document if spec is None else expanded(document, spec.environment)[0]
 
 
 def check_variants(document: Document) -> list[Problem]:
@@ -95,14 +114,20 @@ def _draw(document: Document, seed: int) -> tuple[Draw, list[Problem]]:
     rng = np.random.default_rng(seed)
     drawn: dict[str, float] = {}
     moved = None
-    for name in document.data["variants"] or {}:
+    if problems:
+        return Draw(seed, drawn, moved), problems
+    for key in document.data["variants"] or {}:
+        name = same_name(key)
         if name == START and motion is not None:
             xy, yaw = motion
             x, y, turn = (float(rng.uniform(-reach, reach)) for reach in (xy, xy, yaw))
             moved = (x, y, turn)
         elif name in ranges:
             values, _ = parameter_values(document, drawn)
-            drawn[name] = float(rng.uniform(*ranges[name].bounds(values.get(name, 1.0))))
+            try:
+                drawn[name] = float(rng.uniform(*ranges[name].bounds(values.get(name, 1.0))))
+            except RangeError as reason:  # about a value that follows from others that were drawn
+                problems.append(document.problem(("variants", key), str(reason)))
     return Draw(seed, drawn, moved), problems
 
 
@@ -117,19 +142,21 @@ def _ranges(
     ranges: dict[str, Range] = {}
     motion = None
     declared = document.data.get("parameters")
-    known = list(declared) if isinstance(declared, dict) else []
-    for name, given in section.items():
+    known = [same_name(key) for key in declared] if isinstance(declared, dict) else []
+    for key, given in section.items():
+        name = same_name(key)
         try:
             if name == START:
                 motion = _motion(document, given, values)
             elif name in known:
                 ranges[name] = _range(given, values)
+                ranges[name].bounds(values.get(name, 1.0))
             else:
                 near = difflib.get_close_matches(name, [*known, START], n=1)
                 hint = f"did you mean `{near[0]}`?" if near else f"there are: {', '.join(known) or 'none'}"
                 raise RangeError(f"unknown parameter; {hint}")
         except (RangeError, ExpressionError) as reason:
-            problems.append(document.problem(("variants", name), str(reason)))
+            problems.append(document.problem(("variants", key), str(reason)))
     return ranges, motion, problems
 
 
@@ -161,8 +188,9 @@ def _motion(document: Document, given: Any, values: dict[str, float]) -> tuple[f
 
 
 def _number(given: Any, values: dict[str, float]) -> float:
-    if is_expression(given):
-        return Expression(given[1:]).value(values)
-    if isinstance(given, (int, float)) and not isinstance(given, bool):
-        return float(given)
-    raise RangeError(f"expected a number, got {given!r}")
+    number = Expression(given[1:]).value(values) if is_expression(given) else given
+    if not isinstance(number, (int, float)) or isinstance(number, bool):
+        raise RangeError(f"expected a number, got {given!r}")
+    if not abs(number) <= LARGEST:  # or is not a number
+        raise RangeError(f"expected a number of at most {LARGEST:g} either way, got {given!s:.40}")
+    return float(number)

@@ -53,7 +53,8 @@ def _moved_pose(pose: dict[str, Any], p: np.ndarray, yaw: float) -> dict[str, An
 def _moved_contact(
     contact: Any, supports: dict[str, SurfaceSpec | BarSpec], move: Callable[[np.ndarray], np.ndarray], yaw: float
 ) -> Any:
-    support = supports.get(contact.get("surface", "")) if isinstance(contact, dict) else None
+    name = contact.get("surface") if isinstance(contact, dict) else None
+    support = supports.get(name) if isinstance(name, str) else None
     if support is None:
         return contact
     moved = {name: value for name, value in contact.items() if name != "pose"}

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mcplan.core.rigid_body.tree import AXIS, GRAVITY, ORIGIN, PARENT, ROTATION
+from mcplan.document import inline
 from mcplan.model.pose import quat_from_rotation
 from mcplan.model.proposal.limbs import HEAD, Limb, joint_of_body, limbs, links_of, side
 from mcplan.model.proposal.surface import Face, body_points, face, flattest, lowest_ball
@@ -51,9 +52,9 @@ class Proposed:
         """Yield its entry of the file."""
         xyz = ", ".join(f"{x:.5g}" for x in np.round(self.p, 6) + 0.0)
         quat = ", ".join(f"{x:.9g}" for x in _exact(quat_from_rotation(self.R)))
-        yield f"  {self.name}:  # {self.why}"
-        yield f"    link: {self.link}"
-        yield f"    limb: {self.limb}"
+        yield f"  {inline(self.name)}:  # {self.why}"
+        yield f"    link: {inline(self.link)}"
+        yield f"    limb: {inline(self.limb)}"
         yield f"    pose: {{xyz: [{xyz}], quat_wxyz: [{quat}]}}"
         if self.kind == "surface":
             corners = ", ".join(f"[{x:.4g}, {y:.4g}]" for x, y in np.round(self.polygon, 4) + 0.0)

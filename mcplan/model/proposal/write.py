@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mcplan.document import dump_document
+from mcplan.document import dump_document, inline
 from mcplan.errors import RobotError
 from mcplan.model.packages import EXTRAS, SCHEME, find_package, package_file
 from mcplan.model.proposal.limbs import base_axes, light_joints
@@ -90,13 +90,14 @@ def _urdf_name(path: Path, directory: Path) -> str:
 
 def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterator[str]:
     robot = found.robot
-    yield f"# {head['name']}: {robot.n} joints, {robot.mass:.2f} kg; by `mcplan robot new` from shapes and names."
+    size = f"{robot.n} joints, {robot.mass:.2f} kg"
+    yield f"# {inline(head['name'])}: {size}; by `mcplan robot new` from shapes and names."
     yield "# Look at it with `mcplan robot show`, and let `mcplan robot check` look. SI units, radians."
     yield "mcplan: 1"
-    yield f"name: {head['name']}"
-    yield f"urdf: {head['urdf']}"
+    yield f"name: {inline(head['name'])}"
+    yield f"urdf: {inline(head['urdf'])}"
     if settings["packages"]:
-        yield f"packages: [{', '.join(settings['packages'])}]"
+        yield f"packages: {inline(settings['packages'])}"
     if robot.srdf_path is not None:
         yield f"# pairs that never collide, postures and rotors are also read from {robot.srdf_path.name}"
     if (settings["forward"], settings["up"]) != ("x", "z"):
@@ -107,7 +108,7 @@ def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterato
     if settings["locked"]:
         yield ""
         yield "# what these move is lighter than 0.4 % of the robot: fingers, grippers, eyes"
-        yield f"locked: {{{', '.join(f'{joint}: {value:g}' for joint, value in settings['locked'].items())}}}"
+        yield f"locked: {{{', '.join(f'{inline(joint)}: {value:g}' for joint, value in settings['locked'].items())}}}"
     if not robot.armature.any():
         yield ""
         yield "# reflected rotor inertia, kg m²: gear ratio squared times the rotor's. Files have none here:"
@@ -129,7 +130,7 @@ def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterato
     yield "    joints:"
     for joint, value in zip(robot.joint_names, q[7:], strict=True):
         if value != 0.0:
-            yield f"      {joint}: {value:.6g}"
+            yield f"      {inline(joint)}: {value:.6g}"
 
 
 def _ignored(found: Anatomy, q: np.ndarray) -> Iterator[str]:
@@ -144,4 +145,4 @@ def _ignored(found: Anatomy, q: np.ndarray) -> Iterator[str]:
     for pair in sorted({*here, *often}, key=sorted):
         said = [f"{1000 * here[pair]:.1f} mm deep in half_sitting"] if pair in here else []
         said += [f"in {100 * often[pair]:.0f} % of random postures"] if pair in often else []
-        yield f"    - [{', '.join(sorted(pair))}]  # {'; '.join(said)}"
+        yield f"    - {inline(sorted(pair))}  # {'; '.join(said)}"

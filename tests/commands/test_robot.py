@@ -102,7 +102,7 @@ def test_a_urdf_of_a_package_is_named_so_in_the_file(urdf, tmp_path, capsys):
     (tmp_path / urdf).rename(package / urdf)
     name = f"package://mine_description/{urdf}"
     assert main(["robot", "new", name, "-o", "mine.yaml", "--package-dir", str(tmp_path)]) == 0
-    assert f"urdf: {name}\n" in (tmp_path / "mine.yaml").read_text()
+    assert f'urdf: "{name}"\n' in (tmp_path / "mine.yaml").read_text()
     assert load_robot("mine.yaml").urdf_path == package / urdf
     assert main(["info", name, "--package-dir", str(tmp_path)]) == 0
     capsys.readouterr()

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mcplan.control.motion import FAR, Motion
-from mcplan.control.phases import Shift
+from mcplan.control.motion import Motion
+from mcplan.control.phases import FAR, Shift
 from mcplan.model.robot_file import load_robot
 from mcplan.motion.quintic import Quintic
 from mcplan.planning.transition.body_motion import Departure

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mcplan.commands.scene_start import Proposal
-from mcplan.document import dump_document
+from mcplan.document import inline
 from mcplan.model.pose import quat_from_rotation
 from mcplan.model.robot import Robot
 from mcplan.scene.environment import Surface
@@ -29,22 +29,22 @@ def _lines(found: Found, proposal: Proposal, robot: Robot, source: Path, directo
     yield f"# {name}: what was found in {source.name} by `mcplan scene new`. SI units, radians."
     yield "# Look at it with `mcplan scene show`, run it with `mcplan run`; remove what is not to be touched."
     yield "mcplan: 1"
-    yield f"name: {_flow(name)}"
-    yield f"robot: {_flow(Path(path).as_posix())}"
+    yield f"name: {inline(name)}"
+    yield f"robot: {inline(Path(path).as_posix())}"
     yield ""
     yield "environment:"
     yield "  surfaces:                 # size or polygon in the frame of the pose, whose z axis is the normal"
     for surface in found.surfaces:
-        yield f"    - {_flow(_surface(surface))}  # {_described(surface)}"
+        yield f"    - {inline(_surface(surface))}  # {_described(surface)}"
     data = environment_data(found.environment)
     if found.bars:
         yield "  bars:                     # can be grasped, leant on, stood on"
         for bar in data["bars"]:
-            yield f"    - {_flow(bar)}"
+            yield f"    - {inline(bar)}"
     if found.obstacles:
         yield "  obstacles:                # collide only"
         for obstacle in found.obstacles:
-            yield f"    - {_flow(_obstacle(obstacle, data))}"
+            yield f"    - {inline(_obstacle(obstacle, data))}"
     for notice in found.notices:
         yield f"  # {notice}"
     if found.left_out:
@@ -58,18 +58,18 @@ def _lines(found: Found, proposal: Proposal, robot: Robot, source: Path, directo
     yield f"  posture: {posture}"
     heading = 2.0 * np.arctan2(start.q[6], start.q[3])
     base = {"xyz": _rounded(start.q[:3]), "rpy": [0, 0, round(float(heading), 5)]}
-    yield f"  base: {_flow(base)}"
+    yield f"  base: {inline(base)}"
     yield "  contacts:"
     for contact in start.contacts:
         place = {key: round(float(value), 4) for key, value in contact.coordinates.items()}
-        yield f"    - {_flow({'patch': contact.patch, 'surface': contact.support, **place})}"
+        yield f"    - {inline({'patch': contact.patch, 'surface': contact.support, **place})}"
     yield ""
     if proposal.notice:
         yield f"# {proposal.notice}"
     where = "anywhere on it" if "contacts" in proposal.goal else "a place of the base; contacts are left to the planner"
     yield f"goal:                       # {where}"
     for key, value in proposal.goal.items():
-        yield f"  {key}: {_flow(value)}"
+        yield f"  {key}: {inline(value)}"
     yield ""
     yield "planner:"
     yield "  patches: [feet]           # what may touch: without this line every patch of the robot is tried"
@@ -109,12 +109,3 @@ def _obstacle(obstacle: Any, data: dict[str, Any]) -> dict[str, Any]:
 
 def _rounded(values: Any, digits: int = 4) -> list[float]:
     return [round(float(x), digits) + 0.0 for x in values]
-
-
-def _flow(value: Any) -> str:
-    """Return a value in one line, as a file of mcplan has it."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{key}: {_flow(item)}" for key, item in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_flow(item) for item in value) + "]"
-    return dump_document([value]).strip().removeprefix("[").removesuffix("]")

@@ -151,20 +151,19 @@ class Stepping:
             return self._restored(phase.stance, here)
         if motion.passing:
             return None
-        if isinstance(phase, Shift | Unload):
-            while here and not isinstance(states[here].phase, Shift):
-                here -= 1
-            return self._restored(phase.stance - 1, here)
-        if isinstance(phase, Lift | Swing | Approach) and phase.contact.patch not in self.robot.feet:
-            while not isinstance(states[here].phase, Lift):
+        hand = isinstance(phase, Lift | Swing | Approach) and phase.contact.patch not in self.robot.feet
+        if hand or isinstance(phase, Shift | Unload):
+            while here and not isinstance(states[here].phase, Lift if hand else Shift):
                 here -= 1
             return self._restored(phase.stance - 1, here)
         if isinstance(phase, Retract | Lift | Swing | Approach | Load):
-            loads = [k for k, after in enumerate([phase, *following]) if isinstance(after, Load)]
-            comes = [after.patch for after in following if isinstance(after, Load)]
-            if isinstance(phase, Retract) and comes and comes[0] not in self.robot.feet:
+            loads = [(k, after) for k, after in enumerate([phase, *following]) if isinstance(after, Load)]
+            if not loads:
+                return None
+            k, load = loads[0]
+            if isinstance(phase, Retract) and load.patch not in self.robot.feet:
                 return self._restored(phase.stance, here + 1)
-            return self._restored(states[here + loads[0]].phase.stance, here + loads[0] + 1) if loads else None
+            return self._restored(load.stance, here + k + 1)
         return None
 
     def _restored(self, stance: int, onward: int) -> Diversion:

@@ -119,8 +119,8 @@ def plan_of(scenario: Scenario) -> Plan:
     changed = sorted(name for name in known if before.get(name, 0.0) != known[name])  # 0: before there was `lift_share`
     moving = [k for k, stance in enumerate(stances) if stance.passing is not None]
     pace, paced_before = paced_with(scenario.transition_settings), said.get("paced_with")
-    alike = paced_before is None or paced_alike(paced_before, pace)
-    if moving and (changed or not alike or paced_before is None):
+    alike = paced_alike(paced_before or {}, pace)
+    if moving and (changed or not alike):
         what = ", ".join(f"control.{name}" for name in changed) or TIMING
         text = f"is passed in motion, which was planned with other values of {what}; plan the scenario anew"
         raise ScenarioError(scenario.document.problem(("stances", moving[0]), text))
@@ -138,8 +138,7 @@ def plan_of(scenario: Scenario) -> Plan:
             problems += [scenario.document.problem(("stances", k), p.message) for p in error.problems]
     if problems:
         raise ScenarioError(*problems)
-    walked = (paced_before or {}).get("walking", "static") != "static"
-    if pace.get("walking", "static") != "static" and not walked and scenario.control.pace is not None:
+    if scenario.control.pace is not None and "walking" in pace and "walking" not in (paced_before or {}):
         text = "the plan comes to rest on each foot; plan the scenario anew"
         raise ScenarioError(scenario.document.problem(("control", "walking"), text))
     # a file that does not say it was made before there was a pace
@@ -201,12 +200,15 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
         raise InputError(
             f"q[3:7], the base quaternion w x y z, has the length {np.linalg.norm(q[3:7]):.9g}, expected 1"
         )
-    at_start = {thing.name: thing.pose for thing in scenario.environment.objects}
-    was = at_start if before is None else at_start | before.objects
-    for name in sorted(objects.keys() & was.keys()):
-        on_it = any(contact.carrier is not None and contact.carrier.name == name for contact in contacts)
-        if not on_it and not np.allclose(objects[name], was[name], rtol=0.0, atol=1e-9):
-            raise InputError(f"objects: {name} is elsewhere than before, and no contact on it moves it")
+    wrenches = {patch: np.array(wrench) for patch, wrench in (item.wrenches or {}).items()}
+    change, passing = str(item.change), _passing(scenario, item, q)
+    stance = PlannedStance(
+        contacts, change, item.moved, q, wrenches, tau, dict(item.margins or {}), objects, passing=passing
+    )
+    carried = {contact.carrier.name for contact in contacts if contact.carrier is not None}
+    moved = displaced_objects(scenario.environment, before or replace(stance, objects={}), stance)
+    if left := sorted(moved.keys() - carried):
+        raise InputError(f"objects: {left[0]} is elsewhere than before, and no contact on it moves it")
     names, old = {c.patch for c in contacts}, set() if before is None else set(before.patches)
     expected = {
         "start": before is None and item.moved is None,
@@ -214,14 +216,9 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
         "remove": item.moved is not None and old == names | {item.moved} and item.moved not in names,
         "shift": names == old and item.moved is None,
     }
-    change = str(item.change)
     if not expected[change]:
         raise InputError(f"`{change} {item.moved or ''}` does not lead from contacts {sorted(old)} to {sorted(names)}")
-    wrenches = {patch: np.array(wrench) for patch, wrench in (item.wrenches or {}).items()}
-    passing = _passing(scenario, item, q)
-    return PlannedStance(
-        contacts, change, item.moved, q, wrenches, tau, dict(item.margins or {}), objects, passing=passing
-    )
+    return stance
 
 
 def _passing(scenario: Scenario, item: StanceItem, q: np.ndarray) -> Passing | None:

@@ -96,6 +96,9 @@ def variant_document(document: Document, seed: int) -> tuple[Document, list[Prob
 
 def _with_mesh(document: Document) -> Document:
     """Return the document with the supports of its mesh, on which contacts may stand, so far as it can be read."""
+    environment = document.data.get("environment")
+    if not isinstance(environment, dict) or "mesh" not in environment:
+        return document
     spec, _ = document.examine(ScenarioSpec, salvage=True)
     return document if spec is None else expanded(document, spec.environment)[0]
 

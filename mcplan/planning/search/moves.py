@@ -99,7 +99,7 @@ class MoveMaker:
         before = node.touching.get(first)
         for i in np.flatnonzero(near):
             same = before is not None and before.support == sampled.specs[i]["surface"]
-            turns = bool(sampled.goal[i]) and first in node.standing and not node.standing[first].hit  # into its goal
+            turns = same and sampled.goal[i] and not node.standing[first].hit  # in its place, into its goal
             if same and not turns and before is not None and np.linalg.norm(before.p - sampled.place[i]) < 1e-3:
                 continue
             added = [(first, int(i))]

@@ -355,8 +355,9 @@ class Robot:
         out = np.empty((size, *shape))
         spread = [array if array.ndim == 2 else np.tile(array, (size, 1)) for array in arrays]
         if many is None or size < SHARED:
-            for k in range(size):
-                one(self.tree, *(array[k] for array in spread), self._work(), out[k])
+            tree, work = self.tree, self._work()
+            for *state, written in zip(*spread, out, strict=True):
+                one(tree, *state, work, written)
         else:
             many(self.tree, *spread, self._workspaces(), out)
         return out

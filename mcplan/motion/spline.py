@@ -80,6 +80,18 @@ class Spline:
         length = self._lengths[i]
         return i, min(max((t - self._starts[i]) / length, 0.0), 1.0), length
 
+    def pieces(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the same of times (m,), each (m,)."""
+        i = np.maximum(np.searchsorted(self._starts, t, side="right") - 1, 0)
+        length = np.diff(self.times)[i]
+        return i, np.clip((t - self.times[i]) / length, 0.0, 1.0), length
+
+    def samples(self, t: np.ndarray) -> Sample:
+        """Return the references at times (m,) between its start and its end, each (m, n)."""
+        out = np.empty((len(t), 3, self.values.shape[1]))
+        core.quintics(self.coefficients, *self.pieces(t), out)
+        return Sample(out[:, 0], out[:, 1], out[:, 2])
+
     def sample(self, t: float) -> Sample:
         """Return the reference at time t. The arrays are not to be written to."""
         if t != self._time or self._sample is None:
@@ -154,6 +166,14 @@ class PostureSpline:
         q, v, vd = np.empty(nv + 1), np.empty(nv), np.empty(nv)
         flat, phi = self._flat.coefficients[i], self._phi.coefficients[i]
         core.posture(flat, phi, self._R, s, length, self._scratch, q, v, vd)
+        return PostureSample(q, v, vd)
+
+    def samples(self, t: np.ndarray) -> PostureSample:
+        """Return the references at times (m,) between its start and its end, each (m, ..)."""
+        nv = len(self.start) - 1
+        q, v, vd = (np.empty((len(t), n)) for n in (nv + 1, nv, nv))
+        flat, phi = self._flat.coefficients, self._phi.coefficients
+        core.postures(flat, phi, self._R, *self._flat.pieces(t), self._scratch, q, v, vd)
         return PostureSample(q, v, vd)
 
     def _onward(self, dt: float) -> PostureSample:

@@ -1,9 +1,9 @@
-"""A batch is the kernel of one configuration, many times, however it is shared out among the cores."""
+"""A batch is the kernel of one configuration, many times, however it is shared out, and so is a path."""
 
 import numpy as np
 import pytest
 
-from mcplan.core.rigid_body import batch
+from mcplan.core.rigid_body import batch, path
 from mcplan.core.rigid_body.com import com, com_jacobian
 from mcplan.core.rigid_body.forward_dynamics import forward_dynamics
 from mcplan.core.rigid_body.frame import frame_bias_acceleration, frame_jacobian, frame_pose
@@ -58,3 +58,28 @@ def test_forward_dynamics_in_a_batch():
     for b in range(SIZE):
         forward_dynamics(TREE, q[b], v[b], force[b], workspace(TREE), np.zeros((NV, NV)), single)
         np.testing.assert_allclose(together[b], single, rtol=1e-9, atol=1e-9)
+
+
+def test_what_a_path_takes_is_what_its_accelerations_take():
+    q, v, vd = states().values()
+    still, work, rate, change = np.zeros(NV), workspace(TREE), 1.7, -0.6
+    hold, of_u, of_x = (np.empty_like(v) for _ in range(3))
+    path.path_forces(TREE, q, v, vd, still, work, hold, of_u, of_x)
+    for i in range(SIZE):
+        expected = np.empty(NV)
+        inverse_dynamics(TREE, q[i], rate * v[i], change * v[i] + rate**2 * vd[i], work, expected)
+        np.testing.assert_allclose(hold[i] + change * of_u[i] + rate**2 * of_x[i], expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_frame_along_a_path_and_the_twist_of_its_body_about_the_origin():
+    q, v, _ = states().values()
+    body, offset = 5, np.append(np.eye(3).ravel(), [0.1, -0.2, 0.3])
+    place, J, work = np.empty((SIZE, 3)), np.empty((SIZE, 6, NV)), workspace(TREE)
+    path.path_of_frame(TREE, q, body, offset, work, place, J)
+    X, own = np.empty((4, 4)), np.empty((6, NV))
+    for i in range(SIZE):
+        frame_pose(TREE, q[i], body, offset, work, X)
+        frame_jacobian(TREE, q[i], body, offset, work, own)
+        np.testing.assert_allclose(place[i], X[:3, 3], atol=1e-12)
+        linear, angular = (own @ v[i]).reshape(2, 3)
+        np.testing.assert_allclose(J[i] @ v[i], np.append(linear - np.cross(angular, X[:3, 3]), angular), atol=1e-9)

@@ -60,6 +60,14 @@ def test_its_derivatives_are_continuous_across_the_pieces():
             np.testing.assert_allclose(x, y, atol=1e-6)
 
 
+def test_many_samples_are_those_of_one_time_after_the_other(posture):
+    times = np.linspace(posture.start_time, posture.end_time, 30)[:-1]
+    spline = Spline(np.linspace(0.5, 2.0, 9), np.random.default_rng(6).normal(size=(9, 3)), np.ones((2, 3)))
+    for curve in (posture, spline):
+        for many, single in zip(curve.samples(times), zip(*map(curve.sample, times), strict=True), strict=True):
+            np.testing.assert_allclose(many, single, rtol=0.0, atol=1e-12)
+
+
 def test_a_posture_spline_keeps_its_knots_and_its_velocity_is_that_of_its_postures(robot, posture):
     for t, q in zip(np.linspace(0.5, 2.0, 13), posture.knots, strict=True):
         np.testing.assert_allclose(robot.difference(posture.sample(t).q, q), 0.0, atol=1e-9)

@@ -1,4 +1,4 @@
-"""Cholesky factor of a small dense symmetric positive definite matrix, and the solution with it."""
+"""Cholesky factors of small symmetric positive definite matrices, dense or with a band, and solutions with them."""
 
 import math
 
@@ -32,5 +32,38 @@ def cholesky_solve(L, n, x):
     for i in range(n - 1, -1, -1):
         value = x[i]
         for k in range(i + 1, n):
+            value -= L[k, i] * x[k]
+        x[i] = value / L[i, i]
+
+
+@jit_algebra
+def banded_cholesky(A, band):
+    """Do the same for A (n, n) whose entries farther than ``band`` from the diagonal are zero, and not looked at."""
+    n = len(A)
+    for j in range(n):
+        square = A[j, j]
+        for k in range(max(j - band, 0), j):
+            square -= A[j, k] * A[j, k]
+        pivot = math.sqrt(square) if square > 0.0 else math.nan
+        A[j, j] = pivot
+        for i in range(j + 1, min(j + band + 1, n)):
+            value = A[i, j]
+            for k in range(max(i - band, 0), j):
+                value -= A[i, k] * A[j, k]
+            A[i, j] = value / pivot
+
+
+@jit_algebra
+def banded_solve(L, band, x):
+    """Overwrite x (n,) by the solution of ``L L' y = x``."""
+    n = len(L)
+    for i in range(n):
+        value = x[i]
+        for k in range(max(i - band, 0), i):
+            value -= L[i, k] * x[k]
+        x[i] = value / L[i, i]
+    for i in range(n - 1, -1, -1):
+        value = x[i]
+        for k in range(i + 1, min(i + band + 1, n)):
             value -= L[k, i] * x[k]
         x[i] = value / L[i, i]

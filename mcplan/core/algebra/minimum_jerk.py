@@ -164,3 +164,17 @@ def posture(flat, phi, start, s, T, scratch, q, v, vd):
         q[k], v[k], vd[k] = x[0, k], x[1, k], x[2, k]
     for k in range(3, n):
         q[4 + k], v[3 + k], vd[3 + k] = x[0, k], x[1, k], x[2, k]
+
+
+@jit
+def quintics(x, piece, s, T, out):
+    """Sample pieces ``x`` (k, 6, n) at many times: ``out`` (m, 3, n), see ``quintic``; piece (m,) int64, s, T (m,)."""
+    for i in range(len(piece)):
+        quintic(x[piece[i]], s[i], T[i], out[i])
+
+
+@jit
+def postures(flat, phi, start, piece, s, T, scratch, q, v, vd):
+    """Sample postures at many times, see ``posture``: flat (k, 6, 3 + n), phi (k, 6, 3), the rest (m, ..)."""
+    for i in range(len(piece)):
+        posture(flat[piece[i]], phi[piece[i]], start, s[i], T[i], scratch, q[i], v[i], vd[i])

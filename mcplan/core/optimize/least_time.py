@@ -11,7 +11,7 @@ Boyd and Vandenberghe (2004), Convex Optimization, sec. 11.3.
 
 import math
 
-from mcplan.core.algebra.cholesky import cholesky, cholesky_solve
+from mcplan.core.algebra.cholesky import banded_cholesky, banded_solve
 from mcplan.core.jit import jit
 
 OPTIMAL, OUTSIDE, STALLED = range(3)
@@ -20,11 +20,14 @@ OPTIMAL, OUTSIDE, STALLED = range(3)
 GROWTH, NEWTON_STEPS, HALVINGS = 12.0, 60, 40
 ARMIJO, DECREMENT = 0.1, 1e-9
 
+SMALL = 1e-100
+"""Slacks are multiplied up to here, so that few logarithms are taken."""
+
 
 @jit
 def barrier(tau, B, D, start, w, halfplanes, counts, c):
     """Return the value of the function that is minimised, infinite outside."""
-    value = 0.0
+    value, product = 0.0, 1.0
     band = B.shape[1]
     for i in range(len(w)):
         x, u = 0.0, 0.0
@@ -38,17 +41,20 @@ def barrier(tau, B, D, start, w, halfplanes, counts, c):
             slack = halfplanes[i, k, 2] - halfplanes[i, k, 0] * u - halfplanes[i, k, 1] * x
             if not slack > 0.0:
                 return math.inf
-            value -= math.log(slack)
-    return value
+            product *= slack
+            if not SMALL < product < 1.0 / SMALL:
+                value -= math.log(product)
+                product = 1.0
+    return value - math.log(product)
 
 
 @jit
 def derivatives(tau, B, D, start, w, halfplanes, counts, c, gradient, H):
-    """Write gradient (n,) and the lower triangle of the Hessian H (n, n)."""
+    """Write gradient (n,) and, within its band, the lower triangle of the Hessian H (n, n)."""
     n, band = len(c), B.shape[1]
     for j in range(n):
         gradient[j] = 0.0
-        for k in range(n):
+        for k in range(max(j + 1 - band, 0), j + 1):
             H[j, k] = 0.0
     for i in range(len(w)):
         x, u = 0.0, 0.0
@@ -100,7 +106,7 @@ def solve(B, D, start, w, halfplanes, counts, accuracy, c, step, trial, gradient
     c : (n,) coefficients in and out
     step, trial, gradient : (n,) scratch; H : (n, n) scratch
     """
-    n, total = len(c), 0
+    n, band, total = len(c), B.shape[1] - 1, 0
     for i in range(len(w)):
         total += counts[i]
     cost = barrier(1.0, B, D, start, w, halfplanes, counts, c)
@@ -110,10 +116,10 @@ def solve(B, D, start, w, halfplanes, counts, accuracy, c, step, trial, gradient
     while True:
         for _ in range(NEWTON_STEPS):
             derivatives(tau, B, D, start, w, halfplanes, counts, c, gradient, H)
-            cholesky(H, n)
+            banded_cholesky(H, band)
             for j in range(n):
                 step[j] = -gradient[j]
-            cholesky_solve(H, n, step)
+            banded_solve(H, band, step)
             decrement = 0.0
             for j in range(n):
                 decrement -= gradient[j] * step[j]

@@ -268,7 +268,7 @@ def minimise(program, cost):
                 return STALLED
         price_row(program, cost)
         status = iterate(program)
-        if status != STALLED and drift(program) <= DRIFT_TOLERANCE and outside(program) <= OUTSIDE_TOLERANCE:
+        if status != STALLED and is_sound(program):
             return status
     return STALLED
 
@@ -291,26 +291,35 @@ def price_row(program, cost):
                     T[m, j] -= weight * T[i, j]
 
 
-@jit
+@jit_allocating
+def is_sound(program):
+    """Say whether the basic solution is one of ``A x = b`` within its bounds, as far as rounding allows."""
+    return drift(program) <= DRIFT_TOLERANCE and outside(program) <= OUTSIDE_TOLERANCE
+
+
+@jit_allocating
 def drift(program):
     """Return the largest entry of ``A x - b`` over the largest of its terms (or 1) at the tableau's basic solution."""
     A, b, T, basis, sign, upper, flipped, count = program
     m = len(b)
+    left, size = np.empty(m), np.empty(m)
+    for r in range(m):
+        left[r], size[r] = -b[r], max(abs(b[r]), 1.0)  # forces may grow without a bound: then rounding does with them
+    for j in range(count[0]):
+        if flipped[1 + m + j]:  # few are
+            for r in range(m):
+                term = A[r, j] * upper[1 + m + j]
+                left[r], size[r] = left[r] + term, max(size[r], abs(term))
     worst = 0.0
     for r in range(m):
-        left, size = -b[r], max(abs(b[r]), 1.0)  # forces may grow without a bound: then rounding does with them
-        for j in range(count[0]):
-            if flipped[1 + m + j]:
-                term = A[r, j] * upper[1 + m + j]
-                left, size = left + term, max(size, abs(term))
         for i in range(m):
             j = basis[i]
             if j > m:
                 term = A[r, j - 1 - m] * (-T[i, 0] if flipped[j] else T[i, 0])
-                left, size = left + term, max(size, abs(term))
+                left[r], size[r] = left[r] + term, max(size[r], abs(term))
             elif j == 1 + r:
-                left += sign[r] * T[i, 0]
-        worst = max(worst, abs(left) / size)
+                left[r] += sign[r] * T[i, 0]
+        worst = max(worst, abs(left[r]) / size[r])
     return worst
 
 

@@ -1,10 +1,13 @@
-"""Linear programs over contact forces, with inscribed pyramids or, by column generation, with the exact cones.
+"""Linear programs over contact forces, with inscribed polytopes or, by column generation, with the exact cones.
 
     minimise  c' z   subject to   rows f + columns z = rhs,   0 <= z <= upper,   f = sum x_i ray_i,   caps,   x >= 0
 
 The variables are the slacks of the caps, ``z``, and the multiples ``x`` of rays. With the row prices ``y`` a triple of
 unknowns is worth ``rows' y`` per unit; the best ray of its true cone or ball enters if it is worth more than what its
 cap costs. When no such ray is left, the optimum is the exact one; in phase 1, no forces of the true cones exist.
+
+Where one program follows the other (`minimise_few`) the rays of the polytopes, some hundred where grips bear, enter in
+this way, too: a tableau of those in use alone is a fraction as large.
 
 Source: Dantzig & Wolfe (1960), applied to the cones of one contact point each.
 """
@@ -45,24 +48,31 @@ class StaticWork(NamedTuple):
     y: np.ndarray
 
 
+class Rays(NamedTuple):
+    """The rays from which a program takes those that it needs: of which triples (n,), in their order, and (n, 3)."""
+
+    owner: np.ndarray
+    ray: np.ndarray
+
+
 @jit
-def write_ray(work, j):
-    """Write the column of ray ``j`` into ``A``."""
-    A, rows, triples, k = work.program.A, work.rows, work.triples, work.owner[j]
+def write_rays(work, first, last):
+    """Write the columns of the rays from ``first`` to ``last - 1`` into ``A``."""
+    A, rows, triples, owner, ray = work.program.A, work.rows, work.triples, work.owner, work.ray
     m = len(rows)
     for i in range(m):
-        A[i, j] = 0.0
-        for r in range(3):
-            A[i, j] += rows[i, 3 * k + r] * work.ray[j, r]
+        for j in range(first, last):
+            k = 3 * owner[j]
+            A[i, j] = rows[i, k] * ray[j, 0] + rows[i, k + 1] * ray[j, 1] + rows[i, k + 2] * ray[j, 2]
     for i in range(m, len(A)):
-        A[i, j] = triples.share[k] if triples.cap[k] == i - m else 0.0
+        for j in range(first, last):
+            A[i, j] = triples.share[owner[j]] if triples.cap[owner[j]] == i - m else 0.0
 
 
 @jit
 def start(work, slack):
     """Write the columns of the first rays and find a feasible point with them."""
-    for j in range(work.first[1], work.program.count[0]):
-        write_ray(work, j)
+    write_rays(work, work.first[1], work.program.count[0])
     return simplex.start(work.program, slack)
 
 
@@ -87,7 +97,7 @@ def add_rays(work, artificial):
             gain += triples.share[k] * y[m + triples.cap[k]]
         if gain > GAIN_TOLERANCE:
             work.owner[j] = k
-            write_ray(work, j)
+            write_rays(work, j, j + 1)
             found += 1
     simplex.append(program, found, artificial)
     return found
@@ -163,3 +173,75 @@ def least_reach(work, cost, first, last, most, x):
             return math.nan
         simplex.hold_at_zero(program, j, j + 1)
     return least
+
+
+@jit_allocating
+def enter(work, rays, artificial):
+    """Append the ray that is worth most; say whether there was one. ``artificial``: 1 in phase 1, else 0."""
+    program, triples, rows, y = work.program, work.triples, work.rows, work.y
+    simplex.duals(program, y, artificial)
+    m, of, best, most = len(rows), -1, -1, GAIN_TOLERANCE
+    a, b, c, cap = 0.0, 0.0, 0.0, 0.0
+    for n in range(len(rays.owner)):
+        k = rays.owner[n]
+        if k != of:
+            of, a, b, c = k, 0.0, 0.0, 0.0
+            for i in range(m):
+                a += rows[i, 3 * k] * y[i]
+                b += rows[i, 3 * k + 1] * y[i]
+                c += rows[i, 3 * k + 2] * y[i]
+            cap = triples.share[k] * y[m + triples.cap[k]] if triples.cap[k] >= 0 else 0.0
+        gain = a * rays.ray[n, 0] + b * rays.ray[n, 1] + c * rays.ray[n, 2] + cap
+        if gain > most:
+            best, most = n, gain
+    if best < 0:
+        return False
+    if program.count[0] == program.A.shape[1]:
+        drop_rays(work)
+    j = program.count[0]
+    work.owner[j] = rays.owner[best]
+    for r in range(3):
+        work.ray[j, r] = rays.ray[best, r]
+    write_rays(work, j, j + 1)
+    simplex.append(program, 1, artificial)
+    return True
+
+
+@jit_allocating
+def start_few(work, rays, slack):
+    """Find a feasible point, beginning with the rays that are in the basis of the last program; return the status."""
+    drop_rays(work)
+    status = start(work, slack)
+    for _ in range(len(rays.owner)):
+        if status != simplex.INFEASIBLE or not enter(work, rays, 1.0):
+            break
+        status = simplex.seek(work.program)
+    return status
+
+
+@jit_allocating
+def minimise_few(work, rays, cost):
+    """Minimise ``cost' x`` (capacity,), which is zero at the rays, over all of them; return the status.
+
+    Whether rounding has spoilt the tableau (`simplex.is_sound`) is looked at by `minimise_surely`.
+    """
+    simplex.price_row(work.program, cost)
+    status = simplex.iterate(work.program)
+    for _ in range(len(rays.owner)):
+        if status != simplex.OPTIMAL or not enter(work, rays, 0.0):
+            break
+        status = simplex.iterate(work.program)
+    return status
+
+
+@jit_allocating
+def minimise_surely(work, rays, cost):
+    """Do the same with a tableau that is computed anew where rounding has spoilt it."""
+    for _ in range(ROUNDS):
+        status = minimise_few(work, rays, cost)
+        if status != simplex.STALLED and simplex.is_sound(work.program):
+            return status
+        status = simplex.minimise(work.program, cost)
+        if status != simplex.OPTIMAL:
+            return status
+    return simplex.STALLED

@@ -16,8 +16,8 @@ from mcplan.core.jit import jit, jit_allocating
 from mcplan.core.optimize import simplex
 from mcplan.core.statics import program as static_program
 
-FAILED, EMPTY = -1, -2
-"""Instead of a number of corners or edges: a program could not be solved; there are no forces."""
+FAILED, EMPTY, AT_REST = -1, -2, -3
+"""Instead of a number of corners or edges: a program could not be solved; there are no forces; or none but at rest."""
 
 TOLERANCE, CORNERS = 1e-6, 48
 """Part of the extent of a projection by which its edges may be inside of it, and room for its corners."""
@@ -26,13 +26,16 @@ EDGE = 1e-9
 """Part of the extent of a polygon below which an edge is none."""
 
 
-@jit
-def corner(work, cost, a, b, out):
+@jit_allocating
+def corner(work, rays, cost, surely, a, b, out):
     """Maximise ``a z_0 + b z_1`` over a feasible program; write z_0, z_1 to ``out`` (2,) and return the status."""
     first, program = work.first[0], work.program
     m = len(program.b)
     cost[first], cost[first + 1] = -a, -b
-    status = static_program.minimise(work, cost, False)
+    if surely:
+        status = static_program.minimise_surely(work, rays, cost)
+    else:
+        status = static_program.minimise_few(work, rays, cost)
     for k in range(2):
         column = 1 + m + first + k
         value = 0.0
@@ -44,13 +47,14 @@ def corner(work, cost, a, b, out):
 
 
 @jit_allocating
-def project(work, cost, tolerance, corners):
+def project(work, rays, cost, surely, tolerance, corners):
     """Write the corners of the projection of a feasible program on its first two variables z, counterclockwise.
 
     Parameters
     ----------
-    work : a program that has been started, its first two variables bounded from above.
+    work, rays : a program that has been started, its first two variables bounded from above, and what it takes of.
     cost : (capacity,) zeros; scratch.
+    surely : look after rounding at every corner; otherwise the caller does so at the end.
     tolerance : by which part of the extent of the set an edge may be inside of it.
     corners : (most, 2) written.
 
@@ -62,7 +66,7 @@ def project(work, cost, tolerance, corners):
     extent_u, extent_x = 1.0, 1.0
     for k in range(4):
         a, b = math.cos(0.5 * math.pi * k), math.sin(0.5 * math.pi * k)
-        if corner(work, cost, a, b, corners[k]) != simplex.OPTIMAL:
+        if corner(work, rays, cost, surely, a, b, corners[k]) != simplex.OPTIMAL:
             return FAILED
     extent_u = max(corners[0, 0] - corners[2, 0], 1e-12)
     extent_x = max(corners[1, 1] - corners[3, 1], 1e-12)
@@ -76,7 +80,7 @@ def project(work, cost, tolerance, corners):
             edge += 1
             continue
         a, b = a / length / extent_u, b / length / extent_x
-        if corner(work, cost, a, b, new) != simplex.OPTIMAL:
+        if corner(work, rays, cost, surely, a, b, new) != simplex.OPTIMAL:
             return FAILED
         if a * (new[0] - p[0]) + b * (new[1] - p[1]) <= tolerance:
             edge += 1
@@ -113,12 +117,11 @@ def cut(corners, count, a, b, most, scratch):
 
 
 @jit
-def cut_accelerations(corners, count, v, vd, most, scratch):
-    """Cut a polygon to ``|v_j u + vd_j x| <= most`` for all j; return how many corners are left."""
-    for j in range(len(v)):
-        if v[j] != 0.0 or vd[j] != 0.0:
-            count = cut(corners, count, v[j], vd[j], most, scratch)
-            count = cut(corners, count, -v[j], -vd[j], most, scratch)
+def cut_to(corners, count, bounds, scratch):
+    """Cut a polygon to the half-planes ``bounds`` (k, 3), rows ``a u + b x <= c``; return how many corners are left."""
+    for j in range(len(bounds)):
+        if bounds[j, 2] < math.inf:
+            count = cut(corners, count, bounds[j, 0], bounds[j, 1], bounds[j, 2], scratch)
     return count
 
 
@@ -144,54 +147,116 @@ def halfplanes(corners, count, rows):
     return found
 
 
-@jit_allocating
-def along_path(work, slack, unit, joints, limit, hold, of_u, of_x, forces, x_max, u_max, v, vd, most, rows, counts):
-    """Write the polygons of (u, x), squared rate and its half derivative, that forces allow at the points of a path.
+@jit
+def rests(rows, count):
+    """Say whether half-planes leave room to go on from rest, (0, 0), at a steady rate."""
+    for k in range(count):
+        if rows[k, 1] > 0.0 and not rows[k, 2] > 0.0:
+            return False
+    return count >= 3
 
-    Base and joints need ``hold + of_u u + of_x x``, of which contacts give ``forces f`` and motors up to ``limit``.
+
+@jit
+def ask(work, unit, joints, limit, hold, ways, forces):
+    """Write the rows of what base and joints need, ``hold + ways' z``.
+
+    Contacts give ``forces f`` of it, and motors up to ``limit``.
 
     Parameters
     ----------
     work : a program whose rows are six of the base, one per joint, and those that do not change; its first variables
-        ``z`` are those of u and x, then the slacks of the joints. It is written over.
-    slack : its rows' slacks, as of ``simplex.start``
+        are z, then the slacks of the joints.
     unit : N, by which the rows of the base are divided
     joints, limit : (k,) indices of the joints in generalised forces, and limits, N m
-    hold, of_u, of_x : (m, nv); forces : (m, nv, size)
+    hold : (nv,); ways : (variables, nv); forces : (nv, size)
+    """
+    A, b, first = work.program.A, work.program.b, work.first[0]
+    for r in range(6 + len(joints)):
+        j = r if r < 6 else joints[r - 6]
+        scale = 1.0 / unit if r < 6 else -1.0 / limit[r - 6]
+        for column in range(forces.shape[1]):
+            work.rows[r, column] = scale * forces[j, column]
+        for k in range(len(ways)):
+            A[r, first + k] = -scale * ways[k, j]
+        b[r] = scale * hold[j] if r < 6 else 1.0 + scale * hold[j]
+
+
+@jit_allocating
+def along_path(work, rays, slack, unit, joints, limit, hold, ways, forces, x_max, u_max, bounds, order, rows, counts):
+    """Write the polygons of (u, x), squared rate and its half derivative, that forces allow at the points of a path.
+
+    Parameters
+    ----------
+    work, rays, slack : as ``ask`` has it, with two variables up to 1, its rays, and its rows' slacks, as of
+        ``simplex.start``; it is written over.
+    unit, joints, limit : as of ``ask``
+    hold, forces : (m, nv), (m, nv, size) as of ``ask``; ``ways`` (m, 2, nv): what u and x take besides
     x_max, u_max : (m,) bounds
-    v, vd : (m, nv - 3) coordinates whose acceleration ``v u + vd x`` is bounded by ``most``
+    bounds : (m, j, 3) half-planes ``a u + b x <= c`` that forces have no part in
+    order : (m,) in which the points are looked at
     rows, counts : (m, capacity, 3), (m,) half-planes ``a u + b x <= c``, written
 
     Returns
     -------
-    point : the first at which there is no polygon, its count `FAILED` or `EMPTY`; m when there are all.
+    point : the first at which there is no polygon, its count `FAILED` or `EMPTY`, or `AT_REST`; m when there are all.
     """
-    program, first = work.program, work.first[0]
-    A, b = program.A, program.b
-    count, k = program.count[0], len(joints)
-    cost = np.zeros(A.shape[1])
+    cost = np.zeros(work.program.A.shape[1])
     corners, scratch = np.zeros((rows.shape[1], 2)), np.zeros((rows.shape[1], 2))
-    for i in range(len(hold)):
+    least, scaled = np.zeros(hold.shape[1]), np.zeros((2, hold.shape[1]))
+    for i in order:
         U, X = u_max[i], x_max[i]
-        for r in range(6 + k):
-            j = r if r < 6 else joints[r - 6]
-            scale = 1.0 / unit if r < 6 else -1.0 / limit[r - 6]
-            for column in range(forces.shape[2]):
-                work.rows[r, column] = scale * forces[i, j, column]
-            A[r, first], A[r, first + 1] = -scale * 2.0 * U * of_u[i, j], -scale * X * of_x[i, j]
-            least = scale * (hold[i, j] - U * of_u[i, j])
-            b[r] = least if r < 6 else 1.0 + least
-        program.count[0] = count
+        for j in range(len(least)):  # u = U (2 z_0 - 1), x = X z_1
+            least[j] = hold[i, j] - U * ways[i, 0, j]
+            scaled[0, j], scaled[1, j] = 2.0 * U * ways[i, 0, j], X * ways[i, 1, j]
+        ask(work, unit, joints, limit, least, scaled, forces[i])
         cost[:] = 0.0
-        if static_program.start(work, slack) != simplex.OPTIMAL:
+        if static_program.start_few(work, rays, slack) != simplex.OPTIMAL:
             counts[i] = EMPTY
             return i
-        found = project(work, cost, TOLERANCE, corners[:CORNERS])
+        found = project(work, rays, cost, False, TOLERANCE, corners[:CORNERS])
+        if found == FAILED or not simplex.is_sound(work.program):
+            if static_program.start_few(work, rays, slack) == simplex.OPTIMAL:
+                found = project(work, rays, cost, True, TOLERANCE, corners[:CORNERS])
+            else:
+                found = FAILED
         if found == FAILED:
             counts[i] = FAILED
             return i
         for n in range(found):
             corners[n, 0], corners[n, 1] = U * (2.0 * corners[n, 0] - 1.0), X * corners[n, 1]
-        found = cut_accelerations(corners, found, v[i], vd[i], most, scratch)
+        found = cut_to(corners, found, bounds[i], scratch)
         counts[i] = halfplanes(corners, found, rows[i])
+        if not rests(rows[i], counts[i]):
+            counts[i] = AT_REST
+            return i
+    return len(hold)
+
+
+@jit_allocating
+def reach(work, rays, slack, unit, joints, limit, hold, ways, forces, part):
+    """Lower ``part`` (m,) to that of a way, at most 1, for which forces exist at the points of a path.
+
+    Parameters
+    ----------
+    work, rays, slack : as ``ask`` has it, with one variable up to 1, and as of ``along_path``; it is written over.
+    unit, joints, limit, hold, forces : as of ``along_path``; ``ways`` (m, 1, nv)
+
+    Returns
+    -------
+    point : the first at which no part of the way can be gone, or whose program could not be solved, ``part`` `EMPTY`
+        or `FAILED`; m where there is none.
+    """
+    program, first = work.program, work.first[0]
+    cost, x = np.zeros(program.A.shape[1]), np.zeros(program.A.shape[1])
+    cost[first] = -1.0
+    for i in range(len(hold)):
+        ask(work, unit, joints, limit, hold[i], ways[i], forces[i])
+        status = static_program.start_few(work, rays, slack)
+        if status == simplex.OPTIMAL:
+            status = static_program.minimise_surely(work, rays, cost)
+        if status != simplex.OPTIMAL:
+            part[i] = EMPTY if status == simplex.INFEASIBLE else FAILED
+            return i
+        simplex.solution(program, x)
+        part[i] = min(part[i], x[first])
     return len(hold)

@@ -70,7 +70,8 @@ def bounds(retimer: Retimer, segment: Segment) -> tuple[Bound, ...]:
         return ()
     basis, robot = law_basis(), retimer.robot
     path, _ = PathDynamics.pair(robot, segment)
-    program, forces = retimer.program_at(path, law.kept), retimer.forces(path.contacts, law.kept)
+    forces = retimer.forces(path, law.kept)
+    program = retimer.program_at(path, forces)
     rates = retimer.rates(path, law.kept)
     found = []
     for i in basis.middle[::EVERY].tolist():
@@ -82,7 +83,7 @@ def bounds(retimer: Retimer, segment: Segment) -> tuple[Bound, ...]:
             *_accelerations(retimer, path, i, rate, change),
             Used(TURN, "", float(abs(path.along[i] @ (change, rate**2)) / program.start[i])),
             Used(TURN, "", float(path.speed[i] * abs(bend) * rate / retimer.pace.com_jerk)),
-            *_forces(robot, path, program, forces, i, (change, rate * rate)),
+            *_forces(robot, path, program, forces.of_contacts, i, (change, rate * rate)),
         ]
         most = max(used, key=lambda one: one.part)
         what = (most.kind, most.whose) if most.part > LOOSE else (NOTHING, "")

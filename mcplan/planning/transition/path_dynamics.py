@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from mcplan.core.rigid_body import path as core
+from mcplan.core.rigid_body.tree import workspace
 from mcplan.model.robot import Robot
 from mcplan.optimize.path_program import law_basis
 from mcplan.planning.transition.transition import Segment
@@ -46,10 +48,8 @@ class PathDynamics:
     def __init__(self, robot: Robot, segment: Segment, s: np.ndarray):
         self._segment = segment
         self.contacts, self.length, self.end = widest(robot, segment.contacts), segment.duration, segment.q[-1]
-        samples = [segment.posture.sample(self.length * part) for part in s]
-        self.q, self.v, self.vd = (np.array(column) for column in zip(*samples, strict=True))
-        centre = map(segment.centre.sample, (self.length * s).tolist())
-        place, velocity, bend = (np.array(column) for column in zip(*centre, strict=True))
+        self.q, self.v, self.vd = segment.posture.samples(self.length * s)
+        place, velocity, bend = segment.centre.samples(self.length * s)
         self.height = np.column_stack([velocity[:, 2], bend[:, 2]])
         self.speed = np.linalg.norm(velocity, axis=1)
         self.along = np.column_stack([self.speed, np.einsum("ij,ij->i", velocity, bend) / np.maximum(self.speed, TINY)])
@@ -58,10 +58,9 @@ class PathDynamics:
         ends = (gone + (0.0 if segment.begin is None else np.inf), left + (0.0 if segment.finish is None else np.inf))
         self.from_end = np.maximum(np.minimum(*ends), NO_WAY)
         self.passes = segment.passes
-        still = np.zeros_like(self.v)
-        self.hold = robot.nonlinear_effects(self.q, still)
-        self.of_u = robot.inverse_dynamics(self.q, still, self.v) - self.hold
-        self.of_x = robot.inverse_dynamics(self.q, self.v, self.vd) - self.hold
+        self.hold, self.of_u, self.of_x = (np.empty_like(self.v) for _ in range(3))
+        still, work = np.zeros(robot.nv), workspace(robot.tree)
+        core.path_forces(robot.tree, self.q, self.v, self.vd, still, work, self.hold, self.of_u, self.of_x)
         self.jacobians = {contact.patch: self._about_world(robot, contact) for contact in self.contacts}
         self.s, self.joints, self.closing = s, np.abs(self.v[:, 6:]), np.zeros((len(s), 0))
         self.third, self.swung = np.full(len(s), TINY), np.full(len(s), TINY)
@@ -113,11 +112,9 @@ class PathDynamics:
 
         A contact that turns, rolls or slides is where its patch is: its forces go along by the little that it moves.
         """
-        J = np.array(robot.frame_jacobian(self.q, contact.patch))
-        place = robot.frame_pose(self.q, contact.patch)[:, :3, 3]
+        place, J = _frame(robot, contact.patch, self.q)
         if contact.selection[:, :3].any() and len(contact.selection) < 6:
-            place = np.broadcast_to(contact.p, place.shape)
-        J[:, :3] += np.cross(place[:, :, None], J[:, 3:], axis=1)
+            J[:, :3] += np.cross((contact.p - place)[:, :, None], J[:, 3:], axis=1)
         return J
 
     def _closing(self, robot: Robot, segment: Segment) -> np.ndarray:
@@ -127,11 +124,18 @@ class PathDynamics:
         """
         grid = self.length * law_basis().s
         s = np.interp(np.arange((len(grid) - 1) * WITHIN + 1) / WITHIN, np.arange(len(grid)), grid)
-        q = np.array([segment.posture.sample(at).q for at in s])
-        height = np.array([(robot.frame_pose(q, c.patch)[:, :3, 3] - c.p) @ c.normal for c in self.arriving])
+        q = segment.posture.samples(s).q
+        height = np.array([(_frame(robot, c.patch, q)[0] - c.p) @ c.normal for c in self.arriving])
         speed, far = np.maximum(-np.diff(height), 0.0) / np.diff(s), height[:, 1:] / max(robot.scale.leg, 1.0)
         within = np.vstack([np.where(far <= near, speed, 0.0) for near in (TOUCHING, TOUCHED)])
         return _around(within.reshape(len(within), -1, WITHIN).max(axis=2).T)
+
+
+def _frame(robot: Robot, name: str, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return where a frame is (m, 3), and the Jacobians (m, 6, nv) of its link's point at the world's origin."""
+    place, J = np.empty((len(q), 3)), np.empty((len(q), 6, robot.nv))
+    core.path_of_frame(robot.tree, q, *robot.frame(name), workspace(robot.tree), place, J)
+    return place, J
 
 
 def _nodes() -> np.ndarray:

@@ -1,40 +1,31 @@
 """The least time in which a segment can be gone, from rest to rest, within the margins of a pace.
 
 The forces are eliminated once per point of a grid along the path: what is left is a polygon of pairs (u, x), sdd and
-sd² (`mcplan.core.statics.section`), cut to the bounds of velocities and accelerations. The law is the quickest smooth
-one within all polygons (`mcplan.core.optimize.least_time`). In the middle of its way it would turn all forces around at
-once, which contacts that give do not bear: so it is sought a second time, with a bound on the jerk of the centre of
-mass that this makes, ``|c'| |u'| sd``, sd being that of the first law: with the bound no part of the way is gone
-quicker. The reference, with the forces as unknowns, is declared in `mcplan.optimize.least_time`.
+sd² (`path_forces`), cut to the bounds of velocities and accelerations. The law is the quickest smooth one within all
+polygons (`mcplan.core.optimize.least_time`). In the middle of its way it would turn all forces around at once, which
+contacts that give do not bear: so it is sought a second time, with a bound on the jerk of the centre of mass that this
+makes, ``|c'| |u'| sd``, sd being that of the first law: with the bound no part of the way is gone quicker. The
+reference, with the forces as unknowns, is declared in `mcplan.optimize.least_time`.
 
 Path and law divide the work: the curve q(s) begins and ends with q' = q'' = 0, so that any law with finite rates leads
 from rest to rest without a jump of accelerations.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from mcplan.core.optimize import least_time as core
 from mcplan.core.rigid_body.tree import GRAVITY
-from mcplan.core.statics import section
 from mcplan.model.robot import Robot
 from mcplan.motion.law import Law
 from mcplan.optimize.path_program import PIECES, PathProgram, law_basis
 from mcplan.planning.transition.joint_speeds import joint_speeds
 from mcplan.planning.transition.path_dynamics import PathDynamics
+from mcplan.planning.transition.path_forces import SPENT, NoLawError, PathForces, where
 from mcplan.planning.transition.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Segment
-from mcplan.scene.contact import Contact
-from mcplan.scene.counted import shrunk
-from mcplan.scene.pace import Pace, used
 from mcplan.scene.settings import ControlSettings
-from mcplan.statics.contact_forces import ContactForces
-from mcplan.statics.static_program import StaticProgram
-
-FACES = 8
-"""Of each friction pyramid, as the controller has them."""
 
 KEPT = (1.0, 2 / 3, 1 / 3, 0.0)
 """Parts of the reserve that are tried in turn: a posture that needs more than a pace uses is still to be left."""
@@ -43,15 +34,9 @@ CREEPS = 0.5
 """m/s²: a segment that is gone with less acceleration, 4 L / T² where all mass goes as far as L, creeps: what it needs
 to be held at all leaves little to move. Then less reserve is tried, as long as it is gone the quicker for it."""
 
-ROWS = 192
-"""Room for the corners of a polygon that is cut."""
-
-FEW = "no forces within the margins move the robot"
 SLOWEST = 0.25
 """Least part of the accelerations within all margins with which a segment is gone that keeps no reserve; otherwise that
 part is the root of what is kept, so that speeds go with the fourth root."""
-
-SPENT = "standing still takes all that contacts and joints have"
 
 RAMPS, TRAVEL = 4.0, 0.05
 """No segment along which all mass goes as far as this (m, of a robot of the size of HRP-2) takes less time than so many
@@ -83,12 +68,11 @@ RAMP, JERK, VELOCITY, TOUCHDOWN, SWING = "ramps of forces", "jerk", "velocity", 
 PLANNED = 2 / 3
 """Part of ``control.torque_rate`` that the bends of a swing may take; its speeding up and feedback take some, too."""
 
+GAUSS = np.polynomial.legendre.leggauss(4)
+"""Nodes and weights by which the time between two points is integrated."""
+
 SHORT = 1e-3
 """s: laws of segments that take less at their own speed are not looked for."""
-
-
-class NoLawError(Exception):
-    """There is no law, and why."""
 
 
 class Retimer:
@@ -160,61 +144,40 @@ class Retimer:
         """
         return self._solve(*PathDynamics.pair(self.robot, segment), kept)[1:3]
 
-    def _between(self, middles: PathDynamics, kept: float, length: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+    def _between(self, middles: PathDynamics, forces: PathForces, x: np.ndarray, u: np.ndarray) -> np.ndarray:
         """Return by which part (m - 1,) of x and u = x' / 2 the law keeps half its reserve between nodes, too.
 
         Where it brakes or speeds up the middle of the time between two nodes is not that of the way: both count.
         """
+        length = middles.length
         h = length * np.diff(law_basis().s)
         at, slope = x[:-1] + h * (0.75 * u[:-1] + 0.25 * u[1:]), 0.5 * (u[:-1] + u[1:])
-        part = self._keeping(middles, kept - BETWEEN, at, slope)
-        law = _law(length, x, u, kept)
+        part = forces.reach(at, slope)
+        law = _law(length, x, u)
         s, rate, change = np.array([law.at(t) for t in 0.5 * (law.times[:-1] + law.times[1:])]).T
         (uneven,) = np.nonzero(np.abs(s - length * middles.s) > UNEVEN * h)
         if len(uneven):
             there = middles.at(self.robot, s[uneven] / length)
-            other = self._keeping(there, kept - BETWEEN, rate[uneven] ** 2, change[uneven])
+            other = self.forces(there, forces.kept).reach(rate[uneven] ** 2, change[uneven])
             part[uneven] = np.minimum(part[uneven], other)
         return part
 
-    def _keeping(self, path: PathDynamics, kept: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
-        """Return which part (m,) of x and u keeps a part of the reserve at places of a path.
-
-        The polygons contain rest, so that any part of what is inside of one is.
-        """
-        loose = {"x_max": 1.1 * x, "u_max": 1.1 * np.abs(u) + x, "acceleration": np.inf, "rise": np.inf}
-        loose["start"] = np.full(len(x), np.inf)
-        program = replace(self.program_at(path, kept), **loose)
-        rows, _ = self._polygons(program, self.forces(path.contacts, kept))
-        taken = rows[:, :, 0] * u[:, None] + rows[:, :, 1] * x[:, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            part = np.where(taken > rows[:, :, 2], rows[:, :, 2] / taken, 1.0)
-        return np.asarray(np.clip(part.min(axis=1), 0.0, 1.0))
-
     # -- parts ------------------------------------------------------------------------------------------------------
 
-    def forces(self, contacts: Sequence[Contact], kept: float) -> ContactForces:
-        """Return the forces that contacts may exert where a part of the reserve is kept."""
-        within = [margined(contact, self.pace, self.settings, kept) for contact in contacts]
-        return ContactForces(within, FACES, self.robot.mass * GRAVITY)
+    def forces(self, path: PathDynamics, kept: float) -> PathForces:
+        """Return the forces that contacts and motors may give along a path where a part of the reserve is kept."""
+        return PathForces(self.robot, self.settings, path, kept)
 
-    def program_at(self, path: PathDynamics, kept: float) -> PathProgram:
-        """Return the program along a path, its jerk not bounded."""
-        robot, pace = self.robot, self.pace
-        forces = self.forces(path.contacts, kept)
-        limited = np.flatnonzero(np.isfinite(robot.limits.torque))
-        G = np.zeros((len(path.q), robot.nv, forces.size))
-        for block in forces.blocks:
-            G[:, :, block.place] = np.einsum("kiv,is->kvs", path.jacobians[block.contact.patch], block.map)
-        hold = path.hold - G @ preloaded(forces, kept * self.settings.preload)
-        F, upper = forces.face_rows()
-        x_max = np.min(list(self.rates(path, kept).values()), axis=0) ** 2
-        share = min(pace.torque + (1.0 - kept) * (1.0 - pace.torque), 1.0)
+    def program_at(self, path: PathDynamics, forces: PathForces) -> PathProgram:
+        """Return the program along a path with the forces that may be given, its jerk not bounded."""
+        pace, contacts = self.pace, forces.of_contacts
+        F, upper = contacts.face_rows()
+        x_max = np.min(list(self.rates(path, forces.kept).values()), axis=0) ** 2
         # at rest a jerk j has built up the acceleration j t after j t³ / 6 of the way
         start = np.cbrt(6.0 * pace.com_jerk**2 * path.from_end)
         return PathProgram(
-            path.length, path.v, path.vd, hold, path.of_u, path.of_x, G, F, upper, forces.equal, forces.equal_to,
-            limited, share * robot.usable_torque[limited], x_max, 8.0 * x_max / path.length, pace.acceleration,
+            path.length, path.v, path.vd, forces.hold, path.of_u, path.of_x, forces.G, F, upper, contacts.equal,
+            contacts.equal_to, forces.limited, forces.limit, x_max, 8.0 * x_max / path.length, pace.acceleration,
             path.height, self.rise, path.along, start, np.full(PIECES, np.inf), np.ones(len(path.q)),
         )  # fmt: skip
 
@@ -250,8 +213,10 @@ class Retimer:
 
         Where limits are not kept between two nodes less of them is used in both.
         """
-        program = self.program_at(path, kept)
-        rows, counts = self._polygons(program, self.forces(path.contacts, kept))
+        forces = self.forces(path, kept)
+        program = self.program_at(path, forces)
+        rows, counts = forces.polygons(program)
+        between = self.forces(middles, kept - BETWEEN)
         x, u = self._quickest(program, rows, counts)
         speed = path.speed * np.sqrt(x)
         middle = law_basis().middle
@@ -260,7 +225,7 @@ class Retimer:
         bend = np.diff(u)[middle - 1] / (program.length * np.diff(law_basis().s)[middle - 1])
         if (np.abs(bend) > program.bend).any():
             x, u = self._quickest(program, rows, counts)
-        part = self._between(middles, kept, program.length, x, u)
+        part = self._between(middles, between, x, u)
         for _ in range(ROUNDS):
             if part.min() >= ALMOST:
                 break
@@ -268,7 +233,7 @@ class Retimer:
             program = replace(program, part=program.part * less)
             rows[:, :, 2] *= less[:, None]
             x, u = self._quickest(program, rows, counts)
-            part = self._between(middles, kept, program.length, x, u)
+            part = self._between(middles, between, x, u)
         return program, x, u, float(part.min())
 
     def _quickest(self, program: PathProgram, rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -278,7 +243,7 @@ class Retimer:
             along_x = np.where(rows[:, :, 1] > 0.0, rows[:, :, 2] / rows[:, :, 1], np.inf)
         n, slowest = basis.size, along_x.min(axis=1)
         if not slowest.min() > 0.0:
-            raise NoLawError(f"{self._where(int(slowest.argmin()))}, {SPENT}")
+            raise NoLawError(f"{where(int(slowest.argmin()))}, {SPENT}")
         c, u_rows = np.full(n, 0.5 * float(slowest.min())), basis.u / program.length
         # to the kernel, the bounds of u' are those of one more u at points that take no time
         (bent,) = np.nonzero(np.isfinite(program.bend))
@@ -298,74 +263,13 @@ class Retimer:
         picked = c[basis.start[:, None] + np.arange(3)]
         return (basis.x * picked).sum(axis=1), (u_rows * picked).sum(axis=1)
 
-    def _polygons(self, program: PathProgram, forces: ContactForces) -> tuple[np.ndarray, np.ndarray]:
-        """Return half-planes (m, most, 3) of the polygons of (u, x), and how many each has (m,)."""
-        m = len(program.v)
-        unit, k = self.robot.mass * GRAVITY, len(program.limited)
-        fixed = np.zeros((6 + k, forces.size))
-        columns = np.vstack([np.zeros((6, 2 + k)), np.eye(k, 2 + k, 2)])
-        slack = np.append(np.full(6, -1), 2 + np.arange(k))
-        upper = np.append(np.ones(2), np.full(k, 2.0))
-        work = StaticProgram(forces, fixed, columns, np.zeros(6 + k), False, upper, slack).work
-        caps = int(work.first[0])
-        basic = np.full(len(work.program.b), -1)
-        basic[: 6 + k] = np.where(slack < 0, -1, slack + caps)
-        basic[len(basic) - caps :] = np.arange(caps)
-        # height and way of the centre of mass as two more coordinates, in units in which their bounds are the others'
-        bounded = np.isfinite(program.acceleration)
-        up, on = (program.acceleration / most if bounded else 1.0 for most in (program.rise, program.start))
-        slopes, bends = (
-            np.column_stack([columns[:, 3:], up * program.height[:, k], on * program.along[:, k]])
-            for k, columns in enumerate((program.v, program.vd))
-        )
-        rows, counts = np.zeros((m, ROWS, 3)), np.zeros(m, np.int64)
-        end = section.along_path(
-            work, basic, unit, 6 + program.limited, program.limit, program.hold, program.of_u, program.of_x,
-            program.forces, program.x_max, program.u_max, slopes, bends, program.acceleration, rows, counts,
-        )  # fmt: skip
-        if end < m or counts.min() < 3:
-            i = end if end < m else int(counts.argmin())
-            reasons = {section.EMPTY: FEW, section.FAILED: "a program of its forces was not solved"}
-            raise NoLawError(f"{self._where(i)}, {reasons.get(int(counts[i]), SPENT)}")
-        return np.ascontiguousarray(rows[:, : counts.max()]), counts
 
-    def _where(self, i: int) -> str:
-        return f"{100 * law_basis().s[i]:.0f} % along it"
-
-
-def margined(contact: Contact, pace: Pace, settings: ControlSettings, kept: float) -> Contact:
-    """Return a contact as motions may load it that keep a part of the reserve (see `Law`)."""
-    force = used(pace.force, settings.force_fraction, kept)
-    inside = max(pace.pressure, settings.pressure_margin)
-    return replace(
-        contact,
-        friction=used(pace.friction, settings.friction_fraction, kept) * contact.friction,
-        max_force=force * contact.max_force,
-        max_moment=force * contact.max_moment,
-        points=shrunk(contact.points, max(inside + (1.0 - kept) * (settings.pressure_margin - inside), 0.0)),
-    )
-
-
-def preloaded(forces: ContactForces, preload: float) -> np.ndarray:
-    """Return the unknowns with which each contact but a grip bears its preload (N), the same in all its points.
-
-    All other forces come on top: of two forces within a cone the sum is within it, too.
-    """
-    unknowns = np.zeros(forces.size)
-    for block in forces.blocks:
-        if not block.is_grasp:
-            normal = unknowns[block.place][2::3]
-            normal += preload / len(normal)
-    return unknowns
-
-
-def _law(length: float, x: np.ndarray, u: np.ndarray, kept: float) -> Law:
+def _law(length: float, x: np.ndarray, u: np.ndarray, kept: float = 1.0) -> Law:
     """Return the law whose squared rates at the points of the grid are x (m,), quadratic between them."""
     s = length * law_basis().s
     h = np.diff(s)[:, None]
-    nodes, weights = np.polynomial.legendre.leggauss(4)
-    r = 0.5 * (nodes + 1.0)
+    r = 0.5 * (GAUSS[0] + 1.0)
     # x(s) is a parabola on every interval: x_i + 2 h u_i r + h (u_i+1 - u_i) r²
     values = x[:-1, None] + 2.0 * h * u[:-1, None] * r + h * np.diff(u)[:, None] * r * r
-    times = np.concatenate([[0.0], np.cumsum((0.5 * h * weights / np.sqrt(values)).sum(axis=1))])
+    times = np.concatenate([[0.0], np.cumsum((0.5 * h * GAUSS[1] / np.sqrt(values)).sum(axis=1))])
     return Law(times, s, np.sqrt(x), u, kept)

@@ -220,7 +220,7 @@ def _speeds(retimer: Retimer, path: PathDynamics) -> float:
 def _given(retimer: Retimer, paths: Sequence[PathDynamics], kept: float) -> bool:
     """Say whether contacts and joints give the motion and keep a part of their reserve."""
     for path in paths:
-        program = retimer.program_at(path, kept)
+        program = retimer.program_at(path, retimer.forces(path, kept))
         if not all(_feasible(program, i) for i in range(0, len(program.v), EVERY)):
             return False
     return True

@@ -12,7 +12,8 @@ from mcplan.planning import plan
 from mcplan.planning.plan_file import read_plan, write_plan
 from mcplan.planning.transition import path_dynamics, retiming
 from mcplan.planning.transition.path_dynamics import TOUCHED, TOUCHING, PathDynamics
-from mcplan.planning.transition.retiming import BETWEEN, PLANNED, NoLawError, Retimer, preloaded
+from mcplan.planning.transition.path_forces import NoLawError, PathForces, preloaded
+from mcplan.planning.transition.retiming import BETWEEN, PLANNED, Retimer
 from mcplan.scene import load_scenario
 from mcplan.scene.place import make_contact
 
@@ -119,12 +120,12 @@ def test_half_the_reserve_is_kept_in_the_middle_of_the_way_and_of_the_time_betwe
     x = 8.0 + np.append(0.0, np.cumsum(h * (u[:-1] + u[1:])))
     _, middles = PathDynamics.pair(retimer.robot, segment)
 
-    def keeping(path, kept, x, u):
-        looked.append((path.s, kept, x, u))
+    def reach(forces, x, u):
+        looked.append((forces.path.s, forces.kept, x, u))
         return np.full(len(x), 0.9 if len(looked) == 1 else 0.7)
 
-    monkeypatch.setattr(retimer, "_keeping", keeping)
-    part = retimer._between(middles, 1.0, segment.duration, x, u)
+    monkeypatch.setattr(PathForces, "reach", reach)
+    part = retimer._between(middles, retimer.forces(middles, 1.0 - BETWEEN), x, u)
     (way, kept, *_), (time, also_kept, x_at, u_at) = looked
     assert kept == also_kept == 1.0 - BETWEEN
     np.testing.assert_array_equal(way, middles.s)
@@ -198,12 +199,15 @@ def test_a_centre_of_mass_that_has_not_begun_to_move_takes_no_law_away(step, mon
     """Where it has gone no way at all, it has no velocity, and its acceleration asks for nothing."""
     segment, retimer = step.segments[1], Retimer(step.scenario.robot, step.scenario.transition_settings)
     took = retimer.law(segment).duration
-    still, moving = segment.centre.sample(0.0), type(segment.centre).sample
+    still, moving = segment.centre.sample(0.0), type(segment.centre).samples
 
-    def sample(self, s):
-        return still if s < 0.02 * segment.duration else moving(self, s)
+    def samples(self, s):
+        found = moving(self, s)
+        for values, rest in zip(found, still, strict=True):
+            values[s < 0.02 * segment.duration] = rest
+        return found
 
-    monkeypatch.setattr(type(segment.centre), "sample", sample)
+    monkeypatch.setattr(type(segment.centre), "samples", samples)
     assert retimer.law(segment).duration == pytest.approx(took, rel=0.1)
 
 
@@ -216,7 +220,7 @@ def test_the_toes_of_a_foot_whose_sole_is_down_are_not_counted_on(step):
 
     def unknowns(contacts):
         path, _ = PathDynamics.pair(robot, replace(segment, contacts=contacts))
-        return retimer.program_at(path, 1.0).forces.shape[2]
+        return retimer.forces(path, 1.0).of_contacts.size
 
     assert unknowns((*segment.contacts, toe)) == unknowns(segment.contacts)
     alone = tuple(contact for contact in segment.contacts if contact is not sole)
@@ -350,15 +354,14 @@ def test_a_law_that_is_slower_than_the_plain_timing_is_taken_as_well(step, retim
 
 
 def test_each_contact_but_a_grip_bears_its_preload_in_all_of_its_points(step, retimer):
-    segment = step.segments[0]
-    forces = retimer.forces(segment.contacts, 1.0)
+    path = PathDynamics.pair(retimer.robot, step.segments[0])[0]
+    forces = retimer.forces(path, 1.0).of_contacts
     unknowns = preloaded(forces, 12.0)
     for block in forces.blocks:
         part = unknowns[block.place].reshape(-1, 3)
         np.testing.assert_allclose(part[:, 2], 12.0 / len(part))
         assert not part[:, :2].any()
-    path = PathDynamics.pair(retimer.robot, segment)[0]
     for kept, expected in ((1.0, retimer.settings.preload), (0.0, 0.0)):
-        program, forces = retimer.program_at(path, kept), retimer.forces(path.contacts, kept)
-        borne = program.hold + program.forces @ preloaded(forces, expected)
+        forces = retimer.forces(path, kept)
+        borne = forces.hold + forces.G @ preloaded(forces.of_contacts, expected)
         np.testing.assert_allclose(borne, path.hold, atol=1e-9)

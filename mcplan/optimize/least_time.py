@@ -34,33 +34,35 @@ def least_time(program: PathProgram) -> tuple[float, np.ndarray, np.ndarray]:
     rows = np.repeat(np.arange(m), DEGREE + 1), (basis.start[:, None] + np.arange(DEGREE + 1)).ravel()
     X, D = np.zeros((m, basis.size)), np.zeros((m, basis.size))
     X[rows], D[rows] = basis.x.ravel(), basis.u.ravel() / program.length
+    # in units of the size of one: forces in weights, x in what its bounds allow on the way, all else in its limit
+    unit, scale = float(np.abs(program.hold[:, :3]).max()), float((basis.weights @ program.x_max**-0.5) ** -2)
     c = cp.Variable(basis.size)
-    whole = X @ c
-    x, u = whole / program.part, D @ c / program.part
-    unit = float(np.abs(program.hold[:, :3]).max())  # forces in weights
-    constraints = [x <= program.x_max, u <= program.u_max, u >= -program.u_max]
+    x, u = X @ c / program.part, D @ c / program.part
+    constraints = [x <= program.x_max / scale, cp.abs(u) <= program.u_max / scale]
     for i, start in enumerate(basis.start[basis.middle]):
         if np.isfinite(program.bend[i]):
-            bend = basis.bend[i] / program.length**2 @ c[start : start + DEGREE + 1]
-            constraints.append(cp.abs(bend) <= program.bend[i])
+            bend = scale / program.bend[i] * basis.bend[i] / program.length**2
+            constraints.append(cp.abs(bend @ c[start : start + DEGREE + 1]) <= 1.0)
     joints = 6 + program.limited
     for i in range(m):
         f = cp.Variable(program.forces.shape[2])
-        taken = (program.hold[i] + program.of_u[i] * u[i] + program.of_x[i] * x[i]) / unit
+        along = scale * u[i], scale * x[i]
+        taken = (program.hold[i] + program.of_u[i] * along[0] + program.of_x[i] * along[1]) / unit
         tau = taken[joints] - program.forces[i, joints] @ f
+        bounded = [
+            (program.v[i, 3:], program.vd[i, 3:], program.acceleration),
+            (*program.height[i], program.rise),
+            (*program.along[i], program.start[i]),
+        ]
         constraints += [
             program.forces[i, :6] @ f == taken[:6],
             cp.abs(tau) <= program.limit / unit,
             program.faces @ f <= program.upper / unit,
             program.equal @ f == program.equal_to / unit,
-            cp.abs(program.v[i, 3:] * u[i] + program.vd[i, 3:] * x[i]) <= program.acceleration,
-            cp.abs(program.height[i, 0] * u[i] + program.height[i, 1] * x[i]) <= program.rise,
+            *(cp.abs(a * along[0] + b * along[1]) / most <= 1.0 for a, b, most in bounded if np.isfinite(most)),
         ]
-        if np.isfinite(program.start[i]):
-            constraints.append(cp.abs(program.along[i, 0] * u[i] + program.along[i, 1] * x[i]) <= program.start[i])
-    time = program.length * basis.weights @ cp.power(whole, -0.5)
-    problem = cp.Problem(cp.Minimize(time), constraints)
+    problem = cp.Problem(cp.Minimize(basis.weights @ cp.power(X @ c, -0.5)), constraints)
     problem.solve(solver=cp.CLARABEL)
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise SolverFailed(f"the law of least time: {problem.status}")
-    return float(problem.value), whole.value, (D @ c).value
+    return program.length / scale**0.5 * float(problem.value), scale * (X @ c.value), scale * (D @ c.value)

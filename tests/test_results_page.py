@@ -109,6 +109,15 @@ def test_jumps_become_a_row_for_each_run(maker, tmp_path):
         maker.rewritten("<!-- jumps -->\n<!-- end -->", {"jumps": tmp_path / "none.jsonl"})
 
 
+def test_what_laws_of_time_cost_becomes_a_table(maker, tmp_path):
+    row = {"scenario": "walk", "pace": "swift", "transitions": 11, "segments": 12, "laws": 10, "commit": "abc1234"}
+    row |= {"median": 6.23, "most": 7.77, "part": 0.0712, "difference": 8.83e-8}
+    (tmp_path / "laws.jsonl").write_text(f"{json.dumps(row)}\n{json.dumps(row | {'scenario': 'stairs'})}\n")
+    made = maker.rewritten("<!-- laws -->\n<!-- end -->", {"laws": tmp_path / "laws.jsonl"})
+    assert "| `walk` | `swift` | 11 | 6.2 | 7.8 | 7.1 % | 9e-08 |" in made
+    assert "\n20 laws; commit abc1234, 20" in made
+
+
 def test_what_cannot_be_shown_is_said(maker, tmp_path):
     page = PAGE.read_text(encoding="utf-8")
     with pytest.raises(InputError, match="no such store"):

@@ -13,6 +13,7 @@ Each figure stands between two comments of a page, whose first names what it is 
     <!-- pushes -->                             what `python -m tests.sim.push_recovery` wrote
     <!-- walking -->, <!-- dynamic -->          what it wrote of a robot that walks, with and without a rest
     <!-- jumps -->                              what `python -m tests.sim.torque_jumps` wrote
+    <!-- laws -->                               what `python -m tests.planning.laws_of_time` wrote
     <!-- faults -->                             what `python -m tests.mutation.campaign` wrote
     <!-- end -->
 
@@ -231,6 +232,22 @@ def jumped(file: Path) -> str:
     return f"{Table('', header, tuple(cells)).markdown()}\n{end}.\n"
 
 
+def timed(file: Path) -> str:
+    """Return what laws of time cost, and how near they are to those of the program as it is declared."""
+    rows = lines_of(file, "no law of time has been measured")
+    header = ("scenario", "pace", "transitions", "median (ms)", "most (ms)", "of planning", "off the declared program")
+    cells = [
+        (
+            f"`{row['scenario']}`", f"`{row['pace']}`", f"{row['transitions']}", f"{row['median']:.1f}",
+            f"{row['most']:.1f}", f"{100 * row['part']:.1f} %", f"{row['difference']:.0e}",
+        )
+        for row in rows
+    ]  # fmt: skip
+    end = origin(file.stat().st_mtime, rows[-1]["commit"])
+    laws = sum(row["laws"] for row in rows)
+    return f"{Table('', header, tuple(cells)).markdown()}\n{laws:,} laws; {end}.\n"
+
+
 def noticed(file: Path) -> str:
     """Return how many deliberate faults of each area the tests have noticed, in the tree that was looked at last."""
     rows = [row for row in map(json.loads, file.read_text(encoding="utf-8").splitlines()) if "id" in row]
@@ -252,6 +269,7 @@ MAKERS: dict[str, Callable[[Path], str]] = {
     "walking": walked,
     "dynamic": walked,
     "jumps": jumped,
+    "laws": timed,
     "faults": noticed,
 }
 

@@ -37,7 +37,8 @@ def least_time(program: PathProgram) -> tuple[float, np.ndarray, np.ndarray]:
     # in units of the size of one: forces in weights, x in what its bounds allow on the way, all else in its limit
     unit, scale = float(np.abs(program.hold[:, :3]).max()), float((basis.weights @ program.x_max**-0.5) ** -2)
     c = cp.Variable(basis.size)
-    x, u = X @ c / program.part, D @ c / program.part
+    squared, change = X @ c, D @ c
+    x, u = squared / program.part, change / program.part
     constraints = [x <= program.x_max / scale, cp.abs(u) <= program.u_max / scale]
     for i, start in enumerate(basis.start[basis.middle]):
         if np.isfinite(program.bend[i]):
@@ -61,8 +62,8 @@ def least_time(program: PathProgram) -> tuple[float, np.ndarray, np.ndarray]:
             program.equal @ f == program.equal_to / unit,
             *(cp.abs(a * along[0] + b * along[1]) / most <= 1.0 for a, b, most in bounded if np.isfinite(most)),
         ]
-    problem = cp.Problem(cp.Minimize(basis.weights @ cp.power(X @ c, -0.5)), constraints)
+    problem = cp.Problem(cp.Minimize(basis.weights @ cp.power(squared, -0.5)), constraints)
     problem.solve(solver=cp.CLARABEL)
     if problem.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
         raise SolverFailed(f"the law of least time: {problem.status}")
-    return program.length / scale**0.5 * float(problem.value), scale * (X @ c.value), scale * (D @ c.value)
+    return program.length / scale**0.5 * float(problem.value), scale * squared.value, scale * change.value

@@ -75,6 +75,10 @@ SHORT = 1e-3
 """s: laws of segments that take less at their own speed are not looked for."""
 
 
+class SlowerError(Exception):
+    """A law is no quicker than one that there is."""
+
+
 class Retimer:
     """Finds laws of segments.
 
@@ -113,18 +117,20 @@ class Retimer:
         reason = ""
         quickest: Law | None = None
         for kept in KEPT:
+            most = np.inf if quickest is None else quickest.duration
             try:
-                _, x, u, between = self._solve(path, middles, kept)
+                _, x, u, between = self._solve(path, middles, kept, most)
             except NoLawError as found:
                 reason = str(found)
                 continue
-            # what takes up reserve to be held at all is not to be hurried besides
-            share = min(max(float(np.sqrt(kept)), SLOWEST), between)
+            except SlowerError:
+                break
+            share = min(_share(kept), between)
             law = _law(path.length, share * x, share * u, kept)
-            if quickest is not None and law.duration >= quickest.duration:
+            if law.duration >= most:
                 break
             quickest = law
-            if 4.0 * path.travel >= CREEPS * law.duration**2:
+            if 4.0 * path.travel >= CREEPS * quickest.duration**2:
                 break
         if quickest is None:
             raise NoLawError(reason)
@@ -207,17 +213,28 @@ class Retimer:
         return found
 
     def _solve(
-        self, path: PathDynamics, middles: PathDynamics, kept: float
+        self, path: PathDynamics, middles: PathDynamics, kept: float, most: float = np.inf
     ) -> tuple[PathProgram, np.ndarray, np.ndarray, float]:
         """Return the program with the bound of the jerk, x and u (m,) of its law, and which part of it is to be taken.
 
         Where limits are not kept between two nodes less of them is used in both.
+
+        Raises
+        ------
+        SlowerError
+            As soon as it is clear that the law takes ``most`` (s) or longer.
         """
+
+        def look(time: float) -> None:
+            if time >= most * np.sqrt(_share(kept)):
+                raise SlowerError
+
         forces = self.forces(path, kept)
         program = self.program_at(path, forces)
+        look(path.length * float(law_basis().weights @ program.x_max**-0.5))
         rows, counts = forces.polygons(program)
-        between = self.forces(middles, kept - BETWEEN)
         x, u = self._quickest(program, rows, counts)
+        look(float(_times(path.length, x, u)[-1]))
         speed = path.speed * np.sqrt(x)
         middle = law_basis().middle
         around = np.max([speed[middle - 1], speed[middle], speed[middle + 1]], axis=0)
@@ -225,8 +242,10 @@ class Retimer:
         bend = np.diff(u)[middle - 1] / (program.length * np.diff(law_basis().s)[middle - 1])
         if (np.abs(bend) > program.bend).any():
             x, u = self._quickest(program, rows, counts)
+        between = self.forces(middles, kept - BETWEEN)
         part = self._between(middles, between, x, u)
         for _ in range(ROUNDS):
+            look(float(_times(path.length, x, u)[-1]))
             if part.min() >= ALMOST:
                 break
             less = np.minimum(np.append(part, 1.0), np.append(1.0, part))
@@ -264,12 +283,20 @@ class Retimer:
         return (basis.x * picked).sum(axis=1), (u_rows * picked).sum(axis=1)
 
 
-def _law(length: float, x: np.ndarray, u: np.ndarray, kept: float = 1.0) -> Law:
-    """Return the law whose squared rates at the points of the grid are x (m,), quadratic between them."""
-    s = length * law_basis().s
-    h = np.diff(s)[:, None]
+def _share(kept: float) -> float:
+    """Return the part of x and u that is taken: what uses up reserve to be held at all is not to be hurried besides."""
+    return max(float(np.sqrt(kept)), SLOWEST)
+
+
+def _times(length: float, x: np.ndarray, u: np.ndarray) -> np.ndarray:
+    """Return when (m,) a law whose squared rates are x (m,), quadratic between the points of the grid, is there."""
+    h = length * np.diff(law_basis().s)[:, None]
     r = 0.5 * (GAUSS[0] + 1.0)
     # x(s) is a parabola on every interval: x_i + 2 h u_i r + h (u_i+1 - u_i) r²
     values = x[:-1, None] + 2.0 * h * u[:-1, None] * r + h * np.diff(u)[:, None] * r * r
-    times = np.concatenate([[0.0], np.cumsum((0.5 * h * GAUSS[1] / np.sqrt(values)).sum(axis=1))])
-    return Law(times, s, np.sqrt(x), u, kept)
+    return np.concatenate([[0.0], np.cumsum((0.5 * h * GAUSS[1] / np.sqrt(values)).sum(axis=1))])
+
+
+def _law(length: float, x: np.ndarray, u: np.ndarray, kept: float = 1.0) -> Law:
+    """Return the law whose squared rates at the points of the grid are x (m,), quadratic between them."""
+    return Law(_times(length, x, u), length * law_basis().s, np.sqrt(x), u, kept)

@@ -12,7 +12,7 @@ from mcplan.planning.plan_file import read_plan, write_plan
 from mcplan.planning.transition import path_dynamics, retiming
 from mcplan.planning.transition.path_dynamics import TOUCHED, TOUCHING, PathDynamics
 from mcplan.planning.transition.path_forces import NoLawError, PathForces, preloaded
-from mcplan.planning.transition.retiming import BETWEEN, PLANNED, Retimer
+from mcplan.planning.transition.retiming import BETWEEN, PLANNED, Retimer, SlowerError
 from mcplan.scene import load_scenario
 from mcplan.scene.place import make_contact
 from tests.planning.laws_of_time import difference, seconds
@@ -281,6 +281,20 @@ def test_what_would_creep_keeps_less_of_its_reserve(step):
     law, (x, _) = retimer.law(segment), retimer.solve(segment)
     assert law.kept < 1.0
     assert law.duration < seconds(retimer.program(segment), x)
+
+
+def test_what_takes_no_less_than_another_law_is_given_up(step, retimer):
+    segment = step.segments[0]
+    path, middles = PathDynamics.pair(retimer.robot, segment)
+    took = retimer.law(segment).duration
+    _, x, _, between = retimer._solve(path, middles, 1.0, 1.001 * took)
+    assert between == 1.0
+    assert seconds(retimer.program(segment), x) == pytest.approx(took, rel=1e-3)
+    with pytest.raises(SlowerError):
+        retimer._solve(path, middles, 1.0, 0.999 * took)
+    quicker = took * (1 / 3) ** 0.25  # with a third of the reserve it is gone with the root of a third of x
+    with pytest.raises(SlowerError):
+        retimer._solve(path, middles, 1 / 3, quicker)
 
 
 def test_the_least_time_of_short_motions_goes_with_the_root_of_their_way(step):

@@ -35,7 +35,7 @@ docs: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build
 	@echo docs/_build/index.html
 
-MEASURED := $(foreach name,table plans robots pace walks bench pushes walking dynamic jumps faults,$(if $($(name)),$(name)=$($(name))))
+MEASURED := $(foreach name,table plans robots pace walks bench pushes walking dynamic jumps laws faults,$(if $($(name)),$(name)=$($(name))))
 
 results: $(VENV)/.installed
 	$(BIN)/python docs/_ext/results_page.py docs/results.md README.md $(MEASURED)

@@ -19,7 +19,7 @@ from mcplan.errors import InputError, ScenarioError
 from mcplan.model.pose import quat_from_rotation
 from mcplan.planning.chain import displaced_objects, paced, with_transitions
 from mcplan.planning.plan import Plan, PlannedStance
-from mcplan.planning.transition.record import made_with, paced_alike, paced_with, transition_data, transition_of
+from mcplan.planning.transition.record import made_with, paced_otherwise, paced_with, transition_data, transition_of
 from mcplan.planning.transition.transition import Passing, Transition
 from mcplan.scene.load import find_scenario, load_scenario
 from mcplan.scene.place import make_contact
@@ -29,9 +29,6 @@ from mcplan.whole_file import write_text
 
 KEYS = ("change", "q", "wrenches", "tau", "margins")
 """What each item of a plan holds beside its contacts."""
-
-TIMING = "control.pace, control.torque_rate or ramps of forces"
-"""What the times of motions depend on."""
 
 
 def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[str, Any]:
@@ -119,9 +116,9 @@ def plan_of(scenario: Scenario) -> Plan:
     changed = sorted(name for name in known if before.get(name, 0.0) != known[name])  # 0: before there was `lift_share`
     moving = [k for k, stance in enumerate(stances) if stance.passing is not None]
     pace, paced_before = paced_with(scenario.transition_settings), said.get("paced_with")
-    alike = paced_alike(paced_before or {}, pace)
-    if moving and (changed or not alike):
-        what = ", ".join(f"control.{name}" for name in changed) or TIMING
+    otherwise = paced_otherwise(paced_before, pace)
+    if moving and (changed or otherwise):
+        what = ", ".join([*(f"control.{name}" for name in changed), *otherwise])
         text = f"is passed in motion, which was planned with other values of {what}; plan the scenario anew"
         raise ScenarioError(scenario.document.problem(("stances", moving[0]), text))
     if changed or any(item.transition is None for item in scenario.stances[1:]):
@@ -142,9 +139,9 @@ def plan_of(scenario: Scenario) -> Plan:
         text = "the plan comes to rest on each foot; plan the scenario anew"
         raise ScenarioError(scenario.document.problem(("control", "walking"), text))
     # a file that does not say it was made before there was a pace
-    if not alike if paced_before else scenario.control.pace is not None:
+    if otherwise if paced_before else scenario.control.pace is not None:
         stances = list(paced(scenario, stances))
-        notices = (*notices, f"the times of motions were found anew, as {TIMING} changed")
+        notices = (*notices, f"the times of motions were found anew, as {', '.join(otherwise)} changed")
     return Plan(scenario, tuple(stances), notices=tuple(notices))
 
 

@@ -89,7 +89,8 @@ class ControlSettings(Spec):
     ``projected`` or with a ``multiplier``, or in the rotation ``matrix`` with six. The optimum is the same; all but
     ``mixed`` are solved by CVXPY itself."""
     friction_faces: Annotated[int, Field(ge=4, le=32, multiple_of=2)] = 8
-    """Faces of the pyramid inscribed in the friction cone, an even number: rows come in opposite pairs."""
+    """Faces of the pyramid inscribed in the friction cone, an even number: rows come in opposite pairs. Laws of time
+    count on the same."""
 
     com_weight: NotNegative = 2000.0
     com_kp: NotNegative = 60.0

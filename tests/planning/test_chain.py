@@ -87,8 +87,12 @@ def test_times_follow_from_the_preload_and_a_file_that_does_not_name_it_keeps_it
     file = tmp_path / "plan.yaml"
     write_plan(made, file)
     assert not read_plan(file).notices
-    (notice,) = read_plan(file, {"control.preload": 30.0}).notices
-    assert "times of motions were found anew" in notice
+    for change, named in (
+        ({"control.preload": 30.0}, "control.preload"),
+        ({"control.friction_faces": 4, "control.pace": "swiftest"}, "control.friction_faces, control.pace"),
+        ({"control.load_time": 0.1}, "control.load_time"),
+    ):
+        assert read_plan(file, change).notices == (f"the times of motions were found anew, as {named} changed",)
     data = plan_document(made, tmp_path)
     del data["plan"]["paced_with"]["preload"]
     file.write_text(dump_document(data))

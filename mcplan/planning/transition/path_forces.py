@@ -22,9 +22,6 @@ from mcplan.scene.settings import ControlSettings
 from mcplan.statics.contact_forces import ContactForces
 from mcplan.statics.static_program import StaticProgram
 
-FACES = 8
-"""Of each friction pyramid, as the controller has them."""
-
 STRIDE = 8
 """Of the points of a path those so many apart are looked at first: where it cannot be gone, that is seen early."""
 
@@ -58,7 +55,7 @@ class PathForces:
         pace = settings.pace
         within = [margined(contact, pace, settings, kept) for contact in path.contacts]
         self.path, self.kept, self._unit = path, kept, robot.mass * GRAVITY
-        self.of_contacts = ContactForces(within, FACES, self._unit)
+        self.of_contacts = ContactForces(within, settings.friction_faces, self._unit)
         self.G = np.zeros((len(path.q), robot.nv, self.of_contacts.size))
         for block in self.of_contacts.blocks:
             self.G[:, :, block.place] = path.jacobians[block.contact.patch].transpose(0, 2, 1) @ block.map

@@ -23,8 +23,11 @@ MADE_WITH = (
 PRELOAD = "preload"
 """What contacts bear at least while the robot moves quickly: forces within the cones less of that are counted on."""
 
-RAMPS = ("unload_time", "load_time")
-"""Those on which only their time depends."""
+FACES = 8
+"""Of friction pyramids, where a file does not say how many."""
+
+RAMPS, QUICK = ("unload_time", "load_time"), ("torque_rate", PRELOAD, "friction_faces")
+"""Those on which only their time depends, and at a quick pace, besides its margins."""
 
 
 def made_with(settings: ControlSettings) -> dict[str, float]:
@@ -39,14 +42,25 @@ def paced_with(settings: ControlSettings) -> dict[str, float | str]:
     quick: dict[str, float | str] = {}
     if settings.pace is not None:
         quick = {"torque_rate": settings.torque_rate, PRELOAD: settings.preload, **settings.pace.model_dump()}
+        if settings.friction_faces != FACES:
+            quick |= {"friction_faces": float(settings.friction_faces)}
     return ramps | walking | quick
 
 
-def paced_alike(before: Mapping[str, float | str], now: Mapping[str, float | str]) -> bool:
-    """Whether times found with some values of `paced_with` are those of others; one that is not named is as it is."""
-    if PRELOAD in now and "torque_rate" in before:
-        before = {PRELOAD: now[PRELOAD], **before}
-    return before == now
+def paced_otherwise(before: object, now: Mapping[str, float | str]) -> list[str]:
+    """Return the settings, ``control.preload``, of which times were found with other values than those of `paced_with`.
+
+    Parameters
+    ----------
+    before : what a file says of it; a preload that it does not name is as it is.
+    """
+    then = dict(before) if isinstance(before, Mapping) else {}
+    if PRELOAD in now and "torque_rate" in then:
+        then.setdefault(PRELOAD, now[PRELOAD])
+    other = {name for name in {*then, *now} if then.get(name) != now.get(name)}
+    if ("torque_rate" in then) != ("torque_rate" in now):  # one of them is slow
+        other -= {*QUICK}
+    return sorted({f"control.{name}" if name in (*RAMPS, *QUICK, "walking") else "control.pace" for name in other})
 
 
 def transition_data(transition: Transition) -> dict[str, Any]:

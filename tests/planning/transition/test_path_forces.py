@@ -85,6 +85,17 @@ def test_the_part_of_a_motion_that_forces_allow(step, retimer, case):
         assert part[i] == pytest.approx(most(program, i, 1.0, 0.0, ways, [(0.0, 1.0), (0.0, 0.0)]), abs=1e-7)
 
 
+@pytest.mark.parametrize("faces", [4, 16])
+def test_pyramids_have_as_many_faces_as_the_controller_has(step, faces):
+    settings = step.scenario.replace(control={"friction_faces": faces}).transition_settings
+    path, _ = PathDynamics.pair(step.scenario.robot, step.segments[0])
+    contacts = Retimer(step.scenario.robot, settings).forces(path, 1.0).of_contacts
+    points = sum(len(block.contact.points) for block in contacts.blocks)
+    rows, _ = contacts.face_rows()
+    across = np.delete(rows, np.s_[2::3], axis=1)
+    assert np.count_nonzero(np.abs(across).max(axis=1) > 1e-9) == points * faces
+
+
 def test_what_is_in_the_way_is_told_with_its_place(step, retimer):
     path, forces = forces_along(step, retimer, "feet")
     program = retimer.program_at(path, forces)

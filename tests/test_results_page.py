@@ -112,9 +112,12 @@ def test_jumps_become_a_row_for_each_run(maker, tmp_path):
 def test_what_laws_of_time_cost_becomes_a_table(maker, tmp_path):
     row = {"scenario": "walk", "pace": "swift", "transitions": 11, "segments": 12, "laws": 10, "commit": "abc1234"}
     row |= {"median": 6.23, "most": 7.77, "part": 0.0712, "difference": 8.83e-8}
-    (tmp_path / "laws.jsonl").write_text(f"{json.dumps(row)}\n{json.dumps(row | {'scenario': 'stairs'})}\n")
+    none = {"scenario": "ladder", "pace": "swift", "transitions": 0, "laws": 0, "commit": "abc1234"}
+    rows = [row, none, row | {"scenario": "stairs"}]
+    (tmp_path / "laws.jsonl").write_text("\n".join(map(json.dumps, rows)))
     made = maker.rewritten("<!-- laws -->\n<!-- end -->", {"laws": tmp_path / "laws.jsonl"})
     assert "| `walk` | `swift` | 11 | 6.2 | 7.8 | 7.1 % | 9e-08 |" in made
+    assert "| `ladder` | `swift` | no plan | – | – | – | – |" in made
     assert "\n20 laws; commit abc1234, 20" in made
 
 

@@ -236,13 +236,13 @@ def timed(file: Path) -> str:
     """Return what laws of time cost, and how near they are to those of the program as it is declared."""
     rows = lines_of(file, "no law of time has been measured")
     header = ("scenario", "pace", "transitions", "median (ms)", "most (ms)", "of planning", "off the declared program")
-    cells = [
-        (
-            f"`{row['scenario']}`", f"`{row['pace']}`", f"{row['transitions']}", f"{row['median']:.1f}",
-            f"{row['most']:.1f}", f"{100 * row['part']:.1f} %", f"{row['difference']:.0e}",
-        )
-        for row in rows
-    ]  # fmt: skip
+    cells = []
+    for row in rows:
+        found = ("no plan", *4 * "–")
+        if row["transitions"]:
+            costs = f"{row['median']:.1f}", f"{row['most']:.1f}", f"{100 * row['part']:.1f} %"
+            found = (f"{row['transitions']}", *costs, f"{row['difference']:.0e}")
+        cells.append((f"`{row['scenario']}`", f"`{row['pace']}`", *found))
     end = origin(file.stat().st_mtime, rows[-1]["commit"])
     laws = sum(row["laws"] for row in rows)
     return f"{Table('', header, tuple(cells)).markdown()}\n{laws:,} laws; {end}.\n"

@@ -17,6 +17,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
 
 import numpy as np
 
+from mcplan.errors import PlanningFailed
 from mcplan.optimize.least_time import least_time
 from mcplan.optimize.path_program import law_basis
 from mcplan.planning import plan as make_plan
@@ -56,7 +57,10 @@ def measured(name, pace):
     """Plan a scenario, and return what the laws of its segments cost and how far they are from the declared ones."""
     scenario = load_scenario(name, {"control.pace": pace})
     begun = time.perf_counter()
-    plan = make_plan(scenario)
+    try:
+        plan = make_plan(scenario)
+    except PlanningFailed:
+        return {"scenario": name, "pace": pace, "transitions": 0, "laws": 0, "commit": commit()}
     planning = time.perf_counter() - begun
     retimer = Retimer(plan.scenario.robot, plan.scenario.transition_settings)
     costs = [1e3 * sum(cost(retimer, segment) for segment in motion.segments) for motion in plan.transitions]
@@ -79,7 +83,8 @@ def main(out, pace="swift", *names):
             row = measured(name, pace)
             with out.open("a") as file:
                 file.write(json.dumps(row) + "\n")
-            print(f"{name}: {row['median']:.1f} ms, {row['difference']:.1e}", flush=True)
+            told = f"{row['median']:.1f} ms, {row['difference']:.1e}" if row["transitions"] else "no plan"
+            print(f"{name}: {told}", flush=True)
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def check_writable(path: Path, force: bool) -> None:
     taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
     if taken and not force:
         raise InputError(f"{path}: exists and is kept; choose another place, or write over it with --force")
-    home = path.absolute().parent
+    home = path.absolute() if path.is_dir() else path.absolute().parent
     while not home.exists():
         home = home.parent
     if not home.is_dir():

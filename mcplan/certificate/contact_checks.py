@@ -27,19 +27,23 @@ def force_checks(evidence: Evidence) -> Iterator[Check]:
 
 
 def _friction(evidence: Evidence) -> Iterator[Check]:
-    """``|ft| <= mu fn`` on the exact cone about the contact's normal, at planned points that carry more than 1 N."""
+    """``|ft| <= mu fn`` on the exact cone about the contact's normal, at planned points that carry more than 1 N.
+
+    One that carries less is told, too, where it holds more than it could if it carried 1 N.
+    """
     fn, ft = evidence.point_split
     target = evidence.point_target
-    judged = (target != NONE) & (fn > LOADED)
-    mu = np.where(judged, evidence.frictions[target] if len(evidence.frictions) else np.nan, np.nan)
-    judged &= np.isfinite(mu) & ~(evidence.grasps[target] if len(evidence.grasps) else False)
+    mu = np.where(target != NONE, evidence.frictions[target] if len(evidence.frictions) else np.nan, np.nan)
+    rubs = np.isfinite(mu) & ~(evidence.grasps[target] if len(evidence.grasps) else False)
+    judged = rubs & ((fn > LOADED) | (ft > mu * LOADED + evidence.tolerances.force))
     if not judged.any():
         yield Check("friction margin", None, "N", "", True)
         yield Check("friction ratio", None, "", "", True)
         return
     margin = np.where(judged, mu * fn - ft, np.inf)
     allowed = mu * fn
-    ratio = np.where(judged, ft / np.where(judged & (allowed > 0), allowed, np.finfo(float).tiny), -np.inf)
+    loaded = judged & (fn > LOADED)
+    ratio = np.where(loaded, ft / np.where(loaded & (allowed > 0), allowed, np.finfo(float).tiny), -np.inf)
     (i,) = worst(-margin)
     passed = bool(margin[i] >= -evidence.tolerances.force)
     count = int(np.count_nonzero(margin < -evidence.tolerances.force))
@@ -48,6 +52,9 @@ def _friction(evidence: Evidence) -> Iterator[Check]:
         f"beyond it by {-margin[i]:.3g} ({count} points)"
     )  # fmt: skip
     yield Check("friction margin", float(margin[i]), "N", ">= 0", passed, evidence.point_name(i), failure)
+    if not loaded.any():
+        yield Check("friction ratio", None, "", "", True)
+        return
     (j,) = worst(ratio)
     yield Check("friction ratio", float(ratio[j]), "of the cone", "", True, evidence.point_name(j))
 

@@ -8,6 +8,7 @@ from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.independent import integrate
 from mcplan.certificate.report import Check
 from mcplan.errors import RunError
+from mcplan.scene.settings import SimulationSettings
 
 
 def worst(values: np.ndarray) -> tuple[int, ...]:
@@ -54,7 +55,12 @@ def _apart(q: np.ndarray, other: np.ndarray) -> float:
 
 
 def _steps(evidence: Evidence) -> Check:
+    """Judge that samples are ``simulation.dt`` apart."""
     run, bound = evidence.run, evidence.tolerances.integration
+    said = evidence.section("simulation").get("dt", SimulationSettings().dt)
+    if not isinstance(said, int | float) or not abs(run.dt - said) <= bound:
+        failure = f"samples are {run.dt:g} s apart, simulation.dt is {said}"
+        return Check("time step", None, "s", f"<= {bound:g}", False, "", failure)
     off = np.abs(np.diff(run.t) - run.dt) if len(run) > 1 else np.zeros(1)
     (k,) = worst(off)
     passed = bool(off[k] <= bound)
@@ -97,7 +103,7 @@ def _equation_of_motion(evidence: Evidence) -> Check:
     residual = equation_residual(evidence)
     k, i = worst(np.abs(residual))
     value = float(abs(residual[k, i]))
-    passed = not value > bound
+    passed = bool(value <= bound)
     where = f"{evidence.coordinate(i)}, {evidence.time(k)}"
     failure = ""
     if not passed:

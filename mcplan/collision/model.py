@@ -19,6 +19,7 @@ from mcplan.model.patch import MOUNT
 from mcplan.model.robot import Robot
 from mcplan.model.solid import Solid, frozen, pack, solid
 from mcplan.scene.contact import Contact
+from mcplan.scene.coplanar import coplanar
 from mcplan.scene.environment import Environment
 
 Touch = Contact | tuple[str, str]
@@ -50,6 +51,7 @@ class CollisionModel:
         links, solids, bodies = link_solids(robot)
         around = dict(_around(environment))
         self._owner = {s.name: thing.name for thing in environment.objects for s in thing.surfaces}
+        self._level = coplanar(environment)
         self.place = {name: len(links) + i for i, name in enumerate(around)}
         self._initial = {thing.name: (thing.R, thing.p) for thing in environment.objects}
         self._bodies = {link: robot.frame(link)[0] for link in robot.link_names}
@@ -198,7 +200,8 @@ class CollisionModel:
             support = self._owner.get(support, support)
             if link not in self._bodies or support not in self.place:
                 self.between(link, support)
-            found.update(self._of_support.get((self._bodies[link], support), ()))
+            for name in self._level.get(support, (support,)):  # it may lie across a seam
+                found.update(self._of_support.get((self._bodies[link], name), ()))
         return found
 
     def fixed_by(self, contacts: Iterable[Contact]) -> set[int]:

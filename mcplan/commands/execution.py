@@ -32,7 +32,6 @@ def add_execution(parser: ArgumentParser) -> None:
 
 def refuse_early(scenario: "Scenario", arguments: Namespace) -> None:
     """Refuse what could not be simulated or written, before any work."""
-    from mcplan.arguments import file_name
     from mcplan.run_directory import check_writable
     from mcplan.sim.disturbance import refuse_what_is_not_there
     from mcplan.sim.simulate import refuse_physics
@@ -42,7 +41,7 @@ def refuse_early(scenario: "Scenario", arguments: Namespace) -> None:
     refuse_what_is_not_there(scenario, physics)
     if arguments.live:
         refuse_port(arguments.port)
-    check_writable(Path(arguments.output or Path("runs") / file_name(scenario.name) / "new"), arguments.force)
+    check_writable(Path(arguments.output or Path("runs") / "new"), arguments.force)
 
 
 def plan_and_execute(scenario: "Scenario", arguments: Namespace) -> int:

@@ -5,7 +5,7 @@ is recorded with the phase.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from math import inf
 from types import MappingProxyType
@@ -197,24 +197,32 @@ class Gathered:
         return label if self.held >= self.seconds - 5e-10 else ""
 
 
+def _keeps_time(criterion: Criterion) -> bool:
+    """Say whether a criterion has to be asked at every tick to notice a break."""
+    if isinstance(criterion, Sustained | Gathered):
+        return True
+    inner = getattr(criterion, "criteria", None) or [getattr(criterion, "criterion", None)]
+    return any(_keeps_time(each) for each in inner if each is not None)
+
+
 @dataclass(frozen=True, init=False)
 class AllOf:
     """All criteria at the same time; the label names them all."""
 
     criteria: tuple[Criterion, ...]
+    _timed: tuple[bool, ...] = field(repr=False, compare=False)
 
     def __init__(self, *criteria: Criterion):
         object.__setattr__(self, "criteria", criteria)
+        object.__setattr__(self, "_timed", tuple(map(_keeps_time, criteria)))
 
     def met(self, measurement: Measurement) -> str:
-        """Return the labels joined by `` and `` when every criterion is met."""
-        labels = []
-        for criterion in self.criteria:
-            label = criterion.met(measurement)
-            if not label:
-                return ""
-            labels.append(label)
-        return " and ".join(labels)
+        """Return the labels joined by `` and `` when every criterion is met; those that keep time are always asked."""
+        labels: list[str] = []
+        for criterion, timed in zip(self.criteria, self._timed, strict=True):
+            if timed or all(labels):
+                labels.append(criterion.met(measurement))
+        return " and ".join(labels) if all(labels) else ""
 
 
 @dataclass(frozen=True, init=False)
@@ -222,17 +230,20 @@ class AnyOf:
     """The first criterion that is met, in the order given."""
 
     criteria: tuple[Criterion, ...]
+    _timed: tuple[bool, ...] = field(repr=False, compare=False)
 
     def __init__(self, *criteria: Criterion):
         object.__setattr__(self, "criteria", criteria)
+        object.__setattr__(self, "_timed", tuple(map(_keeps_time, criteria)))
 
     def met(self, measurement: Measurement) -> str:
-        """Return the label of the first criterion that is met."""
-        for criterion in self.criteria:
-            label = criterion.met(measurement)
-            if label:
-                return label
-        return ""
+        """Return the label of the first criterion that is met; those that keep time are always asked."""
+        found = ""
+        for criterion, timed in zip(self.criteria, self._timed, strict=True):
+            if timed or not found:
+                label = criterion.met(measurement)
+                found = found or label
+        return found
 
 
 @dataclass(frozen=True)

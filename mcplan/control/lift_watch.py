@@ -57,6 +57,7 @@ class LiftWatch:
         """
         if self._some == 0.0:
             return
+        self._since = {patch: since for patch, since in self._since.items() if patch in motion.contacts}
         for patch, loaded in tuple(motion.contacts.items()):
             contact = loaded.contact
             if contact.kind == "grasp" or contact.carrier is not None:

@@ -20,6 +20,11 @@ DOES = {
     "approach": "comes down along the normal; then closes the contact",
     "load": "lets the contact take its share",
     "settle": "comes to rest",
+    "take": "lifts objects off what bears them",
+    "press": "presses against objects until they have been moved enough",
+    "slide": "moves objects, and the body with them",
+    "carry": "moves objects through the air, and the body with them",
+    "put": "lets what is below bear objects",
 }
 """What the phases of a plan do, by their verbs."""
 
@@ -32,8 +37,8 @@ def machine_of(plan: Plan) -> list[State]:
 def entries_of(states: Sequence[State], settings: ControlSettings) -> list[dict[str, Any]]:
     """Return the states as items of ``control.states``; ``next`` is what the machine would do, spelled out."""
     entries = []
-    for k, state in enumerate(states):
-        entry: dict[str, Any] = {"state": state.name, "stance": state.phase.stance}
+    for state in states:
+        entry: dict[str, Any] = {"state": state.name} | ({} if state.anywhere else {"stance": state.phase.stance})
         if isinstance(state.phase, Custom):
             entry["do"] = state.phase.deed.model_dump(mode="json", exclude_defaults=True)
         until = state.until or state.phase.until(settings)
@@ -45,8 +50,13 @@ def entries_of(states: Sequence[State], settings: ControlSettings) -> list[dict[
         if state.gains:
             entry["gains"] = dict(state.gains)
         if isinstance(state.phase, Custom) and not state.aside:
-            before = [s for s in states[:k] if not s.aside]
-            entry |= {"after": before[-1].name} if before else {"before": states[k + 1].name}
+            here, beside = state.phase.stance, [s for s in states if not s.aside]
+            i = next(i for i, other in enumerate(beside) if other is state)
+            if i and beside[i - 1].phase.stance == here:
+                entry["after"] = beside[i - 1].name
+            else:
+                plain = next((s for s in beside[i + 1 :] if not isinstance(s.phase, Custom)), None)
+                entry |= {"before": plain.name} if plain is not None else {"after": beside[i - 1].name}
         entries.append(entry)
     return entries
 

@@ -1,10 +1,11 @@
 """The finite-state machine: the states of a plan, each until its criterion is met, which says what follows."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from mcplan.control.criteria import Criterion, Measurement, criterion_of
+from mcplan.control.custom import Custom
 from mcplan.control.motion import Motion
 from mcplan.control.object_phases import phases_of_transport
 from mcplan.control.phase import Now, Phase
@@ -167,12 +168,20 @@ class Machine:
         if onward == len(self.states):
             self.done = True
             return False
-        self._index = onward
+        self._go_to(onward)
         self._search = self.phase.search(self.motion, t, now)
         if self._search is None:
             return self._begin(t, now)
         self.events.append(PhaseEvent(f"find {self.phase.name}", self.phase.stance, t))
         return True
+
+    def _go_to(self, onward: int) -> None:
+        """Make a state the present one; what may be done in any stance is done in that of the state before."""
+        state, stance = self.states[onward], self.phase.stance
+        if state.anywhere and isinstance(state.phase, Custom):
+            here = replace(state, phase=replace(state.phase, stance=stance))
+            self.states = (*self.states[:onward], here, *self.states[onward + 1 :])
+        self._index = onward
 
     def divert(self, t: float, now: Now, phases: Sequence[Phase], why: str, onward: int) -> None:
         """Break off the present state at time t (s), do something else first, and go on with another one then."""

@@ -13,7 +13,7 @@ from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.pose import rotation_from_quat
 from mcplan.model.robot import Robot
 from mcplan.motion.descent import Descent
-from mcplan.motion.limb_path import LimbPath, Timing
+from mcplan.motion.limb_path import AT_ANY_SPEED, LimbPath, Timing
 from mcplan.motion.paced import Paced, PacedRate
 from mcplan.motion.patch_turn import PatchTurn
 from mcplan.motion.path import Pose
@@ -305,8 +305,8 @@ class Motion:
 
     @property
     def end_time(self) -> float:
-        """When the body and all limbs have arrived (s)."""
-        return max([self.posture.end_time, *(path.end_time for path in self.limbs.values())])
+        """When the body, all limbs and all objects have arrived (s)."""
+        return max(path.end_time for path in (self.posture, *self.limbs.values(), *self.objects.values()))
 
     @property
     def closed(self) -> tuple[Contact, ...]:
@@ -358,7 +358,7 @@ class Motion:
                 sample = known.sample(t)
                 start = sample.R, sample.p
             goal = rotation_from_quat(end[3:]), end[:3]
-            self.objects[name] = LimbPath(start, goal, NONE, NONE, self.timing, t, segment.duration)
+            self.objects[name] = LimbPath(start, goal, NONE, NONE, AT_ANY_SPEED, t, segment.duration)
 
     def settle_objects(self, environment: Environment, contacts: Iterable[Contact], t: float) -> None:
         """Let the objects that have come to lie on something rest there; the contacts on them are those given.

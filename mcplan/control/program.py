@@ -29,6 +29,7 @@ class State:
     jumps : by label of the criterion that ended it (empty: any), where it goes.
     gains : weights and gains while it lasts, by their names in ``control``.
     aside : whether it is entered by a transition only.
+    anywhere : whether that may be in any stance: its own is then that from which it was entered.
     """
 
     phase: Phase
@@ -36,6 +37,7 @@ class State:
     jumps: Mapping[str, Jump] = field(default_factory=dict)
     gains: Mapping[str, float] = field(default_factory=dict)
     aside: bool = False
+    anywhere: bool = False
 
     @property
     def name(self) -> str:
@@ -111,7 +113,8 @@ def _add(states: list[State], spec: StateSpec, k: int, report: Report) -> None:
     assert spec.until is not None
     beside = spec.after or spec.before
     if beside is None:
-        states.append(State(Custom(spec.stance or 0, spec.state, spec.do, spec.until), aside=True))
+        anywhere = spec.stance is None
+        states.append(State(Custom(spec.stance or 0, spec.state, spec.do, spec.until), aside=True, anywhere=anywhere))
         return
     places = [i for i, state in enumerate(states) if _called(state, beside, spec.stance)]
     if not places:

@@ -51,6 +51,7 @@ class SlipWatch:
 
     def look(self, t: float, terms: Terms, motion: Motion, wrenches: Mapping[str, np.ndarray]) -> None:
         """Look at all contacts at time t (s), with the wrenches (6,) measured; grips hold in every direction."""
+        self._since = {patch: since for patch, since in self._since.items() if patch in motion.contacts}
         for patch, loaded in tuple(motion.contacts.items()):
             contact = loaded.contact
             if contact.kind == "grasp":
@@ -60,7 +61,7 @@ class SlipWatch:
                     del self._since[patch]
                 continue
             force = np.asarray(wrenches.get(patch, NOTHING))[:3]
-            normal = contact.axes_at(terms.frame(patch).R)[:, 2] if contact.rolls else contact.normal
+            normal = _normal(contact, terms.frame(patch).R)
             across = float(force @ normal)
             if across < self.settings.touch_force:
                 self._since.pop(patch, None)
@@ -85,7 +86,7 @@ class SlipWatch:
             return False
         R = contact.turned(frame.R)
         V = (velocity.reshape(2, 3) @ R).ravel()
-        return _size_along(R @ (known.B @ V), contact.normal) >= self._slow
+        return _size_along(R @ (known.B @ V), _normal(contact, frame.R)) >= self._slow
 
     def _react(self, t: float, terms: Terms, motion: Motion, patch: str, shown: float) -> None:
         loaded = motion.contacts[patch]
@@ -97,6 +98,11 @@ class SlipWatch:
         if friction < counted:
             said = f"{patch} slides: it is trusted with a friction of {friction:.2f} instead of {counted:.2f}"
             motion.note(t, said, (patch,))
+
+
+def _normal(contact: Contact, R: np.ndarray) -> np.ndarray:
+    """Return the normal (3,) where a patch has the rotation R: on a bar, and on an object, it turns with the patch."""
+    return (R @ contact.R.T @ contact.axes if contact.carrier is not None else contact.axes_at(R))[:, 2]
 
 
 def _size_along(vector: np.ndarray, normal: np.ndarray) -> float:

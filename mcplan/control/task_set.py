@@ -381,7 +381,7 @@ class TaskSet:
             if contact.radius:
                 constraint.R, constraint.p = contact.R, constraint.p - contact.rolled(R)
             else:
-                constraint.R = levelled(R, contact) if lies else R
+                constraint.R = levelled(R, contact) if lies and frame is None else R  # an object may have turned
         return constraint
 
 

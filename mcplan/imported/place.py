@@ -5,8 +5,9 @@ along the foot. Here a patch has an origin of its own and z out of the link; so 
 other program has the middle of its contact, with the patch's x axis along the other's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -63,11 +64,11 @@ def number(value: Any, least: float = -np.inf) -> float | None:
 
 
 def surfaces_for(
-    places: list[Place], robot: Robot, known: Sequence[Surface] = ()
+    places: list[Place], robot: Robot, known: Sequence[Surface] = (), taken: Container[str] = ()
 ) -> tuple[list[Surface], list[dict[str, Any]]]:
     """Return the surfaces that are needed besides the ``known`` ones, and what a file says of each contact.
 
-    All places in one plane share a surface.
+    All places in one plane share a surface, whose name is none of those that are ``taken``.
     """
     planes: list[list[int]] = []
     there: dict[int, dict[str, Any]] = {}
@@ -85,8 +86,9 @@ def surfaces_for(
         else:
             planes.append([k])
     surfaces, contacts = [], [there.get(k, {}) for k in range(len(places))]
-    for number, members in enumerate(planes):
-        first, name = places[members[0]], f"surface{number}"
+    names = (name for number in count() if (name := f"surface{number}") not in taken)
+    for name, members in zip(names, planes, strict=False):
+        first = places[members[0]]
         axes = _axes(first.R)
         corners = []
         for k in members:

@@ -24,7 +24,7 @@ from mcplan.errors import InputError, Problem
 from mcplan.imported.place import Place, number, pose_of, surfaces_for
 from mcplan.model.robot import Robot
 from mcplan.scene.contact import Contact
-from mcplan.scene.environment import Bar, Environment, Surface
+from mcplan.scene.environment import Bar, Environment
 from mcplan.scene.scenario import Scenario
 
 PATCHES = {
@@ -81,6 +81,7 @@ def read_step_list(
     if not steps:
         raise InputError(Problem(str(file), None, "", "holds no stepCommandList"))
     _one_at_a_time(document, steps)
+    taken = {thing.name for thing in environment.things}
     places: list[Place] = []
     bars: list[Bar] = []
     stances: list[dict[str, Any]] = []
@@ -100,18 +101,13 @@ def read_step_list(
             continue
         R, p = _pose(document, key, item)
         if kind == "Grasp":
-            bars.append(Bar(f"bar{len(bars)}", [p - HALF * R[:, 0], p + HALF * R[:, 0]], RADIUS))
+            bars.append(Bar(_free(f"bar{len(bars)}", taken), [p - HALF * R[:, 0], p + HALF * R[:, 0]], RADIUS))
             stances.append({"add": {"patch": table[limb], "surface": bars[-1].name, "along": HALF}})
         else:
             stances.append({"add": len(places)})
             places.append(Place(table[limb], R, p, _friction(document, key, constraint)))
         touching.append(table[limb])
-    surfaces, contacts = surfaces_for(places, robot, environment.surfaces)
-    taken = {thing.name for thing in environment.things}
-    renamed = {surface.name: _free(surface.name, taken) for surface in surfaces}
-    made = [Surface(renamed[s.name], s.R, s.p, s.polygon, s.thickness, s.friction) for s in surfaces]
-    for contact in contacts:
-        contact["surface"] = renamed.get(contact["surface"], contact["surface"])
+    made, contacts = surfaces_for(places, robot, environment.surfaces, taken)
     stances = [{"add": contacts[s["add"]]} if isinstance(s.get("add"), int) else s for s in stances]
     whole = Environment([*environment.things, *made, *bars])
     first = {"contacts": [contact.to_data() for contact in start]}

@@ -29,7 +29,8 @@ def package_file(name: str, directories: Sequence[Path] = ()) -> Path:
         There is no such package, or no such file in it.
     """
     package, _, inner = name.removeprefix(SCHEME).partition("/")
-    given = [folder if folder.name == package else folder / package for folder in directories]
+    whole = [folder.resolve() for folder in directories]  # `.` and `..` have names, too
+    given = [folder if folder.name == package else folder / package for folder in whole]
     folders = [folder for folder in (*given, find_package(package)) if folder is not None and folder.is_dir()]
     if not folders:
         how = EXTRAS.get(package, "name the directory that holds it in `packages`, or with --package-dir")

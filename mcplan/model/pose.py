@@ -61,6 +61,13 @@ def axis_rotation(axis: np.ndarray, angle: float) -> np.ndarray:
     return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K)
 
 
+def same_pose(one: np.ndarray, other: np.ndarray, tolerance: float) -> bool:
+    """Say whether poses (7,), position and quaternion, are one within a tolerance; q and -q are one rotation."""
+    sign = -1.0 if one[3:] @ other[3:] < 0.0 else 1.0
+    off = np.append(one[:3] - other[:3], sign * one[3:] - other[3:])
+    return bool(np.abs(off).max() <= tolerance)
+
+
 def pose_logarithm(R: np.ndarray, p: np.ndarray) -> np.ndarray:
     """Return the twist (6,), linear then angular, whose exponential is the pose ``(R, p)``.
 

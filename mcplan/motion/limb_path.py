@@ -34,6 +34,10 @@ class Timing(NamedTuple):
         return max(self.shortest, 15 / 8 * distance / self.speed, 15 / 8 * angle / self.angular_speed)
 
 
+AT_ANY_SPEED = Timing(np.inf, np.inf, 1e-3)
+"""Of what takes as long as it is told to."""
+
+
 class Turning(Protocol):
     """A reference of an orientation."""
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from mcplan.doing import doing
 from mcplan.errors import PlanningFailed
+from mcplan.model.pose import same_pose
 from mcplan.model.robot import Robot
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.transition.body_motion import Departure
@@ -166,7 +167,7 @@ def displaced_objects(scene: Environment, before: PlannedStance, stance: Planned
     """Return the poses (7,) of the objects that are elsewhere in a stance than in the one before."""
     at_start = {thing.name: thing.pose for thing in scene.objects}
     old, now = at_start | before.objects, at_start | stance.objects
-    return {name: pose for name, pose in now.items() if not np.allclose(pose, old[name], rtol=0.0, atol=1e-9)}
+    return {name: pose for name, pose in now.items() if not same_pose(pose, old[name], 1e-9)}
 
 
 def _alone(robot: Robot, stance: Change, patch: str) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mcplan.errors import PlanningFailed
-from mcplan.model.pose import quat_from_rotation
+from mcplan.model.pose import quat_from_rotation, same_pose
 from mcplan.planning.plan import Plan
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.sequence import StanceSequence
@@ -47,15 +47,16 @@ def push(scenario: Scenario) -> Plan:
         An object would have to be lifted or turned, no face or no hand is there to push it, or a posture is missing;
         the message says which, and why.
     """
-    sequence = StanceSequence(scenario)
-    before: _Push | None = None
     for number, item in enumerate(scenario.goal):
         others = sorted(item.model_fields_set - {"objects"})
         if others:
             raise PlanningFailed(
-                f"goal[{number}]: objects that are to move stand alone in an item; this one asks for "
-                f"{', '.join(others)} too. Write the sequence under `stances:`, or make two items of it"
+                f"goal[{number}] asks for {', '.join(others)}: a goal that moves objects is planned as pushes alone. "
+                "Write the sequence under `stances:`"
             )
+    sequence = StanceSequence(scenario)
+    before: _Push | None = None
+    for item in scenario.goal:
         for thing, pose in list(_displaced(sequence.linker.environment, item)):
             if before is not None:
                 before.let_go()
@@ -67,7 +68,7 @@ def push(scenario: Scenario) -> Plan:
 def _displaced(environment: Environment, item: GoalItem) -> Iterator[tuple[FreeObject, np.ndarray]]:
     for thing in environment.objects:
         wanted = item.objects.get(thing.name)
-        if wanted is not None and not np.allclose(wanted.array, thing.pose, rtol=0.0, atol=1e-6):
+        if wanted is not None and not same_pose(wanted.array, thing.pose, 1e-6):
             yield thing, wanted.array
 
 

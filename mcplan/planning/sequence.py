@@ -79,8 +79,8 @@ class StanceSequence:
         earlier = linker.environment
         if item.objects:
             linker.place(self.scenario.environment.placed(moved))
-        change = _change(linker, item, before, earlier)
         joints = None if item.posture is None else item.posture.apply(robot, linker.reference)[7:]
+        change = _change(linker, item, before, earlier, joints)
         com = None if item.com is None else np.array(item.com)
         stance = linker.link(change, before.q, tuple(self._left.values()), joints, com)
         self.stances.append(replace(stance, objects=moved))
@@ -126,8 +126,10 @@ def _item(scenario: Scenario, k: int, make: Callable[..., Result], *arguments: o
         raise ScenarioError(*(scenario.document.problem(("stances", k), p.message) for p in error.problems)) from error
 
 
-def _change(linker: Linker, item: StanceItem, before: PlannedStance, earlier: Environment) -> Change:
-    """Return what an item changes, with the places that it leaves out taken nearest to the guide."""
+def _change(
+    linker: Linker, item: StanceItem, before: PlannedStance, earlier: Environment, joints: np.ndarray | None
+) -> Change:
+    """Return what an item changes, with the places that it leaves out taken nearest to the guide with these joints."""
     robot, environment = linker.robot, linker.environment
     if item.objects:
         return _displacement(linker, item, before, earlier)
@@ -152,7 +154,7 @@ def _change(linker: Linker, item: StanceItem, before: PlannedStance, earlier: En
         return Change.shift(contacts)
     if added.patch in before.patches:
         raise InputError(f"{added.patch} is in contact already; remove it first")
-    X = robot.frame_pose(linker.guide(contacts, before.q), added.patch)
+    X = robot.frame_pose(linker.guide(contacts, before.q, joints), added.patch)
     resolved = make_contact(robot, environment, added, (X[:3, :3], X[:3, 3]))
     # Built once more from what will be written, so that the plan file reads back as the same contact, bit for bit.
     return Change.add(contacts, make_contact(robot, environment, resolved.to_data()))

@@ -139,14 +139,16 @@ class _Planning:
         ----------
         looking : whether the search itself looks at the motions of its paths.
         """
-        here, self._looking = Here(self.first.contacts, self.first.q), looking
+        met = requirements_met(self.require, self.first.wrenches)
+        here, self._looking = Here(self.first.contacts, self.first.q, met), looking
         self.prover.trust()
         self.tree.path.clear()
         segments: list[Segment] = []
         for number, item in enumerate(self.scenario.goal):
             segments += self._item(number, item, here)
             last = segments[-1].nodes[-1]
-            here = Here(last.contacts, segments[-1].q, last.met, last)
+            met = last.met | requirements_met(self.require, segments[-1].wrenches)
+            here = Here(last.contacts, segments[-1].q, met, last)
             self.tree.path += [node.index for segment in segments for node in segment.nodes][len(self.tree.path) :]
         self.prover.limit, searched = sys.maxsize, self.prover.calls
         doing("proving every stance")
@@ -293,7 +295,8 @@ class _Planning:
         step = self.settings.step * (1.0 if "step" in self.settings.model_fields_set else self.size)
         passes = portfolio(step, self.size, helping, many)[:count]
         offsets = self._offsets(goal)
-        direct = direct_path(self.robot, self.environment, here.contacts, here.q, goal, offsets, self.settings)
+        between = self.settings.guide if here.last is None else ()
+        direct = direct_path(self.robot, self.environment, here.contacts, here.q, goal, offsets, between)
         coarse = passes[0].grid
         known = {coarse: (rough := self._sample(goal, direct, offsets, here.contacts, coarse))}
         self.tree.calls = self.prover.calls
@@ -303,14 +306,17 @@ class _Planning:
         if not goal.chosen and (reason := self.targets.impossible(goal.item, here.q)):
             raise PlanningFailed(f"goal{self._where(number)}: {reason}")
         guide, hindrance = Guide(direct)
-        if not self.settings.guide:
+        if not between:
             guide, hindrance = way_around(
                 direct, self.robot, self.environment, self.prover, here.contacts, here.q, goal, self.limbs, self.offsets
             )
         if guide is not direct:
             known = {}
         barred: Barred | None = None
-        for effort in passes if hindrance is None else [one for one in passes if one.grid == coarse]:
+        if hindrance is not None:
+            passes = [one for one in passes if one.grid == coarse]
+        passes[-1] = passes[-1]._replace(calls=max(passes[-1].calls, self._left))  # what is left of the budget
+        for effort in passes:
             sampled = known.pop(effort.grid, None) or self._sample(goal, guide, offsets, here.contacts, effort.grid)
             potential = self._potential(goal, guide, sampled, effort)
             modes = modes_of(self.robot, self.limbs, self._stances(goal))

@@ -172,7 +172,9 @@ class Checker:
         for kind, more in (("error", ["com"]), ("speed", ["com", "joints"]), ("force", []), ("over", [])):
             name = getattr(until, kind)
             if name is not None:
-                self._known((*key, kind), "task" if more else "patch", name, [*more, *self.robot.patches])
+                things = [thing.name for thing in self.environment.objects] if kind == "error" else []
+                known = [*more, *self.robot.patches, *things]
+                self._known((*key, kind), "task" if more else "patch", name, known)
         for kind in ("all", "any"):
             for k, each in enumerate(getattr(until, kind) or ()):
                 self._until((*key, kind, k), each)

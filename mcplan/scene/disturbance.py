@@ -25,7 +25,7 @@ class Payload(Spec):
     """A mass that hangs on a link from the beginning, as a point."""
 
     link: str
-    """A link or a patch."""
+    """Its name."""
     mass: Positive
     """kg."""
     com: Triple = (0.0, 0.0, 0.0)

@@ -31,7 +31,7 @@ from mcplan.scene.given import (
     solid_shape,
     vector,
 )
-from mcplan.scene.polygon import area, counter_clockwise, is_convex
+from mcplan.scene.polygon import counter_clockwise, flaw
 
 if TYPE_CHECKING:
     from mcplan.model.geometry import Shape
@@ -92,8 +92,8 @@ class Surface:
             corners = numbers_of(what, "polygon", polygon)  # type: ignore[arg-type]
         if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) < 3 or not np.isfinite(corners).all():
             raise InputError(f"{what}: polygon has the shape {corners.shape}, expected at least 3 rows of x, y in m")
-        if abs(area(corners)) < 1e-9 or not is_convex(corners):
-            raise InputError(f"{what}: the outline is not convex, or has no area; split it into convex surfaces")
+        if wrong := flaw(corners):
+            raise InputError(f"{what}: the outline {wrong}")
         R, p = pose_of(what, R, p, xyz, rpy, quat_wxyz)
         assign(self, name=name, R=R, p=p, polygon=counter_clockwise(corners), owner=owner)
         assign(self, thickness=not_negative(what, "thickness", thickness, "m"))

@@ -5,6 +5,9 @@ A polygon is (k,2), counter-clockwise; its half-planes are ``A u <= b`` with uni
 
 import numpy as np
 
+ONE_PLACE = 1e-6
+"""m: corners that are nearer to each other are one."""
+
 
 def counter_clockwise(polygon: np.ndarray) -> np.ndarray:
     """Return the corners in counter-clockwise order, starting at the same one."""
@@ -25,6 +28,16 @@ def is_convex(polygon: np.ndarray) -> bool:
     turn = edge[:, 0] * following[:, 1] - edge[:, 1] * following[:, 0]
     winding = np.arctan2(turn, np.sum(edge * following, axis=1)).sum()
     return bool(area(polygon) > 1e-9 and np.all(turn > -1e-12) and winding < 3 * np.pi)
+
+
+def flaw(polygon: np.ndarray) -> str:
+    """Say why corners (k,2) are no outline of a surface; nothing where they are one."""
+    sides = np.linalg.norm(np.roll(polygon, -1, axis=0) - polygon, axis=1)
+    if sides[k := int(sides.argmin())] < ONE_PLACE:
+        return f"has corners {k + 1} and {(k + 1) % len(polygon) + 1} in one place; leave one of them out"
+    if abs(area(polygon)) < 1e-9 or not is_convex(polygon):
+        return "is not convex, or has no area; split it into convex surfaces"
+    return ""
 
 
 def half_planes(polygon: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from mcplan.scene.find_settings import FindSettings
-from mcplan.scene.polygon import area, is_convex
+from mcplan.scene.polygon import flaw
 from mcplan.scene.settings import ControlSettings, PlannerSettings, SimulationSettings
 from mcplan.scene.spec import AxisName, ContactSpec, NotNegative, PoseSpec, Positive, Spec, Triple
 from mcplan.scene.transition_spec import TransitionSpec
@@ -42,8 +42,8 @@ class SurfaceSpec(Spec):
         if self.polygon is not None:
             if len(self.polygon) < 3:
                 raise ValueError(f"polygon has {len(self.polygon)} corners, expected at least 3")
-            if abs(area(np.array(self.polygon))) < 1e-9 or not is_convex(np.array(self.polygon)):
-                raise ValueError("polygon is not convex; split it into convex surfaces")
+            if wrong := flaw(np.array(self.polygon)):
+                raise ValueError(f"polygon {wrong}")
         return self
 
     @property

@@ -110,7 +110,7 @@ class ControlSettings(Spec):
     angular_momentum_weight: NotNegative = 0.1
     angular_momentum_damping: NotNegative = 5.0
     """About the centre of mass; 1/s."""
-    force_weight: NotNegative = 1e-5
+    force_weight: Positive = 1e-5
     force_rate_weight: NotNegative = 1e-4
     """On contact forces in N, counted from those of the plan's stance; and on their change from step to step."""
 
@@ -329,4 +329,4 @@ class PlannerSettings(Spec):
     """How far ahead of the others a contact is placed at first, along the way (m), later attempts go farther; left out,
     so far for a robot of the size of HRP-2, and in proportion for others."""
     guide: tuple[PoseSpec, ...] = ()
-    """Poses of the base that the way goes through, where the straight one does not do."""
+    """Poses of the base that the way to the first goal goes through, where the straight one does not do."""

@@ -31,6 +31,12 @@ class LookAtSpec(Spec):
     eye: Triple = (0.0, 0.0, 0.0)
     """Point of the frame from which it does, m."""
 
+    @model_validator(mode="after")
+    def _points_somewhere(self) -> "LookAtSpec":
+        if not any(self.axis):
+            raise ValueError("axis [0, 0, 0] has no direction")
+        return self
+
 
 class LinkPoseSpec(Spec):
     """A link or patch keeps a pose in the world; where none is given, that of the first stance."""
@@ -43,6 +49,12 @@ class LinkPoseSpec(Spec):
     """Whether its position is asked for."""
     orientation: bool = True
     """Whether its orientation is."""
+
+    @model_validator(mode="after")
+    def _asks_for_something(self) -> "LinkPoseSpec":
+        if not (self.position or self.orientation):
+            raise ValueError("asks for neither position nor orientation")
+        return self
 
 
 class RelativePoseSpec(LinkPoseSpec):

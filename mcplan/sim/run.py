@@ -188,14 +188,15 @@ class Run:
         return min(having, key=lambda i: abs(i - aim))
 
     def patch_friction(self, patch: str) -> np.ndarray:
-        """Friction coefficient of the planned contact of a patch at every sample, (N,); NaN where it has none."""
+        """Friction coefficient of the planned contact of a patch, as the world had it, (N,); NaN where it has none."""
         by_phase = []
         for phase in self.record.phases:
             stances, aim = self.record.plan.stances, phase.stance or 0
             found = [(abs(i - aim), s.contact(patch)) for i, s in enumerate(stances) if s.contact(patch)]
             contact = min(found, key=lambda item: item[0])[1] if found else None
             friction = contact.friction if contact is not None and contact.kind != "grasp" else None
-            by_phase.append(np.nan if friction is None else friction)
+            factor = 1.0 if contact is None else self.record.world.friction.get(contact.support, 1.0)
+            by_phase.append(np.nan if friction is None else friction * factor)
         return np.array(by_phase)[self.phase]
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -61,7 +61,9 @@ def back_end(physics: str | Maker | None, default: str) -> tuple[str, Maker]:
     return str(getattr(chosen, "name", None) or getattr(chosen, "__name__", type(chosen).__name__)), chosen
 
 
-def make_physics(scenario: Scenario, physics: str | Maker | None = None, q: ArrayLike | None = None) -> Physics:
+def make_physics(
+    scenario: Scenario, physics: str | Maker | None = None, q: ArrayLike | None = None, seed: int = 0
+) -> Physics:
     """Return a back end alone: a robot in its environment, that one drives with torques of one's own.
 
         physics = mc.make_physics(scenario, "contact")
@@ -70,9 +72,11 @@ def make_physics(scenario: Scenario, physics: str | Maker | None = None, q: Arra
 
     Parameters
     ----------
-    scenario : gives robot, environment and ``simulation``.
+    scenario : gives robot, environment and ``simulation``, payloads and imperfections included; pushes, noise and delay
+        are what comes between a controller and the physics in a `Simulation`.
     physics : name of a back end, or one of one's own; None takes the scenario's.
     q : (nq,) first posture; None takes the scenario's start.
+    seed : of imperfections that are drawn.
 
     Raises
     ------
@@ -85,7 +89,8 @@ def make_physics(scenario: Scenario, physics: str | Maker | None = None, q: Arra
     if first.shape != (robot.nq,):
         raise InputError(f"q has the shape {first.shape}; {robot.name} has ({robot.nq},)")
     patches, contacts = list(robot.patches), scenario.start.contacts
-    return maker(World(robot, scenario.environment, first, patches, scenario.simulation, contacts))
+    believed = World(robot, scenario.environment, first, patches, scenario.simulation, contacts)
+    return maker(draw_world(believed, [contact.support for contact in contacts], seed)[0])
 
 
 class Simulation:

@@ -118,8 +118,12 @@ def axis_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ..
             seen.setdefault(text, index)
     scenarios = [str(name) for name in spec.scenarios]
     for index, name in enumerate(scenarios):
+        called, before = shown_name(name), [shown_name(other) for other in scenarios[:index]]
         if name in scenarios[:index]:
             yield document.problem(("scenarios", index), f"`{name}` is listed twice")
+        elif called in before:
+            text = f"`{name}` is called `{called}` in tables, as number {before.index(called) + 1} is; rename the file"
+            yield document.problem(("scenarios", index), text)
     if not isinstance(spec.seeds, SeedRange):
         for index, seed in enumerate(spec.seeds):
             if seed in spec.seeds[:index]:

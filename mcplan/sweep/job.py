@@ -99,7 +99,7 @@ def _carry_out(scenario: Scenario, task: Task, row: dict[str, Any], files: dict[
     """Fill in the row and the files, up to the stage that fails."""
     plan = _planned(scenario, task, row)
     if plan is not None and "plan" in task.keep:
-        files["plan.yaml"] = dump_document(plan_document(plan, Path(task.path).parent)).encode()
+        files["plan.yaml"] = dump_document(plan_document(plan, task.kept)).encode()
     if plan is None or task.steps == "plan":
         return
     stopped: JobFailed | None = None

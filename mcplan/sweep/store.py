@@ -169,7 +169,11 @@ class Store:
 
     def artefact(self, identity: str, suffix: str) -> Path:
         """Return the path of a file that is kept of a case."""
-        return self.directory / "artefacts" / identity[:2] / f"{identity}.{suffix}"
+        return self.folder(identity) / f"{identity}.{suffix}"
+
+    def folder(self, identity: str) -> Path:
+        """Return the directory of the files that are kept of a case."""
+        return self.directory / "artefacts" / identity[:2]
 
     def results(self, identities: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Return the result columns and the ``status`` of those cases that the store has."""

@@ -134,7 +134,8 @@ def _run(
         prepare(client, runner, tuple(dict.fromkeys(case.physics for case in todo)) if spec.steps == "simulate" else ())
         plans = str(store.plans) if spec.steps == "simulate" and shares(experiment.swept) else ""
         todo = plans_first(todo) if plans else todo
-        tasks = ((case, lambda case=case: task_of(case, spec.keep, plans)) for case in todo)
+        kept = store.folder
+        tasks = ((case, lambda case=case: task_of(case, spec.keep, plans, kept(case.id).resolve())) for case in todo)
         for done, (case, outcome) in enumerate(fan_out(client, tasks, limit, runner), 1):
             store.put(case, outcome, code_version())
             failed += outcome.status == FAILED
@@ -143,8 +144,15 @@ def _run(
     shutil.rmtree(store.plans, ignore_errors=True)
 
 
-def task_of(case: Case, keep: tuple[str, ...], plans: str = "") -> Task:
-    """Return a case as it is sent; ``plans``: directory of those that cases share."""
+def task_of(case: Case, keep: tuple[str, ...], plans: str = "", kept: Path | None = None) -> Task:
+    """Return a case as it is sent.
+
+    Parameters
+    ----------
+    plans : directory of the plans that cases share.
+    kept : that of the files which are kept of it; None: that of its scenario.
+    """
     document = case.document()
     path = str(Path(document.path).resolve())
-    return Task(document.data, path, case.robot, case.seed, case.steps, tuple(keep), plans)
+    folder = str(kept or Path(path).parent)
+    return Task(document.data, path, case.robot, case.seed, case.steps, tuple(keep), folder, plans)

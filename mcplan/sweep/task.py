@@ -14,6 +14,7 @@ class Task:
     path : of the scenario's file; the path of a robot or a mesh is relative to it.
     robot : identity that the robot must have (`mcplan.model.robot_file.robot_identity`).
     seed, steps, keep : as in the experiment.
+    kept : directory of the files that are kept of the case; what a plan is read from is relative to it.
     plans : directory for plans that cases share (`mcplan.sweep.shared_plan`); none without a name.
     """
 
@@ -23,4 +24,5 @@ class Task:
     seed: int
     steps: str
     keep: tuple[str, ...]
+    kept: str
     plans: str = ""

@@ -14,14 +14,15 @@ WORDS = {
     "position": "joint position",
     "friction ratio": "friction cone",
     "normal force": "force on a contact",
-    "moment": "moment of a grasp",
+    "grasp force": "force on a grasp",
+    "grasp moment": "moment on a grasp",
     "slip": "slip of a contact",
     "slip, angle": "turning slip of a contact",
     "contact place": "contact beside its place",
     "contact place, angle": "contact turned from its place",
     "clearance": "clearance",
     "unplanned contact": "contact that nobody planned",
-    "fall": "sinking of the base",
+    "fall": "sinking of the centre of mass",
 }
 """Lines of a certificate that are margins of the motion, in words; goals are one call together."""
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from mcplan.sim.run import Run
+from mcplan.sim.world import with_flaws
 from mcplan.view.appearance import seen_robot
 from mcplan.view.certificate import Certificate, certificate_data
 from mcplan.view.drawing import Drawing
@@ -62,7 +63,7 @@ def replay(run: Run, frames_per_second: float = 30.0) -> Drawing:
     frames = np.minimum(np.searchsorted(run.t, run.t[0] + times - 1e-9), len(run) - 1)
     film = Film(
         robot=seen_robot(run),
-        environment=run.scenario.environment,
+        environment=with_flaws(run.scenario.environment, run.record.world),
         times=times,
         q=run.q[frames],
         com=run.com[frames],

@@ -252,6 +252,11 @@ FORGERIES = {
     "a wall that pulls": (lambda r: load_on_tip(r, [1.0, 0, 0]), "unilateral"),
     "beyond the contact's force": (
         lambda r: with_contact(with_contact(r, 0, SOLE, max_force=100.0), 1, SOLE, max_force=100.0), "normal force"),
+    "the first force moved to points that hardly press": (
+        lambda r: load_on_tip(r, [-0.99, 20.0, 15.0]), "friction margin"),
+    "a last acceleration beyond all numbers": (
+        lambda r: tampered(r, vd=put((-1, [0, 4, 6]), [1e307, 1.7e308, 1.7e308])), "equation of motion"),
+    "samples that are far apart": (lambda r: with_record(r, dt=2.0 * r.dt), "time step"),
     "force where nothing touches": (
         lambda r: tampered(r, active=put((slice(100, 110), TIP), False)), "force only in contact"),
     "force from something else": (stray, "unplanned contact"),

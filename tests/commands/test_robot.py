@@ -105,6 +105,13 @@ def test_a_urdf_of_a_package_is_named_so_in_the_file(urdf, tmp_path, capsys):
     assert f'urdf: "{name}"\n' in (tmp_path / "mine.yaml").read_text()
     assert load_robot("mine.yaml").urdf_path == package / urdf
     assert main(["info", name, "--package-dir", str(tmp_path)]) == 0
+    for place, packages in (("", "[.]"), ("config", "[..]")):  # the package itself, from within
+        file = package / place / "robot.yaml"
+        file.parent.mkdir(exist_ok=True)
+        lines = (tmp_path / "mine.yaml").read_text().splitlines(keepends=True)
+        kept = [f"packages: {packages}\n" if line.startswith("packages:") else line for line in lines]
+        file.write_text("".join(kept))
+        assert load_robot(file).urdf_path == package / urdf
     capsys.readouterr()
     for said, message in (
         (name, "the package 'mine_description' is not installed: name the directory that holds it in `packages`"),

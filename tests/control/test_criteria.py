@@ -8,6 +8,7 @@ from mcplan.control.criteria import (
     ForceBelow,
     Measurement,
     SpeedBelow,
+    Sustained,
     Timeout,
 )
 
@@ -46,6 +47,22 @@ def test_all_needs_every_one_and_any_names_the_first_that_is_met():
     assert either.met(measure(error=0.2)) == ""
     assert either.met(measure(error=0.2, elapsed=3.0)) == "timeout"
     assert either.met(measure(error=0.0, elapsed=3.0)) == "time and error com"
+
+
+def test_what_has_to_last_is_asked_at_every_tick_whatever_else_is_met():
+    def at(t, error, speed):
+        return measure(elapsed=t, error=error, speed=speed)
+
+    near, slow = ErrorBelow("com", 0.1), SpeedBelow("com", 0.1)
+    both, either = AllOf(near, Sustained(slow, 0.5)), AnyOf(near, Sustained(slow, 0.5))
+    moments = [at(0.0, 0.0, 0.0), at(0.2, 1.0, 1.0), at(0.7, 0.0, 0.0)]  # it has not been slow without a break
+    assert [both.met(moment) for moment in moments] == [""] * 3
+    assert both.met(at(1.2, 0.0, 0.0)) != ""
+    assert [bool(either.met(moment)) for moment in (at(0.0, 0.0, 0.0), at(0.2, 0.0, 1.0), at(0.6, 1.0, 0.0))] == [
+        True, True, False,
+    ]  # fmt: skip
+    waiting = AllOf(Elapsed(1.0), Sustained(slow, 0.5))
+    assert [bool(waiting.met(at(t, 0.0, 0.0))) for t in (0.0, 0.5, 1.0)] == [False, False, True]
 
 
 def test_what_does_not_exist_has_no_error_and_carries_nothing():

@@ -72,9 +72,13 @@ def test_a_relative_pose_of_a_later_level_yields_to_what_goes_before():
         ({"contact_force": {"patch": "left_sole"}}, "give either `force`"),
         ({"torque": {}, "look_at": {"frame": "BODY", "target": TARGET}}, "give one of look_at"),
         ({"torque": {}, "kp": 3.0}, "has no kp"),
+        ({"look_at": {"frame": "BODY", "target": TARGET, "axis": [0, 0, 0]}}, "axis .* has no direction"),
+        ({"link_pose": {"frame": "BODY", "position": False, "orientation": False}}, "neither position nor orientation"),
+        ({"relative_pose": {"frame": "BODY", "reference": "left_hand", "position": False, "orientation": False}},
+         "neither position nor orientation"),
         ({"torque": {}, "priority": 0}, "priority.*1"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_with_a_task_is_said(task, said):
     with pytest.raises(mc.InputError, match=said):
         mc.load_scenario("sway", {"control.tasks": [task]})

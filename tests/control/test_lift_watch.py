@@ -108,6 +108,17 @@ def test_a_short_loss_of_touch_is_left_alone():
         assert standing.look(2 * DT, 10.0, 5.0) is before
 
 
+def test_the_time_without_touch_begins_anew_when_a_contact_has_been_open():
+    standing = Standing()
+    before = standing.motion.contacts["left_sole"]
+    standing.look(SETTINGS.lift_time / 2, 10.0, 0.0)
+    del standing.motion.contacts["left_sole"]
+    standing.watch.look(standing.t, standing.terms, standing.motion, {}, {})
+    standing.t += SETTINGS.lift_time
+    standing.motion.contacts["left_sole"] = before
+    assert standing.look(2 * DT, 10.0, 0.0) is before
+
+
 def test_what_has_lifted_stays_there_by_itself_and_comes_down_at_the_speed_of_a_descent_once_that_is_noticed():
     standing = Standing(height=0.01)
     assert standing.acceleration() == pytest.approx(0.0, abs=1e-3)  # nothing along the normal draws it back

@@ -222,6 +222,32 @@ def test_a_hand_goes_where_it_is_sent_and_a_contact_carries_no_more_than_it_may(
     assert run.wrench[-1, run.patches.index(hand), :3] @ normal <= 15.0 + 1e-6
 
 
+def test_an_own_state_before_another_is_printed_as_that(tmp_path, plan):
+    """After the state before it, in its own stance, is another place where that leads to another stance."""
+    scenario, _ = load(tmp_path, "    - {state: wait, before: shift, stance: 2, do: {}, until: {elapsed: 1}}\n")
+    own = machine_of(carrying(plan, scenario))
+    printed = entries_of(own, scenario.control)
+    assert next(item for item in printed if item["state"] == "wait")["before"] == "shift"
+    pasted = machine_of(carrying(plan, load(tmp_path, "".join(f"    - {item}\n" for item in printed))[0]))
+    assert [(s.name, s.phase.stance) for s in pasted] == [(s.name, s.phase.stance) for s in own]
+
+
+def test_a_state_that_belongs_to_no_stance_is_in_that_from_which_it_is_entered(tmp_path, plan):
+    states = """\
+    - {state: pause, do: {}, until: {elapsed: 0.1}, next: shift}
+    - {state: nod, after: shift, stance: 1, do: {}, until: {elapsed: 0.1}, next: pause}
+"""
+    scenario, _ = load(tmp_path, states)
+    simulation = Simulation(carrying(plan, scenario), "qp")
+    for _ in range(6000):
+        if simulation.step() is None:
+            break
+        events = [(e.name, e.stance) for e in simulation.controller.machine.events if not e.name.startswith("find ")]
+        if len(events) > 4:
+            break
+    assert events[:5] == [("stand", 0), ("shift", 1), ("nod", 1), ("pause", 1), ("shift", 1)]
+
+
 @pytest.mark.parametrize(
     ("states", "line", "message"),
     [

@@ -1,5 +1,6 @@
 """Sliding contacts are counted on for the friction that they show."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -60,6 +61,28 @@ def test_a_slide_below_the_friction_believed_in_takes_a_part_of_it_and_never_all
     assert loaded.friction == pytest.approx(LESS * 0.8)
     loaded = watched.run(1.0, [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, 0.0, 200.0))
     assert loaded.friction == pytest.approx(LEAST * 0.8)
+
+
+def test_the_normal_of_a_contact_on_an_object_turns_with_it():
+    turn = Rotation.from_euler("y", 60, degrees=True).as_matrix()
+    flat = Watched()
+    watched = Watched(R=turn @ flat.contacts["sole"].contact.R)
+    loaded = watched.contacts["sole"]
+    watched.contacts["sole"] = replace(loaded, contact=replace(loaded.contact, carrier="box"))
+    velocity = np.append(turn @ [0.1, 0.0, 0.0], np.zeros(3))
+    slid = watched.run(SETTINGS.slip_time + 2 * DT, velocity, turn @ [0.0, -100.0, 200.0])
+    assert slid.friction == pytest.approx(0.5)
+
+
+def test_the_time_of_a_slide_begins_anew_when_a_contact_has_been_open():
+    watched, sliding, force = Watched(), [0.1, 0.0, 0.0, 0.0, 0.0, 0.0], (0.0, -100.0, 200.0)
+    loaded = watched.run(3 * DT, sliding, force)
+    del watched.contacts["sole"]
+    watched.t += 0.4
+    watched.watch.look(watched.t, None, watched, {})
+    watched.contacts["sole"] = loaded
+    assert watched.run(DT, sliding, force) is loaded
+    assert watched.notices == []
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,22 @@ def test_a_step_list_becomes_a_sequence_that_can_be_planned(robot, tmp_path):
     np.testing.assert_allclose(middle(plan.stances[4].contact("right_sole")), [0.33, -0.1, 0.05], atol=1e-9)
 
 
+def test_step_lists_one_after_the_other_keep_their_places(robot, tmp_path):
+    """The second adds a surface and a bar beside those that the first has made; what lies on these stays there."""
+    file = tmp_path / "steps.yaml"
+    file.write_text(STEPS)
+    soles, environment = scene(robot)
+    first = mc.read_step_list(file, robot, soles, environment).environment
+    file.write_text(STEPS.replace("[0.15, 0.1, 0]", "[0.15, 0.1, 0.2]"))
+    second = mc.read_step_list(file, robot, soles, first)
+    names = [thing.name for thing in second.environment.things]
+    assert len(set(names)) == len(names)
+    right = second.stances[4].add
+    assert right.surface == next(thing.name for thing in first.surfaces if thing.name != "floor")
+    contact = mc.contact(robot, "right_sole", second.environment.support(right.surface), x=right.x, y=right.y)
+    np.testing.assert_allclose(middle(contact)[2], 0.05, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [

@@ -97,6 +97,22 @@ def test_a_quadruped_with_balls_gets_four_that_roll(tmp_path):
     np.testing.assert_allclose(robot.com(q)[:2], [0, 0], atol=0.05)
 
 
+def test_a_robot_without_legs_is_described_and_read_back(tmp_path):
+    body = '<inertial><mass value="2"/><inertia ixx=".1" iyy=".1" izz=".1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    wheels = "".join(
+        f'<link name="{side}">{body}<collision><geometry><cylinder radius="0.1" length="0.05"/></geometry></collision>'
+        f'</link><joint name="{side}_axle" type="revolute"><parent link="box"/><child link="{side}"/>'
+        f'<axis xyz="0 1 0"/><origin xyz="0 {y} 0"/><limit lower="-3" upper="3" effort="9" velocity="9"/></joint>'
+        for side, y in (("l", 0.3), ("r", -0.3))
+    )
+    box = f'<link name="box">{body}<collision><geometry><box size=".4 .4 .2"/></geometry></collision></link>'
+    (tmp_path / "cart.urdf").write_text(f'<robot name="cart">{box}{wheels}</robot>')
+    (tmp_path / "cart.yaml").write_text(propose(tmp_path / "cart.urdf", tmp_path, "cart"))
+    robot = load_robot(tmp_path / "cart.yaml")
+    assert not robot.patches
+    assert not robot.posture("half_sitting")[7:].any()
+
+
 def test_a_ball_is_that_of_its_shape_however_its_link_is_turned(tmp_path):
     """Each foot's sphere lies off its link's frame, which is turned against the shank."""
     quadruped(tmp_path)

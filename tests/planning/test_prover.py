@@ -19,7 +19,7 @@ from mcplan.planning.posture.violation import Violation
 from mcplan.planning.prover import EASED, STEADY, OutOfCalls, Prover, _near, moved_onto, steady
 from mcplan.planning.transition.swing import Swing
 from mcplan.scene import load_scenario
-from mcplan.scene.environment import Obstacle
+from mcplan.scene.environment import Environment, Obstacle, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
 from tests.planning.obstacle_step import step_past
@@ -93,6 +93,19 @@ def test_a_robot_is_moved_rigidly_onto_a_contact(scene):
     assert X[:3, 3] == pytest.approx(contact.p, abs=1e-12)
     assert np.array_equal(moved[7:], q[7:])
     assert np.linalg.norm(moved[3:7]) == pytest.approx(1.0)
+
+
+def test_a_foot_across_the_seam_of_a_floor_that_is_cut_in_two_is_in_nothing(scene):
+    corners = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+    halves = [Surface(f"f{k}", p=[x, 0.0, 0.0], polygon=corners) for k, x in ((1, -0.95), (2, 1.05))]
+    floor = Environment(surfaces=tuple(halves))
+    q = scene.ROBOT.posture("half_sitting")
+    spec = {"patch": "left_sole", "surface": "f1", "x": 0.96, "y": 0.095, "yaw": 0.0, "overhang": True}
+    foot = make_contact(scene.ROBOT, floor, spec)
+    prover = Prover(scene.ROBOT, floor, q, ["left_sole", "right_sole"], SETTINGS)
+    assert prover.blocked(foot) is None
+    step = replace(halves[1], p=np.array([1.05, 0.0, 0.05]))
+    assert Prover(scene.ROBOT, Environment(surfaces=(halves[0], step)), q, ["left_sole"], SETTINGS).blocked(foot)
 
 
 def test_a_place_is_blocked_by_what_the_link_would_be_in_and_by_how_much(scene):

@@ -5,8 +5,10 @@ import pytest
 
 from mcplan.certificate.verify import verify
 from mcplan.errors import PlanningFailed
-from mcplan.planning import plan
+from mcplan.planning import plan, pushing
+from mcplan.planning.pushing import _displaced
 from mcplan.scene import load_scenario
+from mcplan.scene.schema import GoalItem
 
 
 def asked(x, y=0.0, z=0.5, parameters=None, rpy=(0.0, 0.0, 0.0), **further):
@@ -42,13 +44,29 @@ def test_pushes_follow_each_other_from_where_the_object_is():
     assert [s.title for s in made.stances].count("add left_hand") == 2
 
 
+def test_a_pose_with_the_other_sign_of_its_quaternion_moves_nothing():
+    scene = load_scenario("push").environment
+    (box,) = scene.objects
+    for quaternion, moves in ((box.pose[3:], False), (-box.pose[3:], False), ([0.8, 0.0, 0.0, 0.6], True)):
+        pose = {"xyz": box.p.tolist(), "quat_wxyz": list(map(float, quaternion))}
+        assert bool(list(_displaced(scene, GoalItem.model_validate({"objects": {"box": pose}})))) == moves
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_goal_beside_pushes_is_refused_before_anything_is_searched(order, monkeypatch):
+    items = [{"objects": {"box": {"xyz": ["=1.0+0*distance", 0, 0.5]}}}, {"base": {"xyz": [0.1, 0, 0.7]}}][::order]
+    monkeypatch.setattr(pushing, "StanceSequence", None)
+    with pytest.raises(PlanningFailed, match="asks for base: a goal that moves objects is planned as pushes alone"):
+        plan(load_scenario("push", {"stances": [], "goal": items}))
+
+
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
         ({"x": 0.85, "z": 0.8}, "lifts none. Write the sequence"),
         ({"x": 0.85, "rpy": (0, 0, 0.4)}, "does not slide straight to its goal"),
         ({"x": 0.85, "y": 0.4}, "no surface that looks against its way"),
-        ({"x": 1.2, "com": [0.1, 0]}, "asks for com too"),
+        ({"x": 1.2, "com": [0.1, 0]}, "asks for com: a goal that moves objects"),
         ({"x": 1.6, "parameters": {"parameters.face": 0.9}}, "do not reach box_face from the start"),
     ],
 )

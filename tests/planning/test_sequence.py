@@ -7,7 +7,7 @@ from mcplan.document import dump_document
 from mcplan.errors import PlanningFailed, ScenarioError
 from mcplan.planning import is_plan_file, plan, plan_document, read_plan, write_plan
 from mcplan.planning.plan import PlannedStance
-from mcplan.planning.sequence import StanceSequence
+from mcplan.planning.sequence import StanceSequence, _change
 from mcplan.scene import load_scenario
 from mcplan.scene.schema import StanceItem
 from tests.contact_error import contact_error
@@ -26,6 +26,22 @@ def in_place(stances, k):
     before = stances[k - 1].contacts if k else ()
     now = stances[k].contacts
     return now if len(now) >= len(before) else before
+
+
+def test_a_place_that_is_left_out_is_nearest_to_the_posture_that_the_item_names():
+    scenario = load_scenario("table_hand")
+    joints = {"RARM_JOINT0": -1.5, "RARM_JOINT3": -0.2}
+    places = []
+    for further in ({}, {"posture": {"joints": joints}}):
+        sequence = StanceSequence(scenario)
+        item = StanceItem.model_validate({"add": {"patch": "right_hand", "surface": "table"}, **further})
+        change = _change(
+            sequence.linker, item, sequence.stances[0], sequence.linker.environment,
+            item.posture and item.posture.apply(scenario.robot, sequence.linker.reference)[7:],
+        )  # fmt: skip
+        (hand,) = (contact for contact in change.contacts if contact.patch == "right_hand")
+        places.append(hand.p)
+    assert places[1][0] > places[0][0] + 0.1  # the arm is stretched out ahead
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -213,6 +213,8 @@ stances:
         ("    - {name: a, pose: {quat_wxyz: [1, 1, 0, 0]}, size: [1, 1]}", "length 1.41421, expected 1"),
         ("    - {name: a, pose: {rpy: [0, 0, 0], quat_wxyz: [1, 0, 0, 0]}, size: [1, 1]}", "not both"),
         ("    - {name: a, polygon: [[0, 0], [1, 0], [0.2, 0.2], [0, 1]]}", "not convex"),
+        ("    - {name: a, polygon: [[0, 0], [1, 0], [1, 1], [0, 0]]}", "has corners 4 and 1 in one place"),
+        ("    - {name: a, polygon: [[0, 0], [1, 0], [1, 0], [1, 1]]}", "has corners 2 and 3 in one place"),
         ("    - {name: a, polygon: [[0, 0], [1, 0]]}", "expected at least 3"),
         ("    - {name: a}", "either size"),
         ("    - {name: a, size: [1, -1]}", "expected a number > 0, got -1"),

@@ -14,7 +14,7 @@ from mcplan.scene.disturbance import Imperfections, Payload, Push
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.disturbance import Disturbance, push_force
 from mcplan.sim.robot_record import record_robot
-from mcplan.sim.simulate import Simulation, simulate
+from mcplan.sim.simulate import Simulation, make_physics, simulate
 from mcplan.sim.world import World, draw_world, with_inertias
 
 STILL = {
@@ -150,6 +150,15 @@ def test_a_payload_weighs_what_it_says_where_it_hangs(plan):
     v, vd = np.random.default_rng(2).standard_normal((2, 1, robot.nv))
     force = world.robot.inverse_dynamics(q, v[0], vd[0])
     np.testing.assert_allclose(Mechanism(real).motion(q[None], v, vd).force[0], force, atol=1e-8)
+
+
+def test_a_back_end_alone_has_the_payloads_and_imperfections_of_its_scenario(plan):
+    scenario = plan.scenario.replace(simulation={"payloads": [{"link": "LARM_LINK5", "mass": 1.7}]})
+    masses = [make_physics(each, "mujoco").model.body_mass.sum() for each in (scenario, plan.scenario)]
+    assert masses[0] - masses[1] == pytest.approx(1.7)
+    errors = plan.scenario.replace(simulation={"imperfections": {"mass_error": 0.1}})
+    total = [make_physics(errors, "mujoco", seed=seed).model.body_mass.sum() for seed in (1, 1, 2)]
+    assert total[0] == total[1] != total[2]
 
 
 def drawn(plan, seed=0, **settings):

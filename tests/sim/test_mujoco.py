@@ -256,6 +256,19 @@ def test_a_grip_that_slides_is_refused():
         MujocoPhysics(ROBOT, Environment(bars=(bar,)), q0, contacts=(contact,))
 
 
+def test_a_friction_of_its_own_is_that_of_a_contact():
+    floor = Environment(surfaces=(Surface("floor", size=(2, 2), friction=0.7),))
+    places = (("left_sole", 0.1), ("right_sole", -0.1))
+    soles = [make_contact(ROBOT, floor, {"patch": n, "surface": "floor", "x": 0, "y": y, "yaw": 0}) for n, y in places]
+    own = replace(soles[0], friction=0.2, options={**soles[0].options, "friction": 0.2})
+    model = MujocoPhysics(ROBOT, floor, ROBOT.posture("half_sitting"), contacts=(own, soles[1])).model
+    assert model.npair == 1
+    assert {model.geom(int(i)).name for i in (model.pair_geom1[0], model.pair_geom2[0])} == {
+        "world:floor", f"patch:{own.patch}",
+    }  # fmt: skip
+    np.testing.assert_allclose(model.pair_friction[0, :2], 0.2)
+
+
 def hold_of(*contacts):
     """Whether a grip from which the whole robot hangs still holds, step by step."""
     q0, _, bar = at_a_bar()

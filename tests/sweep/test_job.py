@@ -12,6 +12,7 @@ from mcplan.certificate.verify import verify
 from mcplan.errors import InputError, SimulationFailed
 from mcplan.model.robot_file import load_robot
 from mcplan.planning import plan as make_plan
+from mcplan.planning.plan_file import read_plan
 from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
 from mcplan.sweep import job
@@ -127,6 +128,18 @@ def test_a_robot_that_is_another_one_is_no_verdict(experiment_file):
     outcome = run_case(type(task)(**{**vars(task), "robot": "0" * 64}))
     assert outcome.status == FAILED
     assert "not those of the machine that sweeps" in outcome.result["failure"]
+
+
+def test_a_plan_that_is_kept_names_its_robot_from_where_it_is_kept(experiment_file, tmp_path):
+    text = "scenarios: [walk]\nsteps: plan\nset: {parameters.distance: 0.3}\n"
+    text += f"cases: {json.dumps([{'robot': str(humanoid(tmp_path)), 'start.posture': 'ready'}])}\n"
+    (case,) = load_experiment(experiment_file(text)).cases
+    kept = tmp_path / "store" / "artefacts" / "ab"
+    kept.mkdir(parents=True)
+    file = kept / "plan.yaml"
+    file.write_bytes(run_case(task_of(case, ("plan",), kept=kept)).files["plan.yaml"])
+    assert not yaml.safe_load(file.read_text())["robot"].startswith("/")
+    assert read_plan(file).scenario.robot.digest == load_robot(case.fields["robot"]).digest
 
 
 def test_robots_of_a_sweep_are_each_their_own(experiment_file, tmp_path):

@@ -211,6 +211,16 @@ def test_thresholds_hold_or_not(expect, passed, results):
     assert [verdict.passed for verdict in judge(spec, results.rows, results.experiment.known)] == passed
 
 
+def test_a_flag_counts_as_false_where_a_case_has_not_got_so_far(results):
+    rows = [{"success": False, "plan_torque": None}] * 9 + [{"success": True, "goal_reached": True, "plan_torque": 0.5}]
+    spec = results.experiment.spec.model_copy(update={"expect": {"goal_reached": ">= 0.9", "plan_torque": "max < 0.6"}})
+    flag, margin = judge(spec, rows, results.experiment.known)
+    assert not flag.passed
+    assert flag.text.startswith("goal_reached: mean 0.1 of 10 of 10 cases")
+    assert margin.passed
+    assert "of 1 of 10 cases" in margin.text
+
+
 @pytest.mark.parametrize("text", ["", "0.9", ">= x", "=> 0.9", "best > 1", ">= 0.9 mean"])
 def test_what_is_no_threshold_is_refused(text):
     with pytest.raises(InputError):

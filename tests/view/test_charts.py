@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 from mcplan.model.robot_file import load_robot
 from mcplan.qp_status import NO_QP
 from mcplan.scene.contact import Contact
-from mcplan.sim.records import PhaseRecord
+from mcplan.sim.records import PhaseRecord, WorldRecord
 from mcplan.sim.run import HOLD, SLACK
 from mcplan.view.charts import Curve, curve_chart, heat_chart
 from mcplan.view.palette import PHASES, phase_colour
@@ -59,6 +59,14 @@ def test_a_kind_of_phase_has_one_colour_wherever_it_comes():
     assert phase_colour("swing left_sole") == phase_colour("swing right_hand") == PHASES["swing"]
     assert phase_colour("my state") == phase_colour("my other state")
     assert len(set(PHASES.values())) == len(PHASES)
+
+
+def test_friction_is_that_of_the_world_in_which_it_ran(run):
+    record = run.record.model_copy(update={"world": WorldRecord(friction={"floor": 0.5, "wall": 0.5})})
+    slippery = replace(run, record=record)
+    for column, patch in enumerate(run.patches):
+        np.testing.assert_allclose(slippery.patch_friction(patch), 0.5 * run.patch_friction(patch))
+        np.testing.assert_allclose(friction_used(slippery, column), 2.0 * friction_used(run, column))
 
 
 def test_friction_used_is_that_of_the_worst_point_that_carries(run):

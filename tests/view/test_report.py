@@ -16,10 +16,11 @@ from mcplan.planning import plan
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
-from mcplan.view.closest_calls import closest_calls, share_of, time_of
+from mcplan.view.closest_calls import WORDS, closest_calls, share_of, time_of
 from mcplan.view.readings import Readings
 from mcplan.view.report_page import _clock_time, answer, failure_page, report_page
 from mcplan.view.ticks import slowest_ticks
+from tests.sim.waving_box import waving_run
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +106,16 @@ def test_closest_calls_are_those_of_the_certificate_the_worst_first(run, report)
     shares = [call.share for call in closest_calls(run, report) if call.share is not None]
     assert shares == sorted(shares, reverse=True)
     assert closest_calls(run, broken(report))[0].what == "joint torque"
+
+
+def test_grips_are_among_the_closest_calls_and_every_kind_is_a_line_that_there_is():
+    gripped = waving_run(tip="grasp")
+    certificate = verify(gripped)
+    force = next(check for check in certificate.checks if check.name == "grasp force")
+    calls = {call.what: call for call in closest_calls(gripped, certificate)}
+    assert calls["force on a grasp"].share == pytest.approx(force.value)
+    lines = {check.name for check in (*certificate.checks, *verify(waving_run()).checks)}
+    assert WORDS.keys() - {"normal force"} <= lines  # that is of contacts with a limit
 
 
 def test_what_is_beyond_a_limit_by_no_more_than_the_tolerance_is_not_drawn_as_broken(run, report):

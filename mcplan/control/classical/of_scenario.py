@@ -65,7 +65,7 @@ def _operational_space(plan: Plan, spec: TextbookSpec) -> TorqueController:
 def _hierarchical(plan: Plan, spec: TextbookSpec) -> TorqueController:
     robot, kp = plan.scenario.robot, 100.0 if spec.kp is None else spec.kp
     frame, path = _frame(plan, spec)
-    limb, rest = _FollowedPose(frame, path, kp), PostureTask(plan.stances[0].q[7:], 1.0, 0.25 * kp)
+    limb, rest = _FollowedPose(frame, path, kp, spec.kd), PostureTask(plan.stances[0].q[7:], 1.0, 0.25 * kp)
     return TaskHierarchy(robot, plan.stances[0].contacts, [[limb], [rest]], "programs")
 
 
@@ -87,8 +87,8 @@ _MAKERS: dict[str, Callable[[Plan, TextbookSpec], TorqueController]] = {
 class _FollowedPose(LinkPoseTask):
     """A link's pose that follows a path in time."""
 
-    def __init__(self, frame: str, path: FramePath, kp: float):
-        super().__init__(frame, kp=kp)
+    def __init__(self, frame: str, path: FramePath, kp: float, kd: float | None):
+        super().__init__(frame, kp=kp, kd=kd)
         self._path = path
 
     def follow(self, t: float) -> None:

@@ -302,9 +302,7 @@ def drift(program):
     """Return the largest entry of ``A x - b`` over the largest of its terms (or 1) at the tableau's basic solution."""
     A, b, T, basis, sign, upper, flipped, count = program
     m = len(b)
-    left, size = np.empty(m), np.empty(m)
-    for r in range(m):
-        left[r], size[r] = -b[r], max(abs(b[r]), 1.0)  # forces may grow without a bound: then rounding does with them
+    left, size = -b, np.maximum(np.abs(b), 1.0)  # forces may grow without a bound: then rounding does with them
     for j in range(count[0]):
         if flipped[1 + m + j]:  # few are
             for r in range(m):

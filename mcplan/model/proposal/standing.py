@@ -115,7 +115,8 @@ def _balanced(found: Anatomy, start: np.ndarray, lower: np.ndarray, upper: np.nd
             if sole.kind == "surface":
                 rows.append(LEVEL * np.array([X[0, 2], X[1, 2], X[1, 0]]))
             middles.append((X @ [*sole.polygon.mean(axis=0), 0.0, 1.0])[:2])
-        rows.append(BALANCE * (robot.com(q)[:2] - np.mean(middles, axis=0)))
+        if middles:
+            rows.append(BALANCE * (robot.com(q)[:2] - np.mean(middles, axis=0)))
         rows.append(1e-3 * q[:2])
         return np.concatenate(rows)
 

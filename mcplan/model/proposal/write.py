@@ -127,7 +127,7 @@ def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterato
     yield "postures:"
     yield "  half_sitting:"
     yield f"    base: {{xyz: [{', '.join(f'{x:.6g}' for x in q[:3] + 0.0)}]}}"
-    yield "    joints:"
+    yield "    joints:" if q[7:].any() else "    joints: {}"
     for joint, value in zip(robot.joint_names, q[7:], strict=True):
         if value != 0.0:
             yield f"      {inline(joint)}: {value:.6g}"

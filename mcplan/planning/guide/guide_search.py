@@ -17,7 +17,7 @@ from mcplan.planning.prover import Prover
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.place import make_contact
-from mcplan.scene.settings import PlannerSettings
+from mcplan.scene.spec import PoseSpec
 
 SPREAD = 0.1
 """m: places closer together than this tell no heading."""
@@ -37,14 +37,15 @@ def direct_path(
     q: np.ndarray,
     goal: Goal,
     offsets: Mapping[str, np.ndarray],
-    settings: PlannerSettings,
+    guide: Sequence[PoseSpec] = (),
 ) -> GuidePath:
-    """Return the straight path of the base from a stance to a goal, or by the key poses of the settings.
+    """Return the straight path of the base from a stance to a goal, or by way of key poses.
 
     Parameters
     ----------
     q : (nq,) posture at the stance.
     offsets : nominal place of each patch in the base's heading frame.
+    guide : the key poses.
     """
     yaw = base_yaw(q)
     start = _base_over([(c.p, offsets[c.patch]) for c in contacts if c.patch in goal.specs or not goal.specs], yaw)
@@ -74,8 +75,8 @@ def direct_path(
     end = _base_over(places, end_yaw)
     if end is None:
         end = start if goal.item.base is None else np.array(goal.item.base.xyz)
-    between = np.array([pose.p for pose in settings.guide]).reshape(-1, 3)
-    turns_between = [heading(pose.R) for pose in settings.guide]
+    between = np.array([pose.p for pose in guide]).reshape(-1, 3)
+    turns_between = [heading(pose.R) for pose in guide]
     turn = robot.scale.leg * TURN
     return GuidePath(np.vstack([start, between, end]), np.unwrap([yaw, *turns_between, end_yaw]), turn)
 

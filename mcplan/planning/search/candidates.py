@@ -21,7 +21,7 @@ from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.place_bar import bar_rotation
 from mcplan.scene.place_surface import TOLERANCE, surface_rotation
-from mcplan.scene.polygon import erode
+from mcplan.scene.polygon import erode, nearest
 from mcplan.scene.spec import ContactSpec
 
 LOOSE = 0.01
@@ -44,6 +44,9 @@ STEEP, RAIL = 0.3, 0.6
 
 INNER = 0.4
 """Share of a palm within which a bar lies under it: at its rim it slips off."""
+
+INSET = 1e-4
+"""m: so far within borders is a place that is written with four digits."""
 
 LEVEL = 0.05
 """m: a nominal place this near to a surface is on it."""
@@ -216,6 +219,9 @@ def _on_surface(
         x, y = (axis.ravel() for axis in np.meshgrid(*lines, indexing="ij"))
         given_place = fixed is not None and fixed.x is not None and fixed.y is not None
         inside = np.all(A @ np.array([x, y]) <= b[:, None] + (TOLERANCE if given_place else 1e-9), axis=0)
+        free = fixed is None or (fixed.x is None and fixed.y is None)
+        if free and not inside.any() and (place := nearest(anchor, A, b - INSET)) is not None:
+            x, y, inside = place[:1], place[1:], np.ones(1, bool)  # between borders that are at an angle
         for u, v in zip(x[inside], y[inside], strict=True):
             exact = fixed is not None
             free_x = loose and not (exact and fixed.x is not None)

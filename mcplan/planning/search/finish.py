@@ -1,5 +1,6 @@
 """From nodes to stances: forces and margins of every step, and the posture that the goal asks for at its end."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,6 +42,12 @@ class Segment:
     def q(self) -> np.ndarray:
         """Posture (nq,) with which it ends."""
         return self.end.result.q if self.end is not None and self.end.found else self.nodes[-1].q
+
+    @property
+    def wrenches(self) -> Mapping[str, np.ndarray]:
+        """What contacts bear in the posture of its end (6,), by patch."""
+        forces = None if self.end is None else self.end.result.forces
+        return {} if forces is None else forces.wrenches
 
 
 def finish(prover: Prover, ending: Ending, first: PlannedStance, segments: list[Segment]) -> tuple[PlannedStance, ...]:

@@ -46,16 +46,14 @@ def unreachable(
 
     Two limbs can be no farther apart than the lengths of both and the distance of their roots.
     """
-    names = [limb for limb in goal.limbs(robot) if limb in limbs]
     places: dict[str, list[np.ndarray]] = {}
     for limb in limbs.values():
         for patch in limb.patches:
             for written, place in zip(sampled[patch].specs, sampled[patch].place, strict=True):
                 places.setdefault(written["surface"], []).append(place)
     points = {name: np.array(found) for name, found in places.items()}
-    legs = [limbs[name] for name in names]
-    span = 2.0 * max((limb.length for limb in legs), default=0.0)
-    span += max((float(np.linalg.norm(a.root - b.root)) for a in legs for b in legs), default=0.0)
+    pairs = ((a, b) for a in limbs.values() for b in limbs.values())
+    span = max((a.length + b.length + float(np.linalg.norm(a.root - b.root)) for a, b in pairs), default=0.0)
     reached = {contact.support for contact in contacts}
     frontier = [contact.p[None] for contact in contacts] + [points[name] for name in sorted(reached) if name in points]
     while frontier:

@@ -15,7 +15,7 @@ from mcplan.model.shape_inertia import shape_inertia
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.sim.mujoco.bodies import add_robot
-from mcplan.sim.mujoco.options import OBJECT, OBJECT_SURFACE, SLIDING, SOLREF, STIFF, WORLD, contact_options
+from mcplan.sim.mujoco.options import OBJECT, OBJECT_SURFACE, SLIDING, SOLIMP, SOLREF, STIFF, WORLD, contact_options
 from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
 
 OBSTACLE_FRICTION = 0.7
@@ -76,12 +76,8 @@ def build(
     option.jacobian = mujoco.mjtJacobian.mjJAC_DENSE
     option.disableflags = int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
     _add_environment(spec, environment)
-    geoms = {geom.name for geom in spec.worldbody.geoms}
     grasps = add_robot(spec, robot, (robot.neutral() if q is None else np.asarray(q))[:7])
-    for contact in contacts:
-        own, support = f"patch:{contact.patch}", f"world:{contact.support}"
-        if contact.options.get("slide") and support in geoms and spec.geom(own) is not None:
-            _let_slide(spec, own, support, contact.friction)
+    _add_pairs(spec, environment, contacts)
     try:
         model = spec.compile()
     except ValueError as error:
@@ -129,6 +125,28 @@ def _add_environment(spec: Any, environment: Environment) -> None:
 def _add_slab(spec: Any, body: Any, surface: Surface, R: np.ndarray, p: np.ndarray, options: dict[str, Any]) -> None:
     shape, middle = slab(surface.polygon, surface.thickness)
     add_shape(spec, body, shape, R, p + R @ middle, **options)
+
+
+def _add_pairs(spec: Any, environment: Environment, contacts: Sequence[Contact]) -> None:
+    """Let patches slide that are to, and have the friction that a contact has instead of that of its support."""
+    fixed = [support.name for support in environment.surfaces] + [bar.name for bar in environment.bars]
+    supports = {name: f"world:{name}" for name in fixed}
+    for thing in environment.objects:
+        supports |= {surface.name: f"object:{thing.name}:{i}" for i, surface in enumerate(thing.surfaces)}
+    paired = set()
+    for contact in contacts:
+        own, support = f"patch:{contact.patch}", supports.get(contact.support)
+        if contact.kind == "grasp" or support is None or spec.geom(own) is None or (own, support) in paired:
+            continue
+        if contact.options.get("slide"):
+            _let_slide(spec, own, support, contact.friction)
+        elif "friction" in contact.options:
+            pair = spec.add_pair(geomname1=support, geomname2=own, condim=3)
+            pair.friction = [contact.friction, contact.friction, 0.0, 0.0, 0.0]
+            pair.solref, pair.solimp = SOLREF, SOLIMP
+        else:
+            continue
+        paired.add((own, support))
 
 
 def _let_slide(spec: Any, geom: str, other: str, friction: float) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcplan.core.whole_body import tasks as qp_tasks
+from mcplan.errors import InputError
 from mcplan.model.terms import Terms
 from mcplan.whole_body.packed import Slot
 from mcplan.whole_body.rotation_error import rotation_error
@@ -42,7 +43,7 @@ class LinkPoseTask(KernelTask):
         kd: ArrayLike | None = None,
     ):
         if not (position or orientation):
-            raise ValueError(f"task on {frame}: neither position nor orientation")
+            raise InputError(f"task on {frame}: neither position nor orientation")
         self.frame = frame
         self.selected = tuple(range(0 if position else 3, 6 if orientation else 3))
         self.allocate(kp=6, kd=6, p=3, R=(3, 3), velocity=6, acceleration=6, weight=len(self.selected))

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mcplan.errors import InputError
 from mcplan.model.terms import Terms
 from mcplan.short import short
 from mcplan.whole_body.tasks.task import Array, damping
@@ -70,7 +71,7 @@ class LookAtTask:
         self.axis = np.array(axis, dtype=np.float64)
         size = float(np.linalg.norm(self.axis))
         if not size > 0.0:
-            raise ValueError(f"task on {frame}: its axis has no direction")
+            raise InputError(f"task on {frame}: its axis has no direction")
         self.axis /= size
         self._plane = np.linalg.svd(self.axis[None, :])[2][1:].T
         self.target = np.zeros(3)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from mcplan.errors import InputError
 from mcplan.model.terms import Terms
 from mcplan.short import short
 from mcplan.whole_body.rotation_error import rotation_error
@@ -46,7 +47,7 @@ class RelativePoseTask:
         kd: float | None = None,
     ):
         if not (position or orientation):
-            raise ValueError(f"task on {frame} in {reference}: neither position nor orientation")
+            raise InputError(f"task on {frame} in {reference}: neither position nor orientation")
         self.frame, self.reference = frame, reference
         self.weight, self.kp, self.kd = weight, kp, damping(kp, kd)
         self._rows = slice(0 if position else 3, 6 if orientation else 3)

@@ -8,6 +8,7 @@ import pytest
 
 import mcplan as mc
 from mcplan.control.classical import end_effector_dynamics, joints_between, selections
+from mcplan.control.classical.of_scenario import textbook_controller
 from mcplan.errors import InputError
 from mcplan.model.terms import Terms
 from mcplan.sim.physics import Outcome, action_of
@@ -145,6 +146,13 @@ def test_a_hierarchy_of_one_task_is_inverse_dynamics_by_both_methods():
         ways = [mc.TaskHierarchy(strong, first, [[limb], [wish]], method) for method in ("least squares", "programs")]
         a, b = (way.torque(0.0, terms, {}) for way in ways)
         np.testing.assert_allclose(a, b, atol=1e-8 * np.abs(a).max())
+
+
+def test_the_gains_of_a_hierarchy_are_those_of_the_scenario():
+    textbook = {"frame": "tip", "path": [{"xyz": [0.4, 0.1, 0.85]}], "kp": 100.0, "kd": 60.0}
+    plan = free_arm(type="hierarchical", duration=1.0, textbook=textbook)
+    (limb,), _ = textbook_controller(plan).levels
+    np.testing.assert_allclose((limb.kp, limb.kd), np.multiply.outer((100.0, 60.0), np.ones(6)))
 
 
 @pytest.mark.parametrize("kind", ["hierarchical", "inverse_dynamics", "joint_impedance", "gravity_compensation"])

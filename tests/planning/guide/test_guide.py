@@ -57,9 +57,7 @@ def goal_at(x, y, heading, **given):
 @pytest.mark.parametrize("given", [{"yaw": 0.9}, {}])
 def test_the_direct_path_leads_from_the_stance_to_the_goal_with_its_heading(scene, walker, given):
     robot, q, _, offsets = walker
-    path = direct_path(
-        robot, scene.ENVIRONMENT, scene.feet(0.0), q, goal_at(1.0, 0.3, 0.9, **given), offsets, PlannerSettings()
-    )
+    path = direct_path(robot, scene.ENVIRONMENT, scene.feet(0.0), q, goal_at(1.0, 0.3, 0.9, **given), offsets)
     assert path.points[0] == pytest.approx(q[:3], abs=0.02)
     assert path.yaw == pytest.approx([0.0, 0.9], abs=1e-6)
     forward = path.points[-1] - np.array([1.0, 0.3, 0.0])
@@ -72,7 +70,8 @@ def test_key_poses_are_gone_through_in_their_order(scene, walker):
     settings = PlannerSettings.model_validate(
         {"guide": [{"xyz": [0.3, 0.5, 0.7], "rpy": [0, 0, 3.0]}, {"xyz": [0.8, 0.5, 0.7], "rpy": [0, 0, -3.0]}]}
     )
-    path = direct_path(robot, scene.ENVIRONMENT, scene.feet(0.0), q, goal_at(1.0, 0.3, 0.0, yaw=0.0), offsets, settings)
+    goal = goal_at(1.0, 0.3, 0.0, yaw=0.0)
+    path = direct_path(robot, scene.ENVIRONMENT, scene.feet(0.0), q, goal, offsets, settings.guide)
     assert path.points[1:3] == pytest.approx(np.array([[0.3, 0.5, 0.7], [0.8, 0.5, 0.7]]))
     assert path.yaw == pytest.approx([0.0, 3.0, 2 * np.pi - 3.0, 2 * np.pi])  # the short way round each time
 

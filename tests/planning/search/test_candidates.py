@@ -16,7 +16,7 @@ from mcplan.planning.posture.limbs import Limb, base_yaw, limbs_of, nominal_offs
 from mcplan.planning.search.candidates import ASIDE, _lines, _natural, _relative, _turned, candidates
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.potential import Standing
-from mcplan.scene.environment import Bar
+from mcplan.scene.environment import Bar, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.polygon import outside
 from mcplan.scene.schema import GoalItem
@@ -85,6 +85,23 @@ def test_what_the_goal_gives_is_taken_exactly_and_the_rest_left_open(find):
     assert places.specs[hit]["flip"] is True
     assert places.freedom[hit].names == ("angle",)
     assert sum(s["surface"] == "rung" for s in places.specs) > 5  # others stay possible on the way there
+
+
+def test_a_stone_whose_borders_are_at_an_angle_has_a_place_between_the_lines_of_the_lattice(scene):
+    angles = np.arange(6) * np.pi / 3
+    stone = Surface("stone", p=[0.363, 0.237, 0.05], polygon=0.2 * np.column_stack([np.cos(angles), np.sin(angles)]))
+    robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
+    X, offsets = robot.frame_pose(q, "left_sole"), nominal_offsets(
+        robot, q, scene.feet(0.0), limbs_of(robot, q, ("left_sole", "right_sole"))
+    )  # fmt: skip
+    for across in np.arange(0.0, 0.1, 0.02):
+        moved = replace(stone, p=stone.p + np.array([0.0, across, 0.0]))
+        places = candidates(
+            robot, replace(scene.ENVIRONMENT, surfaces=(*scene.ENVIRONMENT.surfaces, moved)), "left_sole", STRAIGHT,
+            offsets["left_sole"], Goal.of(GoalItem(contacts=(ContactSpec(patch="left_sole", surface="stone"),))), (),
+            0.1, (X[:3, :3], X[:3, 3]), False,
+        )  # fmt: skip
+        assert any(places.contact(k) is not None for k in np.flatnonzero(places.goal))
 
 
 def test_candidates_keep_their_whole_cell_of_numbers_on_the_surface(find):

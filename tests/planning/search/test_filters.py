@@ -67,6 +67,18 @@ def test_a_gap_is_too_wide_where_two_limbs_do_not_span_it():
     assert f"spans {SPAN:.2f} m at most; 0.25 m are missing" in message
 
 
+def test_a_hand_reaches_as_far_as_it_and_the_leg_that_stands():
+    limbs = LEGS | {"arm": limb("arm", ("h",), [0, 0, 0.6], 0.65)}
+    robot = SimpleNamespace(patches={"h": SimpleNamespace(limb="arm")})
+    goal = goal_of(ContactSpec(patch="h", surface="bar"))
+    start = [SimpleNamespace(support="floor", p=np.zeros(3))]
+    for height, reaches in ((1.45, True), (2.1, False)):
+        sampled = SimpleNamespace(specs=[{"surface": "bar"}], place=np.array([[0.0, 0.0, height]]))
+        none = SimpleNamespace(specs=[], place=np.zeros((0, 3)))
+        message = unreachable(robot, start, goal, {"h": sampled, "l": none, "r": none}, limbs)
+        assert (message == "") == reaches
+
+
 def test_steps_between_bridge_a_gap():
     assert reach_message([SPAN - 0.1, SPAN - 0.1, SPAN - 0.1]) == ""
     assert "from s1" in reach_message([SPAN - 0.1, SPAN + 0.1])

@@ -315,7 +315,8 @@ class _Planning:
         barred: Barred | None = None
         if hindrance is not None:
             passes = [one for one in passes if one.grid == coarse]
-        passes[-1] = passes[-1]._replace(calls=max(passes[-1].calls, self._left))  # what is left of the budget
+        if count is None:  # the last one has what is left of the budget
+            passes[-1] = passes[-1]._replace(calls=max(passes[-1].calls, self._left))
         for effort in passes:
             sampled = known.pop(effort.grid, None) or self._sample(goal, guide, offsets, here.contacts, effort.grid)
             potential = self._potential(goal, guide, sampled, effort)

@@ -5,8 +5,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from mcplan.errors import PlanningFailed
+from mcplan.planning import plan, stance_planner
 from mcplan.planning.search.portfolio import portfolio
 from mcplan.planning.search.potential import FREE_LIMB
+from mcplan.scene import load_scenario
 
 
 def test_limbs_that_may_help_are_left_free_in_the_first_run_alone():
@@ -42,3 +45,28 @@ def test_where_many_limbs_go_one_run_lets_the_last_one_go_first():
     assert led.lead >= 1.0
     assert led._replace(lead=0.0) in alike
     assert [run for run in runs if run != led] == alike
+
+
+@pytest.mark.parametrize("most", [900, 20000])
+def test_the_last_run_has_what_is_left_of_the_budget(most, monkeypatch):
+    budgets = []
+
+    class Nothing:
+        closest = None
+
+        def __init__(self, *of):
+            pass
+
+        def start(self, *of):
+            return None
+
+        def paths(self, root, budget, nodes):
+            budgets.append(budget.calls)
+            return iter(())
+
+    monkeypatch.setattr(stance_planner, "StanceSearch", Nothing)
+    with pytest.raises(PlanningFailed):
+        plan(load_scenario("walk", {"planner.max_calls": most}))
+    assert all(calls <= most for calls in budgets)
+    assert 0.9 * most < budgets[-1]
+    assert budgets[0] == 300

@@ -66,7 +66,7 @@ def clearance_checks(evidence: Evidence) -> Iterator[Check]:
         before, after = np.maximum(np.arange(len(looked))[rows] - 1, 0), np.arange(len(looked))[rows]
         if len(between):
             slack = np.maximum(between[before], between[np.minimum(after, len(between) - 1)]) / 2
-        lower[rows] = watch.look(*_poses(evidence, k), room[rows], slack, k)
+        lower[rows] = watch.look(*poses_of(evidence, k), room[rows], slack, k)
     if len(between):
         short = lower[:-1] + lower[1:] + room[:-1] + room[1:] < between - 2 * GAP
         _look_between(evidence, watch, looked, np.argwhere(short), allowed, links)
@@ -154,7 +154,7 @@ def _look_between(
     for start in range(0, len(items), CHUNK):
         samples, pairs = np.array(items[start : start + CHUNK]).T
         k, back = np.unique(samples, return_inverse=True)
-        R, p = _poses(evidence, k)
+        R, p = poses_of(evidence, k)
         room = np.array([watch.room(allowed(int(sample)), links) for sample in k])[back, pairs]
         watch.look_at(R[back], p[back], room, pairs, samples)
 
@@ -172,7 +172,7 @@ def _travel(evidence: Evidence, solids: Solids, looked: np.ndarray) -> np.ndarra
             reach[who] = max(reach[who], solid.reach)
     way = np.zeros((2, len(run), owners))
     for start in range(0, len(run) - 1, CHUNK):
-        R, p = _poses(evidence, np.arange(start, min(start + CHUNK + 1, len(run))))
+        R, p = poses_of(evidence, np.arange(start, min(start + CHUNK + 1, len(run))))
         back = R[:, :1].transpose(0, 1, 3, 2)
         seen = back @ R, (back @ (p - p[:, :1])[..., None])[..., 0]
         for frame, (turned, moved) in enumerate(((R, p), seen)):
@@ -185,7 +185,7 @@ def _travel(evidence: Evidence, solids: Solids, looked: np.ndarray) -> np.ndarra
     return np.asarray(np.where(own, np.minimum(world, base), world))
 
 
-def _poses(evidence: Evidence, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def poses_of(evidence: Evidence, k: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the poses of all owners at samples, the world last: (K, owners + 1, 3, 3), (K, owners + 1, 3)."""
     run = evidence.run
     R, p = evidence.mechanism.poses(run.q[k])

@@ -22,6 +22,7 @@ from mcplan.certificate.record_checks import record_checks
 from mcplan.certificate.report import Check, Report
 from mcplan.certificate.solver_checks import solver_checks
 from mcplan.certificate.stance_checks import stance_checks
+from mcplan.certificate.touch_checks import touch_checks
 from mcplan.certificate.transition_checks import transition_checks
 from mcplan.doing import doing
 from mcplan.errors import InputError
@@ -78,7 +79,7 @@ def _judge(run: Run, tolerances: Tolerances | None) -> Report:
         evidence = Evidence(run if count == len(run) else first_samples(run, count), tolerances)
         checks += [*record_checks(evidence), *motion_checks(evidence), *external_checks(evidence)]
         doing("judging forces")
-        checks += [*force_checks(evidence), *place_checks(evidence)]
+        checks += [*force_checks(evidence), *touch_checks(evidence), *place_checks(evidence)]
         doing("judging clearances")
         checks += [*clearance_checks(evidence), *object_checks(evidence), *solver_checks(evidence)]
     found = {check.name: check for check in checks}

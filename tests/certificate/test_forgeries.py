@@ -404,6 +404,12 @@ PHYSICAL = {
         lambda r: tampered(r, point_xyz=add((0, 1), -2.1e-3)), "contact points on their patch", True),
     "a normal 0.09 mrad off": (lambda r: tampered(r, point_normal=add((3, 0), 0.9e-4)), "contact normals", False),
     "a normal 0.11 mrad off": (lambda r: tampered(r, point_normal=add((3, 1), -1.1e-4)), "contact normals", True),
+    "a finger that touches the wall unplanned": (stray, "unplanned contact points", False),
+    "a finger that touches what is not there": (
+        lambda r: tampered(stray(r), point_xyz=add((tip(r), 1), 5.0)), "unplanned contact points", True),
+    "a finger that touches the air beside the wall": (
+        lambda r: tampered(stray(drift(r, [-0.02, 0, 0])), point_xyz=add((tip(r), 0), -0.02)),
+        "unplanned contact points", True),
     "a brush of 4.9 N": (lambda r: pushed_by_something(r, 4.9, 30), "unplanned contact", False),
     "a brush of 4.9 N with a peak": (
         lambda r: tampered(pushed_by_something(r, 4.9, 30), point_force=put(tip_late(r), [0, 0, 5.1])),
@@ -455,7 +461,9 @@ def test_what_acts_on_a_crate_does_not_act_on_the_robot(runs):
     start = run.point_start.copy()
     start[-1] += 1
     standing = replace(run, point_start=start, **arrays)
-    assert not broken(standing) & {"external forces", "unplanned contact"}
+    assert not broken(standing) & {"external forces", "unplanned contact", "unplanned contact points"}
+    arrays["point_xyz"][-1] = [1.5, 1.0, 0.3]
+    assert "unplanned contact points" in broken(replace(run, point_start=start, **arrays))
 
 
 @pytest.mark.parametrize(("count", "caught"), [(2, False), (3, True)])

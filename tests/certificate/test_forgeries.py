@@ -407,8 +407,8 @@ PHYSICAL = {
     "a finger that touches the wall unplanned": (stray, "unplanned contact points", False),
     "a finger that touches what is not there": (
         lambda r: tampered(stray(r), point_xyz=add((tip(r), 1), 5.0)), "unplanned contact points", True),
-    "a finger that touches the air beside the wall": (
-        lambda r: tampered(stray(drift(r, [-0.02, 0, 0])), point_xyz=add((tip(r), 0), -0.02)),
+    "a push on the middle of the body": (
+        lambda r: tampered(stray(r), point_link=put(tip(r), 0), point_xyz=put(tip(r), r.q[-1, :3])),
         "unplanned contact points", True),
     "a brush of 4.9 N": (lambda r: pushed_by_something(r, 4.9, 30), "unplanned contact", False),
     "a brush of 4.9 N with a peak": (

@@ -89,7 +89,7 @@ def test_what_the_goal_gives_is_taken_exactly_and_the_rest_left_open(find):
 
 def test_a_stone_whose_borders_are_at_an_angle_has_a_place_between_the_lines_of_the_lattice(scene):
     angles = np.arange(6) * np.pi / 3
-    stone = Surface("stone", p=[0.363, 0.237, 0.05], polygon=0.2 * np.column_stack([np.cos(angles), np.sin(angles)]))
+    stone = Surface("stone", p=[0.363, 0.237, 0.05], polygon=0.18 * np.column_stack([np.cos(angles), np.sin(angles)]))
     robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
     X, offsets = robot.frame_pose(q, "left_sole"), nominal_offsets(
         robot, q, scene.feet(0.0), limbs_of(robot, q, ("left_sole", "right_sole"))

@@ -178,7 +178,7 @@ def test_one_command_writes_all_pages_or_none(maker, tmp_path, capsys):
 
 def test_every_figure_says_commit_and_day_and_the_pages_say_the_same(maker):
     origins = {}
-    for page, count in ((PAGE, 11), (ROOT / "README.md", 2)):
+    for page, count in ((PAGE, 12), (ROOT / "README.md", 2)):
         blocks = list(maker.BLOCK.finditer(page.read_text(encoding="utf-8")))
         assert len(blocks) == count
         for block in blocks:

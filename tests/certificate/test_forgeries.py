@@ -133,6 +133,12 @@ def stray(run):
     return tampered(run, point_patch=put(tip(run), -1))
 
 
+def wall_away(run, by):
+    """The wall of the run's world is farther away (m) than where the finger touches it."""
+    wall = run.scenario.environment.support("wall")
+    return world(run, surfaces={"wall": PlaceRecord(R=wall.R.tolist(), p=(wall.p - by * wall.normal).tolist())})
+
+
 FORGERIES = {
     # the motion
     "torque more": (lambda r: tampered(r, tau=add((50, 1), 1e-5)), "equation of motion"),
@@ -407,9 +413,10 @@ PHYSICAL = {
     "a finger that touches the wall unplanned": (stray, "unplanned contact points", False),
     "a finger that touches what is not there": (
         lambda r: tampered(stray(r), point_xyz=add((tip(r), 1), 5.0)), "unplanned contact points", True),
-    "a push on the middle of the body": (
-        lambda r: tampered(stray(r), point_link=put(tip(r), 0), point_xyz=put(tip(r), r.q[-1, :3])),
-        "unplanned contact points", True),
+    "a finger that touches a wall which is 10 mm away": (
+        lambda r: wall_away(stray(r), 0.010), "unplanned contact points", True),
+    "a finger that touches a wall which is 3 mm away": (
+        lambda r: wall_away(stray(r), 0.003), "unplanned contact points", False),
     "a brush of 4.9 N": (lambda r: pushed_by_something(r, 4.9, 30), "unplanned contact", False),
     "a brush of 4.9 N with a peak": (
         lambda r: tampered(pushed_by_something(r, 4.9, 30), point_force=put(tip_late(r), [0, 0, 5.1])),

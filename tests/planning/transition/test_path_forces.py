@@ -106,6 +106,6 @@ def test_what_is_in_the_way_is_told_with_its_place(step, retimer):
         forces.reach(program.x_max, program.u_max)
     _, forces = forces_along(step, retimer, "weak")
     still = np.abs(forces.hold[30, 6 + forces.limited])
-    forces.limit[:] = np.where(forces.G[:, 6 + forces.limited].any(axis=(0, 2)), forces.limit, 0.9999 * still)
+    forces.limit[:] = np.where(forces.G[:, 6 + forces.limited].any(axis=(0, 2)), forces.limit, 0.9 * still)
     with pytest.raises(NoLawError, match=r"^\d+ % along it, standing still takes all that contacts and joints have$"):
         forces.polygons(retimer.program_at(path, forces))

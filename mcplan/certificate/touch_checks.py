@@ -66,13 +66,14 @@ class _Places:
             for patch in record.patches
         ]
         self.solids = [*solids.solids, *patches]
-        self.owner = np.append(solids.owner, [patch.link for patch in record.patches]).astype(int)
-        self.links = len(record.links)
-        self.body = np.append(solids.bodies, np.arange(self.links, self.links + len(evidence.record.objects)))
-        self.meets = np.zeros((self.links, self.links), bool)  # links that could meet
-        for a, b in solids.owner[solids.pairs].tolist():
-            if 0 <= max(a, b) < self.links and min(a, b) != WORLD:
-                self.meets[a, b] = self.meets[b, a] = True
+        links, world = len(record.links), len(record.links) + len(evidence.record.objects)
+        owner = np.where(solids.owner == WORLD, world, solids.owner)
+        self.owner = np.append(owner, [patch.link for patch in record.patches]).astype(int)
+        self.body = np.append(solids.bodies, np.arange(links, world + 1))
+        self.meets = self.body[:, None] != self.body  # what could meet: of links only those that collisions know of
+        self.meets[:links, :links] = False
+        a, b = owner[solids.pairs].T
+        self.meets[a, b] = self.meets[b, a] = True
 
     def lost(self, rows: np.ndarray) -> np.ndarray:
         """Say of contact points (k,) whether they lack a solid of their own, or one of something else."""
@@ -82,20 +83,17 @@ class _Places:
         at, link = run.point_xyz[rows], run.point_link[rows]
         own, other = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
         for solid, owner in zip(self.solids, self.owner.tolist(), strict=True):
-            who = R.shape[1] - 1 if owner == WORLD else owner
             centre, radius = solid.bounds
-            middle = (R[:, who] @ centre + p[:, who])[of]
-            mine = (self.body[link] == self.body[owner]) & (owner != WORLD)
+            middle = (R[:, owner] @ centre + p[:, owner])[of]
+            mine = self.body[link] == self.body[owner]
             asked = ~np.where(mine, own, other)
             (near,) = np.nonzero(asked & (np.linalg.norm(at - middle, axis=1) <= radius + NEAR))
             if not len(near):
                 continue
             zero = np.zeros(len(near), int)
-            placed = Placed([solid], zero, R[of[near], who], p[of[near], who])
+            placed = Placed([solid], zero, R[of[near], owner], p[of[near], owner])
             points = Placed([point], zero, np.broadcast_to(np.eye(3), (len(near), 3, 3)), at[near])
             near = near[signed_distances(placed, points, np.full(len(near), NEAR), deep=False).lower < NEAR]
             own[near] |= mine[near]
-            on_links = (link[near] < self.links) & (0 <= owner < self.links)
-            other[near] |= np.where(on_links, self.meets[np.minimum(link[near], self.links - 1), owner % self.links],
-                                    ~mine[near])  # fmt: skip
+            other[near] |= self.meets[link[near], owner]
         return ~(own & other)

@@ -206,15 +206,17 @@ def _keeps_time(criterion: Criterion) -> bool:
 
 
 @dataclass(frozen=True, init=False)
-class AllOf:
-    """All criteria at the same time; the label names them all."""
-
+class _Several:
     criteria: tuple[Criterion, ...]
     _timed: tuple[bool, ...] = field(repr=False, compare=False)
 
     def __init__(self, *criteria: Criterion):
         object.__setattr__(self, "criteria", criteria)
         object.__setattr__(self, "_timed", tuple(map(_keeps_time, criteria)))
+
+
+class AllOf(_Several):
+    """All criteria at the same time; the label names them all."""
 
     def met(self, measurement: Measurement) -> str:
         """Return the labels joined by `` and `` when every criterion is met; those that keep time are always asked."""
@@ -225,16 +227,8 @@ class AllOf:
         return " and ".join(labels) if all(labels) else ""
 
 
-@dataclass(frozen=True, init=False)
-class AnyOf:
+class AnyOf(_Several):
     """The first criterion that is met, in the order given."""
-
-    criteria: tuple[Criterion, ...]
-    _timed: tuple[bool, ...] = field(repr=False, compare=False)
-
-    def __init__(self, *criteria: Criterion):
-        object.__setattr__(self, "criteria", criteria)
-        object.__setattr__(self, "_timed", tuple(map(_keeps_time, criteria)))
 
     def met(self, measurement: Measurement) -> str:
         """Return the label of the first criterion that is met; those that keep time are always asked."""

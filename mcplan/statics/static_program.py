@@ -45,6 +45,7 @@ class StaticProgram:
     Attributes
     ----------
     feasible : whether forces exist.
+    basic : the variable that is the slack of each row, or -1.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class StaticProgram:
         program.count[0] = first + rays
         self.work = StaticWork(program, triples, all_rows, owner, ray, np.array([caps, first]), np.zeros(m + caps))
         self.cost = np.zeros(capacity)
+        self.basic = basic
         status = static_program.start(self.work, basic)
         if exact and status == simplex.INFEASIBLE:
             status = static_program.find_exact(self.work)

@@ -6,40 +6,11 @@ from mcplan.core.jit import jit_algebra
 
 
 @jit_algebra
-def cholesky(A, n):
-    """Overwrite the lower triangle of the leading (n, n) block of A by L, ``L L' = A``; NaN where A is not definite."""
-    for j in range(n):
-        square = A[j, j]
-        for k in range(j):
-            square -= A[j, k] * A[j, k]
-        pivot = math.sqrt(square) if square > 0.0 else math.nan
-        A[j, j] = pivot
-        for i in range(j + 1, n):
-            value = A[i, j]
-            for k in range(j):
-                value -= A[i, k] * A[j, k]
-            A[i, j] = value / pivot
+def cholesky(A, n, band):
+    """Overwrite the lower triangle of the leading (n, n) block of A by L, ``L L' = A``; NaN where A is not definite.
 
-
-@jit_algebra
-def cholesky_solve(L, n, x):
-    """Overwrite x (n,) by the solution of ``L L' y = x``."""
-    for i in range(n):
-        value = x[i]
-        for k in range(i):
-            value -= L[i, k] * x[k]
-        x[i] = value / L[i, i]
-    for i in range(n - 1, -1, -1):
-        value = x[i]
-        for k in range(i + 1, n):
-            value -= L[k, i] * x[k]
-        x[i] = value / L[i, i]
-
-
-@jit_algebra
-def banded_cholesky(A, band):
-    """Do the same for A (n, n) whose entries farther than ``band`` from the diagonal are zero, and not looked at."""
-    n = len(A)
+    Entries farther than ``band`` from the diagonal are zero, and not looked at; of a dense matrix ``band`` is n.
+    """
     for j in range(n):
         square = A[j, j]
         for k in range(max(j - band, 0), j):
@@ -54,9 +25,8 @@ def banded_cholesky(A, band):
 
 
 @jit_algebra
-def banded_solve(L, band, x):
+def cholesky_solve(L, n, band, x):
     """Overwrite x (n,) by the solution of ``L L' y = x``."""
-    n = len(L)
     for i in range(n):
         value = x[i]
         for k in range(max(i - band, 0), i):

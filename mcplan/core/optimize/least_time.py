@@ -11,7 +11,7 @@ Boyd and Vandenberghe (2004), Convex Optimization, sec. 11.3.
 
 import math
 
-from mcplan.core.algebra.cholesky import banded_cholesky, banded_solve
+from mcplan.core.algebra.cholesky import cholesky, cholesky_solve
 from mcplan.core.jit import jit
 
 OPTIMAL, OUTSIDE, STALLED = range(3)
@@ -116,10 +116,10 @@ def solve(B, D, start, w, halfplanes, counts, accuracy, c, step, trial, gradient
     while True:
         for _ in range(NEWTON_STEPS):
             derivatives(tau, B, D, start, w, halfplanes, counts, c, gradient, H)
-            banded_cholesky(H, band)
+            cholesky(H, n, band)
             for j in range(n):
                 step[j] = -gradient[j]
-            banded_solve(H, band, step)
+            cholesky_solve(H, n, band, step)
             decrement = 0.0
             for j in range(n):
                 decrement -= gradient[j] * step[j]

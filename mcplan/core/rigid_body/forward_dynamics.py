@@ -129,8 +129,8 @@ def factorised_dynamics(tree, q, v, force, work, M, vd):
     n = len(vd)
     for k in range(n):
         vd[k] = force[k] - vd[k]
-    cholesky(M, n)
-    cholesky_solve(M, n, vd)
+    cholesky(M, n, n)
+    cholesky_solve(M, n, n, vd)
 
 
 @jit

@@ -76,25 +76,30 @@ def start(work, slack):
     return simplex.start(work.program, slack)
 
 
+@jit
+def worth_of(work, k, worth):
+    """Write what triple ``k`` is worth by the row prices, ``worth`` (3,) per unknown; return what its cap adds."""
+    rows, triples, y = work.rows, work.triples, work.y
+    worth[0], worth[1], worth[2] = 0.0, 0.0, 0.0
+    for i in range(len(rows)):
+        for r in range(3):
+            worth[r] += rows[i, 3 * k + r] * y[i]
+    return triples.share[k] * y[len(rows) + triples.cap[k]] if triples.cap[k] >= 0 else 0.0
+
+
 @jit_allocating
 def add_rays(work, artificial):
     """Append the rays that would lower the cost; return how many. ``artificial``: 1 in phase 1, else 0."""
-    program, triples, rows, y = work.program, work.triples, work.rows, work.y
+    program, triples = work.program, work.triples
     if program.count[0] + len(triples.kind) > program.A.shape[1]:
         drop_rays(work)
-    simplex.duals(program, y, artificial)
-    worth = np.empty(3)
-    found, m = 0, len(rows)
+    simplex.duals(program, work.y, artificial)
+    worth, found = np.empty(3), 0
     for k in range(len(triples.kind)):
-        worth[:] = 0.0
-        for i in range(m):
-            for r in range(3):
-                worth[r] += rows[i, 3 * k + r] * y[i]
+        cap = worth_of(work, k, worth)
         j = program.count[0] + found
         best_ray(triples, k, worth, work.ray[j])
-        gain = worth[0] * work.ray[j, 0] + worth[1] * work.ray[j, 1] + worth[2] * work.ray[j, 2]
-        if triples.cap[k] >= 0:
-            gain += triples.share[k] * y[m + triples.cap[k]]
+        gain = worth[0] * work.ray[j, 0] + worth[1] * work.ray[j, 1] + worth[2] * work.ray[j, 2] + cap
         if gain > GAIN_TOLERANCE:
             work.owner[j] = k
             write_rays(work, j, j + 1)
@@ -178,20 +183,14 @@ def least_reach(work, cost, first, last, most, x):
 @jit_allocating
 def enter(work, rays, artificial):
     """Append the ray that is worth most; say whether there was one. ``artificial``: 1 in phase 1, else 0."""
-    program, triples, rows, y = work.program, work.triples, work.rows, work.y
-    simplex.duals(program, y, artificial)
-    m, of, best, most = len(rows), -1, -1, GAIN_TOLERANCE
-    a, b, c, cap = 0.0, 0.0, 0.0, 0.0
+    program, ray = work.program, rays.ray
+    simplex.duals(program, work.y, artificial)
+    worth, cap, of, best, most = np.empty(3), 0.0, -1, -1, GAIN_TOLERANCE
     for n in range(len(rays.owner)):
-        k = rays.owner[n]
-        if k != of:
-            of, a, b, c = k, 0.0, 0.0, 0.0
-            for i in range(m):
-                a += rows[i, 3 * k] * y[i]
-                b += rows[i, 3 * k + 1] * y[i]
-                c += rows[i, 3 * k + 2] * y[i]
-            cap = triples.share[k] * y[m + triples.cap[k]] if triples.cap[k] >= 0 else 0.0
-        gain = a * rays.ray[n, 0] + b * rays.ray[n, 1] + c * rays.ray[n, 2] + cap
+        if rays.owner[n] != of:
+            of = rays.owner[n]
+            cap = worth_of(work, of, worth)
+        gain = worth[0] * ray[n, 0] + worth[1] * ray[n, 1] + worth[2] * ray[n, 2] + cap
         if gain > most:
             best, most = n, gain
     if best < 0:

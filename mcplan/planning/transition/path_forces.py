@@ -63,7 +63,7 @@ class PathForces:
         self.limited = np.flatnonzero(np.isfinite(robot.limits.torque))
         share = min(pace.torque + (1.0 - kept) * (1.0 - pace.torque), 1.0)
         self.limit = share * robot.usable_torque[self.limited]
-        self._loaded = self.G[:, 6 + self.limited].any(axis=(0, 2))
+        self._loaded = np.asarray(self.G[:, 6 + self.limited].any(axis=(0, 2)))
 
     def polygons(self, program: PathProgram) -> tuple[np.ndarray, np.ndarray]:
         """Return half-planes (m, most, 3) of the polygons of (u, x), and how many each has (m,).
@@ -79,8 +79,8 @@ class PathForces:
         ways = np.stack([program.of_u, program.of_x], axis=1)
         order = np.concatenate([np.arange(first, m, STRIDE) for first in range(STRIDE)])
         end = section.along_path(
-            *program_of, self._unit, *self._joints(), self.hold, ways, self.G, program.x_max, program.u_max, bounds,
-            order, rows, counts,
+            *program_of, self._unit, *self._joints(self._loaded), self.hold, ways, self.G, program.x_max, program.u_max,
+            bounds, order, rows, counts,
         )  # fmt: skip
         if end < m:
             raise NoLawError(f"{where(end)}, {REASONS[int(counts[end])]}")
@@ -95,19 +95,20 @@ class PathForces:
             None is, or a program was not solved.
         """
         asked = self.path.of_u * u[:, None] + self.path.of_x * x[:, None]
-        free = 6 + self.limited[~self._loaded]
-        takes, holds, limit = asked[:, free], self.hold[:, free], self.limit[~self._loaded]
+        free, limit = self._joints(~self._loaded)
+        takes, holds = asked[:, free], self.hold[:, free]
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(takes == 0.0, np.inf, (np.copysign(limit, takes) - holds) / takes)
         part = np.clip(room.min(axis=1, initial=1.0), 0.0, 1.0)
-        end = section.reach(*self._program(1), self._unit, *self._joints(), self.hold, asked[:, None], self.G, part)
+        bound = self._joints(self._loaded)
+        end = section.reach(*self._program(1), self._unit, *bound, self.hold, asked[:, None], self.G, part)
         if end < len(part):
             raise NoLawError(f"{where(end)}, {REASONS[int(part[end])]}")
         return np.asarray(part)
 
-    def _joints(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return indices of the joints that contacts load in generalised forces, and their limits."""
-        return 6 + self.limited[self._loaded], self.limit[self._loaded]
+    def _joints(self, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return indices of some of the limited joints in generalised forces, and their limits."""
+        return 6 + self.limited[which], self.limit[which]
 
     def _program(self, variables: int) -> tuple[StaticWork, Rays, np.ndarray]:
         """Return a program of the forces, its first variables up to 1, its rays, and each row's slack, or -1."""
@@ -115,18 +116,15 @@ class PathForces:
         columns = np.vstack([np.zeros((6, z + k)), np.eye(k, z + k, z)])
         slack = np.append(np.full(6, -1), z + np.arange(k))
         upper, rows = np.append(np.ones(z), np.full(k, 2.0)), np.zeros((6 + k, self.of_contacts.size))
-        work = StaticProgram(self.of_contacts, rows, columns, np.zeros(6 + k), False, upper, slack).work
-        caps, first, count = int(work.first[0]), int(work.first[1]), int(work.program.count[0])
+        program = StaticProgram(self.of_contacts, rows, columns, np.zeros(6 + k), False, upper, slack)
+        work, first, count = program.work, int(program.work.first[1]), int(program.work.program.count[0])
         rays = Rays(work.owner[first:count].copy(), work.ray[first:count].copy())
         work.program.count[0] = first
-        basic = np.full(len(work.program.b), -1)
-        basic[: 6 + k] = np.where(slack < 0, -1, slack + caps)
-        basic[len(basic) - caps :] = np.arange(caps)
-        return work, rays, basic
+        return work, rays, program.basic
 
     def _bounds(self, program: PathProgram) -> np.ndarray:
         """Return half-planes (m, 2 j, 3) of (u, x): of accelerations, and of joints that contacts do not load."""
-        free, limit = 6 + self.limited[~self._loaded], self.limit[~self._loaded]
+        free, limit = self._joints(~self._loaded)
         m, hold = len(self.hold), self.hold[:, free]
         of_u, of_x = (
             np.column_stack([program_rows[:, 3:], program.height[:, k], program.along[:, k], forces[:, free]])

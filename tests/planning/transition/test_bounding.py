@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mcplan.planning import plan
 from mcplan.planning.transition.bounding import (
     ACCELERATION,
     FORCE,
@@ -21,7 +20,6 @@ from mcplan.planning.transition.bounding import (
     shares,
 )
 from mcplan.planning.transition.retiming import JERK, RAMP, SWING, TOUCHDOWN, VELOCITY, Retimer
-from mcplan.scene import load_scenario
 
 MORE = {
     "friction": FRICTION, "torque": TORQUE, "weight": WEIGHT, "velocity": VELOCITY, "acceleration": ACCELERATION,
@@ -30,12 +28,6 @@ MORE = {
 """By what of a pace, the kind of limit."""
 
 KINDS = {*MORE.values(), GRIP, FORCE, SWING, NOTHING}
-
-
-@pytest.fixture(scope="module")
-def step():
-    """HRP-2 lifts a foot and sets it down elsewhere."""
-    return plan(load_scenario("step").replace(control={"pace": "swift"}))
 
 
 def law_of(step, segment, **pace):

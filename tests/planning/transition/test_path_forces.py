@@ -6,24 +6,11 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from mcplan.planning import plan
 from mcplan.planning.transition.path_dynamics import PathDynamics
 from mcplan.planning.transition.path_forces import NoLawError
 from mcplan.planning.transition.retiming import Retimer
-from mcplan.scene import load_scenario
 
 POINTS = (1, 17, 24, 40)
-
-
-@pytest.fixture(scope="module")
-def step():
-    """HRP-2 lifts a foot and sets it down elsewhere."""
-    return plan(load_scenario("step").replace(control={"pace": "swift"}))
-
-
-@pytest.fixture(scope="module")
-def retimer(step):
-    return Retimer(step.scenario.robot, step.scenario.transition_settings)
 
 
 def forces_along(step, retimer, case):

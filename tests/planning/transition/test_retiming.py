@@ -18,17 +18,6 @@ from mcplan.scene.place import make_contact
 from tests.planning.laws_of_time import difference, seconds
 
 
-@pytest.fixture(scope="module")
-def step():
-    """HRP-2 lifts a foot and sets it down elsewhere."""
-    return plan(load_scenario("step").replace(control={"pace": "swift"}))
-
-
-@pytest.fixture(scope="module")
-def retimer(step):
-    return Retimer(step.scenario.robot, step.scenario.transition_settings)
-
-
 @pytest.mark.parametrize(("k", "jerk"), [(0, 30.0), (1, 30.0), (0, 3.0)])
 def test_the_quick_form_has_the_optimum_of_the_declared_program(step, k, jerk):
     segment, scenario = step.segments[k], step.scenario

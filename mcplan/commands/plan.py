@@ -8,7 +8,7 @@ from mcplan.commands.planning import plan_of, proven_plan
 from mcplan.commands.scenario_option import add_scenario, scenario_of
 from mcplan.errors import PlanningFailed
 
-HELP = "find a posture for each stance of a scenario and write the plan"
+HELP = "find stances, postures and the motions between them, and write the plan"
 
 
 def declare(parser: ArgumentParser) -> None:

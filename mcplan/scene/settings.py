@@ -101,7 +101,7 @@ class ControlSettings(Spec):
     """Orientation of the base link."""
     posture_weight: NotNegative = 0.05
     posture_kp: NotNegative = 40.0
-    """All joints; heavier than 1/1000 of the centre of mass pulls it off its target."""
+    """All joints (weight at a quick ``pace``: 0.5); more than 1/1000 of the centre of mass pulls it off its target."""
     posture_priority: Annotated[int, Field(ge=1, le=9)] = 1
     """Level of the posture: from 2 on it only has what the plan's other tasks leave, whatever it weighs."""
     limb_weight: NotNegative = 500.0

@@ -97,9 +97,10 @@ class ContactSpec(Spec):
     along: float | None = None
     """Of the patch's origin on a bar, from its first end, m."""
     angle: float | None = None
-    """About the bar, rad."""
+    """About the patch's y axis, which lies along the bar, rad; at 0 the patch's z is as near to down as it can be (on a
+    vertical bar: to the world's x)."""
     flip: bool | None = None
-    """The patch's x points along the bar from its second end."""
+    """The patch's y axis points from the bar's second end to its first, instead of from its first to its second."""
     offset: float | None = None
     """Of a sole on a bar: from its origin to the bar, along the sole's x, m."""
     overhang: bool = False

@@ -32,7 +32,7 @@ class Column:
 COLUMNS: dict[str, Column] = {
     "success": Column("flag", "the certificate of the last step holds: of the run, or of the plan with `steps: plan`"),
     "planned": Column("flag", "a plan was found"),
-    "certified": Column("flag", "every stance of the plan, recomputed by another path"),
+    "certified": Column("flag", "stances and motions of the plan, recomputed by another path, hold"),
     "finished": Column("flag", "the simulation came to the end of the plan"),
     "goal_reached": Column("flag", "each item of the goal is met, the last one at the end"),
     "upright": Column("flag", "the robot did not fall"),
@@ -43,7 +43,7 @@ COLUMNS: dict[str, Column] = {
     "nodes": Column("count", "stances that the search proved"),
     "posture_calls": Column("count", "calls of the posture generator"),
     "plan_duration": Column("count", "time that the motions of the plan take", "s"),
-    "plan_equilibrium": Column("margin", "least push at the centre of mass that some stance can still resist", "N"),
+    "plan_equilibrium": Column("margin", "push at the centre of mass that any stance resists in any direction", "N"),
     "plan_equilibrium_torque": Column("margin", "the same within the torque limits", "N"),
     "plan_friction": Column("margin", "least friction margin of a stance", "N"),
     "plan_friction_ratio": Column("ratio", "largest |ft| / (mu fn) of a stance"),

@@ -9,6 +9,7 @@ from mcplan.certificate.independent import integrate
 from mcplan.certificate.report import Check
 from mcplan.errors import RunError
 from mcplan.scene.settings import SimulationSettings
+from mcplan.sim.unit import FORCES, recorded_units
 
 
 def worst(values: np.ndarray) -> tuple[int, ...]:
@@ -109,12 +110,17 @@ def _equation_of_motion(evidence: Evidence) -> Check:
     if not passed:
         count = int(np.count_nonzero(np.abs(residual).max(axis=1) > bound))
         failure = (
-            f"equation of motion off by {value:.6g} {'N' if i < 3 else 'N m'} at {where}"
+            f"equation of motion off by {value:.6g} {_force_units(evidence)[i]} at {where}"
             f" ({count} of {len(run)} samples){_explain(evidence, k, residual[k])}"
         )
     return Check(
         "equation of motion", value, "N, N m", f"<= {bound:g}" if np.isfinite(bound) else "", passed, where, failure
     )
+
+
+def _force_units(evidence: Evidence) -> list[str]:
+    """Return the units of the rows of the equation of motion, (6+n,)."""
+    return [*["N"] * 3, *["N m"] * 3, *(FORCES[unit] for unit in recorded_units(evidence.record.robot))]
 
 
 def equation_residual(evidence: Evidence) -> np.ndarray:
@@ -128,7 +134,8 @@ def _explain(evidence: Evidence, k: int, r: np.ndarray) -> str:
     """Find the one joint torque or contact wrench whose error would explain the residual of a sample."""
     size, alone = np.linalg.norm(r), int(np.argmax(np.abs(r)))
     if alone >= 6 and np.linalg.norm(np.delete(r, alone)) <= 1e-6 * size:
-        return f": as if the torque of {evidence.coordinate(alone)} should be {r[alone]:+.6g} N m from what it is"
+        amount = f"{r[alone]:+.6g} {_force_units(evidence)[alone]}"
+        return f": as if the torque of {evidence.coordinate(alone)} should be {amount} from what it is"
     patches = evidence.run.patches
     unit, rest = np.eye(6), np.zeros((6, len(patches), 6))
     q = np.repeat(evidence.run.q[k : k + 1], 6, axis=0)
@@ -157,9 +164,10 @@ def _com(evidence: Evidence) -> Check:
 
 def _limits(evidence: Evidence) -> Iterator[Check]:
     run, robot, tolerances = evidence.run, evidence.record.robot, evidence.tolerances
-    for name, values, limit, tolerance, unit in (
-        ("torque", run.tau, robot.limit("torque"), tolerances.torque, "N m"),
-        ("velocity", run.v[:, 6:], robot.limit("velocity"), tolerances.velocity, "rad/s"),
+    units = recorded_units(robot)
+    for name, values, limit, tolerance, of_joints in (
+        ("torque", run.tau, robot.limit("torque"), tolerances.torque, [FORCES[unit] for unit in units]),
+        ("velocity", run.v[:, 6:], robot.limit("velocity"), tolerances.velocity, [f"{unit}/s" for unit in units]),
     ):
         if not np.isfinite(limit).any():
             yield Check(name, None, "", "", True)
@@ -169,9 +177,10 @@ def _limits(evidence: Evidence) -> Iterator[Check]:
         k, i = worst(ratio)
         a, b = worst(excess)
         passed = bool(excess[a, b] <= tolerance)
+        beyond = np.count_nonzero((excess > tolerance).any(axis=1))
         failure = "" if passed else (
-            f"{name} of {run.record.joints[b]} is {values[a, b]:.6g} {unit} at {evidence.time(a)}, limit {limit[b]:g}: "
-            f"beyond it by {excess[a, b]:.3g} ({np.count_nonzero((excess > tolerance).any(axis=1))} samples)"
+            f"{name} of {run.record.joints[b]} is {values[a, b]:.6g} {of_joints[b]} at {evidence.time(a)}, "
+            f"limit {limit[b]:g}: beyond it by {excess[a, b]:.3g} ({beyond} samples)"
         )  # fmt: skip
         where = f"{run.record.joints[i]}, {evidence.time(k)}"
         yield Check(name, float(ratio[k, i]), "of the limit", "<= 1", passed, where, failure)
@@ -184,7 +193,7 @@ def _limits(evidence: Evidence) -> Iterator[Check]:
     passed = bool(margin[k, i] >= -tolerances.position)
     where = f"{run.record.joints[i]}, {evidence.time(k)}"
     failure = "" if passed else (
-        f"joint {run.record.joints[i]} = {joints[k, i]:.6g} rad at {evidence.time(k)}, outside "
+        f"joint {run.record.joints[i]} = {joints[k, i]:.6g} {units[i]} at {evidence.time(k)}, outside "
         f"[{lower[i]:g}, {upper[i]:g}] by {-margin[k, i]:.3g}"
     )  # fmt: skip
-    yield Check("position", float(margin[k, i]), "rad from the limit", ">= 0", passed, where, failure)
+    yield Check("position", float(margin[k, i]), f"{units[i]} from the limit", ">= 0", passed, where, failure)

@@ -9,11 +9,11 @@ from mcplan.constraint.rank import stance_rank
 from mcplan.model.robot import Robot
 from mcplan.planning import Plan
 from mcplan.scene import Contact
+from mcplan.sim.unit import joint_units, unit_of_all
 from mcplan.view.palette import PATCHES
 from mcplan.view.phase_bands import band_colours
 from mcplan.view.plan_film import in_place, loaded
 from mcplan.view.readings import numbers
-from mcplan.view.unit import joint_units, unit_of_all
 
 MARGINS = {
     "equilibrium": ("push it resists", "{:.1f} N"),

@@ -255,6 +255,21 @@ def test_joint_velocity_and_position_limits(run):
     assert "joint shoulder = -2.25 rad at t = 0.010 s, outside [-2, 2] by 0.25" in text
 
 
+def test_limits_have_the_unit_of_their_joint(run):
+    """A shoulder that slides: m, m/s and N."""
+    robot = run.record.robot
+    slides = [j.model_copy(update={"kind": "prismatic"}) if j.name == "shoulder" else j for j in robot.joints]
+    record = run.record.model_copy(update={"robot": robot.model_copy(update={"joints": slides})})
+    sliding = replace(run, record=record)
+    text = failures(tampered(sliding, tau=put((3, 0), 99.0), v=put((3, 6), 200.0), q=put((3, 7), -5.0)))
+    assert "torque of shoulder is 99 N at t" in text
+    assert "velocity of shoulder is 200 m/s at t" in text
+    assert "joint shoulder = -5 m at t" in text
+    (line,) = (check for check in verify(sliding).checks if check.name == "position")
+    assert line.where.startswith("shoulder,")
+    assert line.unit == "m from the limit"
+
+
 def test_force_from_outside(run):
     assert "a force from outside that the scenario does not have: 3 on base x" in failures(
         tampered(run, tau_ext=put((9, 0), 3.0))

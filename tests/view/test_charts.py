@@ -12,6 +12,7 @@ from mcplan.qp_status import NO_QP
 from mcplan.scene.contact import Contact
 from mcplan.sim.records import PhaseRecord, WorldRecord
 from mcplan.sim.run import HOLD, SLACK
+from mcplan.sim.unit import recorded_units, unit_of_all
 from mcplan.view.charts import Curve, curve_chart, heat_chart
 from mcplan.view.palette import PHASES, phase_colour
 from mcplan.view.phase_bands import band_colours
@@ -24,7 +25,6 @@ from mcplan.view.plots.torques import plot_torques, plot_velocities
 from mcplan.view.readings import friction_used
 from mcplan.view.reference import Reference
 from mcplan.view.report_page import _clock
-from mcplan.view.unit import recorded_units, unit_of_all
 from tests.sim.waving_box import waving_run
 
 

@@ -4,8 +4,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from mcplan.sim.run import Run
+from mcplan.sim.unit import recorded_units
 from mcplan.view.plots.bands import beside, time_axes
-from mcplan.view.unit import recorded_units
 
 
 def position_share(run: Run) -> np.ndarray:

@@ -5,10 +5,10 @@ from matplotlib.figure import Figure
 
 from mcplan.scene.contact import Contact
 from mcplan.sim.run import Run
+from mcplan.sim.unit import recorded_units, unit_of_all
 from mcplan.view.palette import PATCHES
 from mcplan.view.plots.bands import beside, time_axes
 from mcplan.view.reference import Reference
-from mcplan.view.unit import recorded_units, unit_of_all
 
 SAMPLES = 1500
 """Points of the curves of postures and patches, whose references are computed one by one."""

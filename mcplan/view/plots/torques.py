@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from mcplan.sim.run import Run
+from mcplan.sim.unit import FORCES, recorded_units
 from mcplan.view.plots.bands import beside, time_axes
-from mcplan.view.unit import FORCES, recorded_units
 
 
 def plot_torques(run: Run, joints_shown: int = 6) -> Figure:

@@ -8,6 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from mcplan.view.written import drawn
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -29,7 +31,8 @@ def curve_chart(curves: Sequence[Curve], x_label: str, y_label: str, title: str,
     """
     figure = Figure(figsize=(8, 4.8), layout="constrained")
     axes = figure.subplots()
-    texts = list(dict.fromkeys(str(x) for curve in curves for x in curve.x if isinstance(x, str)))
+    along = [x for curve in curves for x in curve.x]
+    texts = list(dict.fromkeys(map(str, along))) if any(isinstance(x, str) for x in along) else []
     for number, curve in enumerate(curves):
         if texts:
             shift = 0.6 * ((number + 0.5) / len(curves) - 0.5)
@@ -37,7 +40,7 @@ def curve_chart(curves: Sequence[Curve], x_label: str, y_label: str, title: str,
         else:
             _band(axes, curve)
     if texts:
-        names = [textwrap.fill(text, 18) for text in texts]
+        names = [drawn(textwrap.fill(text, 18)) for text in texts]
         turn = 30 if max(map(len, texts)) > 8 and len(texts) > 4 else 0
         axes.set_xticks(range(len(texts)), names, rotation=turn, ha="right" if turn else "center")
     _finish(axes, x_label, y_label, title)
@@ -70,33 +73,33 @@ def heat_chart(
     axes = figure.subplots()
     low, high = (0.0, 1.0) if rate else (float(np.nanmin(values)), float(np.nanmax(values)))
     image = axes.imshow(values, origin="lower", aspect="auto", cmap="viridis", vmin=low, vmax=high)
-    axes.set_xticks(range(len(x_ticks)), x_ticks)
-    axes.set_yticks(range(len(y_ticks)), y_ticks)
+    axes.set_xticks(range(len(x_ticks)), [drawn(tick) for tick in x_ticks])
+    axes.set_yticks(range(len(y_ticks)), [drawn(tick) for tick in y_ticks])
     for (row, column), value in np.ndenumerate(values):
         if np.isfinite(value):
             text = f"{100 * value:.0f} %" if rate else f"{value:.3g}"
             dark = value < low + 0.55 * (high - low)
             axes.text(column, row, text, ha="center", va="center", color="white" if dark else "black", fontsize="small")
     _finish(axes, x_label, y_label, title, grid=False)
-    figure.colorbar(image, label=value_label, format=(lambda v, _: f"{100 * v:.0f} %") if rate else None)
+    figure.colorbar(image, label=drawn(value_label), format=(lambda v, _: f"{100 * v:.0f} %") if rate else None)
     return figure
 
 
 def _band(axes: Axes, curve: Curve) -> None:
     order = np.argsort(np.array(curve.x, dtype=float), kind="stable")
     x = np.array(curve.x, dtype=float)[order]
-    (line,) = axes.plot(x, curve.value[order], marker="o", markersize=4, label=curve.label)
+    (line,) = axes.plot(x, curve.value[order], marker="o", markersize=4, label=drawn(curve.label))
     axes.fill_between(x, curve.low[order], curve.high[order], color=line.get_color(), alpha=0.18, linewidth=0)
 
 
 def _points(axes: Axes, x: np.ndarray, curve: Curve) -> None:
     reach = np.array([curve.value - curve.low, curve.high - curve.value])
-    axes.errorbar(x, curve.value, yerr=np.maximum(reach, 0.0), fmt="o", capsize=3, label=curve.label)
+    axes.errorbar(x, curve.value, yerr=np.maximum(reach, 0.0), fmt="o", capsize=3, label=drawn(curve.label))
 
 
 def _finish(axes: Axes, x_label: str, y_label: str, title: str, grid: bool = True) -> None:
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
-    axes.set_title(title, fontsize="medium")
+    axes.set_xlabel(drawn(x_label))
+    axes.set_ylabel(drawn(y_label))
+    axes.set_title(drawn(title), fontsize="medium")
     if grid:
         axes.grid(alpha=0.3)

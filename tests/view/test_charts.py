@@ -1,30 +1,41 @@
 """Charts and plots show the numbers that they are given, in the units of their labels, with their limits."""
 
+import io
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex
+from matplotlib.text import Text
 
+from mcplan.control.custom import Custom
+from mcplan.control.program import State
 from mcplan.model.robot_file import load_robot
 from mcplan.qp_status import NO_QP
 from mcplan.scene.contact import Contact
+from mcplan.scene.machine import Deed, Until
+from mcplan.scene.settings import ControlSettings
 from mcplan.sim.records import PhaseRecord, WorldRecord
 from mcplan.sim.run import HOLD, SLACK
 from mcplan.sim.unit import recorded_units, unit_of_all
+from mcplan.statics.support_region import SupportRegion
 from mcplan.view.charts import Curve, curve_chart, heat_chart
+from mcplan.view.machine import draw_machine, machine_dot
 from mcplan.view.palette import PHASES, phase_colour
 from mcplan.view.phase_bands import band_colours
 from mcplan.view.plots.bands import time_axes
 from mcplan.view.plots.clock import plot_clock
 from mcplan.view.plots.forces import plot_forces
 from mcplan.view.plots.positions import plot_positions
+from mcplan.view.plots.region import plot_region
+from mcplan.view.plots.stance import ROOM, plot_stance
 from mcplan.view.plots.tasks import _distance
 from mcplan.view.plots.torques import plot_torques, plot_velocities
 from mcplan.view.readings import friction_used
 from mcplan.view.reference import Reference
 from mcplan.view.report_page import _clock
+from mcplan.view.written import drawn
 from tests.sim.waving_box import waving_run
 
 
@@ -67,6 +78,23 @@ def test_friction_is_that_of_the_world_in_which_it_ran(run):
     for column, patch in enumerate(run.patches):
         np.testing.assert_allclose(slippery.patch_friction(patch), 0.5 * run.patch_friction(patch))
         np.testing.assert_allclose(friction_used(slippery, column), 2.0 * friction_used(run, column))
+
+
+def test_names_that_mean_something_to_matplotlib_or_graphviz_are_written_as_they_are(run):
+    for name in (r"$\oops$", "_tool", "a $5 b", r"\$x$", "plain"):
+        written, formula = Text()._preprocess_math(drawn(name))
+        assert (written.lstrip(), formula) == (name, False)
+        assert not drawn(name).startswith("_")
+    record = run.record.model_copy(update={"patches": ["sole", "_tool"]})
+    live = SimpleNamespace(scenario=SimpleNamespace(name=r"$\oops$", robot=run.robot))
+    figure = plot_forces(replace(run, record=record, live_plan=live))
+    figure.savefig(io.BytesIO())
+    assert " _tool" in [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    state = State(Custom(0, r'say "\hi"', Deed(), Until(finished=0.1)))
+    text = machine_dot([state], ControlSettings(), 'my "own"')
+    assert r'digraph "my \"own\"" {' in text
+    assert r's0 [label="say \"\\hi\"\nstance 0"];' in text
+    draw_machine([state], ControlSettings(), r"$\oops$").savefig(io.BytesIO())
 
 
 def test_friction_used_is_that_of_the_worst_point_that_carries(run):
@@ -210,6 +238,32 @@ def test_texts_along_x_stand_at_their_ticks_and_share_them():
     assert np.round(b[0].get_xydata()[:, 0]).tolist() == [1]
     bars = a[2][0].get_segments()
     assert [segment[:, 1].tolist() for segment in bars] == [[0.5, 1.5], [1.0, 4.0]]
+
+
+def test_numbers_beside_texts_along_x_are_texts():
+    """A parameter that is a number in one set of runs and a name in another."""
+    one = Curve("a", [1.0, 2.0], np.array([1.0, 2.0]), np.array([0.5, 1.0]), np.array([1.5, 4.0]))
+    two = Curve("b", ["swift"], np.array([5.0]), np.array([5.0]), np.array([5.0]))
+    (axes,) = curve_chart([one, two], "x", "y", "t").axes
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["1.0", "2.0", "swift"]
+
+
+def test_a_region_without_bounds_is_cut_and_its_contacts_are_seen():
+    sole = SimpleNamespace(patch="sole", world_points=np.array([[0.1, 0.1, 0], [-0.1, 0.1, 0], [0.0, -0.1, 0]]))
+    square = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
+    sides, ones = np.vstack([np.eye(2), -np.eye(2)]), np.ones(4)
+    regions = {
+        "region": SupportRegion(5.0 * square, sides, 5.0 * ones, bounded=False),
+        "ZMP": SupportRegion(0.1 * square, sides, 0.1 * ones),
+    }
+    (axes,) = plot_stance("stance", [sole], np.array([0.2, 0.0, 0.8]), regions).axes
+    assert axes.get_xlim() == pytest.approx((-0.1 - ROOM, 0.2 + ROOM))
+    assert axes.get_ylim() == pytest.approx((-0.1 - ROOM, 0.1 + ROOM))
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["region (cut)", "ZMP", "centre of mass"]
+    assert plot_region(regions["region"]).get_title().endswith("(cut)")
+    (axes,) = plot_stance("stance", [sole], np.array([0.2, 0.0, 0.8]), {"ZMP": regions["ZMP"]}).axes
+    assert axes.get_xlim()[1] < 0.25
 
 
 def test_a_heat_map_has_each_value_in_its_row_and_column():

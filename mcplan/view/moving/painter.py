@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from mcplan.view.drawing import Drawing
 from mcplan.view.moving.solids import Node, Scene
+from mcplan.view.written import drawn
 
 FIELD = np.radians(38.0)
 """Vertical field of view, that of the page."""
@@ -59,7 +60,7 @@ class Painter:
         axes.add_collection(
             PolyCollection(list(corners[order]), facecolors=colours[order], edgecolors=colours[order], linewidths=0.25)
         )
-        axes.text(0.012 * width, 0.02 * height, caption, fontsize=height / 42, color="#1d2533")
+        axes.text(0.012 * width, 0.02 * height, drawn(caption), fontsize=height / 42, color="#1d2533")
         data = io.BytesIO()
         self._figure.savefig(data, format="png", dpi=100)
         return data.getvalue()

@@ -8,6 +8,7 @@ from matplotlib.patches import Patch
 from mcplan.sim.run import Run
 from mcplan.view.palette import phase_colour
 from mcplan.view.phase_bands import phase_bands
+from mcplan.view.written import drawn
 
 STRIPE = 0.035
 """Height of the stripe of phases, as a share of that of the axes; below it they only tint the background."""
@@ -26,7 +27,7 @@ def time_axes(run: Run, labels: list[str], title: str, heights: list[float] | No
         draw_bands(axes, run)
     rows[-1].set_xlabel("time [s]")
     rows[-1].set_xlim(0.0, max(float(run.t[-1] - run.t[0]), run.dt))
-    figure.suptitle(f"{run.scenario.name}: {title}")
+    figure.suptitle(drawn(f"{run.scenario.name}: {title}"))
     kinds_below(figure, run)
     return figure, rows
 
@@ -35,7 +36,7 @@ def kinds_below(figure: Figure, run: Run) -> None:
     """Put the legend of the kinds of phases below a figure."""
     kinds = dict.fromkeys(name.split(" ")[0] for _, _, name in phase_bands(run))
     figure.legend(
-        handles=[Patch(color=phase_colour(kind), label=kind) for kind in kinds],
+        handles=[Patch(color=phase_colour(kind), label=drawn(kind)) for kind in kinds],
         loc="outside lower center",
         ncols=min(len(kinds), 10),
         fontsize="small",

@@ -11,6 +11,7 @@ from mcplan.sim.run import Run
 from mcplan.sim.slowest_tick import tick_time
 from mcplan.view.plots.bands import beside, draw_bands, kinds_below
 from mcplan.view.ticks import WORDS, slowest_ticks, steps_of_tick
+from mcplan.view.written import drawn
 
 WIDTH = 28
 """Characters of a line of the legend."""
@@ -26,7 +27,7 @@ def plot_clock(run: Run) -> Figure:
     """
     figure = Figure(figsize=(11, 8.2), layout="constrained")
     axes, often = figure.subplots(2, 1, gridspec_kw={"height_ratios": [1.8, 1.5]})
-    figure.suptitle(f"{run.scenario.name}: clock times")
+    figure.suptitle(drawn(f"{run.scenario.name}: clock times"))
     draw_bands(axes, run)
     kinds_below(figure, run)
     t = run.t - run.t[0]
@@ -65,7 +66,7 @@ def _histogram(axes: Axes, run: Run, tick: float) -> None:
     axes.axvline(1e6 * tick, color="black", linestyle="--", linewidth=1, label=f"tick of {1e3 * tick:g} ms")
     for slow in slowest_ticks(run):
         most = f",\n{WORDS.get(slow.most, slow.most)}" if slow.most else ""
-        text = f"{tick_time(slow.time)} at {slow.t:.2f} s: {slow.phase}{most}"
+        text = f"{tick_time(slow.time)} at {slow.t:.2f} s: {drawn(slow.phase)}{most}"
         axes.plot(1e6 * slow.time, 0.75, "v", markersize=6, label=text)
     axes.grid(alpha=0.3)
     beside(axes, title="slowest ticks")

@@ -8,6 +8,7 @@ from mcplan.sim.run import Run
 from mcplan.view.palette import PATCHES
 from mcplan.view.plots.bands import beside, time_axes
 from mcplan.view.readings import LOADED, cone_used
+from mcplan.view.written import drawn
 
 
 def plot_forces(run: Run) -> Figure:
@@ -23,13 +24,14 @@ def plot_forces(run: Run) -> Figure:
         if not np.any(size > LOADED):
             continue
         colour = PATCHES[column % len(PATCHES)]
-        force.plot(t, np.where(run.active[:, column], size, np.nan), label=name, color=colour)
+        force.plot(t, np.where(run.active[:, column], size, np.nan), label=drawn(name), color=colour)
         used = cone_used(run, column)
         if not np.all(np.isnan(used)):
-            friction.plot(t, used, color=colour, label=name, linewidth=1)
+            friction.plot(t, used, color=colour, label=drawn(name), linewidth=1)
     total = np.linalg.norm(run.wrench[:, :, :3].sum(axis=1), axis=1)
     force.plot(t, total, color="black", linewidth=1, label="all together", zorder=1.5)
-    force.axhline(run.robot.mass * GRAVITY, color="grey", linestyle=":", linewidth=1, label="weight of the robot")
+    weight = run.robot.mass * GRAVITY
+    force.axhline(weight, color="grey", linestyle=":", linewidth=1, label="weight of the robot")
     friction.axhline(1.0, color="tab:red", linestyle="--", linewidth=1, label="limit")
     friction.set_ylim(0.0, 1.18)
     force.set_ylim(bottom=0.0)

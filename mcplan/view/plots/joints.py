@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from mcplan.sim.run import Run
 from mcplan.view.plots.bands import draw_bands, kinds_below
 from mcplan.view.plots.positions import position_share
+from mcplan.view.written import drawn
 
 COLUMNS = 800
 """Intervals of time; each shows the largest share within it."""
@@ -31,23 +32,23 @@ def plot_joints(run: Run) -> Figure:
     for axes, (name, share) in zip(rows[1:], shares.items(), strict=True):
         values = np.nan_to_num(share)
         image = np.maximum.reduceat(values, edges[:-1], axis=0).T if count else np.zeros((1, 1))
-        drawn = axes.imshow(
+        heat = axes.imshow(
             100 * image, aspect="auto", cmap="inferno", vmin=0.0, vmax=100.0, interpolation="nearest",
             extent=(0.0, duration, max(count, 1) - 0.5, -0.5),
         )  # fmt: skip
-        axes.set_yticks(range(count), joints, fontsize=5.5)
+        axes.set_yticks(range(count), [drawn(joint) for joint in joints], fontsize=5.5)
         axes.set_ylabel("joint")
         if count:
             k, i = np.unravel_index(int(values.argmax()), values.shape)
             t = float(run.t[k] - run.t[0])
             axes.plot(t, i, "o", markersize=9, markerfacecolor="none", markeredgecolor="cyan", markeredgewidth=1.5)
             worst = f"worst (ring): {joints[i]}, {values[k, i]:.0%} at {t:.2f} s"
-            axes.set_title(f"{name}: {worst}", fontsize="medium", loc="left")
+            axes.set_title(drawn(f"{name}: {worst}"), fontsize="medium", loc="left")
             axes.get_yticklabels()[i].set_fontweight("bold")
-        figure.colorbar(drawn, ax=axes, label=f"share of the {name} limit [%]", pad=0.01)
+        figure.colorbar(heat, ax=axes, label=f"share of the {name} limit [%]", pad=0.01)
     rows[-1].set_xlabel("time [s]")
     rows[-1].set_xlim(0.0, duration)
-    figure.suptitle(f"{run.scenario.name}: joints against limits")
+    figure.suptitle(drawn(f"{run.scenario.name}: joints against limits"))
     kinds_below(figure, run)
     return figure
 

@@ -6,6 +6,7 @@ from matplotlib.figure import Figure
 from mcplan.sim.run import Run
 from mcplan.sim.unit import recorded_units
 from mcplan.view.plots.bands import beside, time_axes
+from mcplan.view.written import drawn
 
 
 def position_share(run: Run) -> np.ndarray:
@@ -33,7 +34,7 @@ def plot_positions(run: Run, joints_shown: int = 6) -> Figure:
     closest.set_ylim(0.0, max(1.15, 1.15 * float(reach.max(initial=0.0))))
     for joint in np.argsort(-reach.max(axis=0, initial=0.0))[:joints_shown]:
         label = f"{joints[joint]} ({lower[joint]:.2f} to {upper[joint]:.2f} {units[joint]})"
-        chosen.plot(t, share[:, joint], label=label)
+        chosen.plot(t, share[:, joint], label=drawn(label))
     for limit in (-1.0, 1.0):
         chosen.axhline(limit, color="tab:red", linestyle="--", linewidth=1, label="limit" if limit > 0 else None)
     chosen.set_ylim(-1.15, 1.2)

@@ -9,24 +9,39 @@ from matplotlib.figure import Figure
 from mcplan.scene.contact import Contact
 from mcplan.statics.support_region import SupportRegion
 from mcplan.view.plots.region import plot_region
+from mcplan.view.written import drawn
+
+ROOM = 0.25
+"""m around the contacts that is shown of a region without bounds."""
 
 
 def save_stance(
     path: Path, title: str, contacts: Sequence[Contact], com: np.ndarray, regions: Mapping[str, SupportRegion]
 ) -> None:
     """Draw regions by name, contacts and the centre of mass (3,) into a file: .svg, .png or .pdf."""
-    axes = Figure(figsize=(6.5, 5.5), layout="constrained").add_subplot()
+    plot_stance(title, contacts, com, regions).savefig(path)
+
+
+def plot_stance(
+    title: str, contacts: Sequence[Contact], com: np.ndarray, regions: Mapping[str, SupportRegion]
+) -> Figure:
+    """Return the same as a figure; of a region without bounds it shows what is near the contacts."""
+    figure = Figure(figsize=(6.5, 5.5), layout="constrained")
+    axes = figure.add_subplot()
     for name, region in regions.items():
         plot_region(region, axes, label=name)
     for contact in contacts:
         corners = contact.world_points[:, :2]
         closed = np.vstack([corners, corners[:1]])
         axes.plot(closed[:, 0], closed[:, 1], "k-" if len(corners) > 1 else "ks", lw=1.0, ms=4)
-        axes.annotate(contact.patch, corners.mean(axis=0), fontsize=8, ha="center")
+        axes.annotate(drawn(contact.patch), corners.mean(axis=0), fontsize=8, ha="center")
     axes.plot(com[0], com[1], "k+", ms=12, mew=2, label="centre of mass")
-    axes.set(xlabel="x (m)", ylabel="y (m)", title=title, aspect="equal")
+    axes.set(xlabel="x (m)", ylabel="y (m)", title=drawn(title), aspect="equal")
     axes.grid(alpha=0.3)
     axes.legend(fontsize=8)
-    figure = axes.get_figure()
-    assert figure is not None
-    figure.savefig(path)  # type: ignore[union-attr]
+    if not all(region.bounded for region in regions.values()):
+        seen = [com[None, :2], *(contact.world_points[:, :2] for contact in contacts)]
+        seen += [region.vertices for region in regions.values() if region.bounded]
+        low, high = np.vstack(seen).min(axis=0) - ROOM, np.vstack(seen).max(axis=0) + ROOM
+        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    return figure

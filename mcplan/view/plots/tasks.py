@@ -9,6 +9,7 @@ from mcplan.sim.unit import recorded_units, unit_of_all
 from mcplan.view.palette import PATCHES
 from mcplan.view.plots.bands import beside, time_axes
 from mcplan.view.reference import Reference
+from mcplan.view.written import drawn
 
 SAMPLES = 1500
 """Points of the curves of postures and patches, whose references are computed one by one."""
@@ -31,11 +32,11 @@ def plot_tasks(run: Run) -> Figure:
     if off.shape[1]:
         k, i = np.unravel_index(int(np.nan_to_num(off).argmax()), off.shape)
         label = f"largest {off[k, i]:.3f} {units[i]}:\n{run.record.joints[i]}\nat {t[rows[k]]:.2f} s"
-        joints.plot(t[rows], off.max(axis=1), color="black", label=label)
+        joints.plot(t[rows], off.max(axis=1), color="black", label=drawn(label))
     for column, patch in enumerate(run.patches):
         error = np.array([_distance(reference, int(k), patch, q) for k, q in zip(rows, planned, strict=True)])
         touching, colour = run.active[rows, column], PATCHES[column % len(PATCHES)]
-        air.plot(t[rows], np.where(touching, np.nan, 1e3 * error), label=patch, color=colour)
+        air.plot(t[rows], np.where(touching, np.nan, 1e3 * error), label=drawn(patch), color=colour)
         contact.plot(t[rows], np.where(touching, 1e3 * error, np.nan), color=colour)
     for axes in (com, joints, air, contact):
         axes.set_ylim(bottom=0.0)

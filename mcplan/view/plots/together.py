@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from mcplan.sim.run import Run
 from mcplan.view.plots.bands import beside
 from mcplan.view.readings import Readings
+from mcplan.view.written import drawn
 
 ROWS = (
     ("CoM height [m]", "com"),
@@ -40,7 +41,7 @@ def plot_together(runs: Sequence[tuple[str, Run]]) -> Figure:
         }
         for axes, (_, key) in zip(rows, ROWS, strict=True):
             if len(values[key]):
-                axes.plot(t[middle], values[key], color=f"C{number}", linewidth=1.2, label=name)
+                axes.plot(t[middle], values[key], color=f"C{number}", linewidth=1.2, label=drawn(name))
     for axes, (label, key) in zip(rows, ROWS, strict=True):
         axes.set_ylabel(label, fontsize="small")
         axes.grid(alpha=0.3)

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from mcplan.sim.run import Run
 from mcplan.sim.unit import FORCES, recorded_units
 from mcplan.view.plots.bands import beside, time_axes
+from mcplan.view.written import drawn
 
 
 def plot_torques(run: Run, joints_shown: int = 6) -> Figure:
@@ -32,7 +33,8 @@ def _plot_share(run: Run, values: np.ndarray, name: str, units: Sequence[str], j
     largest.plot(t, np.abs(ratio).max(axis=1, initial=0.0), color="black")
     peak = np.abs(ratio).max(axis=0)
     for joint in np.argsort(-peak)[:joints_shown]:
-        chosen.plot(t, ratio[:, joint], label=f"{joints[joint]} ({limit[joint]:.3g} {units[joint]})")
+        label = f"{joints[joint]} ({limit[joint]:.3g} {units[joint]})"
+        chosen.plot(t, ratio[:, joint], label=drawn(label))
     largest.set_ylim(0.0, max(1.15, 1.15 * float(peak.max(initial=0.0))))
     largest.axhline(1.0, color="tab:red", linestyle="--", linewidth=1, label="limit")
     beside(largest)

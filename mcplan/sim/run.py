@@ -4,7 +4,7 @@ Sample k is the state at ``t[k]``; ``tau``, ``wrench`` and ``vd`` act on ``[t_k,
 ``q+ = integrate(q, v+, dt)``. With impacts ``vd = dv / dt`` and forces are impulse / dt.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from mcplan.errors import InputError, Problem, RunError
 from mcplan.html_table import html_of, html_table
 from mcplan.qp_status import HOLD, NO_QP, SLACK, SOLVED
-from mcplan.sim.records import RunRecord
+from mcplan.sim.records import ContactRecord, RunRecord
 
 STATUSES = (SOLVED, SLACK, HOLD, NO_QP)
 """Values of ``qp_status``."""
@@ -176,27 +176,58 @@ class Run:
         """The Robot."""
         return self.plan.scenario.robot
 
+    @cached_property
+    def loaded_robot(self) -> Any:
+        """The Robot with the masses that the physics had: payloads and imperfections are those of ``record.world``."""
+        from mcplan.model.description import Inertia
+        from mcplan.sim.world import with_inertias
+
+        links = self.record.world.links
+        inertias = {name: Inertia(x.mass, np.array(x.com), np.array(x.inertia)) for name, x in links.items()}
+        return with_inertias(self.robot, inertias) if inertias else self.robot
+
     def contacts(self, k: int) -> tuple[Any, ...]:
-        """Return the planned contacts (``mcplan.scene.Contact``) of the patches that are in contact at sample k."""
-        active = [self.patches[i] for i in np.flatnonzero(self.active[k])]
-        return tuple(self.plan.stances[i].contact(patch) for patch, i in ((p, self.stance_of(k, p)) for p in active))
+        """Return the planned contacts (``mcplan.scene.Contact``) of the patches that are in contact at sample k.
+
+        They are those of the stances that `stance_of` says, with the friction that the physics had.
+        """
+        key = int(self.phase[k]), self.active[k].tobytes()
+        if key not in self._contacts:
+            active = [self.patches[i] for i in np.flatnonzero(self.active[k])]
+            planned = [self.plan.stances[self.stance_of(k, patch)].contact(patch) for patch in active]
+            factor = self.record.world.friction
+            self._contacts[key] = tuple(replace(c, friction=c.friction * factor.get(c.support, 1.0)) for c in planned)
+        return self._contacts[key]
+
+    @cached_property
+    def _contacts(self) -> dict[tuple[int, bytes], tuple[Any, ...]]:
+        """By phase and patches in contact, what `contacts` has found: a run has few of these, and many samples."""
+        return {}
 
     def stance_of(self, k: int, patch: str) -> int:
         """Return the stance of the plan, nearest to the one that sample k leads to, in which a patch has a contact."""
-        stances, aim = self.record.plan.stances, self.record.phases[self.phase[k]].stance or 0
+        return self._nearest(self.phase[k], patch)
+
+    def _nearest(self, phase: int, patch: str) -> int:
+        stances, aim = self.record.plan.stances, self.record.phases[phase].stance or 0
         having = [i for i, stance in enumerate(stances) if stance.contact(patch)]
         return min(having, key=lambda i: abs(i - aim))
+
+    def planned(self, patch: str) -> list[ContactRecord | None]:
+        """Return the planned contact of a patch in each phase, by the rule of `stance_of`; None if it never has one."""
+        stances = self.record.plan.stances
+        if not any(stance.contact(patch) for stance in stances):
+            return [None] * len(self.record.phases)
+        return [stances[self._nearest(phase, patch)].contact(patch) for phase in range(len(self.record.phases))]
 
     def patch_friction(self, patch: str) -> np.ndarray:
         """Friction coefficient of the planned contact of a patch, as the world had it, (N,); NaN where it has none."""
         by_phase = []
-        for phase in self.record.phases:
-            stances, aim = self.record.plan.stances, phase.stance or 0
-            found = [(abs(i - aim), s.contact(patch)) for i, s in enumerate(stances) if s.contact(patch)]
-            contact = min(found, key=lambda item: item[0])[1] if found else None
-            friction = contact.friction if contact is not None and contact.kind != "grasp" else None
-            factor = 1.0 if contact is None else self.record.world.friction.get(contact.support, 1.0)
-            by_phase.append(np.nan if friction is None else friction * factor)
+        for contact in self.planned(patch):
+            if contact is None or contact.kind == "grasp" or contact.friction is None:
+                by_phase.append(np.nan)
+            else:
+                by_phase.append(contact.friction * self.record.world.friction.get(contact.support, 1.0))
         return np.array(by_phase)[self.phase]
 
     def arrays(self) -> dict[str, np.ndarray]:

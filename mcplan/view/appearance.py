@@ -21,18 +21,19 @@ class Look:
 
 
 def seen_robot(run: Run) -> Any:
-    """Return the robot of a run as it looks.
+    """Return the robot of a run as it looks, with the masses that the physics had.
 
     A run in memory has its robot; a file keeps large meshes as their convex hulls, and the robot that is installed, or
     at the path which the scenario names, is drawn instead where it is the same one, by its digest.
     """
     if run.live_plan is not None or not run.record.robot.meshes:
-        return run.robot
+        return run.loaded_robot
     name = run.record.scenario.document.get("robot")
     if not isinstance(name, str):
-        return run.robot
+        return run.loaded_robot
     try:
         found = load_robot(name)
     except (McplanError, OSError):
-        return run.robot
-    return Look(run.robot, found.geometry) if found.digest == run.record.robot.digest else run.robot
+        return run.loaded_robot
+    same = found.digest == run.record.robot.digest
+    return Look(run.loaded_robot, found.geometry) if same else run.loaded_robot

@@ -31,6 +31,11 @@ class Readings:
     run: Run
 
     @cached_property
+    def pace(self) -> PaceOfRun:
+        """The pace of the run; what bounds it is a linear program per place of every motion."""
+        return PaceOfRun(self.run)
+
+    @cached_property
     def edges(self) -> np.ndarray:
         """First sample of each interval, (intervals + 1,); the last is the number of samples."""
         return np.unique(np.linspace(0, len(self.run), min(MOST, len(self.run)) + 1).astype(int))
@@ -50,7 +55,7 @@ class Readings:
                 "name": run.patches[i],
                 "colour": PATCHES[i % len(PATCHES)],
                 "values": numbers(self.forces[middle, i], 1),
-                "of": "grip" if largest_grip(run, run.patches[i]) is not None else "cone",
+                "of": np.where(np.isnan(largest_grip(run, run.patches[i])[middle]), "cone", "grip").tolist(),
                 "used": numbers(self._largest(self.cone_used[:, i]), 3),
             }
             for i in shown
@@ -86,7 +91,7 @@ class Readings:
 
     def _pace(self) -> Iterator[dict[str, Any]]:
         """Yield a chart of what of its margin each limit uses where it bounds the motion; none at the pace ``slow``."""
-        pace = PaceOfRun(self.run)
+        pace = self.pace
         if not pace.bounded:
             return
         at = pace.bound_at(self.middle)
@@ -152,19 +157,20 @@ def cone_used(run: Run, column: int) -> np.ndarray:
     """Return per sample how much of what a patch may carry it uses, (N,); NaN where it carries nothing.
 
     ``|f_t| / (mu f_n)`` at the worst point (1 = sliding); of a grasp, which has no cone, ``|f|`` by its largest force.
+    A patch may rest on one thing and grasp another later: what counts is the contact that `Run.planned` says.
     """
     grip = largest_grip(run, run.patches[column])
-    if grip is not None:
-        size = np.linalg.norm(run.wrench[:, column, :3], axis=1)
-        return np.where(run.active[:, column], size / grip, np.nan)
-    return friction_used(run, column)
+    size = np.linalg.norm(run.wrench[:, column, :3], axis=1)
+    held = np.where(run.active[:, column], size / grip, np.nan)
+    return np.where(np.isnan(grip), friction_used(run, column), held)
 
 
-def largest_grip(run: Run, patch: str) -> float | None:
-    """Return the largest force that the grasps of a patch may carry (N), None where it grasps nothing, or has none."""
-    found = [stance.contact(patch) for stance in run.record.plan.stances]
-    limits = [c.max_force for c in found if c is not None and c.kind == "grasp" and c.max_force is not None]
-    return min(limits, default=None)
+def largest_grip(run: Run, patch: str) -> np.ndarray:
+    """Return per sample the largest force that the grasp of a patch may carry, (N,), N; NaN where it grasps nothing."""
+    limits = [
+        contact.max_force if contact is not None and contact.kind == "grasp" else None for contact in run.planned(patch)
+    ]
+    return np.array([np.nan if limit is None else limit for limit in limits])[run.phase]
 
 
 def friction_used(run: Run, column: int) -> np.ndarray:

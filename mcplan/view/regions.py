@@ -47,7 +47,7 @@ def com_limits(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return how far the centre of mass could go at rest before the contacts no longer balance it.
 
     Along each horizontal axis, the other coordinate where it is: with the region ``A c <= b``, the limits of ``c_i``
-    are the nearest of ``(b_j - A_jk c_k) / A_ji`` on each side.
+    are the nearest of ``(b_j - A_jk c_k) / A_ji`` on each side. Friction and mass are those that the physics had.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def com_limits(run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """
     low, high = np.full((len(run), 2), np.nan), np.full((len(run), 2), np.nan)
     depth = np.full(len(run), np.nan)
-    regions = Regions(run.robot.mass)
+    regions = Regions(run.loaded_robot.mass)
     for begin, end, contacts in contact_spans(run):
         region = regions(contacts) if contacts else None
         if region is None or region.empty:

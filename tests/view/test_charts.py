@@ -11,15 +11,17 @@ from matplotlib.text import Text
 
 from mcplan.control.custom import Custom
 from mcplan.control.program import State
+from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot_file import load_robot
 from mcplan.qp_status import NO_QP
 from mcplan.scene.contact import Contact
 from mcplan.scene.machine import Deed, Until
 from mcplan.scene.settings import ControlSettings
-from mcplan.sim.records import PhaseRecord, WorldRecord
+from mcplan.sim.records import LinkRecord, PhaseRecord, WorldRecord
 from mcplan.sim.run import HOLD, SLACK
 from mcplan.sim.unit import recorded_units, unit_of_all
 from mcplan.statics.support_region import SupportRegion
+from mcplan.view.appearance import seen_robot
 from mcplan.view.charts import Curve, curve_chart, heat_chart
 from mcplan.view.machine import draw_machine, machine_dot
 from mcplan.view.palette import PHASES, phase_colour
@@ -27,12 +29,13 @@ from mcplan.view.phase_bands import band_colours
 from mcplan.view.plots.bands import time_axes
 from mcplan.view.plots.clock import plot_clock
 from mcplan.view.plots.forces import plot_forces
+from mcplan.view.plots.momentum import plot_momentum
 from mcplan.view.plots.positions import plot_positions
 from mcplan.view.plots.region import plot_region
 from mcplan.view.plots.stance import ROOM, plot_stance
 from mcplan.view.plots.tasks import _distance
 from mcplan.view.plots.torques import plot_torques, plot_velocities
-from mcplan.view.readings import friction_used
+from mcplan.view.readings import cone_used, friction_used
 from mcplan.view.reference import Reference
 from mcplan.view.report_page import _clock
 from mcplan.view.written import drawn
@@ -78,6 +81,55 @@ def test_friction_is_that_of_the_world_in_which_it_ran(run):
     for column, patch in enumerate(run.patches):
         np.testing.assert_allclose(slippery.patch_friction(patch), 0.5 * run.patch_friction(patch))
         np.testing.assert_allclose(friction_used(slippery, column), 2.0 * friction_used(run, column))
+
+
+def test_regions_momentum_and_weight_are_those_of_the_world_in_which_it_ran():
+    """The floor has half its friction, and the box of 30 kg weighs 50."""
+    heavy = {"box": LinkRecord(name="box", mass=50.0, com=[0.1, 0.0, 0.0], inertia=(0.5 * np.eye(3)).tolist())}
+    run = waving_run(samples=80, touch=50)
+    planned = run.contacts(60)
+    record = run.record.model_copy(update={"world": WorldRecord(friction={"floor": 0.5}, links=heavy)})
+    other = replace(run, record=record)
+    factors = [c.friction / p.friction for c, p in zip(other.contacts(60), planned, strict=True)]
+    assert factors == pytest.approx([0.5, 1.0])
+    robot = other.loaded_robot
+    assert robot.mass == pytest.approx(run.robot.mass + 20.0)
+    assert run.loaded_robot is run.robot
+    linear, angular = plot_momentum(other).axes
+    momentum = np.einsum("kij,kj->ki", robot.centroidal_momentum_matrix(run.q), run.v)
+    for i, name in enumerate("xyz"):
+        np.testing.assert_allclose(lines(linear)[name][:, 1], momentum[:, i], atol=1e-12)
+        np.testing.assert_allclose(lines(angular)[name][:, 1], momentum[:, 3 + i], atol=1e-12)
+    assert not np.allclose(lines(angular)["y"], lines(plot_momentum(run).axes[1])["y"])
+    assert lines(plot_forces(other).axes[0])["weight of the robot"][0, 1] == pytest.approx(robot.mass * GRAVITY)
+    assert seen_robot(other) is robot
+
+
+def test_contacts_are_made_once_for_all_samples_that_have_them():
+    run = waving_run(samples=80, touch=50)
+    assert run.contacts(0) is run.contacts(49)
+    assert [contact.patch for contact in run.contacts(50)] == ["sole", "tip"]
+    assert run.contacts(50) is run.contacts(79)
+
+
+def test_a_patch_that_rests_and_later_grasps_is_measured_by_what_it_does_at_the_time(run):
+    first, second = run.record.plan.stances
+    rest = second.contact("tip")
+    grips = [rest.model_copy(update={"kind": "grasp", "max_force": most}) for most in (6.0, 12.0)]
+    stances = [second.model_copy(update={"contacts": [first.contacts[0], tip]}) for tip in (rest, *grips)]
+    record = run.record.model_copy(
+        update={
+            "plan": run.record.plan.model_copy(update={"stances": stances}),
+            "phases": [PhaseRecord(name=f"phase {k}", stance=k) for k in range(3)],
+        }
+    )
+    phase = np.repeat([0, 1, 2], [60, 10, 10])  # it touches from sample 50 on
+    changed, column = replace(run, record=record, phase=phase), run.patches.index("tip")
+    used, size = cone_used(changed, column), np.linalg.norm(run.wrench[:, column, :3], axis=1)
+    assert np.isnan(used[:50]).all()
+    assert used[50:60] == pytest.approx(friction_used(run, column)[50:60])
+    assert used[60:70] == pytest.approx(size[60:70] / 6.0)
+    assert used[70:] == pytest.approx(size[70:] / 12.0)
 
 
 def test_names_that_mean_something_to_matplotlib_or_graphviz_are_written_as_they_are(run):

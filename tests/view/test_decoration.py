@@ -123,7 +123,7 @@ def test_a_run_that_was_read_is_drawn_with_the_meshes_of_the_same_robot():
             robot=SimpleNamespace(meshes={"a": 1} if meshes else {}, digest=digest),
             scenario=SimpleNamespace(document={"robot": name}),
         )
-        return SimpleNamespace(live_plan=None, record=record, robot=kept)
+        return SimpleNamespace(live_plan=None, record=record, loaded_robot=kept)
 
     seen = seen_robot(run(robot.digest))
     assert seen.name == "kept"  # what it does is asked of the robot of the run

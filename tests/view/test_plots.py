@@ -22,6 +22,7 @@ from mcplan.view.plots.positions import position_share
 from mcplan.view.plots.tasks import plot_tasks
 from mcplan.view.plots.together import plot_together
 from mcplan.view.plots.torques import plot_torques, plot_velocities
+from mcplan.view.readings import Readings
 from mcplan.view.reference import Reference
 from mcplan.view.regions import com_limits
 from mcplan.view.ticks import WORDS
@@ -124,6 +125,17 @@ def test_a_limb_that_has_nothing_to_leave_stays_where_the_shift_has_ended(run):
     assert np.array_equal(Reference(replace(shifts, record=record)).com(), Reference(shifts).com())
 
 
+def test_a_state_of_the_users_own_follows_no_motion_of_the_plan_whatever_it_is_called(run):
+    states = [{"state": "lift arm", "after": "load", "do": {}, "until": {"finished": 0.1}}]
+    scenario = run.scenario.replace(control={"states": states})
+    own = [phase.name.replace("load left_sole", "lift arm") for phase in run.record.phases]
+    phases = [p.model_copy(update={"name": name}) for p, name in zip(run.record.phases, own, strict=True)]
+    assert "lift arm" in own
+    record = run.record.model_copy(update={"phases": phases})
+    known = Reference(replace(run, record=record, live_plan=replace(run.plan, scenario=scenario))).stretches
+    assert [stretch.begin for stretch in known] == [stretch.begin for stretch in Reference(run).stretches]
+
+
 def test_a_contact_on_an_object_that_is_moved_goes_along_with_it(run):
     reference = Reference(run)
     stretch = next(stretch for stretch in reference.stretches if stretch.segment is not None)
@@ -223,6 +235,8 @@ def test_a_grasp_is_measured_by_the_force_that_it_may_carry(run):
     ]
     record = run.record.model_copy(update={"plan": run.record.plan.model_copy(update={"stances": stances})})
     used = curves(plot_forces(replace(run, record=record)).axes[1])["left_sole"]
+    carried = {patch["name"]: patch for patch in Readings(replace(run, record=record)).to_data()["patches"]}
+    assert {patch: set(carried[patch]["of"]) for patch in carried} == {"left_sole": {"grip"}, "right_sole": {"cone"}}
     size = np.linalg.norm(run.wrench[:, run.patches.index("left_sole"), :3], axis=1)
     touching = run.active[:, run.patches.index("left_sole")]
     assert np.allclose(used[touching], size[touching] / 1000.0)

@@ -30,7 +30,7 @@ def plot_forces(run: Run) -> Figure:
             friction.plot(t, used, color=colour, label=drawn(name), linewidth=1)
     total = np.linalg.norm(run.wrench[:, :, :3].sum(axis=1), axis=1)
     force.plot(t, total, color="black", linewidth=1, label="all together", zorder=1.5)
-    weight = run.robot.mass * GRAVITY
+    weight = run.loaded_robot.mass * GRAVITY
     force.axhline(weight, color="grey", linestyle=":", linewidth=1, label="weight of the robot")
     friction.axhline(1.0, color="tab:red", linestyle="--", linewidth=1, label="limit")
     friction.set_ylim(0.0, 1.18)

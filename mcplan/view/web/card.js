@@ -12,7 +12,7 @@ function tell(facts) {
 function readingAt(t) {
   const readings = data.readings, k = indexAt(readings.t, t), band = data.bands[bandIndex(t)], [, limits, region] = readings.charts;
   const contacts = readings.patches.filter(patch => patch.values[k] > 1).map(patch => [
-    patch.name, patch.values[k].toFixed(0) + " N" + (patch.used[k] === null ? "" : ", " + (100 * patch.used[k]).toFixed(0) + " % of " + patch.of),
+    patch.name, patch.values[k].toFixed(0) + " N" + (patch.used[k] === null ? "" : ", " + (100 * patch.used[k]).toFixed(0) + " % of " + patch.of[k]),
   ]);
   const values = [];
   for (const curve of limits.curves) {

@@ -12,6 +12,7 @@ from mcplan.planning import Plan, write_plan
 from mcplan.planning.search.tree_file import tree_path, write_tree
 from mcplan.scene.scenario import Scenario
 from mcplan.sim.run import Run
+from mcplan.view.readings import Readings
 from mcplan.view.replay import replay_page
 from mcplan.view.report_page import failure_page, report_page
 from mcplan.view.show import page_text
@@ -75,9 +76,10 @@ def write_results(directory: Path, plan: Plan, run: Run, report: Report) -> None
     write_plan(plan, directory / "plan.yaml")
     run.save(directory / "run.npz")
     write_text(directory / "report.json", json.dumps(report.to_json(), indent=1) + "\n")
-    replay = replay_page(run, report)
+    readings = Readings(run)
+    replay = replay_page(run, report, readings)
     write_text(directory / "replay.html", replay)
-    write_text(directory / "report.html", report_page(run, report, replay))
+    write_text(directory / "report.html", report_page(run, report, replay, readings))
 
 
 def write_failure(directory: Path, scenario: Scenario, failure: PlanningFailed) -> None:
@@ -87,8 +89,9 @@ def write_failure(directory: Path, scenario: Scenario, failure: PlanningFailed) 
     """
     for name in RESULTS:
         (directory / name).unlink(missing_ok=True)
+    tree_path(directory / "plan.yaml").unlink(missing_ok=True)
     scenario.save(directory / "scenario.yaml")
-    if failure.tree is not None:
+    if failure.tree is not None and failure.tree.nodes:
         write_tree(failure.tree, scenario, tree_path(directory / "plan.yaml"), str(failure))
     write_text(directory / "report.html", failure_page(scenario, str(failure), failure.tree))
 

@@ -29,6 +29,9 @@ WORDS = {
 SCALES = {"m": (1e3, "mm"), "N": (1.0, "N"), "deg": (1.0, "deg"), "rad": (1.0, "rad"), "s": (1.0, "s")}
 """Factor and unit in which a person reads a value."""
 
+TIME = re.compile(r",? ?(?:at )?\b(?P<said>t = (?P<t>[\d.]+) s)")
+"""The time of a line, with the words that lead to it."""
+
 FAR = 0.05
 """Share of what is allowed below which nothing came close."""
 
@@ -62,11 +65,8 @@ def closest_calls(run: Run, certificate: Certificate) -> list[Call]:
         calls.append(_call(run, worst, worst.name))
     found = [call for call in calls if call is not None]
     found += [] if (push := _least_push(run)) is None else [push]
-    return sorted(filter(_worth_saying, found), key=lambda call: call.share or -1.0, reverse=True)
-
-
-def _worth_saying(call: Call) -> bool:
-    return call.share >= FAR if call.share is not None else not call.value.startswith("0 ")
+    near = (call for call in found if call.share is None or call.share >= FAR)
+    return sorted(near, key=lambda call: call.share or -1.0, reverse=True)
 
 
 def share_of(check: Line) -> float | None:
@@ -79,8 +79,8 @@ def share_of(check: Line) -> float | None:
 
 def time_of(where: str) -> tuple[str, float | None]:
     """Return a place without its time, and the time (s)."""
-    found = re.search(r",? ?(at )?t = ([\d.]+) s", where)
-    return (where, None) if found is None else (where[: found.start()] + where[found.end() :], float(found[2]))
+    found = TIME.search(where)
+    return (where, None) if found is None else (where[: found.start()] + where[found.end() :], float(found["t"]))
 
 
 def _call(run: Run, check: Line, what: str) -> Call | None:
@@ -94,6 +94,8 @@ def _call(run: Run, check: Line, what: str) -> Call | None:
         share = _range_share(run, check.value, place)
     if share is not None and check.passed:
         share = min(share, 1.0)  # what is within the tolerance of a line is not broken
+    if share is None and check.value == 0.0 and not check.bound.startswith(">="):
+        return None  # nothing of it happened; a margin of zero is the worst that there is
     if check.unit.startswith("of "):
         value = f"{check.value:.0%} {check.unit}"
     else:
@@ -114,7 +116,8 @@ def _range_share(run: Run, margin: float, joint: str) -> float | None:
 
 def _least_push(run: Run) -> Call | None:
     """Return the least horizontal push that a stance of the plan resists."""
-    known = [(s.margins["equilibrium"], k) for k, s in enumerate(run.plan.stances) if s.margins.get("equilibrium")]
+    pushes = [stance.margins.get("equilibrium") for stance in run.plan.stances]
+    known = [(push, k) for k, push in enumerate(pushes) if push is not None]
     if not known:
         return None
     push, k = min(known)

@@ -48,14 +48,15 @@ class Reference:
     def stretches(self) -> list[Stretch]:
         """Stretches of the run, in order; the first keeps the posture of the start."""
         run, stances = self.run, self.run.plan.stances
+        own = {state.state for state in run.scenario.control.states if state.do is not None}
         found = [Stretch(0, float(run.t[0]), None, stances[0].q)]
         starts = np.concatenate([[0], np.flatnonzero(np.diff(run.phase)) + 1])
         for k in starts:
             phase = run.record.phases[run.phase[k]]
             kind = phase.name.split(" ")[0]
             transition = None if phase.stance is None else stances[phase.stance].transition
-            if transition is None or kind not in (*FIRST, *LAST):
-                continue
+            if transition is None or phase.name in own or kind not in (*FIRST, *LAST):
+                continue  # of the user's own states, none follows the plan's motion
             if kind in LAST and len(transition.segments) == 1:
                 continue  # the limb goes on resting on another patch: nothing moves
             segment = transition.segments[0 if kind in FIRST else -1]

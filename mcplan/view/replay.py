@@ -19,12 +19,17 @@ SHORTEST_TRAIL = 0.03
 """m: patches that move less through the air leave no trail."""
 
 
-def replay_page(run: Run, certificate: Certificate | None = None) -> str:
-    """Return the replay of ``run`` as the text of one HTML page; with what its certificate says, where it has one."""
-    return run_page(run, certificate).text()
+def replay_page(run: Run, certificate: Certificate | None = None, readings: Readings | None = None) -> str:
+    """Return the replay of ``run`` as the text of one HTML page; with what its certificate says, where it has one.
+
+    Parameters
+    ----------
+    readings : of the run, where another page has them too.
+    """
+    return run_page(run, certificate, readings).text()
 
 
-def run_page(run: Run, certificate: Certificate | None = None) -> Page:
+def run_page(run: Run, certificate: Certificate | None = None, readings: Readings | None = None) -> Page:
     """Return the page of a run."""
     bands = phase_bands(run)
     return Page(
@@ -32,7 +37,7 @@ def run_page(run: Run, certificate: Certificate | None = None) -> Page:
         drawing=replay(run),
         bands=band_items(bands),
         duration=float(run.t[-1] - run.t[0]),
-        readings=Readings(run).to_data(),
+        readings=(readings or Readings(run)).to_data(),
         certificate=certificate_data(certificate),
         ghost=run_ghost(run, bands),
         plan=_stances(run),

@@ -11,7 +11,7 @@ from mcplan.planning.search.tree import SearchTree
 from mcplan.scene.scenario import Scenario
 from mcplan.sim.run import Run
 from mcplan.view.certificate import Certificate, Line
-from mcplan.view.closest_calls import Call, closest_calls, time_of
+from mcplan.view.closest_calls import TIME, Call, closest_calls
 from mcplan.view.pace import PaceOfRun, said
 from mcplan.view.page import band_items, filled
 from mcplan.view.phase_bands import phase_bands
@@ -39,17 +39,19 @@ NEAR = 0.9
 """Share of what is allowed from which a closest call is marked."""
 
 
-def report_page(run: Run, certificate: Certificate, replay: str | None = None) -> str:
+def report_page(run: Run, certificate: Certificate, replay: str | None = None, readings: Readings | None = None) -> str:
     """Return the report of a run as the text of one HTML page.
 
     Parameters
     ----------
     certificate : of the run; `mcplan.verify` makes it.
     replay : its replay as a page (`view.replay`), if it has been made; it goes into the report.
+    readings : of the run, where its replay has them too.
     """
+    readings = readings or Readings(run)
     bands = band_items(phase_bands(run))
     duration = max(float(run.t[-1] - run.t[0]), run.dt)
-    data = {"readings": Readings(run).to_data(), "bands": bands, "duration": duration}
+    data = {"readings": readings.to_data(), "bands": bands, "duration": duration}
     robot = run.record.robot.name
     about = f"{robot}, physics {run.record.physics}, step {1e3 * run.dt:g} ms, seed {run.record.seed}"
     body = [
@@ -60,7 +62,7 @@ def report_page(run: Run, certificate: Certificate, replay: str | None = None) -
         "<h2>Closest calls</h2>",
         _calls(closest_calls(run, certificate)),
         "<h2>Replay</h2>",
-        _frame(replay or replay_page(run, certificate)),
+        _frame(replay or replay_page(run, certificate, readings)),
         "<h2>Over time</h2>",
         _kinds(bands),
         '<div id="charts" class="charts"></div>',
@@ -74,7 +76,7 @@ def report_page(run: Run, certificate: Certificate, replay: str | None = None) -
         "</div><div>",
         _clock(run),
         "</div></div>",
-        _pace(run),
+        _pace(readings.pace),
         _stances(run),
         "<footer>Written by mcplan. Everything on this page is in it; nothing is fetched. The certificate is "
         "recomputed from the record of the run by another path than the controller's.</footer>",
@@ -141,12 +143,11 @@ def _failures(failures: Sequence[str]) -> str:
 
 def _with_time(text: str) -> str:
     """Return text whose first time is a link into the replay."""
-    _, t = time_of(text)
-    if t is None:
+    found = TIME.search(text)
+    if found is None:
         return _text(text)
-    begin = text.index("t = ")
-    end = text.index(" s", begin) + 2
-    return _text(text[:begin]) + _time(t, text[begin:end]) + _text(text[end:])
+    begin, end = found.span("said")
+    return _text(text[:begin]) + _time(float(found["t"]), found["said"]) + _text(text[end:])
 
 
 def _time(t: float | None, text: str | None = None) -> str:
@@ -264,8 +265,7 @@ def _clock(run: Run) -> str:
     )
 
 
-def _pace(run: Run) -> str:
-    pace = PaceOfRun(run)
+def _pace(pace: PaceOfRun) -> str:
     if not pace.reference.known:
         return ""
     rows = [

@@ -7,7 +7,8 @@ from mcplan.certificate.verify import verify
 from mcplan.planning import plan
 from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
-from mcplan.view.pace import PaceOfRun, said
+from mcplan.view import pace as pace_module
+from mcplan.view.pace import PaceOfRun, bounds, said
 from mcplan.view.palette import LIMITS
 from mcplan.view.plots.pace import plot_pace
 from mcplan.view.readings import Readings
@@ -59,6 +60,18 @@ def test_the_page_has_a_chart_of_it_and_the_report_a_table(run):
     assert f"Pace swift: {pace.planned:.1f} s planned, {pace.took:.1f} s taken" in page
     for motion in pace.motions:
         assert said(motion.bound) in page
+
+
+def test_what_bounds_a_motion_is_found_once_for_all_pages_of_a_run(run, monkeypatch):
+    found = []
+
+    def counted(retimer, segment):
+        found.append(id(segment))
+        return bounds(retimer, segment)
+
+    monkeypatch.setattr(pace_module, "bounds", counted)
+    report_page(run, verify(run))
+    assert found == [id(part) for stance in run.plan.stances[1:] for part in stance.transition.segments]
 
 
 def test_the_figure_names_what_bounds_and_the_delay(run):

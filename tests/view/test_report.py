@@ -18,7 +18,7 @@ from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
 from mcplan.view.closest_calls import WORDS, closest_calls, share_of, time_of
 from mcplan.view.readings import Readings
-from mcplan.view.report_page import _clock_time, answer, failure_page, report_page
+from mcplan.view.report_page import _clock_time, _with_time, answer, failure_page, report_page
 from mcplan.view.ticks import slowest_ticks
 from tests.sim.waving_box import waving_run
 
@@ -126,6 +126,34 @@ def test_what_is_beyond_a_limit_by_no_more_than_the_tolerance_is_not_drawn_as_br
         calls = {call.what: call for call in closest_calls(run, replace(report, checks=checks))}
         share = calls["joint position"].share
         assert share == 1.0 if passed else share > 1.0
+
+
+def test_a_margin_of_zero_is_the_worst_and_an_amount_of_zero_is_none(run, report):
+    margins = [stance.margins | {"equilibrium": float(k)} for k, stance in enumerate(run.plan.stances)]
+    stances = tuple(replace(s, margins=m) for s, m in zip(run.plan.stances, margins, strict=True))
+    checks = (
+        Check("clearance", 0.0, "m", ">= -0.0001", True, "LEG and ARM at t = 1.000 s"),
+        Check("unplanned contact", 0.0, "s", "<= 0", True),
+    )
+    found = closest_calls(replace(run, live_plan=replace(run.plan, stances=stances)), replace(report, checks=checks))
+    calls = {call.what: call for call in found}
+    assert calls.keys() == {"clearance", "push that a stance resists"}
+    assert calls["clearance"].value == "0 mm"
+    assert (calls["push that a stance resists"].value, calls["push that a stance resists"].where) == (
+        "0 N", "stance 0 of the plan, at rest",
+    )  # fmt: skip
+
+
+def test_a_joint_that_slides_comes_within_millimetres_of_its_limit(run, report):
+    check = Check("position", 0.012, "m from the limit", ">= 0", True, "rail, t = 0.100 s")
+    (call,) = (c for c in closest_calls(run, replace(report, checks=(check,))) if c.what == "joint position")
+    assert (call.value, call.where, call.t) == ("12 mm from the limit", "rail", 0.1)
+
+
+def test_the_time_of_a_line_is_the_link_and_nothing_else_of_it():
+    text = "left_knee_joint = 2.9 rad at t = 5.000 s, outside"
+    assert _with_time(text) == 'left_knee_joint = 2.9 rad at <a class="time" data-t="5.0000">t = 5.000 s</a>, outside'
+    assert _with_time("joint = 5.000 s") == "joint = 5.000 s"
 
 
 def test_times_and_shares_are_read_from_the_lines():

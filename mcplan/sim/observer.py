@@ -7,6 +7,7 @@ import numpy as np
 
 from mcplan.control.machine import PhaseEvent
 from mcplan.short import short
+from mcplan.sim.world import World
 
 
 @dataclass(slots=True)
@@ -42,6 +43,9 @@ class StepSample:
 
 class Observer:
     """Base of observers: override what is of interest. What an observer raises ends the simulation."""
+
+    def on_world(self, world: World) -> None:
+        """Hear what the physics is made of, with its payloads and imperfections, before `on_start`."""
 
     def on_start(self, steps_per_second: float, phases: int) -> None:
         """Hear of the simulation before its first step."""

@@ -166,6 +166,7 @@ class Simulation:
         self._measured: Mapping[str, np.ndarray] | None = None
         self._loss = Loss(plan, self.dt, settings.lost_time)
         for observer in self.observers:
+            observer.on_world(world)
             observer.on_start(1 / self.dt, len(self.controller.machine.phases))
 
     def __repr__(self) -> str:

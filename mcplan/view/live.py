@@ -14,6 +14,7 @@ from mcplan.errors import InputError
 from mcplan.model.pose import rotation_from_quat
 from mcplan.planning.plan import Plan
 from mcplan.sim.observer import Observer, StepSample
+from mcplan.sim.world import World
 from mcplan.view import palette, shapes
 from mcplan.view.arrow import NEWTON, SMALLEST_FORCE, draw_arrow
 from mcplan.view.drawing import Drawing
@@ -43,7 +44,7 @@ class LiveView(Observer):
 
     Parameters
     ----------
-    plan : Plan; its robot and environment are drawn.
+    plan : Plan; its robot and environment are drawn, surfaces where the physics has them.
     port : on 127.0.0.1; 0 takes a free one.
 
     Attributes
@@ -73,6 +74,7 @@ class LiveView(Observer):
         colour = shapes.material(palette.COM, flat=True, on_top=True)
         self._drawing.root["com"].set_object(mg.Sphere(0.025), colour)
         self._patches = tuple(patches)
+        self._surfaces = {surface.name: pose(surface.R, surface.p) for surface in plan.scenario.environment.surfaces}
         self._objects = [thing.name for thing in plan.scenario.environment.objects]
         self._pose(plan.stances[0].q, {}, None)
         data = {"commands": encoded(self._drawing), "camera": [point.tolist() for point in self._drawing.camera]}
@@ -89,6 +91,11 @@ class LiveView(Observer):
     def address(self) -> str:
         """Address of the page, and how to reach it from another machine."""
         return address_text(self.url)
+
+    def on_world(self, world: World) -> None:
+        """Show the robot and the surfaces that the physics has: not all are as the plan has them."""
+        self._robot = world.robot
+        self._surfaces = {surface.name: pose(surface.R, surface.p) for surface in world.environment.surfaces}
 
     def on_start(self, steps_per_second: float, phases: int) -> None:
         """Begin to count time."""
@@ -133,8 +140,10 @@ class LiveView(Observer):
         self._server.push(b"".join(parts))
 
     def _pose(self, q: np.ndarray, wrenches: Mapping[str, np.ndarray], objects: np.ndarray | None) -> None:
-        """Place links, objects, centre of mass and forces."""
+        """Place links, surfaces, objects, centre of mass and forces: a page that comes late has this frame alone."""
         robot, root = self._robot, self._drawing.root
+        for name, place in self._surfaces.items():
+            root["environment"]["surfaces"][node_name(name)].set_transform(place)
         for link in self._links:
             root["robot"][node_name(link)].set_transform(robot.frame_pose(q, link))
         root["com"].set_transform(pose(np.eye(3), robot.com(q)))

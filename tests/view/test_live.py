@@ -5,6 +5,7 @@ import json
 import struct
 import threading
 import urllib.error
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from tornado.websocket import websocket_connect
 
 import mcplan as mc
 from mcplan.errors import InputError
+from mcplan.sim.simulate import Simulation
 from mcplan.view.server import address_text
 
 
@@ -102,3 +104,25 @@ def test_a_script_opens_the_browser_and_says_where(plan, monkeypatch, capsys):
     mc.simulate(plan, live=True)
     assert len(opened) == 1
     assert f"live: {opened[0]}" in capsys.readouterr().err
+
+
+def test_the_world_is_shown_as_the_physics_has_it(plan):
+    """In every frame, as a page that is opened late has the last one alone."""
+    shelf = mc.Surface("shelf", size=(0.4, 0.4), xyz=(2.0, 0.0, 0.5))
+    environment = mc.Environment([*plan.scenario.environment.surfaces, shelf])
+    flaws = {"ground_height": 0.05, "ground_tilt": 0.1, "mass_error": 0.5}
+    simulation = {"imperfections": flaws, "physics": "contact", "dt": 0.001}
+    uneven = replace(plan, scenario=plan.scenario.replace(environment=environment, simulation=simulation))
+    frames = []
+    with mc.LiveView(uneven) as view:
+        view._server.push = lambda frame: frames.append(parts(frame)[1])
+        begun = Simulation(uneven, observers=[view], seed=3)
+        begun.step()
+        run = begun.finish()
+    assert len(frames) == 2
+    place = run.record.world.surfaces["shelf"]
+    assert np.abs(np.array(place.p) - shelf.p).max() > 1e-3
+    for frame in frames:
+        np.testing.assert_allclose(frame["/meshcat/environment/surfaces/n:shelf"][:3, :3], place.R, atol=1e-6)
+        np.testing.assert_allclose(frame["/meshcat/environment/surfaces/n:shelf"][:3, 3], place.p, atol=1e-6)
+        np.testing.assert_allclose(frame["/meshcat/com"][:3, 3], run.com[0], atol=1e-6)

@@ -11,8 +11,10 @@ import pytest
 
 import mcplan as mc
 from mcplan.cli import _carry_out, main
-from mcplan.commands import execution, info
+from mcplan.commands import execution, info, plan as plan_command
 from mcplan.errors import PlanningFailed
+from mcplan.planning.search.tree import SearchTree
+from mcplan.planning.search.tree_file import read_tree
 from mcplan.run_directory import new_directory, write_failure
 
 BROKEN = """\
@@ -159,6 +161,32 @@ def test_a_plan_is_not_written_over(tmp_path, capsys):
     assert main(["verify", str(file)]) == 0
 
 
+@pytest.mark.parametrize("looked", [False, True])
+def test_a_search_that_fails_keeps_the_plan_and_leaves_what_it_looked_at(looked, tmp_path, monkeypatch, capsys):
+    scenario, tree = mc.load_scenario("sway"), SearchTree()
+    if looked:
+        tree.node(None, "start", scenario.start.contacts, scenario.start.q, 0.0, 1.0)
+
+    def no_plan(scenario, seed):
+        failure = PlanningFailed("sway: no plan")
+        failure.tree = tree
+        raise failure
+
+    monkeypatch.setattr(plan_command, "plan_of", no_plan)
+    file, beside = tmp_path / "p.plan.yaml", tmp_path / "p.plan.tree.json"
+    file.write_text("precious")
+    beside.write_text("of before")
+    assert main(["plan", "sway", "-o", str(file), "--force"]) == 1
+    said = capsys.readouterr().err
+    assert file.read_text() == "precious"
+    assert f"{file} is the one that was there before" in said
+    if looked:
+        assert read_tree(beside)[2] == "sway: no plan"
+    else:
+        assert not beside.exists()
+        assert f"{beside}, of a search before, is removed" in said
+
+
 def test_a_plan_that_is_run_is_said_to_be_planned_anew(tmp_path, monkeypatch, capsys):
     file = tmp_path / "p.yaml"
     assert main(["plan", "sway", "-o", str(file)]) == 0
@@ -189,7 +217,7 @@ def test_results_stay_below_runs_whatever_a_scenario_is_called(name, tmp_path, m
 
 
 def test_no_results_of_an_earlier_run_are_left_where_one_finds_no_plan(tmp_path):
-    for name in ("plan.yaml", "run.npz", "report.json", "replay.html", "mine.txt"):
+    for name in ("plan.yaml", "plan.tree.json", "run.npz", "report.json", "replay.html", "mine.txt"):
         (tmp_path / name).write_text("of before")
     write_failure(tmp_path, mc.load_scenario("sway"), PlanningFailed("no way"))
     assert {path.name for path in tmp_path.iterdir()} == {"scenario.yaml", "report.html", "mine.txt"}

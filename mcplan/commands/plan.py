@@ -29,9 +29,15 @@ def carry_out(arguments: Namespace) -> int:
     try:
         result = plan_of(scenario, arguments.seed)
     except PlanningFailed as failure:
-        if failure.tree is not None:
-            write_tree(failure.tree, scenario, tree_path(path), str(failure))
-            print(f"search: {tree_path(path)}", file=sys.stderr)
+        place = tree_path(path)
+        if failure.tree is not None and failure.tree.nodes:
+            write_tree(failure.tree, scenario, place, str(failure))
+            print(f"search: {place}", file=sys.stderr)
+        elif place.is_file():
+            place.unlink()
+            print(f"search: it looked at nothing; {place}, of a search before, is removed", file=sys.stderr)
+        if path.is_file():
+            print(f"plan: {path} is the one that was there before", file=sys.stderr)
         raise
     write_plan(result, path)
     if result.tree is not None:

@@ -65,7 +65,7 @@ def carry_out(arguments: Namespace) -> int:
 
 
 def _page(name: str, judged: bool) -> "Page":
-    """Return the page of a run, of a plan with its search tree if that lies beside it, or of a search tree.
+    """Return the page of a run, of a plan with the search tree beside it that led to it, or of a search tree.
 
     Parameters
     ----------
@@ -83,7 +83,10 @@ def _page(name: str, judged: bool) -> "Page":
     if kind == TREE:
         return search_page(*read_tree(path))
     if kind == PLAN:
-        beside, plan = tree_path(path), read_plan(path)
-        return stances_page(plan, read_tree(beside)[1] if beside.is_file() else None, certify(plan) if judged else None)
+        beside, plan, tree = tree_path(path), read_plan(path), None
+        if beside.is_file():
+            _, found, failure = read_tree(beside)
+            tree = None if failure else found  # a search that has failed since led to no plan
+        return stances_page(plan, tree, certify(plan) if judged else None)
     run = recorded(path)
     return run_page(run, certify(run) if judged else None)

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from mcplan.errors import InputError
-from mcplan.motion.quintic import minimum_jerk
+from mcplan.model.pose import quat_from_rotation
 from mcplan.planning import Plan, PlannedStance
 from mcplan.planning.search.tree import SearchTree
+from mcplan.planning.transition.object_way import ObjectWay
 from mcplan.planning.transition.transition import Segment
 from mcplan.scene import Contact, Scenario
 from mcplan.scene.place import make_contact
@@ -143,15 +144,13 @@ def passing_times(plan: Plan) -> list[float]:
 
 
 def _slid(scenario: Scenario, stance: PlannedStance, segment: Segment, t: float) -> dict[str, np.ndarray]:
-    """Return the poses of objects that have been moved, at time t of a segment that may move them on, straight."""
+    """Return the poses of objects that have been moved, at time t of a segment that may move them on."""
     moved = dict(stance.objects)
     for thing in scenario.environment.objects:
         if segment.objects and thing.name in segment.objects:
-            begin, end = stance.objects.get(thing.name, thing.pose), segment.objects[thing.name]
-            end = end * np.append(np.ones(3), np.full(4, 1.0 if begin[3:] @ end[3:] >= 0.0 else -1.0))
-            pose = begin + minimum_jerk(t / segment.duration)[0] * (end - begin)
-            pose[3:] /= np.linalg.norm(pose[3:])
-            moved[thing.name] = pose
+            begin = thing.placed(stance.objects.get(thing.name, thing.pose))
+            R, p = ObjectWay.of(begin, segment.objects[thing.name]).at(t / segment.duration)
+            moved[thing.name] = np.concatenate([p, quat_from_rotation(R)])
     return moved
 
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from mcplan.errors import InputError
 from mcplan.planning import Plan, PlannedStance
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scene import Scenario
@@ -51,12 +52,19 @@ def tree_page(scenario: Scenario, tree: SearchTree, failure: str = "") -> str:
     Parameters
     ----------
     failure : why there is no plan.
+
+    Raises
+    ------
+    InputError
+        When the search looked at nothing.
     """
     return search_page(scenario, tree, failure).text()
 
 
 def search_page(scenario: Scenario, tree: SearchTree, failure: str = "") -> Page:
     """Return the page of a search tree."""
+    if not tree.nodes:
+        raise InputError(failure or f"{scenario.name}: the search looked at nothing")
     return _page(scenario, [], tree, failure)
 
 

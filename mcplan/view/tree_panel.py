@@ -70,8 +70,10 @@ def tree_panel(
             {
                 "parent": node["parent"],
                 "move": _move(node["move"], _new(tree, node)),
-                "contacts": [[f"{c['patch']} on {c['surface']}", _place(c)] for c in node["contacts"]],
-                "moved": [c["patch"] for c in _new(tree, node)],
+                "contacts": [
+                    [f"{c['patch']} on {c['surface']}", _place(c), "moved" if c in _new(tree, node) else ""]
+                    for c in node["contacts"]
+                ],
                 "state": _state(tree, node),
                 "g": node["g"],
                 "h": node["h"],

@@ -10,15 +10,19 @@ import pytest
 
 from mcplan.cli import main
 from mcplan.errors import InputError
+from mcplan.model.geometry import Box
 from mcplan.planning import plan, write_plan
+from mcplan.planning.search.tree import SearchTree
 from mcplan.planning.search.tree_file import tree_path, write_tree
 from mcplan.scene import load_scenario
+from mcplan.scene.environment import FreeObject
 from mcplan.statics.support_region import support_region
 from mcplan.view.plan_film import (
     BETWEEN,
     EVERY,
     GAP,
     _at,
+    _slid,
     film,
     in_place,
     length,
@@ -27,9 +31,9 @@ from mcplan.view.plan_film import (
     stance_frames,
     trails,
 )
-from mcplan.view.plan_replay import plan_page, stances_page, tree_page
+from mcplan.view.plan_replay import plan_page, search_page, stances_page, tree_page
 from mcplan.view.support import support_polygon
-from mcplan.view.tree_panel import SHOWN, closest, shown_nodes
+from mcplan.view.tree_panel import SHOWN, closest, shown_nodes, tree_panel
 from tests.view.tracks import at, tracks_of
 
 
@@ -243,6 +247,41 @@ def test_a_tree_alone_makes_a_page_with_its_failure(planned):
     assert not re.search(r"""(src|href)\s*=\s*["']?(https?:)?//""", page)
 
 
+def test_a_search_that_looked_at_nothing_is_answered_with_its_failure(planned):
+    for failure, said in (("it falls over", "it falls over"), ("", "stairs: the search looked at nothing")):
+        with pytest.raises(InputError, match=said):
+            search_page(planned.scenario, SearchTree(), failure)
+
+
+def test_a_patch_that_a_move_has_put_down_is_marked_whatever_it_is_called(planned):
+    known = {"q": planned.stances[0].q.tolist(), "g": 0.0, "h": 1.0, "expanded": False}
+    left, right = ({"patch": f"{side} sole", "surface": "floor on top", "x": 0.0} for side in ("left", "right"))
+    nodes = [
+        {"index": 0, "parent": None, "move": "start", "contacts": [left], **known},
+        {"index": 1, "parent": 0, "move": "add right sole", "contacts": [left, right], **known},
+    ]
+    panel = tree_panel(planned.scenario, SearchTree(nodes), [0, 1], 0.0, "")
+    assert [[(what, moved) for what, _, moved in node["contacts"]] for node in panel["nodes"]] == [
+        [("left sole on floor on top", "")],
+        [("left sole on floor on top", ""), ("right sole on floor on top", "moved")],
+    ]
+
+
+def test_an_object_turns_about_one_axis_evenly_as_in_the_motion():
+    """A quarter turn about z of minimum jerk: p(s) = p0 + s (p1 - p0), R(s) = exp(s log R)."""
+    crate = FreeObject("crate", Box((0.2, 0.3, 0.4)), np.eye(3), np.array([1.0, 0.0, 0.2]), 5.0, 0.4)
+    scenario = SimpleNamespace(environment=SimpleNamespace(objects=[crate]))
+    end = np.array([1.4, 0.0, 0.2, *-np.array([np.cos(np.pi / 4), 0, 0, np.sin(np.pi / 4)])])
+    segment = SimpleNamespace(objects={"crate": end}, duration=2.0)
+    for t in (0.0, 0.5, 1.5, 2.0):
+        u = t / 2.0
+        s = u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
+        pose = _slid(scenario, SimpleNamespace(objects={}), segment, t)["crate"]
+        assert pose[:3] == pytest.approx([1.0 + 0.4 * s, 0.0, 0.2], abs=1e-12)
+        turned = np.array([np.cos(s * np.pi / 4), 0.0, 0.0, np.sin(s * np.pi / 4)])
+        assert abs(pose[3:] @ turned) == pytest.approx(1.0, abs=1e-12)
+
+
 def test_node_frames_mark_what_a_move_added(planned):
     tree = planned.tree
     frames = node_frames(planned.scenario, tree, [0, 1], 5.0)
@@ -257,9 +296,13 @@ def test_the_command_takes_plans_with_and_without_tree_and_trees_alone(planned, 
     write_plan(planned, file)
     assert main(["replay", str(file), "--html", str(tmp_path / "alone.html")]) == 0
     assert data_of((tmp_path / "alone.html").read_text())["tree"] is None
-    write_tree(planned.tree, planned.scenario, tree_path(file), "stopped")
+    write_tree(planned.tree, planned.scenario, tree_path(file))
     assert main(["replay", str(file), "--html", str(tmp_path / "both.html")]) == 0
     assert data_of((tmp_path / "both.html").read_text())["tree"]["nodes"]
+    # a search that has failed led to no plan, so what lies beside it is another's
+    write_tree(planned.tree, planned.scenario, tree_path(file), "stopped")
+    assert main(["replay", str(file), "--html", str(tmp_path / "kept.html")]) == 0
+    assert data_of((tmp_path / "kept.html").read_text())["tree"] is None
     assert main(["replay", str(tree_path(file)), "--html", str(tmp_path / "tree.html")]) == 0
     assert data_of((tmp_path / "tree.html").read_text())["tree"]["failure"] == "stopped"
     assert main(["replay", str(tmp_path / "missing.tree.json")]) == 2

@@ -96,7 +96,7 @@ function showNode(i) {
   const lines = node.time === null ? ["too many nodes: this posture is not in the page"] : [];
   tell({
     title: "node " + i + ": " + node.move, lines,
-    contacts: node.contacts.map(([what, where]) => [what, where, node.moved.includes(what.split(" ")[0]) ? "moved" : ""]),
+    contacts: node.contacts,
     values: [["state", STATES[node.state][1]], ["moves so far (g)", node.g.toFixed(0)], ["moves to go (h)", node.h.toFixed(2)],
              ["came from node", node.parent === null ? "none" : String(node.parent)],
              ["children", String(children[i].length)], ["rejected moves", String(refused[i].length)]],

@@ -72,7 +72,7 @@ def write_files(page: Page, files: Sequence[WantedFile], speed: float) -> None:
         if file.kind == "png":  # its time is one of the time line, which counts the stances of a plan
             check_output(file.kind, page.duration, t=file.t)
         else:
-            check_output(file.kind, page.length, speed)
+            check_output(file.kind, page.length, speed, size=file.size)
     for file in files:
         if file.kind == "html":
             write_text(file.path, page.text())

@@ -163,6 +163,9 @@ def test_the_tree_is_opened_and_leads_back_to_the_plan(browser, planned):
     assert browser.js("clock.t") == 0
     browser.js("[...document.querySelectorAll('#rows a')].at(-1).click()")
     assert browser.js("clock.t") == len(planned.stances) - 1
+    side = "getComputedStyle(document.body).getPropertyValue('--side').trim()"
+    assert browser.js(side) == "400px"
+    assert browser.js(f"beginPictures([]), {side}") == "0px"
 
 
 def test_a_plan_plays_at_the_speed_of_its_motions_and_says_whether_it_is_verified(browser, planned):

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageChops
 
 from mcplan.cli import main
 from mcplan.errors import InputError
@@ -132,6 +132,26 @@ def test_a_gif_keeps_its_colours(tmp_path):
     assert np.abs(np.array(colour) - [10, 40, 200]).max() < 6
 
 
+def test_pictures_of_a_gif_are_made_as_they_are_written(tmp_path, monkeypatch):
+    made, save = [], Image.Image.save
+
+    def pictures():
+        for k in range(5):
+            data = io.BytesIO()
+            save(ImageChops.offset(Image.linear_gradient("L"), 0, 20 * k), data, "png")
+            made.append(k)
+            yield data.getvalue()
+
+    def begun(*arguments, **options):
+        assert len(made) == 1
+        save(*arguments, **options)
+
+    monkeypatch.setattr(Image.Image, "save", begun)
+    save_gif(pictures(), tmp_path / "a.gif", 12.5)
+    with Image.open(tmp_path / "a.gif") as image:
+        assert image.n_frames == len(made) == 5
+
+
 def test_the_boxes_of_an_mp4_have_their_lengths_and_lead_to_the_frames():
     chunks = [Chunk(b"first frame", True), Chunk(b"second", False)]
     data = mp4(chunks, b"config", (64, 48), 25.0)
@@ -152,7 +172,10 @@ def test_what_cannot_be_made_is_refused_before_any_work(monkeypatch, no_browser,
         check_output("mp4")
     check_output("gif")
     with pytest.raises(InputError, match=rf"more than {MOST} pictures; give a --speed of at least 3\.2"):
-        check_output("gif", duration=1000.0)
+        check_output("gif", duration=1000.0, size=(320, 240))
+    with pytest.raises(InputError, match=r"651 pictures of 1920x1200; give a --speed of at least 1\.2, or a smaller"):
+        check_output("gif", duration=60.0, size=(1920, 1200))
+    check_output("gif", duration=60.0)
     with pytest.raises(InputError, match="from 0 to 4"):
         check_output("png", duration=4.0, t=4.5)
     with pytest.raises(InputError, match="--speed nan"):

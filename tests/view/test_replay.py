@@ -135,3 +135,9 @@ def test_no_two_scripts_of_a_page_give_the_same_name():
                 names += re.findall(r"(?:^(?:const|let)|,)\s+(\w+)(?=\s*[=,;]|$)", bare)
     assert len(names) > 80
     assert sorted(names) == sorted(set(names))
+
+
+def test_pictures_leave_no_room_for_a_panel():
+    """Of rules that are equally specific the last one counts: a picture of a plan beside its tree has no tree."""
+    rules = re.findall(r"^body\.([\w-]+) \{[^}]*--side: (\w+);", part("page.css"), re.MULTILINE)
+    assert rules == [("with-tree", "400px"), ("still", "0px")]

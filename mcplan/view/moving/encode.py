@@ -36,15 +36,16 @@ def save_gif(pictures: Iterable[bytes], path: Path, rate: float) -> None:
     ----------
     rate : pictures per second; a GIF counts in hundredths of a second.
     """
-    frames: list[Image.Image] = []
-    palette: Image.Image | None = None
-    for data in pictures:
-        image = Image.open(io.BytesIO(data)).convert("RGB")
-        if palette is None:
-            palette = image.quantize(COLOURS, method=Image.Quantize.MEDIANCUT)
-        frames.append(image.quantize(palette=palette, dither=Image.Dither.NONE))
-    frames[0].save(
-        path, format="GIF", save_all=True, append_images=frames[1:], duration=10 * round(100 / rate), loop=0,
+    images = (Image.open(io.BytesIO(data)).convert("RGB") for data in pictures)
+    first = next(images)
+    palette = first.quantize(COLOURS, method=Image.Quantize.MEDIANCUT)
+
+    def reduced(image: Image.Image) -> Image.Image:
+        return image.quantize(palette=palette, dither=Image.Dither.NONE)
+
+    # one by one: Pillow keeps them all until it writes
+    reduced(first).save(
+        path, format="GIF", save_all=True, append_images=map(reduced, images), duration=10 * round(100 / rate), loop=0,
         optimize=True,
     )  # fmt: skip
 

@@ -30,6 +30,9 @@ RATES = {"gif": 12.5, "mp4": 25.0}
 MOST = 4000
 """Pictures of a file."""
 
+GIF_PIXELS = 1_500_000_000
+"""Pixels of all pictures of a GIF together, which are in memory with a byte each before it is written."""
+
 H264 = "avc1.640028"
 """High profile, level 4.0."""
 
@@ -42,7 +45,13 @@ class Maker(Protocol):
         ...
 
 
-def check_output(kind: str, duration: float | None = None, speed: float = 1.0, t: float | None = None) -> None:
+def check_output(
+    kind: str,
+    duration: float | None = None,
+    speed: float = 1.0,
+    t: float | None = None,
+    size: tuple[int, int] = SIZE,
+) -> None:
     """Refuse what could not be made, before any work: no means to encode it, too many pictures, a time outside.
 
     Parameters
@@ -51,6 +60,7 @@ def check_output(kind: str, duration: float | None = None, speed: float = 1.0, t
     duration : of the motion, s; None where it is not known yet.
     speed : times as fast as it was.
     t : of a single picture, s.
+    size : of a picture, pixels.
 
     Raises
     ------
@@ -68,9 +78,13 @@ def check_output(kind: str, duration: float | None = None, speed: float = 1.0, t
         raise InputError(f"--png {t:g}: the motion goes from 0 to {duration:g}")
     if kind in RATES and duration == 0.0:
         raise InputError(f"--{kind}: there is no motion; --png 0 FILE makes a picture")
-    if kind in RATES and duration / speed * RATES[kind] > MOST:
-        least = math.ceil(10.0 * duration * RATES[kind] / MOST) / 10.0
-        raise InputError(f"--{kind}: more than {MOST} pictures; give a --speed of at least {least:.1f}")
+    most = min(MOST, GIF_PIXELS // (size[0] * size[1])) if kind == "gif" else MOST
+    if kind in RATES and duration / speed * RATES[kind] > most:
+        least = math.ceil(10.0 * duration * RATES[kind] / most) / 10.0
+        of_size, smaller = (f" of {size[0]}x{size[1]}", ", or a smaller --size") if most < MOST else ("", "")
+        raise InputError(
+            f"--{kind}: more than {most} pictures{of_size}; give a --speed of at least {least:.1f}{smaller}"
+        )
 
 
 def times_of(duration: float, speed: float, rate: float) -> np.ndarray:

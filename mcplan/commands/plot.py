@@ -33,16 +33,21 @@ def carry_out(arguments: Namespace) -> int:
         home = path if path.is_dir() else path.parent
         directory = Path(arguments.output) if arguments.output else home / "plots"
         if arguments.output and len(arguments.runs) > 1:
-            directory = directory / home.name
+            directory = directory / run_name(path)
         for title in FIGURES:
             file_to_write(directory / f"{title}.{arguments.format}", arguments.force)
         if directory in [place for _, place in places]:
-            raise InputError(f"two runs are called {home.name}: plot them into directories of their own")
+            raise InputError(f"two runs are called {run_name(path)}: plot them into directories of their own")
         places.append((path, directory))
     for path, directory in places:
         for figure in save_plots(recorded(path), directory, arguments.format):
             print(figure)
     return 0
+
+
+def run_name(run: Path) -> str:
+    """Return what a run is called: its directory, also where that is given as ``.``."""
+    return (run if run.is_dir() else run.parent).resolve().name
 
 
 def _plot_together(arguments: Namespace) -> int:
@@ -52,7 +57,7 @@ def _plot_together(arguments: Namespace) -> int:
 
     path = file_to_write(arguments.together, arguments.force, ".png", ".pdf", ".svg", option="--together")
     found = [find(name, RUN) for name in arguments.runs]
-    names = [(run if run.is_dir() else run.parent).name for run in found]
+    names = [run_name(run) for run in found]
     if len(set(names)) < len(names):  # then their places tell them apart
         names = [str(run) for run in found]
     save_together([(name, recorded(run)) for name, run in zip(names, found, strict=True)], path)

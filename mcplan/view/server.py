@@ -17,6 +17,9 @@ import tornado.websocket
 
 LOOPBACK = "127.0.0.1"
 
+HTTP = 80
+"""Port of an address that names none."""
+
 
 class PageServer:
     """Serve one page at ``server.url`` until ``close``; usable as a context manager.
@@ -145,9 +148,10 @@ class _Frames(tornado.websocket.WebSocketHandler):
         self.close()
 
 
-def hosts(port: int) -> tuple[str, str]:
-    """Return the names under which a page of this machine may ask."""
-    return f"{LOOPBACK}:{port}", f"localhost:{port}"
+def hosts(port: int) -> tuple[str, ...]:
+    """Return the names under which a page of this machine may ask; browsers leave out the port of HTTP."""
+    named = f"{LOOPBACK}:{port}", f"localhost:{port}"
+    return (*named, LOOPBACK, "localhost") if port == HTTP else named
 
 
 def address_text(url: str) -> str:

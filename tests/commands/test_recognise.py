@@ -1,11 +1,13 @@
 """One recogniser of files: the same name means the same for all commands."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 import mcplan as mc
 from mcplan.cli import main
+from mcplan.commands.plot import run_name
 from mcplan.commands.recognise import EXPERIMENT, PLAN, ROBOT, RUN, SCENARIO, TREE, find, kind_of
 from mcplan.errors import InputError
 from mcplan.scene.load import bundled_scenarios, check_file
@@ -98,6 +100,12 @@ def test_plots_come_as_asked_for_and_are_not_written_over(home, capsys):
     assert "--force" in capsys.readouterr().err
     assert files[0].read_bytes() == before
     assert main(["plot", "first", "mine.plan"]) == 2
+
+
+def test_a_run_is_called_after_its_directory_also_from_inside(tmp_path, monkeypatch):
+    (tmp_path / "first").mkdir()
+    monkeypatch.chdir(tmp_path / "first")
+    assert [run_name(Path(run)) for run in (".", "../first", "run.npz")] == ["first", "first", "first"]
 
 
 def test_a_plan_whose_own_certificate_is_broken_is_said_to_be_one_before_it_is_simulated(home, monkeypatch, capsys):

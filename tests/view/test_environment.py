@@ -1,5 +1,8 @@
 """What stands around the robot is drawn where it is, and the camera looks past it."""
 
+import json
+import re
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -20,7 +23,7 @@ from mcplan.view.regions import Regions
 from mcplan.view.robot_sheet import robot_page
 from mcplan.view.support import SHOWN, support_polygon
 from tests.statics.contacts import surface_contact
-from tests.view.tracks import Scene
+from tests.view.tracks import Scene, at, tracks_of
 
 PATH = np.array([[0.0, 0.0, 0.8], [0.1, 0.0, 0.8]])
 
@@ -195,6 +198,22 @@ def test_links_without_shapes_have_their_places_and_the_axes_of_the_base_go_with
         for k in range(2):
             expected = robot.frame_pose(q[k], link)[:3, 3]
             assert scene.value(f"robot/n:{link}", ".position", k, None) == pytest.approx(expected, abs=SINGLE)
+
+
+def test_postures_of_a_robot_are_shown_one_a_second_and_each_is_held():
+    robot = load_robot("hrp2")
+    names = ("half_sitting", "kneel", "squat")
+    data = json.loads(re.search(r"^const data = (.*);$", robot_page(robot, names), re.MULTILINE)[1])
+    assert [(band["begin"], band["end"], band["name"]) for band in data["bands"]] == [
+        (0.0, 1.0, "half_sitting"), (1.0, 2.0, "kneel"), (2.0, 3.0, "squat"),
+    ]  # fmt: skip
+    assert data["duration"] == 3.0
+    way = tracks_of(data["tracks"])["robot/n:RLEG_LINK5"][".position"]
+    for k, name in enumerate(names):
+        expected = robot.frame_pose(robot.posture(name), "RLEG_LINK5")[:3, 3]
+        for t in (k, k + 0.5, k + 0.99):
+            assert at(way, t) == pytest.approx(expected, abs=SINGLE)
+    assert '"duration": 0.0' in robot_page(robot, ("kneel",))
 
 
 def test_patches_in_contact_show_in_the_colour_of_what_they_do(shown):

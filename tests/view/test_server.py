@@ -6,7 +6,7 @@ import urllib.request
 
 import pytest
 
-from mcplan.view.server import PageServer
+from mcplan.view.server import PageServer, hosts
 
 
 def test_it_serves_its_page_on_loopback():
@@ -36,3 +36,8 @@ def test_a_taken_port_is_an_error_and_a_closed_one_is_free_again():
         PageServer("y", server.port)
     with PageServer("y", server.port) as again:
         assert again.port == server.port
+
+
+def test_an_address_of_port_80_may_name_none():
+    assert hosts(80) == ("127.0.0.1:80", "localhost:80", "127.0.0.1", "localhost")
+    assert hosts(8000) == ("127.0.0.1:8000", "localhost:8000")

@@ -61,13 +61,15 @@ def test_a_first_run_shows_within_a_second_that_it_compiles_and_how_far_it_is(tm
 
 
 @pytest.fixture(scope="module")
-def compiled():
-    """The kernels of planning, which the first to need them compiles for a minute."""
-    plan("stairs")
+def told():
+    """What a search tells. It compiles the kernels of planning, too, where nobody has: for a minute."""
+    counts = []
+    plan("stairs", progress=lambda *found: counts.append(found))
+    return counts
 
 
 @pytest.mark.parametrize(("scenario", "seconds"), [("stairs_rail", 5.0), ("stairs", 120.0)])
-def test_planning_is_shown_at_least_once_a_second(scenario, seconds, tmp_path, compiled):
+def test_planning_is_shown_at_least_once_a_second(scenario, seconds, tmp_path, told):
     """Whatever lasts is named; a search that is over between two drawings is not (its counts: the next test)."""
     parts, status = shown(["plan", scenario], seconds, tmp_path)
     text = "".join(part for _, part in parts)
@@ -82,10 +84,9 @@ def test_planning_is_shown_at_least_once_a_second(scenario, seconds, tmp_path, c
         assert re.search(r"checking .* judging the motions between them", text), text
 
 
-def test_a_search_says_how_far_it_is(monkeypatch):
+def test_a_search_says_how_far_it_is(monkeypatch, told):
     """Stances and postures grow; the least estimate of what is left does not, and ends at the goal."""
-    told, drawn = [], []
-    plan("stairs", progress=lambda *counts: told.append(counts))
+    drawn = []
     nodes, calls, least = zip(*told, strict=True)
     assert list(nodes) == sorted(nodes)
     assert list(calls) == sorted(calls)

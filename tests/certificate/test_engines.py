@@ -19,6 +19,7 @@ from mcplan.planning import Plan, plan
 from mcplan.scene import load_scenario
 from mcplan.sim.records import LinkRecord, MeshRecord
 from mcplan.sim.simulate import simulate
+from tests import made
 from tests.certificate.random_run import free_run, with_a_mimic
 from tests.sim.random_robots import random_record, urdf_text
 
@@ -103,8 +104,8 @@ def test_a_pushed_robot_with_payload_and_wrong_masses_is_found_again(swaying):
 
 def test_a_box_in_mujoco_is_found_again():
     """Objects turn and slide by the rules of the robot's base."""
-    whole = plan(load_scenario("push", {"simulation.time_limit": 0.05}))
-    run = cut(Plan(whole.scenario, whole.stances[3:5]), "mujoco")
+    scenario = load_scenario("push", {"simulation.time_limit": 0.05})
+    run = cut(Plan(scenario, made.planned("push").stances[3:5]), "mujoco")
     expected = OF_PATCHES | {"limits", "forces on objects", "integration of objects"}
     assert_agreement(run, expected)
     object_q = run.object_q.copy()

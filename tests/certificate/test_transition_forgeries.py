@@ -9,11 +9,10 @@ from scipy.spatial.transform import Rotation
 from mcplan.certificate.evidence import Evidence
 from mcplan.certificate.transition_checks import transition_checks
 from mcplan.motion.law import Law
-from mcplan.planning import plan as make_plan
 from mcplan.planning.chain import paced
 from mcplan.planning.transition.transition import Course
-from mcplan.scene import load_scenario
 from mcplan.sim.robot_record import record_robot
+from tests import made
 from tests.sim.waving_box import waving_run
 
 GO, STEP = 1, 2
@@ -23,7 +22,7 @@ GO, STEP = 1, 2
 @pytest.fixture(scope="module")
 def step():
     """HRP-2 stands on two feet, on one, and on two again."""
-    plan = make_plan(load_scenario("step"))
+    plan = made.planned("step")
     return replace(plan, stances=plan.stances[:3])
 
 
@@ -36,7 +35,7 @@ def box():
 @pytest.fixture(scope="module")
 def pushing():
     """HRP-2 up to the stance in which it has pushed a box."""
-    plan = make_plan(load_scenario("push"))
+    plan = made.planned("push")
     k = next(k for k, stance in enumerate(plan.stances) if stance.objects)
     return replace(plan, stances=plan.stances[: k + 1])
 

@@ -15,17 +15,16 @@ from mcplan.certificate.transition_path import expected_path
 from mcplan.certificate.transition_track import tracks_of
 from mcplan.certificate.watch import Watch
 from mcplan.motion.limb_path import LimbPath, Timing
-from mcplan.planning import plan as make_plan
 from mcplan.planning.transition.transition import Course
-from mcplan.scene import load_scenario
 from mcplan.sim.robot_record import record_robot
 from mcplan.statics.feasibility import can_hold
+from tests import made
 from tests.certificate.test_transition_forgeries import STEP, bump, joint, knot
 
 
 @pytest.fixture(scope="module")
 def plan():
-    return make_plan(load_scenario("step"))
+    return made.planned("step")
 
 
 @pytest.fixture(scope="module")

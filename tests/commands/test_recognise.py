@@ -11,6 +11,7 @@ from mcplan.commands.plot import run_name
 from mcplan.commands.recognise import EXPERIMENT, PLAN, ROBOT, RUN, SCENARIO, TREE, find, kind_of
 from mcplan.errors import InputError
 from mcplan.scene.load import bundled_scenarios, check_file
+from tests import made
 
 TEN = """\
 mcplan: 1
@@ -35,9 +36,9 @@ simulation: {dt: -0.001, physics: mujco}
 @pytest.fixture
 def home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    plan = mc.plan(mc.load_scenario("sway", {"simulation.dt": 0.005}))
+    plan = made.planned("sway", simulation__dt=0.005)
     plan.save("mine.plan.yaml")
-    mc.simulate(plan).save("runs/first")
+    made.swaying().save("runs/first")
     plan.save("runs/first/plan.yaml")
     (tmp_path / "mine.tree.json").write_text("{}")
     return tmp_path

@@ -18,6 +18,7 @@ from mcplan.scene import load_scenario
 from mcplan.scene.machine import Jump, Until
 from mcplan.sim.simulate import Simulation, simulate
 from mcplan.view.machine import arrows_of, machine_dot
+from tests import made
 
 
 def load(tmp_path, states, name="sway"):
@@ -200,10 +201,10 @@ def test_the_drawing_has_every_state_and_every_way(tmp_path, plan):
 
 def test_a_hand_goes_where_it_is_sent_and_a_contact_carries_no_more_than_it_may(tmp_path):
     """On ``table_hand`` the free left hand is raised, and the right one on the table is limited to 15 N."""
-    made = make_plan(load_scenario("table_hand"))
-    hand = next(stance.moved for stance in made.stances if stance.change == "add")
+    whole = made.planned("table_hand")
+    hand = next(stance.moved for stance in whole.stances if stance.change == "add")
     free = "left_hand" if hand == "right_hand" else "right_hand"
-    load_state = next(s for s in machine_of(made) if s.name == f"load {hand}")
+    load_state = next(s for s in machine_of(whole) if s.name == f"load {hand}")
     states = f"""\
     - state: raise
       after: load {hand}
@@ -213,11 +214,11 @@ def test_a_hand_goes_where_it_is_sent_and_a_contact_carries_no_more_than_it_may(
       next: end
 """
     scenario, _ = load(tmp_path, states, "table_hand")
-    run = simulate(carrying(made, scenario), "qp")
+    run = simulate(carrying(whole, scenario), "qp")
     first = next(k for k in range(len(run)) if run.phases[run.phase[k]] == "raise")
     places = [scenario.robot.frame_pose(run.q[k], free)[:3, 3] for k in (first, -1)]
     np.testing.assert_allclose(places[1] - places[0], [0, 0, 0.04], atol=5e-3)
-    normal = made.stances[load_state.phase.stance].contacts
+    normal = whole.stances[load_state.phase.stance].contacts
     normal = next(contact.axes[:, 2] for contact in normal if contact.patch == hand)
     assert run.wrench[-1, run.patches.index(hand), :3] @ normal <= 15.0 + 1e-6
 

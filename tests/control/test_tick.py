@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 
 from mcplan.control.task_set import HURRY
-from mcplan.planning import plan
-from mcplan.scene import load_scenario
 from mcplan.sim.simulate import Simulation
 from mcplan.whole_body.whole_body import WholeBodyQP
+from tests import made
 from tests.pages import ROOT
 
 FIRST_STEP = 1.9
@@ -20,6 +19,7 @@ LOADED = f"""
 import numba.core.event as event
 import mcplan as mc
 from mcplan.control.controller import WholeBodyController
+from tests import made
 
 step, loaded = WholeBodyController.step, []
 
@@ -58,7 +58,7 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
         return solution
 
     monkeypatch.setattr(WholeBodyQP, "attempt", watched)
-    simulation = Simulation(plan(load_scenario("walk").replace(control={"pace": "swift"})), physics)
+    simulation = Simulation(made.planned("walk", control__pace="swift"), physics)
     while simulation.t < FIRST_STEP:
         simulation.step()
     assert set(asked) == {1, 2}
@@ -69,7 +69,7 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
 @pytest.mark.parametrize("physics", ["qp", "contact"])
 def test_torques_jump_nowhere_but_where_a_patch_touches(physics):
     """Neither where they are those of the program, nor with joint impedance on top."""
-    simulation = Simulation(plan(load_scenario("walk").replace(control={"pace": "swift"})), physics)
+    simulation = Simulation(made.planned("walk", control__pace="swift"), physics)
     while simulation.t < FIRST_STEP + 0.6:  # while weight is shifted, too
         simulation.step()
     run = simulation.finish()

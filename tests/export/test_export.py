@@ -16,14 +16,14 @@ from mcplan.errors import InputError
 from mcplan.export import export_run, foxglove
 from mcplan.export.foxglove import NEWTON
 from mcplan.planning import plan
-from mcplan.scene import load_scenario
 from mcplan.sim.mujoco.export import _place
 from mcplan.sim.simulate import simulate
+from tests import made
 
 
 @pytest.fixture(scope="module")
 def run():
-    return simulate(plan(load_scenario("sway", overrides={"simulation.dt": 0.005})))
+    return made.swaying()
 
 
 def rows_of(path):

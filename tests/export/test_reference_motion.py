@@ -9,14 +9,12 @@ from mcplan.cli import main
 from mcplan.errors import InputError
 from mcplan.export import export_run
 from mcplan.export.reference_motion import ReferenceMotion
-from mcplan.planning import plan
-from mcplan.scene import load_scenario
-from mcplan.sim.simulate import simulate
+from tests import made
 
 
 @pytest.fixture(scope="module")
 def run():
-    return simulate(plan(load_scenario("sway", overrides={"simulation.dt": 0.005})))
+    return made.swaying()
 
 
 def rows_of(run, rate):

@@ -12,12 +12,13 @@ from mcplan.planning import plan
 from mcplan.planning.chain import displaced_objects, with_transitions
 from mcplan.planning.plan_file import plan_document, read_plan, write_plan
 from mcplan.scene import load_scenario
+from tests import made
 
 
 @pytest.fixture(scope="module")
 def planned():
     """A sequence that lifts a hand that has nowhere to go."""
-    return plan(load_scenario("table_hand"))
+    return made.planned("table_hand")
 
 
 def test_each_motion_begins_where_the_one_before_has_ended_and_ends_at_its_stance(planned):
@@ -100,9 +101,9 @@ def test_times_follow_from_the_preload_and_a_file_that_does_not_name_it_keeps_it
 
 
 def test_an_object_that_nothing_moves_is_refused(tmp_path):
-    made = plan(load_scenario("push"))
+    whole = made.planned("push")
     file = tmp_path / "plan.yaml"
-    data = plan_document(replace(made, stances=made.stances[:2]), tmp_path)
+    data = plan_document(replace(whole, stances=whole.stances[:2]), tmp_path)
     data["stances"][1]["objects"] = {"box": {"xyz": [1.2, 0.0, 0.5]}}
     data["stances"][1]["contacts"] = data["stances"][0]["contacts"]
     file.write_text(dump_document(data))

@@ -4,26 +4,18 @@ import numpy as np
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.planning.sequence import complete
-from mcplan.scene.load import load_scenario
 from mcplan.sim.simulate import Simulation
-
-
-def planned_up_to(name, added):
-    """The plan up to the first time that a patch is added."""
-    items = load_scenario(name).document.data["stances"]
-    last = next(k for k, item in enumerate(items) if item.get("add", {}).get("patch") == added)
-    return complete(load_scenario(name, overrides={"simulation.dt": 0.002, "stances": items[: last + 1]}))
+from tests import made
 
 
 @pytest.fixture(scope="module")
 def one_step():
-    return planned_up_to("step", "right_sole")
+    return made.planned_up_to("step", "right_sole")
 
 
 @pytest.fixture(scope="module")
 def one_hand():
-    return planned_up_to("table_hand", "right_hand")
+    return made.planned_up_to("table_hand", "right_hand")
 
 
 def carried_out(plan, support, higher=0.0):

@@ -11,11 +11,12 @@ from mcplan.errors import ScenarioError
 from mcplan.planning import Plan, plan, read_plan, write_plan
 from mcplan.scene import check_file, load_scenario
 from mcplan.sim.simulate import simulate
+from tests import made
 
 
 @pytest.fixture(scope="module")
 def whole():
-    return plan(load_scenario("push"))
+    return made.planned("push")
 
 
 @pytest.fixture(scope="module")

@@ -8,15 +8,14 @@ import numpy as np
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.planning import plan
 from mcplan.planning.search.tree import SearchTree
-from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
 from mcplan.view.live import LiveView
 from mcplan.view.moving.chromium import Chromium, find_chromium
 from mcplan.view.plan_replay import plan_page, stances_page
 from mcplan.view.replay import replay_page
 from mcplan.view.report_page import report_page
+from tests import made
 
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium on the path to open pages in")
 
@@ -26,7 +25,7 @@ READY = "typeof clock === 'object' && viewer.animator.actions.length > 0"
 
 @pytest.fixture(scope="module")
 def planned():
-    return plan(load_scenario("step", overrides={"simulation.dt": 0.005}))
+    return made.planned("step", simulation__dt=0.005)
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,12 @@ import mcplan as mc
 from mcplan.errors import InputError
 from mcplan.sim.simulate import Simulation
 from mcplan.view.server import address_text
+from tests import made
 
 
 @pytest.fixture(scope="module")
 def plan():
-    return mc.plan(mc.load_scenario("sway", {"simulation.dt": 0.005}))
+    return made.planned("sway", simulation__dt=0.005)
 
 
 def parts(message):

@@ -10,9 +10,6 @@ from PIL import Image, ImageChops
 
 from mcplan.cli import main
 from mcplan.errors import InputError
-from mcplan.planning import plan
-from mcplan.scene import load_scenario
-from mcplan.sim.simulate import simulate
 from mcplan.view import palette
 from mcplan.view.moving import encode, film_maker
 from mcplan.view.moving.chromium import Chromium, find_chromium
@@ -22,6 +19,7 @@ from mcplan.view.moving.mp4 import Chunk, mp4
 from mcplan.view.moving.painter import LONGEST, Painter, _cut
 from mcplan.view.moving.solids import Scene
 from mcplan.view.replay import run_page
+from tests import made
 
 needs_chromium = pytest.mark.skipif(find_chromium() is None, reason="no Chromium on the path to make pictures with")
 SIZE = (160, 120)
@@ -29,7 +27,7 @@ SIZE = (160, 120)
 
 @pytest.fixture(scope="module")
 def run():
-    return simulate(plan(load_scenario("sway", overrides={"simulation.dt": 0.005})))
+    return made.swaying()
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.planning import plan
-from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
 from mcplan.view import pace as pace_module
 from mcplan.view.pace import PaceOfRun, bounds, said
@@ -13,12 +11,13 @@ from mcplan.view.palette import LIMITS
 from mcplan.view.plots.pace import plot_pace
 from mcplan.view.readings import Readings
 from mcplan.view.report_page import report_page
+from tests import made
 
 
 @pytest.fixture(scope="module")
 def run():
     """HRP-2 lifts a foot and sets it down elsewhere, at a quick pace."""
-    return simulate(plan(load_scenario("step").replace(control={"pace": "swift"})), physics="qp")
+    return simulate(made.planned("step", control__pace="swift"), physics="qp")
 
 
 def test_motions_fill_the_run_and_take_what_was_planned_and_what_they_wait(run):

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 
 from mcplan.motion.law import Law
-from mcplan.planning import plan
-from mcplan.scene import load_scenario
 from mcplan.scene.contact import Carrier
 from mcplan.sim.simulate import simulate
 from mcplan.statics.support_region import support_region
@@ -26,11 +24,12 @@ from mcplan.view.readings import Readings
 from mcplan.view.reference import Reference
 from mcplan.view.regions import com_limits
 from mcplan.view.ticks import WORDS
+from tests import made
 
 
 @pytest.fixture(scope="module")
 def run():
-    return simulate(plan(load_scenario("step", overrides={"simulation.dt": 0.005})))
+    return simulate(made.planned("step", simulation__dt=0.005))
 
 
 def curves(axes):

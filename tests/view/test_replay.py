@@ -9,22 +9,20 @@ import pytest
 from matplotlib.image import imread
 from matplotlib.text import Text
 
-from mcplan.planning import plan
-from mcplan.scene import load_scenario
 from mcplan.sim.run_file import load_run
-from mcplan.sim.simulate import simulate
 from mcplan.view.arrow import NEWTON
 from mcplan.view.drawing import Drawing
 from mcplan.view.page import SCRIPTS, Page, band_items, part
 from mcplan.view.phase_bands import phase_bands
 from mcplan.view.plots import FIGURES, save_plots
 from mcplan.view.replay import replay, replay_page
+from tests import made
 from tests.view.tracks import at, tracks_of
 
 
 @pytest.fixture(scope="module")
 def run():
-    return simulate(plan(load_scenario("sway", overrides={"simulation.dt": 0.005})))
+    return made.swaying()
 
 
 @pytest.fixture(scope="module")

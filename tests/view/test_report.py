@@ -12,20 +12,19 @@ import mcplan as mc
 from mcplan.certificate.report import Check, Report
 from mcplan.certificate.verify import verify
 from mcplan.cli import main
-from mcplan.planning import plan
 from mcplan.planning.search.tree import SearchTree
 from mcplan.scene import load_scenario
-from mcplan.sim.simulate import simulate
 from mcplan.view.closest_calls import WORDS, closest_calls, share_of, time_of
 from mcplan.view.readings import Readings
 from mcplan.view.report_page import _clock_time, _with_time, answer, failure_page, report_page
 from mcplan.view.ticks import slowest_ticks
+from tests import made
 from tests.sim.waving_box import waving_run
 
 
 @pytest.fixture(scope="module")
 def run():
-    return simulate(plan(load_scenario("sway", overrides={"simulation.dt": 0.005})))
+    return made.swaying()
 
 
 @pytest.fixture(scope="module")

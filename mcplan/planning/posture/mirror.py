@@ -5,6 +5,7 @@ becomes (-a, b, -c). A posture of a symmetric robot then has a twin, with the ba
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -49,17 +50,15 @@ class Mirror:
                 return None
             sign[j] = np.sign(axes[joint[j]] @ (turn * axes[j]))
         places = {name: robot.frame_pose(q, name) for name in robot.patches}
-        patch = {}
-        for name, X in places.items():
-            image = min(
-                places,
-                key=lambda other: (
-                    np.linalg.norm(places[other][:3, 3] - flip * X[:3, 3])
-                    + np.linalg.norm(places[other][:3, 2] - flip * X[:3, 2])
-                    + (robot.patches[other].kind != robot.patches[name].kind)
-                ),
-            )
-            patch[name] = image
+
+        def unlike(name: str, other: str) -> float:
+            """Tell how far one patch's place, axis and kind are from the mirror image of another's."""
+            X, image = places[name], places[other]
+            away = float(np.linalg.norm(image[:3, 3] - flip * X[:3, 3]))
+            turned = float(np.linalg.norm(image[:3, 2] - flip * X[:3, 2]))
+            return away + turned + (robot.patches[other].kind != robot.patches[name].kind)
+
+        patch = {name: min(places, key=partial(unlike, name)) for name in places}
         return cls(joint, sign, patch)
 
     def posture(self, q: np.ndarray) -> np.ndarray:

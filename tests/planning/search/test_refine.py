@@ -13,6 +13,7 @@ from mcplan.planning.search.refine import NATURAL, _better, _Knot
 from mcplan.planning.search.stance_search import CARRIES, requirements_met
 from mcplan.planning.stance_planner import _Planning
 from mcplan.scene.load import load_scenario
+from tests import made
 
 SHORT = {"parameters.distance": 0.7}
 
@@ -23,7 +24,7 @@ def pair():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(stance_planner, "refine", lambda prover, paths: paths)
         raw = plan(load_scenario("walk", SHORT))
-    return raw, plan(load_scenario("walk", SHORT))
+    return raw, made.planned("walk", parameters__distance=0.7)
 
 
 def test_refined_postures_keep_the_contacts_and_resist_more(pair):

@@ -7,11 +7,12 @@ from mcplan.certificate.verify import verify
 from mcplan.errors import PlanningFailed
 from mcplan.planning import plan, write_plan
 from mcplan.scene.load import load_scenario
+from tests import made
 
 
 @pytest.fixture(scope="module", params=["walk", "stairs"])
 def planned(request):
-    return plan(load_scenario(request.param))
+    return made.planned(request.param)
 
 
 def test_a_plan_from_start_and_goal_alone_is_certified(planned, tmp_path):

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 from mcplan.errors import InputError
-from mcplan.planning import plan
 from mcplan.planning.search.tree_file import read_tree, tree_path, write_tree
-from mcplan.scene import load_scenario
 from mcplan.scene.place import make_contact
+from tests import made
 
 
 @pytest.fixture(scope="module")
 def planned():
-    return plan(load_scenario("stairs"))
+    return made.planned("stairs")
 
 
 @pytest.fixture

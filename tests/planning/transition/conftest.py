@@ -1,14 +1,13 @@
 import pytest
 
-from mcplan.planning import plan
 from mcplan.planning.transition.retiming import Retimer
-from mcplan.scene import load_scenario
+from tests import made
 
 
 @pytest.fixture(scope="session")
 def step():
     """HRP-2 lifts a foot and sets it down elsewhere, swiftly."""
-    return plan(load_scenario("step").replace(control={"pace": "swift"}))
+    return made.planned("step", control__pace="swift")
 
 
 @pytest.fixture(scope="session")

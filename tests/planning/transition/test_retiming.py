@@ -7,14 +7,13 @@ import pytest
 
 from mcplan.motion.law import Law
 from mcplan.optimize.path_program import law_basis
-from mcplan.planning import plan
 from mcplan.planning.plan_file import read_plan, write_plan
 from mcplan.planning.transition import path_dynamics, retiming
 from mcplan.planning.transition.path_dynamics import TOUCHED, TOUCHING, PathDynamics
 from mcplan.planning.transition.path_forces import NoLawError, PathForces, preloaded
 from mcplan.planning.transition.retiming import BETWEEN, PLANNED, Retimer, SlowerError
-from mcplan.scene import load_scenario
 from mcplan.scene.place import make_contact
+from tests import made
 from tests.planning.laws_of_time import difference, seconds
 
 
@@ -43,7 +42,7 @@ def test_every_motion_takes_a_fraction_of_its_own_time_and_all_less_than_half_of
         assert segment.law is not None
         assert segment.time < 0.8 * segment.duration
         assert segment.law.path[-1] == segment.duration
-    slow = plan(load_scenario("step"))
+    slow = made.planned("step")
     assert len(slow.segments) == len(step.segments)
     assert sum(s.time for s in step.segments) < 0.5 * sum(s.time for s in slow.segments)
 

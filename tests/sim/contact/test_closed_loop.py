@@ -3,27 +3,19 @@
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.planning.sequence import complete
-from mcplan.scene.load import load_scenario
 from mcplan.sim.simulate import Simulation, simulate
+from tests import made
 from tests.sim.contact.standing import drift, four_contacts
-
-
-def planned_up_to(name, added):
-    """The plan up to the first time that a patch is added."""
-    items = load_scenario(name).document.data["stances"]
-    last = next(k for k, item in enumerate(items) if item.get("add", {}).get("patch") == added)
-    return complete(load_scenario(name, overrides={"simulation.dt": 0.002, "stances": items[: last + 1]}))
 
 
 @pytest.fixture(scope="module")
 def one_step():
-    return planned_up_to("step", "right_sole")
+    return made.planned_up_to("step", "right_sole")
 
 
 @pytest.mark.parametrize(("name", "added"), [("step", "right_sole"), ("table_hand", "right_hand")])
 def test_a_change_of_contact_is_certified(name, added):
-    report = verify(simulate(planned_up_to(name, added), "contact"))
+    report = verify(simulate(made.planned_up_to(name, added), "contact"))
     assert report.success, report.text()
     assert report.values["slip"] < 1e-3
     assert report.values["eom_residual"] < 1e-8

@@ -218,6 +218,13 @@ def test_what_is_not_read_is_refused(tmp_path, name, text, reason):
         read_world(written(tmp_path, name, text)).triangles()
 
 
+def test_pixels_of_images_are_counted_by_their_headers(tmp_path):
+    size = (100_000).to_bytes(4) * 2
+    (tmp_path / "sky.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + size)
+    with pytest.raises(MeshProblem, match="images of more than 16000000 cells"):
+        read_world(written(tmp_path, "w.xml", MUCH.format("<texture name='t' type='2d' file='sky.png'/>")))
+
+
 def test_a_model_that_includes_itself_ends(tmp_path):
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "a").symlink_to(tmp_path / "a")

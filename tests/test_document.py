@@ -7,7 +7,7 @@ import pydantic
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from mcplan.document import dump_document, inline, read_document
+from mcplan.document import Document, dump_document, inline, read_document
 from mcplan.errors import InputError, ScenarioError
 
 
@@ -95,6 +95,26 @@ def test_a_bomb_of_aliases_is_refused(tmp_path):
     lines += [f"a{k}: &a{k} [" + f"*a{k - 1}, " * 9 + f"*a{k - 1}]" for k in range(1, 12)]
     with pytest.raises(InputError, match="values once its aliases are expanded"):
         read(tmp_path, "\n".join(lines))
+
+
+def test_a_text_that_aliases_multiply_counts_by_its_length(tmp_path):
+    text = f"a: &a {'x' * 320_000}\n" + "b: &b [" + ", ".join(["*a"] * 40) + "]\nc: [{}]\n"
+    assert len(read(tmp_path, text.format("*b")).data["c"][0]) == 40
+    with pytest.raises(InputError, match="values once its aliases are expanded") as caught:
+        read(tmp_path, text.format(", ".join(["*b"] * 90)))
+    assert caught.value.problems[0].line == 3
+
+
+def test_a_text_of_the_greatest_size_counts_less_than_the_cap(tmp_path):
+    assert len(read(tmp_path, f"motion: {'x' * 15_900_000}\n").data["motion"]) == 15_900_000
+
+
+def test_aliases_of_aliases_are_no_deeper_than_what_is_written_out(tmp_path):
+    chain = "a0: &a0 [1]\n" + "".join(f"a{k}: &a{k} [*a{k - 1}]\n" for k in range(1, 100))
+    with pytest.raises(InputError, match=r"nested deeper than 32 levels once \*a30 is expanded") as caught:
+        read(tmp_path, chain)
+    assert caught.value.problems[0].line == 32
+    assert read(tmp_path, "\n".join(chain.splitlines()[:31])).data["a1"] == [[1]]
 
 
 def test_missing_file_and_folder(tmp_path):
@@ -205,6 +225,14 @@ def test_overrides_that_lead_nowhere_are_all_named(tmp_path):
     with pytest.raises(InputError) as caught:
         document.with_overrides(wrong)
     assert {p.key for p in caught.value.problems} == set(wrong)
+
+
+def test_values_that_no_file_holds_are_refused_with_their_key():
+    with pytest.raises(ScenarioError) as caught:
+        Document.of_values({"a": {"b": [1.0, np.array([2.0, np.inf])]}}, ScenarioError)
+    assert str(caught.value) == "scenario: a.b[1][1]: inf is not a finite number"
+    with pytest.raises(InputError, match=r"override: a\.b\[1\]\.c: nan is not a finite number"):
+        Document.of_values({"a": {}}).with_overrides({"a.b": [0, {"c": math.nan}]})
 
 
 text = st.text(st.characters(codec="utf-8"), max_size=30)

@@ -33,6 +33,7 @@ PYTHON = {
     "mc.Surface('floor', size=(4, -4))": r"size is -4 m, expected more than 0",
     "mc.Surface('floor', size=('a', 4))": r"size: expected numbers in m, not \('a', 4\)",
     "mc.Surface('floor', size=(4, 4), friction=-1)": r"friction is -1, expected 0 or more",
+    "mc.Surface('floor', size=(4, 4), friction=np.inf)": r"friction: expected a finite number, not inf",
     "mc.Surface('floor', size=(4, 4), friction='ice')": r"friction: expected a finite number, not 'ice'",
     "mc.Surface('floor', size=(4, 4), xyz=(0, 0))": r"xyz is \(0, 0\), expected 3 finite numbers",
     "mc.Surface('floor', size=(4, 4), quat_wxyz=(1, 1, 0, 0))": r"quat_wxyz has length 1\.41421, expected 1",
@@ -54,6 +55,7 @@ PYTHON = {
     "mc.contact(robot, 'left_sole', floor)": r"x, y left out, and no posture is known",
     "mc.contact(robot, 'left_sole', floor, x=9, y=0)": r"reaches 7130 mm beyond `floor`",
     "mc.contact(robot, 'left_sole', floor, x='0', y=0)": r"left_sole on floor: x: expected a number, got '0'",
+    "mc.contact(robot, 'left_sole', floor, x=0, y=np.nan)": r"left_sole on floor: y: nan is not a finite number",
     "mc.contact(robot, 'left_sole', floor, z=0)": r"z: unknown key; known: .*x, y, yaw",
     "mc.contact(robot, 'left_sole', floor, near=q[:5])": r"q has the shape \(5,\); expected \(35,\)",
     # scenarios
@@ -69,6 +71,7 @@ PYTHON = {
     "mc.Scenario(robot, env, start=soles, posture='half_siting')": r"did you mean `half_sitting`\?",
     "mc.Scenario(robot, env, start=soles, posture=q[:3])": r"posture: expected 35 finite numbers, not the array",
     "mc.Scenario(robot, env, start=soles, simulation={'dtt': 1})": r"simulation\.dtt: unknown key; did you mean `dt`\?",
+    "mc.Scenario(robot, env, start=soles, simulation={'dt': np.inf})": r"simulation\.dt: inf is not a finite number",
     "mc.load_scenario('stp')": r"no scenario `stp`; did you mean `step`\?",
     "mc.load_scenario(3)": r"name of a bundled scenario, the path of a file, or a dictionary, not 3",
     "mc.load_scenario({'mcplan': 1})": r"name: missing; this key is required\n.*robot: missing",

@@ -32,9 +32,12 @@ def carry_out(arguments: Namespace) -> int:
     """Write a run in the format of another program."""
     from mcplan.commands.recognise import RUN, find
     from mcplan.export import export_run, refuse_missing
+    from mcplan.export.csv_table import points_file
     from mcplan.sim.run_file import load_run
 
     path = file_to_write(arguments.output, arguments.force)
+    if arguments.to == "csv":
+        file_to_write(points_file(path), arguments.force)
     refuse_missing(arguments.to, arguments.rate)
     for file in export_run(load_run(find(arguments.run, RUN)), arguments.to, path, arguments.rate):
         print(file)

@@ -69,9 +69,12 @@ def new(arguments: Namespace) -> int:
     except InputError as reason:
         if arguments.ground or arguments.start is not None:
             raise
+        if arguments.goal is not None:  # what is found with a floor has other names
+            said = "a floor below the lowest point may help: look with `mcplan scene show --ground`, and say `--ground`"
+            raise InputError(f"{reason}; {said} with --goal") from None
         print(f"{reason}; a floor is laid below the lowest point (--ground)", file=sys.stderr)
         found = _found(source, arguments, True)
-        proposal = propose(found, robot, arguments.start, arguments.goal)
+        proposal = propose(found, robot)
     write_text(path, scenario_text(found, proposal, robot, source, path.parent, arguments.name or source.stem))
     load_scenario(path)  # what is wrong with it would be ours to mend
     print(f"{path}: {_counted(found)}")

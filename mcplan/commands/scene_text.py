@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mcplan.commands.scene_start import Proposal
-from mcplan.document import inline
+from mcplan.document import comment, inline
 from mcplan.model.pose import quat_from_rotation
 from mcplan.model.robot import Robot
 from mcplan.scene.environment import Surface
@@ -26,7 +26,7 @@ def _lines(found: Found, proposal: Proposal, robot: Robot, source: Path, directo
     path = robot_name(robot)
     if Path(path).suffix:
         path = os.path.relpath(path, directory)
-    yield f"# {name}: what was found in {source.name} by `mcplan scene new`. SI units, radians."
+    yield f"# {comment(name)}: what was found in {comment(source.name)} by `mcplan scene new`. SI units, radians."
     yield "# Look at it with `mcplan scene show`, run it with `mcplan run`; remove what is not to be touched."
     yield "mcplan: 1"
     yield f"name: {inline(name)}"
@@ -46,16 +46,16 @@ def _lines(found: Found, proposal: Proposal, robot: Robot, source: Path, directo
         for obstacle in found.obstacles:
             yield f"    - {inline(_obstacle(obstacle, data))}"
     for notice in found.notices:
-        yield f"  # {notice}"
+        yield f"  # {comment(notice)}"
     if found.left_out:
         yield "  # Left out:"
         for one in found.left_out:
-            yield f"  #   {one}"
+            yield f"  #   {comment(str(one))}"
     start = proposal.start
     posture = next(n for n in ("half_sitting", *robot.postures) if n in robot.postures)
     yield ""
     yield "start:"
-    yield f"  posture: {posture}"
+    yield f"  posture: {inline(posture)}"
     heading = 2.0 * np.arctan2(start.q[6], start.q[3])
     base = {"xyz": _rounded(start.q[:3]), "rpy": [0, 0, round(float(heading), 5)]}
     yield f"  base: {inline(base)}"
@@ -65,7 +65,7 @@ def _lines(found: Found, proposal: Proposal, robot: Robot, source: Path, directo
         yield f"    - {inline({'patch': contact.patch, 'surface': contact.support, **place})}"
     yield ""
     if proposal.notice:
-        yield f"# {proposal.notice}"
+        yield f"# {comment(proposal.notice)}"
     where = "anywhere on it" if "contacts" in proposal.goal else "a place of the base; contacts are left to the planner"
     yield f"goal:                       # {where}"
     for key, value in proposal.goal.items():

@@ -16,6 +16,9 @@ from mcplan.document.scalar import plain_scalar
 MAX_DEPTH = 32
 MAX_ALIASES = 200
 MAX_VALUES = 1_000_000
+LONG = 32
+"""Characters of a text that count as one more value: what aliases multiply is text as well."""
+COUNTED = f" ({LONG} characters of a text count as one)"
 
 _PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAGS = {f"tag:yaml.org,2002:{name}" for name in ("str", "int", "float", "bool", "null", "map", "seq")}
@@ -57,6 +60,7 @@ class _Open:
     mark: Mark
     anchor: str | None
     size: int = 1
+    depth: int = 1
     key: str | None = None
     key_line: int = 0
     skip: bool = False
@@ -70,7 +74,7 @@ class Builder:
         self.mark = Mark(1)
         self.problems: list[tuple[tuple[str | int, ...], int, str]] = []
         self._stack: list[_Open] = []
-        self._anchors: dict[str, tuple[Any, Mark, int]] = {}
+        self._anchors: dict[str, tuple[Any, Mark, int, int]] = {}
         self._aliases = 0
         self._documents = 0
         for event in self._events(text):
@@ -102,8 +106,10 @@ class Builder:
                 raise Unreadable(line, f"more than {MAX_ALIASES} aliases (*name)")
             if event.anchor not in self._anchors:
                 raise Unreadable(line, f"alias *{event.anchor} stands for nothing before it")
-            value, mark, size = self._anchors[event.anchor]
-            self._put(value, Mark(line, mark.children), size)
+            value, mark, size, depth = self._anchors[event.anchor]
+            if len(self._stack) + depth > MAX_DEPTH:
+                raise Unreadable(line, f"nested deeper than {MAX_DEPTH} levels once *{event.anchor} is expanded")
+            self._put(value, Mark(line, mark.children), size, depth)
         elif isinstance(event, yaml.ScalarEvent):
             self._scalar(event, line)
         elif isinstance(event, (yaml.MappingStartEvent, yaml.SequenceStartEvent)):
@@ -117,14 +123,15 @@ class Builder:
         elif isinstance(event, (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
             done = self._stack.pop()
             if done.anchor:
-                self._anchors[done.anchor] = (done.value, done.mark, done.size)
-            self._put(done.value, done.mark, done.size)
+                self._anchors[done.anchor] = (done.value, done.mark, done.size, done.depth)
+            self._put(done.value, done.mark, done.size, done.depth)
 
     def _scalar(self, event: Any, line: int) -> None:
         self._check_tag(event.tag, line)
         if self._waits_for_key():
             top = self._stack[-1]
             top.key, top.key_line = event.value, line
+            top.size += len(event.value) // LONG
             top.skip = event.value in top.value
             if top.skip:
                 first = top.mark.children[event.value].line  # type: ignore[index, call-overload, union-attr]
@@ -134,9 +141,10 @@ class Builder:
         value = plain_scalar(event.value) if plain else event.value
         if isinstance(value, float) and not math.isfinite(value):
             self.problems.append((self._path(True), line, f"{event.value} is not a finite number"))
+        size = 1 + len(event.value) // LONG
         if event.anchor:
-            self._anchors[event.anchor] = (value, Mark(line), 1)
-        self._put(value, Mark(line), 1)
+            self._anchors[event.anchor] = (value, Mark(line), size, 0)
+        self._put(value, Mark(line), size, 0)
 
     @staticmethod
     def _check_tag(tag: str | None, line: int) -> None:
@@ -153,14 +161,15 @@ class Builder:
             steps.append(len(entry.value) if isinstance(entry.value, list) else entry.key or "")
         return tuple(steps)
 
-    def _put(self, value: Any, mark: Mark, size: int) -> None:
+    def _put(self, value: Any, mark: Mark, size: int, depth: int) -> None:
         if not self._stack:
             self.data, self.mark = value, mark
             return
         top = self._stack[-1]
         top.size += size
+        top.depth = max(top.depth, 1 + depth)
         if top.size > MAX_VALUES:
-            raise Unreadable(mark.line, f"more than {MAX_VALUES} values once its aliases are expanded")
+            raise Unreadable(mark.line, f"more than {MAX_VALUES} values once its aliases are expanded{COUNTED}")
         if isinstance(top.value, list):
             top.value.append(value)
             top.mark.children.append(mark)  # type: ignore[union-attr]

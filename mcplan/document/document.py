@@ -12,7 +12,7 @@ import pydantic
 from mcplan.document.build import Builder, Mark, Unreadable
 from mcplan.document.dump import dump_document
 from mcplan.document.messages import explain, intended
-from mcplan.document.plain import plain_value
+from mcplan.document.plain import NotPlain, plain_value
 from mcplan.errors import InputError, Problem
 
 MAX_BYTES = 16_000_000
@@ -50,8 +50,8 @@ class Document:
         """Return the document of values that came from Python; paths in them are relative to the present directory."""
         try:
             return cls(VALUES, plain_value(values), Mark(None))
-        except ValueError as reason:
-            raise error(str(reason)) from None
+        except NotPlain as reason:
+            raise error(Problem(VALUES, None, dotted(reason.key), reason.message)) from None
 
     def text(self) -> str:
         """Return the text of the file as it was read; with overrides, the resulting values without its comments."""
@@ -121,7 +121,9 @@ class Document:
             try:
                 data, mark = _replaced(data, mark, _steps(path), _override(value))
             except ValueError as reason:
-                problems.append(Problem("override", None, path, str(reason)))
+                within = dotted(reason.key) if isinstance(reason, NotPlain) else ""
+                joint = "." if within and not within.startswith("[") else ""
+                problems.append(Problem("override", None, f"{path}{joint}{within}", str(reason)))
         if problems:
             raise error(*problems)
         return Document(self.path, data, mark, self.problems)

@@ -42,6 +42,11 @@ def inline(value: Any) -> str:
     return _flow(plain_value(value))
 
 
+def comment(text: str) -> str:
+    """Return a text as it may stand in a comment: in one line, without what cannot be printed."""
+    return "".join(letter for letter in " ".join(text.split()) if letter.isprintable())
+
+
 def _mapping(data: dict[str, Any], indent: int) -> Iterator[str]:
     for key, value in data.items():
         name = f"{' ' * indent}{_text(key)}:"

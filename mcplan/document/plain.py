@@ -7,27 +7,39 @@ from typing import Any
 import numpy as np
 
 
-def plain_value(value: Any) -> Any:
+class NotPlain(ValueError):  # noqa: N818 - reads as the sentence that it is
+    """A value that no YAML file of ours holds: its key path and why."""
+
+    def __init__(self, key: tuple[str | int, ...], message: str):
+        super().__init__(message)
+        self.key, self.message = key, message
+
+
+def plain_value(value: Any, key: tuple[str | int, ...] = ()) -> Any:
     """Return ``value`` with tuples, arrays and NumPy numbers made plain.
+
+    Parameters
+    ----------
+    key : path at which the value stands, for messages.
 
     Raises
     ------
-    ValueError
+    NotPlain
         For a number that is not finite, a key that is not text, or a type that no YAML file of ours holds.
     """
     if isinstance(value, Mapping):
-        for key in value:
-            if not isinstance(key, str):
-                raise ValueError(f"key {key!r} is not text")
-        return {key: plain_value(item) for key, item in value.items()}
+        for name in value:
+            if not isinstance(name, str):
+                raise NotPlain(key, f"key {name!r} is not text")
+        return {name: plain_value(item, (*key, name)) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain_value(item) for item in value]
+        return [plain_value(item, (*key, k)) for k, item in enumerate(value)]
     if isinstance(value, np.ndarray):
-        return plain_value(value.tolist())
+        return plain_value(value.tolist(), key)
     if isinstance(value, np.generic):
-        return plain_value(value.item())
+        return plain_value(value.item(), key)
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{value} is not a finite number")
+        raise NotPlain(key, f"{value} is not a finite number")
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
-    raise ValueError(f"{value!r} cannot stand in a YAML file")
+    raise NotPlain(key, f"{value!r} cannot stand in a YAML file")

@@ -14,6 +14,11 @@ POINTS = ("t", "link", "patch", *XYZ, "nx", "ny", "nz", "fx", "fy", "fz")
 """Columns of the table of contact points; ``patch`` is empty for a contact that nobody planned."""
 
 
+def points_file(path: Path) -> Path:
+    """Return where the table of contact points of the table ``path`` is."""
+    return path.with_name(f"{path.stem}.points{path.suffix}")
+
+
 def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     """Write ``path`` with the samples and ``path`` with ``.points`` before its suffix; return both.
 
@@ -25,7 +30,7 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     """
     rows = run.every(rate)
     columns = table(run)
-    points = path.with_name(f"{path.stem}.points{path.suffix}")
+    points = points_file(path)
     _write(path, list(columns), zip(*(column[rows].tolist() for column in columns.values()), strict=True))
     _write(points, POINTS, (row for k in rows for row in _points(run, int(k))))
     return [path, points]

@@ -10,8 +10,9 @@ from urllib.parse import unquote, urlparse
 import numpy as np
 
 from mcplan.errors import RobotError
+from mcplan.model.mesh_count import Uncounted, collada_counts, gltf_counts
 from mcplan.model.packages import find_package
-from mcplan.model.xml_reader import read_xml
+from mcplan.model.xml_reader import Element, read_xml
 
 SUFFIXES = (".stl", ".obj", ".ply", ".off", ".dae")
 GRIDS = (".npy", ".csv", ".png")
@@ -21,6 +22,8 @@ SCENE_SUFFIXES = (*SUFFIXES, ".glb", ".gltf", *GRIDS, *WORLDS)
 
 MAX_MESH_BYTES = 64_000_000
 MAX_TRIANGLES = 500_000
+MAX_ITEMS = 8_000_000
+"""Items of all accessors of a glTF file: corners, normals, colours, indices."""
 
 UP_AXES = {
     "X_UP": ((0, -1, 0), (0, 0, -1), (1, 0, 0)),
@@ -121,9 +124,7 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
         data, suffix = path.read_bytes(), path.suffix.lower()
     except OSError as error:
         raise MeshProblem(f"cannot be read: {error.strerror}") from None
-    turn = _collada_frame(data, path) if suffix == ".dae" else np.eye(3)
-    if suffix in (".glb", ".gltf"):
-        turn = np.array(UP_AXES["Y_UP"], float)
+    turn = _frame(data, path)
     try:
         # from bytes, so that nothing else (materials, textures) is opened
         loaded: Any = trimesh.load(io.BytesIO(data), file_type=suffix[1:], force="mesh")
@@ -133,23 +134,48 @@ def read_mesh(path: Path) -> tuple[np.ndarray, np.ndarray]:
         raise MeshProblem(f"cannot be read: {type(error).__name__}: {str(error)[:100]}") from None
     if not len(faces) or not len(vertices):
         raise MeshProblem("holds no triangles")
-    if len(faces) > MAX_TRIANGLES:
-        raise MeshProblem(f"holds {len(faces)} triangles, at most {MAX_TRIANGLES} are taken")
+    _refuse_more(len(faces), "triangles", MAX_TRIANGLES)
     if not np.isfinite(vertices).all() or faces.min() < 0 or faces.max() >= len(vertices):
         raise MeshProblem("holds vertices that are not finite or do not exist")
     vertices.flags.writeable = faces.flags.writeable = False
     return vertices, faces
 
 
-def _collada_frame(data: bytes, path: Path) -> np.ndarray:
-    """Return the scaled rotation (3,3) to metres with z up; the file passes through the strict reader before any other.
+def _refuse_more(count: int, what: str, most: int) -> None:
+    if count > most:
+        raise MeshProblem(f"holds {count} {what}, at most {most} are taken")
+
+
+def _frame(data: bytes, path: Path) -> np.ndarray:
+    """Return the scaled rotation (3,3) to metres with z up, of a file that is found to hold no more than may be.
+
+    COLLADA passes through the strict reader before any other.
+    """
+    suffix = path.suffix.lower()
+    try:
+        if suffix in (".glb", ".gltf"):
+            items, triangles = gltf_counts(data, suffix == ".glb")
+            _refuse_more(items, "items of accessors", MAX_ITEMS)
+            _refuse_more(triangles, "triangles", MAX_TRIANGLES)
+            return np.array(UP_AXES["Y_UP"], float)
+        if suffix != ".dae":
+            return np.eye(3)
+        root = read_xml(data, path.name)
+        nodes, triangles = collada_counts(root)
+    except Uncounted as error:
+        raise MeshProblem(f"cannot be read: {error}") from None
+    except RobotError as error:
+        raise MeshProblem(f"cannot be read: {error.problems[0].message}") from None
+    _refuse_more(nodes, "nodes", MAX_TRIANGLES)
+    _refuse_more(triangles, "triangles", MAX_TRIANGLES)
+    return _collada_frame(root)
+
+
+def _collada_frame(root: Element) -> np.ndarray:
+    """Return the scaled rotation (3,3) of a COLLADA document.
 
     A file without ``up_axis`` is taken as it is, though the format's default is y: so do the tools that wrote it.
     """
-    try:
-        root = read_xml(data, path.name)
-    except RobotError as error:
-        raise MeshProblem(f"cannot be read: {error.problems[0].message}") from None
     assets = root.all("asset")
     given = [unit.attributes.get("meter", "1") for asset in assets for unit in asset.all("unit")]
     try:

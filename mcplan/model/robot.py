@@ -64,6 +64,7 @@ class Robot:
     digest: str = ""
     srdf_path: Path | None = None
     """The SRDF that pairs and postures were taken from, if there is one."""
+    srdf_postures: frozenset[str] = frozenset()
     _scratch: local = field(default_factory=local, repr=False)
 
     def __repr__(self) -> str:

@@ -72,7 +72,7 @@ def _posture(robot: Robot, name: str) -> Iterator[str]:
     poses = {patch: robot.frame_pose(q, patch) for patch, p in robot.patches.items() if p.kind != "grasp"}
     low = {p: float((X[:3, :3] @ robot.patches[p].points.T + X[:3, 3:])[2].min()) for p, X in poses.items()}
     low = {p: height - robot.patches[p].radius for p, height in low.items()}
-    if name != "half_sitting" and robot.srdf_path is not None:
+    if name in robot.srdf_postures and name != "half_sitting":
         return  # where the base is in a state of an SRDF is no promise
     for patch in (patch for patch, height in low.items() if height < -SUNK):
         yield f"{key}: {patch} is {-1000 * low[patch]:.0f} mm below the ground (z = 0): raise the base"

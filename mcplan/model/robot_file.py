@@ -28,6 +28,9 @@ from mcplan.model.robot_schema import RobotSection
 from mcplan.model.srdf import Srdf, read_srdf, srdf_beside
 from mcplan.model.urdf import parse_urdf, read_bytes
 
+MOST_SHAPES = 2000
+"""Shapes that may collide, all links together: each is looked at with each."""
+
 BUNDLED = Path(__file__).parent / "bundled"
 
 
@@ -104,6 +107,7 @@ def _identity(robot: Robot) -> str:
 def _from_urdf(path: Path, strict: bool, directories: list[Path]) -> Robot:
     data = read_bytes(path)
     model = parse_urdf(data, path, strict, directories, stacklevel=4)
+    _refuse_many_shapes(model)
     srdf = _srdf(None, model, strict)
     assembly = _assembled(model, {}, srdf.armature if srdf else {}, strict)
     patches = {MOUNT: mount_patch(model.root)} if is_fixed(model) and MOUNT not in model.links else {}
@@ -120,6 +124,7 @@ def _from_urdf(path: Path, strict: bool, directories: list[Path]) -> Robot:
         collision_ignore=srdf.ignored if srdf else frozenset(),
         digest=hashlib.sha256(data + (srdf.data if srdf else b"")).hexdigest(),
         srdf_path=srdf.path if srdf else None,
+        srdf_postures=frozenset(srdf.states if srdf else ()),
     )
     return _without_shallow_overlaps(robot, strict)
 
@@ -131,6 +136,7 @@ def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
     urdf = _file(section.urdf, ("urdf",), document, directories)
     data = read_bytes(urdf)
     model = parse_urdf(data, urdf, strict, directories, stacklevel=4)
+    _refuse_many_shapes(model)
     resolver = Resolver(document, section, model)
     resolver.check()
     model = resolver.model
@@ -157,8 +163,18 @@ def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
         path,
         hashlib.sha256(data + path.read_bytes() + (srdf.data if srdf else b"")).hexdigest(),
         srdf.path if srdf else None,
+        frozenset(srdf.states if srdf else ()) - frozenset(section.postures),
     )
     return _without_shallow_overlaps(robot, strict)
+
+
+def _refuse_many_shapes(model: UrdfModel) -> None:
+    count = 0
+    for name, link in model.links.items():
+        count += sum(shape.role != "visual" for shape in link.geometry)
+        if count > MOST_SHAPES:
+            message = f"more than {MOST_SHAPES} shapes that collide, this link's among them: give links fewer"
+            raise RobotError(Problem(str(model.path), link.line, name, message))
 
 
 def _file(name: str, key: tuple[str], document: Document, directories: list[Path]) -> Path:

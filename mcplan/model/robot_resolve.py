@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from mcplan.core.rigid_body.tree import BALL, TYPE, V
 from mcplan.document import Document
 from mcplan.errors import Problem, RobotError
 from mcplan.model.assemble import Assembly, JointLimits, frame_offset, resolve_mimic
@@ -13,6 +14,7 @@ from mcplan.model.patch import MOUNT, Patch, convex_corners, mount_patch
 from mcplan.model.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
 from mcplan.model.rerooted import above, rerooted
 from mcplan.model.robot_schema import MountSection, PatchSection, PoseSection, RobotSection
+from mcplan.model.urdf_joint import too_far
 from mcplan.model.xml_values import closest
 
 Key = tuple[str | int, ...]
@@ -140,6 +142,12 @@ class Resolver:
             if arrays["lower"][i] > arrays["upper"][i]:
                 message = f"lower limit {arrays['lower'][i]:g} is above the upper limit {arrays['upper'][i]:g}"
                 self._problem(("limits", joint), message)
+        for first in (int(row[V]) - 6 for row in assembly.tree.topology if row[TYPE] == BALL):
+            parts = slice(first, first + 3)
+            given = [joint for joint in assembly.joint_names[parts] if joint in self.section.limits]
+            message = too_far(arrays["lower"][parts], arrays["upper"][parts])
+            if given and message:
+                self._problem(("limits", given[0]), f"{given[0]!r} is part of a ball joint: {message}")
         for array in arrays.values():
             array.flags.writeable = False
         return JointLimits(**arrays)

@@ -13,10 +13,10 @@ import numpy as np
 from mcplan.core.rigid_body.frame import frame_pose
 from mcplan.core.rigid_body.tree import workspace
 from mcplan.errors import Problem, RobotError
-from mcplan.model.assemble import Assembly, JointLimits
+from mcplan.model.assemble import Assembly, JointLimits, resolve_mimic
 from mcplan.model.description import UrdfModel
 from mcplan.model.pose import Pose, quat_from_rotation, rotation_from_quat
-from mcplan.model.urdf import read_bytes
+from mcplan.model.urdf import read_bytes, refuse_encoding
 from mcplan.model.xml_reader import Element, read_xml
 from mcplan.model.xml_values import Notes
 
@@ -108,6 +108,7 @@ def read_srdf(path: Path, model: UrdfModel, strict: bool, stacklevel: int) -> Sr
     """
     data = read_bytes(path)
     root = read_xml(data, str(path))
+    refuse_encoding(data, str(path))
     if root.tag != "robot":
         raise RobotError(Problem(str(path), root.line, "", f"the root element is <{root.tag[:40]}>, not <robot>"))
     notes = Notes(str(path), strict)
@@ -128,8 +129,11 @@ def read_srdf(path: Path, model: UrdfModel, strict: bool, stacklevel: int) -> Sr
 
 
 def _armature(root: Element, model: UrdfModel, notes: Notes) -> dict[str, float]:
-    """Return what joints feel of their rotors; what is negative is noted as a mistake."""
-    found = {}
+    """Return what joints feel of their rotors; what is negative is noted as a mistake.
+
+    A joint that follows another one by ``q = k q_m + c`` is felt there, as ``k²`` times its own.
+    """
+    found: dict[str, float] = {}
     for element in (joint for rotors in root.all("rotor_params") for joint in rotors.all("joint")):
         name = notes.text(element, "name", "rotor_params")
         inertia, ratio = (notes.lengths(element, attribute, 1, "rotor_params") for attribute in ("mass", "gear_ratio"))
@@ -140,6 +144,9 @@ def _armature(root: Element, model: UrdfModel, notes: Notes) -> dict[str, float]
             notes.problem(element, "rotor_params", message)
         elif name in model.joints and model.joints[name].type != "ball":
             found[name] = float(inertia[0] * ratio[0] ** 2)
+    for name in [name for name in found if model.joints[name].mimic is not None]:
+        master, k, _ = resolve_mimic(model.joints[name], model.joints)
+        found[master] = found.get(master, 0.0) + k**2 * found.pop(name)
     return found
 
 

@@ -1,5 +1,6 @@
 """URDF: a file becomes a ``UrdfModel``, or one error that lists everything wrong with it, line by line."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,9 +10,9 @@ from mcplan.errors import Problem, RobotError
 from mcplan.model.description import Inertia, Joint, Link, UrdfModel
 from mcplan.model.urdf_geometry import GeometryReader
 from mcplan.model.urdf_joint import read_joints
-from mcplan.model.urdf_tree import check_mimics, order_tree
+from mcplan.model.urdf_tree import check_mimics, order_tree, with_followers
 from mcplan.model.xml_reader import MAX_BYTES, Element, read_xml
-from mcplan.model.xml_values import Notes, closest, triple
+from mcplan.model.xml_values import Notes, brief, closest, triple
 
 LINK_TAGS = ("inertial", "visual", "collision")
 
@@ -27,6 +28,24 @@ def read_bytes(path: Path) -> bytes:
         raise RobotError(Problem(repr(str(path)), None, "", f"cannot be read: {error}")) from None
 
 
+_DECLARED = re.compile(rb"(?:\xef\xbb\xbf)?<\?xml[^>]*?encoding\s*=\s*[\"']([^\"']*)")
+_UTF8 = (b"utf-8", b"utf8", b"ascii", b"us-ascii")
+
+
+def refuse_encoding(data: bytes, file: str) -> None:
+    """Refuse a file that is not UTF-8, or says so: runs keep the text of a robot's files."""
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as reason:
+        line = data.count(b"\n", 0, reason.start) + 1
+        message = f"byte 0x{data[reason.start]:02x} is not UTF-8 text: save the file as UTF-8"
+        raise RobotError(Problem(file, line, "", message)) from None
+    declared = _DECLARED.match(data)
+    if declared and declared[1].lower() not in _UTF8:
+        message = f"the encoding {brief(declared[1].decode())} is declared, expected UTF-8"
+        raise RobotError(Problem(file, 1, "", message))
+
+
 def parse_urdf(
     data: bytes,
     path: Path,
@@ -36,6 +55,7 @@ def parse_urdf(
 ) -> UrdfModel:
     """Parse the bytes of a URDF file; ``path`` names it in messages and is where meshes are looked for."""
     root = read_xml(data, str(path))
+    refuse_encoding(data, str(path))
     notes = Notes(str(path), strict)
     if root.tag != "robot":
         raise RobotError(Problem(str(path), root.line, "", f"the root element is <{root.tag[:40]}>, not <robot>"))
@@ -76,7 +96,7 @@ def parse_urdf(
         path,
         base,
         {name: links[name] for name in link_order},
-        {name: joints[name] for name in joint_order},
+        with_followers({name: joints[name] for name in joint_order}),
         children,
         geometry.meshes.by_name,
         urdf_root=base,

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from mcplan.model.description import Joint, JointType, Mimic
 from mcplan.model.xml_reader import Element
@@ -61,14 +62,20 @@ def read_joints(element: Element, notes: Notes) -> list[Joint]:
         if element.all("axis"):
             notes.doubt(element, name, "a ball joint has no axis: it is left out")
         limits = _each_limit(element, name, 3, notes)
-        most = np.linalg.norm([max(-each["lower"], each["upper"]) for each in limits])
-        if most > LARGEST_TURN:
-            message = f"its limits let it turn by {most:.3g} rad, more than {LARGEST_TURN:g} (|rotation vector| < 2 pi)"
+        if message := too_far([each["lower"] for each in limits], [each["upper"] for each in limits]):
             notes.problem(element, name, message)
         return _chain(joint, "ball", list(np.eye(3)), limits, ("x", "y", "z"))
     return [
         replace(joint, type=JOINT_TYPES[kind], axis=_axis(element, name, notes), **_limits(element, kind, name, notes))
     ]
+
+
+def too_far(lower: ArrayLike, upper: ArrayLike) -> str:
+    """Return what is wrong with the limits (3,), (3,) of a ball joint's rotation vector (rad); empty if nothing is."""
+    most = np.linalg.norm(np.maximum(np.negative(lower), upper))
+    if most <= LARGEST_TURN:
+        return ""
+    return f"its limits let it turn by {most:.3g} rad, more than {LARGEST_TURN:g} (|rotation vector| < 2 pi)"
 
 
 def _chain(joint: Joint, kind: JointType, axes: list[np.ndarray], limits: list[dict], names: Sequence[str]) -> list:
@@ -140,6 +147,7 @@ def _limits(element: Element, kind: str, key: str, notes: Notes) -> dict:
                     notes.doubt(limit, key, f"lower and upper limit are both {lower[0]:g}: the joint cannot move")
                 result["lower"] = float(lower[0]) if lower[0] > -MAX_VALUE else -np.inf
                 result["upper"] = float(upper[0]) if upper[0] < MAX_VALUE else np.inf
+    _doubt_soft_limits(element, key, result, notes)
     dynamics = notes.single(element, "dynamics", key)
     if dynamics is not None:
         for name in ("damping", "friction"):
@@ -155,3 +163,17 @@ def _limits(element: Element, kind: str, key: str, notes: Notes) -> dict:
         if master is not None and multiplier is not None and offset is not None:
             result["mimic"] = Mimic(master, float(multiplier[0]), float(offset[0]))
     return result
+
+
+def _doubt_soft_limits(element: Element, key: str, limits: dict, notes: Notes) -> None:
+    """Note soft limits that are narrower than the limits, which alone count."""
+    for safety in element.all("safety_controller"):
+        low, high = (
+            notes.vector(safety, f"soft_{side}_limit", 1, key, (limits.get(side, sign * np.inf),))
+            for side, sign in (("lower", -1.0), ("upper", 1.0))
+        )
+        if low is None or high is None:
+            continue
+        if low[0] > limits.get("lower", -np.inf) or high[0] < limits.get("upper", np.inf):
+            message = f"soft limits {low[0]:g} to {high[0]:g} of <safety_controller> are not read: <limit> counts"
+            notes.doubt(safety, key, message)

@@ -1,5 +1,9 @@
 """The links and joints of a URDF as a tree: one root, no cycle, mimic joints that lead somewhere."""
 
+from collections.abc import Mapping
+from dataclasses import replace
+
+from mcplan.model.assemble import resolve_mimic
 from mcplan.model.description import Joint, Link
 from mcplan.model.xml_values import Notes, closest
 
@@ -73,3 +77,19 @@ def check_mimics(joints: dict[str, Joint], notes: Notes) -> None:
                 name = None if mimic is None else mimic.joint
             if name == joint.name:
                 notes.problem(joint.line, joint.name, f"mimics itself through {', '.join(sorted(seen))[:80]}")
+
+
+def with_followers(joints: Mapping[str, Joint]) -> dict[str, Joint]:
+    """Return the joints with damping and dry friction of those that mimic another one in that one.
+
+    With ``q = k q_m + c`` the power is the same: ``d k²`` and ``f |k|`` of the joint m that is followed in the end.
+    """
+    found = dict(joints)
+    for name, joint in joints.items():
+        if joint.mimic is not None and (joint.damping or joint.friction):
+            master, k, _ = resolve_mimic(joint, joints)
+            led = found[master]
+            damping, friction = led.damping + k**2 * joint.damping, led.friction + abs(k) * joint.friction
+            found[master] = replace(led, damping=damping, friction=friction)
+            found[name] = replace(found[name], damping=0.0, friction=0.0)
+    return found

@@ -18,13 +18,17 @@ MAX_TEXT = 1000
 
 @dataclass(slots=True)
 class Element:
-    """One element of the file: its tag, attributes, children, the line on which it starts, and the text in it."""
+    """One element of the file: its tag, attributes, children, the line on which it starts, and the text in it.
+
+    ``words`` counts those of the whole text, of which ``text`` has the beginning.
+    """
 
     tag: str
     attributes: dict[str, str]
     line: int
     children: list["Element"] = field(default_factory=list)
     text: str = ""
+    words: int = 0
 
     def all(self, tag: str) -> list["Element"]:
         """Return the children with this tag."""
@@ -62,11 +66,11 @@ def read_xml(data: bytes, file: str) -> Element:
     parser.buffer_text = True
     stack: list[Element] = []
     roots: list[Element] = []
-    count = 0
+    count, ended = 0, True
 
     def start(tag: str, attributes: dict[str, str]) -> None:
-        nonlocal count
-        count += 1
+        nonlocal count, ended
+        count, ended = count + 1, True
         element = Element(tag, attributes, parser.CurrentLineNumber)
         if len(stack) >= MAX_DEPTH:
             raise _Refused(element.line, f"elements are nested more than {MAX_DEPTH} deep")
@@ -76,10 +80,15 @@ def read_xml(data: bytes, file: str) -> Element:
         stack.append(element)
 
     def end(_tag: str) -> None:
+        nonlocal ended
         stack.pop()
+        ended = True
 
     def characters(text: str) -> None:
+        nonlocal ended
         element = stack[-1]
+        element.words += len(text.split()) - (not ended and not text[0].isspace())  # a word may come in two pieces
+        ended = text[-1].isspace()
         if len(element.text) < MAX_TEXT:  # a mesh's numbers are not read from here
             element.text += text[:MAX_TEXT]
 

@@ -68,7 +68,7 @@ def assembled(
 
     ``robot`` is that of the document if it is loaded already.
     """
-    document, unresolved = _resolved(source, variant)
+    document, unresolved = _resolved(source, variant, robot)
     spec, problems = document.examine(ScenarioSpec, salvage=True)
     if spec is not None and spec.environment.mesh is not None:
         document, more = expanded(document, spec.environment)
@@ -114,13 +114,13 @@ def assembled(
     ), []
 
 
-def _resolved(source: Document, variant: int | None) -> tuple[Document, list[Problem]]:
+def _resolved(source: Document, variant: int | None, robot: "Robot | None") -> tuple[Document, list[Problem]]:
     if variant is None:
-        document, problems = resolve(source)
-        return document, [*problems, *check_variants(source)]
+        document, problems = resolve(source, None, robot)
+        return document, [*problems, *check_variants(source, robot)]
     if variant < 0:
         raise ScenarioError(f"variant {variant}: a seed is a whole number from 0 on")
-    return variant_document(source, variant)
+    return variant_document(source, variant, robot)
 
 
 def _robot(name: str, document: Document) -> "Robot":

@@ -22,7 +22,6 @@ from mcplan.html_table import html_of, html_table, numbers
 from mcplan.model.pose import quat_from_rotation, rotation_from_quat
 from mcplan.scene.given import (
     assign,
-    friction_of,
     named,
     not_negative,
     numbers_of,
@@ -97,7 +96,7 @@ class Surface:
         R, p = pose_of(what, R, p, xyz, rpy, quat_wxyz)
         assign(self, name=name, R=R, p=p, polygon=counter_clockwise(corners), owner=owner)
         assign(self, thickness=not_negative(what, "thickness", thickness, "m"))
-        assign(self, friction=friction_of(what, friction))
+        assign(self, friction=not_negative(what, "friction", friction, ""))
 
     def __repr__(self) -> str:
         xyz = ", ".join(f"{x:.4g}" for x in self.p)
@@ -143,7 +142,7 @@ class Bar:
         if np.linalg.norm(points[1] - points[0]) < 1e-6:
             raise InputError(f"{what}: the two ends are the same point")
         assign(self, name=name, ends=points, max_force=max_force, radius=positive(what, "radius", radius, "m"))
-        assign(self, friction=friction_of(what, friction))
+        assign(self, friction=not_negative(what, "friction", friction, ""))
 
     def __repr__(self) -> str:
         ends = ", ".join("(" + ", ".join(f"{x:.4g}" for x in end) + ")" for end in self.ends)
@@ -235,7 +234,7 @@ class FreeObject:
         what = f"object `{named(name)}`"
         R, p = pose_of(what, R, p, xyz, rpy, quat_wxyz)
         assign(self, name=name, shape=solid_shape(what, shape), R=R, p=p, mass=positive(what, "mass", mass, "kg"))
-        assign(self, friction=friction_of(what, friction))
+        assign(self, friction=not_negative(what, "friction", friction, ""))
         assign(self, surfaces=tuple(s if s.owner == name else replace(s, owner=name) for s in surfaces))
 
     def __repr__(self) -> str:

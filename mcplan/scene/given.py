@@ -72,11 +72,6 @@ def not_negative(what: str, key: str, value: float, unit: str) -> float:
     return float(value)
 
 
-def friction_of(what: str, value: float) -> float:
-    """Return a coefficient of friction; infinity is one that never slips."""
-    return value if isinstance(value, float) and value == np.inf else not_negative(what, "friction", value, "")
-
-
 def number(what: str, key: str, value: float, unit: str) -> float:
     """Return a finite number."""
     if not isinstance(value, int | float | np.floating | np.integer) or not np.isfinite(value):

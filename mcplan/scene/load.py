@@ -79,18 +79,17 @@ def bundled_scenarios() -> dict[str, Path]:
 
 def check_file(path: str | os.PathLike[str]) -> list[Problem]:
     """Return everything that is wrong with a scenario, plan, robot.yaml or URDF file; bundled names work too."""
-    from mcplan.model.robot_file import load_robot
+    from mcplan.model.robot_file import bundled_robots, load_robot
 
     name = os.fspath(path)
     try:
         plain_name = len(Path(name).parts) == 1 and not Path(name).suffix
         if plain_name and name not in bundled_scenarios() and not Path(name).exists():
-            try:
-                load_robot(name)
-            except InputError:
+            if name not in bundled_robots():
                 known = ", ".join(bundled_scenarios())
                 message = f"there is no such file, no bundled robot and no bundled scenario of this name ({known})"
                 return [Problem(name, None, "", message)]
+            load_robot(name)
             return []
         if Path(name).suffix.lower() in (".urdf", ".xml"):
             load_robot(name)

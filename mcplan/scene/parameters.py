@@ -11,12 +11,15 @@ sizes of the robot (see `mcplan.scene.sizes`). The result is the same document w
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcplan.document import Document
 from mcplan.errors import Problem
 from mcplan.scene.expression import Expression, ExpressionError, is_name, same_name
 from mcplan.scene.sizes import size_values, with_groups
+
+if TYPE_CHECKING:
+    from mcplan.model.robot import Robot
 
 Key = tuple[str | int, ...]
 
@@ -24,19 +27,20 @@ SECTIONS = ("parameters", "variants")
 
 
 def parameter_values(
-    document: Document, drawn: Mapping[str, float] | None = None
+    document: Document, drawn: Mapping[str, float] | None = None, robot: "Robot | None" = None
 ) -> tuple[dict[str, float], list[Problem]]:
     """Return the value of each parameter, by its name as expressions have it, and what is wrong with them.
 
     Parameters
     ----------
     drawn : values, by the same names, that replace those of the file; parameters that depend on them follow.
+    robot : of the document, if it is loaded already.
     """
     section = document.data.get("parameters") or {}
     if not isinstance(section, dict):
-        return size_values(document), [document.problem(("parameters",), "expected a mapping {name: number}")]
+        return size_values(document, robot), [document.problem(("parameters",), "expected a mapping {name: number}")]
     problems: list[Problem] = []
-    values = size_values(document)
+    values = size_values(document, robot)
     waiting: dict[str, Expression] = {}
     written: dict[str, str] = {}
     for key, given in section.items():
@@ -94,11 +98,16 @@ def _all_known(expression: Expression, document: Document, values: Mapping[str, 
     return missing.isdisjoint(expression.names)
 
 
-def resolve(document: Document, drawn: Mapping[str, float] | None = None) -> tuple[Document, list[Problem]]:
-    """Return the document with every expression replaced by its value, and what is wrong with them."""
+def resolve(
+    document: Document, drawn: Mapping[str, float] | None = None, robot: "Robot | None" = None
+) -> tuple[Document, list[Problem]]:
+    """Return the document with every expression replaced by its value, and what is wrong with them.
+
+    ``drawn`` and ``robot`` are as for ``parameter_values``.
+    """
     if not isinstance(document.data, dict):
         return document, []
-    values, problems = parameter_values(document, drawn)
+    values, problems = parameter_values(document, drawn, robot)
     rest = {key: value for key, value in document.data.items() if key not in SECTIONS}
     used: set[str] = set()
     found = False
@@ -123,8 +132,8 @@ def resolve(document: Document, drawn: Mapping[str, float] | None = None) -> tup
     data = replaced((), rest)
     problems += list(_unused(document, used))
     if not found and len(rest) == len(document.data):
-        return with_groups(document), problems
-    return with_groups(document.with_data(data)), problems
+        return with_groups(document, robot), problems
+    return with_groups(document.with_data(data), robot), problems
 
 
 def is_expression(value: object) -> bool:

@@ -81,9 +81,12 @@ def make_contact(
     max_force = patch.max_force if spec.max_force is None else spec.max_force
     if kind == "grasp" and spec.max_force is None and isinstance(support, Bar) and support.max_force is not None:
         max_force = support.max_force
-    if kind == "grasp" and patch.kind != kind and (max_force is None or patch.max_moment is None):
-        lacks = "max_moment" if patch.max_moment is None else "max_force"
-        raise InputError(f"the patch `{patch.name}` has no {lacks}, so it cannot be a contact of kind grasp")
+    if kind == "grasp" and patch.kind != kind and not np.isfinite([max_force, patch.max_moment]).all():
+        lacks = "max_moment (N m)" if np.isinf(patch.max_moment) else "max_force (N)"
+        raise InputError(
+            f"the patch `{patch.name}` has no {lacks}, so it cannot be a contact of kind grasp: what holds has "
+            "`kind: grasp`, max_force and max_moment in robot.yaml"
+        )
     free = named_freedoms(spec.slide, spec.hinge)
     if kind == "point":
         free += named_freedoms((), ("x", "y", "z"))
@@ -99,8 +102,8 @@ def make_contact(
         points=place.points,
         axes=axes,
         friction=support.friction if spec.friction is None else spec.friction,
-        max_force=_limit(max_force),
-        max_moment=_limit(patch.max_moment) if kind == "grasp" else np.inf,
+        max_force=float(max_force),
+        max_moment=float(patch.max_moment) if kind == "grasp" else np.inf,
         selection=of_a_ball(patch.radius) if kind == "ball" else constrained_directions(free),
         radius=patch.radius,
         coordinates=place.coordinates,
@@ -147,8 +150,10 @@ def contact(
     if known is None:
         raise InputError(f"support {support!r} is a name: give the environment that holds it too")
     name = support if isinstance(support, str) else support.name
-    said = Document.of_values({"patch": patch, "surface": name, **place})
-    spec, problems = said.examine(ContactSpec)
+    try:
+        spec, problems = Document.of_values({"patch": patch, "surface": name, **place}).examine(ContactSpec)
+    except InputError as error:  # a number that is not finite
+        spec, problems = None, list(error.problems)
     if spec is None or problems:
         raise InputError(*(f"contact of {patch} on {name}: {p.key}: {p.message}" for p in problems))
     if near is not None:
@@ -168,10 +173,6 @@ def _polygon(patch: "Patch", kind: str) -> np.ndarray:
     if len(polygon) < 2:
         raise InputError(f"patch `{patch.name}` has no polygon, so it cannot be a contact of kind surface")
     return polygon
-
-
-def _limit(value: float | None) -> float:
-    return np.inf if value is None else float(value)
 
 
 def _hint(name: str, known: Mapping[str, object]) -> str:

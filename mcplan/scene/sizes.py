@@ -66,11 +66,14 @@ def sizes(robot: "Robot") -> dict[str, float]:
     return {name: round(value, 3) for name, value in measured(robot).items()}
 
 
-def size_values(document: Document) -> dict[str, float]:
-    """Return the values of ``robot.NAME`` for the expressions of a document; none where no expression uses them."""
+def size_values(document: Document, robot: "Robot | None" = None) -> dict[str, float]:
+    """Return the values of ``robot.NAME`` for the expressions of a document; none where no expression uses them.
+
+    ``robot`` is that of the document if it is loaded already.
+    """
     if not _uses(document.data):
         return {}
-    robot = robot_of(document)
+    robot = robot_of(document) if robot is None else robot
     if robot is None:  # reported where the robot is read; nothing is built from these
         return dict.fromkeys((PREFIX + name for name in NAMES), 1.0)
     return {PREFIX + name: value for name, value in sizes(robot).items()}
@@ -84,11 +87,14 @@ def _uses(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("=") and PREFIX in value
 
 
-def with_groups(document: Document) -> Document:
-    """Return the document with ``feet`` and other groups as the robot's own, in lists of contacts and of patches."""
+def with_groups(document: Document, robot: "Robot | None" = None) -> Document:
+    """Return the document with ``feet`` and other groups as the robot's own, in lists of contacts and of patches.
+
+    ``robot`` is that of the document if it is loaded already.
+    """
     if not isinstance(document.data, dict) or not _names_group(document.data):
         return document
-    robot = robot_of(document)
+    robot = robot_of(document) if robot is None else robot
     groups = {} if robot is None else _groups(robot)
     return document.with_data(*_replaced(document.data, document.mark, groups)) if groups else document
 

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 FEW = 64
 """Corners of a mesh that are written out: what collides is its convex hull in any case."""
 
+MOST = 10_000
+"""Corners that a hull in a file may have; of more, those are kept that lie farthest out in as many directions."""
+
+THIN = 1e-4
+"""m: thickness that the hull of a flat mesh gets."""
+
 
 def robot_name(robot: "Robot") -> str:
     """Return what a file says for a robot: the name of a bundled one, or the path of its file."""
@@ -94,7 +100,8 @@ def goal_data(goal: Any) -> Any:
 def moved_paths(data: Mapping[str, Any], home: Path, directory: Path) -> dict[str, Any]:
     """Return a scenario's values with the paths in them relative to ``directory`` instead of ``home``.
 
-    A scenario reads meshes from its own directory and below alone: of one that lies elsewhere its hull is written.
+    A scenario reads meshes from its own directory and below, and from packages: of one that cannot be read from there
+    its hull is written.
     """
     moved = dict(data)
     moved["robot"] = _moved(data["robot"], home, directory)
@@ -108,18 +115,22 @@ def moved_paths(data: Mapping[str, Any], home: Path, directory: Path) -> dict[st
 
 
 def _moved(name: str, home: Path, directory: Path) -> str:
-    """Return a path that was relative to ``home`` as one relative to ``directory``; a bundled name stays."""
-    path = home / name
-    if len(Path(name).parts) == 1 and not Path(name).suffix:
+    """Return a path that was relative to ``home`` as one relative to ``directory``; bundled names, addresses stay."""
+    if "://" in name or (len(Path(name).parts) == 1 and not Path(name).suffix):
         return name
+    path = home / name
     return Path(os.path.relpath(path, directory)).as_posix()
 
 
 def _moved_mesh(item: dict[str, Any], home: Path, directory: Path) -> dict[str, Any]:
     if "mesh" not in item:
         return item
+    from mcplan.model.mesh_file import MeshFiles, MeshProblem
+
     file = _moved(item["mesh"]["file"], home, directory)
-    if not Path(directory, file).resolve().is_relative_to(directory.resolve()):
+    try:
+        MeshFiles(directory / "scenario.yaml").find(file)
+    except MeshProblem:
         hull = _hull(item["mesh"], home)
         if hull is not None:
             return {key: value for key, value in item.items() if key != "mesh"} | {"hull": {"points": hull}}
@@ -127,14 +138,29 @@ def _moved_mesh(item: dict[str, Any], home: Path, directory: Path) -> dict[str, 
 
 
 def _hull(mesh: Mapping[str, Any], home: Path) -> list[list[float]] | None:
-    """Return the corners of the hull of a mesh file, which is what counts of it; None where it has none."""
+    """Return the corners of the hull of a mesh file, which is what counts of it; None where it cannot be read."""
     from mcplan.model.mesh_file import MeshFiles, MeshProblem
 
     try:
         vertices = MeshFiles(home / "scenario.yaml").read(mesh["file"])[0] * mesh.get("scale", 1.0)
-        return vertices[ConvexHull(vertices).vertices].tolist()
+        return _corners(vertices).tolist()
     except (MeshProblem, QhullError):
         return None
+
+
+def _corners(vertices: np.ndarray) -> np.ndarray:
+    """Return the corners (k,3) of a hull that is nowhere thinner than ``THIN``, at most ``MOST`` of them."""
+    from mcplan.scene.found.blocks import directions
+
+    middle = vertices.mean(axis=0)
+    axes = np.linalg.svd(vertices - middle, full_matrices=False)[2]
+    for axis in axes[np.ptp((vertices - middle) @ axes.T, axis=0) < THIN]:
+        vertices = np.concatenate([vertices - 0.5 * THIN * axis, vertices + 0.5 * THIN * axis])
+    corners = vertices[ConvexHull(vertices).vertices]
+    if len(corners) <= MOST:
+        return corners
+    farthest = [np.argmax((corners - middle) @ some.T, axis=0) for some in np.array_split(directions(MOST), 100)]
+    return corners[np.unique(np.concatenate(farthest))]
 
 
 def _item(item: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ depends on others is drawn about the value that they give it.
 import difflib
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from mcplan.scene.expression import Expression, ExpressionError, same_name
 from mcplan.scene.parameters import is_expression, parameter_values, resolve
 from mcplan.scene.schema import ScenarioSpec
 from mcplan.scene.variant_start import moved_start
+
+if TYPE_CHECKING:
+    from mcplan.model.robot import Robot
 
 _PERCENT = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*%")
 
@@ -78,14 +81,17 @@ class Draw:
         return data if self.motion is None else data | {START: list(self.motion)}
 
 
-def variant_document(document: Document, seed: int) -> tuple[Document, list[Problem]]:
-    """Return the variant of a seed with plain numbers only, and what is wrong with the file."""
+def variant_document(document: Document, seed: int, robot: "Robot | None" = None) -> tuple[Document, list[Problem]]:
+    """Return the variant of a seed with plain numbers only, and what is wrong with the file.
+
+    ``robot`` is that of the document if it is loaded already.
+    """
     if not isinstance(document.data, dict):
         return document, []
     if "variants" not in document.data:
         return document, [document.problem((), "has no section `variants`, so there is no variant of it")]
-    draw, problems = _draw(document, seed)
-    resolved, more = resolve(document, draw.parameters)
+    draw, problems = _draw(document, seed, robot)
+    resolved, more = resolve(document, draw.parameters, robot)
     if problems or more:
         return resolved, [*problems, *more]
     data = dict(resolved.data)
@@ -103,16 +109,16 @@ def _with_mesh(document: Document) -> Document:
     return document if spec is None else expanded(document, spec.environment)[0]
 
 
-def check_variants(document: Document) -> list[Problem]:
-    """Return what is wrong with the section ``variants``."""
+def check_variants(document: Document, robot: "Robot | None" = None) -> list[Problem]:
+    """Return what is wrong with the section ``variants``; ``robot`` is as for ``variant_document``."""
     if not isinstance(document.data, dict) or "variants" not in document.data:
         return []
-    values, _ = parameter_values(document)
+    values, _ = parameter_values(document, None, robot)
     return _ranges(document, values)[2]
 
 
-def _draw(document: Document, seed: int) -> tuple[Draw, list[Problem]]:
-    nominal, _ = parameter_values(document)
+def _draw(document: Document, seed: int, robot: "Robot | None") -> tuple[Draw, list[Problem]]:
+    nominal, _ = parameter_values(document, None, robot)
     ranges, motion, problems = _ranges(document, nominal)
     rng = np.random.default_rng(seed)
     drawn: dict[str, float] = {}
@@ -126,7 +132,7 @@ def _draw(document: Document, seed: int) -> tuple[Draw, list[Problem]]:
             x, y, turn = (float(rng.uniform(-reach, reach)) for reach in (xy, xy, yaw))
             moved = (x, y, turn)
         elif name in ranges:
-            values, _ = parameter_values(document, drawn)
+            values, _ = parameter_values(document, drawn, robot)
             try:
                 drawn[name] = float(rng.uniform(*ranges[name].bounds(values.get(name, 1.0))))
             except RangeError as reason:  # about a value that follows from others that were drawn

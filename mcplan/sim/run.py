@@ -243,11 +243,18 @@ class Run:
 
         Parameters
         ----------
-        rate : 1/s.
+        rate : 1/s; more than the run has gives all samples.
+
+        Raises
+        ------
+        InputError
+            The rate is not positive.
         """
         if rate is None:
             return np.arange(len(self.t))
-        instants = np.arange(self.t[0], self.t[-1], 1.0 / rate)
+        if not rate > 0.0:
+            raise InputError(f"rate {rate:g}: expected a positive number of samples per second")
+        instants = np.arange(self.t[0], self.t[-1], max(1.0 / rate, self.dt))
         return np.unique(np.append(np.rint((instants - self.t[0]) / self.dt).astype(int), len(self.t) - 1))
 
     def to_pandas(self, rate: float | None = None) -> Any:

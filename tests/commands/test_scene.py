@@ -74,6 +74,10 @@ def test_a_floor_is_laid_where_there_is_no_place_to_stand(tmp_path, monkeypatch,
     assert main(["scene", "new", "block.stl"]) == 0
     assert "a floor is laid" in capsys.readouterr().err
     assert main(["check", "block.yaml"]) == 0
+    # what is found with a floor has other names than without: a goal is not taken for another surface
+    assert main(["scene", "new", "block.stl", "--force", "--goal", "floor"]) == 2
+    assert "say `--ground` with --goal" in capsys.readouterr().err
+    assert main(["scene", "new", "block.stl", "--force", "--goal", "floor", "--ground"]) == 0
 
 
 def test_a_goal_may_be_named_and_files_are_kept(stairs, capsys):
@@ -99,4 +103,6 @@ def test_the_file_has_the_name_that_is_given(stairs, capsys):
     assert main(["scene", "new", "stairs.stl", "--ground", "--name", "way up/2"]) == 0
     assert mc.load_scenario(stairs / "way up_2.yaml").name == "way up/2"
     assert not (stairs / "stairs.yaml").exists()
+    assert main(["scene", "new", "stairs.stl", "--ground", "--name", "up\nrobot: nobody", "-o", "x.yaml"]) == 0
+    assert mc.load_scenario("x.yaml").name == "up\nrobot: nobody"
     capsys.readouterr()

@@ -249,6 +249,10 @@ def test_the_command_writes_what_it_names_and_keeps_what_is_there(run, tmp_path,
     assert main(["export", str(tmp_path / "run"), "--to", "mcap", "-o", str(target)]) == 2
     assert "--force" in capsys.readouterr().err
     assert target.read_bytes() == before
+    (tmp_path / "second.points.csv").write_text("mine")
+    assert main(["export", str(tmp_path / "run"), "--to", "csv", "-o", str(tmp_path / "second.csv")]) == 2
+    assert "second.points.csv: exists and is kept" in capsys.readouterr().err
+    assert not (tmp_path / "second.csv").exists()
     assert main(["export", str(tmp_path / "run"), "--to", "csv", "-o", str(tmp_path / "new" / "out.csv")]) == 0
     assert (tmp_path / "new" / "out.csv").is_file()
     assert main(["export", str(tmp_path / "run"), "--to", "csv", "-o", str(target / "out.csv")]) == 2

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from mcap.reader import make_reader
 
+from mcplan.errors import InputError
 from mcplan.export import foxglove
 from mcplan.export.csv_table import POINTS, write
 from mcplan.export.mcap_log import write as write_log
@@ -91,6 +92,11 @@ def test_a_rate_takes_the_samples_nearest_to_its_instants(run):
     assert run.every(None).tolist() == list(range(40))
     assert run.every(250.0).tolist() == [*range(0, 40, 4), 39]
     assert run.every(400.0).tolist() == [*np.unique(np.rint(np.arange(0, 0.039, 0.0025) / 0.001).astype(int)), 39]
+    for rate in (1000.0, 1e9, np.inf):
+        assert run.every(rate).tolist() == list(range(40))
+    for rate in (0.0, -1.0, np.nan):
+        with pytest.raises(InputError, match="expected a positive number of samples per second"):
+            run.every(rate)
 
 
 def test_each_message_of_the_log_holds_its_part_of_the_sample(run, tmp_path, monkeypatch):

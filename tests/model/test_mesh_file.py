@@ -1,5 +1,6 @@
 """Which mesh files are opened, and what is said about the others."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ from mcplan.errors import RobotError
 from mcplan.model import mesh_file
 from mcplan.model.description import RobotWarning
 from mcplan.model.geometry import MeshShape
+from mcplan.model.mesh_count import collada_counts, gltf_counts
 from mcplan.model.urdf import parse_urdf
+from mcplan.model.xml_reader import read_xml
 
 URDF = """<robot name="r"><link name="l">
 <{role}><geometry><mesh filename="{name}" scale="{scale}"/></geometry></{role}></link></robot>"""
@@ -166,6 +169,87 @@ def test_caps(folder, monkeypatch):
     monkeypatch.setattr(mesh_file, "MAX_MESH_BYTES", 10)
     with pytest.raises(RobotError, match="bytes, at most 10"):
         read(folder, "box.stl")
+
+
+DOUBLED = '<node id="n{}"><instance_node url="#n{}"/><instance_node url="#n{}"/></node>'
+
+
+def nested(folder, file, nodes):
+    """Write a box in COLLADA whose scene has ``#n0`` in place of the box, and library nodes beside that of the box."""
+    text = trimesh.creation.box((1, 2, 3)).export(file_type="dae").decode()
+    url = text.partition('instance_geometry url="')[2].partition('"')[0]
+    box = f'<node id="box"><instance_geometry url="{url}"/></node>'
+    head, _, rest = text.partition("<library_visual_scenes>")
+    scene = '<visual_scene id="scene"><node><instance_node url="#n0"/></node></visual_scene>'
+    rest = rest[rest.index("</library_visual_scenes>") :]
+    library = f"<library_nodes>{box}{nodes}</library_nodes>"
+    (folder / file).write_text(f"{head}{library}<library_visual_scenes>{scene}{rest}")
+
+
+def test_a_collada_file_is_counted_before_it_is_built(folder, monkeypatch):
+    nested(folder, "small.dae", DOUBLED.format(0, "ox", "ox").replace("#nox", "#box"))
+    assert len(read(folder, "small.dae").faces) == 24
+    monkeypatch.setattr(trimesh, "load", None)  # from here on nothing is built
+    chain = "".join(DOUBLED.format(k, k + 1, k + 1) for k in range(29)) + DOUBLED.format(29, "", "")
+    nested(folder, "bomb.dae", chain.replace('url="#n"', 'url="#box"'))
+    with pytest.raises(RobotError, match=r"holds \d{10} nodes, at most 500000 are taken"):
+        read(folder, "bomb.dae")
+    monkeypatch.setattr(mesh_file, "MAX_TRIANGLES", 20)
+    with pytest.raises(RobotError, match="holds 24 triangles, at most 20 are taken"):
+        read(folder, "small.dae")
+    nested(folder, "round.dae", DOUBLED.format(0, 0, 0))
+    with pytest.raises(RobotError, match="the node 'n0' holds itself"):
+        read(folder, "round.dae")
+    nested(folder, "deep.dae", "".join(f'<node id="n{k}"><instance_node url="#n{k + 1}"/></node>' for k in range(200)))
+    with pytest.raises(RobotError, match="nested more than 100 deep"):
+        read(folder, "deep.dae")
+
+
+@pytest.mark.parametrize(
+    ("text", "triangles"),
+    [
+        ("<triangles><input offset='0'/><input offset='1'/><p>{}</p></triangles>".format("7 " * 12), 2),
+        ("<polylist><input offset='0'/><vcount>4 3</vcount><p>0 1 2 3 4 5 6</p></polylist>", 3),
+        ("<polygons><input offset='0'/><p>0 1 2 3</p><p>4 5 6</p></polygons>", 3),
+        ("<lines><input offset='0'/><p>0 1 2 3</p></lines>", 0),
+        ("<c:triangles><c:input offset='0'/><c:p>{}</c:p></c:triangles>".format("12345 " * 30_000), 10_000),
+    ],
+)
+def test_triangles_of_a_collada_file_are_those_of_its_indices(text, triangles):
+    geometry = f"<geometry id='g'><mesh>{text}</mesh></geometry>"
+    scene = "<visual_scene><node><instance_geometry url='#g'/></node></visual_scene>"
+    root = read_xml(f"<COLLADA xmlns:c='c'>{geometry}{scene}</COLLADA>".encode(), "x.dae")
+    assert collada_counts(root) == (3, triangles)
+
+
+def gltf(**changes):
+    whole = {
+        "asset": {"version": "2.0"},
+        "accessors": [{"bufferView": 0, "count": 36}, {"bufferView": 1, "count": 8}],
+        "meshes": [{"primitives": [{"attributes": {"POSITION": 1}, "indices": 0}]}],
+        "nodes": [{"children": [1, 2]}, {"mesh": 0}, {"mesh": 0}],
+        "scenes": [{"nodes": [0]}],
+    }
+    return json.dumps(whole | changes).encode()
+
+
+def test_a_gltf_file_is_counted_before_it_is_built(folder, monkeypatch):
+    box = trimesh.creation.box((1, 2, 3))
+    binary = trimesh.Scene([box, box.copy()]).export(file_type="glb")
+    assert gltf_counts(binary, True) == (36 + 8, 24)
+    assert gltf_counts(gltf(), False) == (44, 24)
+    monkeypatch.setattr(trimesh, "load", None)
+    for changes, words in (
+        ({"accessors": [{"count": 10**12}]}, r"accessors\[0\] has no bufferView"),
+        ({"accessors": [{"bufferView": 0, "count": 10**12}] * 2}, "holds 2000000000000 items of accessors, at most"),
+        ({"accessors": [{"bufferView": 0, "count": -1}] * 2}, r"accessors\[0\]\.count is no whole number"),
+        ({"nodes": [{"children": [1] * 50_000}, {"mesh": 0}]}, "holds 600000 triangles, at most 500000"),
+        ({"meshes": [{"primitives": [{"attributes": {"POSITION": 1}}] * 300_000}]}, "triangles, at most 500000"),
+        ({"nodes": 3}, "cannot be read: TypeError"),
+    ):
+        (folder / "b.gltf").write_bytes(gltf(**changes))
+        with pytest.raises(mesh_file.MeshProblem, match=words):
+            mesh_file.read_mesh(folder / "b.gltf")
 
 
 def test_a_scale_may_not_flatten(folder):

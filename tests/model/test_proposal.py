@@ -169,6 +169,33 @@ def test_of_light_joints_those_are_locked_that_are_no_ball(tmp_path, kind):
     assert {f"thumb_joint_{axis}" for axis in "xyz"} <= set(robot.joint_names)
 
 
+def test_a_light_joint_whose_range_leaves_out_zero_is_locked_at_its_limit_to_the_last_digit(tmp_path):
+    humanoid(tmp_path)
+    finger = (
+        '<link name="finger"><inertial><mass value="0.02"/>'
+        '<inertia ixx="1e-5" iyy="1e-5" izz="1e-5" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="finger_joint" type="revolute"><parent link="l_forearm"/><child link="finger"/>'
+        '<origin xyz="0 0 -0.2"/><axis xyz="0 1 0"/>'
+        '<limit lower="0.12345678901" upper="0.5" velocity="1" effort="1"/></joint>'
+    )
+    text = (tmp_path / "humanoid.urdf").read_text()
+    (tmp_path / "humanoid.urdf").write_text(text.replace("</robot>", finger + "</robot>"))
+    (tmp_path / "proposed.yaml").write_text(propose(tmp_path / "humanoid.urdf", tmp_path, "proposed"))
+    assert load_robot(tmp_path / "proposed.yaml").locked == {"finger_joint": 0.12345678901}
+
+
+def test_a_name_stays_in_its_comment(tmp_path):
+    humanoid(tmp_path)
+    text = (tmp_path / "humanoid.urdf").read_text()
+    (tmp_path / "humanoid.urdf").write_text(text.replace('"l_foot"', '"l_foot&#10;locked: {waist: 0}"'))
+    proposed = propose(tmp_path / "humanoid.urdf", tmp_path, "proposed")
+    assert "\nlocked:" not in proposed
+    (tmp_path / "proposed.yaml").write_text(proposed)
+    robot = load_robot(tmp_path / "proposed.yaml")
+    assert robot.patches["left_sole"].link == "l_foot\nlocked: {waist: 0}"
+    assert not robot.locked
+
+
 def test_the_inscribed_rectangle_is_inside_and_the_largest():
     random = np.random.default_rng(0)
     np.testing.assert_allclose(inscribed(np.array([[0, 0], [2, 0], [2, 1], [0, 1.0]])), [[0, 0], [2, 1]], atol=1e-12)

@@ -198,3 +198,15 @@ def test_a_base_whose_quaternion_is_not_of_unit_length_is_refused(tmp_path, leng
     q[3:7] *= length
     with pytest.raises(InputError, match="quaternion"):
         robot.com(q)
+
+
+def test_a_robot_has_no_more_shapes_than_can_be_paired(tmp_path, monkeypatch):
+    shape = "<collision><geometry><sphere radius='0.01'/></geometry></collision>"
+    text = URDF.replace("</inertial></link>", f"</inertial>{shape * 3}</link>")
+    (tmp_path / "walker.urdf").write_text(text)
+    monkeypatch.setattr("mcplan.model.robot_file.MOST_SHAPES", 12)
+    assert load_robot(tmp_path / "walker.urdf").n == 2
+    monkeypatch.setattr("mcplan.model.robot_file.MOST_SHAPES", 8)
+    with pytest.raises(RobotError, match="foot: more than 8 shapes that collide") as caught:
+        load_robot(tmp_path / "walker.urdf")
+    assert caught.value.problems[0].line == 10

@@ -5,6 +5,7 @@ import pytest
 
 from mcplan.errors import RobotError
 from mcplan.model.description import RobotWarning
+from mcplan.model.robot_check import findings
 from mcplan.model.robot_file import load_robot
 
 INERTIA = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
@@ -152,3 +153,37 @@ def test_a_rotor_with_a_negative_inertia_is_a_mistake(folder):
     (folder / "urdf" / "arm.srdf").write_text(ROTORS.format(-0.5))
     with pytest.raises(RobotError, match=r"arm\.srdf:2: rotor_params: j1: mass=-0\.5"):
         load_robot(folder / "urdf" / "arm.yaml")
+
+
+def test_the_rotor_of_a_joint_that_follows_is_felt_where_it_is_led(folder):
+    urdf = folder / "urdf" / "arm.urdf"
+    limit = '<limit lower="0.1" upper="1" velocity="1" effort="1"/>'
+    head, _, rest = urdf.read_text().partition('name="j2"')
+    urdf.write_text(f'{head}name="j2"{rest.replace(limit, limit + chr(60) + MIMIC, 1)}')
+    rotors = "".join(f'<joint name="j{k}" mass="{0.01 * (k + 1)}" gear_ratio="10"/>' for k in range(3))
+    (folder / "urdf" / "arm.srdf").write_text(f'<robot name="arm"><rotor_params>{rotors}</rotor_params></robot>')
+    robot = load_robot(urdf)
+    assert robot.joint_names == ("j0", "j1")
+    np.testing.assert_allclose(robot.armature, [1.0, 2.0 + 0.25 * 3.0])
+
+
+MIMIC = 'mimic joint="j1" multiplier="-0.5" offset="0.7"/>'
+
+
+def test_one_that_is_not_utf_8_is_a_doubt_beside_the_urdf(folder):
+    text = '<?xml version="1.0" encoding="latin-1"?>' + SRDF.replace("Never", "Jamais \xe0 c\xf4t\xe9")
+    (folder / "urdf" / "arm.srdf").write_bytes(text.encode("latin-1"))
+    with pytest.warns(RobotWarning, match=r"arm\.srdf:7: byte 0xe0 is not UTF-8 text"):
+        assert load_robot(folder / "urdf" / "arm.urdf").postures == ()
+
+
+def test_postures_of_a_robot_file_are_checked_against_the_ground_and_those_of_the_srdf_are_not(folder):
+    (folder / "urdf" / "arm.srdf").write_text(SRDF.replace('"0.5 0 0.9 ', '"0 0 -2 '))
+    tip = "patches: {tip: {link: l2, kind: point}}\n"
+    own = "postures: {mine: {base: {xyz: [0, 0, -2]}, joints: {j0: 0.1, j1: 0.1, j2: 0.1}}}\n"
+    (folder / "robot.yaml").write_text(f"mcplan: 1\nurdf: urdf/arm.urdf\n{tip}{own}")
+    robot = load_robot(folder / "robot.yaml")
+    assert (set(robot.postures), robot.srdf_postures) == ({"ready", "mine"}, {"ready"})
+    below = [finding for finding in findings(robot) if "below the ground" in finding]
+    assert len(below) == 1
+    assert below[0].startswith("postures.mine: tip is ")

@@ -385,3 +385,58 @@ def test_an_inertia_is_given_in_the_axes_of_its_origin_and_an_axis_has_unit_leng
     R = Rotation.from_euler("xyz", [0.3, -0.4, 0.5]).as_matrix()
     np.testing.assert_allclose(model.links["base"].inertia.matrix, R @ np.diag([0.1, 0.2, 0.25]) @ R.T, atol=1e-12)
     np.testing.assert_allclose(model.joints["hinge"].axis, [0.0, 0.6, 0.8])
+
+
+GERMAN = TWO_LINKS.replace("hinge", "h\xe4nge")
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "words"),
+    [
+        (GERMAN.encode("latin-1"), 6, "invalid token"),
+        (f'<?xml version="1.0" encoding="latin-1"?>{GERMAN}'.encode("latin-1"), 6, "byte 0xe4 is not UTF-8 text: save"),
+        (f'<?xml version="1.0" encoding="ISO-8859-1"?>{TWO_LINKS}'.encode(), 1, "'ISO-8859-1' is declared"),
+        (TWO_LINKS.encode("utf-16"), 1, "not UTF-8"),
+    ],
+)
+def test_a_file_that_is_not_utf_8_is_refused(data, line, words):
+    with pytest.raises(RobotError, match=words) as caught:
+        parse_urdf(data, Path("two.urdf"))
+    assert caught.value.problems[0].line == line
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "UTF-8", "US-ASCII"])
+def test_utf_8_and_ascii_may_be_declared(encoding):
+    assert read(f'<?xml version="1.0" encoding="{encoding}"?>' + TWO_LINKS, strict=True).root == "base"
+
+
+def test_damping_and_friction_of_a_joint_that_follows_are_felt_where_it_is_led():
+    """``tip = 3 second``, ``second = -2 hinge + 0.1``: of equal power are ``d k²`` and ``f |k|``."""
+    follows = '<mimic joint="{}" multiplier="{}" offset="0.1"/><dynamics damping="{}" friction="{}"/>'
+    text = TWO_LINKS.replace('effort="3"/>', 'effort="3"/><dynamics damping="0.5" friction="0.25"/>')
+    text = text.replace("</robot>", THIRD.format(follows.format("hinge", -2, 0.1, 0.2)))
+    last = '<joint name="third" type="continuous"><parent link="tip"/><child link="end"/>{}</joint><link name="end"/>'
+    text = text.replace("</robot>", last.format(follows.format("second", 3, 0.01, 0.02)) + "</robot>")
+    joints = read(text, strict=True).joints
+    assert joints["hinge"].damping == pytest.approx(0.5 + 4 * 0.1 + 36 * 0.01)
+    assert joints["hinge"].friction == pytest.approx(0.25 + 2 * 0.2 + 6 * 0.02)
+    assert [(joints[name].damping, joints[name].friction) for name in ("second", "third")] == [(0.0, 0.0)] * 2
+
+
+@pytest.mark.parametrize(
+    ("soft", "doubtful"),
+    [
+        ('soft_lower_limit="-0.9" soft_upper_limit="1"', True),
+        ('soft_upper_limit="0.5"', True),
+        ('soft_lower_limit="-1" soft_upper_limit="1" k_velocity="10"', False),
+        ('k_velocity="10"', False),
+    ],
+)
+def test_soft_limits_that_are_narrower_are_a_doubt(soft, doubtful):
+    text = TWO_LINKS.replace('effort="3"/>', f'effort="3"/>\n<safety_controller {soft}/>')
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert read(text).joints["hinge"].lower == -1
+    said = [str(each.message) for each in caught]
+    assert len(said) == doubtful
+    assert all("two.urdf:9: hinge: soft limits" in each and "<safety_controller> are not read" in each for each in said)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import trimesh
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 import mcplan as mc
@@ -81,6 +82,34 @@ def test_a_mesh_elsewhere_is_written_as_its_hull_and_one_below_stays_a_file(scen
     for other in (mc.load_scenario("below/there.yaml"), mc.load_scenario("again.yaml"), rocky.replace(name="other")):
         again = other.environment.obstacles[-1].shape.vertices
         np.testing.assert_allclose(np.sort(again, axis=0), np.sort(rock, axis=0), atol=1e-9)
+
+
+def test_meshes_of_packages_stay_and_flat_or_fine_ones_are_written_so_that_they_read(scenario, tmp_path, monkeypatch):
+    monkeypatch.setattr("mcplan.scene.values.MOST", 500)
+    home = tmp_path / "props"
+    (tmp_path / "below").mkdir()
+    home.mkdir()
+    (home / "package.xml").write_text("<package/>")
+    turn = np.eye(4)
+    turn[:3, :3] = Rotation.from_euler("x", 0.7).as_matrix()
+    plate = trimesh.Trimesh([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])
+    plate.apply_transform(turn).export(home / "plate.stl")
+    ball = trimesh.creation.icosphere(subdivisions=4, radius=0.1)
+    ball.export(home / "ball.stl")
+    data = scenario.data(home)
+    things = {"plate": "plate.stl", "ball": "ball.stl", "again": "package://props/ball.stl"}
+    data["environment"]["obstacles"] += [{"name": name, "mesh": {"file": file}} for name, file in things.items()]
+    (home / "here.yaml").write_text(dump_document(data))
+    loaded = mc.load_scenario(home / "here.yaml")
+    assert loaded.data(home)["environment"]["obstacles"][-1]["mesh"]["file"] == "package://props/ball.stl"
+    loaded.save(tmp_path / "below" / "there.yaml")
+    *_, flat, fine, again = mc.load_scenario(tmp_path / "below" / "there.yaml").environment.obstacles
+    off = (flat.shape.vertices @ turn[:3, :3])[:, 2]
+    assert np.abs(off).max() == pytest.approx(5e-5, abs=1e-7)
+    assert np.ptp(flat.shape.vertices @ turn[:3, :3], axis=0) == pytest.approx([1, 1, 1e-4], abs=1e-7)
+    for one in (fine, again):
+        assert 400 < len(one.shape.vertices) <= 500
+        assert ConvexHull(one.shape.vertices).volume == pytest.approx(ball.volume, rel=0.02)
 
 
 def test_the_text_of_a_file_is_no_path(scenario):

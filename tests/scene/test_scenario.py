@@ -256,12 +256,16 @@ def test_roll_pitch_and_yaw_turn_about_the_axes_of_the_world_in_this_order():
     assert np.allclose(PoseSpec.model_validate({"quat_wxyz": pose.array[3:].tolist()}).R, pose.R)
 
 
-def test_names_and_paths(tmp_path):
+def test_names_and_paths(tmp_path, monkeypatch):
     with pytest.raises(ScenarioError, match="did you mean `step`"):
         load_scenario("stpe")
     with pytest.raises(ScenarioError, match="no such file"):
         load_scenario("nowhere/step.yaml")
     assert check_file("hrp2") == []
+    with monkeypatch.context() as patched:  # a bundled robot whose package is not installed is no file that is missing
+        patched.setattr("mcplan.model.packages.find_package", lambda name: None)
+        (problem,) = check_file("talos")
+        assert "pip install 'mcplan[robots]'" in problem.message
     (problem,) = check_file("nothing")
     assert "no such file" in problem.message
     urdf = write(tmp_path, "<robot name='a'><link name='b'>", "broken.urdf")

@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.errors import ScenarioError
 from mcplan.model.robot_file import load_robot
 from mcplan.model.sizes import feet, hands
-from mcplan.scene import check_file, load_scenario
+from mcplan.scene import Scenario, check_file, load_scenario
 from mcplan.scene.sizes import NAMES, sizes
 from tests.sim.other_robots import humanoid, quadruped
 
@@ -124,6 +124,16 @@ def test_a_robot_that_cannot_be_read_is_the_only_mistake():
         load_scenario(SCENARIO, {"robot": "nobody"})
     assert len(caught.value.problems) == 1
     assert "nobody" in str(caught.value)
+
+
+def test_sizes_are_those_of_the_robot_that_is_at_hand(tmp_path):
+    """Its file is not read again: by then it may be another, or gone."""
+    path = humanoid(tmp_path)
+    scenario = load_scenario(SCENARIO, {"robot": str(path)})
+    path.unlink()
+    again = Scenario.of(scenario.source, robot=scenario.robot)
+    assert again.digest == scenario.digest
+    assert [contact.patch for contact in again.start.contacts] == ["left_sole", "right_sole"]
 
 
 def _contacts(robot, place):

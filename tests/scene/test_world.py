@@ -168,6 +168,7 @@ def said(inner):
 
 
 COLLISION_OF = "<collision name='c'><geometry>{}</geometry></collision>"
+MUCH = "<mujoco><asset>{}</asset></mujoco>"
 COLLISION = f"<link name='l'>{COLLISION_OF}</link>"
 
 
@@ -186,11 +187,28 @@ COLLISION = f"<link name='l'>{COLLISION_OF}</link>"
         ("w.sdf", said(COLLISION.format("<mesh><uri>../../up.stl</uri></mesh>")), "no such file|outside"),
         ("w.sdf", said("<include><uri>model://cup</uri></include>"), r"is no cup/model\.sdf in the file's folder"),
         ("w.sdf", said("<include><uri>../cup</uri></include>"), "in the file's folder"),
+        ("w.sdf", said("").replace("<model", "<model placement_frame='f'"), "line 1: m: placement_frame='f' is not"),
+        ("w.sdf", said("<include merge='true'><uri>sun</uri></include>"), "line 1: .*merge='true' is not read here"),
+        *(
+            ("w.sdf", f"<sdf><world name='w'><{tag}/></world></sdf>", f"line 1: w: <{tag}> is not read here")
+            for tag in ("state", "population", "actor", "road")
+        ),
         ("w.sdf", said(""), "holds nothing that collides"),
         ("w.sdf", "<!DOCTYPE a><sdf/>", "document type"),
         ("w.xml", "<mujoco><include file='x.xml'/></mujoco>", "line 1: <include> is not allowed"),
         ("w.xml", "<mujoco><asset><mesh file='../x.stl'/></asset></mujoco>", "outside the file's folder"),
         ("w.xml", "<mujoco><compiler meshdir='..'/><asset><mesh file='x.stl'/></asset></mujoco>", "outside the file's"),
+        ("w.xml", "<mujoco><asset><texture fileup='../x.png'/></asset></mujoco>", "outside the file's folder"),
+        *(
+            ("w.xml", f"<mujoco><worldbody><{tag}/></worldbody></mujoco>", f"line 1: <{tag}> is not allowed")
+            for tag in ("replicate", "composite", "flexcomp")
+        ),
+        ("w.xml", MUCH.format("<hfield nrow='10000' ncol='10000'/>"), "line 1: <hfield>: .* more than 16000000 cells"),
+        ("w.xml", MUCH.format("<texture builtin='flat' width='3000' height='3000'/>" * 2), "more than 16000000 cells"),
+        ("w.xml", MUCH.format("<hfield nrow='nan' ncol='2'/>"), "more than 16000000 cells"),
+        ("w.xml", MUCH.format("<hfield nrow='many' ncol='2'/>"), "line 1: <hfield>: many is no size"),
+        ("w.xml", MUCH.format("<mesh builtin='plate' params='9000 9000'/>"), "a built-in mesh is not read"),
+        ("w.xml", MUCH.format("<hfield nrow='-1' ncol='2' name='h' size='1 1 1 1'/>"), "MuJoCo does not take it"),
         ("w.xml", "<mujoco><worldbody><geom type='bax'/></worldbody></mujoco>", "MuJoCo does not take it"),
         ("w.urdf", "<robot name='r'/>", "the robot has no links"),
     ],
@@ -198,6 +216,13 @@ COLLISION = f"<link name='l'>{COLLISION_OF}</link>"
 def test_what_is_not_read_is_refused(tmp_path, name, text, reason):
     with pytest.raises(MeshProblem, match=reason):
         read_world(written(tmp_path, name, text)).triangles()
+
+
+def test_pixels_of_images_are_counted_by_their_headers(tmp_path):
+    size = (100_000).to_bytes(4) * 2
+    (tmp_path / "sky.png").write_bytes(b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + size)
+    with pytest.raises(MeshProblem, match="images of more than 16000000 cells"):
+        read_world(written(tmp_path, "w.xml", MUCH.format("<texture name='t' type='2d' file='sky.png'/>")))
 
 
 def test_a_model_that_includes_itself_ends(tmp_path):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mcplan.core.rigid_body.tree import AXIS, GRAVITY, ORIGIN, PARENT, ROTATION
-from mcplan.document import inline
+from mcplan.document import comment, inline
 from mcplan.model.pose import quat_from_rotation
 from mcplan.model.proposal.limbs import HEAD, Limb, joint_of_body, limbs, links_of, side
 from mcplan.model.proposal.surface import Face, body_points, face, flattest, lowest_ball
@@ -52,7 +52,7 @@ class Proposed:
         """Yield its entry of the file."""
         xyz = ", ".join(f"{x:.5g}" for x in np.round(self.p, 6) + 0.0)
         quat = ", ".join(f"{x:.9g}" for x in _exact(quat_from_rotation(self.R)))
-        yield f"  {inline(self.name)}:  # {self.why}"
+        yield f"  {inline(self.name)}:  # {comment(self.why)}"
         yield f"    link: {inline(self.link)}"
         yield f"    limb: {inline(self.limb)}"
         yield f"    pose: {{xyz: [{xyz}], quat_wxyz: [{quat}]}}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mcplan.document import dump_document, inline
+from mcplan.document import comment, dump_document, inline
 from mcplan.errors import RobotError
 from mcplan.model.packages import EXTRAS, SCHEME, find_package, package_file
 from mcplan.model.proposal.limbs import base_axes, light_joints
@@ -52,7 +52,7 @@ def propose(
             raise RobotError(f"{path}: nothing moves in this robot, so there is nothing to propose")
         forward, up = base_axes(bare)
         at = dict(zip(bare.joint_names, bare.neutral()[7:].tolist(), strict=True))
-        locked = {joint: round(at[joint], 6) for joint in light_joints(bare)}
+        locked = {joint: at[joint] for joint in light_joints(bare)}
         head = {"mcplan": 1, "name": name or bare.name, "urdf": str(path.resolve())}
         settings = {"forward": forward, "up": up, "locked": locked, "packages": packages}
         robot = _loaded(head | settings)
@@ -99,7 +99,7 @@ def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterato
     if settings["packages"]:
         yield f"packages: {inline(settings['packages'])}"
     if robot.srdf_path is not None:
-        yield f"# pairs that never collide, postures and rotors are also read from {robot.srdf_path.name}"
+        yield f"# pairs that never collide, postures and rotors are also read from {comment(robot.srdf_path.name)}"
     if (settings["forward"], settings["up"]) != ("x", "z"):
         yield ""
         yield "# axes of the root link; the robot's base has x ahead and z up"
@@ -108,7 +108,7 @@ def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterato
     if settings["locked"]:
         yield ""
         yield "# what these move is lighter than 0.4 % of the robot: fingers, grippers, eyes"
-        yield f"locked: {{{', '.join(f'{inline(joint)}: {value:g}' for joint, value in settings['locked'].items())}}}"
+        yield f"locked: {inline(settings['locked'])}"
     if not robot.armature.any():
         yield ""
         yield "# reflected rotor inertia, kg m²: gear ratio squared times the rotor's. Files have none here:"
@@ -123,7 +123,7 @@ def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterato
     yield ""
     yield "# Base pose, with the ground at z = 0, and joints; joints that are not named are 0."
     for notice in found.notices:
-        yield f"# {notice}"
+        yield f"# {comment(notice)}"
     yield "postures:"
     yield "  half_sitting:"
     yield f"    base: {{xyz: [{', '.join(f'{x:.6g}' for x in q[:3] + 0.0)}]}}"

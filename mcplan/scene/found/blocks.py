@@ -83,7 +83,7 @@ def block(name: str, corners: np.ndarray) -> Obstacle:
         R, middle, size = box
         return Obstacle(name, Box(size), R, middle)
     if len(corners) > CORNERS:
-        kept = np.unique(np.argmax((corners - corners.mean(axis=0)) @ _directions(CORNERS).T, axis=0))
+        kept = np.unique(np.argmax((corners - corners.mean(axis=0)) @ directions(CORNERS).T, axis=0))
         corners = corners[kept]
     middle = np.round((corners.min(axis=0) + corners.max(axis=0)) / 2, 4)
     return Obstacle(name, hull_shape(corners - middle), p=middle)
@@ -130,7 +130,7 @@ def _box(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[float, floa
     return R, R @ (low + high) / 2, (float(size[0]), float(size[1]), float(size[2]))
 
 
-def _directions(count: int) -> np.ndarray:
+def directions(count: int) -> np.ndarray:
     """Return unit vectors (count,3) that are spread evenly (a spiral of equal areas)."""
     z = np.linspace(-1, 1, count)
     turn = np.pi * (3 - np.sqrt(5)) * np.arange(count)

@@ -12,8 +12,16 @@ from mcplan.model.xml_reader import Element
 from mcplan.scene.found.height_map import grid
 from mcplan.scene.found.world_file import World, tessellated
 
-REFUSED = ("include", "plugin", "extension", "attach", "model")
-"""Elements that load something else, or run something."""
+REFUSED = ("include", "plugin", "extension", "attach", "model", "replicate", "composite", "flexcomp")
+"""Elements that load something else, run something, or stand for many others."""
+
+SIZED = {"hfield": ("nrow", "ncol"), "texture": ("width", "height"), "user": ("dim",), "size": ("nuserdata",)}
+"""Attributes whose product is how many numbers an element makes of a few letters."""
+
+MOST_CELLS = 16_000_000
+"""Numbers that all these elements, and the pixels of images, may have together."""
+
+PNG = b"\x89PNG\r\n\x1a\n"
 
 DIRECTORIES = ("assetdir", "meshdir", "texturedir")
 
@@ -31,9 +39,10 @@ def read_mjcf(root: Element, path: Path) -> World:
     import mujoco
 
     files = _files(root, path.resolve().parent, [""])
+    _refuse_large(root, files)
     try:
         model: Any = mujoco.MjModel.from_xml_path(str(path))
-    except (ValueError, mujoco.FatalError) as error:
+    except (ValueError, RuntimeError, MemoryError, mujoco.FatalError) as error:
         raise MeshProblem(f"MuJoCo does not take it: {str(error).splitlines()[0][:200]}") from None
     data = mujoco.MjData(model)
     mujoco.mj_kinematics(model, data)
@@ -89,7 +98,7 @@ def _files(element: Element, folder: Path, directories: list[str]) -> set[Path]:
         raise MeshProblem(f"line {element.line}: <{element.tag}> is not allowed in a world; put it all into one file")
     if element.tag == "compiler":
         directories += [element.attributes[name] for name in DIRECTORIES if name in element.attributes]
-    if name := element.attributes.get("file"):
+    for name in (value for key, value in element.attributes.items() if key.startswith("file") and value):
         candidates = {(folder / directory / name).resolve() for directory in directories}
         if not all(path.is_relative_to(folder) for path in candidates):
             raise MeshProblem(f"line {element.line}: {name[:60]} lies outside the file's folder")
@@ -97,3 +106,28 @@ def _files(element: Element, folder: Path, directories: list[str]) -> set[Path]:
     for child in sorted(element.children, key=lambda child: child.tag != "compiler"):
         files |= _files(child, folder, directories)
     return files
+
+
+def _refuse_large(root: Element, files: set[Path]) -> None:
+    """Refuse a document of few bytes that MuJoCo would make very much of."""
+    stack, cells = [root], float(sum(_pixels(file) for file in files))
+    while stack:
+        element = stack.pop()
+        stack += element.children
+        here = f"line {element.line}: <{element.tag[:40]}>"
+        if element.tag == "mesh" and "builtin" in element.attributes:
+            raise MeshProblem(f"{here}: a built-in mesh is not read; give its file")
+        given = [element.attributes[name] for name in SIZED.get(element.tag, ()) if name in element.attributes]
+        try:
+            cells += abs(float(np.prod([float(value) for value in given]))) if given else 0.0
+        except ValueError:
+            raise MeshProblem(f"{here}: {given[0][:20]} is no size") from None
+        if not cells <= MOST_CELLS:
+            raise MeshProblem(f"{here}: height fields, textures and images of more than {MOST_CELLS} cells")
+
+
+def _pixels(path: Path) -> int:
+    """Return how many pixels an image has; 0 of other files."""
+    with path.open("rb") as file:
+        head = file.read(24)
+    return int.from_bytes(head[16:20]) * int.from_bytes(head[20:24]) if head.startswith(PNG) else 0

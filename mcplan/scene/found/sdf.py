@@ -2,7 +2,7 @@
 
 Read are poses (``degrees``, quaternions), boxes, spheres, cylinders, capsules, planes, meshes and included models that
 lie in the file's folder. What would put something elsewhere and is not read (``relative_to``, ``placement_frame``,
-``merge``) is refused. Specification: http://sdformat.org/spec.
+``merge``, ``state``) is refused. Specification: http://sdformat.org/spec.
 """
 
 from dataclasses import dataclass, field
@@ -28,6 +28,12 @@ MOST_INCLUDES = 10_000
 UNKNOWN = ("placement_frame", "merge", "frame", "polyline", "heightmap", "image", "ellipsoid", "cone")
 """Elements that place or shape something, and are not read."""
 
+ELSEWHERE = ("placement_frame", "merge")
+"""Attributes of models and of what is included that place it otherwise than its pose says."""
+
+OF_WORLDS = ("state", "population", "actor", "road")
+"""Elements of a world that move its models, or add to them."""
+
 Placed = tuple[np.ndarray, np.ndarray]
 
 
@@ -42,6 +48,7 @@ def read_sdf(root: Element, path: Path) -> World:
     reader = _Reader(path, MeshFiles(path), _Shared(), (path.resolve(),))
     reader.models(root, (np.eye(3), np.zeros(3)), 0)
     for world in root.all("world"):
+        reader.refuse(world, world.attributes.get("name", "world"), OF_WORLDS)
         reader.models(world, (np.eye(3), np.zeros(3)), 0)
     reader.notes.settle()
     reader.world.moving(reader.loose)
@@ -86,7 +93,7 @@ class _Reader:
 
     def model(self, model: Element, pose: Placed, depth: int) -> None:
         name = model.attributes.get("name", "model")
-        self._refuse(model, name)
+        self.refuse(model, name)
         still = self._word(model, "static") in ("true", "1")
         links = model.all("link")
         if links and not still:
@@ -102,7 +109,7 @@ class _Reader:
 
     def _include(self, included: Element, pose: Placed, depth: int) -> None:
         name = self._word(included, "uri")
-        self._refuse(included, name)
+        self.refuse(included, name)
         short = name.removeprefix("model://").strip("/")
         if short == "sun":  # a light
             return
@@ -137,11 +144,11 @@ class _Reader:
         self.loose += inner.loose
 
     def _collision(self, collision: Element, pose: Placed, key: str) -> None:
-        self._refuse(collision, key)
+        self.refuse(collision, key)
         geometry = self.notes.single(collision, "geometry", key, required=True)
         if geometry is None:
             return
-        self._refuse(geometry, key)
+        self.refuse(geometry, key)
         for element in geometry.children:
             if element.tag == "plane":
                 normal = self._numbers(element, "normal", 3, key, (0, 0, 1))
@@ -210,10 +217,14 @@ class _Reader:
             R = Rotation.from_quat(turn).as_matrix()
         return parent[0] @ R, parent[1] + parent[0] @ values[:3]
 
-    def _refuse(self, element: Element, key: str) -> None:
+    def refuse(self, element: Element, key: str, tags: tuple[str, ...] = UNKNOWN) -> None:
+        """Note what in an element places or shapes something, and is not read."""
         for child in element.children:
-            if child.tag in UNKNOWN:
+            if child.tag in tags:
                 self.notes.problem(child, key, f"<{child.tag}> is not read here")
+        for name in ELSEWHERE:
+            if (value := element.attributes.get(name, "")) not in ("", "false", "0"):
+                self.notes.problem(element, key, f"{name}={value[:40]!r} is not read here")
 
     def _word(self, element: Element, tag: str) -> str:
         found = self.notes.single(element, tag, element.attributes.get("name", element.tag))

@@ -42,7 +42,7 @@ def plane(angle=0.0, friction=0.5, half=50.0):
     return Surface("plane", rotation((0, 1, 0), angle), np.zeros(3), square(half), 0.05, friction)
 
 
-def solid(shape=None, R=None, p=(0, 0, 0.1), mass=2.0, friction=np.inf):
+def solid(shape=None, R=None, p=(0, 0, 0.1), mass=2.0, friction=1e6):
     R = np.eye(3) if R is None else R
     return FreeObject("solid", shape or Box((0.2, 0.2, 0.2)), R, np.array(p, float), mass, friction)
 

@@ -27,7 +27,7 @@ def new_directory(name: str, output: str | None, force: bool) -> Path:
     Raises
     ------
     InputError
-        When ``output`` holds something and ``force`` is not given, or cannot be made.
+        When ``output`` is a file, holds something and ``force`` is not given, or cannot be made.
     """
     if output is None:
         base, number = Path("runs") / file_name(name), 1
@@ -39,7 +39,7 @@ def new_directory(name: str, output: str | None, force: bool) -> Path:
             except FileExistsError:
                 number += 1
     path = Path(output)
-    check_writable(path, force)
+    check_writable(path, force, folder=True)
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -47,13 +47,20 @@ def new_directory(name: str, output: str | None, force: bool) -> Path:
     return path
 
 
-def check_writable(path: Path, force: bool) -> None:
+def check_writable(path: Path, force: bool, folder: bool = False) -> None:
     """Refuse, before any work is done for it, a place that could not be written afterwards.
 
     A file that exists, or a directory that holds something, is kept unless ``force`` is given. Directories on the way
     there are made when something is written; here it is only seen to that they can be.
+
+    Parameters
+    ----------
+    folder : whether it is to be a directory; else a file.
     """
-    taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
+    if path.exists() and path.is_dir() != folder:
+        is_one, wanted = ("a file", "a directory") if folder else ("a directory", "a file")
+        raise InputError(f"{path}: is {is_one}; expected the name of {wanted}")
+    taken = path.exists() and (not folder or any(path.iterdir()))
     if taken and not force:
         raise InputError(f"{path}: exists and is kept; choose another place, or write over it with --force")
     home = path.absolute() if path.is_dir() else path.absolute().parent

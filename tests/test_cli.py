@@ -12,7 +12,7 @@ import pytest
 import mcplan as mc
 from mcplan.cli import _carry_out, main
 from mcplan.commands import execution, info, plan as plan_command
-from mcplan.errors import PlanningFailed
+from mcplan.errors import InputError, PlanningFailed
 from mcplan.planning.search.tree import SearchTree
 from mcplan.planning.search.tree_file import read_tree
 from mcplan.run_directory import new_directory, write_failure
@@ -38,6 +38,13 @@ def test_help_needs_neither_numba_nor_cvxpy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "table_hand" in done.stdout
+
+
+def test_python_runs_the_package_as_its_command():
+    done = subprocess.run([sys.executable, "-m", "mcplan", "--version"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, f"mcplan {mc.__version__}\n")
+    done = subprocess.run([sys.executable, "-m", "mcplan", "fly"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
 
 
 def test_a_doubt_is_told_once(capsys):
@@ -276,6 +283,9 @@ def test_what_was_changed_of_a_start_is_said(tmp_path, capsys):
         ["plan", "sway", "-o", "{file}/sway.plan.yaml"],
         ["info", "sway", "--fsm", "-o", "{file}/machine.svg"],
         ["run", "sway", "-o", "{full}"],
+        ["run", "sway", "-o", "{file}", "--force"],
+        ["plan", "sway", "-o", "{folder}"],
+        ["plan", "sway", "-o", "{folder}", "--force"],
     ],
 )
 def test_a_place_that_cannot_be_written_is_refused_before_any_work(command, tmp_path, monkeypatch, capsys):
@@ -283,10 +293,26 @@ def test_a_place_that_cannot_be_written_is_refused_before_any_work(command, tmp_
     (tmp_path / "file").write_text("kept")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "something").write_text("kept")
-    places = {"file": tmp_path / "file", "full": tmp_path / "full"}
+    (tmp_path / "folder.yaml").mkdir()
+    places = {"file": tmp_path / "file", "full": tmp_path / "full", "folder": tmp_path / "folder.yaml"}
     assert main([part.format(**places) for part in command]) == 2
     said = capsys.readouterr().err
-    assert "is a file" in said or "exists and is kept" in said
+    assert re.search("is a file|is a directory; expected the name of a file|exists and is kept", said)
+
+
+def test_without_a_place_results_go_where_there_are_none_or_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    arguments = Namespace(physics=None, live=False, output=None, force=False)
+    full = tmp_path / "runs" / "new"
+    full.mkdir(parents=True)
+    (full / "run.npz").write_text("of before")
+    execution.refuse_early(mc.load_scenario("sway"), arguments)
+    (full / "run.npz").unlink()
+    full.rmdir()
+    (tmp_path / "runs").rmdir()
+    (tmp_path / "runs").write_text("no directory")
+    with pytest.raises(InputError, match="runs: is a file; expected the name of a directory"):
+        execution.refuse_early(mc.load_scenario("sway"), arguments)
 
 
 def test_directories_that_lead_to_a_plan_are_made(tmp_path):

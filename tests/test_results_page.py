@@ -6,7 +6,8 @@ from types import SimpleNamespace
 import pytest
 
 from mcplan.errors import InputError
-from mcplan.sweep.store import DONE, Outcome, Store
+from mcplan.sweep.experiment import load_experiment
+from mcplan.sweep.store import DONE, FAILED, Outcome, Store
 from tests.pages import ROOT
 from tests.test_documentation import extension
 
@@ -27,6 +28,16 @@ def filled(directory, cases, code="new", commit="abc123"):
             fields = {"scenario": scenario, "simulation.physics": physics, "seed": seed}
             case = SimpleNamespace(id=f"{code}{number}", configuration=f"{number}", fields=fields)
             store.put(case, Outcome(DONE, {**GOOD, **result}, 1.0), code)
+    return directory
+
+
+def put(experiment, directory, seeds, code="new", outcome=None):
+    """Put all cases of an experiment, a dictionary, into a store, on these seeds."""
+    with Store(directory) as store:
+        for case in load_experiment({**experiment, "seeds": seeds}).cases:
+            asked = case.configuration
+            row = SimpleNamespace(id=f"{code}{asked}", configuration=asked, fields=case.fields)
+            store.put(row, outcome or Outcome(DONE, GOOD, 1.0), code)
     return directory
 
 
@@ -119,6 +130,41 @@ def test_what_laws_of_time_cost_becomes_a_table(maker, tmp_path):
     assert "| `walk` | `swift` | 11 | 6.2 | 7.8 | 7.1 % | 9e-08 |" in made
     assert "| `ladder` | `swift` | no plan | – | – | – | – |" in made
     assert "\n20 laws; commit abc1234, 20" in made
+
+
+def asking(tmp_path):
+    """Return an experiment, whose file is made, and a page with a place for it."""
+    asked = {"mcplan": 1, "name": "trial", "scenarios": ["sway"], "set": {"control.pace": "swift"}, "seeds": [0]}
+    asked["grid"] = {"simulation.physics": ["qp", "contact"]}
+    asked["tables"] = [{"rows": ["scenario"], "values": ["planned"]}]
+    (tmp_path / "trial.yaml").write_text(json.dumps(asked))
+    return asked, "<!-- trial: trial.yaml -->\n<!-- end -->"
+
+
+def test_a_page_takes_the_rows_of_its_experiment_from_a_store_that_has_others_too(maker, tmp_path, capsys):
+    asked, page = asking(tmp_path)
+    store = put(asked, tmp_path / "out", [5, 6])
+    put({**asked, "set": {"control.pace": "swiftest"}}, store, [5, 7, 8])
+    made = maker.rewritten(page, {"trial": store}, tmp_path)
+    assert "4 cases, seeds 5, 6;" in made
+    assert f"{store}: left out, as trial has no such configuration: 6 of sway" in capsys.readouterr().err
+
+
+def test_a_store_of_what_has_changed_since_is_taken_as_it_is_unless_it_mixes(maker, tmp_path, capsys):
+    asked, page = asking(tmp_path)
+    store = put({**asked, "set": {"control.pace": "slow"}}, tmp_path / "out", [5, 6])
+    assert "4 cases, seeds 5, 6;" in maker.rewritten(page, {"trial": store}, tmp_path)
+    assert "made of other scenarios, robots or settings than trial has" in capsys.readouterr().err
+    put({**asked, "set": {"control.pace": "swiftest"}}, store, [6])
+    with pytest.raises(InputError, match=r'mixes several configurations of .*"sway", "qp", 6'):
+        maker.rewritten(page, {"trial": store}, tmp_path)
+
+
+def test_a_killed_case_counts_in_the_rates_of_a_page(maker, tmp_path):
+    asked, page = asking(tmp_path)
+    store = put(asked, tmp_path / "out", [5])
+    put(asked, store, [6], outcome=Outcome(FAILED, {"success": False, "stage": "case"}, 1.0))
+    assert "| `sway` | 2/4 " in maker.rewritten(page, {"trial": store}, tmp_path)
 
 
 def test_what_cannot_be_shown_is_said(maker, tmp_path):

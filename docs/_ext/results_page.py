@@ -17,23 +17,26 @@ Each figure stands between two comments of a page, whose first names what it is 
     <!-- faults -->                             what `python -m tests.mutation.campaign` wrote
     <!-- end -->
 
-Below each stand commit and date. What is not named on the command line stays as it is. (`make results` calls this.)
+Below each stand commit and date. Of a sweep's store those rows count that the newest code has made of the experiment's
+cases, on whatever seeds. What is not named on the command line stays as it is. (`make results` calls this.)
 """
 
 import json
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from mcplan.errors import InputError
-from mcplan.sweep.columns import COLUMNS
+from mcplan.sweep.columns import COLUMNS, with_flags
 from mcplan.sweep.experiment import Experiment, load_experiment
 from mcplan.sweep.results import Results, Row, groups
 from mcplan.sweep.statistics import wilson
-from mcplan.sweep.store import Newest, Store
+from mcplan.sweep.store import Store
 from mcplan.sweep.tables import Table, legend, tables_of
 
 BLOCK = re.compile(
@@ -75,10 +78,12 @@ def places(page: str) -> list[str]:
 
 def swept(directory: Path, file: Path, titles: str | None = None) -> str:
     """Return the tables of a sweep's store, as its experiment asks for them: all, or those with these titles."""
-    experiment = load_experiment(file)
+    experiment = load_experiment(file, elsewhere=True)  # what the runs took need not be installed where pages are made
     with Store(directory, read_only=True) as store:
         newest = store.newest()
-    results = Results(experiment, ordered(experiment, newest))
+    if strange := sorted({str(row["scenario"]) for row in newest.rows} - set(experiment.scenarios)):
+        raise InputError(f"the store has {', '.join(strange)}, which {experiment.name} does not")
+    results = Results(experiment, ordered(experiment, own_rows(experiment, newest.rows, directory)))
     told, _, by = (titles or "").partition(" by ")
     tables = chosen(tables_of(results), SENTENCE if told == SENTENCE else titles)
     parts = [worded(table) if titles is None else worded(gathered(table)) for table in tables]
@@ -106,18 +111,39 @@ def chosen(tables: Sequence[Table], titles: str | None) -> list[Table]:
     return [by_title[title] for title in asked]
 
 
-def ordered(experiment: Experiment, newest: Newest) -> tuple[dict, ...]:
+def own_rows(experiment: Experiment, rows: Sequence[Row], directory: Path) -> list[Row]:
+    """Return those rows of a store that are of cases of the experiment on the seeds that are there.
+
+    A row is known by its configuration. Where none has one of the experiment's, a scenario or a robot has changed since
+    the cases were run; they are taken as they are then, unless two of them say that they are the same case.
+    """
+    seeds = tuple(sorted({row["seed"] for row in rows}))
+    there = replace(experiment, spec=experiment.spec.model_copy(update={"seeds": seeds}))
+    known = {case.configuration for case in there.cases}
+    own = [row for row in rows if row["configuration"] in known]
+    if not own:
+        given = Counter(json.dumps([row.get(name) for name in experiment.fields]) for row in rows)
+        if most := [fields for fields, count in given.items() if count > 1]:
+            text = f"the store mixes several configurations of {most[0]}, and none is one of {experiment.name}"
+            raise InputError(f"{directory}: {text}")
+        print(f"{directory}: made of other scenarios, robots or settings than {experiment.name} has", file=sys.stderr)
+        own = list(rows)
+    elif others := Counter(str(row["scenario"]) for row in rows if row["configuration"] not in known):
+        counts = ", ".join(f"{count} of {name}" for name, count in others.items())
+        print(f"{directory}: left out, as {experiment.name} has no such configuration: {counts}", file=sys.stderr)
+    return [with_flags(row, experiment.spec.steps) for row in own]
+
+
+def ordered(experiment: Experiment, rows: Sequence[Row]) -> tuple[Row, ...]:
     """Return rows in the order of the experiment's file: scenarios as listed there, then back ends, then seeds."""
-    scenarios = list(dict.fromkeys(str(case.fields["scenario"]) for case in experiment.cases))
-    if strange := sorted({str(row["scenario"]) for row in newest.rows} - set(scenarios)):
-        raise InputError(f"the store has {', '.join(strange)}, which {experiment.name} does not")
+    scenarios = list(experiment.scenarios)
     axes = {name: list(values) for name, values in experiment.spec.grid.items()}
 
     def place(row: dict) -> tuple:
         at = [axes[name].index(row[name]) if row.get(name) in axes[name] else 0 for name in axes]
         return scenarios.index(str(row["scenario"])), *at, row["seed"]
 
-    return tuple(sorted(newest.rows, key=place))
+    return tuple(sorted(rows, key=place))
 
 
 def worded(table: Table) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mcplan.bench.clock import microseconds
-from mcplan.core.jit import threads
+from mcplan.core.jit import config, threads
 from mcplan.core.rigid_body import batch
 from mcplan.core.rigid_body.frame import place_bodies
 from mcplan.core.rigid_body.tree import workspace, workspaces
@@ -59,15 +59,19 @@ def kernels_us(robot: Robot, link: str, calls: int, repeats: int) -> dict[str, f
 
 
 def batch_us(robot: Robot, link: str, size: int, repeats: int) -> dict[str, dict[str, float]]:
-    """Return µs per configuration by name, each for the numbers of cores in ``CORES``; results go to given arrays."""
+    """Return µs per configuration by name, each for those numbers of cores in ``CORES`` that are to be had.
+
+    Results go to given arrays.
+    """
     q, v, a = random_states(robot, size)
     body, offset = robot.frame(link)
     nv, tree = robot.nv, robot.tree
+    there: int = config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
     found: dict[str, dict[str, float]] = {name: {} for name in BATCHES}
     shapes = {"mass_matrix": (nv, nv), "frame_jacobian": (6, nv), "momentum_matrix": (6, nv)}
     for name in BATCHES:
         out = np.ones((size, *shapes.get(name, (nv,))))  # written to, so that its pages exist
-        for cores in CORES:
+        for cores in (count for count in CORES if count <= there):
             work, M = workspaces(tree, cores), np.empty((cores, nv, nv))
             kernel, arguments = {
                 "mass_matrix": (batch.mass_matrix, (q, work, out)),

@@ -150,7 +150,8 @@ class BenchReport:
         for cores, (required, aim) in BATCH.items():
             group = f"batch of {self.settings.batch}, {cores} core{'s' if cores != '1' else ''}"
             for name, found in self.batch_us.items():
-                yield Row(group, name, found[cores], peer=theirs.get(name), required=required, aim=aim)
+                if cores in found:  # two are not everywhere to be had
+                    yield Row(group, name, found[cores], peer=theirs.get(name), required=required, aim=aim)
 
     def _statics(self) -> Iterator[Row]:
         for name, (required, aim) in STATICS.items():

@@ -20,13 +20,14 @@ def declare(parser: ArgumentParser) -> None:
 def carry_out(arguments: Namespace) -> int:
     """Measure, and compare with the peers."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before NumPy is imported
+    from mcplan.bars import note
     from mcplan.bench.measure import measure
     from mcplan.bench.peers import Peers
     from mcplan.bench.settings import QUICK, BenchSettings
     from mcplan.bench.table import show
 
     peers = Peers.find(arguments.peers) if arguments.peers else None
-    report = measure(QUICK if arguments.quick else BenchSettings(), peers, lambda text: print(text, file=sys.stderr))
+    report = measure(QUICK if arguments.quick else BenchSettings(), peers, note)
     if arguments.json:
         print(json.dumps(report.to_json(), indent=1))
     else:

@@ -41,7 +41,10 @@ def refuse_early(scenario: "Scenario", arguments: Namespace) -> None:
     refuse_what_is_not_there(scenario, physics)
     if arguments.live:
         refuse_port(arguments.port)
-    check_writable(Path(arguments.output or Path("runs") / "new"), arguments.force)
+    if arguments.output:
+        check_writable(Path(arguments.output), arguments.force, folder=True)
+    else:
+        check_writable(Path("runs"), force=True, folder=True)  # a new one in there: nothing is written over
 
 
 def plan_and_execute(scenario: "Scenario", arguments: Namespace) -> int:

@@ -29,7 +29,7 @@ def carry_out(arguments: Namespace) -> int:
         if (value := getattr(arguments, option)) is not None:
             raise InputError(f"--{option} {value}: {path} is a plan; give its scenario")
     if arguments.output:
-        check_writable(Path(arguments.output), arguments.force)
+        check_writable(Path(arguments.output), arguments.force, folder=True)
     with Working("reading"):  # motions that no longer fit what was set are found anew
         plan = read_plan(path, overrides=overrides_of(arguments))
     refuse_early(plan.scenario, arguments)

@@ -111,7 +111,7 @@ def axis_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ..
             given[name] = axis.section
         seen: dict[str, int] = {}
         for index, point in enumerate(axis.points):
-            text = json.dumps(point, sort_keys=True)
+            text = json.dumps(_measured(point), sort_keys=True)
             if text in seen:
                 key: Key = ("grid", axis.names[0], index) if axis.section == "grid" else (axis.section, index)
                 yield document.problem(key, f"the same as number {seen[text] + 1}: every case once")
@@ -128,6 +128,15 @@ def axis_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ..
         for index, seed in enumerate(spec.seeds):
             if seed in spec.seeds[:index]:
                 yield document.problem(("seeds", index), f"{seed} is listed twice")
+
+
+def _measured(value: Any) -> Any:
+    """Return a value with whole numbers as floating-point ones: 1 and 1.0 of a field are the same case."""
+    if isinstance(value, dict):
+        return {name: _measured(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_measured(part) for part in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def where_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ...]) -> Iterator[Problem]:

@@ -8,7 +8,8 @@ from mcplan.document import Document
 from mcplan.errors import ScenarioError
 from mcplan.scene.parameters import resolve
 from mcplan.scene.variant import variant_document
-from mcplan.sweep.identity import code_version, digest, file_digest, mesh_files
+from mcplan.sweep.identity import code_version, digest
+from mcplan.sweep.meshes import mesh_digests
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ class Case:
         document = self.document()
         data = {key: value for key, value in document.data.items() if key not in ("name", "description")}
         asked = {"scenario": data, "robot": self.robot, "seed": self.seed, "steps": self.steps}
-        meshes = mesh_files(document)
-        return digest(asked | {"meshes": [file_digest(path) for path in meshes]} if meshes else asked)
+        meshes = mesh_digests(document)
+        return digest(asked | {"meshes": meshes} if meshes else asked)
 
     @cached_property
     def id(self) -> str:

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from mcplan.sweep.channel import Channel
+from mcplan.sweep.identity import code_version
 
 
 def main() -> None:
@@ -39,9 +40,13 @@ def _call(name: str, argument: Any) -> tuple[str, Any]:
         )
 
 
-def load(name: str) -> None:
-    """Import the module of a function ``module:function``, which may take longer than a case."""
+def load(name: str) -> str:
+    """Import the module of a function ``module:function``, which may take longer than a case; return the version.
+
+    This process is new when it is asked, so what it says of the files is true of what it has imported.
+    """
     import_module(name.partition(":")[0])
+    return code_version()
 
 
 if __name__ == "__main__":

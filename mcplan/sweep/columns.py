@@ -1,6 +1,6 @@
 """What is known of a case once it is done: one line per column."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -67,8 +67,21 @@ COLUMNS: dict[str, Column] = {
     "control_time_99": Column("clock", "99th percentile of the same", "ms"),
 }
 
+OF_A_RUN = ("finished", "goal_reached", "upright")
+"""Flags that a case with ``steps: plan`` does not have."""
+
 DEFAULT = ("success", "stances", "plan_time", "run_time", "stage")
 """Columns of the table where the file does not say."""
+
+
+def with_flags(row: Mapping[str, Any], steps: str) -> dict[str, Any]:
+    """Return a row with each flag that its steps could have made true, and have not got so far, as false.
+
+    A case that is killed has none but ``success``; a rate is of all cases.
+    """
+    flags = (name for name, column in COLUMNS.items() if column.kind == "flag")
+    missing = [name for name in flags if row.get(name) is None and (steps == "simulate" or name not in OF_A_RUN)]
+    return {**row, **dict.fromkeys(missing, False)}
 
 
 def kind_of(name: str, values: Iterable[Any]) -> Kind:

@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from mcplan.bars import BARS, note
 from mcplan.errors import InputError, Problem
 from mcplan.sweep.compare import compare, results_before
 from mcplan.sweep.estimate import estimate
@@ -20,11 +21,11 @@ from mcplan.sweep.terminal import print_results
 
 def run_experiment(path: str | os.PathLike[str], arguments: Namespace) -> int:
     """Run the experiment of a file, print and write its results; return the exit status."""
-    experiment = load_experiment(path, arguments.max_cases, arguments.seeds)
+    experiment = load_experiment(path, arguments.max_cases, arguments.seeds, elsewhere=bool(arguments.scheduler))
     directory = results_directory(experiment, arguments.output)
     old = results_before(arguments.against, directory) if arguments.against else None
     work = work_of(experiment, directory, arguments.only, arguments.retry_failed)
-    print(_plan_text(experiment, work, arguments.workers), file=sys.stderr)
+    note(_plan_text(experiment, work, arguments.workers))
     if arguments.dry_run:
         for case in work.todo:
             print(", ".join(f"{name}={value}" for name, value in case.fields.items()))
@@ -65,7 +66,7 @@ class SweepProgress:
         self._bar = Progress(
             TextColumn("sweeping"), BarColumn(24), MofNCompleteColumn(), TextColumn("{task.fields[failed]}"),
             TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(elapsed_when_finished=False),
-            console=Console(file=sys.stderr), transient=True,
+            console=Console(file=sys.stderr), transient=True, disable=not BARS.shown,
         )  # fmt: skip
         self._task = self._bar.add_task("", total=None, failed="")
 

@@ -4,14 +4,14 @@ Cases are matched by what was asked for (the configuration), not by the code tha
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mcplan.sweep.columns import COLUMNS
+from mcplan.sweep.columns import COLUMNS, with_flags
 from mcplan.sweep.identity import code_version
 from mcplan.sweep.results import Results, Row, groups, shown_value
 from mcplan.sweep.store import Store
@@ -71,15 +71,16 @@ def results_before(directory: str | os.PathLike[str], own: str | os.PathLike[str
 
 
 def compare(old: Mapping[str, Before], results: Results) -> Comparison:
-    """Compare with results from before, by configuration."""
+    """Compare with results from before, by configuration: the columns that are shown, and in any case ``success``."""
     configurations = {case.id: case.configuration for case in results.experiment.cases}
     pairs = [(old.get(configurations[row["case"]]), row) for row in results.rows]
-    both = [(a, b) for a, b in pairs if a is not None]
+    steps = results.experiment.spec.steps
+    both = [(with_flags(a, steps), b) for a, b in pairs if a is not None]
     lines, regressions = [], []
     for (scenario,), rows in groups([b for _, b in both], ["scenario"]).items():
         members = {row["case"] for row in rows}
         of = [(a, b) for a, b in both if b["case"] in members]
-        for name in results.shown:
+        for name in dict.fromkeys(["success", *results.shown]):
             if name in COLUMNS:
                 line, turned = _column(name, of)
                 if line is not None:
@@ -91,7 +92,7 @@ def compare(old: Mapping[str, Before], results: Results) -> Comparison:
     return Comparison(table, tuple(regressions), matched, len(pairs) - matched, gone)
 
 
-def _column(name: str, pairs: list[tuple[Before, Row]]) -> tuple[tuple[str, str, str] | None, list[Row]]:
+def _column(name: str, pairs: Sequence[tuple[Before, Row]]) -> tuple[tuple[str, str, str] | None, list[Row]]:
     """Return before, after and mark of a column, and the rows whose flag turned."""
     column = COLUMNS[name]
     known = [(a[name], b[name], b) for a, b in pairs if a.get(name) is not None and b.get(name) is not None]

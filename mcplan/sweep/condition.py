@@ -98,7 +98,9 @@ def _value(node: ast.expr, row: Mapping[str, Any]) -> Any:
         return all(values) if isinstance(node.op, ast.And) else any(values)
     if isinstance(node, ast.UnaryOp):
         value = _value(node.operand, row)
-        return not value if isinstance(node.op, ast.Not) else -value
+        if isinstance(node.op, ast.Not):
+            return not value
+        return -value if isinstance(value, (int, float)) else None
     if isinstance(node, (ast.List, ast.Tuple)):
         return [_value(item, row) for item in node.elts]
     assert isinstance(node, ast.Compare)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from mcplan.bars import note
 from mcplan.errors import InputError, JobFailed
 from mcplan.sweep import worker
 from mcplan.sweep.identity import code_version
@@ -21,6 +22,9 @@ Key = TypeVar("Key")
 LOOK = 1.0
 """s between two looks at which workers there are."""
 
+ALONE = 120.0
+"""s without any worker after which that is said."""
+
 
 @dataclass(frozen=True)
 class Runner:
@@ -30,8 +34,84 @@ class Runner:
     warm_up: str | None = "mcplan.sweep.job:warm_up"
 
 
-def prepare(client: Any, runner: Runner, argument: Any, wait: float = 60.0) -> None:
-    """Check the workers, and compile the kernels once on each machine.
+class Workers:
+    """The workers of a sweep: each is checked when it is first seen, and gets cases once its machine is warmed up.
+
+    Parameters
+    ----------
+    client : of Dask.
+    runner : what they are to run.
+    argument : of what warms a machine up.
+    """
+
+    def __init__(self, client: Any, runner: Runner, argument: Any):
+        self.client, self.runner = client, runner
+        self._argument = argument
+        self._checked: set[str] = set()
+        self._warm: set[str] = set()
+        self._warming: dict[str, tuple[str, Any]] = {}
+
+    @property
+    def warming(self) -> bool:
+        """Whether kernels are being compiled on a machine."""
+        return bool(self._warming)
+
+    def ready(self) -> list[str]:
+        """Return the addresses of those that may be given cases.
+
+        Raises
+        ------
+        InputError
+            A new one has several threads, or runs another version of the code.
+        JobFailed
+            The kernels could not be compiled on its machine; the scheduler is lost.
+        """
+        found = _workers(self.client)
+        if new := {address: about for address, about in found.items() if address not in self._checked}:
+            self._check(new)
+            self._checked.update(new)
+        if self.runner.warm_up is None:
+            return list(found)
+        self._warm_up({address: about["host"] for address, about in found.items()})
+        return [address for address, about in found.items() if about["host"] in self._warm]
+
+    def _check(self, new: dict[str, Any]) -> None:
+        for address, about in new.items():
+            if about["nthreads"] != 1:
+                threads = about["nthreads"]
+                raise InputError(f"worker {address} has {threads} threads; a case needs one: dask worker --nthreads 1")
+        try:
+            versions = self.client.run(worker.version, workers=list(new), on_error="return")
+        except (OSError, TimeoutError):
+            raise JobFailed(_lost(self.client)) from None
+        for address, version in versions.items():
+            if isinstance(version, OSError):  # it has gone already
+                continue
+            if version != code_version():
+                here = code_version()
+                raise InputError(f"worker {address} has another version of mcplan ({version}), here it is {here}")
+
+    def _warm_up(self, hosts: dict[str, str]) -> None:
+        """Take note of machines that have become warm, and begin with a worker of each that is not."""
+        for host, (address, future) in list(self._warming.items()):
+            if future.done():
+                error = future.exception()
+                if isinstance(error, InputError):
+                    raise error
+                if problem := error or future.result():
+                    raise JobFailed(f"{host}: the kernels could not be compiled: {problem}")
+                self._warm.add(host)
+            elif address in hosts:
+                continue
+            del self._warming[host]
+        ask = (worker.prepare, self.runner.warm_up, self._argument, code_version())
+        for address, host in hosts.items():
+            if host not in self._warm and host not in self._warming:
+                self._warming[host] = address, self.client.submit(*ask, workers=[address], pure=False)
+
+
+def prepare(client: Any, runner: Runner, argument: Any, wait: float = 60.0) -> Workers:
+    """Wait for a worker, check those that are there, and compile the kernels once on each machine.
 
     Raises
     ------
@@ -44,58 +124,57 @@ def prepare(client: Any, runner: Runner, argument: Any, wait: float = 60.0) -> N
         client.wait_for_workers(1, timeout=wait)
     except TimeoutError:
         raise InputError(f"no worker has come to the scheduler {client.scheduler.address} within {wait:g} s") from None
-    known = _workers(client)
-    for address, about in known.items():
-        if about["nthreads"] != 1:
-            threads = about["nthreads"]
-            raise InputError(f"worker {address} has {threads} threads; a case needs one: dask worker --nthreads 1")
-    versions = client.run(worker.version, on_error="return")
-    for address, version in versions.items():
-        if version != code_version():
-            raise InputError(f"worker {address} has another version of mcplan ({version}), here it is {code_version()}")
-    if runner.warm_up is None:
-        return
-    one_per_host = {about["host"]: address for address, about in known.items()}
-    futures = [
-        client.submit(worker.prepare, runner.warm_up, argument, workers=[address], pure=False)
-        for address in one_per_host.values()
-    ]
-    for host, problem in zip(one_per_host, client.gather(futures), strict=True):
-        if problem:
-            raise JobFailed(f"{host}: the kernels could not be compiled: {problem}")
+    workers = Workers(client, runner, argument)
+    workers.ready()
+    while workers.warming:
+        time.sleep(LOOK / 10)
+        workers.ready()
+    return workers
 
 
 def fan_out(
-    client: Any, tasks: Iterable[tuple[Key, Callable[[], Any]]], limit: Limit, runner: Runner
+    workers: Workers, tasks: Iterable[tuple[Key, Callable[[], Any]]], limit: Limit
 ) -> Iterator[tuple[Key, Outcome]]:
-    """Yield the outcome of each task as it comes.
+    """Yield the outcome of each task as it comes. While no worker is ready it waits, and says so.
 
     Parameters
     ----------
-    client : of Dask.
+    workers : as `prepare` returns them.
     tasks : a key, and what makes the argument of the runner when a worker is free.
     limit : of each case.
 
     Raises
     ------
+    InputError
+        A worker that came later has several threads, or runs another version of the code.
     JobFailed
-        The scheduler is lost.
+        The scheduler is lost, or the kernels could not be compiled on the machine of a worker that came later.
     """
+    client = workers.client
     done: queue.Queue[Any] = queue.Queue()
     running: dict[str, tuple[Key, Any]] = {}
     waiting = iter(tasks)
-    number, slots, looked, more = 0, 0, -LOOK, True
+    ready: list[str] = []
+    number, looked, more = 0, -LOOK, True
+    last_ready, said = time.monotonic(), False
     try:
         while more or running:
             if time.monotonic() - looked >= LOOK:
-                slots, looked = max(1, len(_workers(client))), time.monotonic()
-            while more and len(running) < slots:
+                ready, looked = workers.ready(), time.monotonic()
+                if ready:
+                    last_ready, said = looked, False
+                elif not said and looked - last_ready >= ALONE:
+                    said = True
+                    note(f"no worker of {client.scheduler.address} has been ready for {ALONE:g} s; waiting for one")
+            while more and len(running) < max(1, len(ready)):
                 task = next(waiting, None)
                 if task is None:
                     more = False
                     break
                 (key, make), number = task, number + 1
-                future = client.submit(worker.work, runner.case, make(), limit, key=f"case-{id(done)}-{number}")
+                ask = (worker.work, workers.runner.case, make(), limit, code_version())
+                name = f"case-{id(done)}-{number}"
+                future = client.submit(*ask, key=name, workers=ready or None, allow_other_workers=bool(ready))
                 running[future.key] = key, future
                 future.add_done_callback(done.put)
             if not running:
@@ -121,6 +200,8 @@ def _outcome(client: Any, future: Any) -> Outcome:
     from distributed import KilledWorker
 
     error = future.exception()
+    if isinstance(error, InputError):  # the worker refuses: its code is another one
+        raise error
     if isinstance(error, KilledWorker):
         reason = f"the worker that ran it died, and so did the next one ({error.last_worker.address})"
     else:

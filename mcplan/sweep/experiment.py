@@ -21,7 +21,7 @@ from mcplan.sweep.case import Case
 from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.output_check import output_problems
 from mcplan.sweep.scenario_check import ScenarioChecker
-from mcplan.sweep.schema import ExperimentSpec
+from mcplan.sweep.schema import ExperimentSpec, SeedRange
 
 MAX_CASES = 10_000
 """More cases than this have to be confirmed."""
@@ -97,7 +97,10 @@ def _robot(scenario: Scenario, overrides: Mapping[str, Any]) -> Robot:
 
 
 def load_experiment(
-    path: str | os.PathLike[str] | Mapping[str, Any], max_cases: int | None = None, seeds: str | None = None
+    path: str | os.PathLike[str] | Mapping[str, Any],
+    max_cases: int | None = None,
+    seeds: str | None = None,
+    elsewhere: bool = False,
 ) -> Experiment:
     """Read and check an experiment.
 
@@ -106,29 +109,32 @@ def load_experiment(
     path : of the file; or the same as a dictionary, with paths relative to the present directory.
     max_cases : the greatest number of cases that is meant; None: ``MAX_CASES``.
     seeds : ``FROM`` or ``FROM:COUNT``, instead of the file's: so that the first one can be drawn when measuring.
+    elsewhere : whether it will run on other machines: which packages are installed here does not matter then.
 
     Raises
     ------
     InputError
         With everything that is wrong with the file, each with its line: unknown keys and fields, values that a scenario
-        refuses, empty lists, missing scenarios, more cases than confirmed.
+        refuses, what its physics cannot do, empty lists, missing scenarios, more cases than confirmed.
     """
     if isinstance(path, Mapping):
         document = Document.of_values(path, InputError)
     else:
         document = read_document(file_path("load_experiment", path), InputError, collect=True)
-    if seeds is not None:
-        document = document.with_overrides({"seeds": _seeds(seeds, document)}, InputError)
     spec, problems = document.examine(ExperimentSpec, salvage=True)
     if spec is None:
         raise InputError(*problems)
+    if seeds is not None:
+        instead = _seeds(seeds, len(seeds_of(spec)))
+        spec = spec.model_copy(update={"seeds": instead})
+        document = document.with_overrides({"seeds": {"from": instead.first, "count": instead.count}}, InputError)
     axes = axes_of(spec)
     problems += axis_problems(document, spec, axes)
     if wrong := list(where_problems(document, spec, axes)):
         raise InputError(*in_file_order([*problems, *wrong]))
     scenarios: dict[str, Scenario] = {}
     for index, name in enumerate(spec.scenarios):
-        checker = ScenarioChecker(document, spec, axes, index)
+        checker = ScenarioChecker(document, spec, axes, index, elsewhere)
         problems += checker.problems
         if checker.scenario is not None:
             scenarios[shown_name(name)] = checker.scenario
@@ -140,16 +146,12 @@ def load_experiment(
     return experiment
 
 
-def _seeds(text: str, document: Document) -> dict[str, int]:
-    """Return the section ``seeds`` that ``FROM`` or ``FROM:COUNT`` means; without COUNT as many as the file has."""
+def _seeds(text: str, many: int) -> SeedRange:
+    """Return the seeds that ``FROM`` or ``FROM:COUNT`` means; without COUNT as ``many`` as the file has."""
     first, colon, count = text.partition(":")
     if not first.isdecimal() or (colon and not (count.isdecimal() and int(count) > 0)):
         raise InputError(f"--seeds {text}: expected FROM or FROM:COUNT, whole numbers, for example 4711:10")
-    number: Any = count
-    if not colon:
-        given = document.data.get("seeds", (0,)) if isinstance(document.data, dict) else (0,)
-        number = given.get("count", 1) if isinstance(given, dict) else len(given)
-    return {"from": int(first), "count": int(number)}
+    return SeedRange.model_validate({"from": int(first), "count": int(count) if colon else many})
 
 
 def _number(experiment: Experiment, max_cases: int | None) -> list[Problem]:

@@ -34,18 +34,20 @@ def _curves(spec: FigureSpec, rows: Sequence[Row]) -> Figure | None:
     kind = kind_of(spec.y, [row[spec.y] for row in known])
     if kind == "text":
         return None
+    numbers = all(_is_number(row[spec.x]) for row in known)
     curves = []
     for key, members in groups(known, [spec.by] if spec.by else []).items():
         label = shown_value(key[0]) if key else ""
         points = groups(members, [spec.x])
         ends = [interval_of(kind, [row[spec.y] for row in at]) for at in points.values()]
-        curves.append(_curve(label, [key[0] for key in points], ends))
+        x = [value if numbers else shown_value(value) for (value,) in points]
+        curves.append(_curve(label, x, ends))
     return curve_chart(curves, _label(spec.x), _label(spec.y), spec.title or _title(spec), rate=kind == "flag")
 
 
 def _curve(label: str, x: list[Any], intervals: list[Interval]) -> Curve:
     columns = np.array([[interval.value, interval.low, interval.high] for interval in intervals])
-    return Curve(label, x if all(_is_number(value) for value in x) else [shown_value(value) for value in x], *columns.T)
+    return Curve(label, x, *columns.T)
 
 
 def _heat(spec: FigureSpec, rows: Sequence[Row]) -> Figure | None:

@@ -1,4 +1,4 @@
-"""What makes two cases the same: the resolved configuration, and the code that runs it."""
+"""What makes two cases the same: hashes of the resolved configuration, of files, and of the code."""
 
 import hashlib
 import json
@@ -7,12 +7,14 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from mcplan.document import Document
-from mcplan.model.mesh_file import SCENE_SUFFIXES, WORLDS, MeshFiles
-from mcplan.scene.found.world_file import read_world
+UNUSED = (
+    "sweep", "view", "bench", "commands", "cli.py", "__main__.py", "run_directory.py", "progress.py", "bars.py",
+    "version.py",
+)  # fmt: skip
+"""Packages and modules of mcplan that no result depends on, but for ``ROWS``."""
 
-UNUSED = ("sweep", "view", "bench", "commands")
-"""Packages of mcplan that no result depends on."""
+ROWS = ("sweep/job.py", "sweep/shared_plan.py")
+"""Files of these that make the rows of a table."""
 
 
 def digest(value: Any) -> str:
@@ -33,32 +35,15 @@ def _content_digest(path: Path, _modified: int, _size: int) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def mesh_files(document: Document) -> list[Path]:
-    """Return the mesh files of a scenario: its environment's, what that names, those of obstacles and objects."""
-    environment = document.data.get("environment") or {}
-    solids = [solid for kind in ("obstacles", "objects") for solid in environment.get(kind) or ()]
-    files = MeshFiles(Path(document.path), suffixes=SCENE_SUFFIXES)
-    found = list[Path]()
-    if "mesh" in environment:
-        whole = files.find(environment["mesh"])
-        stat = whole.stat()
-        found += [whole, *_files_of_world(whole, stat.st_mtime_ns, stat.st_size)]
-    return [*found, *(files.find(solid["mesh"]["file"]) for solid in solids if "mesh" in solid)]
-
-
-@lru_cache(maxsize=64)
-def _files_of_world(path: Path, _modified: int, _size: int) -> tuple[Path, ...]:
-    return tuple(sorted(read_world(path).files)) if path.suffix.lower() in WORLDS else ()
-
-
 @cache
 def code_version() -> str:
     """Return the first 16 hex digits of the sha256 of the source files that results depend on."""
     package = Path(__file__).resolve().parents[1]
     found = hashlib.sha256()
-    for folder in sorted(path for path in package.iterdir() if path.is_dir() and path.name not in UNUSED):
-        for file in sorted(folder.rglob("*.py")):
-            found.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
+    for file in sorted(package.rglob("*.py")):
+        name = file.relative_to(package)
+        if name.parts[0] not in UNUSED or name.as_posix() in ROWS:
+            found.update(name.as_posix().encode() + b"\0" + file.read_bytes())
     return found.hexdigest()[:16]
 
 

@@ -23,6 +23,7 @@ from mcplan.planning.plan_file import plan_document
 from mcplan.scene import Scenario, load_scenario
 from mcplan.sim.run import Run
 from mcplan.sim.simulate import Simulation, simulate
+from mcplan.sweep.meshes import mesh_digests
 from mcplan.sweep.shared_plan import SharedPlan
 from mcplan.sweep.store import DONE, FAILED, Outcome
 from mcplan.sweep.task import Task
@@ -148,6 +149,8 @@ def _scenario(task: Task) -> Scenario:
     scenario = Scenario.of(document, robot=_robots.get(task.robot))
     if robot_identity(scenario.robot) != task.robot:
         raise InputError(f"{scenario.robot.name}: the robot's files here are not those of the machine that sweeps")
+    if mesh_digests(document) != task.meshes:
+        raise InputError(f"{task.path}: its mesh files here are not those of the machine that sweeps")
     _robots.setdefault(task.robot, scenario.robot)
     return scenario
 

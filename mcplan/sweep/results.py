@@ -10,7 +10,7 @@ from typing import Any
 
 from mcplan.errors import InputError
 from mcplan.html_table import html_of, html_table
-from mcplan.sweep.columns import COLUMNS, DEFAULT, kind_of
+from mcplan.sweep.columns import COLUMNS, DEFAULT, kind_of, with_flags
 from mcplan.sweep.experiment import Experiment
 from mcplan.sweep.store import FAILED, Store
 from mcplan.whole_file import whole_file
@@ -30,7 +30,7 @@ class Results:
     ----------
     experiment : whose cases they are.
     rows : of the cases that are in the store, in the order of the experiment. Each has ``case`` (the hash), the fields
-        of the case, ``status``, and result columns.
+        of the case, ``status``, and result columns; a flag that it has not got so far to have is false.
     """
 
     experiment: Experiment
@@ -103,8 +103,8 @@ class Results:
 def collect_results(experiment: Experiment, store: Store) -> Results:
     """Return the rows of the cases that the store has."""
     found = store.results(case.id for case in experiment.cases)
-    rows = ({"case": case.id, **case.fields, **found[case.id]} for case in experiment.cases if case.id in found)
-    return Results(experiment, tuple(rows))
+    known = ({"case": case.id, **case.fields, **found[case.id]} for case in experiment.cases if case.id in found)
+    return Results(experiment, tuple(with_flags(row, experiment.spec.steps) for row in known))
 
 
 def shown_value(value: Any) -> str:
@@ -122,15 +122,15 @@ def shown_value(value: Any) -> str:
 
 def groups(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
     """Return the rows by their values of some columns, in the order of their first row."""
-    found: dict[str, tuple[tuple[Any, ...], list[Row]]] = {}
+    found: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        values = tuple(row.get(name) for name in names)
-        found.setdefault(json.dumps(values), (values, []))[1].append(row)
-    return {_hashable(values): members for values, members in found.values()}
+        found.setdefault(tuple(_place(row.get(name)) for name in names), []).append(row)
+    return found
 
 
-def _hashable(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(shown_value(value) if isinstance(value, (list, dict)) else value for value in values)
+def _place(value: Any) -> Any:
+    """Return what stands for a value of a field as a key: for Python 1 is also True, and lists are none."""
+    return shown_value(value) if isinstance(value, (bool, list, dict)) else value
 
 
 def _cell(value: Any) -> str:

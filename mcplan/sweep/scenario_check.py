@@ -21,6 +21,7 @@ class ScenarioChecker:
     ----------
     document : of the experiment.
     index : of the scenario in the experiment's list.
+    elsewhere : whether cases run on other machines: packages that are not installed here may be there.
 
     Attributes
     ----------
@@ -28,10 +29,12 @@ class ScenarioChecker:
     problems : each at the line of the experiment that causes it.
     """
 
-    def __init__(self, document: Document, spec: ExperimentSpec, axes: tuple[Axis, ...], index: int):
+    def __init__(
+        self, document: Document, spec: ExperimentSpec, axes: tuple[Axis, ...], index: int, elsewhere: bool = False
+    ):
         self.scenario: Scenario | None = None
         self.problems: list[Problem] = []
-        self._document, self._spec, self._axes = document, spec, axes
+        self._document, self._spec, self._axes, self._elsewhere = document, spec, axes, elsewhere
         self._place: Key = ("scenarios", index)
         self._name = spec.scenarios[index]
         try:
@@ -74,13 +77,34 @@ class ScenarioChecker:
         try:
             document = self.scenario.source.with_overrides(overrides, ScenarioError) if overrides else None
             robot = None if "robot" in overrides else self.scenario.robot
-            Scenario.of(document or self.scenario.source, seed, robot)
+            scenario = Scenario.of(document or self.scenario.source, seed, robot)
+            if self._spec.steps == "simulate":
+                _refuse_simulation(scenario, self._elsewhere)
         except InputError as error:
             for problem in error.problems:
                 about = [name for name in places if _within(problem.key, name)]
                 place = places[max(about, key=len)] if about else self._place
                 text = ": ".join(part for part in (problem.key, problem.message) if part)
                 yield self._document.problem(place, f"{self._name}: {text}")
+
+
+def _refuse_simulation(scenario: Scenario, elsewhere: bool) -> None:
+    """Refuse what no simulation of this scenario would accept, as `mcplan run` does before any work."""
+    from mcplan.sim.disturbance import refuse_what_is_not_there  # takes a second, and plans alone do not need it
+    from mcplan.sim.simulate import refuse_physics
+
+    physics = scenario.simulation.physics
+    try:
+        if not elsewhere:
+            refuse_physics(physics)
+    except InputError as error:
+        raise InputError(scenario.document.problem(("simulation", "physics"), str(error))) from None
+    try:
+        refuse_what_is_not_there(scenario, physics)
+    except InputError as error:
+        package = "control.solver"  # one that there is, but may not be installed
+        if wrong := [problem for problem in error.problems if not (elsewhere and problem.key == package)]:
+            raise InputError(*wrong) from None
 
 
 def _within(key: str, name: str) -> bool:

@@ -43,7 +43,7 @@ class Limits(Spec):
     """What one case may take."""
 
     time: Positive = 900.0
-    """s of clock time."""
+    """s of clock time, for plan and run together."""
     memory_gb: Positive = 4.0
     """Resident memory of its process, 10⁹ bytes."""
 

@@ -16,7 +16,7 @@ from mcplan.planning import Plan
 from mcplan.planning.plan_file import plan_document, plan_of
 from mcplan.scene import Scenario
 from mcplan.sweep.case import Case
-from mcplan.sweep.identity import code_version, digest, file_digest, mesh_files
+from mcplan.sweep.identity import code_version, digest
 from mcplan.sweep.task import Task
 from mcplan.whole_file import write_text
 
@@ -59,8 +59,7 @@ class SharedPlan:
         asked = {key: value for key, value in task.data.items() if key != CARRIED_OUT}
         self._task, self._file = task, None
         if task.plans and Path(task.plans).parent.is_dir():
-            meshes = [file_digest(file) for file in mesh_files(Document(task.path, task.data, Mark(None)))]
-            name = digest([asked, meshes, task.path, task.robot, seed, code_version()])
+            name = digest([asked, task.meshes, task.path, task.robot, seed, code_version()])
             self._file = Path(task.plans) / f"{name}.json"
 
     def read(self, robot: Robot) -> tuple[dict[str, Any], Plan | None] | None:

@@ -60,7 +60,7 @@ class Outcome:
 class Newest(NamedTuple):
     """The cases of the code that ran last.
 
-    rows : of each case what it was given, its results and its ``status``.
+    rows : of each case what it was given, its ``configuration`` (hash), its results and its ``status``.
     code : hash of the code; ``commit`` it was at, empty where that is not known.
     finished : when the last of them was finished, s since 1970.
     """
@@ -140,9 +140,12 @@ class Store:
         last = self._db.execute("select code from cases order by finished desc limit 1").fetchone()
         if last is None:
             raise InputError(f"{self.directory / FILE}: no case has been run")
-        query = "select id, fields, status, result, finished from cases where code = ?"
+        query = "select id, configuration, fields, status, result, finished from cases where code = ?"
         found = self._db.execute(query, last).fetchall()
-        rows = [{"case": i, **json.loads(given), **json.loads(said), "status": s} for i, given, s, said, _ in found]
+        rows = [
+            {"case": i, "configuration": asked, **json.loads(given), **json.loads(said), "status": status}
+            for i, asked, given, status, said, _ in found
+        ]
         known = self._db.execute("select value from about where key = ?", (f"commit {last[0]}",)).fetchone()
         return Newest(tuple(rows), last[0], known[0] if known else "", max(row[-1] for row in found))
 
@@ -208,10 +211,16 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def _lock(path: Path) -> sqlite3.Connection:
     """Hold a transaction on a file of its own: the operating system ends it with the process, however that ends."""
-    connection = sqlite3.connect(path, timeout=0.0, isolation_level=None)
+    connection = None
     try:
+        connection = sqlite3.connect(path, timeout=0.0, isolation_level=None)
         connection.execute("begin exclusive")
-    except sqlite3.OperationalError as error:
-        connection.close()
-        raise InputError(f"{path.parent}: another sweep is writing there; wait for it, or choose another -o") from error
+    except sqlite3.Error as error:
+        if connection is not None:
+            connection.close()
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+            text = "another sweep is writing there; wait for it, or choose another -o"
+        else:
+            text = f"cannot be written to ({error}); choose another -o"
+        raise InputError(f"{path.parent}: {text}") from error
     return connection

@@ -12,6 +12,7 @@ from mcplan.sweep.condition import Condition
 from mcplan.sweep.engine import Runner, fan_out, prepare
 from mcplan.sweep.experiment import Experiment
 from mcplan.sweep.identity import code_version, commit
+from mcplan.sweep.meshes import mesh_digests
 from mcplan.sweep.process import Limit
 from mcplan.sweep.results import Results, collect_results
 from mcplan.sweep.shared_plan import plans_first, shares
@@ -131,12 +132,13 @@ def _run(
     with connect(min(os.cpu_count() or 1 if workers is None else workers, len(todo)), scheduler) as client:
         if progress is not None:
             progress(0, len(todo), 0)
-        prepare(client, runner, tuple(dict.fromkeys(case.physics for case in todo)) if spec.steps == "simulate" else ())
+        physics = tuple(dict.fromkeys(case.physics for case in todo)) if spec.steps == "simulate" else ()
+        ready = prepare(client, runner, physics)
         plans = str(store.plans) if spec.steps == "simulate" and shares(experiment.swept) else ""
         todo = plans_first(todo) if plans else todo
         kept = store.folder
         tasks = ((case, lambda case=case: task_of(case, spec.keep, plans, kept(case.id).resolve())) for case in todo)
-        for done, (case, outcome) in enumerate(fan_out(client, tasks, limit, runner), 1):
+        for done, (case, outcome) in enumerate(fan_out(ready, tasks, limit), 1):
             store.put(case, outcome, code_version())
             failed += outcome.status == FAILED
             if progress is not None:
@@ -155,4 +157,5 @@ def task_of(case: Case, keep: tuple[str, ...], plans: str = "", kept: Path | Non
     document = case.document()
     path = str(Path(document.path).resolve())
     folder = str(kept or Path(path).parent)
-    return Task(document.data, path, case.robot, case.seed, case.steps, tuple(keep), folder, plans)
+    meshes = mesh_digests(document)
+    return Task(document.data, path, case.robot, case.seed, case.steps, tuple(keep), folder, plans, meshes)

@@ -94,14 +94,18 @@ def _cell(name: str, rows: Sequence[Row]) -> str:
 
 
 def _ratio_cell(spec: TableSpec, results: Results, rows: Sequence[Row]) -> Callable[[str, Sequence[Row]], str]:
-    """Return what makes a cell of ratios: the median over cases of the result to that of the case they are against."""
-    same = [name for name in results.experiment.fields if name != spec.by]
-    against = [row for row in rows if row.get(str(spec.by)) == spec.against]
-    base = {key: row for key, (row,) in groups(against, same).items()}
+    """Return what makes a cell of ratios: the median over cases of the result to that of the case they are against.
+
+    That one is alike in all fields but ``by`` and those that vary with it along an axis.
+    """
+    varied = {spec.by, *(name for axis in results.experiment.axes if spec.by in axis.names for name in axis.names)}
+    same = [name for name in results.experiment.fields if name not in varied]
+    base = groups([row for row in rows if row.get(str(spec.by)) == spec.against], same)
 
     def cell(name: str, members: Sequence[Row]) -> str:
-        pairs = [(row.get(name), base[key].get(name)) for key, (row,) in groups(members, same).items() if key in base]
-        ratios = [value / other for value, other in pairs if value is not None and other]
+        pairs = [(row, other) for key, of in groups(members, same).items() for row in of for other in base.get(key, ())]
+        known = [(row.get(name), other.get(name)) for row, other in pairs]
+        ratios = [value / other for value, other in known if value is not None and other]
         return shown_value(float(np.median(ratios))) if ratios else "–"
 
     return cell

@@ -16,6 +16,7 @@ class Task:
     seed, steps, keep : as in the experiment.
     kept : directory of the files that are kept of the case; what a plan is read from is relative to it.
     plans : directory for plans that cases share (`mcplan.sweep.shared_plan`); none without a name.
+    meshes : sha256 (hex) of each mesh around the robot, which the files there must have (`mcplan.sweep.meshes`).
     """
 
     data: dict[str, Any]
@@ -26,3 +27,4 @@ class Task:
     keep: tuple[str, ...]
     kept: str
     plans: str = ""
+    meshes: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from mcplan.bars import be_quiet
 from mcplan.cli import main
 from mcplan.sweep import command
 from mcplan.sweep.experiment import load_experiment
@@ -51,6 +52,15 @@ def test_a_dry_run_lists_the_cases_and_runs_none(experiment_file, home, capsys):
     assert captured.out == "scenario=sway, environment.friction=0.7, seed=0\n"
     assert "2 cases; 1 left out; 1 to run" in captured.err
     assert not (home / "runs").exists()
+
+
+def test_a_quiet_sweep_says_nothing_of_what_it_will_do_and_shows_no_bar(experiment_file, capsys, monkeypatch):
+    assert main(["sweep", str(experiment_file(TEXT % ">= 1")), "--dry-run", "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    for quiet in (True, False):
+        be_quiet(quiet)
+        assert command.SweepProgress()._bar.disable is quiet
 
 
 def test_the_first_seed_can_be_drawn_when_measuring(experiment_file, capsys):

@@ -27,6 +27,8 @@ ROW = {"scenario": "stairs", "seed": 3, "environment.friction": 0.4, "flag": Tru
         ("a[top].b == 2", True),
         ("nothing < 3", False),  # what is not there is neither less nor more
         ("nothing >= 3", False),
+        ("-nothing < 0", False),
+        ("-scenario == null", True),  # a text has no negative
         ('"air" in scenario', True),
     ],
 )

@@ -4,12 +4,15 @@ import itertools
 
 import pytest
 import trimesh
+import yaml
 
 from mcplan.errors import InputError
 from mcplan.model.robot_file import load_robot
 from mcplan.scene import find_scenario, load_scenario
 from mcplan.sweep import identity
+from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.experiment import load_experiment
+from tests.pages import ROOT
 from tests.sim.waving_box import write_robot
 
 
@@ -143,6 +146,12 @@ def test_another_code_is_another_case_of_the_same_configuration(experiment_file,
         ("scenarios: [sway]\nfigures:\n  - {x: seed, y: succes}\n", 5, "did you mean `success`"),
         ("scenarios: [sway]\ntables:\n  - {rows: [scenario], values: [node]}\n", 5, "did you mean `nodes`"),
         ("scenarios: [sway]\nexpect: {success: often}\n", 4, "expected a threshold"),
+        ("scenarios: [sway]\ngrid:\n  control.com_kp: [1, 1.0]\n", 5, "the same as number 1"),
+        ("scenarios: [sway]\nexpect: {stage: '== 0'}\n", 4, "`stage` is a text; expected a number or what is true"),
+        ("scenarios: [sway]\nfigures:\n  - {x: seed, y: stage}\n", 5, "`stage` is a text"),
+        ("scenarios: [sway]\nfigures:\n  - {x: seed, y: scenario, value: cause}\n", 5, "`cause` is a text"),
+        ("scenarios: [sway]\ncollect: [seed]\n", 4, "names no result"),
+        ("scenarios: [sway]\nset:\n  simulation.joint_friction: 0.1\n", 5, "needs physics contact or mujoco"),
         ("scenarios: [sway]\nexpect:\n  - {where: 'sed < 3', columns: {success: '>= 1'}}\n", 5, "did you mean `seed`"),
     ],
 )
@@ -152,6 +161,19 @@ def test_a_mistake_is_said_with_its_line(text, line, said, experiment_file):
     assert said in message
     if line is not None:
         assert f"{file}:{line}: " in message
+
+
+def test_packages_matter_where_cases_run_and_only_to_what_is_simulated(experiment_file, monkeypatch):
+    monkeypatch.setattr("mcplan.sim.simulate.find_spec", lambda name: None)
+    monkeypatch.setattr("mcplan.whole_body.settings.find_spec", lambda name: None)
+    text = "scenarios: [sway]\nset:\n  simulation.physics: mujoco\n  control.solver: PIQP\n"
+    said = messages(experiment_file(text))
+    assert "trial.yaml:5: set.simulation.physics: sway: simulation.physics: physics mujoco needs the package" in said
+    load_experiment(experiment_file(text), elsewhere=True)
+    load_experiment(experiment_file(f"{text}steps: plan\n"))
+    wrong = text.replace("mujoco", "qp") + "  simulation.joint_friction: 0.1\n"
+    with pytest.raises(InputError, match="joint_friction: needs physics contact or mujoco"):
+        load_experiment(experiment_file(wrong), elsewhere=True)
 
 
 def test_every_mistake_is_said_at_once(experiment_file):
@@ -245,6 +267,12 @@ def test_the_seeds_of_the_command_line_take_the_place_of_the_files(experiment_fi
         assert [case.seed for case in experiment.cases] == expected
 
 
+@pytest.mark.parametrize("seeds", ["3", "null", "{count: ten}", "{from: 2}"])
+def test_seeds_of_the_file_that_are_none_are_said_whatever_the_command_line_gives(experiment_file, seeds):
+    file = experiment_file(f"scenarios: [sway]\nseeds: {seeds}\n")
+    assert f"{file}:4: seeds" in messages(file, seeds="4711")
+
+
 @pytest.mark.parametrize("given", ["", "a", "-1", "3:", "3:0", "3:x"])
 def test_seeds_that_are_none_are_bad_input(experiment_file, given):
     with pytest.raises(InputError, match="expected FROM or FROM:COUNT"):
@@ -268,7 +296,9 @@ def test_a_case_names_the_back_end_in_which_its_scenario_runs(experiment_file, t
 
 def test_the_version_of_the_code_is_that_of_all_that_results_depend_on(tmp_path, monkeypatch):
     monkeypatch.setattr(identity, "__file__", str(tmp_path / "sweep" / "identity.py"))
-    files = [tmp_path / name for name in ("sim/run.py", "sim/contact/deep/law.py", "view/page.py", "sim/notes.txt")]
+    counts = ("sim/run.py", "sim/contact/deep/law.py", "back_ends.py", "sweep/job.py", "sweep/shared_plan.py")
+    others = ("view/page.py", "sim/notes.txt", "cli.py", "sweep/store.py")
+    files = [tmp_path / name for name in (*counts, *others)]
     for file in files:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("1")
@@ -277,4 +307,22 @@ def test_the_version_of_the_code_is_that_of_all_that_results_depend_on(tmp_path,
         file.write_text("2")
         versions.append(identity.code_version.__wrapped__())
     changed = [one != other for one, other in itertools.pairwise(versions)]
-    assert changed == [True, True, False, False]
+    assert changed == [True] * len(counts) + [False] * len(others)
+
+
+OF_A_PLAN = {name for name in COLUMNS if name.startswith("plan_")}
+OF_A_PLAN |= {"planned", "certified", "stances", "nodes", "posture_calls"}
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "experiments").glob("*.yaml")), ids=lambda file: file.stem)
+def test_one_plan_of_several_runs_counts_once_and_a_run_that_stopped_has_no_duration(file):
+    experiment = yaml.safe_load(file.read_text())
+    shared = [name for name in experiment.get("grid", {}) if name.startswith("simulation.")]
+    for part in (*experiment.get("tables", ()), *experiment.get("figures", ())):
+        where, apart = part.get("where", ""), [*part.get("rows", ())]
+        whole, split = {*part.get("values", ())}, {*part.get("each", ()), part.get("value", part.get("y"))}
+        for shown, by in ((whole, apart), (split, [*apart, part.get("by"), part.get("x")])):
+            if shown & OF_A_PLAN:
+                assert all(name in where or name in by for name in shared), part
+        if "duration" in whole | split:
+            assert "success" in where, part

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import trimesh
 import yaml
 
 from mcplan.certificate.verify import verify
@@ -13,7 +14,7 @@ from mcplan.errors import InputError, SimulationFailed
 from mcplan.model.robot_file import load_robot
 from mcplan.planning import plan as make_plan
 from mcplan.planning.plan_file import read_plan
-from mcplan.scene import load_scenario
+from mcplan.scene import find_scenario, load_scenario
 from mcplan.sim.simulate import simulate
 from mcplan.sweep import job
 from mcplan.sweep.columns import COLUMNS
@@ -128,6 +129,18 @@ def test_a_robot_that_is_another_one_is_no_verdict(experiment_file):
     outcome = run_case(type(task)(**{**vars(task), "robot": "0" * 64}))
     assert outcome.status == FAILED
     assert "not those of the machine that sweeps" in outcome.result["failure"]
+
+
+def test_a_mesh_around_the_robot_that_is_another_one_is_no_verdict(experiment_file, tmp_path):
+    rock = "environment:\n  obstacles: [{name: rock, mesh: {file: rock.stl}, pose: {xyz: [3, 0, 0]}}]\n"
+    (tmp_path / "mine.yaml").write_text(find_scenario("sway").read_text().replace("environment:\n", rock))
+    trimesh.creation.box((0.2, 0.2, 0.2)).export(tmp_path / "rock.stl")
+    (case,) = load_experiment(experiment_file("scenarios: [mine.yaml]\nsteps: plan\n")).cases
+    task = task_of(case, ())
+    trimesh.creation.box((0.2, 0.2, 0.3)).export(tmp_path / "rock.stl")
+    outcome = run_case(task)
+    assert outcome.status == FAILED
+    assert "mine.yaml: its mesh files here are not those" in outcome.result["failure"]
 
 
 def test_a_plan_that_is_kept_names_its_robot_from_where_it_is_kept(experiment_file, tmp_path):

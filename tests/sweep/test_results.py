@@ -19,9 +19,9 @@ from mcplan.sweep.expectation import judge, parse_threshold
 from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.identity import code_version
 from mcplan.sweep.report import write_report
-from mcplan.sweep.results import collect_results
+from mcplan.sweep.results import collect_results, groups
 from mcplan.sweep.statistics import aggregate, mean_interval, wilson
-from mcplan.sweep.store import DONE, Outcome, Store
+from mcplan.sweep.store import DONE, FAILED, Outcome, Store
 from mcplan.sweep.tables import tables_of
 from mcplan.version import __version__
 
@@ -85,7 +85,7 @@ def test_the_interval_of_a_mean_covers_it_as_often_as_it_says():
 
 
 def test_cells_say_rates_the_worst_and_medians():
-    assert aggregate("success", [True, True, False, None]) == "2/3 (21–94 %)"
+    assert aggregate("success", [True, True, False]) == "2/3 (21–94 %)"
     assert aggregate("worst_friction_margin", [3.0, 1.5, 2.0]) == "1.5"
     assert aggregate("worst_torque_ratio", [0.3, 0.8, None]) == "0.8"
     assert aggregate("stances", [3, 9, 4]) == "4"
@@ -219,6 +219,88 @@ def test_a_flag_counts_as_false_where_a_case_has_not_got_so_far(results):
     assert flag.text.startswith("goal_reached: mean 0.1 of 10 of 10 cases")
     assert margin.passed
     assert "of 1 of 10 cases" in margin.text
+
+
+KILLED = Outcome(FAILED, {"success": False, "stage": "case", "cause": "its process died"})
+
+
+def test_a_killed_case_counts_in_every_rate_and_as_a_regression(experiment_file, tmp_path, monkeypatch):
+    """It has no flag but ``success``, which is compared though the table does not show it."""
+    text = """\
+scenarios: [sway]
+grid: {environment.friction: [0.4, 0.6]}
+seeds: {count: 2}
+collect: [planned]
+figures: [{x: environment.friction, y: planned}, {x: environment.friction, y: seed, value: planned}]
+tables: [{rows: [scenario], values: [planned, goal_reached]}, {rows: [environment.friction], values: [planned]}]
+"""
+    good = Outcome(DONE, {"success": True, "planned": True, "goal_reached": True})
+    killed = {(0.4, 0), (0.4, 1), (0.6, 1)}
+
+    def some(case, _):
+        return KILLED if (case.fields["environment.friction"], case.seed) in killed else good
+
+    experiment = load_experiment(experiment_file(text))
+    monkeypatch.setattr("tests.sweep.test_results.outcome", lambda case: good)
+    fill(experiment, tmp_path / "old")
+    results = fill(experiment, tmp_path / "now", some)
+    whole, split = tables_of(results)
+    assert [cell.partition(" ")[0] for cell in whole.rows[0]] == ["sway", "1/4", "1/4"]
+    assert [row[1].partition(" ")[0] for row in split.rows] == ["0/2", "1/2"]
+    drawn = []
+    monkeypatch.setattr(figures, "curve_chart", lambda curves, *_, **__: drawn.append(curves[0].value.tolist()))
+    monkeypatch.setattr(figures, "heat_chart", lambda values, *_, **__: drawn.append(values.tolist()))
+    figures.figures_of(results)
+    assert drawn == [[0.0, 0.5], [[0.0, 1.0], [0.0, 0.0]]]
+    comparison = compare(results_before(tmp_path / "old", tmp_path / "now"), results)
+    assert [row[1:] for row in comparison.table.rows] == [
+        ("success", "4/4", "1/4", REGRESSION), ("planned", "4/4", "1/4", REGRESSION),
+    ]  # fmt: skip
+    assert len(comparison.regressions) == 2 * 3
+
+
+def test_flags_of_a_run_are_missing_by_design_where_plans_alone_are_made(experiment_file, tmp_path, monkeypatch):
+    text = "scenarios: [sway]\nsteps: plan\ncollect: [certified, goal_reached]\nseeds: {count: 2}\n"
+    monkeypatch.setattr("tests.sweep.test_results.outcome", lambda case: KILLED)
+    (table,) = tables_of(fill(load_experiment(experiment_file(text)), tmp_path / "out"))
+    assert table.header == ("scenario", "certified", "goal_reached")
+    assert [cell.partition(" ")[0] for cell in table.rows[0]] == ["sway", "0/2", "–"]
+
+
+def test_rows_of_a_number_and_of_a_truth_are_two_groups():
+    found = groups([{"a": value} for value in (1, True, 1.0, [1], None, True)], ["a"])
+    assert [(key, len(rows)) for key, rows in found.items()] == [
+        ((1,), 2), (("yes",), 2), (("[1]",), 1), ((None,), 1),
+    ]  # fmt: skip
+
+
+def test_ratios_are_to_what_differs_along_the_axis_alone(experiment_file, tmp_path):
+    """Of fields in parallel the others differ with the one that the columns are for."""
+    text = """\
+scenarios: [sway]
+zip: {control.com_kp: [10, 20], control.com_speed: [1, 2]}
+seeds: {count: 2}
+tables: [{rows: [scenario], by: control.com_kp, each: [duration], against: 10}]
+"""
+    experiment = load_experiment(experiment_file(text))
+    with Store(tmp_path / "out") as store:
+        for case in experiment.cases:
+            row = {"success": True, "duration": case.fields["control.com_kp"] * (1.0 + case.seed)}
+            store.put(case, Outcome(DONE, row), code_version())
+        (table,) = tables_of(collect_results(experiment, store))
+    assert table.rows == (("sway", "1", "2"),)
+
+
+def test_the_axis_of_a_figure_is_of_numbers_for_all_its_curves_or_for_none(monkeypatch):
+    drawn = []
+    monkeypatch.setattr(figures, "curve_chart", lambda curves, *_, **__: drawn.extend(curves))
+    rows = [{"x": x, "by": by, "y": 1.0} for x, by in ((1, "a"), (2, "a"), (2, "b"), ("none", "b"))]
+    spec = SimpleNamespace(x="x", y="y", by="by", value=None, title="")
+    figures._curves(spec, rows)
+    assert [curve.x for curve in drawn] == [["1", "2"], ["2", "none"]]
+    drawn.clear()
+    figures._curves(spec, rows[:3])
+    assert [curve.x for curve in drawn] == [[1, 2], [2]]
 
 
 @pytest.mark.parametrize("text", ["", "0.9", ">= x", "=> 0.9", "best > 1", ">= 0.9 mean"])

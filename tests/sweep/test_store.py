@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from mcplan.errors import InputError
 from mcplan.sweep import store as module
 from mcplan.sweep.columns import COLUMNS
 from mcplan.sweep.compare import NOTICED, compare, results_before
@@ -91,10 +92,18 @@ def test_a_mean_is_marked_when_it_got_worse_by_more_than_is_noticed(tmp_path, na
     for change, marked in ((1.1, True), (0.9, False), (-1.1, False)):
         after = before + change * noticed * WORSE.get(kind, 1.0)
         experiment = SimpleNamespace(
-            cases=[case("new", "one")], fields=("scenario",), spec=SimpleNamespace(collect=(name,))
+            cases=[case("new", "one")], fields=("scenario",), spec=SimpleNamespace(collect=(name,), steps="plan")
         )
         row = {"case": "new", "scenario": "walk", "status": DONE, name: after}
         before_it = results_before(tmp_path, tmp_path / "now")
         ((_, column, old, new, mark),) = compare(before_it, Results(experiment, (row,))).table.rows
         assert (column, old, new) == (name, f"{before:.4g}", f"{after:.4g}")
         assert mark == ("worse" if marked and kind != "count" else "")
+
+
+def test_a_directory_that_cannot_be_written_to_is_bad_input_and_not_said_to_be_taken(tmp_path):
+    (tmp_path / "lock.sqlite").mkdir()  # as good as no permission, which an administrator always has
+    with pytest.raises(InputError, match="cannot be written to") as caught:
+        Store(tmp_path)
+    assert str(tmp_path) in str(caught.value)
+    assert "another sweep" not in str(caught.value)

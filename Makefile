@@ -8,9 +8,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 # one thread per process; bytecode is kept, even where the shell forbids it: tests start mcplan some hundred times
-PYTEST := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist loadfile
+ALONE := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE=
+PYTEST := $(ALONE) $(BIN)/python -m pytest -n 2 --dist loadfile
+WALK := walk --set parameters.distance=0.5 --set control.pace=swift --physics contact
 
-.PHONY: demo test check docs results gallery install clean
+.PHONY: demo test check types kernels docs results gallery install clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mcplan run table_hand
@@ -18,10 +20,18 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
-	$(BIN)/mypy
+	$(MAKE) --no-print-directory -j 2 types kernels
 	$(PYTEST)
 
-QUICK := tests/document tests/model tests/scene tests/collision tests/statics tests/motion tests/planning/search \
+types:
+	$(BIN)/mypy
+
+# A walk from start to report needs nearly all kernels, which two processes of it share out; of the workers of the tests each
+# would compile what it comes to, often what the other one is at.
+kernels:
+	$(ALONE) $(BIN)/mcplan run $(WALK) --quiet --force -o runs/kernels > /dev/null
+
+QUICK := tests/model tests/scene tests/collision tests/statics tests/motion tests/planning/search \
 	tests/planning/guide tests/certificate/test_verify.py tests/certificate/test_verify_plan.py tests/view/test_charts.py \
 	tests/sweep/test_condition.py tests/sweep/test_experiment.py tests/mutation tests/test_document.py tests/test_whole_file.py
 
@@ -58,8 +68,9 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
 	touch $@
 
+# Bytecode of what is imported is made then, of a third of what is installed.
 $(VENV)/.installed-test: pyproject.toml constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
+	$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-docs: pyproject.toml constraints.txt | $(BIN)/python

@@ -1,15 +1,18 @@
-"""Run a notebook without Jupyter, in a process of its own: ``python notebook.py FILE OUT.html NAME=VALUE``.
+"""Run notebooks without Jupyter: ``python notebook.py FOLDER FILE NAME=VALUE FILE ...``, lines ``NAME = ...`` changed.
 
-The cells go through IPython, which the library brings along; what they display is written as a page to look at.
-The last line of standard output is the variable ``answer``, as every notebook here has one.
+The cells go through IPython, which the library brings along. Each notebook runs in a folder ``FOLDER/STEM`` of its own;
+what it displays is written to ``page.html`` there, to look at. Standard output has a line ``STEM: ANSWER`` for each,
+with the variable ``answer`` that every notebook here has; one that ends in an error has none, and the exit status is 1.
 """
 
 import base64
+import contextlib
 import html
 import json
 import re
 import sys
 import time
+import traceback
 from pathlib import Path
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -18,9 +21,10 @@ from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
 
-def run(path: Path, page: Path | None, changes: dict[str, str]) -> str:
+def run(path: Path, changes: dict[str, str]) -> str:
     """Run every cell, some lines ``NAME = ...`` changed; return the variable ``answer``; the first error ends it."""
     shell = InteractiveShell.instance()
+    shell.reset()
     shell.config.IPKernelApp = Config()  # what the library knows a notebook by
     shell.run_cell("import matplotlib\nmatplotlib.use('Agg')")
     select_figure_formats(shell, {"png"})
@@ -45,8 +49,7 @@ def run(path: Path, page: Path | None, changes: dict[str, str]) -> str:
             formats = [shell.display_formatter.format(result.result)[0]]
         shown += [_shown(data) for data in formats]
         shown.append(f"<small>{time.perf_counter() - began:.1f} s</small>")
-    if page is not None:
-        page.write_text("<meta charset='utf-8'>" + "\n".join(shown), encoding="utf-8")
+    Path("page.html").write_text("<meta charset='utf-8'>" + "\n".join(shown), encoding="utf-8")
     return str(shell.user_ns["answer"])
 
 
@@ -62,6 +65,27 @@ def _shown(data: dict) -> str:
     return f"<pre>{html.escape(data.get('text/plain', ''))}</pre>"
 
 
+def main(folder: Path, arguments: list[str]) -> int:
+    """Run the notebooks that are named, one after the other; return the exit status."""
+    changes: dict[Path, dict[str, str]] = {}
+    for argument in arguments:
+        if argument.endswith(".ipynb"):
+            changes[Path(argument).resolve()] = {}
+        else:
+            name, value = argument.split("=", 1)
+            changes[next(reversed(changes))][name] = value
+    failed = False
+    for path, changed in changes.items():
+        here = folder / path.stem
+        here.mkdir()
+        try:
+            with contextlib.chdir(here):
+                print(f"{path.stem}: {run(path, changed)}", flush=True)
+        except Exception:
+            traceback.print_exc()
+            failed = True
+    return int(failed)
+
+
 if __name__ == "__main__":
-    changes = dict(item.split("=", 1) for item in sys.argv[3:])
-    print(run(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None, changes))
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))

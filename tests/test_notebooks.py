@@ -24,19 +24,29 @@ FEWER = {"dataset": ["COUNT=3"]}
 """What is changed to save time: twenty variants are twenty times the same."""
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_comes_to_its_answer(name, tmp_path):
-    notebook, page = ROOT / "demos" / "notebooks" / f"{name}.ipynb", tmp_path / "page.html"
-    command = [sys.executable, str(ROOT / "tests" / "notebook.py"), str(notebook), str(page), *FEWER.get(name, [])]
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the notebooks have run, in one process, and what they have said."""
+    folder = tmp_path_factory.mktemp("notebooks")
+    command = [sys.executable, str(ROOT / "tests" / "notebook.py"), str(folder)]
+    for name in NOTEBOOKS:
+        command += [str(ROOT / "demos" / "notebooks" / f"{name}.ipynb"), *FEWER.get(name, [])]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=300
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=600
     )
-    assert done.returncode == 0, done.stderr
-    answer = done.stdout.strip().splitlines()[-1]
-    assert re.fullmatch(NOTEBOOKS[name] + ".*", answer), answer
-    shown = page.read_text(encoding="utf-8")
+    (folder / "answers.txt").write_text(done.stdout, encoding="utf-8")
+    (folder / "errors.txt").write_text(done.stderr, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_a_notebook_comes_to_its_answer(name, folder):
+    answers = dict(line.split(": ", 1) for line in (folder / "answers.txt").read_text(encoding="utf-8").splitlines())
+    assert name in answers, (folder / "errors.txt").read_text(encoding="utf-8")
+    assert re.fullmatch(NOTEBOOKS[name] + ".*", answers[name])
+    shown = (folder / name / "page.html").read_text(encoding="utf-8")
     if name == "first_motion":
         assert shown.count("<iframe srcdoc=") == 2
         assert "<svg" in shown

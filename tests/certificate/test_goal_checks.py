@@ -182,7 +182,7 @@ def placed(name):
     """A contact as planning places it, what the scenario says of it, its patch and its support."""
     kind, polygon, support, said = PLACES[name]
     patch = SimpleNamespace(
-        name="patch", kind=kind, polygon=np.array(polygon), max_force=None, max_moment=None, link="hand", radius=0.0
+        name="patch", kind=kind, polygon=np.array(polygon), max_force=np.inf, max_moment=np.inf, link="hand", radius=0.0
     )
     environment = SimpleNamespace(supports={support.name: support}, owners={})
     robot = SimpleNamespace(name="robot", patches={"patch": patch})

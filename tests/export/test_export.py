@@ -259,7 +259,7 @@ def test_the_command_writes_what_it_names_and_keeps_what_is_there(run, tmp_path,
     assert "is a file" in capsys.readouterr().err
     (tmp_path / "folder").mkdir()
     assert main(["export", str(tmp_path / "run"), "--to", "csv", "-o", str(tmp_path / "folder")]) == 2
-    assert "is a folder; expected the name of a file" in capsys.readouterr().err
+    assert "folder: is a directory; expected the name of a file" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "nothing"), "--to", "csv", "-o", str(tmp_path / "x.csv")]) == 2
 
 

@@ -131,7 +131,7 @@ def test_from_shelf_to_shelf_without_lifting_is_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "physics", "pace"),
-    [("lift", "qp", "swift"), ("lift", "contact", "slow"), ("lift", "mujoco", "swift"), ("carry", "contact", "swift")],
+    [("lift", "qp", "swift"), ("lift", "mujoco", "swift"), ("carry", "contact", "swift")],
 )
 def test_it_is_carried_out(name, physics, pace):
     report = verify(simulate(planned(name, pace), physics=physics))

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from argparse import Namespace
 from pathlib import Path
 
@@ -59,10 +60,15 @@ def results_directory(experiment: Experiment, output: str | None) -> Path:
     return Path(output) if output else Path("runs") / "sweeps" / experiment.name
 
 
+EVERY = 60.0
+"""s between two lines that say how far a sweep is, where there is no terminal for a bar."""
+
+
 class SweepProgress:
-    """A bar on standard error: cases done, failed, time left."""
+    """A bar on standard error: cases done, failed, time left. Elsewhere, as in the log of a cluster's job, lines."""
 
     def __init__(self) -> None:
+        self._told = self._began = time.monotonic()
         self._bar = Progress(
             TextColumn("sweeping"), BarColumn(24), MofNCompleteColumn(), TextColumn("{task.fields[failed]}"),
             TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(elapsed_when_finished=False),
@@ -72,7 +78,14 @@ class SweepProgress:
 
     def update(self, done: int, total: int, failed: int) -> None:
         """Show how far it is."""
-        self._bar.update(self._task, completed=done, total=total, failed=f"{failed} failed" if failed else "")
+        failures = f"{failed} failed" if failed else ""
+        self._bar.update(self._task, completed=done, total=total, failed=failures)
+        now = time.monotonic()
+        if self._bar.console.is_terminal or now - self._told < EVERY or not 0 < done < total:
+            return
+        self._told = now
+        left = f"about {max(1, round((now - self._began) * (total / done - 1) / 60))} min left"
+        note(", ".join(filter(None, (f"{done} of {total} done", failures, left))))
 
     def __enter__(self) -> "SweepProgress":
         self._bar.start()

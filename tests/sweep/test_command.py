@@ -29,6 +29,18 @@ def test_check_says_how_many_cases_and_how_long(experiment_file, capsys):
     assert "a guess" in out
 
 
+def test_a_log_has_a_line_a_minute_that_says_how_far_a_sweep_is(capsys, monkeypatch):
+    now = 1000.0
+    monkeypatch.setattr(command.time, "monotonic", lambda: now)
+    with command.SweepProgress() as progress:
+        for done, now in ((0, 1000.0), (1, 1030.0), (2, 1070.0), (3, 1100.0), (4, 1140.0), (40, 1200.0)):  # noqa: B007
+            progress.update(done, 40, failed=done // 4)
+    assert capsys.readouterr().err.splitlines() == [
+        "2 of 40 done, about 22 min left",
+        "4 of 40 done, 1 failed, about 21 min left",
+    ]
+
+
 def test_a_broken_experiment_is_refused_before_anything_is_made(experiment_file, home, capsys):
     file = experiment_file("scenarios: [sway]\ngrid: {control.com_kq: [1]}\n")
     for arguments in (["check", str(file)], ["sweep", str(file)]):

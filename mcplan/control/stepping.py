@@ -107,6 +107,11 @@ class Stepping:
         self._tries = 0
         self._contacts: tuple[Contact, ...] = ()
         self._region: SupportRegion | None = None
+        self._regions: dict[frozenset[Contact], SupportRegion | None] = {}
+        for stance in plan.stances:  # their programs are solved before the first tick
+            motions = () if stance.transition is None else stance.transition.segments
+            for contacts in (stance.contacts, *(segment.contacts for segment in motions)):
+                self._region_of(contacts)
 
     def look(self, t: float, terms: Terms, motion: Motion, machine: Machine) -> Diversion | None:
         """Return what to do at time t (s) instead of the present state of the machine: a step, and what comes after it.
@@ -203,9 +208,16 @@ class Stepping:
         """Return the support region of the closed contacts; None unless all are feet on what is about level."""
         contacts = motion.closed
         if contacts != self._contacts:
-            stands = contacts and self._on_feet(contacts)
-            self._contacts, self._region = contacts, support_region(contacts, self.robot.mass) if stands else None
+            self._contacts, self._region = contacts, self._region_of(contacts)
         return self._region
+
+    def _region_of(self, contacts: Sequence[Contact]) -> SupportRegion | None:
+        """Return the support region of feet on what is about level, found once; None of any other contacts."""
+        key = frozenset(contacts)
+        if key not in self._regions:
+            stands = contacts and self._on_feet(contacts)
+            self._regions[key] = support_region(contacts, self.robot.mass) if stands else None
+        return self._regions[key]
 
     def _in_the_air(self, phase: Phase, motion: Motion) -> str | None:
         """Return the foot that a phase swings, if one is in the air."""

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from mcplan.control import stepping
 from mcplan.control.task_set import HURRY
 from mcplan.sim.simulate import Simulation
 from mcplan.whole_body.whole_body import WholeBodyQP
@@ -46,8 +47,11 @@ def test_compiled_code_is_loaded_before_the_first_tick():
 
 @pytest.mark.parametrize("physics", ["contact", "mujoco"])
 def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
-    """What a foot may bear sinks to nothing; it stays closed for a tick or two until it is felt to bear nothing."""
-    asked, without = [], []
+    """What a foot may bear sinks to nothing; it stays closed for a tick or two until it is felt to bear nothing.
+
+    Support regions, which are linear programs, have been found before.
+    """
+    asked, without, regions = [], [], []
     attempt = WholeBodyQP.attempt
 
     def watched(self):
@@ -59,11 +63,13 @@ def test_a_foot_is_let_go_by_programs_that_have_solutions(physics, monkeypatch):
 
     monkeypatch.setattr(WholeBodyQP, "attempt", watched)
     simulation = Simulation(made.planned("walk", control__pace="swift"), physics)
+    monkeypatch.setattr(stepping, "support_region", lambda *of: regions.append(of))
     while simulation.t < FIRST_STEP:
         simulation.step()
     assert set(asked) == {1, 2}
     assert asked[-1] == 2  # the foot has touched again
     assert without == []
+    assert regions == []
 
 
 @pytest.mark.parametrize("physics", ["qp", "contact"])

@@ -23,12 +23,12 @@ test: $(VENV)/.installed-test
 	$(MAKE) --no-print-directory -j 2 types kernels
 	$(PYTEST)
 
-types:
+types: $(VENV)/.installed-test
 	$(BIN)/mypy
 
 # A walk from start to report needs nearly all kernels, which two processes of it share out; of the workers of the tests each
 # would compile what it comes to, often what the other one is at.
-kernels:
+kernels: $(VENV)/.installed-test
 	$(ALONE) $(BIN)/mcplan run $(WALK) --quiet --force -o runs/kernels > /dev/null
 
 QUICK := tests/model tests/scene tests/collision tests/statics tests/motion tests/planning/search \

@@ -1,4 +1,4 @@
-"""Every demo runs as a script, without arguments and without a display, and its last line is its answer."""
+"""Every demo runs without arguments, says its answer, and needs no display: one is run as a script without any."""
 
 import contextlib
 import functools

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from mcplan.certificate.evidence import NONE, Evidence
 from mcplan.certificate.independent import rotation_vector
-from mcplan.certificate.motion_checks import worst
+from mcplan.certificate.motion_checks import force_units, worst
 from mcplan.certificate.report import Check
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.records import LinkRecord
@@ -66,7 +66,7 @@ def _explained(evidence: Evidence, settings: SimulationSettings) -> Check:
     k, i = worst(excess)
     value, where = max(float(excess[k, i]), 0.0), f"{evidence.coordinate(i)}, {evidence.time(k)}"
     failure = "" if value <= bound else (
-        f"a force from outside that the scenario does not have: {value:.6g} {'N' if i < 3 else 'N m'} on {where} "
+        f"a force from outside that the scenario does not have: {value:.6g} {force_units(evidence)[i]} on {where} "
         f"({np.count_nonzero((excess > bound).any(axis=1))} of {len(run)} samples)"
     )  # fmt: skip
     return Check("external forces", value, "N, N m unexplained", f"<= {bound:g}", not failure, where, failure)
@@ -105,16 +105,21 @@ def known_forces(evidence: Evidence, settings: SimulationSettings) -> np.ndarray
 
 
 def joint_losses(evidence: Evidence, settings: SimulationSettings) -> tuple[np.ndarray, np.ndarray]:
-    """Return Coulomb friction (n,) N m and damping (n,) N m s/rad of the joints, those of the URDF included."""
+    """Return Coulomb friction (n,) N m and damping (n,) N m s/rad of the joints, those of the URDF included.
+
+    A joint that follows another one by ``q = k q_m + c`` is felt there: with ``k²`` times its damping, ``|k|`` times
+    its friction.
+    """
     robot = evidence.record.robot
+    joints = {joint.name: joint for joint in robot.joints}
     limit = robot.limit("torque")
     friction = settings.joint_friction * np.where(np.isfinite(limit), limit, 0.0)
     damping = np.full(len(limit), settings.joint_damping)
     for name, dynamics in _urdf_dynamics(robot.files.get("robot.urdf", "")).items():
-        if name in robot.coordinates:
-            i = robot.coordinates.index(name)
-            friction[i] += float(dynamics.get("friction") or 0.0)
-            damping[i] += float(dynamics.get("damping") or 0.0)
+        joint = joints.get(name)
+        if joint is not None and joint.coordinate >= 0:
+            friction[joint.coordinate] += abs(joint.multiplier) * float(dynamics.get("friction") or 0.0)
+            damping[joint.coordinate] += joint.multiplier**2 * float(dynamics.get("damping") or 0.0)
     return friction, damping
 
 

@@ -110,7 +110,7 @@ def _equation_of_motion(evidence: Evidence) -> Check:
     if not passed:
         count = int(np.count_nonzero(np.abs(residual).max(axis=1) > bound))
         failure = (
-            f"equation of motion off by {value:.6g} {_force_units(evidence)[i]} at {where}"
+            f"equation of motion off by {value:.6g} {force_units(evidence)[i]} at {where}"
             f" ({count} of {len(run)} samples){_explain(evidence, k, residual[k])}"
         )
     return Check(
@@ -118,7 +118,7 @@ def _equation_of_motion(evidence: Evidence) -> Check:
     )
 
 
-def _force_units(evidence: Evidence) -> list[str]:
+def force_units(evidence: Evidence) -> list[str]:
     """Return the units of the rows of the equation of motion, (6+n,)."""
     return [*["N"] * 3, *["N m"] * 3, *(FORCES[unit] for unit in recorded_units(evidence.record.robot))]
 
@@ -134,7 +134,7 @@ def _explain(evidence: Evidence, k: int, r: np.ndarray) -> str:
     """Find the one joint torque or contact wrench whose error would explain the residual of a sample."""
     size, alone = np.linalg.norm(r), int(np.argmax(np.abs(r)))
     if alone >= 6 and np.linalg.norm(np.delete(r, alone)) <= 1e-6 * size:
-        amount = f"{r[alone]:+.6g} {_force_units(evidence)[alone]}"
+        amount = f"{r[alone]:+.6g} {force_units(evidence)[alone]}"
         return f": as if the torque of {evidence.coordinate(alone)} should be {amount} from what it is"
     patches = evidence.run.patches
     unit, rest = np.eye(6), np.zeros((6, len(patches), 6))

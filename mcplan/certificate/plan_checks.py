@@ -15,6 +15,7 @@ from mcplan.certificate.independent import Mechanism, away
 from mcplan.certificate.report import Check, Report
 from mcplan.sim.records import ContactRecord, PlanRecord, RobotRecord
 from mcplan.sim.tolerances import PLAN_ANGLE_DEG, PLAN_BALANCE, PLAN_FORCE, PLAN_PLACE
+from mcplan.sim.unit import FORCES, recorded_units, unit_of_all
 
 FACES = 64
 """Edges of the inscribed pyramid that stands for a friction cone: 0.12 % inside it, and around any of 8 faces."""
@@ -46,7 +47,7 @@ def judge_plan(robot: RobotRecord, plan: PlanRecord, title: str, further: Sequen
         "grasp moment": ("N m beyond the limit", f"<= {PLAN_FORCE:g}"),
         "force on shared contacts only": ("N, N m", f"<= {PLAN_FORCE:g}"),
         "torque": ("of the limit", "<= 1"),
-        "position": ("rad beyond the limit", f"<= {PLAN_FORCE:g}"),
+        "position": (f"{unit_of_all(recorded_units(robot))} beyond the limit", f"<= {PLAN_FORCE:g}"),
     }
     checks = [
         Check(name, worst[name][0], *units[name], not worst[name][2], worst[name][1], "; ".join(worst[name][2]))
@@ -109,7 +110,8 @@ def _stance(robot: RobotRecord, plan: PlanRecord, k: int) -> Iterator[tuple[str,
     if stance.tau and np.isfinite(limit).any():
         ratio = np.abs(np.array(stance.tau)) / np.where(limit > 0, limit, np.finfo(float).tiny)
         i = int(np.argmax(ratio))
-        text = f"torque of {robot.coordinates[i]} is {stance.tau[i]:.6g} N m, limit {limit[i]:g}"
+        unit = FORCES[recorded_units(robot)[i]]
+        text = f"torque of {robot.coordinates[i]} is {stance.tau[i]:.6g} {unit}, limit {limit[i]:g}"
         yield "torque", float(ratio[i]), 1 + PLAN_FORCE / limit[i], text
     if len(robot.coordinates):
         beyond = np.maximum(robot.limit("lower") - q[7:], q[7:] - robot.limit("upper"))

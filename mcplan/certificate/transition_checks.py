@@ -34,6 +34,7 @@ from mcplan.sim.tolerances import (
     TRANSITION_PATH,
     TRANSITION_PLACE,
 )
+from mcplan.sim.unit import recorded_units, unit_of_all
 
 FINE = 4
 """Parts of the time between two nodes of a law at which velocities are looked at."""
@@ -104,7 +105,8 @@ class _Lines:
         self.angle = _Line("contact angle", "deg", TRANSITION_ANGLE_DEG)
         self.path = _Line("path", "m", TRANSITION_PATH)
         self.lift = _Line("lift", "m", TRANSITION_LIFT, least=True)
-        self.position = _Line("joint position", "rad beyond the limit", PLAN_FORCE)
+        self.units = recorded_units(record)
+        self.position = _Line("joint position", f"{unit_of_all(self.units)} beyond the limit", PLAN_FORCE)
         self.velocity = _Line("velocity", "of the limit", 1.0)
         self.held = _Line("balance", "N, N m missing", TRANSITION_BALANCE)
         self.torque = _Line("torque", "of the limit", 1.0)
@@ -207,7 +209,7 @@ class _Lines:
         beyond = np.maximum(self.record.limit("lower") - lower, upper - self.record.limit("upper"))
         piece, i = np.unravel_index(np.argmax(beyond), beyond.shape)
         value, where = float(beyond[piece, i]), f"{names[i]}, {track.when(curve.times[piece])}"
-        self.position.see(value, where, f"is {value:.4g} rad beyond its limit")
+        self.position.see(value, where, f"is {value:.4g} {self.units[i]} beyond its limit")
         limit = self.record.limit("velocity")
         speed, when = curve.speed[:, 6:], [track.when(t) for t in curve.times]
         if (law := track.segment.law) is not None:
@@ -217,7 +219,7 @@ class _Lines:
         piece, i = np.unravel_index(np.argmax(rates), rates.shape)
         value, where = float(rates[piece, i]), f"{names[i]}, {when[piece]}"
         if np.isfinite(limit).any():
-            self.velocity.see(value, where, f"moves with {value * limit[i]:.4g} rad/s, limit {limit[i]:g}")
+            self.velocity.see(value, where, f"moves with {value * limit[i]:.4g} {self.units[i]}/s, limit {limit[i]:g}")
 
 
 def apart(q0: np.ndarray, q1: np.ndarray) -> float:

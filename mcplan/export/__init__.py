@@ -47,9 +47,9 @@ def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None)
     write, place = refuse_missing(kind, rate), file_path("export_run", path)
     run = instance("export_run", "run", run, Run)
     if kind not in FOLDERS and place.is_dir():
-        raise InputError(f"{place}: is a folder; expected the name of a file for --to {kind}")
+        raise InputError(f"{place}: is a directory; expected the name of a file for --to {kind}")
     if kind in FOLDERS and place.exists() and not place.is_dir():
-        raise InputError(f"{place}: is a file; expected the name of a folder for --to {kind}")
+        raise InputError(f"{place}: is a file; expected the name of a directory for --to {kind}")
     return write(run, place, rate)
 
 

@@ -123,7 +123,7 @@ def gltf_counts(data: bytes, binary: bool) -> tuple[int, int]:
 def _gltf(document: Any) -> tuple[int, int]:
     accessors, nodes = document.get("accessors", []), document.get("nodes", [])
     for k, accessor in enumerate(accessors):
-        if "bufferView" not in accessor:
+        if "bufferView" not in accessor and "sparse" not in accessor:
             raise Uncounted(f"accessors[{k}] has no bufferView (compressed meshes are not read)")
         if not isinstance(accessor["count"], int) or accessor["count"] < 0:
             raise Uncounted(f"accessors[{k}].count is no whole number from 0 on")
@@ -131,7 +131,8 @@ def _gltf(document: Any) -> tuple[int, int]:
     def primitive(given: Any) -> int:
         named = given["attributes"].get("POSITION") if given.get("indices") is None else given["indices"]
         corners = 0 if named is None else accessors[named]["count"]
-        return corners // 3 if given.get("mode", 4) == 4 else corners
+        mode = given.get("mode", 4)  # up to 3 points and lines, 4 triangles, then strips and fans
+        return 0 if mode < 4 else corners // 3 if mode == 4 else corners
 
     meshes = [sum(map(primitive, mesh["primitives"])) for mesh in document.get("meshes", [])]
 

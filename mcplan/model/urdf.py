@@ -33,7 +33,7 @@ _UTF8 = (b"utf-8", b"utf8", b"ascii", b"us-ascii")
 
 
 def refuse_encoding(data: bytes, file: str) -> None:
-    """Refuse a file that is not UTF-8, or says so: runs keep the text of a robot's files."""
+    """Refuse a file that is not UTF-8: runs keep the text of a robot's files. ASCII is the same in most encodings."""
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as reason:
@@ -41,7 +41,7 @@ def refuse_encoding(data: bytes, file: str) -> None:
         message = f"byte 0x{data[reason.start]:02x} is not UTF-8 text: save the file as UTF-8"
         raise RobotError(Problem(file, line, "", message)) from None
     declared = _DECLARED.match(data)
-    if declared and declared[1].lower() not in _UTF8:
+    if declared and not data.isascii() and declared[1].lower() not in _UTF8:
         message = f"the encoding {brief(declared[1].decode())} is declared, expected UTF-8"
         raise RobotError(Problem(file, 1, "", message))
 

@@ -26,6 +26,8 @@ PARALLEL = 0.999
 UNLIMITED = {"velocity": np.inf, "effort": np.inf, "lower": -np.pi, "upper": np.pi}
 """Limits of each coordinate of a ball or universal joint whose file gives none."""
 
+SIDES = ("lower", "upper")
+
 JOINT_TAGS = ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "calibration", "safety_controller")
 
 
@@ -168,12 +170,13 @@ def _limits(element: Element, kind: str, key: str, notes: Notes) -> dict:
 def _doubt_soft_limits(element: Element, key: str, limits: dict, notes: Notes) -> None:
     """Note soft limits that are narrower than the limits, which alone count."""
     for safety in element.all("safety_controller"):
-        low, high = (
-            notes.vector(safety, f"soft_{side}_limit", 1, key, (limits.get(side, sign * np.inf),))
-            for side, sign in (("lower", -1.0), ("upper", 1.0))
-        )
-        if low is None or high is None:
+        hard = limits.get("lower", -np.inf), limits.get("upper", np.inf)
+        said = [safety.attributes.get(f"soft_{side}_limit", bound) for side, bound in zip(SIDES, hard, strict=True)]
+        try:
+            low, high = map(float, said)
+        except ValueError:
+            notes.doubt(safety, key, "soft limits of <safety_controller> are not read: <limit> counts")
             continue
-        if low[0] > limits.get("lower", -np.inf) or high[0] < limits.get("upper", np.inf):
-            message = f"soft limits {low[0]:g} to {high[0]:g} of <safety_controller> are not read: <limit> counts"
+        if low > hard[0] or high < hard[1]:
+            message = f"soft limits {low:g} to {high:g} of <safety_controller> are not read: <limit> counts"
             notes.doubt(safety, key, message)

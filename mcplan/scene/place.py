@@ -81,10 +81,9 @@ def make_contact(
     max_force = patch.max_force if spec.max_force is None else spec.max_force
     if kind == "grasp" and spec.max_force is None and isinstance(support, Bar) and support.max_force is not None:
         max_force = support.max_force
-    if kind == "grasp" and patch.kind != kind and not np.isfinite([max_force, patch.max_moment]).all():
-        lacks = "max_moment (N m)" if np.isinf(patch.max_moment) else "max_force (N)"
+    if kind == "grasp" != patch.kind:
         raise InputError(
-            f"the patch `{patch.name}` has no {lacks}, so it cannot be a contact of kind grasp: what holds has "
+            f"the patch `{patch.name}` is a {patch.kind}, so it cannot be a contact of kind grasp: what holds has "
             "`kind: grasp`, max_force and max_moment in robot.yaml"
         )
     free = named_freedoms(spec.slide, spec.hinge)

@@ -195,9 +195,16 @@ class Run:
         if key not in self._contacts:
             active = [self.patches[i] for i in np.flatnonzero(self.active[k])]
             planned = [self.plan.stances[self.stance_of(k, patch)].contact(patch) for patch in active]
-            factor = self.record.world.friction
-            self._contacts[key] = tuple(replace(c, friction=c.friction * factor.get(c.support, 1.0)) for c in planned)
+            self._contacts[key] = tuple(self._loaded(contact) for contact in planned)
         return self._contacts[key]
+
+    def _loaded(self, contact: Any) -> Any:
+        """Return a contact with the friction that the physics had, of an object on what that lies on, too."""
+        factor, carrier = self.record.world.friction, contact.carrier
+        if carrier is not None and carrier.rest is not None:
+            rest = replace(carrier.rest, friction=carrier.rest.friction * factor.get(carrier.name, 1.0))
+            carrier = replace(carrier, rest=rest)
+        return replace(contact, friction=contact.friction * factor.get(contact.support, 1.0), carrier=carrier)
 
     @cached_property
     def _contacts(self) -> dict[tuple[int, bytes], tuple[Any, ...]]:

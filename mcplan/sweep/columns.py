@@ -43,7 +43,7 @@ COLUMNS: dict[str, Column] = {
     "nodes": Column("count", "stances that the search proved"),
     "posture_calls": Column("count", "calls of the posture generator"),
     "plan_duration": Column("count", "time that the motions of the plan take", "s"),
-    "plan_equilibrium": Column("margin", "push at the centre of mass that any stance resists in any direction", "N"),
+    "plan_equilibrium": Column("margin", "horizontal push that every stance resists, whichever way", "N"),
     "plan_equilibrium_torque": Column("margin", "the same within the torque limits", "N"),
     "plan_friction": Column("margin", "least friction margin of a stance", "N"),
     "plan_friction_ratio": Column("ratio", "largest |ft| / (mu fn) of a stance"),

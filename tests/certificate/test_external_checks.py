@@ -185,6 +185,13 @@ def test_losses_of_the_joints_are_those_of_the_urdf_and_of_the_scenario(run):
     assert friction[3] - bare[3] == pytest.approx(0.3 + 0.01 * robot.limit("torque")[3])
     assert damping[3] - slow[3] == pytest.approx(0.7 + 0.5)
     assert damping[4] - slow[4] == pytest.approx(0.5)
+    followed = [
+        x.model_copy(update={"coordinate": 4, "multiplier": -2.0}) if x.name == joint else x for x in robot.joints
+    ]
+    evidence.record.robot = evidence.record.robot.model_copy(update={"joints": followed})
+    friction, damping = joint_losses(evidence, SimulationSettings())
+    assert friction[3:5] - bare[3:5] == pytest.approx([0.0, 2.0 * 0.3])
+    assert damping[3:5] - slow[3:5] == pytest.approx([0.0, 4.0 * 0.7])
 
 
 def test_joints_at_their_limits_are_pushed_away_from_them(run):

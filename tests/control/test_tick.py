@@ -20,7 +20,6 @@ LOADED = f"""
 import numba.core.event as event
 import mcplan as mc
 from mcplan.control.controller import WholeBodyController
-from tests import made
 
 step, loaded = WholeBodyController.step, []
 

@@ -55,7 +55,7 @@ def test_the_folder_is_made_with_those_that_lead_there_and_a_file_in_its_place_i
     assert (tmp_path / "new" / "folder" / "motion" / "joint_pos.csv").is_file()
     (tmp_path / "file").write_text("mine")
     assert main([*command, str(tmp_path / "file"), "--force"]) == 2
-    assert "is a file; expected the name of a folder" in capsys.readouterr().err
+    assert "is a file; expected the name of a directory" in capsys.readouterr().err
     assert (tmp_path / "file").read_text() == "mine"
 
 

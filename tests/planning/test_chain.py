@@ -8,10 +8,8 @@ import pytest
 
 from mcplan.document import dump_document
 from mcplan.errors import ScenarioError
-from mcplan.planning import plan
 from mcplan.planning.chain import displaced_objects, with_transitions
 from mcplan.planning.plan_file import plan_document, read_plan, write_plan
-from mcplan.scene import load_scenario
 from tests import made
 
 
@@ -83,10 +81,9 @@ def test_motions_that_a_file_lacks_or_made_with_other_speeds_are_found_when_it_i
 
 
 def test_times_follow_from_the_preload_and_a_file_that_does_not_name_it_keeps_its_own(tmp_path):
-    scenario = load_scenario("step", {"control.pace": "swift"})
-    made = plan(scenario)
+    whole = made.planned("step", control__pace="swift")
     file = tmp_path / "plan.yaml"
-    write_plan(made, file)
+    write_plan(whole, file)
     assert not read_plan(file).notices
     for change, named in (
         ({"control.preload": 30.0}, "control.preload"),
@@ -94,7 +91,7 @@ def test_times_follow_from_the_preload_and_a_file_that_does_not_name_it_keeps_it
         ({"control.load_time": 0.1}, "control.load_time"),
     ):
         assert read_plan(file, change).notices == (f"the times of motions were found anew, as {named} changed",)
-    data = plan_document(made, tmp_path)
+    data = plan_document(whole, tmp_path)
     del data["plan"]["paced_with"]["preload"]
     file.write_text(dump_document(data))
     assert not read_plan(file).notices

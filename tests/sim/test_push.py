@@ -1,6 +1,7 @@
 """HRP-2 pushes a box: one stroke of the arms, by the whole-body program alone, and what verification says of it."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from mcplan.certificate.verify import verify
 from mcplan.errors import ScenarioError
 from mcplan.planning import Plan, plan, read_plan, write_plan
 from mcplan.scene import check_file, load_scenario
+from mcplan.sim.run import Run
 from mcplan.sim.simulate import simulate
 from tests import made
 
@@ -48,6 +50,15 @@ def test_a_plan_file_keeps_the_objects(whole, tmp_path):
             name: pose.tolist() for name, pose in two.objects.items()
         }
         assert all(np.allclose(a.p, b.p, atol=1e-12) for a, b in zip(one.contacts, two.contacts, strict=True))
+
+
+def test_contacts_of_a_run_have_the_friction_of_its_world_and_so_has_what_they_are_on(whole):
+    contact = next(c for stance in whole.stances for c in stance.contacts if c.carrier is not None)
+    factors = {contact.support: 0.5, contact.carrier.name: 0.25}
+    run = SimpleNamespace(record=SimpleNamespace(world=SimpleNamespace(friction=factors)))
+    found = Run._loaded(run, contact)
+    assert found.friction == 0.5 * contact.friction
+    assert found.carrier.rest.friction == 0.25 * contact.carrier.rest.friction
 
 
 def test_a_plan_leans_on_the_box_only_as_far_as_that_stays(whole):

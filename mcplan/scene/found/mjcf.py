@@ -18,8 +18,8 @@ REFUSED = ("include", "plugin", "extension", "attach", "model", "replicate", "co
 SIZED = {"hfield": ("nrow", "ncol"), "texture": ("width", "height"), "user": ("dim",), "size": ("nuserdata",)}
 """Attributes whose product is how many numbers an element makes of a few letters."""
 
-MOST_CELLS = 16_000_000
-"""Numbers that all these elements, and the pixels of images, may have together."""
+MOST_CELLS = 1 << 26
+"""Numbers that all these elements, and the pixels of images, may have together: four pictures of 4096 x 4096."""
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -117,9 +117,14 @@ def _refuse_large(root: Element, files: set[Path]) -> None:
         here = f"line {element.line}: <{element.tag[:40]}>"
         if element.tag == "mesh" and "builtin" in element.attributes:
             raise MeshProblem(f"{here}: a built-in mesh is not read; give its file")
-        given = [element.attributes[name] for name in SIZED.get(element.tag, ()) if name in element.attributes]
+        sized = SIZED.get(element.tag, ())
+        if element.tag == "texture" and element.attributes.get("type", "cube") != "2d":
+            sized, faces = ("width", "width"), 6.0  # of a cube, whatever the height says
+        else:
+            faces = 1.0
+        given = [element.attributes[name] for name in sized if name in element.attributes]
         try:
-            cells += abs(float(np.prod([float(value) for value in given]))) if given else 0.0
+            cells += faces * abs(float(np.prod([float(value) for value in given]))) if given else 0.0
         except ValueError:
             raise MeshProblem(f"{here}: {given[0][:20]} is no size") from None
         if not cells <= MOST_CELLS:

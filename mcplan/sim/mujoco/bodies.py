@@ -114,7 +114,7 @@ def _add_follower(
 ) -> None:
     """Add a joint that mimics joint k: ``position = multiplier * position of k + offset`` as an equality constraint.
 
-    Its limits are in those of joint k already, and its friction is not the motor's concern.
+    Its limits, its damping and its friction are in those of joint k already.
     """
     body.add_joint(
         name=f"joint:{name}", axis=axis,

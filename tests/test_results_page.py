@@ -160,6 +160,24 @@ def test_a_store_of_what_has_changed_since_is_taken_as_it_is_unless_it_mixes(mak
         maker.rewritten(page, {"trial": store}, tmp_path)
 
 
+def test_a_scenario_that_has_changed_since_stays_on_the_page_beside_one_that_has_not(maker, tmp_path, capsys):
+    asked, page = asking(tmp_path)
+    both = {**asked, "scenarios": ["sway", "step"]}
+    (tmp_path / "trial.yaml").write_text(json.dumps(both))
+    store = put(asked, tmp_path / "out", [5])
+    put({**both, "set": {"control.pace": "slow"}}, store, [5])
+    made = maker.rewritten(page, {"trial": store}, tmp_path)
+    assert "| `step` | 2/2 " in made
+    assert "| `sway` | 2/2 " in made
+    assert capsys.readouterr().err.splitlines() == [
+        f"{store}: made of other scenarios, robots or settings than trial has: step",
+        f"{store}: left out, as trial has no such configuration: 2 of sway",
+    ]
+    put({**both, "scenarios": ["step"], "set": {"control.pace": "swiftest"}}, store, [5])
+    with pytest.raises(InputError, match=r'mixes several configurations of .*"step", .*, 5'):
+        maker.rewritten(page, {"trial": store}, tmp_path)
+
+
 def test_a_killed_case_counts_in_the_rates_of_a_page(maker, tmp_path):
     asked, page = asking(tmp_path)
     store = put(asked, tmp_path / "out", [5])

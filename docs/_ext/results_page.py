@@ -114,21 +114,23 @@ def chosen(tables: Sequence[Table], titles: str | None) -> list[Table]:
 def own_rows(experiment: Experiment, rows: Sequence[Row], directory: Path) -> list[Row]:
     """Return those rows of a store that are of cases of the experiment on the seeds that are there.
 
-    A row is known by its configuration. Where none has one of the experiment's, a scenario or a robot has changed since
-    the cases were run; they are taken as they are then, unless two of them say that they are the same case.
+    A row is known by its configuration. Where none of a scenario has one of the experiment's, the scenario or its robot
+    has changed since its cases were run; they are taken as they are then, unless two say that they are the same case.
     """
     seeds = tuple(sorted({row["seed"] for row in rows}))
     there = replace(experiment, spec=experiment.spec.model_copy(update={"seeds": seeds}))
     known = {case.configuration for case in there.cases}
-    own = [row for row in rows if row["configuration"] in known]
-    if not own:
-        given = Counter(json.dumps([row.get(name) for name in experiment.fields]) for row in rows)
+    as_asked = {str(row["scenario"]) for row in rows if row["configuration"] in known}
+    if changed := [row for row in rows if str(row["scenario"]) not in as_asked]:
+        given = Counter(json.dumps([row.get(name) for name in experiment.fields]) for row in changed)
         if most := [fields for fields, count in given.items() if count > 1]:
             text = f"the store mixes several configurations of {most[0]}, and none is one of {experiment.name}"
             raise InputError(f"{directory}: {text}")
-        print(f"{directory}: made of other scenarios, robots or settings than {experiment.name} has", file=sys.stderr)
-        own = list(rows)
-    elif others := Counter(str(row["scenario"]) for row in rows if row["configuration"] not in known):
+        names = ", ".join(dict.fromkeys(str(row["scenario"]) for row in changed))
+        text = f"made of other scenarios, robots or settings than {experiment.name} has"
+        print(f"{directory}: {text}: {names}", file=sys.stderr)
+    own = [row for row in rows if row["configuration"] in known or str(row["scenario"]) not in as_asked]
+    if others := Counter(str(row["scenario"]) for row in rows) - Counter(str(row["scenario"]) for row in own):
         counts = ", ".join(f"{count} of {name}" for name, count in others.items())
         print(f"{directory}: left out, as {experiment.name} has no such configuration: {counts}", file=sys.stderr)
     return [with_flags(row, experiment.spec.steps) for row in own]

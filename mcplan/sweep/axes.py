@@ -131,12 +131,13 @@ def axis_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ..
 
 
 def _measured(value: Any) -> Any:
-    """Return a value with whole numbers as floating-point ones: 1 and 1.0 of a field are the same case."""
+    """Return a value with whole numbers as floating-point ones, where exact: 1 and 1.0 of a field are the same case."""
     if isinstance(value, dict):
         return {name: _measured(part) for name, part in value.items()}
     if isinstance(value, list):
         return [_measured(part) for part in value]
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    exact = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53
+    return float(value) if exact else value
 
 
 def where_problems(document: Document, spec: ExperimentSpec, axes: tuple[Axis, ...]) -> Iterator[Problem]:

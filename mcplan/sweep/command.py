@@ -48,7 +48,7 @@ def run_experiment(path: str | os.PathLike[str], arguments: Namespace) -> int:
 def check_experiment(path: str) -> tuple[list[Problem], str]:
     """Return what is wrong with an experiment file; if nothing, also how many cases it has and how long they take."""
     try:
-        experiment = load_experiment(path)
+        experiment = load_experiment(path, elsewhere=True)  # packages matter where the workers are
         work = work_of(experiment, results_directory(experiment, None))
     except InputError as error:
         return list(error.problems), ""
@@ -81,7 +81,7 @@ class SweepProgress:
         failures = f"{failed} failed" if failed else ""
         self._bar.update(self._task, completed=done, total=total, failed=failures)
         now = time.monotonic()
-        if self._bar.console.is_terminal or now - self._told < EVERY or not 0 < done < total:
+        if not self._bar.disable or now - self._told < EVERY or not 0 < done < total:
             return
         self._told = now
         left = f"about {max(1, round((now - self._began) * (total / done - 1) / 60))} min left"

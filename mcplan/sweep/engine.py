@@ -2,13 +2,17 @@
 
 A case is only handed to a worker that is free. So the scheduler's queue stays short however many cases there are, and
 when a worker dies Dask blames the case that it was running and no other.
+
+Dask runs a case on the workers that were ready when it was handed out, on others never: they may be cold or of another
+code. When all of these have gone it would wait for them for ever, so it is handed out once more.
 """
 
 import queue
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from itertools import count
+from typing import Any, NamedTuple, TypeVar
 
 from mcplan.bars import note
 from mcplan.errors import InputError, JobFailed
@@ -23,7 +27,7 @@ LOOK = 1.0
 """s between two looks at which workers there are."""
 
 ALONE = 120.0
-"""s without any worker after which that is said."""
+"""s without a worker that is ready, after which that is said."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,16 @@ def prepare(client: Any, runner: Runner, argument: Any, wait: float = 60.0) -> W
     return workers
 
 
+class _Running(NamedTuple):
+    """A case that Dask has: on which workers it may run, and whether it is handed out a second time."""
+
+    key: Any
+    make: Callable[[], Any]
+    future: Any
+    places: frozenset[str]
+    again: bool
+
+
 def fan_out(
     workers: Workers, tasks: Iterable[tuple[Key, Callable[[], Any]]], limit: Limit
 ) -> Iterator[tuple[Key, Outcome]]:
@@ -152,13 +166,20 @@ def fan_out(
     """
     client = workers.client
     done: queue.Queue[Any] = queue.Queue()
-    running: dict[str, tuple[Key, Any]] = {}
-    waiting = iter(tasks)
+    running: dict[str, _Running] = {}
+    waiting, numbers = iter(tasks), count(1)
     ready: list[str] = []
-    number, looked, more = 0, -LOOK, True
-    last_ready, said = time.monotonic(), False
+    looked, last_ready, said = -LOOK, time.monotonic(), False
+
+    def hand_out(key: Key, make: Callable[[], Any], again: bool = False) -> None:
+        ask = (worker.work, workers.runner.case, make(), limit, code_version())
+        future = client.submit(*ask, key=f"case-{id(done)}-{next(numbers)}", workers=ready)
+        running[future.key] = _Running(key, make, future, frozenset(ready), again)
+        future.add_done_callback(done.put)
+
+    task = next(waiting, None)
     try:
-        while more or running:
+        while task is not None or running:
             if time.monotonic() - looked >= LOOK:
                 ready, looked = workers.ready(), time.monotonic()
                 if ready:
@@ -166,29 +187,28 @@ def fan_out(
                 elif not said and looked - last_ready >= ALONE:
                     said = True
                     note(f"no worker of {client.scheduler.address} has been ready for {ALONE:g} s; waiting for one")
-            while more and len(running) < max(1, len(ready)):
+                for name, case in list(running.items()):
+                    if not ready or not case.places.isdisjoint(ready) or case.future.done():
+                        continue
+                    case.future.cancel(force=True)
+                    del running[name]
+                    if case.again:  # it may be what kills them
+                        yield case.key, _failed("the workers that could run it have gone, and so have the next ones")
+                    else:
+                        hand_out(case.key, case.make, again=True)
+            while task is not None and len(running) < len(ready):
+                hand_out(*task)
                 task = next(waiting, None)
-                if task is None:
-                    more = False
-                    break
-                (key, make), number = task, number + 1
-                ask = (worker.work, workers.runner.case, make(), limit, code_version())
-                name = f"case-{id(done)}-{number}"
-                future = client.submit(*ask, key=name, workers=ready or None, allow_other_workers=bool(ready))
-                running[future.key] = key, future
-                future.add_done_callback(done.put)
-            if not running:
-                continue
             try:
                 future = done.get(timeout=LOOK)
             except queue.Empty:
                 _check(client)
                 continue
-            key, _ = running.pop(future.key)
-            yield key, _outcome(client, future)
+            if (ended := running.pop(future.key, None)) is not None:  # None: it has been handed out again
+                yield ended.key, _outcome(client, future)
     finally:
-        for _, future in running.values():
-            future.cancel(force=True)
+        for case in running.values():
+            case.future.cancel(force=True)
 
 
 def _outcome(client: Any, future: Any) -> Outcome:
@@ -206,6 +226,10 @@ def _outcome(client: Any, future: Any) -> Outcome:
         reason = f"the worker that ran it died, and so did the next one ({error.last_worker.address})"
     else:
         reason = f"its worker failed: {type(error).__name__}: {error}"
+    return _failed(reason)
+
+
+def _failed(reason: str) -> Outcome:
     return Outcome(FAILED, {"success": False, "stage": "case", "cause": "its worker failed", "failure": reason})
 
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from mcplan.errors import InputError
-from mcplan.sweep.columns import kind_of
 from mcplan.sweep.condition import Condition
 from mcplan.sweep.schema import ExpectSpec, ExperimentSpec
 
@@ -74,10 +73,10 @@ def expectations(spec: ExperimentSpec) -> Iterator[tuple[tuple[str | int, ...], 
 
 
 def judge(spec: ExperimentSpec, rows: Sequence[Mapping[str, Any]], known: Sequence[str]) -> list[Verdict]:
-    """Return the verdict on each threshold.
+    """Return the verdict on each threshold, of rows as `collect_results` returns them.
 
-    A case without a value, as one that was not planned has no margins, is left out, and is counted in the text; of a
-    flag it counts as false. Where no case has a value the threshold is broken.
+    A case without a value, as one that was not planned has no margins, is left out, and is counted in the text. Where
+    no case has a value the threshold is broken.
     """
     verdicts = []
     for _, expect in expectations(spec):
@@ -87,8 +86,6 @@ def judge(spec: ExperimentSpec, rows: Sequence[Mapping[str, Any]], known: Sequen
         for name, text in expect.columns.items():
             threshold = parse_threshold(text)
             values = [row[name] for row in chosen if isinstance(row.get(name), (bool, int, float))]
-            if values and kind_of(name, values) == "flag":  # a case that has not got so far has not reached it
-                values += [False] * (len(chosen) - len(values))
             of = f"of {len(values)} of {len(chosen)} cases{where}"
             if not values:
                 verdicts.append(Verdict(f"{name}: {threshold}: no value {of}", False))

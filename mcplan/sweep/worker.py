@@ -71,7 +71,7 @@ def _ready(function: str, code: str) -> CaseProcess:
             atexit.register(_close)
         elif _process.alive:
             _process.close()
-        _process = CaseProcess()
+        _process, _code = CaseProcess(), ""
         _code = _process.call("mcplan.sweep.child:load", function, Limit(time=START))
     if _code != code:
         raise InputError(f"{platform.node()}: another version of mcplan ({_code}) than where the sweep began ({code})")

@@ -29,7 +29,18 @@ def test_check_says_how_many_cases_and_how_long(experiment_file, capsys):
     assert "a guess" in out
 
 
-def test_a_log_has_a_line_a_minute_that_says_how_far_a_sweep_is(capsys, monkeypatch):
+def test_check_takes_packages_that_only_the_workers_have(experiment_file, capsys, monkeypatch):
+    monkeypatch.setattr("mcplan.sim.simulate.find_spec", lambda name: None)
+    file = experiment_file("scenarios: [sway]\nset: {simulation.physics: mujoco}\n")
+    assert main(["check", str(file)]) == 0
+    assert "ok, 1 cases" in capsys.readouterr().out
+    assert main(["sweep", str(file), "--dry-run"]) == 2, "here it cannot be run"
+
+
+@pytest.mark.parametrize("colour", ["", "1"])
+def test_a_log_has_a_line_a_minute_that_says_how_far_a_sweep_is(colour, capsys, monkeypatch):
+    """A log that is asked to be in colour has no bar either."""
+    monkeypatch.setenv("FORCE_COLOR", colour)
     now = 1000.0
     monkeypatch.setattr(command.time, "monotonic", lambda: now)
     with command.SweepProgress() as progress:

@@ -9,8 +9,8 @@ from mcplan.sweep import engine, worker
 from mcplan.sweep.child import load
 from mcplan.sweep.engine import Runner, Workers, fan_out, prepare
 from mcplan.sweep.identity import code_version
-from mcplan.sweep.process import Limit
-from mcplan.sweep.store import DONE, Outcome
+from mcplan.sweep.process import CaseError, Limit
+from mcplan.sweep.store import DONE, FAILED, Outcome
 
 
 class Future:
@@ -46,6 +46,8 @@ class Client:
     def __init__(self, *addresses):
         self.status, self.scheduler = "running", SimpleNamespace(address="tcp://scheduler")
         self.workers, self.versions, self.warm_ups, self.cases, self.error = {}, {}, {}, [], None
+        self.lost = 0
+        """How many more cases never end, as their workers go."""
         for address in addresses:
             self.come(address)
 
@@ -67,6 +69,12 @@ class Client:
             (address,) = workers
             return self.warm_ups.setdefault(address, Future(key, ""))
         self.cases.append(workers)
+        assert not options.get("allow_other_workers")
+        if self.lost:
+            self.lost -= 1
+            for address in workers:
+                del self.workers[address]
+            return Future(key, waits=True)
         return Future(key, Outcome(DONE, {}), self.error)
 
 
@@ -136,14 +144,42 @@ def test_kernels_that_cannot_be_compiled_are_said_with_their_machine():
 
 
 def test_that_nobody_is_there_is_said_once(monkeypatch):
-    said = []
+    said, looks = [], []
     monkeypatch.setattr(engine, "note", said.append)
     monkeypatch.setattr(engine, "ALONE", 0.0)
     client = Client()
-    outcomes = fan_out(Workers(client, Runner(), ()), tasks(5), Limit())
-    for _ in range(5):
-        next(outcomes)
+
+    class Late(Workers):
+        def ready(self):
+            looks.append(client.cases[:])
+            if len(looks) == 5:
+                client.come("a:1")
+            return super().ready()
+
+    assert len(list(fan_out(Late(client, Runner(), ()), tasks(5), Limit()))) == 5
     assert said == ["no worker of tcp://scheduler has been ready for 0 s; waiting for one"]
+    assert looks[:5] == [[]] * 5, "a case was handed out while nobody was ready"
+    assert client.cases == [["a:1"]] * 5
+
+
+@pytest.mark.parametrize(("lost", "status"), [(1, DONE), (2, FAILED)])
+def test_a_case_whose_workers_have_all_gone_is_handed_out_once_more(lost, status):
+    """Dask would wait for these workers for ever; their successors have other addresses."""
+    client = Client("a:1")
+    client.lost = lost
+
+    class Nanny(Workers):
+        def ready(self):
+            ready = super().ready()
+            if not client.workers:
+                client.come(f"a:{len(client.cases) + 1}")
+            return ready
+
+    outcomes = dict(fan_out(Nanny(client, Runner(), ()), tasks(2), Limit()))
+    assert [outcomes[key].status for key in (0, 1)] == [status, DONE]
+    assert client.cases == [["a:1"], ["a:2"], ["a:3"] if lost == 2 else ["a:2"]]
+    if status == FAILED:
+        assert outcomes[0].result["failure"].startswith("the workers that could run it have gone")
 
 
 def test_a_case_that_its_worker_refuses_ends_the_sweep():
@@ -163,6 +199,8 @@ class Child:
         self.alive = True
 
     def call(self, name, argument, limit):
+        if not Child.code:
+            raise CaseError("out of memory")
         return Child.code if name.endswith(":load") else Outcome(DONE, {"success": argument})
 
     def close(self):
@@ -170,8 +208,11 @@ class Child:
 
 
 def test_the_process_of_cases_is_of_the_code_that_a_call_asks_for(monkeypatch):
-    """One that runs already is asked as well: files may have changed since it began."""
+    """One that runs already is asked as well: files may have changed since it began. Of one that cannot be loaded none
+    is known, whatever the one before was of."""
     monkeypatch.setattr(worker, "CaseProcess", Child)
+    monkeypatch.setattr(Child, "code", "now")
+    monkeypatch.setattr(Child, "made", 0)
     monkeypatch.setattr(worker, "_process", None)
     monkeypatch.setattr(worker, "_code", "")
     for _ in range(2):
@@ -182,6 +223,10 @@ def test_the_process_of_cases_is_of_the_code_that_a_call_asks_for(monkeypatch):
     Child.code = "later"
     assert worker.prepare("some:case", True, "later") == ""
     assert Child.made == 3
+    worker._process.alive, Child.code = False, ""
+    for _ in range(2):
+        assert worker.prepare("some:case", True, "later") == "out of memory"
+    assert Child.made == 5
 
 
 def test_a_process_says_of_which_code_it_is():

@@ -163,6 +163,12 @@ def test_a_mistake_is_said_with_its_line(text, line, said, experiment_file):
         assert f"{file}:{line}: " in message
 
 
+def test_whole_numbers_beyond_floating_point_are_compared_as_they_are():
+    values = {"control.com_kp": [2, 10**400, 10**400]}
+    with pytest.raises(InputError, match="the same as number 2"):
+        load_experiment({"mcplan": 1, "name": "trial", "scenarios": ["sway"], "grid": values})
+
+
 def test_packages_matter_where_cases_run_and_only_to_what_is_simulated(experiment_file, monkeypatch):
     monkeypatch.setattr("mcplan.sim.simulate.find_spec", lambda name: None)
     monkeypatch.setattr("mcplan.whole_body.settings.find_spec", lambda name: None)

@@ -14,6 +14,7 @@ from scipy.stats import binom
 
 from mcplan.errors import InputError
 from mcplan.sweep import figures, identity, report
+from mcplan.sweep.columns import with_flags
 from mcplan.sweep.compare import REGRESSION, compare, results_before
 from mcplan.sweep.expectation import judge, parse_threshold
 from mcplan.sweep.experiment import load_experiment
@@ -214,7 +215,7 @@ def test_thresholds_hold_or_not(expect, passed, results):
 def test_a_flag_counts_as_false_where_a_case_has_not_got_so_far(results):
     rows = [{"success": False, "plan_torque": None}] * 9 + [{"success": True, "goal_reached": True, "plan_torque": 0.5}]
     spec = results.experiment.spec.model_copy(update={"expect": {"goal_reached": ">= 0.9", "plan_torque": "max < 0.6"}})
-    flag, margin = judge(spec, rows, results.experiment.known)
+    flag, margin = judge(spec, [with_flags(row, spec.steps) for row in rows], results.experiment.known)
     assert not flag.passed
     assert flag.text.startswith("goal_reached: mean 0.1 of 10 of 10 cases")
     assert margin.passed

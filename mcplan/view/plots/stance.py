@@ -12,7 +12,7 @@ from mcplan.view.plots.region import plot_region
 from mcplan.view.written import drawn
 
 ROOM = 0.25
-"""m around the contacts that is shown of a region without bounds."""
+"""m around the contacts and the centre of mass that is shown at least; of larger regions as much as these extend."""
 
 
 def save_stance(
@@ -25,7 +25,7 @@ def save_stance(
 def plot_stance(
     title: str, contacts: Sequence[Contact], com: np.ndarray, regions: Mapping[str, SupportRegion]
 ) -> Figure:
-    """Return the same as a figure; of a region without bounds it shows what is near the contacts."""
+    """Return the same as a figure; of regions that are large, or without bounds, it shows what is near the contacts."""
     figure = Figure(figsize=(6.5, 5.5), layout="constrained")
     axes = figure.add_subplot()
     for name, region in regions.items():
@@ -38,10 +38,11 @@ def plot_stance(
     axes.plot(com[0], com[1], "k+", ms=12, mew=2, label="centre of mass")
     axes.set(xlabel="x (m)", ylabel="y (m)", title=drawn(title), aspect="equal")
     axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    if not all(region.bounded for region in regions.values()):
-        seen = [com[None, :2], *(contact.world_points[:, :2] for contact in contacts)]
-        seen += [region.vertices for region in regions.values() if region.bounded]
-        low, high = np.vstack(seen).min(axis=0) - ROOM, np.vstack(seen).max(axis=0) + ROOM
-        axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+    figure.legend(fontsize=8, loc="outside lower center", ncols=4)
+    near = np.vstack([com[None, :2], *(contact.world_points[:, :2] for contact in contacts)])
+    room = max(ROOM, float(np.ptp(near, axis=0).max()))
+    all_of_it = np.vstack([near - ROOM, near + ROOM, *(region.vertices for region in regions.values())])
+    low = np.maximum(all_of_it.min(axis=0), near.min(axis=0) - room)
+    high = np.minimum(all_of_it.max(axis=0), near.max(axis=0) + room)
+    axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     return figure

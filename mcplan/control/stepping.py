@@ -106,12 +106,10 @@ class Stepping:
         self._surfaces = [s for s in self.environment.surfaces if s.normal[2] >= LEVEL]
         self._tries = 0
         self._contacts: tuple[Contact, ...] = ()
-        self._region: SupportRegion | None = None
         self._regions: dict[frozenset[Contact], SupportRegion | None] = {}
-        for stance in plan.stances:  # their programs are solved before the first tick
-            motions = () if stance.transition is None else stance.transition.segments
-            for contacts in (stance.contacts, *(segment.contacts for segment in motions)):
-                self._region_of(contacts)
+        # the programs of what the plan stands on are solved before the first tick
+        for contacts in (*(stance.contacts for stance in plan.stances), *(part.contacts for part in plan.segments)):
+            self._region(contacts)
 
     def look(self, t: float, terms: Terms, motion: Motion, machine: Machine) -> Diversion | None:
         """Return what to do at time t (s) instead of the present state of the machine: a step, and what comes after it.
@@ -206,12 +204,10 @@ class Stepping:
 
     def _support(self, motion: Motion) -> SupportRegion | None:
         """Return the support region of the closed contacts; None unless all are feet on what is about level."""
-        contacts = motion.closed
-        if contacts != self._contacts:
-            self._contacts, self._region = contacts, self._region_of(contacts)
-        return self._region
+        self._contacts = motion.closed
+        return self._region(self._contacts)
 
-    def _region_of(self, contacts: Sequence[Contact]) -> SupportRegion | None:
+    def _region(self, contacts: Sequence[Contact]) -> SupportRegion | None:
         """Return the support region of feet on what is about level, found once; None of any other contacts."""
         key = frozenset(contacts)
         if key not in self._regions:

@@ -200,11 +200,15 @@ class Run:
 
     def _loaded(self, contact: Any) -> Any:
         """Return a contact with the friction that the physics had, of an object on what that lies on, too."""
-        factor, carrier = self.record.world.friction, contact.carrier
+        carrier = contact.carrier
         if carrier is not None and carrier.rest is not None:
-            rest = replace(carrier.rest, friction=carrier.rest.friction * factor.get(carrier.name, 1.0))
+            rest = replace(carrier.rest, friction=self._had(carrier.rest.friction, carrier.name))
             carrier = replace(carrier, rest=rest)
-        return replace(contact, friction=contact.friction * factor.get(contact.support, 1.0), carrier=carrier)
+        return replace(contact, friction=self._had(contact.friction, contact.support), carrier=carrier)
+
+    def _had(self, friction: float, support: str) -> float:
+        """Return the friction that the physics had on a support or an object, of which the plan believes a value."""
+        return friction * self.record.world.friction.get(support, 1.0)
 
     @cached_property
     def _contacts(self) -> dict[tuple[int, bytes], tuple[Any, ...]]:
@@ -234,7 +238,7 @@ class Run:
             if contact is None or contact.kind == "grasp" or contact.friction is None:
                 by_phase.append(np.nan)
             else:
-                by_phase.append(contact.friction * self.record.world.friction.get(contact.support, 1.0))
+                by_phase.append(self._had(contact.friction, contact.support))
         return np.array(by_phase)[self.phase]
 
     def arrays(self) -> dict[str, np.ndarray]:

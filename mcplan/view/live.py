@@ -74,7 +74,8 @@ class LiveView(Observer):
         colour = shapes.material(palette.COM, flat=True, on_top=True)
         self._drawing.root["com"].set_object(mg.Sphere(0.025), colour)
         self._patches = tuple(patches)
-        self._surfaces = {surface.name: pose(surface.R, surface.p) for surface in plan.scenario.environment.surfaces}
+        self._places = {surface.name: pose(surface.R, surface.p) for surface in plan.scenario.environment.surfaces}
+        self._moved: dict[str, np.ndarray] = {}
         self._objects = [thing.name for thing in plan.scenario.environment.objects]
         self._pose(plan.stances[0].q, {}, None)
         data = {"commands": encoded(self._drawing), "camera": [point.tolist() for point in self._drawing.camera]}
@@ -95,7 +96,10 @@ class LiveView(Observer):
     def on_world(self, world: World) -> None:
         """Show the robot and the surfaces that the physics has: not all are as the plan has them."""
         self._robot = world.robot
-        self._surfaces = {surface.name: pose(surface.R, surface.p) for surface in world.environment.surfaces}
+        for surface in world.environment.surfaces:
+            place = pose(surface.R, surface.p)
+            if surface.name in self._moved or not np.array_equal(place, self._places[surface.name]):
+                self._moved[surface.name] = place
 
     def on_start(self, steps_per_second: float, phases: int) -> None:
         """Begin to count time."""
@@ -140,9 +144,12 @@ class LiveView(Observer):
         self._server.push(b"".join(parts))
 
     def _pose(self, q: np.ndarray, wrenches: Mapping[str, np.ndarray], objects: np.ndarray | None) -> None:
-        """Place links, surfaces, objects, centre of mass and forces: a page that comes late has this frame alone."""
+        """Place links, objects, centre of mass, forces, and surfaces that are not as drawn.
+
+        A page that comes late has this frame alone.
+        """
         robot, root = self._robot, self._drawing.root
-        for name, place in self._surfaces.items():
+        for name, place in self._moved.items():
             root["environment"]["surfaces"][node_name(name)].set_transform(place)
         for link in self._links:
             root["robot"][node_name(link)].set_transform(robot.frame_pose(q, link))

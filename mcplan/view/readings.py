@@ -167,10 +167,9 @@ def cone_used(run: Run, column: int) -> np.ndarray:
 
 def largest_grip(run: Run, patch: str) -> np.ndarray:
     """Return per sample the largest force that the grasp of a patch may carry, (N,), N; NaN where it grasps nothing."""
-    limits = [
-        contact.max_force if contact is not None and contact.kind == "grasp" else None for contact in run.planned(patch)
-    ]
-    return np.array([np.nan if limit is None else limit for limit in limits])[run.phase]
+    grasps = (contact if contact is not None and contact.kind == "grasp" else None for contact in run.planned(patch))
+    limits = [None if grasp is None else grasp.max_force for grasp in grasps]
+    return np.array(limits, float)[run.phase]
 
 
 def friction_used(run: Run, column: int) -> np.ndarray:

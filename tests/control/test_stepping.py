@@ -55,7 +55,8 @@ class Standing:
         ahead = {"left_sole": np.array([moved, 0.0, 0.0]), "right_sole": np.zeros(3)}
         planned = [replace(contact, p=contact.p + ahead[contact.patch]) for contact in self.motion.closed]
         stance = PlannedStance(tuple(planned), "shift", None, q, {}, np.zeros(ROBOT.n), {})
-        plan = SimpleNamespace(scenario=SimpleNamespace(robot=ROBOT, environment=scene), stances=[stance] * 3)
+        here = SimpleNamespace(robot=ROBOT, environment=scene)
+        plan = SimpleNamespace(scenario=here, stances=[stance] * 3, segments=())
         self.stepping = Stepping(plan, settings)
 
     def divert(self, *phases, index=0):

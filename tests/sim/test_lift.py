@@ -1,7 +1,6 @@
 """HRP-2 lifts a box between its hands, carries it and puts it down; and what verification says of it."""
 
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
@@ -11,19 +10,15 @@ from mcplan.errors import ScenarioError
 from mcplan.planning import Plan, plan, read_plan, write_plan
 from mcplan.scene import load_scenario
 from mcplan.sim.simulate import simulate
+from tests import made
 
 HANDS = ("left_hand", "right_hand")
 WEIGHT = 5 * 9.81
 
 
-@cache
-def planned(name, pace="slow"):
-    return plan(load_scenario(name, {"control.pace": pace}))
-
-
 @pytest.fixture(scope="module")
 def lift():
-    return planned("lift")
+    return made.planned("lift", control__pace="slow")
 
 
 @pytest.fixture(scope="module")
@@ -134,5 +129,5 @@ def test_from_shelf_to_shelf_without_lifting_is_refused():
     [("lift", "qp", "swift"), ("lift", "mujoco", "swift"), ("carry", "contact", "swift")],
 )
 def test_it_is_carried_out(name, physics, pace):
-    report = verify(simulate(planned(name, pace), physics=physics))
+    report = verify(simulate(made.planned(name, control__pace=pace), physics=physics))
     assert report.success, report.text()

@@ -55,8 +55,9 @@ def test_a_plan_file_keeps_the_objects(whole, tmp_path):
 def test_contacts_of_a_run_have_the_friction_of_its_world_and_so_has_what_they_are_on(whole):
     contact = next(c for stance in whole.stances for c in stance.contacts if c.carrier is not None)
     factors = {contact.support: 0.5, contact.carrier.name: 0.25}
-    run = SimpleNamespace(record=SimpleNamespace(world=SimpleNamespace(friction=factors)))
-    found = Run._loaded(run, contact)
+    run = object.__new__(Run)
+    object.__setattr__(run, "record", SimpleNamespace(world=SimpleNamespace(friction=factors)))
+    found = run._loaded(contact)
     assert found.friction == 0.5 * contact.friction
     assert found.carrier.rest.friction == 0.25 * contact.carrier.rest.friction
 

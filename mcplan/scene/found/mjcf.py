@@ -117,18 +117,25 @@ def _refuse_large(root: Element, files: set[Path]) -> None:
         here = f"line {element.line}: <{element.tag[:40]}>"
         if element.tag == "mesh" and "builtin" in element.attributes:
             raise MeshProblem(f"{here}: a built-in mesh is not read; give its file")
-        sized = SIZED.get(element.tag, ())
-        if element.tag == "texture" and element.attributes.get("type", "cube") != "2d":
-            sized, faces = ("width", "width"), 6.0  # of a cube, whatever the height says
-        else:
-            faces = 1.0
-        given = [element.attributes[name] for name in sized if name in element.attributes]
-        try:
-            cells += faces * abs(float(np.prod([float(value) for value in given]))) if given else 0.0
-        except ValueError:
-            raise MeshProblem(f"{here}: {given[0][:20]} is no size") from None
+        cells += _cells(element)
         if not cells <= MOST_CELLS:
             raise MeshProblem(f"{here}: height fields, textures and images of more than {MOST_CELLS} cells")
+
+
+def _cells(element: Element) -> float:
+    """Return how many numbers an element makes by its sizes."""
+    sizes = [_size(element, name) for name in SIZED.get(element.tag, ()) if name in element.attributes]
+    if element.tag == "texture" and element.attributes.get("type", "cube") != "2d":
+        return 6.0 * _size(element, "width") ** 2  # of a cube, whatever the height says
+    return abs(float(np.prod(sizes))) if sizes else 0.0
+
+
+def _size(element: Element, name: str) -> float:
+    text = element.attributes.get(name, "0")
+    try:
+        return float(text)
+    except ValueError:
+        raise MeshProblem(f"line {element.line}: <{element.tag}>: {text[:20]} is no size") from None
 
 
 def _pixels(path: Path) -> int:

@@ -16,7 +16,7 @@ from mcplan.view.moving.chromium import Chromium, find_chromium
 from mcplan.view.moving.encode import save_gif
 from mcplan.view.moving.film_maker import MOST, caption_at, check_output, save_moving, save_picture, times_of
 from mcplan.view.moving.mp4 import Chunk, mp4
-from mcplan.view.moving.painter import LONGEST, Painter, _cut
+from mcplan.view.moving.painter import Painter, _before
 from mcplan.view.moving.solids import Scene
 from mcplan.view.replay import run_page
 from tests import made
@@ -64,12 +64,25 @@ def test_solids_are_closed_and_look_outwards(page):
         assert volume > -1e-9
 
 
-def test_long_triangles_are_cut_and_cover_what_they_did():
-    corners = np.array([[[0.0, 0, 0], [3, 0, 0], [0, 2, 0]]])
-    parts = _cut(corners)
-    area = 0.5 * np.linalg.norm(np.cross(parts[:, 1] - parts[:, 0], parts[:, 2] - parts[:, 0]), axis=1)
-    assert area.sum() == pytest.approx(3.0)
-    assert np.linalg.norm(parts - np.roll(parts, -1, axis=1), axis=2).max() <= LONGEST
+def test_of_what_reaches_behind_the_eye_the_part_before_it_is_left():
+    """A triangle of the plane x + y + z = 1, with corners behind z = 0.1, is cut there and faces as before."""
+    normal = np.ones(3) / np.sqrt(3.0)
+    front = np.array([[3.0, -3, 1], [-3, 3, 1], [-1, -1, 3]])
+    for behind in range(4):
+        corners = front.copy()
+        corners[:behind, 2], corners[:behind, 0] = -1.0, 2.0 - corners[:behind, 1]
+        parts, of = _before(corners[None], 0.1)
+        twice = np.cross(parts[:, 1] - parts[:, 0], parts[:, 2] - parts[:, 0]).reshape(-1, 3)
+        whole = np.cross(corners[1] - corners[0], corners[2] - corners[0]) @ normal
+        assert (parts[..., 2] >= 0.1 - 1e-12).all()
+        assert parts @ np.ones(3) == pytest.approx(np.ones(parts.shape[:2]))
+        assert len(of) == (1, 2, 1, 0)[behind]
+        left = 1.0 - behind // 3
+        if behind in (1, 2):  # the cut leaves a small triangle at the corner that is alone on its side, or takes it off
+            alone, h = 2 * (behind - 1), corners[:, 2]
+            small = np.prod([(h[alone] - 0.1) / (h[alone] - h[k]) for k in range(3) if k != alone])
+            left = small if behind == 2 else 1.0 - small
+        assert twice.sum(axis=0) @ normal == pytest.approx(left * whole)
 
 
 def test_without_a_browser_the_robot_is_painted_where_it_is(page):

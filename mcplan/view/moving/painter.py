@@ -1,16 +1,18 @@
-"""Pictures of a drawing without a browser: its triangles, shaded and painted from far to near by matplotlib.
+"""Pictures of a drawing without a browser: its triangles, shaded, the nearest at each pixel.
 
-Not as clear as what a browser draws, without shadows and with surfaces that cut through each other shown one before the
-other; but it needs nothing that is not there anyway.
+Not as clear as what a browser draws, and without shadows; but it needs nothing that is not there anyway. Libraries that
+draw triangles ask for a graphics card or for hundreds of megabytes; matplotlib has no depth, and paints solids that cut
+through each other one before the other.
 """
 
 import io
+from collections.abc import Iterable
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 
+from mcplan.core.picture.raster import paint
 from mcplan.view.drawing import Drawing
 from mcplan.view.moving.solids import Node, Scene
 from mcplan.view.written import drawn
@@ -19,8 +21,15 @@ FIELD = np.radians(38.0)
 """Vertical field of view, that of the page."""
 
 SUN = np.array([0.33, 0.24, 0.91])
-LONGEST = 0.4
-"""m: longer triangles are cut, as those that are far apart cannot be put in order."""
+
+NEAR = 0.05
+"""m: what is nearer to the eye is not drawn."""
+
+COAT = 1e-3
+"""Part by which a coat is drawn nearer than it is."""
+
+FINE, MOST = 2, 3_000_000
+"""Samples along either side of a pixel, which make edges smooth, unless a picture has more pixels than these."""
 
 SKY = ((0.93, 0.95, 0.98), (0.74, 0.79, 0.86))
 """Colours above and below."""
@@ -37,72 +46,72 @@ class Painter:
 
     def __init__(self, drawing: Drawing, size: tuple[int, int]):
         self._scene, self._size = Scene(drawing), size
+        self._fine = FINE if size[0] * size[1] <= MOST else 1
         self._figure = Figure(figsize=(size[0] / 100, size[1] / 100), dpi=100)
         FigureCanvasAgg(self._figure)
         target, eye = drawing.camera
         forward = (target - eye) / np.linalg.norm(target - eye)
         right = np.cross(forward, [0.0, 0.0, 1.0])
         right /= np.linalg.norm(right)
-        self._eye, self._axes = eye, np.array([right, np.cross(right, forward), forward])
+        self._eye, self._axes = eye, np.array([right, np.cross(forward, right), forward])
 
     def picture(self, t: float, caption: str) -> bytes:
         """Return the picture (PNG) at a time."""
-        width, height = self._size
         self._figure.clear()
-        axes = self._figure.add_axes((0.0, 0.0, 1.0, 1.0))
-        axes.set(xlim=(0, width), ylim=(0, height))
-        axes.axis("off")
-        share = np.linspace(0.0, 1.0, 32)[:, None, None]
-        sky = np.array(SKY[1]) * (1 - share) + np.array(SKY[0]) * share
-        axes.imshow(sky, extent=(0, width, 0, height), aspect="auto", origin="lower", interpolation="bilinear")
-        corners, colours, depth = self._triangles(t)
-        order = np.argsort(-depth, kind="stable")
-        axes.add_collection(
-            PolyCollection(list(corners[order]), facecolors=colours[order], edgecolors=colours[order], linewidths=0.25)
-        )
-        axes.text(0.012 * width, 0.02 * height, drawn(caption), fontsize=height / 42, color="#1d2533")
+        self._figure.figimage(self._painted(t))
+        self._figure.text(0.012, 0.02, drawn(caption), fontsize=self._size[1] / 42, color="#1d2533")
         data = io.BytesIO()
         self._figure.savefig(data, format="png", dpi=100)
         return data.getvalue()
 
-    def _triangles(self, t: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return corners (k, 3, 2) in pixels, colours (k, 4) and distances (k,) of all triangles that are seen."""
-        found = [self._seen(node, node.world(t)) for node in self._scene.nodes if node.shown(t)]
-        corners, colours, depth = (np.concatenate(part) for part in zip(*found, strict=True))
-        return corners, colours, depth
+    def _painted(self, t: float) -> np.ndarray:
+        """Return the colours (h, w, 3) of all pixels."""
+        width, height = (self._fine * side for side in self._size)
+        sky = np.linspace(*SKY, height, dtype=np.float32)
+        picture = np.repeat(sky[:, None], width, axis=1)
+        nodes = [node for node in self._scene.nodes if node.shown(t)]
+        for on_top in (False, True):
+            corners, colours = self._seen([node for node in nodes if node.on_top == on_top], t)
+            clear = colours[:, 3] < 1.0
+            order = np.lexsort((corners[:, :, 2].mean(axis=1), clear))  # what is transparent last, far to near
+            paint(corners[order], colours[order], np.zeros((height, width), np.float32), picture)
+        return picture.reshape(self._size[1], self._fine, self._size[0], self._fine, 3).mean(axis=(1, 3))
 
-    def _seen(self, node: Node, X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        corners = node.triangles @ X[:3, :3].T + X[:3, 3]
-        corners = _cut(corners)
-        normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        length = np.linalg.norm(normal, axis=1)
-        view = (corners - self._eye) @ self._axes.T
-        towards = np.einsum("ij,ij->i", normal, corners.mean(axis=1) - self._eye) < 0.0
-        keep = (view[:, :, 2].min(axis=1) > 0.05) & (length > 1e-12) & towards
-        corners, view, normal = corners[keep], view[keep], normal[keep] / length[keep, None]
-        width, height = self._size
+    def _seen(self, nodes: Iterable[Node], t: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return corners (k, 3, 3) and colours (k, 4) of the triangles that are seen, as `paint` takes them."""
+        width, height = (self._fine * side for side in self._size)
         scale = 0.5 * height / np.tan(0.5 * FIELD)
-        flat = np.stack(
-            [width / 2 + scale * view[..., 0] / view[..., 2], height / 2 + scale * view[..., 1] / view[..., 2]], -1
-        )
-        light = np.ones(len(normal)) if node.flat else 0.62 + 0.38 * np.clip(normal @ SUN, 0.0, 1.0)
-        colours = np.column_stack(
-            [np.clip(light[:, None] * node.colour[:3], 0, 1), np.full(len(light), node.colour[3])]
-        )
-        depth = np.linalg.norm(view.mean(axis=1), axis=1)
-        return flat, colours, depth - 1e3 if node.on_top else depth
+        found = [(np.empty((0, 3, 3)), np.empty((0, 4)))]
+        for node in nodes:
+            X = node.world(t)
+            corners = node.triangles @ X[:3, :3].T + X[:3, 3] - self._eye
+            normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+            towards = np.einsum("ij,ij->i", normal, corners[:, 0]) < 0.0
+            corners, normal = corners[towards], normal[towards]
+            light = np.ones(len(normal))
+            if not node.flat:
+                light = 0.62 + 0.38 * np.clip(normal @ SUN / np.linalg.norm(normal, axis=1), 0.0, 1.0)
+            view, of = _before(corners @ self._axes.T, NEAR)
+            near = 1.0 / view[..., 2]
+            place = np.array([width, height]) / 2 + scale * view[..., :2] * near[..., None]
+            colours = np.column_stack([light[of, None] * node.colour[:3], np.full(len(of), node.colour[3])])
+            found.append((np.dstack([place, near * (1.0 + COAT * node.coat)]), colours))
+        corners, colours = (np.concatenate(part) for part in zip(*found, strict=True))
+        return corners, colours
 
 
-def _cut(corners: np.ndarray) -> np.ndarray:
-    """Return triangles (k, 3, 3) cut at the middle of their longest edge until none is longer than `LONGEST`."""
-    for _ in range(12):
-        edges = np.linalg.norm(corners - np.roll(corners, -1, axis=1), axis=2)
-        long = edges.max(axis=1) > LONGEST
-        if not long.any():
-            break
-        first = edges[long].argmax(axis=1)
-        turned = np.take_along_axis(corners[long], ((first[:, None] + np.arange(3)) % 3)[:, :, None], axis=1)
-        a, b, c = turned[:, 0], turned[:, 1], turned[:, 2]
-        middle = (a + b) / 2
-        corners = np.concatenate([corners[~long], np.stack([a, middle, c], 1), np.stack([middle, b, c], 1)])
-    return corners
+def _before(corners: np.ndarray, near: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return what is left of triangles (k, 3, 3) where z exceeds ``near``, and which of them each part is of."""
+    ahead = corners[..., 2] > near
+    count = ahead.sum(axis=1)
+    parts, of = [corners[count == 3]], [np.flatnonzero(count == 3)]
+    for left in (1, 2):
+        which = np.flatnonzero(count == left)
+        # the corner that is alone on its side comes first, the order around stays
+        alone = np.argmax(ahead[which] == (left == 1), axis=1)
+        a, b, c = np.moveaxis(corners[which[:, None], (alone[:, None] + np.arange(3)) % 3], 1, 0)
+        ab, ac = (a + (near - a[:, 2:]) / (x[:, 2:] - a[:, 2:]) * (x - a) for x in (b, c))
+        pieces = [(a, ab, ac)] if left == 1 else [(ab, b, c), (ab, c, ac)]
+        parts += [np.stack(piece, axis=1) for piece in pieces]
+        of += [which] * len(pieces)
+    return np.concatenate(parts), np.concatenate(of)

@@ -42,12 +42,13 @@ class Place:
 
 @dataclass
 class Node:
-    """A solid: triangles (k, 3, 3), its colour, and the nodes above it from the root on."""
+    """A solid: triangles (k, 3, 3), its colour, how it is drawn, and the nodes above it from the root on."""
 
     triangles: np.ndarray
     colour: np.ndarray
     flat: bool
     on_top: bool
+    coat: bool
     way: list[Place]
 
     def world(self, t: float) -> np.ndarray:
@@ -97,6 +98,7 @@ class Scene:
                     colour=np.append(colour, material.get("opacity", 1.0)),
                     flat=material["type"] == "MeshBasicMaterial",
                     on_top=not material.get("depthTest", True),
+                    coat=material.get("polygonOffset", False),
                     way=way,
                 )
             )

@@ -1,0 +1,51 @@
+"""Triangles drawn one after the other into a picture: at each pixel the nearest is seen (Catmull 1974)."""
+
+import math
+
+from mcplan.core.jit import jit
+
+
+@jit
+def paint(corners, colours, nearest, picture):
+    """Draw triangles; those that are not opaque leave what they cover the nearest, and are to come last, far to near.
+
+    A pixel belongs to the triangles that its middle is in. 1 / depth is linear in row and column.
+
+    Parameters
+    ----------
+    corners : (k, 3, 3) column and row in pixels, from the upper left corner, and 1 / depth
+    colours : (k, 4) red, green, blue and opacity, 0..1
+    nearest : (h, w) in and out: the largest 1 / depth that has been drawn opaque
+    picture : (h, w, 3) in and out: red, green, blue
+    """
+    height, width = nearest.shape
+    for k in range(len(corners)):
+        ax, ay, aw = corners[k, 0, 0], corners[k, 0, 1], corners[k, 0, 2]
+        bx, by = corners[k, 1, 0] - ax, corners[k, 1, 1] - ay
+        cx, cy = corners[k, 2, 0] - ax, corners[k, 2, 1] - ay
+        area = bx * cy - cx * by
+        if area == 0.0:
+            continue
+        # shares of the second and the third corner at (x, y), and 1 / depth, are linear in x and y
+        sx, sy = cy / area, -cx / area
+        tx, ty = -by / area, bx / area
+        bw, cw = corners[k, 1, 2] - aw, corners[k, 2, 2] - aw
+        wx, wy = sx * bw + tx * cw, sy * bw + ty * cw
+        top, bottom = ay + min(0.0, by, cy), ay + max(0.0, by, cy)
+        left, right = ax + min(0.0, bx, cx), ax + max(0.0, bx, cx)
+        first, last = max(0, math.ceil(left - 0.5)), min(width - 1, math.floor(right - 0.5))
+        opacity = colours[k, 3]
+        for row in range(max(0, math.ceil(top - 0.5)), min(height - 1, math.floor(bottom - 0.5)) + 1):
+            y = row + 0.5 - ay
+            for column in range(first, last + 1):
+                x = column + 0.5 - ax
+                s, t = sx * x + sy * y, tx * x + ty * y
+                if s < 0.0 or t < 0.0 or s + t > 1.0:
+                    continue
+                near = aw + wx * x + wy * y
+                if near <= nearest[row, column]:
+                    continue
+                if opacity >= 1.0:
+                    nearest[row, column] = near
+                for c in range(3):
+                    picture[row, column, c] += opacity * (colours[k, c] - picture[row, column, c])

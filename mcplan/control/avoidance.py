@@ -203,9 +203,7 @@ class Avoidance:
         self._given[:] = False
         self._seen.clear()
         first, *between, last = motion.posture.knots
-        rest = np.zeros(self._robot.nv)
-        near = self._allow(PostureSample(last, rest, rest))
-        self._allow(PostureSample(first, rest, rest))
+        near, _ = [self._come(*model.nearer(q, self._margin, self._planned)) for q in (last, first)]
         T = motion.posture.end_time - motion.posture.start_time if between else 0.0
         self._ahead = [T * k / LOOKS for k in range(LOOKS - 1, 0, -1) if between]
         # over when half of the motion is: where ticks are long, several of them in each
@@ -220,7 +218,7 @@ class Avoidance:
         self._given[[*left, *waiting, *held, *fixed]] = True
         aims.wanted[:] = goal > -np.inf
         # a hand that grasps a bar does not touch it with its link, and has no need to on its way
-        touched = near - left - held - fixed - waiting
+        touched = set(near.tolist()) - left - held - fixed - waiting
         coming = [(model.pairs_of([contact]) & touched, contact) for contact in motion.targets.values()]
         self._coming = [(np.array(sorted(pairs)), contact) for pairs, contact in coming if pairs]
         aims.flat[:] = self._over & (goal > -ALLOWED_PENETRATION)
@@ -228,16 +226,18 @@ class Avoidance:
         np.maximum(aims.asked, np.minimum(goal, 0.0), out=aims.asked)
         aims.asked[aims.wanted == 0] = -np.inf
 
-    def _allow(self, there: PostureSample) -> set[int]:
-        """Let pairs come as near as the motion has them there; return those that are near."""
-        goal = self._aims.goal
+    def _allow(self, there: PostureSample) -> None:
+        """Let pairs come as near as the motion has them there, and keep how fast they come on."""
         pairs, distance, rates = self._model.near(there.q, self._margin, self._planned)
-        near = distance < self._clearance + PLANNED
+        self._come(pairs, distance)
+        self._seen.append((pairs, distance, np.maximum(-rates @ there.v, 0.0)))
+
+    def _come(self, pairs: np.ndarray, distance: np.ndarray) -> np.ndarray:
+        """Let pairs (k,) come as near as distances (k,) say; return those that are near."""
+        goal, near = self._aims.goal, distance < self._clearance + PLANNED
         planned = np.where(near, np.clip(distance - PLANNED, APART, self._clearance), np.inf)
         goal[pairs] = np.where(self._given[pairs], goal[pairs], np.minimum(goal[pairs], planned))
-        coming = np.maximum(-rates @ there.v, 0.0)
-        self._seen.append((pairs, distance, coming))
-        return set(pairs[near].tolist())
+        return pairs[near]
 
     def _hurry(self) -> None:
         """Let pairs come on as quickly as the motion that has been looked at has them."""

@@ -1,5 +1,7 @@
 """A planned motion that begins where the references are: what they differ from its beginning fades on the way."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from mcplan.model.robot import Robot
@@ -43,8 +45,14 @@ def faded(
         return segment.posture.begun(start), segment.centre.begun(start)
     if law is not None:
         (v, vd), (velocity, acceleration) = law.slopes(v, vd, late), law.slopes(velocity, acceleration, late)
-    left = [1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, len(times))]
+    left = _left(len(times))
     q = np.array([robot.integrate(knot, off, part) for knot, part in zip(q, left, strict=True)])
     end = segment.finish
     path = Spline(times + start, centre + np.outer(left, drift), (velocity, acceleration), end and end.centre)
     return PostureSpline(times + start, q, (v, vd), end and end.posture), path
+
+
+@lru_cache
+def _left(count: int) -> tuple[float, ...]:
+    """Return which part of a difference is left at each of so many knots."""
+    return tuple(1.0 - minimum_jerk(share)[0] for share in np.linspace(0.0, 1.0, count))

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 
 from mcplan.amounts import length_or_angle
+from mcplan.control.arrival import Arrivals, feels
 from mcplan.control.fading import faded
 from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.notice import Notice
@@ -28,9 +29,7 @@ from mcplan.planning.posture.limbs import joints_of
 from mcplan.planning.transition.body_motion import Departure
 from mcplan.planning.transition.finder import TransitionFinder
 from mcplan.planning.transition.knots import BARRED
-from mcplan.planning.transition.touchdown import touchdown_speed
 from mcplan.planning.transition.transition import Course, Segment
-from mcplan.scene.allowed import allowed_pose
 from mcplan.scene.bearing import widest
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, FreeObject
@@ -50,9 +49,6 @@ give, a grip bears up to one and a half times what it is asked for when the load
 
 LATEST = 0.5
 """Part of a motion that is skipped at most where it begins late."""
-
-WAITING = 1e-3
-"""m: so far above its place a patch waits until its turn comes."""
 
 Path = LimbPath | PosturePath | Paced | Descent | StepPath
 """The reference of a limb."""
@@ -110,6 +106,7 @@ class Motion:
         self._reserve = Ramp(0.0, 0.0, 0.0, 0.0)
         self.stretch, self.passing = Stretch(), False
         self._spins: dict[Segment, Spline] = {}
+        self._arrivals = Arrivals(robot, settings)
         self._finder: TransitionFinder | None = None
         self._joints = {patch.limb: joints_of(robot, patch.limb) for patch in robot.patches.values()}
         self.limbs: dict[str, Path] = {}
@@ -279,11 +276,7 @@ class Motion:
         """Return the reference of a patch along its course."""
         contact, end, approach = course.meets, None, course.approach
         if contact is not None:
-            height, length = self._height(contact, segment), float(np.linalg.norm(approach))
-            R, p = self._above(contact, segment.q[-1], height)
-            if course.waits:
-                p = p + max(WAITING - height, 0.0) * contact.normal
-            end, approach = (R, p), approach * max(1.0 - height / length, 0.0) if length > 0.0 else approach
+            end, approach, height, speed = self._arrivals.of(course, contact, segment)
         ends = (tightness, 0.0 if contact is None else 1.0)
         path: LimbPath | PosturePath | Paced
         begin, law = posture.start_time, segment.law
@@ -298,9 +291,6 @@ class Motion:
         if contact is None or course.waits or not self.feels(contact):
             return path
         s = self.settings
-        speed = s.descent_speed
-        if law is not None and s.pace is not None:
-            speed = touchdown_speed(self.robot, segment.q[-1], segment.contacts, contact, s.pace, speed, law.kept)
         return Descent(path, contact.normal, speed, height + s.touch_depth, s.descent_ramp)
 
     @property
@@ -377,19 +367,9 @@ class Motion:
             limit = Ramp(0.0, self.full_load, t, self.settings.load_time) if known is None else known.limit
             self.rests[thing.name] = LoadedContact(rest, limit, np.inf)
 
-    def _height(self, contact: Contact, segment: Segment) -> float:
-        """How far above a support the search for it begins (m); what goes on without rest comes down in time."""
-        return self.settings.touch_height if self.feels(contact) and segment.finish is None else 0.0
-
-    def _above(self, contact: Contact, q: np.ndarray, height: float) -> Pose:
-        """Return where the search for a support begins, turned as the posture q of the contact has it."""
-        X = self.robot.frame_pose(q, contact.patch)
-        R, p = allowed_pose(contact, (X[:3, :3], X[:3, 3]))
-        return R, p + height * contact.normal
-
     def feels(self, contact: Contact) -> bool:
         """Say whether a patch comes down until it feels its support; a grip closes where it is."""
-        return self.settings.compliant and contact.kind != "grasp"
+        return feels(contact, self.settings)
 
     def _hold(self, pose: Pose, t: float) -> LimbPath:
         return LimbPath(pose, pose, np.zeros(3), np.zeros(3), self.timing, t)

@@ -123,7 +123,9 @@ class Stepping:
         if isinstance(phase, StepOut):
             self._lead(t, terms, motion, phase)
             return None
-        if isinstance(phase, StepBack) or (region := self._support(motion)) is None:
+        if isinstance(phase, StepBack) or not (self._left or isinstance(phase, Regain | Restore)):
+            return None
+        if (region := self._support(motion)) is None:
             return None
         state = self._state(terms)
         if isinstance(phase, Regain):

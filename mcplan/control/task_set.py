@@ -113,6 +113,8 @@ class TaskSet:
         self.avoidance = Avoidance(robot, environment, s, dt) if s.avoid_pairs else None
         self._limits = [self.avoidance] if self.avoidance else []
         self._held: dict[str, _Held] = {}
+        self._shrunk: dict[Contact, Contact] = {}
+        """Contacts with what of their faces is counted on: made before the run, no tick has the time for it."""
         self._stiff, self._dt = 1.0, dt
         self._bearing, self._relieved = 0.0, -np.inf
         self._previous: dict[str, np.ndarray] = {}
@@ -371,7 +373,10 @@ class TaskSet:
         if contact.radius:  # what it rolls belongs to its place along the support; where contacts give it rolls truly
             kp[[0, 1, 3, 4, 5]] = 0.0 if s.compliant else s.contact_kp
         if s.pressure_margin > 0.0:
-            contact = replace(contact, points=shrunk(contact.points, s.pressure_margin))
+            if contact not in self._shrunk:
+                points = shrunk(contact.points, s.pressure_margin)
+                self._shrunk[contact] = replace(contact, points=points)
+            contact = self._shrunk[contact]
         constraint = ContactConstraint(contact, kp, s.contact_kd, faces=s.friction_faces, frame=frame)
         if s.compliant and contact.kind != "grasp":
             constraint.dependent[:3] += (GIVING - DEPENDENT) * (1.0 - upright)

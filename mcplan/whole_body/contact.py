@@ -195,6 +195,8 @@ class ContactConstraint(Packed):
 
 def _directions_without_force(contact: Contact, points: Array, selection: Array) -> Array:
     """Return the free motions (rows, patch axes) on which the point forces could work: there they must not."""
+    if len(selection) == 6:
+        return np.zeros((0, 6))
     free = np.linalg.svd(selection)[2][len(selection) :]
     U, s, _ = np.linalg.svd(free @ _rotate(contact.R.T, _wrench_map(contact.R, contact.axes, points)), False)
     return U[:, s > 1e-9].T @ free

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Extra
+from mcplan.whole_body.effort_terms import row_counts
 from mcplan.whole_body.joints import HasLimits
 from mcplan.whole_body.limit import Limit
 from mcplan.whole_body.priorities import PrioritisedQP, levels_of, sizes_of
 from mcplan.whole_body.same import same
 from mcplan.whole_body.settings import QPSettings
 from mcplan.whole_body.tasks.task import Task, priority_of
-from mcplan.whole_body.whole_body import WholeBodyQP, structure_of
+from mcplan.whole_body.whole_body import WholeBodyQP, ordered
 
 
 class ProblemPool:
@@ -42,8 +43,8 @@ class ProblemPool:
         given = (*contacts, None, *tasks, None, *limits, *map(priority_of, tasks))
         if self._last is not None and same(given, self._last[0]):
             return self._last[1]
-        structure = structure_of(self.robot, contacts, tasks, self.settings, limits)
-        key: tuple = (structure.shapes, structure.row_counts)
+        shapes = tuple(contact.shape for contact in ordered(contacts))
+        key: tuple = (shapes, row_counts(tasks, limits, len(self.robot.limits.torque)))
         several = len(levels_of(tasks)) > 1
         if several:
             key += sizes_of(tasks)

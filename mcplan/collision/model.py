@@ -205,17 +205,23 @@ class CollisionModel:
         return found
 
     def fixed_by(self, contacts: Iterable[Contact]) -> set[int]:
-        """Return the indices of the pairs whose distance contacts fix: of links that cannot move, and what is around.
+        """Return the indices of the pairs whose distance contacts fix.
 
-        A contact holds its link when it constrains all six directions.
+        A contact that constrains all six directions fixes its link to what it is on: a free object, or what stands
+        fast, as objects do that no contact is on. Links and things that are fixed to the same do not move against each
+        other.
         """
-        bodies = self._bodies
-        firm = {bodies[self.robot.patches[c.patch].link] for c in contacts if len(c.selection) == 6}
-        return {
-            p
-            for p, pair in enumerate(self.pairs)
-            if bodies[pair.a] in firm and (pair.b not in bodies or bodies[pair.b] in firm)
-        }
+        bodies, moving, on = self._bodies, set[str](), dict[int, set[str | None]]()
+        for c in contacts:
+            carrier = None if c.carrier is None else c.carrier.name
+            if carrier is not None:
+                moving.add(carrier)
+            if len(c.selection) == 6:
+                on.setdefault(bodies[self.robot.patches[c.patch].link], set()).add(carrier)
+        fixed = {name: on[body] for name, body in bodies.items() if body in on}
+        fixed |= {name: {name if name in moving else None} for name in self.place}
+        nothing = set[str | None]()
+        return {p for p, pair in enumerate(self.pairs) if fixed.get(pair.a, nothing) & fixed.get(pair.b, nothing)}
 
     def shapes_at(self, objects: Mapping | None) -> Shapes:
         """Return the shapes with objects at the poses given."""

@@ -375,3 +375,17 @@ def test_a_part_of_the_velocity_limit_is_all_of_it(standing):
     assert most[0.9] == pytest.approx(0.1 * limit / 0.01, rel=1e-6)
     assert most[1.0] == pytest.approx(0.2 * limit / 0.01, rel=1e-6)
     assert most[0.7] < 0.0
+
+
+def test_forces_of_the_last_tick_go_to_the_patches_that_they_are_of(standing):
+    """A program is handed other contacts of the same shapes, some of which had no forces, with the last unknowns."""
+    tasks, (left, right) = standing_tasks(standing), soles(standing)
+    hand = ContactConstraint(contact_at(standing.robot, "left_hand", standing.q))
+    assert hand.shape == left.shape
+    qp, s = solved(standing, [left, right], tasks)
+    qp.update(standing.terms, [hand, left], tasks, previous=s.unknowns)
+    drawn = qp._binding.drawn[0]
+    rate = qp.settings.force_rate_weight
+    for contact, place in zip(qp.contacts, qp.structure.slices(), strict=True):
+        expected = rate * s.unknowns[contact.patch] if contact is left else 0.0
+        np.testing.assert_allclose(drawn[place], expected, atol=1e-12)

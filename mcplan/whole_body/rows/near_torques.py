@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 LOWER, UPPER = "torque_min", "torque_max"
 
 LEVER = 0.2
-"""m, of a robot of the size of HRP-2: the force of a prismatic joint counts as a torque over so much. With a lever of
-about this length, half a shank, its revolute joints move their links."""
+"""m, of a robot of the size of HRP-2: the force of a prismatic joint counts as a torque over so much. It is about a
+third of the length of its limbs: so far from their axes its other joints push."""
 
 
 class Near(NamedTuple):

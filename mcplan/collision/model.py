@@ -11,7 +11,7 @@ from mcplan.collision.shape import bar_solid, slab
 from mcplan.core.check import SOUND, check
 from mcplan.core.distance.many import fill_distance_rows, fill_distances, find_smallest
 from mcplan.core.distance.pair import DISTANCE, NORMAL, PAIR_SIZE, POINT_A, POINT_B
-from mcplan.core.distance.shape import BODY, Shapes
+from mcplan.core.distance.shape import Shapes
 from mcplan.core.posture.apart import Around
 from mcplan.errors import InputError
 from mcplan.model.link_solids import link_solids, new_scratch
@@ -66,6 +66,7 @@ class CollisionModel:
         ]
         indices = np.concatenate([self_pairs(robot), np.array(outside, np.int64).reshape(-1, 2)])
         self.indices = frozen(indices)
+        self._names = tuple(names)
         self.pairs = tuple(Pair(names[i], names[j]) for i, j in indices)
         self._touching = tuple(pair._replace(in_contact=True) for pair in self.pairs)
         self._of_names: dict[frozenset[str], list[int]] = {}
@@ -214,13 +215,27 @@ class CollisionModel:
         return found
 
     def fixed_by(self, contacts: Iterable[Contact]) -> set[int]:
-        """Return the indices of the pairs whose distance contacts fix: of links that cannot move, and what is around.
+        """Return the indices of the pairs whose distance contacts fix.
 
-        A contact holds its link when it constrains all six directions.
+        A contact that constrains all six directions fixes its link to what it is on: a free object, or what stands
+        fast, as objects do that no contact is on. Links and things that are fixed to the same do not move against each
+        other.
         """
-        firm = [self._bodies[self.robot.patches[c.patch].link] for c in contacts if len(c.selection) == 6]
-        a, b = self.shapes.index[self.indices, BODY].T  # what is around belongs to none
-        return set(np.flatnonzero(np.isin(a, firm) & ((b < 0) | np.isin(b, firm))).tolist())
+        bodies, moving, on = self._bodies, set[str](), dict[int, set[str | None]]()
+        for c in contacts:
+            carrier = None if c.carrier is None else c.carrier.name
+            if carrier is not None:
+                moving.add(carrier)
+            if len(c.selection) == 6:
+                on.setdefault(bodies[self.robot.patches[c.patch].link], set()).add(carrier)
+        fixed = {name: on[body] for name, body in bodies.items() if body in on}
+        fixed |= {name: {name if name in moving else None} for name in self.place}
+        nothing = set[str | None]()
+        found = np.zeros(len(self.pairs), dtype=bool)
+        for what in {None, *moving}:
+            held = np.array([what in fixed.get(name, nothing) for name in self._names], dtype=bool)
+            found |= held[self.indices].all(axis=1)
+        return set(np.flatnonzero(found).tolist())
 
     def shapes_at(self, objects: Mapping | None) -> Shapes:
         """Return the shapes with objects at the poses given."""

@@ -204,9 +204,10 @@ class WholeBodyController:
         return other is not None
 
     def _wait(self, t: float, off: float) -> None:
-        """Let the time of references run slower from the next tick on where centre of mass or limbs are behind them.
+        """Let the time of references run slower from the next tick on where the robot is behind them.
 
-        ``off`` is by how many times ``com_error`` the capture point is.
+        ``off`` is by how many times ``com_error`` the capture point is. Of limbs those count that a law alone leads:
+        not what comes down to a support that it feels for, a foot on its way where contacts give.
         """
         motion, s = self.motion, self.settings
         error = 0.0

@@ -20,6 +20,7 @@ from mcplan.scene.environment import FreeObject
 from mcplan.scene.settings import ControlSettings
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.tasks import LinkPoseTask
+from mcplan.whole_body.tasks.task import damping
 
 STILL = 0.3
 """Part of the speed that friction takes from an object within a tick, below which it hardly slides: there the direction
@@ -92,6 +93,11 @@ class HandledObjects:
             task = self._tasks[name]
             task.R, task.p, task.velocity, task.acceleration, _ = path.sample(t)
         return [self._tasks[name] for name in motion.objects]
+
+    def take_gains(self, settings: ControlSettings) -> None:
+        """Follow references with weight and gains of limbs as these settings have them, such as those of a state."""
+        for task in self._tasks.values():
+            task.weight, task.kp, task.kd = settings.limb_weight, settings.limb_kp, damping(settings.limb_kp, None)
 
     def supports(self, t: float, motion: Motion, terms: SystemTerms) -> list[ContactConstraint]:
         """Return the contacts of the objects with what they lie on, with what these may bear at time t (s)."""

@@ -11,6 +11,7 @@ from mcplan.control.loaded_contact import LoadedContact, Ramp
 from mcplan.control.notice import Notice
 from mcplan.control.spin import spin_along
 from mcplan.core.rigid_body.tree import GRAVITY
+from mcplan.model.patch import MOUNT
 from mcplan.model.pose import rotation_from_quat
 from mcplan.model.robot import Robot
 from mcplan.motion.descent import Descent
@@ -119,7 +120,7 @@ class Motion:
         self.waiting: set[str] = set()
         self.sought: set[str] = set()
         self.notices: list[Notice] = []
-        self.full_load = 2.0 * robot.mass * GRAVITY
+        self.full_load = 2.0 * (robot.mass + sum(thing.mass for thing in environment.objects)) * GRAVITY
 
     def note(self, t: float, text: str, bodies: tuple[str, ...] = (), amount: float | None = None) -> None:
         """Keep what happened at time t (s), as a `Notice` has it."""
@@ -127,7 +128,9 @@ class Motion:
 
     def close(self, contact: Contact, t: float, duration: float, force: float = 0.0, place: Pose | None = None) -> None:
         """Close a contact, at ``place``; what it may carry rises from ``force`` (N) within ``duration`` s."""
-        full = min(self.full_load, self.settings.force_fraction * contact.max_force)
+        # a fixed base bears all that the robot presses against, too
+        most = np.inf if contact.patch == MOUNT else self.full_load
+        full = min(most, self.settings.force_fraction * contact.max_force)
         self.contacts[contact.patch] = LoadedContact(contact, Ramp(min(force, full), full, t, duration), full, place)
         self.contacts = {name: self.contacts[name] for name in self.robot.patches if name in self.contacts}
         for table in (self.limbs, self.released, self.targets):
@@ -327,10 +330,7 @@ class Motion:
         self.held.add(name)
 
     def transport(self, t: float, segment: Segment, starts: Mapping[str, Pose], lifted: Iterable[str]) -> None:
-        """Move objects straight from where they are to where a segment takes them, and the body with it.
-
-        Those that are ``lifted`` do not lie on anything any more.
-        """
+        """Move objects straight to where a segment takes them, with the body; those ``lifted`` lie on nothing then."""
         self.follow(segment, t, lambda patch: (np.eye(3), NONE))
         self._send(t, segment, starts)
         for name in lifted:

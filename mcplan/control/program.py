@@ -101,6 +101,7 @@ def program_of(phases: Sequence[Phase], scenario: Scenario, closed: Iterable[str
             )
     for k, spec in enumerate(specs):
         _check_jumps(states, spec, scenario, k, report)
+    _check_ways_on(states, scenario, report)
     _check_deeds(states, scenario, set(closed), report)
     if problems:
         raise ScenarioError(*dict.fromkeys(problems))
@@ -113,7 +114,9 @@ def _add(states: list[State], spec: StateSpec, k: int, report: Report) -> None:
     assert spec.until is not None
     beside = spec.after or spec.before
     if beside is None:
-        anywhere = spec.stance is None
+        anywhere, last = spec.stance is None, max(state.phase.stance for state in states if not state.aside)
+        if spec.stance is not None and spec.stance > last:
+            report(k, "stance", f"there is no stance {spec.stance}; the plan has 0 to {last}")
         states.append(State(Custom(spec.stance or 0, spec.state, spec.do, spec.until), aside=True, anywhere=anywhere))
         return
     places = [i for i, state in enumerate(states) if _called(state, beside, spec.stance)]
@@ -138,6 +141,23 @@ def _check_jumps(states: list[State], spec: StateSpec, scenario: Scenario, k: in
                 report(k, "next", f"state `{states[i].name}` never ends by `{label}`; it ends by: {known}")
             if jump.state not in WORDS and find(states, jump, i) is None:
                 report(k, "next", _unknown(states, jump.state, jump.stance, WORDS))
+
+
+def _check_ways_on(states: Sequence[State], scenario: Scenario, report: Report) -> None:
+    """Report states after which none comes, and that do not say so: the run would end as if the plan were done."""
+    for i, state in enumerate(states):
+        if state.aside and following(states, i) == len(states):
+            labels = labels_of(state.until or state.phase.until(scenario.control))
+            if unsaid := [label for label in sorted(labels) if state.jump(label).state == "next"]:
+                ends = f"say where it goes when it ends by {' or '.join(unsaid)}; `end` ends the run"
+                text = f"nothing comes after state `{state.name}`, which is entered by a transition only: {ends}"
+                report(_number(state.phase, scenario), "next", text)
+
+
+def _number(phase: Phase, scenario: Scenario) -> int:
+    """Return which of the file's states a new one is."""
+    assert isinstance(phase, Custom)
+    return next(k for k, spec in enumerate(scenario.control.states) if spec.do is phase.deed)
 
 
 def opened_by(phase: Phase) -> set[str]:
@@ -176,7 +196,7 @@ def _check_deeds(states: Sequence[State], scenario: Scenario, closed: set[str], 
     for state in states:
         phase = state.phase
         if isinstance(phase, Custom) and not state.aside:
-            k = next(k for k, spec in enumerate(scenario.control.states) if spec.do is phase.deed)
+            k = _number(phase, scenario)
             for patch in sorted(closed & set(phase.deed.limbs)):
                 report(k, "do", f"limbs: {patch} is in contact there (stance {phase.stance})")
             for patch in sorted(set(phase.deed.forces) - closed):

@@ -29,13 +29,13 @@ from mcplan.statics.support_region import support_region
 
 RISE, DESCENT = 0.05, 0.1
 """m, m/s: how high a foot is lifted, and how fast it goes on down where it has met nothing, for a robot of the size of
-HRP-2, as all that follows."""
+HRP-2, as all lengths and times that follow, but for those that say otherwise."""
 
 LANDING = 0.05
-"""s: within which a foot that has stepped out may bear everything."""
+"""s, of any robot: within which a foot that has stepped out may bear everything."""
 
 MISSED = 0.5
-"""s: a foot that has met nothing so long after its time has missed its support."""
+"""s, of any robot: a foot that has met nothing so long after its time has missed its support."""
 
 QUIET = 0.02
 """m: on the way back the pressure is no farther from below the centre of mass."""

@@ -39,7 +39,8 @@ from mcplan.scene.settings import ControlSettings
 from mcplan.statics.support_region import SupportRegion, support_region
 
 DURATIONS = 0.25, 0.3, 0.35, 0.4, 0.45, 0.5
-"""s: how long a step may take, for a robot of the size of HRP-2, as all that follows."""
+"""s: how long a step may take, for a robot of the size of HRP-2, as all lengths, times and speeds that follow, but for
+those that say otherwise."""
 
 FASTEST = 2.4
 """m/s: of a foot that steps."""
@@ -64,11 +65,11 @@ AIMED = 0.7
 """Part of a step's duration in which its place follows the capture point."""
 
 BACK, INSIDE = 2.0, 0.01
-"""1/s, m: how quickly the capture point goes back to the middle of the support region at most, with the pressure so far
-inside its edge."""
+"""1/s of any robot, m: how quickly the capture point goes back to the middle of the support region at most, with the
+pressure so far inside its edge."""
 
 ASTRAY, TURNED = TOO_FAR, 0.05
-"""m, rad: a foot that is farther from where the plan has it steps back."""
+"""m, rad, of any robot: a foot that is farther from where the plan has it steps back."""
 
 TRIES = 4
 """Steps back in a row after which feet that are still astray do not come back."""

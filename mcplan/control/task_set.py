@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -24,11 +24,11 @@ from mcplan.whole_body.contact import DEPENDENT, ContactConstraint
 from mcplan.whole_body.declaration import Extra
 from mcplan.whole_body.pool import ProblemPool
 from mcplan.whole_body.priorities import PrioritisedQP
-from mcplan.whole_body.rows.near_torques import Near
+from mcplan.whole_body.rows.near_torques import Near, steps_of
 from mcplan.whole_body.settings import QPSettings
 from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.tasks import AngularMomentumTask, ComTask, LinkPoseTask, PostureTask
-from mcplan.whole_body.tasks.task import Task, damping
+from mcplan.whole_body.tasks.task import Task, damping, unknown_of
 from mcplan.whole_body.whole_body import WholeBodyQP
 
 NONE: Mapping[str, float] = {}
@@ -109,13 +109,14 @@ class TaskSet:
         self.momentum = AngularMomentumTask(s.angular_momentum_weight, s.angular_momentum_damping)
         self.limbs: dict[str, LinkPoseTask] = {}
         self._angles: dict[str, LinkPoseTask] = {}
-        self.objects, self.further = objects, tuple(further)
+        self.objects = objects
+        self.further: tuple[Any, ...] = tuple(further)
         self.avoidance = Avoidance(robot, environment, s, dt) if s.avoid_pairs else None
         self._limits = [self.avoidance] if self.avoidance else []
         self._held: dict[str, _Held] = {}
         self._shrunk: dict[Contact, Contact] = {}
         """Contacts with what of their faces is counted on: made before the run, no tick has the time for it."""
-        self._stiff, self._dt = 1.0, dt
+        self._stiff, self._dt, self._steps = 1.0, dt, dt * steps_of(robot, s.torque_rate)
         self._bearing, self._relieved = 0.0, -np.inf
         self._previous: dict[str, np.ndarray] = {}
         self._torque: np.ndarray | None = None
@@ -193,15 +194,14 @@ class TaskSet:
             tasks += self.objects.tasks(t, motion)
             contacts += self.objects.supports(t, motion, terms)
             poses = self.objects.poses(terms)
-        limits = self._limits
-        for limit in limits:
+        for limit in self._limits:
             limit.update(terms, motion, poses)
-        step, last = self._dt * self.settings.torque_rate, self._torque
-        self._near = Near(last, step) if steady and step and last is not None else None
-        problem, solution = self.pool.get(contacts, tasks, limits), None
+        bounded, last = steady and self.settings.torque_rate > 0.0, self._torque
+        self._near = Near(last, self._steps) if bounded and last is not None else None
+        problem, solution = self.pool.get(contacts, tasks, self._limits), None
         for give_up in (None, self._hurry, self._free, lambda: self._relieve(t, contacts), self._loosen):
             if solution is None and (give_up is None or give_up()):
-                problem.update(terms, contacts, tasks, None, self._previous, limits, planned, self._near)
+                problem.update(terms, contacts, tasks, None, self._previous, self._limits, planned, self._near)
                 solution = problem.attempt()
         solution = solution or problem.solve()
         self._previous = solution.unknowns
@@ -228,7 +228,7 @@ class TaskSet:
         patches = {contact.patch for contact in closed}
         own: list[Task] = [self.com, self.trunk, self.posture, self.momentum, *map(self._limb, limbs)]
         # a force of what is not in contact is none
-        further = [task for task in self.further if getattr(task, "patch", None) in (None, *patches)]
+        further = [task for task in self.further if unknown_of(task) != "force" or task.patch in patches]
         return [*own, *further, *(self._angle(contact) for contact in closed if contact.rolls)]
 
     def _limb(self, patch: str) -> LinkPoseTask:
@@ -284,6 +284,7 @@ class TaskSet:
             angle.weight, angle.kp, angle.kd = s.trunk_weight, s.trunk_kp, damping(s.trunk_kp, None)
         for limb in self.limbs.values():
             limb.kp, limb.kd = s.limb_kp, damping(s.limb_kp, None)
+        self.objects.take_gains(s)
 
     def _follow(self, t: float, motion: Motion) -> None:
         com, posture = motion.com.sample(t), motion.posture.sample(t)
@@ -374,8 +375,7 @@ class TaskSet:
             kp[[0, 1, 3, 4, 5]] = 0.0 if s.compliant else s.contact_kp
         if s.pressure_margin > 0.0:
             if contact not in self._shrunk:
-                points = shrunk(contact.points, s.pressure_margin)
-                self._shrunk[contact] = replace(contact, points=points)
+                self._shrunk[contact] = replace(contact, points=shrunk(contact.points, s.pressure_margin))
             contact = self._shrunk[contact]
         constraint = ContactConstraint(contact, kp, s.contact_kd, faces=s.friction_faces, frame=frame)
         if s.compliant and contact.kind != "grasp":

@@ -19,8 +19,10 @@ from mcplan.errors import InputError, ScenarioError
 from mcplan.model.pose import quat_from_rotation
 from mcplan.planning.chain import displaced_objects, paced, with_transitions
 from mcplan.planning.plan import Plan, PlannedStance
+from mcplan.planning.posture.contact_region import contact_key
 from mcplan.planning.transition.record import made_with, paced_otherwise, paced_with, transition_data, transition_of
 from mcplan.planning.transition.transition import Passing, Transition
+from mcplan.scene.contact import Contact
 from mcplan.scene.load import find_scenario, load_scenario
 from mcplan.scene.place import make_contact
 from mcplan.scene.scenario import Scenario
@@ -189,7 +191,9 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
         )
     objects = {name: pose.array for name, pose in item.objects.items()}
     environment = scenario.environment.placed(objects)
-    contacts = tuple(make_contact(robot, environment, spec) for spec in item.contacts)
+    known = {} if before is None else {contact_key(contact): contact for contact in before.contacts}
+    made = [make_contact(robot, environment, spec) for spec in item.contacts]
+    contacts = tuple(_as_before(contact, known.get(contact_key(contact))) for contact in made)
     q, tau = np.array(item.q, dtype=float), np.array(item.tau, dtype=float)
     if q.shape != (robot.nq,) or tau.shape != (robot.n,):
         raise InputError(f"q has {len(q)} and tau {len(tau)} numbers; {robot.name} has {robot.nq} and {robot.n}")
@@ -216,6 +220,11 @@ def _stance(scenario: Scenario, item: StanceItem, before: PlannedStance | None) 
     if not expected[change]:
         raise InputError(f"`{change} {item.moved or ''}` does not lead from contacts {sorted(old)} to {sorted(names)}")
     return stance
+
+
+def _as_before(contact: Contact, known: Contact | None) -> Contact:
+    """Return a contact, as the same object where it stays: what is prepared for contacts is found by these."""
+    return contact if known is None or known.to_data() != contact.to_data() else known
 
 
 def _passing(scenario: Scenario, item: StanceItem, q: np.ndarray) -> Passing | None:

@@ -153,7 +153,7 @@ class StateSpec(Spec):
     after: str | None = None
     """A new state comes right after this one."""
     before: str | None = None
-    """Where a new state goes; without either it is entered by a transition only."""
+    """Where a new state goes; without either it is entered by a transition only, and ``next`` says what follows it."""
     do: Deed | None = None
     """What a new state does."""
     until: Until | None = None

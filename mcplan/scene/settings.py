@@ -137,8 +137,9 @@ class ControlSettings(Spec):
     """How far the program keeps contact forces inside the edge of a patch, m (``contact``, ``mujoco``: 0.005)."""
 
     torque_rate: NotNegative = 1500.0
-    """Largest change of a torque that the program asks for, N m/s; where a patch touches, the robot is pushed off its
-    course, or there is no other solution, torques jump. 0: they may do so everywhere."""
+    """Largest change of a torque that the program asks for, N m/s, or of a prismatic joint's force over a lever of 0.2
+    m; where a patch touches, the robot is pushed off its course, or there is no other solution, torques jump. 0: they
+    may do so everywhere."""
 
     impedance_kp: NotNegative = 0.0
     impedance_kd: NotNegative = 0.0
@@ -256,8 +257,8 @@ class ControlSettings(Spec):
     def under(self, physics: str, scale: RobotScale = ONE) -> "ControlSettings":
         """Return the settings for a back end: what the file leaves out takes that back end's defaults.
 
-        ``scale`` is the robot's. Defaults follow it as motions under gravity do (Froude): lengths with the size, speeds
-        with its root, stiffnesses with its inverse, forces with the mass.
+        ``scale`` is the robot's. Defaults in `POWERS` follow it as motions under gravity do (Froude): lengths with the
+        size, speeds with its root, stiffnesses with its inverse, forces with the mass.
         """
         if physics == "qp" and scale == ONE and self.pace is None:
             return self
@@ -310,8 +311,12 @@ POWERS = {
     "release_force": ("mass", 3.0),
     "torque_rate": ("mass", 3.5),
 }
-"""With which of the robot's sizes, and which power of it, the defaults of the control change. What is left out is an
-accuracy (``touch_error``, ``slide_error``), a time, or a fraction."""
+"""With which of the robot's sizes, and which power of it, the defaults of the control change. All others are the same
+for any robot. Accuracies (``touch_error``, ``slide_error``), times and fractions are meant to be; that the following
+are is a simplification, and for a robot of another size a file may give them: speeds at contacts and of objects
+(``descent_speed``, ``touch_speed``, ``slip_speed``, ``slide_speed``), angular speeds, the feedback of contacts,
+``posture_inertia`` (kg m²), and ``angular_momentum_weight``, ``force_weight`` and ``force_rate_weight``, which weigh
+momenta and forces against accelerations."""
 
 
 class PlannerSettings(Spec):

@@ -117,8 +117,14 @@ Extra = Callable[[Any], tuple[Sequence[cp.Expression], Sequence[cp.Constraint]]]
 """The user's part: called once with the ``WholeBodyQP``, returns terms of the cost and constraints."""
 
 
-def check_convex(problem: cp.Problem) -> None:
-    """Refuse a problem that CVXPY would have to build anew at each solve, or that is no quadratic program."""
+def check_convex(problem: cp.Problem, extra: Sequence[Any] = ()) -> None:
+    """Refuse a problem that CVXPY would have to build anew at each solve, or that is no quadratic program.
+
+    Of ``extra``, the user's constraints, both sides are needed: what has no solution is explained and relaxed by them.
+    """
+    for given in extra:
+        if not isinstance(given, cp.constraints.Equality | cp.constraints.Inequality):
+            raise InputError(f"added constraint {given}: a {type(given).__name__}; write it with >=, <= or ==")
     if not problem.is_qp():
         raise InputError("the whole-body program with the added terms is not a convex quadratic program")
     if not problem.is_dpp():

@@ -11,7 +11,7 @@ from mcplan.model.terms import Terms
 from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.limit import Limit
 from mcplan.whole_body.tasks.posture import PostureTask
-from mcplan.whole_body.tasks.task import unknown_of, weights
+from mcplan.whole_body.tasks.task import checked_rows, unknown_of, weights
 from mcplan.whole_body.tasks.torque import TorqueTask
 
 Array = NDArray[np.float64]
@@ -35,9 +35,14 @@ def row_counts(tasks: Sequence[Any], limits: Sequence[Limit], joints: int | None
 
     Raises
     ------
-    InputError : a task on all joints is for another number of them.
+    InputError : a task on all joints is for another number of them; one on torques is not diagonal; one on forces is.
     """
     for task in tasks:
+        unknown = unknown_of(task)
+        if unknown != "vd" and task.diagonal != (unknown == "torque"):
+            says = "a task on torques is diagonal: rows() returns indices of joints and their torques"
+            says = says if unknown == "torque" else "a task on forces is not diagonal: rows() returns a matrix"
+            raise InputError(f"task {task.key[0]}: diagonal is {task.diagonal}, but {says}")
         if joints is not None and isinstance(task, PostureTask | TorqueTask) and task.dimension != joints:
             what, hint = ("position", " (q[7:])") if isinstance(task, PostureTask) else ("torque", "")
             name = type(task).__name__
@@ -78,13 +83,13 @@ def fill_efforts(
     for task in tasks:
         w = weights(task)
         if unknown_of(task) == "torque":
-            joints, reference = task.rows(terms)
+            joints, reference = checked_rows(task, task.rows(terms), len(terms.v))
             data["torque_cost"][joints] += w
             data["torque_pull"][joints] += w * reference
             constant += float(w @ (reference * reference))
             continue
         contact, place = _contact_of(task.patch, contacts, slices)
-        A, b = task.rows(terms, contact)
+        A, b = checked_rows(task, task.rows(terms, contact), contact.shape.unknowns)
         block, root = slice(row, row + len(b)), np.sqrt(w)
         data["force_task_matrix"][block, place] = root[:, None] * A
         data["force_task_target"][block] = root * b

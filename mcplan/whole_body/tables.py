@@ -13,7 +13,7 @@ from mcplan.whole_body.contact import ContactConstraint
 from mcplan.whole_body.declaration import Declaration
 from mcplan.whole_body.packed import Array
 from mcplan.whole_body.settings import UNBOUNDED, QPSettings
-from mcplan.whole_body.tasks.task import KernelTask, Task
+from mcplan.whole_body.tasks.task import KernelTask, Task, filled_by_kernel
 
 EXTERNAL, WEIGHT, PULL = range(3)
 """Rows of what is given to ``qp_fill.fill`` besides the terms."""
@@ -144,7 +144,7 @@ class Binding:
         for task in tasks:
             rows = slice(row, row + (0 if task.diagonal else task.dimension))
             row = rows.stop
-            if not isinstance(task, KernelTask):
+            if not (isinstance(task, KernelTask) and filled_by_kernel(task)):
                 self.others.append((task, rows))
                 continue
             line = np.zeros(lay.TASK_COLUMNS, np.int64)

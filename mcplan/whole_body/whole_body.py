@@ -35,7 +35,7 @@ from mcplan.whole_body.settings import MIXED, QPSettings, solver_options
 from mcplan.whole_body.slack import SlackForm, slack_problem
 from mcplan.whole_body.solution import Solution
 from mcplan.whole_body.tables import EXTERNAL, PULL, WEIGHT, Binding, Sheet
-from mcplan.whole_body.tasks.task import Task, weights
+from mcplan.whole_body.tasks.task import Task, checked_rows, weights
 
 CALM = 100
 """So many solutions in a row end an episode of failures; the next failure is explained again."""
@@ -116,7 +116,7 @@ class WholeBodyQP:
         self._plain = not terms_added and not self._extra and not self._chart
         self.cost = d.objective + sum(terms_added)
         self.problem = cp.Problem(cp.Minimize(self.cost), [*self._rows.values(), *self._extra])
-        check_convex(self.problem)
+        check_convex(self.problem, self._extra)
         self._options = solver_options(self.settings.solver)
         self._slack: SlackForm | None = None
         self._explanation: Explanation | None = None
@@ -206,7 +206,7 @@ class WholeBodyQP:
         """Fill the rows of the tasks that have no kernel; return what the parameters do not hold of their cost."""
         b.given[WEIGHT:] = constant = 0.0
         for task, rows in b.others:
-            A, wanted = task.rows(terms)
+            A, wanted = checked_rows(task, task.rows(terms), self.structure.nv)
             w = weights(task)
             if task.diagonal:
                 b.given[WEIGHT][A] += w
@@ -226,7 +226,7 @@ class WholeBodyQP:
             w |f - f_planned|^2 + r |f - f_last|^2 = (w + r) |f|^2 - 2 (w f_planned + r f_last)' f + const.
         """
         weight, rate = self.settings.force_weight, self.settings.force_rate_weight
-        if previous is self._last[0]:
+        if previous is self._last[0] and tuple(previous) == b.patches:
             b.drawn[0], b.drawn[1] = rate * self._last[1], rate
         else:
             b.drawn[:] = 0.0
@@ -285,7 +285,7 @@ class WholeBodyQP:
         f = np.concatenate(forces) if forces else np.zeros(0)
         for variable, value in zip(self.declaration.variables, (vd, tau, f), strict=False):
             variable.save_value(value)
-        answer = Answer(b, vd, tau, f, float(self.cost.value))
+        answer = Answer(b, vd, tau, f, np.nan if self.cost.value is None else float(self.cost.value))
         return self._solution(HOLD, answer, start, f"{message}; slack form: {failure}", conflicts)
 
     def preload_price(self) -> float:

@@ -17,7 +17,7 @@ from mcplan.model.description import RobotWarning
 from mcplan.model.geometry import Box, MeshShape, Sphere
 from mcplan.model.link_solids import candidate_pairs, link_solids
 from mcplan.model.robot_file import load_robot
-from mcplan.scene.contact import Contact
+from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface
 
 EYE = np.eye(3)
@@ -275,10 +275,11 @@ def test_mistakes_are_named(robot, model):
         model.distances(q, objects={"box": (EYE, np.zeros(3))})
 
 
-def resting(patch, support, rows=6):
+def resting(patch, support, rows=6, carrier=None):
     """As much of a contact as the model asks for."""
+    points, selection = np.zeros((4, 3)), np.eye(6)[:rows]
     return Contact(
-        patch, support, "surface", EYE, np.zeros(3), np.zeros((4, 3)), EYE, 0.7, np.inf, np.inf, np.eye(6)[:rows]
+        patch, support, "surface", EYE, np.zeros(3), points, EYE, 0.7, np.inf, np.inf, selection, carrier=carrier
     )
 
 
@@ -296,6 +297,20 @@ def test_contacts_fix_what_cannot_move_by_them(robot, model):
     assert frozenset(("LLEG_LINK5", "RLEG_LINK5")) not in one
     assert frozenset(("LLEG_LINK5", "rail")) in one
     assert model.fixed_by([resting("left_sole", "floor", rows=5)]) == set()
+
+
+def test_what_is_held_to_an_object_moves_with_it_past_all_else(robot, model):
+    """Hands on a crate are fixed to it and to each other; feet on the floor to that, but not to what hands may move."""
+    crate = Carrier("crate", 20.0, np.zeros(3), None)
+    hands = [resting(patch, "crate_top", carrier=crate) for patch in ("left_hand", "right_hand")]
+    feet = [resting(patch, "floor") for patch in ("left_sole", "right_sole")]
+    one, other = (robot.patches[contact.patch].link for contact in hands)
+    fixed = {frozenset(model.pairs[p][:2]) for p in model.fixed_by(hands + feet)}
+    assert {frozenset((one, "crate")), frozenset((other, "crate")), frozenset((one, other))} <= fixed
+    for foot in ("LLEG_LINK5", "RLEG_LINK5"):
+        assert frozenset((foot, "rail")) in fixed
+        assert not {frozenset((foot, name)) for name in ("crate", one, other)} & fixed
+    assert not {frozenset((hand, thing)) for hand in (one, other) for thing in ("floor", "rail", "ball")} & fixed
 
 
 def test_room_is_the_distance_to_what_is_allowed(robot, model):

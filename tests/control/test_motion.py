@@ -1,5 +1,6 @@
 """References and loads that phases command: limits that rise and sink, speeds within bounds, ends that are met."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,10 +14,12 @@ from mcplan.control.motion import Motion
 from mcplan.control.object_phases import Transport
 from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Unload, height_over
 from mcplan.errors import SimulationFailed
+from mcplan.model.geometry import Box
+from mcplan.model.patch import MOUNT
 from mcplan.model.robot_file import load_robot
 from mcplan.motion.posture import PostureTrajectory
 from mcplan.planning.transition.finder import TransitionFinder
-from mcplan.scene.environment import Environment, Surface
+from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.settings import ControlSettings
 
@@ -65,6 +68,21 @@ def test_a_contact_may_carry_a_part_of_its_limit_and_no_more_than_twice_the_weig
     assert motion.contacts["left_sole"].full == pytest.approx(270.0)
     assert motion.contacts["right_sole"].full == pytest.approx(2 * robot.mass * 9.81)
     assert list(motion.contacts) == [name for name in robot.patches if name in motion.contacts]
+
+
+def test_with_objects_it_may_carry_twice_the_weight_of_these_too(robot):
+    box = FreeObject("box", Box((0.2, 0.2, 0.2)), np.eye(3), np.array([1.0, 0.0, 0.1]), 30.0, 0.4)
+    motion = Motion(robot, replace(FLOOR, objects=(box,)), SETTINGS, robot.posture("half_sitting"))
+    motion.close(sole(robot, "left_sole", 0.095), 0.0, 0.0)
+    assert motion.contacts["left_sole"].full == pytest.approx(2 * (robot.mass + 30.0) * 9.81)
+
+
+def test_a_fixed_base_bears_what_its_file_says_however_light_the_robot_is():
+    arm = load_robot("arm7")
+    motion = Motion(arm, FLOOR, ControlSettings(force_fraction=0.9), arm.posture("ready"))
+    mount = SimpleNamespace(patch=MOUNT, max_force=1e4, points=np.zeros((1, 3)), kind="grasp")
+    motion.close(mount, 0.0, 0.0)
+    assert motion.contacts[MOUNT].full == pytest.approx(9e3)
 
 
 def test_grips_are_relied_on_as_far_as_a_quick_motion_does_and_a_quarter_of_the_rest(robot):

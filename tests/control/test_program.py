@@ -259,6 +259,10 @@ def test_a_state_that_belongs_to_no_stance_is_in_that_from_which_it_is_entered(t
         ("    - {state: a, after: nowhere, do: {}, until: {elapsed: 1}}\n", 1, "there is no state `nowhere`"),
         ("    - state: a\n      after: shift\n      do: {limbs: {left_sole: {by: [0, 0, 1]}}}\n"
          "      until: {elapsed: 1}\n", 3, "left_sole is in contact there"),
+        ("    - {state: a, stance: 9, do: {}, until: {elapsed: 1}, next: end}\n", 1, "no stance 9; the plan has 0 to"),
+        ("    - {state: a, do: {}, until: {any: [{elapsed: 1}, {timeout: 2}]}, next: {timeout: fail}}\n", 1,
+         "nothing comes after state `a`, which is entered by a transition only: say where it goes when it ends by"),
+        ("    - {state: a, do: {}, until: {elapsed: 1}, next: next}\n", 1, "`end` ends the run"),
         ("    - state: a\n      after: shift\n      do: {forces: {left_hand: 5}}\n      until: {elapsed: 1}\n", 3,
          "left_hand is not in contact there"),
     ],

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 
 from mcplan.control.motion import Motion
 from mcplan.control.phases import Approach, Lift, Load, Retract, Settle, Shift, Stand, Swing, Unload
@@ -16,7 +17,7 @@ from mcplan.errors import SimulationFailed
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
 from mcplan.model.terms import Terms
-from mcplan.planning import plan as make_plan
+from mcplan.planning import plan as make_plan, plan_file
 from mcplan.planning.plan import PlannedStance
 from mcplan.scene import load_scenario
 from mcplan.scene.disturbance import Push
@@ -29,6 +30,7 @@ from tests.sim.push_recovery import drawn, standing
 
 ROBOT = load_robot("hrp2")
 SOLES = ["left_sole", "right_sole"]
+SIDES = {"left": 0.1, "right": -0.1}
 SETTINGS = ControlSettings().under("contact")
 
 
@@ -74,6 +76,29 @@ class Standing:
         omega = np.sqrt(GRAVITY / self.terms.com[2])
         xi = self.terms.com[:2] + self.terms.com_velocity[:2] / omega
         return support_region(contacts, ROBOT.mass).depth(xi)
+
+
+def test_regions_of_a_plan_that_was_read_are_those_of_what_will_be_closed(tmp_path, monkeypatch):
+    """A contact stays the one that was closed, through all stances that have it: no region is found in a tick."""
+    file, q = tmp_path / "plan.yaml", ROBOT.posture("half_sitting")
+    known = {"q": q.tolist(), "wrenches": {}, "tau": [0.0] * ROBOT.n, "margins": {}}
+    left, right = ({"patch": f"{side}_sole", "surface": "floor", "x": 0, "y": y, "yaw": 0} for side, y in SIDES.items())
+    changes = [
+        ("start", None, [left, right]), ("shift", None, [left, right]), ("remove", "left_sole", [right]),
+        ("shift", None, [right]), ("add", "left_sole", [right, left | {"x": 0.2}]),
+    ]  # fmt: skip
+    stances = [known | {"change": how, "moved": what, "contacts": on} for how, what, on in changes]
+    file.write_text(yaml.safe_dump(load_scenario("sway").data(tmp_path) | {"mcplan": 2, "stances": stances}))
+    monkeypatch.setattr(plan_file, "with_transitions", lambda scenario, stances: tuple(stances))
+    plan = plan_file.read_plan(file)
+    stepping, closed = Stepping(plan, SETTINGS), list(plan.stances[0].contacts)
+    prepared = set(stepping._regions)
+    for stance in plan.stances:
+        closed = [contact for contact in closed if contact.patch in stance.patches]
+        if stance.change == "add":
+            closed.append(stance.contact(stance.moved))
+        assert stepping._region(tuple(closed)) is not None
+    assert set(stepping._regions) == prepared
 
 
 def test_the_robot_steps_out_only_once_its_capture_point_is_well_outside_its_feet():

@@ -103,6 +103,27 @@ def test_gains_of_a_state_hold_as_long_as_it_and_damping_is_critical(robot):
     assert (tasks.momentum.weight[0], tasks.momentum.kd[0]) == (0.7, 2.0)
 
 
+def test_gains_of_a_state_hold_for_what_is_carried_too(robot):
+    """An object follows its reference as limbs do."""
+    settings = ControlSettings(limb_weight=300.0, limb_kp=200.0)
+    tasks = tasks_of(robot, settings, [contact_on(robot, "left_hand", "face", x=0.0, y=0.0, yaw=0.0)])
+    path = LimbPath((np.eye(3), np.zeros(3)), (np.eye(3), np.zeros(3)), np.zeros(3), np.zeros(3))
+    (box,) = tasks.objects.tasks(0.0, SimpleNamespace(objects={"box": path}))
+    tasks._set({"limb_weight": 50.0, "limb_kp": 25.0})
+    assert (box.weight[0], box.kp[0], box.kd[0]) == pytest.approx((50.0, 25.0, 10.0))
+    tasks._set({})
+    assert (box.weight[0], box.kp[0]) == pytest.approx((300.0, 200.0))
+
+
+@pytest.mark.parametrize(("unknown", "kept"), [("vd", True), ("force", False)])
+def test_of_tasks_on_a_patch_in_the_air_those_on_its_force_alone_are_left_out(robot, unknown, kept):
+    tasks = tasks_of(robot, ControlSettings())
+    mine = SimpleNamespace(patch="left_hand", unknown=unknown)
+    tasks.further = (mine,)
+    assert (mine in tasks._tasks([], [])) == kept
+    assert mine in tasks._tasks([], [SimpleNamespace(patch="left_hand", rolls=False)])
+
+
 def test_joints_that_move_much_count_in_proportion_in_the_posture(robot):
     inertia = np.diag(robot.mass_matrix(robot.posture("half_sitting")))[6:]
     tasks = tasks_of(robot, ControlSettings(posture_weight=0.5, posture_inertia=0.3))
@@ -326,17 +347,17 @@ def test_torques_jump_only_where_what_is_unsteady_or_has_no_other_solution_asks_
     jump, step = after(last, steady=False), 1e-3 * settings.torque_rate
     assert np.abs(jump - last).max() > 4 * step
     assert np.abs(after(last) - last).max() == pytest.approx(step, abs=1e-5)
-    assert tasks._near.step == pytest.approx(step)
+    assert tasks._near.step == pytest.approx(np.full(robot.n, step))
     np.testing.assert_allclose(after(last + 300.0), jump, atol=1e-6)  # from there no torque within reach holds it
     assert tasks._near is None
     low, high = 0.0, 300.0  # so far off torques within reach hold it, and not
     while high - low > 0.1 * step:
         middle = 0.5 * (low + high)
         after(last + middle)
-        low, high = (middle, high) if tasks._near and tasks._near.step < 1.01 * step else (low, middle)
+        low, high = (middle, high) if tasks._near and tasks._near.step.max() < 1.01 * step else (low, middle)
     torque = last + high + 0.1 * step  # a little is wanting
     assert np.abs(after(torque) - torque).max() <= HURRY * step + 1e-6
-    assert tasks._near.step == pytest.approx(HURRY * step)
+    assert tasks._near.step == pytest.approx(np.full(robot.n, HURRY * step))
     free = tasks_of(robot, ControlSettings(torque_rate=0.0))
     for _ in range(2):
         free.solve(0.0, terms, motion)

@@ -1,3 +1,4 @@
+import cvxpy as cp
 import numpy as np
 import pytest
 
@@ -226,3 +227,20 @@ def test_the_hold_carries_a_robot_at_rest(standing, monkeypatch):
     assert s.status == 2
     assert sum(s.wrenches[p][2] for p in SOLES) == pytest.approx(9.81 * standing.robot.mass, rel=1e-3)
     np.testing.assert_allclose(s.vd, 0.0, atol=1e-2)
+
+
+@pytest.mark.parametrize("made", [cp.NonNeg, cp.Zero])
+def test_added_constraints_of_one_side_are_refused_before_one_has_no_solution(standing, made):
+    """Explanation and slack form take a left side and a right one."""
+    contacts = soles(standing)
+    with pytest.raises(InputError, match=r"write it with >=, <= or =="):
+        WholeBodyQP(standing.robot, contacts, [], extra=lambda qp: ([], [made(qp.vd[:1])]))
+
+
+def test_a_hold_has_no_cost_where_variables_of_the_users_have_no_value(standing, monkeypatch):
+    for attempt in ("_attempt", "_attempt_fast"):
+        monkeypatch.setattr(WholeBodyQP, attempt, lambda *_, **__: ("refused", None))
+    mine = cp.Variable()
+    _, s = solve(standing, soles(standing), lambda qp: ([cp.square(mine - qp.vd[0])], []), explain="never")
+    assert s.status == 2
+    assert np.isnan(s.objective)

@@ -1,12 +1,15 @@
 """Torques stay close to given ones, such as the last, where that has a solution."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from mcplan.model.scale import RobotScale
 from mcplan.whole_body import PostureTask, QPSettings, WholeBodyQP
 from mcplan.whole_body.answer import Answer
 from mcplan.whole_body.priorities import PrioritisedQP
-from mcplan.whole_body.rows.near_torques import Near
+from mcplan.whole_body.rows.near_torques import LEVER, Near, steps_of
 from tests.whole_body.conftest import standing_tasks
 from tests.whole_body.test_whole_body import soles, solved
 
@@ -89,3 +92,25 @@ def test_levels_of_priority_keep_them_near_too(standing, last):
     held = qp.solve()
     assert held.ok, held.message
     assert np.abs(held.tau - last).max() == pytest.approx(STEP, abs=1e-5)
+
+
+def test_a_force_changes_by_as_much_as_a_torque_over_a_lever(standing):
+    """Of a joint that slides; of a robot half as large the lever is half as long."""
+    joints = {"turn": SimpleNamespace(type="revolute"), "slide": SimpleNamespace(type="prismatic")}
+    description = SimpleNamespace(joints=joints)
+    for leg in (1.0, 0.5):
+        robot = SimpleNamespace(description=description, joint_names=("slide", "turn"), scale=RobotScale(leg=leg))
+        assert steps_of(robot, 1500.0) == pytest.approx([1500.0 / (LEVER * leg), 1500.0])
+    np.testing.assert_array_equal(steps_of(standing.robot, 1500.0), 1500.0)
+
+
+def test_each_torque_has_a_step_of_its_own(standing, last):
+    steps = np.where(np.arange(standing.robot.n) % 2, 2.0, 0.5)
+    contacts, tasks = soles(standing), asked(standing)
+    qp = WholeBodyQP(standing.robot, contacts, tasks, QPSettings(near_torques=True))
+    qp.update(standing.terms, contacts, tasks, near=Near(last, steps))
+    held = qp.solve()
+    assert held.ok, held.message
+    used = np.abs(held.tau - last) / steps
+    assert used.max() == pytest.approx(1.0, abs=1e-5)
+    assert np.abs(held.tau - last).max() > 0.6

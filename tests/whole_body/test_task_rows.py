@@ -1,5 +1,7 @@
 """What rows of tasks and contacts say is what the robot does: derivatives on the manifold, and power."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -13,6 +15,7 @@ from mcplan.whole_body import (
     LinkPoseTask,
     PostureTask,
     QPSettings,
+    Task,
     TorqueTask,
     WholeBodyQP,
 )
@@ -227,3 +230,61 @@ def test_an_axis_that_is_none_is_refused(axes):
 def test_a_component_of_a_wrench_that_is_none_is_refused(components):
     with pytest.raises(InputError, match="expected of 0 to 5"):
         ContactForceTask("left_sole", components=components)
+
+
+class Sideways(ComTask):
+    """The centre of mass, with a feed-forward of its own."""
+
+    def rows(self, terms):
+        A, b = super().rows(terms)
+        return A, b + np.array([0.0, 0.7, 0.0])
+
+
+def test_rows_of_a_class_derived_from_a_task_with_a_kernel_are_its_own(standing):
+    targets = []
+    for task in (ComTask(weight=4.0), Sideways(weight=4.0)):
+        qp = WholeBodyQP(standing.robot, [], [task])
+        qp.update(standing.terms, [], [task])
+        targets.append(qp.data["task_target"].copy())
+    np.testing.assert_allclose(targets[1] - targets[0], [0.0, 1.4, 0.0], atol=1e-12)
+
+
+class Own(Task):
+    """Rows of any shape."""
+
+    dimension = 2
+
+    def __init__(self, A, b, unknown="vd", diagonal=False, **more):
+        self.given, self.unknown, self.diagonal = (np.zeros(A), np.zeros(b)), unknown, diagonal
+        vars(self).update(more)
+
+    def rows(self, terms, contact=None):
+        return self.given
+
+
+@pytest.mark.parametrize(
+    ("task", "text"),
+    [
+        (Own((2, 7), (2, 1)), r"task Own: rows\(\) returned .* \(2, 7\) and \(2, 1\), expected \(2, NV\) and \(2,\)"),
+        (Own(7, 2), r"\(7,\) and \(2,\), expected \(2, NV\)"),
+        (Own((1, 7), 2), r"\(1, 7\) and \(2,\), expected \(2, NV\)"),
+        (Own(3, 2, diagonal=True), r"\(3,\) and \(2,\), expected \(2,\) and \(2,\)"),
+        (Own(2, 1, unknown="torque", diagonal=True), r"\(2,\) and \(1,\), expected \(2,\) and \(2,\)"),
+        (Own((2, 6), 2, unknown="force", patch="left_sole"), r"\(2, 6\) and \(2,\), expected \(2, 12\)"),
+        (Own((2, 30), 2, unknown="torque"), "task Own: diagonal is False, but a task on torques is diagonal"),
+        (Own(2, 2, unknown="force", diagonal=True), "diagonal is True, but a task on forces is not diagonal"),
+    ],
+)
+def test_rows_of_another_shape_than_a_task_says_are_refused_by_its_name(standing, task, text):
+    """Numpy would broadcast some, and say of others no more than what does not fit."""
+    contacts = [ContactConstraint(contact_at(standing.robot, "left_sole", standing.q))]
+    with pytest.raises(InputError, match=text.replace("NV", str(standing.robot.nv))):
+        WholeBodyQP(standing.robot, contacts, [task]).update(standing.terms, contacts, [task])
+
+
+def test_rows_of_a_limit_have_the_shape_that_it_says(standing):
+    rows = np.zeros((2, standing.robot.nv)), np.zeros(1)
+    limit = SimpleNamespace(dimension=2, frames=(), names=["one", "other"], rows=lambda terms: rows)
+    qp = WholeBodyQP(standing.robot, [], [], limits=[limit])
+    with pytest.raises(InputError, match=r"limit SimpleNamespace: .* and \(1,\), expected .* and \(2,\)"):
+        qp.update(standing.terms, [], [], limits=[limit])

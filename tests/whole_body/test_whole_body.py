@@ -375,3 +375,15 @@ def test_a_part_of_the_velocity_limit_is_all_of_it(standing):
     assert most[0.9] == pytest.approx(0.1 * limit / 0.01, rel=1e-6)
     assert most[1.0] == pytest.approx(0.2 * limit / 0.01, rel=1e-6)
     assert most[0.7] < 0.0
+
+
+def test_forces_of_the_last_tick_go_to_the_patches_that_they_are_of(standing):
+    """A program is handed other contacts of the same shapes, some of which had no forces, with the last unknowns."""
+    tasks, (left, right) = standing_tasks(standing), soles(standing)
+    hand = ContactConstraint(contact_at(standing.robot, "left_hand", standing.q))
+    assert hand.shape == left.shape
+    qp, s = solved(standing, [left, right], tasks, force_rate_weight=1.0)
+    qp.update(standing.terms, [hand, left], tasks, previous=s.unknowns)
+    drawn = qp._binding.drawn[0]
+    for contact, place in zip(qp.contacts, qp.structure.slices(), strict=True):
+        np.testing.assert_allclose(drawn[place], s.unknowns[left.patch] if contact is left else 0.0, atol=1e-9)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from mcplan.model.terms import Terms
 from mcplan.whole_body.limit import Limit
 from mcplan.whole_body.rows.block import Array, Block, Conflict, Failure, Gradient, Rows, Values
+from mcplan.whole_body.tasks.task import checked_rows
 
 if TYPE_CHECKING:
     from mcplan.whole_body.declaration import Declaration
@@ -32,11 +33,12 @@ class Added(Block):
 
 
 def fill_limits(data: dict[str, Array], terms: Terms, limits: Sequence[Limit]) -> None:
-    """Write the rows of all limits."""
+    """Write the rows of all limits; ``InputError`` where one has rows of another shape than it says."""
     row = 0
     for limit in limits:
         block = slice(row, row + limit.dimension)
-        data["limit_matrix"][block], data["limit_lower"][block] = limit.rows(terms)
+        A, lower = data["limit_matrix"], data["limit_lower"]
+        A[block], lower[block] = checked_rows(limit, limit.rows(terms), A.shape[1])
         row += limit.dimension
 
 

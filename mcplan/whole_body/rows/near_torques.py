@@ -2,6 +2,9 @@
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from mcplan.model.robot import Robot
 from mcplan.whole_body.rows.block import Array, Block, Gradient, Rows, Values
 from mcplan.whole_body.settings import UNBOUNDED
 
@@ -10,12 +13,16 @@ if TYPE_CHECKING:
 
 LOWER, UPPER = "torque_min", "torque_max"
 
+LEVER = 0.2
+"""m, of a robot of the size of HRP-2: the force of a prismatic joint counts as a torque over so much. It is about a
+third of the length of its limbs: so far from their axes its other joints push."""
+
 
 class Near(NamedTuple):
-    """Torques (n,), and how far from each of them those of the program may be (N m)."""
+    """Torques (n,), and how far from each of them those of the program may be (n,): N m, of prismatic joints N."""
 
     torque: Array
-    step: float
+    step: Array
 
 
 class NearTorques(Block):
@@ -33,6 +40,12 @@ class NearTorques(Block):
         """Add the multipliers where the torques are."""
         if self.rows:
             gradient.tau.append(y[UPPER] - y[LOWER])
+
+
+def steps_of(robot: Robot, most: float) -> Array:
+    """Return by how much what joints exert may change (n,): ``most``, N m, of prismatic ones ``most / LEVER``, N."""
+    prismatic = [robot.description.joints[name].type == "prismatic" for name in robot.joint_names]
+    return np.where(prismatic, most / (LEVER * robot.scale.leg), most)
 
 
 def fill_near(data: Values, near: Near | None) -> None:

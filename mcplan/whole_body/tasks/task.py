@@ -7,11 +7,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mcplan.errors import InputError
 from mcplan.model.terms import Terms
 from mcplan.short import short
 from mcplan.whole_body.packed import Array, Packed, Slot
 
-__all__ = ["Array", "KernelTask", "Task", "damping", "priority_of", "unknown_of", "weights"]
+__all__ = [
+    "Array",
+    "KernelTask",
+    "Task",
+    "checked_rows",
+    "damping",
+    "filled_by_kernel",
+    "priority_of",
+    "unknown_of",
+    "weights",
+]
 
 
 if TYPE_CHECKING:
@@ -95,6 +106,28 @@ class KernelTask(Packed):
 
     def __repr__(self) -> str:
         return short(self, self.slots)
+
+
+def filled_by_kernel(task: KernelTask) -> bool:
+    """Say whether a kernel fills a task: not one of a class whose ``rows`` are others than those the kernel makes."""
+    known: Any = next(kind for kind in type(task).__mro__ if "code" in vars(kind))
+    return getattr(type(task), "rows", None) is known.rows
+
+
+def checked_rows(owner: Any, rows: tuple[Any, Any], columns: int) -> tuple[Any, Any]:
+    """Return what a task or a limit gave as its rows: ``A (m, columns)``, of a diagonal one ``(m,)``, and ``b (m,)``.
+
+    Raises
+    ------
+    InputError : they have other shapes, which numpy would broadcast, or refuse without saying whose they are.
+    """
+    given, m = (np.shape(rows[0]), np.shape(rows[1])), owner.dimension
+    expected = ((m,) if getattr(owner, "diagonal", False) else (m, columns), (m,))
+    if given != expected:
+        name = f"task {owner.key[0]}" if hasattr(owner, "key") else f"limit {type(owner).__qualname__}"
+        shapes = [f"{A} and {b}" for A, b in (given, expected)]
+        raise InputError(f"{name}: rows() returned arrays of the shapes {shapes[0]}, expected {shapes[1]}")
+    return rows
 
 
 def unknown_of(task: Any) -> str:

@@ -329,4 +329,5 @@ class PlannerSettings(Spec):
     """How far ahead of the others a contact is placed at first, along the way (m), later attempts go farther; left out,
     so far for a robot of the size of HRP-2, and in proportion for others."""
     guide: tuple[PoseSpec, ...] = ()
-    """Poses of the base that the way to the first goal goes through, where the straight one does not do."""
+    """Poses of the base that the way to the first goal goes through, where the straight one does not do. At one without
+    ``rpy`` and ``quat_wxyz`` the heading is between those before and after it."""

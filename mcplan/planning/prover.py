@@ -56,7 +56,7 @@ WAY = 10
 
 CARRIES = 5.0
 """N: a patch that the scenario requires carries more than this in some stance, one that the goal names at its end if it
-can."""
+can; for a robot of the mass of HRP-2."""
 
 
 class OutOfCalls(PlanningFailed):
@@ -71,6 +71,10 @@ class Prover:
     robot, environment : the scene.
     reference : (nq,) posture of the start; ``bearing`` names the patches that it stands on.
     settings : of the controller that will carry the motion out.
+
+    Attributes
+    ----------
+    carries : ``CARRIES`` of this robot, N.
     """
 
     def __init__(
@@ -82,6 +86,7 @@ class Prover:
         settings: ControlSettings,
     ):
         self.robot, self.environment = robot, environment
+        self.carries = CARRIES * robot.scale.mass**3
         self.collisions = CollisionModel(robot, environment)
         ordinary = PostureSettings(bent=BENT).of(robot.scale)
         self.generator = PostureGenerator(robot, environment, ordinary, self.collisions)

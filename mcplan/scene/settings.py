@@ -318,7 +318,8 @@ class PlannerSettings(Spec):
     """What limits the postures; options of the search live here too."""
 
     require: tuple[str | tuple[str, ...], ...] = ()
-    """Patches that must carry over 5 N in some stance; a list among them means one of these."""
+    """Patches that must carry over 5 N in some stance, for a robot of the mass of HRP-2 and in proportion for others; a
+    list among them means one of these."""
     patches: tuple[str, ...] = ()
     """Patches that may make contacts, beside those of start and goal; empty: all of the robot's."""
     max_nodes: Annotated[int, Field(ge=1)] = 5000

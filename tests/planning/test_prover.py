@@ -10,13 +10,14 @@ from scipy.spatial.transform import Rotation
 from mcplan.core.posture.rows import COVECTOR, HIGH, KIND, LOW, OF_POINT
 from mcplan.core.rigid_body.tree import MASS, PARENT, V
 from mcplan.model.geometry import Box
+from mcplan.model.robot_file import load_robot
 from mcplan.planning.posture.airborne import GAP, LIFT, airborne
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.result import Effort, PostureResult
 from mcplan.planning.posture.settings import Weights
 from mcplan.planning.posture.task import HEAVY, prices
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.prover import EASED, STEADY, OutOfCalls, Prover, _near, moved_onto, steady
+from mcplan.planning.prover import CARRIES, EASED, STEADY, OutOfCalls, Prover, _near, moved_onto, steady
 from mcplan.planning.transition.swing import Swing
 from mcplan.scene import load_scenario
 from mcplan.scene.environment import Environment, Obstacle, Surface
@@ -168,6 +169,13 @@ def test_the_budget_of_postures_is_kept(scene):
     assert prover.calls == 1
     with pytest.raises(OutOfCalls):
         prover.prove(feet, ("left_sole",), q)
+
+
+def test_what_a_patch_has_to_carry_is_in_proportion_to_the_mass_of_the_robot(prover, scene):
+    assert prover.carries == CARRIES
+    small = load_robot("go2")
+    light = Prover(small, scene.ENVIRONMENT, small.posture(next(iter(small.postures))), (), SETTINGS)
+    assert light.carries == pytest.approx(CARRIES * small.mass / scene.ROBOT.mass, rel=1e-4)
 
 
 def test_the_reference_whose_patches_fit_best_is_set_down_on_the_contacts(scene, prover):

@@ -122,7 +122,7 @@ class Prover:
         self._doubted.clear()
 
     def guide(self, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
-        """Return the reference posture whose patches fit the contacts best, set down on them."""
+        """Return the reference posture whose patches fit the contacts best, set down on them; ``q`` where none fits."""
         names = {contact.patch for contact in contacts}
         best, choice = -np.inf, None
         for bearing, reference, start in self.references:
@@ -192,6 +192,9 @@ class Prover:
         leaving: tuple[str, ...],
     ) -> tuple[tuple, PostureResult]:
         """Return the posture of a stance near a guide, None for the reference; with what it is kept by."""
+        names = {contact.patch for contact in contacts}
+        if guide is None and not any(bearing & names for bearing, *_ in self.references):
+            guide = q  # no reference fits: each posture before leads to one of its own
         key = (
             tuple(contact_key(contact) for contact in contacts),
             tuple(sorted(unloaded)),

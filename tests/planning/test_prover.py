@@ -171,6 +171,23 @@ def test_the_budget_of_postures_is_kept(scene):
         prover.prove(feet, ("left_sole",), q)
 
 
+def test_a_stance_that_no_reference_fits_has_a_posture_for_each_one_before(scene):
+    q = scene.ROBOT.posture("half_sitting")
+    prover = Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
+    prover._searching = SimpleNamespace(generate=lambda contacts, loaded, guide, *more, **options: (
+        replace(result(com_inset=1.0), q=guide)
+    ))  # fmt: skip
+    hand = [scene.contact("left_hand", "table", x=0.0, y=0.2, yaw=0.0)]
+    assert not any("left_hand" in bearing for bearing, *_ in prover.references[:1])
+    prover.references = prover.references[:1]
+    raised = q + np.eye(len(q))[2] * 0.1
+    assert [prover.prove(hand, (), one).q[2] for one in (q, raised, q)] == pytest.approx([q[2], raised[2], q[2]])
+    assert prover.calls == 2
+    first = prover.prove(scene.feet(), (), q)  # that of the start fits: one posture, whatever was before
+    prover.free_limbs = SimpleNamespace(crossing=lambda *_: ())
+    assert prover.prove(scene.feet(), (), raised) is first
+
+
 def test_what_a_patch_has_to_carry_is_in_proportion_to_the_mass_of_the_robot(prover, scene):
     assert prover.carries == CARRIES
     small = load_robot("go2")

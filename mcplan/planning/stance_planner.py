@@ -30,7 +30,7 @@ from mcplan.planning.search.modes import modes_of
 from mcplan.planning.search.node import Node
 from mcplan.planning.search.portfolio import Pass, portfolio
 from mcplan.planning.search.potential import TIE, Potential
-from mcplan.planning.search.reachability import slippery, taken, unreachable
+from mcplan.planning.search.reachability import misfit, slippery, taken, unreachable
 from mcplan.planning.search.refine import refine
 from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.shorten import shorten
@@ -366,17 +366,16 @@ class _Planning:
         return None, least
 
     def _sample(self, goal: Goal, guide: GuidePath, offsets: Offsets, contacts, grid: float) -> dict[str, Candidates]:
-        sampled = {}
+        sampled, q = {}, self.first.q
         known = (*self.first.contacts, *contacts)
         for patch in self.patches:
-            X = self.robot.frame_pose(self.first.q, patch)
             sampled[patch] = candidates(
-                self.robot, self.environment, patch, guide, offsets[patch], goal, known,
-                grid, (X[:3, :3], X[:3, 3]), loose(self.robot, patch), self.reroll.shift(),
+                self.robot, self.environment, patch, guide, offsets[patch], goal, known, grid,
+                level_rotation(q).T @ self.robot.frame_pose(q, patch)[:3, :3], loose(self.robot, patch),
+                self.reroll.shift(),
             )  # fmt: skip
-        for patch, spec in goal.specs.items():
-            if not sampled[patch].goal.any():
-                raise PlanningFailed(f"goal: {patch} does not fit on {spec.surface}")
+        if reason := misfit(goal, sampled, q):
+            raise PlanningFailed(reason)
         return sampled
 
     def _potential(self, goal: Goal, guide: GuidePath, sampled: dict[str, Candidates], effort: Pass) -> Potential:

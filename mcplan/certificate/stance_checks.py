@@ -9,6 +9,7 @@ from mcplan.certificate.goal_checks import Allowed, Judge, States, place_errors,
 from mcplan.certificate.independent import Mechanism, away, rotation_of, rotation_vector
 from mcplan.certificate.report import Check
 from mcplan.model.patch import MOUNT
+from mcplan.model.scale import MASS
 from mcplan.planning.plan import Plan
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Bar
@@ -23,7 +24,7 @@ from mcplan.sim.tolerances import (
 )
 
 CARRIES = 5.0
-"""N: what `planner.require` asks for carries more than this in some stance."""
+"""N: what `planner.require` asks for carries more than this in some stance, for a robot of the mass of HRP-2."""
 
 
 def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
@@ -33,7 +34,7 @@ def stance_checks(plan: Plan, robot: RobotRecord) -> Iterator[Check]:
     name = "contacts as the scenario has them"
     yield Check(name, float(len(wrong)), "options", "== 0", not wrong, "", "; ".join(wrong))
     yield from _kept(plan)
-    yield from _required(plan)
+    yield from _required(plan, CARRIES * sum(link.mass for link in robot.links) / MASS)
     stances, environment = plan.stances, plan.scenario.environment
     q = np.array([stance.q for stance in stances])
     patches = [patch.name for patch in robot.patches]
@@ -126,8 +127,8 @@ def _kept(plan: Plan) -> Iterator[Check]:
     yield Check("kept contacts", off, "m, rad", f"<= {bound:g}", not wrong, where, "; ".join(wrong))
 
 
-def _required(plan: Plan) -> Iterator[Check]:
-    """Yield the line that says whether what the scenario requires carries; none where it requires nothing."""
+def _required(plan: Plan, carries: float) -> Iterator[Check]:
+    """Yield the line that says whether what the scenario requires carries more than this (N); none without any."""
     least, where, wrong = np.inf, "", []
     for group in plan.scenario.planner.require:
         names = (group,) if isinstance(group, str) else group
@@ -135,10 +136,10 @@ def _required(plan: Plan) -> Iterator[Check]:
         most, said = float(max(loads, default=0.0)), " or ".join(names)
         if not most >= least:
             least, where = most, said
-        if not most > CARRIES:
+        if not most > carries:
             wrong.append(f"{said} carries no more than {most:.4g} N in any stance")
     if where:
-        yield Check("required contacts", least, "N", f"> {CARRIES:g}", not wrong, where, "; ".join(wrong))
+        yield Check("required contacts", least, "N", f"> {carries:.3g}", not wrong, where, "; ".join(wrong))
 
 
 def _moved(plan: Plan, was: Contact, now: Contact, k: int) -> float:

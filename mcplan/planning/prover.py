@@ -56,7 +56,7 @@ WAY = 10
 
 CARRIES = 5.0
 """N: a patch that the scenario requires carries more than this in some stance, one that the goal names at its end if it
-can."""
+can; for a robot of the mass of HRP-2."""
 
 
 class OutOfCalls(PlanningFailed):
@@ -71,6 +71,10 @@ class Prover:
     robot, environment : the scene.
     reference : (nq,) posture of the start; ``bearing`` names the patches that it stands on.
     settings : of the controller that will carry the motion out.
+
+    Attributes
+    ----------
+    carries : ``CARRIES`` of this robot, N.
     """
 
     def __init__(
@@ -82,6 +86,7 @@ class Prover:
         settings: ControlSettings,
     ):
         self.robot, self.environment = robot, environment
+        self.carries = CARRIES * robot.scale.mass**3
         self.collisions = CollisionModel(robot, environment)
         ordinary = PostureSettings(bent=BENT).of(robot.scale)
         self.generator = PostureGenerator(robot, environment, ordinary, self.collisions)
@@ -117,7 +122,7 @@ class Prover:
         self._doubted.clear()
 
     def guide(self, contacts: Sequence[Contact], q: np.ndarray) -> np.ndarray:
-        """Return the reference posture whose patches fit the contacts best, set down on them."""
+        """Return the reference posture whose patches fit the contacts best, set down on them; ``q`` where none fits."""
         names = {contact.patch for contact in contacts}
         best, choice = -np.inf, None
         for bearing, reference, start in self.references:
@@ -187,6 +192,9 @@ class Prover:
         leaving: tuple[str, ...],
     ) -> tuple[tuple, PostureResult]:
         """Return the posture of a stance near a guide, None for the reference; with what it is kept by."""
+        names = {contact.patch for contact in contacts}
+        if guide is None and not any(bearing & names for bearing, *_ in self.references):
+            guide = q  # no reference fits: each posture before leads to one of its own
         key = (
             tuple(contact_key(contact) for contact in contacts),
             tuple(sorted(unloaded)),

@@ -21,7 +21,7 @@ from mcplan.planning.guide.path import GuidePath
 from mcplan.planning.linking import Linker
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.posture.limbs import level_rotation, limbs_of, nominal_offsets
-from mcplan.planning.prover import CARRIES, Prover
+from mcplan.planning.prover import Prover
 from mcplan.planning.search.barred import Barred, barred_motions
 from mcplan.planning.search.candidates import Candidates, candidates, loose
 from mcplan.planning.search.failure import barred_way, explained
@@ -30,7 +30,7 @@ from mcplan.planning.search.modes import modes_of
 from mcplan.planning.search.node import Node
 from mcplan.planning.search.portfolio import Pass, portfolio
 from mcplan.planning.search.potential import TIE, Potential
-from mcplan.planning.search.reachability import slippery, taken, unreachable
+from mcplan.planning.search.reachability import misfit, slippery, taken, unreachable
 from mcplan.planning.search.refine import refine
 from mcplan.planning.search.reroll import Reroll
 from mcplan.planning.search.shorten import shorten
@@ -139,7 +139,7 @@ class _Planning:
         ----------
         looking : whether the search itself looks at the motions of its paths.
         """
-        met = requirements_met(self.require, self.first.wrenches)
+        met = requirements_met(self.require, self.first.wrenches, self.prover.carries)
         here, self._looking = Here(self.first.contacts, self.first.q, met), looking
         self.prover.trust()
         self.tree.path.clear()
@@ -147,7 +147,7 @@ class _Planning:
         for number, item in enumerate(self.scenario.goal):
             segments += self._item(number, item, here)
             last = segments[-1].nodes[-1]
-            met = last.met | requirements_met(self.require, segments[-1].wrenches)
+            met = last.met | requirements_met(self.require, segments[-1].wrenches, self.prover.carries)
             here = Here(last.contacts, segments[-1].q, met, last)
             self.tree.path += [node.index for segment in segments for node in segment.nodes][len(self.tree.path) :]
         self.prover.limit, searched = sys.maxsize, self.prover.calls
@@ -180,10 +180,11 @@ class _Planning:
 
     def _require(self, stances: Sequence[PlannedStance]) -> None:
         """Refuse a plan in whose final forces a required patch carries nothing."""
-        met = frozenset[int]().union(*(requirements_met(self.require, stance.wrenches) for stance in stances))
+        least = self.prover.carries
+        met = frozenset[int]().union(*(requirements_met(self.require, stance.wrenches, least) for stance in stances))
         for i in sorted(set(range(len(self.require))) - met):
             names = " or ".join(sorted(self.require[i]))
-            raise PlanningFailed(f"a way was found, but {names} carries no more than {CARRIES:g} N in any stance")
+            raise PlanningFailed(f"a way was found, but {names} carries no more than {least:.3g} N in any stance")
 
     def _where(self, number: int) -> str:
         count = len(self.scenario.goal)
@@ -365,17 +366,16 @@ class _Planning:
         return None, least
 
     def _sample(self, goal: Goal, guide: GuidePath, offsets: Offsets, contacts, grid: float) -> dict[str, Candidates]:
-        sampled = {}
+        sampled, q = {}, self.first.q
         known = (*self.first.contacts, *contacts)
         for patch in self.patches:
-            X = self.robot.frame_pose(self.first.q, patch)
             sampled[patch] = candidates(
-                self.robot, self.environment, patch, guide, offsets[patch], goal, known,
-                grid, (X[:3, :3], X[:3, 3]), loose(self.robot, patch), self.reroll.shift(),
+                self.robot, self.environment, patch, guide, offsets[patch], goal, known, grid,
+                level_rotation(q).T @ self.robot.frame_pose(q, patch)[:3, :3], loose(self.robot, patch),
+                self.reroll.shift(),
             )  # fmt: skip
-        for patch, spec in goal.specs.items():
-            if not sampled[patch].goal.any():
-                raise PlanningFailed(f"goal: {patch} does not fit on {spec.surface}")
+        if reason := misfit(goal, sampled, q):
+            raise PlanningFailed(reason)
         return sampled
 
     def _potential(self, goal: Goal, guide: GuidePath, sampled: dict[str, Candidates], effort: Pass) -> Potential:

@@ -323,7 +323,8 @@ class PlannerSettings(Spec):
     """What limits the postures; options of the search live here too."""
 
     require: tuple[str | tuple[str, ...], ...] = ()
-    """Patches that must carry over 5 N in some stance; a list among them means one of these."""
+    """Patches that must carry over 5 N in some stance, for a robot of the mass of HRP-2 and in proportion for others; a
+    list among them means one of these."""
     patches: tuple[str, ...] = ()
     """Patches that may make contacts, beside those of start and goal; empty: all of the robot's."""
     max_nodes: Annotated[int, Field(ge=1)] = 5000
@@ -334,4 +335,5 @@ class PlannerSettings(Spec):
     """How far ahead of the others a contact is placed at first, along the way (m), later attempts go farther; left out,
     so far for a robot of the size of HRP-2, and in proportion for others."""
     guide: tuple[PoseSpec, ...] = ()
-    """Poses of the base that the way to the first goal goes through, where the straight one does not do."""
+    """Poses of the base that the way to the first goal goes through, where the straight one does not do. At one without
+    ``rpy`` and ``quat_wxyz`` the heading is between those before and after it."""

@@ -10,13 +10,14 @@ from scipy.spatial.transform import Rotation
 from mcplan.core.posture.rows import COVECTOR, HIGH, KIND, LOW, OF_POINT
 from mcplan.core.rigid_body.tree import MASS, PARENT, V
 from mcplan.model.geometry import Box
+from mcplan.model.robot_file import load_robot
 from mcplan.planning.posture.airborne import GAP, LIFT, airborne
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.result import Effort, PostureResult
 from mcplan.planning.posture.settings import Weights
 from mcplan.planning.posture.task import HEAVY, prices
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.prover import EASED, STEADY, OutOfCalls, Prover, _near, moved_onto, steady
+from mcplan.planning.prover import CARRIES, EASED, STEADY, OutOfCalls, Prover, _near, moved_onto, steady
 from mcplan.planning.transition.swing import Swing
 from mcplan.scene import load_scenario
 from mcplan.scene.environment import Environment, Obstacle, Surface
@@ -168,6 +169,30 @@ def test_the_budget_of_postures_is_kept(scene):
     assert prover.calls == 1
     with pytest.raises(OutOfCalls):
         prover.prove(feet, ("left_sole",), q)
+
+
+def test_a_stance_that_no_reference_fits_has_a_posture_for_each_one_before(scene):
+    q = scene.ROBOT.posture("half_sitting")
+    prover = Prover(scene.ROBOT, scene.ENVIRONMENT, q, ["left_sole", "right_sole"], SETTINGS)
+    prover._searching = SimpleNamespace(generate=lambda contacts, loaded, guide, *more, **options: (
+        replace(result(com_inset=1.0), q=guide)
+    ))  # fmt: skip
+    hand = [scene.contact("left_hand", "table", x=0.0, y=0.2, yaw=0.0)]
+    assert not any("left_hand" in bearing for bearing, *_ in prover.references[:1])
+    prover.references = prover.references[:1]
+    raised = q + np.eye(len(q))[2] * 0.1
+    assert [prover.prove(hand, (), one).q[2] for one in (q, raised, q)] == pytest.approx([q[2], raised[2], q[2]])
+    assert prover.calls == 2
+    first = prover.prove(scene.feet(), (), q)  # that of the start fits: one posture, whatever was before
+    prover.free_limbs = SimpleNamespace(crossing=lambda *_: ())
+    assert prover.prove(scene.feet(), (), raised) is first
+
+
+def test_what_a_patch_has_to_carry_is_in_proportion_to_the_mass_of_the_robot(prover, scene):
+    assert prover.carries == CARRIES
+    small = load_robot("go2")
+    light = Prover(small, scene.ENVIRONMENT, small.posture(next(iter(small.postures))), (), SETTINGS)
+    assert light.carries == pytest.approx(CARRIES * small.mass / scene.ROBOT.mass, rel=1e-4)
 
 
 def test_the_reference_whose_patches_fit_best_is_set_down_on_the_contacts(scene, prover):

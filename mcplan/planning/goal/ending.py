@@ -16,7 +16,7 @@ from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.settings import PostureSettings, Weights
 from mcplan.planning.posture.task import BaseTarget
-from mcplan.planning.prover import CARRIES, Prover
+from mcplan.planning.prover import Prover
 from mcplan.scene.contact import Contact
 from mcplan.scene.schema import GoalItem
 
@@ -114,7 +114,8 @@ class Ending:
         Its centre of mass is drawn to those contacts: what carries nothing is soon no contact.
         """
         asked = {spec.patch for spec in item.contacts}
-        light = [c for c in end.result.contacts if c.patch in asked and _bears(c, end.result) <= CARRIES]
+        least = self.prover.carries
+        light = [c for c in end.result.contacts if c.patch in asked and _bears(c, end.result) <= least]
         if not light:
             return end
         near, place = end.result.q, np.mean([contact.p[:2] for contact in light], axis=0)
@@ -122,8 +123,8 @@ class Ending:
         other = self.prover.generator.generate(end.result.contacts, None, near, [near], hint=place)
         if not other.found or not self.prover.continuity.reaches(end.result.contacts, q, other.q):
             return end
-        least, most = (min(_bears(contact, result) for contact in light) for result in (end.result, other))
-        return self._judged(item, other) if most > least else end
+        now, most = (min(_bears(contact, result) for contact in light) for result in (end.result, other))
+        return self._judged(item, other) if most > now else end
 
     def _end(self, item, contacts, guide, starts, free, share: float) -> End:
         base = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mcplan.model.robot import Robot
-from mcplan.planning.goal.measure import EXACT, deviation
+from mcplan.planning.goal.measure import EXACT, off_contact
 from mcplan.scene.contact import Contact
 from mcplan.scene.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
@@ -67,7 +67,7 @@ class Goal:
     def hit(self, contact: Contact) -> bool:
         """Whether a contact is one that the goal asks for."""
         spec = self.specs.get(contact.patch)
-        return spec is not None and deviation(spec, contact.support, contact.coordinates) <= EXACT
+        return spec is not None and off_contact(spec, contact) <= EXACT
 
     def reached(self, contacts: tuple[Contact, ...]) -> bool:
         """Whether a stance has all the contacts of the goal, and no others where it says so."""

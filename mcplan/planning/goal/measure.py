@@ -1,6 +1,7 @@
 """Whether an item of the goal is met by contacts and a posture, and how far: the one place that says so.
 
-contacts   the patch touches the support that is asked for; the largest deviation of a coordinate that is given
+contacts   the patch touches the support that is asked for, with the kind, friction, largest force and freedoms that are
+               stated; the largest deviation of a coordinate that is given
 only       how many other contacts there are
 base       |p - xyz|, and with rpy the angle of  R_goal' R
 posture    the largest  |q_j - posture_j|  over the joints that the posture says; of one that is named,
@@ -36,7 +37,8 @@ class Measure:
     ----------
     field : key of the item.
     thing : the patch, the joint that is farthest off, the object; empty where the field is about one thing only.
-    amount : how far it is from what is asked, in ``unit``; inf where there is nothing to compare (no such contact).
+    amount : how far it is from what is asked, in ``unit``; inf where there is nothing to compare (no such contact, or
+        not such as it is stated).
     allowed : what it may be.
     unit : ``m`` | ``rad`` | ``m, rad`` | ``contacts``.
     """
@@ -62,7 +64,7 @@ class Measure:
         if self.field == "contacts" and self.met:
             return f"{self.thing} in place"
         if not np.isfinite(self.amount):
-            return f"{what} is not there"
+            return f"{what} is not there as asked"
         if self.unit == "contacts":
             return f"{self.amount:.0f} other contacts" if self.amount else "no other contacts"
         return f"{what} off by {self.amount:.2g} {self.unit} ({self.allowed:.2g} allowed)"
@@ -79,7 +81,11 @@ def measure(
     q : (nq,) its posture.
     objects : position and quaternion w x y z (7,) of the objects, by name.
     """
-    found = [Measure("contacts", spec.patch, _off_contact(spec, contacts), EXACT, "m, rad") for spec in item.contacts]
+    touching = {contact.patch: contact for contact in contacts}
+    found = [
+        Measure("contacts", spec.patch, off_contact(spec, touching.get(spec.patch)), EXACT, "m, rad")
+        for spec in item.contacts
+    ]
     if item.only:
         listed = {spec.patch for spec in item.contacts}
         others = sum(contact.patch not in listed for contact in contacts)
@@ -139,8 +145,18 @@ def deviation(spec: ContactSpec, support: str, coordinates: Mapping[str, object]
     return worst
 
 
-def _off_contact(spec: ContactSpec, contacts: Sequence[Contact]) -> float:
-    for contact in contacts:
-        if contact.patch == spec.patch:
-            return deviation(spec, contact.support, contact.coordinates)
-    return np.inf
+def off_contact(spec: ContactSpec, contact: Contact | None) -> float:
+    """Return the deviation (m, rad) of a patch's contact from a spec; inf where none is, or not as the spec states it.
+
+    What a spec leaves out may be anything, and what may overhang need not.
+    """
+    if contact is None:
+        return np.inf
+    for name, stated in spec.options.items():
+        if name in ("slide", "hinge"):
+            same = set(contact.options.get(name, ())) == set(getattr(spec, name))  # type: ignore[call-overload]
+        else:
+            same = name == "overhang" or getattr(contact, name) == stated
+        if not same:
+            return np.inf
+    return deviation(spec, contact.support, contact.coordinates)

@@ -41,6 +41,8 @@ def direct_path(
 ) -> GuidePath:
     """Return the straight path of the base from a stance to a goal, or by way of key poses.
 
+    At key poses without an orientation the heading is on its way, in even parts, between those that are known.
+
     Parameters
     ----------
     q : (nq,) posture at the stance.
@@ -76,9 +78,11 @@ def direct_path(
     if end is None:
         end = start if goal.item.base is None else np.array(goal.item.base.xyz)
     between = np.array([pose.p for pose in guide]).reshape(-1, 3)
-    turns_between = [heading(pose.R) for pose in guide]
-    turn = robot.scale.leg * TURN
-    return GuidePath(np.vstack([start, between, end]), np.unwrap([yaw, *turns_between, end_yaw]), turn)
+    known = {0: yaw, len(guide) + 1: end_yaw}
+    known |= {k: heading(one.R) for k, one in enumerate(guide, 1) if one.rpy is not None or one.quat_wxyz is not None}
+    told = sorted(known)
+    yaws = np.interp(np.arange(len(guide) + 2), told, np.unwrap([known[k] for k in told]))
+    return GuidePath(np.vstack([start, between, end]), yaws, robot.scale.leg * TURN)
 
 
 def way_around(

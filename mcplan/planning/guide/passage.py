@@ -3,7 +3,7 @@
 The body falls into two parts. Its core (trunk, and the near part of every limb) must keep clear of everything. The far
 parts (shanks, feet, forearms) may give way: where they overlap with something it costs extra, as stepping over does.
 
-    cost of a metre = 1 + CROWDED (max(0, 1 - d_core / COMFORT) + max(0, 1 - d_far / self.air) + stretch),   d distances
+    cost of a metre = 1 + CROWDED (max(0, 1 - d_core / COMFORT) + max(0, 1 - d_far / AIR) + stretch),   d distances
 """
 
 from collections.abc import Mapping, Sequence

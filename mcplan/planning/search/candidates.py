@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
@@ -39,8 +40,17 @@ ALONG = 0.10
 TREAD, RUNG = 0.05, Freedom(along=0.03, offset=0.06, angle=np.inf)
 """m: where under a sole a bar is at first, from the middle, and what is free about it."""
 
+WALL = 0.1
+"""Vertical part of the normal of the steepest surface that a foot is set on where the goal does not say so."""
+
 STEEP, RAIL = 0.3, 0.6
-"""Vertical part of the direction of the steepest bar that a sole is set on, as on a rung, and a palm, as on a rail."""
+"""The same of the direction of a bar for a sole, as on a rung, and for a palm, as on a rail."""
+
+UPRIGHT = 0.1
+"""Horizontal part of the direction of a bar below which it runs neither along the way nor across it."""
+
+ASTRAY = (0.5 * np.pi, -0.5 * np.pi, np.pi)
+"""rad: how a patch is turned on a support of the goal that it does not fit on as it lies ahead."""
 
 INNER = 0.4
 """Share of a palm within which a bar lies under it: at its rim it slips off."""
@@ -139,7 +149,7 @@ def candidates(
     goal: Goal,
     known: Sequence[Contact],
     grid: float,
-    near: tuple[np.ndarray, np.ndarray],
+    near: np.ndarray,
     loose: bool,
     shift: np.ndarray | None = None,
 ) -> Candidates:
@@ -150,7 +160,7 @@ def candidates(
     guide : path of the base; ``offset`` (3,) nominal place of the patch in its heading frame.
     known : contacts of the start: the lattice goes through their places.
     grid : m, between candidates.
-    near : rotation and position of the patch at the start, which tells how a patch lies that has no heading.
+    near : (3, 3) rotation of the patch at the start in the heading frame of the base, which tells how it lies.
     loose : whether the posture generator may move a candidate within its cell.
     shift : (2,) by which part of their spacing lattices are shifted; None for none.
     """
@@ -185,30 +195,29 @@ def _on_surface(
 ) -> None:
     arm, size = not _foot_like(robot, patch), robot.scale.leg
     steep = surface.normal[2] < FLAT
-    if steep and not arm:
-        edge_like = surface.normal[2] > 0.1
-        if not edge_like:
-            return
+    if fixed is None and not arm and surface.normal[2] <= WALL:
+        return
     centre = surface.corners.mean(axis=0)
     s, _ = guide.progress(np.array([centre]), offset)
     _, heading = guide.at(guide.length if fixed is not None else float(s[0]))
-    point = size * AROUND if fixed is None or not fixed.given else np.zeros((1, 2))
-    polygon = robot.patches[patch].polygon if kind == "surface" else point
-    if fixed is not None and fixed.overhang:  # its origin is on the surface, whatever reaches beyond
+    polygon = robot.patches[patch].polygon if kind == "surface" else size * AROUND
+    if fixed is not None and (fixed.overhang or (kind != "surface" and fixed.given)):  # its origin is on the surface
         polygon = np.zeros((1, 2))
+    widths = {"x": grid / 2, "y": grid / 2, "yaw": _turning(arm, polygon)} if loose else {}
+    freedom = Freedom(**{name: w for name, w in widths.items() if fixed is None or name not in fixed.given})
     if not steep and (fixed is None or not fixed.given) and turns_on(guide, surface, offset):
-        aside = _relative(near, guide.yaw[0])
-        slack = grid / 2 if loose else 0.0
-        freedom = Freedom(x=slack, y=slack, yaw=_turning(arm, polygon) if loose else 0.0)
-        for u, v, yaw in places_along(guide, surface, polygon, offset, aside, grid):
+        along = list(places_along(guide, surface, polygon, offset, _relative(near), grid))
+        for u, v, yaw in along:
             spec = {"patch": patch, "surface": surface.name, "x": u, "y": v, "yaw": yaw}
             spec |= fixed.options if fixed is not None else {}
             put(spec, surface.p + surface.R[:, :2] @ np.array([u, v]), freedom, fixed is not None)
-        return
+        if along or fixed is None:
+            return
     if fixed is None and loose:
         _along_guide(patch, surface, polygon, guide, offset, grid, near, steep, arm, size, put)
-    given = None if fixed is None else fixed.yaw
-    for yaw in [_yaw(surface, heading, guide.yaw[0], near, steep) if given is None else given]:
+    ahead = _yaw(surface, heading, guide.yaw[0], near, steep)
+    yaws = [ahead] if fixed is None else [ahead, *np.add(ahead, ASTRAY)] if fixed.yaw is None else [fixed.yaw]
+    for number, yaw in enumerate(yaws):
         turn = surface_rotation(yaw)
         A, b = erode(surface.polygon, polygon @ turn[:2, :2].T)
         anchor = _anchor(surface, guide, offset, known, patch) + grid * shift
@@ -223,21 +232,15 @@ def _on_surface(
         if free and not inside.any() and (place := nearest(anchor, A, b - INSET)) is not None:
             x, y, inside = place[:1], place[1:], np.ones(1, bool)  # between borders that are at an angle
         for u, v in zip(x[inside], y[inside], strict=True):
-            exact = fixed is not None
-            free_x = loose and not (exact and fixed.x is not None)
-            free_y = loose and not (exact and fixed.y is not None)
-            free_yaw = loose and not (exact and fixed.yaw is not None)
-            freedom = Freedom(
-                x=grid / 2 if free_x else 0.0,
-                y=grid / 2 if free_y else 0.0,
-                yaw=_turning(arm, polygon) if free_yaw else 0.0,
-            )
-            spec = {"patch": patch, "surface": surface.name, "x": round(float(u), 4), "y": round(float(v), 4)}
-            spec |= {"yaw": yaw if exact and fixed.yaw is not None else round(float(yaw), 4)}
-            if exact:
+            spec = {"patch": patch, "surface": surface.name}
+            spec |= {"x": round(float(u), 4), "y": round(float(v), 4), "yaw": round(float(yaw), 4)}
+            if fixed is not None:
                 spec |= {name: value for name, value in fixed.given.items()}
                 spec |= fixed.options
-            put(spec, surface.p + surface.R[:, :2] @ np.array([spec["x"], spec["y"]]), freedom, exact)
+            place = surface.p + surface.R[:, :2] @ np.array([spec["x"], spec["y"]])
+            put(spec, place, freedom, fixed is not None)
+        if number == 0 and inside.any():
+            return
 
 
 def _along_guide(patch, surface: Surface, polygon, guide: GuidePath, offset, grid, near, steep, arm, size, put) -> None:
@@ -269,9 +272,14 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
     arm = robot.scale.arm
     half = float(np.abs(robot.patches[patch].polygon[:, 1]).max()) if kind == "surface" else arm * GRIP
     rung = RUNG.times(robot.scale.leg)
+    footlike = _foot_like(robot, patch)
+    if fixed is None and kind == "surface" and abs(bar.direction[2]) > (STEEP if footlike else RAIL):
+        return
     low, high = half, bar.length - half
     if low > high:
-        return
+        if fixed is None or not fixed.overhang:
+            return
+        low, high = 0.0, bar.length
     if fixed is not None and fixed.along is not None:
         alongs = np.array([fixed.along])
     else:
@@ -282,9 +290,6 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
         alongs = np.arange(nominal + np.ceil((low - nominal) / step) * step, high + 1e-9, step)
         ends = [end for end in (low, high) if np.abs(alongs - end).min(initial=step) > 0.5 * step]
         alongs = np.concatenate([alongs, ends])
-    footlike = _foot_like(robot, patch)
-    if kind == "surface" and abs(bar.direction[2]) > (STEEP if footlike else RAIL):
-        return
     tip = float(robot.patches[patch].polygon[:, 0].max())
     for flip in (False, True):
         if fixed is not None and fixed.flip is not None and fixed.flip != flip:
@@ -312,12 +317,15 @@ def _on_bar(robot, patch, bar: Bar, kind, guide, offset, fixed: ContactSpec | No
 def _natural(y: np.ndarray, guide: GuidePath, bar: Bar, offset: np.ndarray) -> bool:
     """Whether a patch with the y axis ``y`` (3,) is turned as a limb likes it.
 
-    Across the way, y points to the right; along it, backward on the left side and forward on the right one.
+    Across the way, y points to the right; along it, backward on the left side and forward on the right one. On a bar
+    that is upright it may point up or down.
     """
     s, _ = guide.progress(bar.ends.mean(axis=0)[None], offset)
     _, yaw = guide.at(float(s[0]))
     ahead = y[0] * np.cos(yaw) + y[1] * np.sin(yaw)
     left = y[1] * np.cos(yaw) - y[0] * np.sin(yaw)
+    if np.hypot(ahead, left) < UPRIGHT:
+        return True
     if abs(left) >= abs(ahead):
         return bool(left < 0.0)
     return bool((ahead < 0.0) == (offset[1] > 0.0))
@@ -328,27 +336,27 @@ def _foot_like(robot: Robot, patch: str) -> bool:
     return robot.patches[patch].limb in {robot.patches[foot].limb for foot in robot.feet}
 
 
-def _yaw(surface: Surface, heading: float, first: float, near: tuple[np.ndarray, np.ndarray], steep: bool) -> float:
+def _yaw(surface: Surface, heading: float, first: float, near: np.ndarray, steep: bool) -> float:
     """Return the yaw that keeps the patch's heading relative to the guide; on steep surfaces the nearest to now.
 
     Parameters
     ----------
     heading, first : of the guide, here and at its start.
     """
-    R = surface.R.T @ near[0]
     if steep:
+        R = surface.R.T @ Rotation.from_euler("z", first).as_matrix() @ near
         return float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1]))
     ahead = surface.R.T @ np.array([np.cos(heading), np.sin(heading), 0.0])
-    return float(np.arctan2(ahead[1], ahead[0])) + _relative(near, first)
+    return float(np.arctan2(ahead[1], ahead[0])) + _relative(near)
 
 
-def _relative(near: tuple[np.ndarray, np.ndarray], heading: float) -> float:
+def _relative(R: np.ndarray) -> float:
     """Return the angle from the heading to the x axis of a patch laid flat: ahead, back, or aside where it lies flat.
 
     A knee's x axis points back along the shank. Patches in the air hang any way; they are not taken for turned aside.
+    ``R`` (3, 3) is the rotation of the patch in the heading frame.
     """
-    R = near[0]
-    angle = float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1])) - heading
+    angle = float(np.arctan2(R[1, 0] + R[0, 1], R[0, 0] - R[1, 1]))
     angle = (angle + np.pi) % (2 * np.pi) - np.pi
     if abs(angle) > 0.75 * np.pi:
         return np.pi

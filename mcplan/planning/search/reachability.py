@@ -1,4 +1,4 @@
-"""What a goal asks that cannot be, found before any search: places that are taken, out of reach, or slippery."""
+"""What a goal asks that cannot be, found before any search: places too small, taken, out of reach, or slippery."""
 
 from collections.abc import Mapping, Sequence
 
@@ -35,6 +35,27 @@ def taken(prover: Prover, item: GoalItem) -> str:
     return ""
 
 
+def misfit(goal: Goal, sampled: Mapping[str, Candidates], q: np.ndarray) -> str:
+    """Say which contact of the goal has no place on its support, and why, or return an empty text.
+
+    Parameters
+    ----------
+    q : (nq,) posture from which the nearest place is looked for.
+    """
+    for patch, spec in goal.specs.items():
+        found = sampled[patch]
+        if any(found.contact(int(i)) is not None for i in np.flatnonzero(found.goal)):
+            continue
+        X, reason = found.robot.frame_pose(q, patch), ""
+        try:
+            make_contact(found.robot, found.environment, spec, (X[:3, :3], X[:3, 3]))
+        except InputError as error:
+            reason = f": {error}"
+        chosen = ", a contact that the planner chose" if goal.chosen else ""
+        return f"goal: {patch} does not fit on {spec.surface}{chosen}{reason}"
+    return ""
+
+
 def unreachable(
     robot: Robot,
     contacts: Sequence[Contact],
@@ -47,6 +68,8 @@ def unreachable(
     Two limbs can be no farther apart than the lengths of both and the distance of their roots.
     """
     places: dict[str, list[np.ndarray]] = {}
+    for contact in contacts:
+        places.setdefault(contact.support, []).append(contact.p)
     for limb in limbs.values():
         for patch in limb.patches:
             for written, place in zip(sampled[patch].specs, sampled[patch].place, strict=True):
@@ -55,7 +78,7 @@ def unreachable(
     pairs = ((a, b) for a in limbs.values() for b in limbs.values())
     span = max((a.length + b.length + float(np.linalg.norm(a.root - b.root)) for a, b in pairs), default=0.0)
     reached = {contact.support for contact in contacts}
-    frontier = [contact.p[None] for contact in contacts] + [points[name] for name in sorted(reached) if name in points]
+    frontier = [points[name] for name in sorted(reached)]
     while frontier:
         here = frontier.pop()
         for name in sorted(points):
@@ -65,10 +88,7 @@ def unreachable(
     for patch, spec in goal.specs.items():
         if spec.surface in reached:
             continue
-        near = min(
-            ((_gap(points[name], points[spec.surface]), name) for name in sorted(reached) if name in points),
-            default=(np.inf, "the start"),
-        )
+        near = min((_gap(points[name], points[spec.surface]), name) for name in sorted(reached))
         return (
             f"goal: {patch} cannot come to {spec.surface}: from {near[1]}, the nearest support within reach, the "
             f"places are {near[0]:.2f} m apart, and the robot spans {span:.2f} m at most; "

@@ -22,7 +22,7 @@ import numpy as np
 
 from mcplan.planning.posture.result import PostureResult
 from mcplan.planning.posture.violation import Violation
-from mcplan.planning.prover import CARRIES, OutOfCalls
+from mcplan.planning.prover import OutOfCalls
 from mcplan.planning.search.beside import overlap
 from mcplan.planning.search.cells import cell_of, place_cell
 from mcplan.planning.search.crowds import Crowds
@@ -371,15 +371,17 @@ class StanceSearch:
     def _node(self, parent: Node, move: Move, contacts, wrenches, steps: list[Step], q) -> Node:
         contacts = tuple(sorted(contacts, key=lambda contact: contact.patch))
         standing = {contact.patch: self.space.stand(contact) for contact in contacts}
-        met = parent.met | requirements_met(self.space.require, wrenches)
+        met = parent.met | requirements_met(self.space.require, wrenches, self.space.prover.carries)
         h = self.space.potential(standing, self._missing(met, standing))
         index = self.tree.node(parent.index, str(move), contacts, q, parent.g + 1.0, h)
         return Node(contacts, standing, q, parent, move, tuple(steps), parent.g + 1.0, h, move.limb, met, index)
 
 
-def requirements_met(require: Sequence[frozenset[str]], wrenches: Mapping[str, np.ndarray]) -> frozenset[int]:
-    """Return which requirements a stance meets: one of the patches carries more than `CARRIES`."""
-    carrying = {patch for patch, wrench in wrenches.items() if np.linalg.norm(wrench[:3]) > CARRIES}
+def requirements_met(
+    require: Sequence[frozenset[str]], wrenches: Mapping[str, np.ndarray], least: float
+) -> frozenset[int]:
+    """Return which requirements a stance meets: one of the patches carries more than ``least`` (N)."""
+    carrying = {patch for patch, wrench in wrenches.items() if np.linalg.norm(wrench[:3]) > least}
     return frozenset(i for i, patches in enumerate(require) if patches & carrying)
 
 

@@ -69,6 +69,28 @@ def test_all_contacts_are_needed_and_others_may_remain_where_it_does_not_say_onl
     assert wanted.reached((hand, right, left)) == (not only)
 
 
+STATED = {"kind": "point", "friction": 0.4, "max_force": 20.0, "slide": ["x", "y"], "hinge": ["z"]}
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_what_the_goal_states_of_a_contact_counts(name):
+    spec = {"patch": "left_hand", "surface": "step", name: STATED[name]}
+    robot, plain = load_robot("hrp2"), on("left_hand", "step", **PLACE)
+    made = {k: v for k, v in STATED.items() if k in ("kind", "friction", "max_force")}
+    as_stated = replace(plain, **made, options={k: v[::-1] for k, v in STATED.items() if isinstance(v, list)})
+    for contact, met in ((plain, False), (as_stated, True)):
+        assert goal(spec).hit(contact) is met
+        (reached,) = measure(goal(spec).item, robot, (contact,), robot.neutral(), {})
+        assert reached.met is met
+    assert str(measure(goal(spec).item, robot, (plain,), robot.neutral(), {})[0]).endswith("is not there as asked")
+
+
+def test_what_the_goal_does_not_state_of_a_contact_may_be_anything():
+    limited = replace(on("left_hand", "step", **PLACE), kind="point", max_force=20.0, options={"slide": ["x"]})
+    assert goal({"patch": "left_hand", "surface": "step"}).hit(limited)
+    assert goal({"patch": "left_hand", "surface": "step", "overhang": True}).hit(limited)
+
+
 @pytest.mark.parametrize(("off", "arrived"), [(0.049, True), (0.051, False)])
 def test_a_base_without_a_tolerance_has_arrived_within_five_centimetres(off, arrived):
     robot = load_robot("hrp2")

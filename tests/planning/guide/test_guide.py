@@ -76,6 +76,34 @@ def test_key_poses_are_gone_through_in_their_order(scene, walker):
     assert path.yaw == pytest.approx([0.0, 3.0, 2 * np.pi - 3.0, 2 * np.pi])  # the short way round each time
 
 
+@pytest.mark.parametrize(
+    ("given", "end", "expected"),
+    [
+        ([None, None], 0.0, [0.0, 0.0]),
+        ([None, None], 0.9, [0.3, 0.6]),
+        ([None, 1.0, None], 0.0, [0.5, 1.0, 0.5]),
+    ],
+)
+@pytest.mark.parametrize("key", ["rpy", "quat_wxyz"])
+@pytest.mark.parametrize("heading", [0.0, 2.5])
+def test_key_poses_without_an_orientation_leave_the_heading_to_those_before_and_after(
+    scene, walker, given, end, expected, key, heading
+):
+    robot, q, _, offsets = walker
+    turned, feet = Rotation.from_euler("z", heading), scene.feet(0.0)
+    feet = [replace(foot, R=turned.as_matrix() @ foot.R, p=turned.as_matrix() @ foot.p) for foot in feet]
+    q = np.concatenate([q[:3], turned.as_quat(scalar_first=True), q[7:]])
+    poses = [{"xyz": [0.3 * k, 0.5, 0.7]} for k in range(len(given))]
+    for pose, yaw in zip(poses, given, strict=True):
+        if yaw is not None:
+            R = Rotation.from_euler("z", heading + yaw)
+            pose[key] = (R.as_euler("xyz") if key == "rpy" else R.as_quat(scalar_first=True)).tolist()
+    guide = PlannerSettings.model_validate({"guide": poses}).guide
+    goal = goal_at(1.0, 0.3, heading + end, yaw=heading + end)
+    path = direct_path(robot, scene.ENVIRONMENT, feet, q, goal, offsets, guide)
+    assert path.yaw[1:-1] == pytest.approx(heading + np.array(expected), abs=1e-6)
+
+
 # -- places along a guide that turns --------------------------------------------------------------------------------
 
 PATCH = np.array([[-0.1, -0.05], [0.1, -0.05], [0.1, 0.05], [-0.1, 0.05]])

@@ -16,6 +16,9 @@ from mcplan.planning.posture.limbs import Limb, base_yaw, limbs_of, nominal_offs
 from mcplan.planning.search.candidates import ASIDE, _lines, _natural, _relative, _turned, candidates
 from mcplan.planning.search.moves import MoveMaker
 from mcplan.planning.search.potential import Standing
+from mcplan.planning.search.reachability import misfit
+from mcplan.planning.search.reroll import Reroll
+from mcplan.planning.stance_planner import _Planning
 from mcplan.scene.environment import Bar, Surface
 from mcplan.scene.place import make_contact
 from mcplan.scene.polygon import outside
@@ -23,24 +26,28 @@ from mcplan.scene.schema import GoalItem
 from mcplan.scene.spec import ContactSpec
 
 STRAIGHT = GuidePath(np.array([[0.0, 0, 0.65], [1.2, 0, 0.65]]), np.zeros(2))
+SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
 
 
 @pytest.fixture(scope="module")
 def find(scene):
-    """Find the candidates of a patch among the supports of the scene and a rung across the way."""
+    """Find the candidates of a patch among the supports of the scene, a rung across the way, and others."""
     robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
     rung = Bar("rung", np.array([[0.6, -0.5, 0.9], [0.6, 0.45, 0.9]]), 0.02)
     environment = replace(scene.ENVIRONMENT, bars=(rung,))
     limbs = limbs_of(robot, q, ("left_sole", "right_sole", "left_grip", "right_grip"))
     offsets = nominal_offsets(robot, q, scene.feet(0.0), limbs)
 
-    def found(patch, *specs, grid=0.1, loose=False, known=()):
-        X = robot.frame_pose(q, patch)
+    def found(patch, *specs, grid=0.1, loose=False, known=(), others=()):
         item = GoalItem(contacts=specs) if specs else GoalItem(com=(0.0, 0.0))  # or one without contacts
-        goal = Goal.of(item)
-        near = (X[:3, :3], X[:3, 3])
+        near = robot.frame_pose(q, patch)[:3, :3]
+        supports = replace(
+            environment,
+            surfaces=(*environment.surfaces, *(one for one in others if isinstance(one, Surface))),
+            bars=(*environment.bars, *(one for one in others if isinstance(one, Bar))),
+        )
         return candidates(
-            robot, environment, patch, STRAIGHT, offsets[patch], goal, known, grid, near, loose
+            robot, supports, patch, STRAIGHT, offsets[patch], Goal.of(item), known, grid, near, loose
         ), offsets[patch]  # fmt: skip
 
     return environment, found
@@ -91,15 +98,13 @@ def test_a_stone_whose_borders_are_at_an_angle_has_a_place_between_the_lines_of_
     angles = np.arange(6) * np.pi / 3
     stone = Surface("stone", p=[0.363, 0.237, 0.05], polygon=0.18 * np.column_stack([np.cos(angles), np.sin(angles)]))
     robot, q = scene.ROBOT, scene.ROBOT.posture("half_sitting")
-    X, offsets = robot.frame_pose(q, "left_sole"), nominal_offsets(
-        robot, q, scene.feet(0.0), limbs_of(robot, q, ("left_sole", "right_sole"))
-    )  # fmt: skip
+    offsets = nominal_offsets(robot, q, scene.feet(0.0), limbs_of(robot, q, ("left_sole", "right_sole")))
     for across in np.arange(0.0, 0.1, 0.02):
         moved = replace(stone, p=stone.p + np.array([0.0, across, 0.0]))
         places = candidates(
             robot, replace(scene.ENVIRONMENT, surfaces=(*scene.ENVIRONMENT.surfaces, moved)), "left_sole", STRAIGHT,
             offsets["left_sole"], Goal.of(GoalItem(contacts=(ContactSpec(patch="left_sole", surface="stone"),))), (),
-            0.1, (X[:3, :3], X[:3, 3]), False,
+            0.1, robot.frame_pose(q, "left_sole")[:3, :3], False,
         )  # fmt: skip
         assert any(places.contact(k) is not None for k in np.flatnonzero(places.goal))
 
@@ -188,13 +193,109 @@ def test_a_patch_keeps_its_heading_ahead_back_or_aside():
 
     def at(yaw, R=down):
         c, s = np.cos(yaw), np.sin(yaw)
-        return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]]) @ R, np.zeros(3)
+        return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1.0]]) @ R
 
-    for heading in (0.0, 2.8):
-        for aside, expected in ((0.2, 0.0), (2.9, np.pi), (1.5, np.pi / 2), (-1.3, -np.pi / 2)):
-            assert _relative(at(heading + aside), heading) == pytest.approx(expected)
+    for aside, expected in ((0.2, 0.0), (2.9, np.pi), (1.5, np.pi / 2), (-1.3, -np.pi / 2)):
+        assert _relative(at(aside)) == pytest.approx(expected)
     tilted = down @ np.array([[1, 0, 0], [0, 0.8, -0.6], [0, 0.6, 0.8]])
-    assert _relative(at(1.5, tilted), 0.0) == 0.0  # in the air it hangs any way
+    assert _relative(at(1.5, tilted)) == 0.0  # in the air it hangs any way
+
+
+@pytest.mark.parametrize("heading", [0.0, np.pi / 2, 2.5])
+def test_feet_lie_ahead_of_a_robot_that_has_turned_since_the_start(scene, heading):
+    """Of a guide whose base has another heading than that of the start."""
+    robot, feet = scene.ROBOT, scene.feet(0.0)
+    q = robot.posture("half_sitting")
+    c, s = np.cos(heading), np.sin(heading)
+    guide = GuidePath(np.array([[0.0, 0.0, 0.65], [0.6 * c, 0.6 * s, 0.65]]), np.full(2, heading))
+    facing = Rotation.from_euler("yz", [-np.pi / 2, heading]).as_matrix()
+    wall = Surface("wall", facing, [0.5 * c, 0.5 * s, 1.0], SQUARE)
+    planning = SimpleNamespace(
+        robot=robot, environment=replace(scene.ENVIRONMENT, surfaces=(*scene.ENVIRONMENT.surfaces, wall)),
+        first=SimpleNamespace(q=q, contacts=feet), patches=("left_sole", "left_hand"), reroll=Reroll(0),
+    )  # fmt: skip
+    offsets = nominal_offsets(robot, q, feet, limbs_of(robot, q, planning.patches))
+    sampled = _Planning._sample(planning, Goal.of(GoalItem(com=(0.0, 0.0))), guide, offsets, (), 0.2)
+    soles = {spec["yaw"] for spec in sampled["left_sole"].specs if spec["surface"] == "floor"}
+    assert list(soles) == pytest.approx([heading], abs=1e-4)
+    turned = robot.frame_pose(q, "left_hand")[:3, :3]
+    nearest = make_contact(
+        robot, planning.environment, {"patch": "left_hand", "surface": "wall", "x": 0.0, "y": 0.0},
+        (Rotation.from_euler("z", heading).as_matrix() @ turned, np.zeros(3)),
+    )  # fmt: skip
+    hands = {spec["yaw"] for spec in sampled["left_hand"].specs if spec["surface"] == "wall"}
+    assert list(hands) == pytest.approx([nearest.coordinates["yaw"]], abs=1e-4)
+
+
+@pytest.mark.parametrize("lean", [0.0, 1e-12, 0.05])
+def test_an_upright_pole_is_grasped_either_way_up(find, lean):
+    _, found = find
+    pole = Bar("pole", np.array([[0.5, 0.3, 0.2], [0.5 + lean, 0.3 - lean, 1.8]]), 0.02)
+    places, _ = found("left_grip", others=[pole])
+    on_pole = [k for k, spec in enumerate(places.specs) if spec["surface"] == "pole"]
+    for flip in (False, True):
+        same = [k for k in on_pole if places.specs[k]["flip"] is flip]
+        assert len(same) > 5
+        assert all(places.contact(k) is not None for k in same)
+
+
+UPRIGHT = Rotation.from_euler("y", -np.pi / 2).as_matrix()
+LEANING = np.array([[0.6, 0.1, 0.5], [0.6, -0.4, 0.9]])
+
+
+@pytest.mark.parametrize(
+    ("support", "given"),
+    [
+        (Surface("there", UPRIGHT, [0.6, 0.0, 0.5], SQUARE), {}),
+        (Surface("there", UPRIGHT, [0.6, 0.0, 0.5], SQUARE), {"x": 0.1, "y": 0.2, "yaw": 0.3}),
+        (Bar("there", LEANING, 0.02), {}),
+        (Bar("there", LEANING, 0.02), {"along": 0.3, "flip": True}),
+        (Bar("there", np.array([[0.5, 0.12, 0.2], [0.5, 0.07, 0.2]]), 0.02), {"overhang": True}),
+    ],
+    ids=["wall", "place on a wall", "steep bar", "place on a steep bar", "short bar"],
+)
+def test_where_no_foot_would_go_by_itself_it_goes_for_the_goal(find, support, given):
+    _, found = find
+    spec = ContactSpec(patch="left_sole", surface="there", **given)
+    places, _ = found("left_sole", spec, others=[support])
+    hits = np.flatnonzero(places.goal)
+    assert any(places.contact(k) is not None for k in hits)
+    assert all(spec.given.items() <= places.specs[k].items() for k in hits)
+    places, _ = found("left_sole", others=[support])
+    assert not any(one["surface"] == "there" for one in places.specs)
+
+
+def test_a_patch_lies_across_a_support_of_the_goal_that_is_too_narrow_for_it_ahead(find, scene):
+    _, found = find
+    length, width = np.ptp(scene.ROBOT.patches["left_sole"].polygon, axis=0)
+    middle = 0.5 * (length + width)
+    for narrow, turns in ((length + 0.05, {0.0}), (middle, {-np.pi / 2, np.pi / 2}), (0.9 * width, set())):
+        beam = Surface("beam", np.eye(3), [0.5, 0.0, 0.0], SQUARE * [narrow / 2, 0.8])
+        places, _ = found("left_sole", ContactSpec(patch="left_sole", surface="beam"), others=[beam])
+        hits = np.flatnonzero(places.goal)
+        assert sorted({places.specs[k]["yaw"] for k in hits}) == pytest.approx(sorted(turns), abs=1e-4)
+        assert all(places.contact(k) is not None for k in hits)
+    places, _ = found("left_sole", ContactSpec(patch="left_sole", surface="beam", yaw=0.0), others=[beam])
+    assert not places.goal.any()
+
+
+def test_a_contact_of_the_goal_without_a_place_is_refused_with_the_reason(find, scene):
+    _, found = find
+    q = scene.ROBOT.posture("half_sitting")
+    bar = Bar("bar", np.array([[0.5, 0.12, 0.2], [0.5, 0.07, 0.2]]), 0.02)
+    spec = ContactSpec(patch="left_sole", surface="bar")
+    places, _ = found("left_sole", spec, others=[bar])
+    goal = Goal.of(GoalItem(contacts=(spec,)))
+    said = misfit(goal, {"left_sole": places}, q)
+    assert said == "goal: left_sole does not fit on bar: the patch `left_sole` is wider than the bar `bar` is long"
+    chosen = misfit(replace(goal, chosen=True), {"left_sole": places}, q)
+    assert chosen.startswith("goal: left_sole does not fit on bar, a contact that the planner chose: the patch")
+    beyond = ContactSpec(patch="left_sole", surface="rung", along=0.0, flip=True)
+    places, _ = found("left_sole", beyond)  # a candidate of the goal that no contact can be made of
+    assert places.goal.any()
+    assert "reaches" in misfit(Goal.of(GoalItem(contacts=(beyond,))), {"left_sole": places}, q)
+    good = ContactSpec(patch="left_sole", surface="floor")
+    assert misfit(Goal.of(GoalItem(contacts=(good,))), {"left_sole": found("left_sole", good)[0]}, q) == ""
 
 
 def test_hands_are_turned_as_limbs_like_it():

@@ -79,6 +79,16 @@ def test_a_hand_reaches_as_far_as_it_and_the_leg_that_stands():
         assert (message == "") == reaches
 
 
+def test_a_start_on_a_support_that_offers_no_other_place_is_what_the_gap_is_counted_from():
+    """A ledge as large as the feet that stand on it."""
+    robot = SimpleNamespace(patches={"l": SimpleNamespace(limb="left"), "r": SimpleNamespace(limb="right")})
+    start = [SimpleNamespace(support="ledge", p=np.zeros(3))]
+    far = legged([("far", [SPAN + 0.5, 0.0, 0.0])])
+    message = unreachable(robot, start, goal_of(ContactSpec(patch="l", surface="far")), far, LEGS)
+    assert f"from ledge, the nearest support within reach, the places are {SPAN + 0.5:.2f} m apart" in message
+    assert "0.50 m are missing" in message
+
+
 def test_steps_between_bridge_a_gap():
     assert reach_message([SPAN - 0.1, SPAN - 0.1, SPAN - 0.1]) == ""
     assert "from s1" in reach_message([SPAN - 0.1, SPAN + 0.1])

@@ -9,6 +9,7 @@ import pytest
 
 from mcplan.planning.posture.result import Effort, PostureResult
 from mcplan.planning.posture.violation import Violation
+from mcplan.planning.prover import CARRIES
 from mcplan.planning.search.barred import barred_motions
 from mcplan.planning.search.node import Move, Node, shifts_to, swing_to
 from mcplan.planning.search.potential import Standing
@@ -33,7 +34,7 @@ class Asked:
         self.scene, self.robot, self.asked, self.swings = scene, scene.ROBOT, [], []
         self.answers, self.hits, self.barred_swings, self.barred_shifts = {}, None, (), ()
         self.generator = SimpleNamespace(settings=SimpleNamespace(clearance=0.003))
-        self.calls, self.overhang = 0, np.inf
+        self.calls, self.overhang, self.carries = 0, np.inf, CARRIES
 
     def prove(self, contacts, unloaded, q, free=None, held=None, near=False):
         said = sorted(contact.patch for contact in contacts), sorted(unloaded), float(q[0])

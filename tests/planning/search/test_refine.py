@@ -7,10 +7,11 @@ from mcplan.errors import PlanningFailed
 from mcplan.model.scale import ONE
 from mcplan.planning import plan, stance_planner
 from mcplan.planning.posture.result import Effort, PostureResult
+from mcplan.planning.prover import CARRIES
 from mcplan.planning.search import refine as refine_module
 from mcplan.planning.search.node import Node, Step
 from mcplan.planning.search.refine import NATURAL, _better, _Knot
-from mcplan.planning.search.stance_search import CARRIES, requirements_met
+from mcplan.planning.search.stance_search import requirements_met
 from mcplan.planning.stance_planner import _Planning
 from mcplan.scene.load import load_scenario
 from tests import made
@@ -64,9 +65,10 @@ def test_only_the_postures_beside_a_barred_motion_stay_as_they_were_found(pair, 
 def test_a_required_patch_counts_when_it_carries_not_when_it_touches():
     require = (frozenset({"left_hand", "right_hand"}), frozenset({"left_grip"}))
     touching = {"left_hand": np.zeros(6), "left_grip": np.array([0.0, 0.0, CARRIES - 0.1, 9.0, 9.0, 9.0])}
-    assert requirements_met(require, touching) == frozenset()
+    assert requirements_met(require, touching, CARRIES) == frozenset()
+    assert requirements_met(require, touching, 0.9 * CARRIES) == {1}
     touching["right_hand"] = np.array([0.0, 4.0, 4.0, 0.0, 0.0, 0.0])
-    assert requirements_met(require, touching) == {0}
+    assert requirements_met(require, touching, CARRIES) == {0}
 
 
 def test_a_plan_loads_what_it_is_required_to():
@@ -77,13 +79,17 @@ def test_a_plan_loads_what_it_is_required_to():
 
 
 def test_a_plan_whose_required_patch_only_touches_is_refused():
-    asked = SimpleNamespace(require=(frozenset({"left_hand", "right_hand"}), frozenset({"left_grip"})))
+    require = (frozenset({"left_hand", "right_hand"}), frozenset({"left_grip"}))
+    asked = SimpleNamespace(require=require, prover=SimpleNamespace(carries=CARRIES))
     force = {"right_hand": np.array([0.0, 0.0, 2 * CARRIES, 0, 0, 0]), "left_grip": np.full(6, 0.5 * CARRIES)}
     stances = [SimpleNamespace(wrenches={patch: wrench}) for patch, wrench in force.items()]
     with pytest.raises(PlanningFailed, match="a way was found, but left_grip carries no more than 5 N in any stance"):
         _Planning._require(asked, stances)
     stances[1].wrenches["left_grip"] = 2 * stances[1].wrenches["left_grip"]
     _Planning._require(asked, stances)
+    asked.prover.carries = 4 * CARRIES  # of a robot four times as heavy
+    with pytest.raises(PlanningFailed, match="left_hand or right_hand carries no more than 20 N"):
+        _Planning._require(asked, stances)
 
 
 @pytest.fixture

@@ -55,8 +55,8 @@ def test_a_shifted_lattice_lies_between_the_places_of_the_other_and_leaves_the_g
     offset = nominal_offsets(robot, q, contacts, limbs_of(robot, q, ("left_sole", "right_sole")))["left_sole"]
     goal = Goal.of(GoalItem(contacts=(ContactSpec(patch="left_sole", surface="floor", x=0.777, y=0.101, yaw=0.02),)))
     guide = GuidePath(np.array([q[:3], q[:3] + np.array([1.0, 0.0, 0.0])]), np.zeros(2))
-    X = robot.frame_pose(q, "left_sole")
-    given = robot, scene.ENVIRONMENT, "left_sole", guide, offset, goal, contacts, grid, (X[:3, :3], X[:3, 3]), False
+    near = robot.frame_pose(q, "left_sole")[:3, :3]
+    given = robot, scene.ENVIRONMENT, "left_sole", guide, offset, goal, contacts, grid, near, False
     found, shifted = candidates(*given), candidates(*given, shift)
     assert [spec for spec, hit in zip(shifted.specs, shifted.goal, strict=True) if hit] == [
         spec for spec, hit in zip(found.specs, found.goal, strict=True) if hit

@@ -110,9 +110,7 @@ class Scenario:
         data: dict[str, Any] = {"mcplan": 1, "name": name, "description": description, "robot": robot_name(robot)}
         data |= {"environment": environment_data(environment), "start": start_data(robot, start, posture)}
         data |= {"goal": goal_data(goal)} if goal else {}
-        if stances:
-            first = [{"contacts": data["start"]["contacts"]}]
-            data["stances"] = [*([] if "contacts" in stances[0] else first), *stances]
+        data |= {"stances": list(stances)} if stances else {}
         data |= {key: dict(value) for key, value in
                  (("planner", planner), ("control", control), ("simulation", simulation)) if value}  # fmt: skip
         made = Scenario.of(Document.of_values(data, ScenarioError), robot=robot)

@@ -72,6 +72,10 @@ PYTHON = {
     "mc.Scenario(robot, env, start=soles, posture=q[:3])": r"posture: expected 35 finite numbers, not the array",
     "mc.Scenario(robot, env, start=soles, simulation={'dtt': 1})": r"simulation\.dtt: unknown key; did you mean `dt`\?",
     "mc.Scenario(robot, env, start=soles, simulation={'dt': np.inf})": r"simulation\.dt: inf is not a finite number",
+    "mc.Scenario(robot, env, start=soles, simulation=3)": r"expected SimulationSettings or a dictionary, not 3",
+    "mc.load_scenario('sway', [1])": r"overrides: expected a dictionary \{key path: value\}, not \[1\]",
+    "mc.load_scenario('step', {'environment.obstacles': [{'name': 'post', 'box': [0.2, 0.2, 0.4]}]})":
+        r"obstacles\[0\]\.box: expected a mapping \{size: \.\.\.\}, got \[0\.2, 0\.2, 0\.4\]",
     "mc.load_scenario('stp')": r"no scenario `stp`; did you mean `step`\?",
     "mc.load_scenario(3)": r"name of a bundled scenario, the path of a file, or a dictionary, not 3",
     "mc.load_scenario({'mcplan': 1})": r"name: missing; this key is required\n.*robot: missing",
@@ -92,6 +96,8 @@ PYTHON = {
     "mc.load_run(3)": r"load_run: expected the path of a file, not 3",
     "plan.save(3)": r"save: expected the path of a file, not 3",
     "mc.simulate(robot)": r"expected a Plan, a Scenario or a name, not Robot\('hrp2'",
+    "mc.simulate({'mcplan': 1})": r"name: missing; this key is required",
+    "mc.make_physics('sway', 'contact')": r"make_physics: scenario: expected a Scenario, not 'sway'; mcplan",
     "mc.simulate(plan, physics='mujco')": r"no physics 'mujco'; did you mean `mujoco`\?",
     "mc.simulate(plan, seed='a')": r"seed: expected a whole number from 0 on, not 'a'",
     "mc.simulate(plan, tasks=['com'])": r"tasks\[0\]: 'com' is no task: it has no weight, .* rows",
@@ -101,12 +107,18 @@ PYTHON = {
     "mc.verify(scenario)": r"verify: expected a Run, a Plan, or the path of one, not Scenario",
     "mc.show(q)": r"show: expected a Run, Plan, Scenario or Robot, not an array of shape \(35,\)",
     "mc.show(robot, q[:3])": r"q has the shape \(3,\); hrp2 has \(35,\)",
+    "mc.show(robot, contacts=['left_sole'])": r"show: contacts\[0\]: expected a Contact, not 'left_sole'; mcplan",
     "mc.show(scenario, q)": r"q, contacts and environment are for a robot",
     "mc.save_html(3, 'x.html')": r"save_html: expected a Run, Plan, Scenario or Robot, not 3",
+    "mc.save_html(plan, '.')": r"^\.: is a directory; expected the name of a file",
+    "mc.save_plots(plan, 'plots')": r"save_plots: run: expected a Run, not Plan\('sway'",
+    "mc.export_run(plan, 'csv', 'x.csv', rate='50')": r"rate '50': expected a positive number of samples per second",
     "mc.export_run(plan, 'csv', 'x.csv')": r"export_run: run: expected a Run, not Plan\('sway'",
     "mc.LiveView('step')": r"LiveView: plan: expected a Plan, not 'step'",
     "mc.sweep('nothing.yaml')": r"nothing\.yaml: cannot be read: no such file",
     "mc.sweep({'mcplan': 1, 'name': 'x', 'scenarios': ['wlak']})": r"did you mean `walk`\?",
+    "mc.sweep({'mcplan': 1, 'name': 'x', 'scenarios': ['walk']}, 'x', workers='2')":
+        r"sweep: workers: expected a whole number from 0 on, not '2'",
     "mc.load_experiment({'mcplan': 1, 'name': 'x', 'scenarios': ['walk'], 'seed': 3})": r"did you mean `seeds`\?",
     # postures, statics, tasks
     "mc.solve_posture('hrp2', env, soles)": r"solve_posture: robot: expected a Robot, not 'hrp2'",
@@ -117,7 +129,7 @@ PYTHON = {
     "mc.solve_posture(robot, env, soles, com=3)": r"com: expected 2 or 3 finite numbers, not 3",
     "mc.support_region(q, robot, soles)": r"support_region: robot: expected a Robot, not an array of shape \(35,\)",
     "mc.support_region(robot, q, soles).depth(3)": r"point: expected 2 or 3 finite numbers, not 3",
-    "mc.balance(robot, q, ['left_sole'])": r"contacts\[0\]: expected a Contact, not 'left_sole'; mcplan\.contact",
+    "mc.balance(robot, q, ['left_sole'])": r"contacts\[0\]: expected a Contact, not 'left_sole'; mcplan",
     "mc.PostureTask(3)": r"position \(q\[7:\] of a posture\): expected a list of finite numbers, not 3",
 }
 

@@ -82,8 +82,8 @@ def _postures(robot: Robot) -> Iterator[Finding]:
         sizes = f"are those in `{next(iter(robot.postures))}`" if robot.postures else "are not known"
         yield (
             ("postures",),
-            "there is no half_sitting: where a scenario names no posture, joints begin at zero; sizes (`robot.leg`) and "
-            f"`feet` {sizes}",
+            "there is no half_sitting: where a scenario names no posture, joints begin at zero; sizes (`robot.leg`) "
+            f"and `feet` {sizes}",
         )
     for name in robot.postures:
         yield from _posture(robot, name)
@@ -114,7 +114,7 @@ def _posture(robot: Robot, name: str) -> Iterator[Finding]:
     standing = [p for p, height in low.items() if height < HANGING]
     for patch in standing:
         if len(robot.patches[patch].polygon) > 2 and poses[patch][2, 2] > 0.0:
-            yield ("patches", patch), "its z axis points up where the robot stands on it; it points out of the link, down"
+            yield ("patches", patch), "its z axis points up where the robot stands on it; expected out of the link, down"
     points = np.vstack([(poses[p][:3, :3] @ robot.patches[p].points.T).T + poses[p][:3, 3] for p in standing])
     com = robot.com(q)[:2]
     try:

@@ -45,6 +45,9 @@ def load_scenario(
         raise ScenarioError(f"load_scenario: expected {expected}, not {shown(source)}")
     if variant is not None:
         whole("load_scenario", "variant", variant, ScenarioError)
+    if overrides is not None and not isinstance(overrides, Mapping):
+        expected = "a dictionary {key path: value}"
+        raise ScenarioError(f"load_scenario: overrides: expected {expected}, not {shown(overrides)}")
     if overrides:
         document = document.with_overrides(overrides, ScenarioError)
     scenario = Scenario.of(document, variant)
@@ -104,7 +107,7 @@ def check_file(path: str | os.PathLike[str]) -> list[Problem]:
 
 
 def doubts_of(path: str | os.PathLike[str]) -> list[Problem]:
-    """Return what a sound scenario or robot file says that is hardly meant, such as angles in degrees; none for others."""
+    """Return what a sound scenario or robot file says that is hardly meant, such as angles in degrees; else nothing."""
     name = os.fspath(path)
     if Path(name).suffix.lower() in (".urdf", ".xml") or (not Path(name).suffix and name not in bundled_scenarios()):
         return []

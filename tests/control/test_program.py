@@ -281,7 +281,7 @@ def test_every_state_that_a_plan_may_have_is_described():
     [
         ("{state: shfit left_sole, gains: {com_kp: 1}}", "unknown state `shfit`; did you mean `shift`?"),
         ("{state: shift, next: {timeout: setle}}", "states[0].next.timeout: unknown state `setle`; did you mean"),
-        ("{state: a, after: nowhere, do: {}, until: {elapsed: 1}}", "states[0].after: unknown state `nowhere`; there are"),
+        ("{state: a, after: nowhere, do: {}, until: {elapsed: 1}}", "after: unknown state `nowhere`; there are"),
         ("{state: shift, untl: {elapsed: 1}}", "unknown key; did you mean `until`?"),
         ("{state: shift, until: {elapsed: 1, timeout: 2}}", "expected exactly one of all, any"),
         ("{state: shift, until: {error: com}}", "`error` takes `below`; given: none"),

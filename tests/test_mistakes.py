@@ -74,8 +74,7 @@ PYTHON = {
     "mc.Scenario(robot, env, start=soles, simulation={'dt': np.inf})": r"simulation\.dt: inf is not a finite number",
     "mc.Scenario(robot, env, start=soles, simulation=3)": r"expected SimulationSettings or a dictionary, not 3",
     "mc.load_scenario('sway', [1])": r"overrides: expected a dictionary \{key path: value\}, not \[1\]",
-    "mc.load_scenario('step', {'environment.obstacles': [{'name': 'post', 'box': [0.2, 0.2, 0.4]}]})":
-        r"obstacles\[0\]\.box: expected a mapping \{size: \.\.\.\}, got \[0\.2, 0\.2, 0\.4\]",
+    "mc.load_scenario('step', {'environment.obstacles': [{'name': 'a', 'box': [1, 1]}]})": r"mapping \{size: ",
     "mc.load_scenario('stp')": r"no scenario `stp`; did you mean `step`\?",
     "mc.load_scenario(3)": r"name of a bundled scenario, the path of a file, or a dictionary, not 3",
     "mc.load_scenario({'mcplan': 1})": r"name: missing; this key is required\n.*robot: missing",
@@ -117,8 +116,7 @@ PYTHON = {
     "mc.LiveView('step')": r"LiveView: plan: expected a Plan, not 'step'",
     "mc.sweep('nothing.yaml')": r"nothing\.yaml: cannot be read: no such file",
     "mc.sweep({'mcplan': 1, 'name': 'x', 'scenarios': ['wlak']})": r"did you mean `walk`\?",
-    "mc.sweep({'mcplan': 1, 'name': 'x', 'scenarios': ['walk']}, 'x', workers='2')":
-        r"sweep: workers: expected a whole number from 0 on, not '2'",
+    "mc.sweep('nothing.yaml', 'x', workers='2')": r"sweep: workers: expected a whole number from 0 on, not '2'",
     "mc.load_experiment({'mcplan': 1, 'name': 'x', 'scenarios': ['walk'], 'seed': 3})": r"did you mean `seeds`\?",
     # postures, statics, tasks
     "mc.solve_posture('hrp2', env, soles)": r"solve_posture: robot: expected a Robot, not 'hrp2'",

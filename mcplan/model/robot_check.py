@@ -114,7 +114,7 @@ def _posture(robot: Robot, name: str) -> Iterator[Finding]:
     standing = [p for p, height in low.items() if height < HANGING]
     for patch in standing:
         if len(robot.patches[patch].polygon) > 2 and poses[patch][2, 2] > 0.0:
-            yield ("patches", patch), "its z axis points up where the robot stands on it; expected out of the link, down"
+            yield ("patches", patch), "its z axis points up where the robot stands on it, into the link; expected: down"
     points = np.vstack([(poses[p][:3, :3] @ robot.patches[p].points.T).T + poses[p][:3, 3] for p in standing])
     com = robot.com(q)[:2]
     try:

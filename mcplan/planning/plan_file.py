@@ -53,7 +53,7 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
         said["made_with"] = made_with(plan.scenario.transition_settings)
         said["paced_with"] = paced_with(plan.scenario.transition_settings)
     items = data.pop("stances", None) or ()  # both stand at the end, in one order, however often a plan is written
-    asked = items if len(items) == len(plan.stances) else ({},) * len(plan.stances)  # a walk has steps of its own
+    asked = items if len(items) == len(plan.stances) else [{} for _ in plan.stances]  # a walk has steps of its own
     stances = {"stances": [_stance_data(*each) for each in zip(plan.stances, asked, strict=True)]}
     return data | ({"plan": said} if said else {}) | stances
 

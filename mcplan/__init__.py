@@ -107,6 +107,7 @@ if TYPE_CHECKING:
     from mcplan.sweep.experiment import Experiment as Experiment, load_experiment as load_experiment
     from mcplan.sweep.results import Results as Results
     from mcplan.view.live import LiveView as LiveView
+    from mcplan.view.plots import save_plots as save_plots
     from mcplan.view.show import show as show
     from mcplan.whole_body.tasks import (
         AngularMomentumTask as AngularMomentumTask,
@@ -173,6 +174,7 @@ _HOME = {
     "mcplan.sweep.experiment": "Experiment load_experiment",
     "mcplan.sweep.results": "Results",
     "mcplan.view.live": "LiveView",
+    "mcplan.view.plots": "save_plots",
     "mcplan.view.show": "show",
     "mcplan.whole_body.tasks": (
         "AngularMomentumTask ComTask ContactForceTask LinkPoseTask LookAtTask PostureTask RelativePoseTask Task "

@@ -6,13 +6,14 @@ from contextlib import ExitStack
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
-from mcplan.arguments import file_path
+from mcplan.arguments import file_path, whole
 from mcplan.bars import BARS, in_notebook, note
 from mcplan.compiling import WATCH
 from mcplan.control.torque_driven import TorqueController
 from mcplan.planning.plan import Plan
 from mcplan.planning.planner import plan as make_plan
 from mcplan.progress import PlanningProgress, ProgressBar
+from mcplan.scene.load import load_scenario
 from mcplan.scene.scenario import Scenario
 from mcplan.sim.observer import Observer
 from mcplan.sim.run import Run
@@ -60,7 +61,7 @@ def plan(
 
 
 def simulate(
-    plan: Plan | Scenario | str | PathLike[str],
+    plan: Plan | Scenario | str | PathLike[str] | Mapping[str, Any],
     physics: "str | Maker | None" = None,
     observers: Iterable[Observer] = (),
     seed: int = 0,
@@ -81,7 +82,7 @@ def simulate(
 
     Parameters
     ----------
-    plan : a Plan; or a Scenario, a bundled name, or the path of a plan or scenario file.
+    plan : a Plan; or a Scenario, a bundled name, or a plan or scenario by its path or as a dictionary.
     physics : back end: ``qp``, ``contact`` or ``mujoco``; None takes the scenario's; or a class of one's own that is
         made of a ``World`` (`mcplan.sim.simulate.back_end`).
     observers : told of every step and phase (`mcplan.Observer`).
@@ -102,11 +103,12 @@ def simulate(
     SimulationFailed
         The simulation had to stop; ``run`` of the exception is the record up to there, or None if there is nothing.
     """
-    from mcplan.planning.plan_file import is_plan_file, read_plan
+    from mcplan.planning.plan_file import is_plan, plan_of
 
     WATCH.watch()
-    if isinstance(plan, str | PathLike):
-        plan = read_plan(plan) if is_plan_file(plan) else make_plan(plan)
+    if isinstance(plan, str | PathLike | Mapping):
+        scenario = load_scenario(plan)
+        plan = plan_of(scenario) if is_plan(scenario.document) else make_plan(scenario)
     elif isinstance(plan, Scenario):
         plan = make_plan(plan)
     observers = list(observers) if isinstance(observers, Iterable) else observers
@@ -155,6 +157,8 @@ def sweep(
     from mcplan.sweep.experiment import Experiment, load_experiment
     from mcplan.sweep.sweep import sweep as run_missing
 
+    if workers is not None:
+        whole("sweep", "workers", workers)
     made = experiment if isinstance(experiment, Experiment) else load_experiment(experiment)
     place = results_directory(made, None) if directory is None else file_path("sweep", directory)
     if progress is not True:

@@ -121,9 +121,10 @@ def save_report(run: Run, path: str | os.PathLike[str], report: Report | None = 
     Raises
     ------
     InputError
-        No Run, or a path that is none.
+        No Run, or a path that is none, of a directory, or of what cannot be written.
     """
     run, place = instance("save_report", "run", run, Run), file_path("save_report", path)
+    check_writable(place, force=True)
     write_text(place, report_page(run, verify(run) if report is None else report))
     return place
 
@@ -148,9 +149,10 @@ def save_html(what: Run | Plan | Scenario | Robot, path: str | os.PathLike[str],
     Raises
     ------
     InputError
-        Something else, or a path that is none.
+        Something else, or a path that is none, of a directory, or of what cannot be written.
     """
     place = file_path("save_html", path)
+    check_writable(place, force=True)
     certificate = verify(what) if report is None and isinstance(what, Run | Plan) else report
     write_text(place, page_text(what, certificate=certificate, where="save_html"))
     return place

@@ -126,8 +126,9 @@ def _load(name: str, arguments: Namespace) -> "Robot":
 
 def _say(robot: "Robot") -> list[str]:
     from mcplan.model.robot_check import findings
+    from mcplan.scene.load import doubts_of
 
-    found = findings(robot)
+    found = [*findings(robot), *map(str, doubts_of(robot.path) if robot.path else ())]
     for text in found:
         print(text, file=sys.stderr)
     return found

@@ -3,7 +3,7 @@
 import difflib
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, KeysView
 from typing import Any
 
 import pydantic
@@ -22,8 +22,6 @@ _EXPECTED = {
     "list_type": "a list [...]",
     "tuple_type": "a list [...]",
     "dict_type": "a mapping {key: value}",
-    "model_type": "a mapping {key: value}",
-    "model_attributes_type": "a mapping {key: value}",
     "finite_number": "a finite number",
 }
 _BOUNDS = {
@@ -59,7 +57,7 @@ def explain(
                 messages.append((key, ""))
             short[key] = missing + 1
             continue
-        expected = _expectation(error)
+        expected = _mapping(model, key) if error["type"].startswith("model_") else _expectation(error)
         if expected:
             expectations.setdefault(key, []).append(expected)
             if len(expectations[key]) == 1:
@@ -112,6 +110,12 @@ def _expectation(error: Any) -> str:
         count = context["min_length" if least else "max_length"]
         return f"{'at least' if least else 'at most'} {count} item{'s' if count != 1 else ''}"
     return ""
+
+
+def _mapping(model: type[pydantic.BaseModel], key: tuple[str | int, ...]) -> str:
+    """Return that a place should hold some keys, the first of them by their names."""
+    keys = list(_known_keys(model, key))
+    return "a mapping {" + ", ".join([f"{name}: ..." for name in keys[:3]] + ["..."] * (len(keys) > 3)) + "}"
 
 
 def _sentence(error: Any, key: tuple[str | int, ...], model: type[pydantic.BaseModel], data: Any) -> str:
@@ -171,15 +175,15 @@ def _value(data: Any, key: tuple[str | int, ...]) -> Any:
     return data
 
 
-def _known_keys(model: Any, key: tuple[str | int, ...]) -> set[str]:
+def _known_keys(model: Any, key: tuple[str | int, ...]) -> KeysView[str]:
     annotations = [model]
     for step in key:
         annotations = [inner for annotation in annotations for inner in _inside(annotation, step)]
-    known = set()
+    known: dict[str, None] = {}
     for member in (m for annotation in annotations for m in _members(annotation)):
         if isinstance(member, type) and issubclass(member, pydantic.BaseModel):
-            known |= {field.alias or name for name, field in member.model_fields.items()}
-    return known
+            known |= dict.fromkeys(field.alias or name for name, field in member.model_fields.items())
+    return known.keys()
 
 
 def _inside(annotation: Any, step: str | int) -> Iterator[Any]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mcplan.arguments import file_path, instance
+from mcplan.arguments import file_path, instance, shown
 from mcplan.document.messages import closest
 from mcplan.errors import InputError
 from mcplan.sim.run import Run
@@ -55,8 +55,8 @@ def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None)
 
 def refuse_missing(kind: str, rate: float | None = None) -> Callable[..., list[Path]]:
     """Return what writes a kind of export; refuse a kind that there is not, one without its library, or such a rate."""
-    if rate is not None and not (np.isfinite(rate) and rate > 0.0):
-        raise InputError(f"rate {rate}: expected a positive number of samples per second")
+    if rate is not None and not (isinstance(rate, int | float | np.number) and np.isfinite(rate) and rate > 0.0):
+        raise InputError(f"rate {shown(rate)}: expected a positive number of samples per second")
     if kind not in KINDS:
         raise InputError(f"there is no export `{kind}`{closest(str(kind), KINDS)}")
     module, function = KINDS[kind]

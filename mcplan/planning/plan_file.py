@@ -54,8 +54,9 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
     if any(stance.transition is not None for stance in plan.stances):
         said["made_with"] = made_with(plan.scenario.transition_settings)
         said["paced_with"] = paced_with(plan.scenario.transition_settings)
-    data.pop("stances", None)  # both stand at the end, in one order, however often a plan is written
-    stances = {"stances": [_stance_data(stance) for stance in plan.stances]}
+    items = data.pop("stances", None) or ()  # both stand at the end, in one order, however often a plan is written
+    asked = items if len(items) == len(plan.stances) else [{} for _ in plan.stances]  # a walk has steps of its own
+    stances = {"stances": [_stance_data(*each) for each in zip(plan.stances, asked, strict=True)]}
     return data | ({"plan": said} if said else {}) | stances
 
 
@@ -159,7 +160,8 @@ def _transition(scenario: Scenario, item: StanceItem, stances: list[PlannedStanc
     return transition_of(item.transition, scenario.robot, stance.moved, closed, ahead, objects, passing)
 
 
-def _stance_data(stance: PlannedStance) -> dict[str, Any]:
+def _stance_data(stance: PlannedStance, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an item of a plan; ``posture`` and ``com`` of the one ``asked`` for stay, to be planned anew with."""
     objects = {name: _pose(pose[:3], pose[3:]) for name, pose in stance.objects.items()}
     motion = None if stance.transition is None else transition_data(stance.transition)
     return (
@@ -167,6 +169,7 @@ def _stance_data(stance: PlannedStance) -> dict[str, Any]:
             "change": stance.change,
             "moved": stance.moved,
             "contacts": [c.to_data() | {"pose": _pose(c.p, quat_from_rotation(c.R))} for c in stance.contacts],
+            **{key: asked[key] for key in ("posture", "com") if asked.get(key) is not None},
             "q": stance.q.tolist(),
             "wrenches": {patch: wrench.tolist() for patch, wrench in stance.wrenches.items()},
             "tau": stance.tau.tolist(),

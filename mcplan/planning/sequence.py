@@ -121,7 +121,8 @@ def _item(scenario: Scenario, k: int, make: Callable[..., Result], *arguments: o
     try:
         return make(*arguments)
     except PlanningFailed as failure:
-        raise PlanningFailed(f"stances[{k}]: {failure}") from failure
+        key = scenario.document.problem(("stances", k), "").key  # a file may leave out the first item
+        raise PlanningFailed(f"{key}: {failure}") from failure
     except InputError as error:
         raise ScenarioError(*(scenario.document.problem(("stances", k), p.message) for p in error.problems)) from error
 

@@ -3,13 +3,14 @@
 import difflib
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mcplan.document import Document, dump_document
+from mcplan.document.build import Mark
 from mcplan.document.document import in_file_order
 from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.model.patch import MOUNT
@@ -22,7 +23,7 @@ from mcplan.scene.mount import mount_contact
 from mcplan.scene.names import name_problems
 from mcplan.scene.parameters import resolve
 from mcplan.scene.posture_contacts import Reach, resting
-from mcplan.scene.schema import ScenarioSpec
+from mcplan.scene.schema import ScenarioSpec, StanceItem
 from mcplan.scene.spec import ContactSpec
 from mcplan.scene.variant import check_variants, variant_document
 
@@ -89,12 +90,15 @@ def assembled(
         problems += more
         if robot is None:
             return None, in_file_order([*problems, *name_problems(document, None)])
+    written = document
+    if not problems:
+        document, spec = _with_first_stance(document, spec, robot)
     checker = Checker(document, robot, environment)
     start = _start(spec, checker)
     checker.scenario(spec)
     problems += checker.problems
     if problems:  # of a contact with two wrong names it has looked at the first
-        return None, in_file_order([*problems, *_untold(problems, document, robot)])
+        return None, in_file_order([*problems, *_untold(problems, written, robot)])
     digest = hashlib.sha256((dump_document(document.data) + robot.digest).encode()).hexdigest()
     return dict(
         name=spec.name,
@@ -112,6 +116,26 @@ def assembled(
         source=source,
         digest=digest,
     ), []
+
+
+def _with_first_stance(document: Document, spec: ScenarioSpec, robot: "Robot") -> tuple[Document, ScenarioSpec]:
+    """Return document and specification with the contacts of the start as item 0 of ``stances`` that leave it out.
+
+    Messages about the others name them by their places in the file.
+    """
+    if not spec.stances or spec.stances[0].contacts is not None or not (spec.start.contacts or robot.fixed):
+        return document, spec
+    data, mark = document.data, document.mark
+    start, stances = mark.child("start").child("contacts"), mark.child("stances")
+    first = Mark(start.line, {"contacts": start})
+    marks = [first, *(replace(stances.child(k), index=k) for k in range(len(spec.stances)))]
+    sections = {key: mark.child(key) for key in data} | {"stances": replace(stances, children=marks)}
+    contacts = (data.get("start") or {}).get("contacts") or []
+    full = document.with_data(
+        {**data, "stances": [{"contacts": contacts}, *data["stances"]]}, replace(mark, children=sections)
+    )
+    item = StanceItem(contacts=spec.start.contacts)
+    return full, spec.model_copy(update={"stances": (item, *spec.stances)})
 
 
 def _resolved(source: Document, variant: int | None, robot: "Robot | None") -> tuple[Document, list[Problem]]:

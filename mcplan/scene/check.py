@@ -12,7 +12,7 @@ from mcplan.model.patch import MOUNT
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, Surface
 from mcplan.scene.free_directions import unfelt_freedoms
-from mcplan.scene.machine import Joints, StateSpec, Until
+from mcplan.scene.machine import VERBS, WORDS, Joints, StateSpec, Until
 from mcplan.scene.place import Near, make_contact
 from mcplan.scene.place_bar import bar_rotation
 from mcplan.scene.place_surface import surface_rotation
@@ -66,13 +66,15 @@ class Checker:
         self._textbook(("control", "textbook"), spec.control.textbook)
         for k, task in enumerate(spec.control.tasks):
             self._task(("control", "tasks", k), task)
+            for i, name in enumerate(task.during):
+                self._known_state(("control", "tasks", k, "during", i), name, spec)
         last = max([spec.control.posture_priority, *(task.priority for task in spec.control.tasks)])
         for k, task in enumerate(spec.control.tasks):
             if task.kinds[0] in ("contact_force", "torque") and task.priority != last:
                 said = f"tasks on forces and torques have the last priority, which is {last} here"
                 self.report(("control", "tasks", k, "priority"), said)
         for k, state in enumerate(spec.control.states):
-            self._state(("control", "states", k), state)
+            self._state(("control", "states", k), state, spec)
         if spec.simulation.physics != "qp" and spec.control.type == "whole_body":
             one = not isinstance(self.document.data.get("goal"), list)
             for place, said in unfelt_freedoms(
@@ -157,8 +159,21 @@ class Checker:
         elif posture is not None:
             self.posture(key, PostureSpec(joints=posture.joints))
 
-    def _state(self, key: Key, spec: StateSpec) -> None:
-        """Check the names in a state of the machine; which states there are is known with the plan."""
+    def _known_state(self, key: Key, name: str, scenario: ScenarioSpec) -> None:
+        """Check that some plan may have a state, or that the file has it; that this plan has it is known later."""
+        own = [state.state for state in scenario.control.states if state.do is not None]
+        first, known = name.partition(" ")[0], [*VERBS, *own]
+        if name not in known and first not in {each.partition(" ")[0] for each in known}:
+            self.report(key, unknown("state", first, known))
+
+    def _state(self, key: Key, spec: StateSpec, scenario: ScenarioSpec) -> None:
+        """Check the names in a state of the machine."""
+        for place in ("state", "after", "before"):
+            if (name := getattr(spec, place)) is not None:
+                self._known_state((*key, place), name, scenario)
+        for label, jump in spec.jumps().items():
+            if jump.state not in WORDS:
+                self._known_state((*key, "next", label) if label else (*key, "next"), jump.state, scenario)
         if spec.until is not None:
             self._until((*key, "until"), spec.until)
         if spec.do is None:
@@ -186,12 +201,14 @@ class Checker:
         for k, item in enumerate(spec.stances):
             key: Key = ("stances", k)
             if k == 0 and item.contacts is None and not present and not self.robot.fixed:
-                self.report(key, "the first item, or start.contacts, must give the contacts at the start")
+                self.report(key, "`start.contacts`, or the first item, must give the contacts at the start")
             there = [self._known((*key, "objects", name), "object", name, objects) for name in item.objects]
             if item.objects and all(there):
                 poses |= {name: pose.array for name, pose in item.objects.items()}
                 self.environment = at_start.placed(poses)
-            if item.contacts is not None:
+            if k == 0 and present and item.contacts == spec.start.contacts:
+                pass  # they are checked where the start is
+            elif item.contacts is not None:
                 present = self._listed(key, item, present, first=k == 0)
             elif item.add is not None:
                 self.contact((*key, "add"), item.add)

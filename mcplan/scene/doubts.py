@@ -29,6 +29,12 @@ def doubts(document: Document) -> list[Problem]:
     return [*([replaced] if replaced else []), *_hardly_meant(document)]
 
 
+def robot_doubts(document: Document) -> list[Problem]:
+    """Return what is hardly meant in the patches and postures of a robot file."""
+    parts = ((key, document.data.get(key)) for key in ("patches", "postures"))
+    return [document.problem(key, text) for part, value in parts for key, text in _walk((part,), value)]
+
+
 def _hardly_meant(document: Document) -> list[Problem]:
     return [document.problem(key, text) for key, text in _walk((), document.data)]
 

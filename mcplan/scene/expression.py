@@ -13,7 +13,7 @@ import math
 import operator
 import unicodedata
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 LONGEST = 200
 """Characters of an expression."""
@@ -152,7 +152,9 @@ def _evaluate(node: ast.expr, names: Mapping[str, float]) -> float:
     return result
 
 
-def _hint(name: str, known: Iterable[str]) -> str:
+def _hint(name: str, known: Collection[str]) -> str:
+    if name.startswith(f"{ROBOT}.") and not any(each.startswith(f"{ROBOT}.") for each in known):
+        return ": the robot has no such size, as it stands on no sole in half_sitting (`mcplan robot check`)"
     near = difflib.get_close_matches(name, list(known), n=1)
     if near:
         return f"; did you mean `{near[0]}`?"

@@ -10,7 +10,7 @@ from mcplan.arguments import shown, whole
 from mcplan.document import Document, read_document
 from mcplan.errors import InputError, Problem, ScenarioError
 from mcplan.scene.assemble import SUFFIXES, assembled
-from mcplan.scene.doubts import doubts, warn_of_doubts
+from mcplan.scene.doubts import doubts, robot_doubts, warn_of_doubts
 from mcplan.scene.parameters import resolve
 from mcplan.scene.scenario import Scenario
 
@@ -45,6 +45,9 @@ def load_scenario(
         raise ScenarioError(f"load_scenario: expected {expected}, not {shown(source)}")
     if variant is not None:
         whole("load_scenario", "variant", variant, ScenarioError)
+    if overrides is not None and not isinstance(overrides, Mapping):
+        expected = "a dictionary {key path: value}"
+        raise ScenarioError(f"load_scenario: overrides: expected {expected}, not {shown(overrides)}")
     if overrides:
         document = document.with_overrides(overrides, ScenarioError)
     scenario = Scenario.of(document, variant)
@@ -104,11 +107,13 @@ def check_file(path: str | os.PathLike[str]) -> list[Problem]:
 
 
 def doubts_of(path: str | os.PathLike[str]) -> list[Problem]:
-    """Return what a sound scenario file says that is hardly meant, such as angles in degrees; none for other files."""
+    """Return what a sound scenario or robot file says that is hardly meant, such as angles in degrees; else nothing."""
     name = os.fspath(path)
     if Path(name).suffix.lower() in (".urdf", ".xml") or (not Path(name).suffix and name not in bundled_scenarios()):
         return []
     document = read_document(find_scenario(name), ScenarioError, collect=True)
-    if not isinstance(document.data, dict) or "urdf" in document.data:
+    if not isinstance(document.data, dict):
         return []
+    if "urdf" in document.data:
+        return robot_doubts(document)
     return doubts(resolve(document)[0])

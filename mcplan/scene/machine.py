@@ -182,3 +182,10 @@ class StateSpec(Spec):
 
 
 WORDS = ("next", "again", "end", "fail")
+"""Where a transition leads beside the states."""
+
+VERBS = (
+    "stand", "shift", "unload", "retract", "lift", "swing", "approach", "load", "settle",
+    "take", "press", "slide", "carry", "put",
+)  # fmt: skip
+"""First words of the names of all states that a plan may have."""

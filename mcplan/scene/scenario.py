@@ -20,7 +20,15 @@ from mcplan.scene.doubts import warn_of_doubts
 from mcplan.scene.environment import Environment
 from mcplan.scene.schema import GoalItem, StanceItem
 from mcplan.scene.settings import ControlSettings, PlannerSettings, SimulationSettings
-from mcplan.scene.values import contacts_data, environment_data, goal_data, moved_paths, robot_name, start_data
+from mcplan.scene.values import (
+    contacts_data,
+    environment_data,
+    goal_data,
+    moved_paths,
+    robot_name,
+    settings_data,
+    start_data,
+)
 from mcplan.scene.words import goal_text, stance_text
 from mcplan.whole_file import write_text
 
@@ -47,7 +55,7 @@ class Scenario:
     goal : contacts to reach, or a goal as a file says it (``{"base": {"xyz": [1, 0, 0.65]}}``), or a list of those.
     posture : at the start: a name, or ``q`` (nq,); ``half_sitting`` where the robot has it.
     stances : a sequence written by hand, as a file says it; its first item may be left out.
-    planner, control, simulation : settings that differ from their defaults, by key.
+    planner, control, simulation : settings that differ from their defaults, by key, or a settings object.
     name, description : for file names and titles.
 
     Attributes
@@ -110,10 +118,8 @@ class Scenario:
         data: dict[str, Any] = {"mcplan": 1, "name": name, "description": description, "robot": robot_name(robot)}
         data |= {"environment": environment_data(environment), "start": start_data(robot, start, posture)}
         data |= {"goal": goal_data(goal)} if goal else {}
-        if stances:
-            first = [{"contacts": data["start"]["contacts"]}]
-            data["stances"] = [*([] if "contacts" in stances[0] else first), *stances]
-        data |= {key: dict(value) for key, value in
+        data |= {"stances": list(stances)} if stances else {}
+        data |= {key: settings_data(key, value) for key, value in
                  (("planner", planner), ("control", control), ("simulation", simulation)) if value}  # fmt: skip
         made = Scenario.of(Document.of_values(data, ScenarioError), robot=robot)
         self.__dict__.update(made.__dict__)
@@ -171,7 +177,7 @@ class Scenario:
         Parameters
         ----------
         changes : ``robot``, ``environment``, ``start``, ``goal``, ``stances``, ``name``, ``description`` as for a new
-            scenario; ``planner``, ``control``, ``simulation``: the keys that change.
+            scenario; ``planner``, ``control``, ``simulation``: the keys that change, or a settings object.
         """
         data = self.data()  # what is made of plain values is read from the working directory
         robot: Robot = instance("replace", "robot", changes.pop("robot", self.robot), _robot_type())
@@ -186,7 +192,7 @@ class Scenario:
             elif key == "goal":
                 data[key] = goal_data(value)
             elif key in ("planner", "control", "simulation"):
-                data[key] = data.get(key, {}) | dict(value)
+                data[key] = data.get(key, {}) | settings_data(key, value)
             elif key in ("stances", "name", "description"):
                 data[key] = value
             else:

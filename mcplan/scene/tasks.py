@@ -5,7 +5,7 @@ For example::
     control:
       tasks:
         - {look_at: {frame: HEAD_LINK1, target: [1.5, 0.8, 1.3]}, weight: 50}
-        - {contact_force: {patch: right_hand, normal: 30}, during: [sway]}
+        - {contact_force: {patch: right_hand, normal: 30}, during: [shift]}
         - {relative_pose: {frame: left_hand, reference: CHEST_LINK1}, priority: 2}
         - {torque: {}, weight: 1.0e-4}
 """

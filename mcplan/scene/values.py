@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pydantic import BaseModel
 from scipy.spatial import ConvexHull, QhullError
 
 from mcplan.arguments import shown, vector
@@ -95,6 +96,15 @@ def goal_data(goal: Any) -> Any:
     if all(isinstance(item, Contact) or (isinstance(item, Mapping) and "patch" in item) for item in items):
         return {"contacts": contacts_data(items)}
     return [goal_data(item) for item in items]
+
+
+def settings_data(key: str, value: Any) -> dict[str, Any]:
+    """Return a section of settings: what a settings object was given, or the keys of a mapping."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(exclude_unset=True)
+    if not isinstance(value, Mapping):
+        raise InputError(f"{key}: expected {key.capitalize()}Settings or a dictionary, not {shown(value)}")
+    return dict(value)
 
 
 def moved_paths(data: Mapping[str, Any], home: Path, directory: Path) -> dict[str, Any]:

@@ -68,6 +68,8 @@ def save_run(run: Run, path: str | Path) -> Path:
     """
     path = file_path("save", path)
     if path.suffix != ".npz":
+        if path.is_file():
+            raise RunError(f"{path}: is a file; expected a name that ends in .npz, or a directory")
         path = path / RUN_NAME
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(run.record.model_dump(mode="json"), allow_nan=False, ensure_ascii=True, separators=(",", ":"))

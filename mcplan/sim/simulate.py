@@ -81,8 +81,9 @@ def make_physics(
     Raises
     ------
     InputError
-        There is no such back end.
+        There is no such back end; no Scenario.
     """
+    scenario = instance("make_physics", "scenario", scenario, Scenario)
     _, maker = back_end(physics, scenario.simulation.physics)
     first = np.array(scenario.start.q if q is None else q, float)
     robot = scenario.robot

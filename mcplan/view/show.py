@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mcplan.arguments import shown
+from mcplan.arguments import each, shown
 from mcplan.bars import in_notebook
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
@@ -58,7 +58,7 @@ def show(
     ----------
     what : Run, Plan, Scenario or Robot.
     q : (nq,) posture of a robot; its ``half_sitting`` or neutral one by default.
-    contacts : of a robot: patches that are drawn as touching, with their support region.
+    contacts : of a robot: each a Contact (`mcplan.contact`); drawn with their support region.
     environment : around a robot.
     report : of a run or plan: what `mcplan.verify` says of it; without it the page says that it is not verified.
     height : of the frame in a notebook, pixels.
@@ -98,7 +98,8 @@ def page_text(
         case Robot():
             name = "half_sitting" if "half_sitting" in what.postures else None
             default = what.neutral() if name is None else what.posture(name)
-            return posture_page(what, default if q is None else q, environment, contacts, what.name)
+            touching = each(where, "contacts", contacts, Contact)
+            return posture_page(what, default if q is None else q, environment, touching, what.name)
     raise InputError(f"{where}: expected a Run, Plan, Scenario or Robot, not {shown(what)}")
 
 

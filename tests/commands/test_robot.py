@@ -53,6 +53,9 @@ def test_what_is_doubtful_is_said_and_the_status_is_one(urdf, tmp_path, capsys):
     (tmp_path / "low.yaml").write_text(text)
     assert main(["robot", "check", "low.yaml"]) == 1
     assert "left_sole is 41 mm below the ground" in capsys.readouterr().err
+    (tmp_path / "far.yaml").write_text(text.replace("0.6]", "600]"))
+    assert main(["robot", "check", "far.yaml"]) == 1
+    assert "600 m is very far; lengths are in metres" in capsys.readouterr().err
     assert main(["robot", "check", urdf]) == 1
     assert "patches: there are none" in capsys.readouterr().err
 

@@ -77,6 +77,7 @@ def test_a_relative_pose_of_a_later_level_yields_to_what_goes_before():
         ({"relative_pose": {"frame": "BODY", "reference": "left_hand", "position": False, "orientation": False}},
          "neither position nor orientation"),
         ({"torque": {}, "priority": 0}, "priority.*1"),
+        ({"torque": {}, "during": ["swingg left_sole"]}, r"during\[0\]: unknown state `swingg`; did you mean `swing`"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_task_is_said(task, said):

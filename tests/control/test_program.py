@@ -9,13 +9,13 @@ import yaml
 
 from mcplan.certificate.verify import verify
 from mcplan.control.criteria import Measurement, criterion_of, labels_of
-from mcplan.control.listing import entries_of, listing, machine_of
+from mcplan.control.listing import DOES, entries_of, listing, machine_of
 from mcplan.control.machine import Machine
 from mcplan.control.program import State
 from mcplan.errors import ScenarioError, SimulationFailed
 from mcplan.planning import plan as make_plan
 from mcplan.scene import load_scenario
-from mcplan.scene.machine import Jump, Until
+from mcplan.scene.machine import VERBS, Jump, Until
 from mcplan.sim.simulate import Simulation, simulate
 from mcplan.view.machine import arrows_of, machine_dot
 from tests import made
@@ -252,11 +252,11 @@ def test_a_state_that_belongs_to_no_stance_is_in_that_from_which_it_is_entered(t
 @pytest.mark.parametrize(
     ("states", "line", "message"),
     [
-        ("    - {state: shfit, gains: {com_kp: 1}}\n", 1, "there is no state `shfit`; did you mean `shift`?"),
+        ("    - {state: swing, gains: {com_kp: 1}}\n", 1, "there is no state `swing`; there are: stand, shift, settle"),
         ("    - {state: shift, stance: 9, gains: {com_kp: 1}}\n", 1, "no state `shift` in stance 9, but in: 1, 2, 3"),
         ("    - {state: shift, next: {tiemout: fail}}\n", 1, "never ends by `tiemout`; it ends by"),
-        ("    - {state: shift, next: {timeout: setle}}\n", 1, "no state `setle`; did you mean `settle`?"),
-        ("    - {state: a, after: nowhere, do: {}, until: {elapsed: 1}}\n", 1, "there is no state `nowhere`"),
+        ("    - {state: shift, next: {timeout: load}}\n", 1, "there is no state `load`"),
+        ("    - {state: a, after: lift, do: {}, until: {elapsed: 1}}\n", 1, "there is no state `lift`"),
         ("    - state: a\n      after: shift\n      do: {limbs: {left_sole: {by: [0, 0, 1]}}}\n"
          "      until: {elapsed: 1}\n", 3, "left_sole is in contact there"),
         ("    - {state: a, stance: 9, do: {}, until: {elapsed: 1}, next: end}\n", 1, "no stance 9; the plan has 0 to"),
@@ -276,9 +276,16 @@ def test_what_the_plan_does_not_have_is_told_with_its_line(tmp_path, plan, state
     assert problem.line == before + line
 
 
+def test_every_state_that_a_plan_may_have_is_described():
+    assert tuple(DOES) == VERBS
+
+
 @pytest.mark.parametrize(
     ("states", "message"),
     [
+        ("{state: shfit left_sole, gains: {com_kp: 1}}", "unknown state `shfit`; did you mean `shift`?"),
+        ("{state: shift, next: {timeout: setle}}", "states[0].next.timeout: unknown state `setle`; did you mean"),
+        ("{state: a, after: nowhere, do: {}, until: {elapsed: 1}}", "after: unknown state `nowhere`; there are"),
         ("{state: shift, untl: {elapsed: 1}}", "unknown key; did you mean `until`?"),
         ("{state: shift, until: {elapsed: 1, timeout: 2}}", "expected exactly one of all, any"),
         ("{state: shift, until: {error: com}}", "`error` takes `below`; given: none"),
@@ -299,7 +306,7 @@ def test_what_the_plan_does_not_have_is_told_with_its_line(tmp_path, plan, state
 def test_mistakes_are_told_with_their_line(tmp_path, states, message):
     with pytest.raises(ScenarioError) as refusal:
         load(tmp_path, f"    - {states}\n")
-    assert any(message in problem.message for problem in refusal.value.problems), refusal.value
+    assert any(message in str(problem) for problem in refusal.value.problems), refusal.value
     assert all(problem.line for problem in refusal.value.problems)
 
 

@@ -243,6 +243,20 @@ def test_a_posture_below_the_ground_and_one_without_balance_are_told(tmp_path):
     assert any("the centre of mass is" in finding for finding in findings(load_robot(path)))
 
 
+def test_soles_that_face_up_and_a_missing_posture_to_stand_in_are_told(tmp_path):
+    path = humanoid(tmp_path)
+    text = path.read_text()
+    (missing,) = findings(load_robot(path))
+    assert "postures: there is no half_sitting" in missing
+    assert missing.endswith("`feet` are those in `ready`")
+    text = text.replace("  ready:", "  half_sitting:").replace("pose: {quat_wxyz: [0, 1, 0, 0]}", "pose: {}")
+    path.write_text(text)
+    line = text[: text.index("  left_sole:")].count("\n") + 1
+    found = findings(load_robot(path))
+    assert len(found) == 2
+    assert found[0].startswith(f"{path}:{line}: patches.left_sole: its z axis points up")
+
+
 def test_points_of_a_shape_span_it():
     points = shape_points(Sphere(0.02))
     np.testing.assert_allclose(np.linalg.norm(points, axis=1), 0.02)

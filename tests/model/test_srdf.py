@@ -186,4 +186,4 @@ def test_postures_of_a_robot_file_are_checked_against_the_ground_and_those_of_th
     assert (set(robot.postures), robot.srdf_postures) == ({"ready", "mine"}, {"ready"})
     below = [finding for finding in findings(robot) if "below the ground" in finding]
     assert len(below) == 1
-    assert below[0].startswith("postures.mine: tip is ")
+    assert below[0].startswith(f"{folder / 'robot.yaml'}:4: postures.mine: tip is ")

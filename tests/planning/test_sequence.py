@@ -94,6 +94,14 @@ def test_what_was_changed_of_the_start_is_kept_in_the_plan_file_until_it_is_plan
     assert "notices" not in plan_document(quiet)["plan"]
 
 
+def test_a_plan_that_is_planned_anew_honours_what_its_items_ask_for(plans, tmp_path):
+    plans["sway"].save(tmp_path / "sway.plan.yaml")
+    anew = plan(load_scenario(tmp_path / "sway.plan.yaml"))
+    for stance, before in zip(anew.stances, plans["sway"].stances, strict=True):
+        np.testing.assert_allclose(stance.q, before.q, atol=1e-9)
+    assert "posture" in plan_document(plans["handstand"])["stances"][-1]
+
+
 def test_a_plan_whose_notices_are_no_texts_is_refused(plans, tmp_path):
     data = plan_document(plans["sway"], tmp_path) | {"plan": {"notices": [3]}}
     (tmp_path / "plan.yaml").write_text(dump_document(data))

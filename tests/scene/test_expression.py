@@ -120,6 +120,8 @@ def test_deep_nesting_is_read_or_refused():
 def test_unknown_names_are_named():
     with pytest.raises(ExpressionError, match="unknown name `rizer`; did you mean `riser`"):
         Expression("2*rizer").value(NAMES)
+    with pytest.raises(ExpressionError, match=r"`robot.leg`: the robot has no such size, as it stands on no sole"):
+        Expression("2*robot.leg").value({"riser": 1.0})
     with pytest.raises(ExpressionError, match="no parameters"):
         Expression("x").value({})
 

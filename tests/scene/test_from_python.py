@@ -155,6 +155,15 @@ def test_parts_are_replaced_and_checked_anew(scenario, robot, soles):
     assert np.ptp(other.environment.support("floor").polygon, axis=0) == pytest.approx([9, 9])
 
 
+def test_settings_objects_are_what_they_were_given(scenario, robot):
+    given = mc.SimulationSettings(dt=0.002)
+    made = mc.Scenario(robot, scenario.environment, scenario.start.contacts, {"com": [0, 0]}, simulation=given)
+    assert made.document.data["simulation"] == {"dt": 0.002}
+    assert made.simulation == made.replace(simulation=made.simulation, control=made.control).simulation == given
+    changed = made.replace(control=mc.ControlSettings(pace={"friction": 0.6}))
+    assert changed.replace(control=changed.control).control == changed.control
+
+
 @pytest.mark.parametrize(
     ("make", "text"),
     [

@@ -5,9 +5,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.document import dump_document, read_document
-from mcplan.errors import ScenarioError
+from mcplan.errors import PlanningFailed, ScenarioError
 from mcplan.model.geometry import Box, Capsule, MeshShape
+from mcplan.planning import plan
 from mcplan.scene import bundled_scenarios, check_file, find_scenario, load_scenario, make_contact
+from mcplan.scene.schema import StanceItem
 from mcplan.scene.spec import PoseSpec
 
 HEAD = """\
@@ -106,6 +108,25 @@ stances:
     there = scenario.goal[1].posture.apply(robot, changed)  # a posture is one of joints: the base stays where it is
     assert np.array_equal(there, [*q[:7], *robot.posture("half_sitting")[7:]])
     assert scenario.digest != load_scenario(scenario.path, {"simulation.dt": 0.001}).digest
+
+
+def test_the_first_item_may_be_left_out_where_the_start_gives_the_contacts(tmp_path):
+    start = "start: {contacts: [{patch: left_sole, surface: floor}, {patch: right_sole, surface: floor}]}\n"
+    moves = "  - {com: [0.015, 0.04]}\n  - {com: [0.015, 0], posture: half_sitting}\n"
+    scenario = load_scenario(write(tmp_path, HEAD + start + "stances:\n" + moves))
+    assert scenario.stances[0] == StanceItem(contacts=scenario.stances[0].contacts)
+    assert [item.com for item in scenario.stances[1:]] == [(0.015, 0.04), (0.015, 0.0)]
+    full = load_scenario(write(tmp_path, HEAD + start + "stances:\n" + FEET + moves))
+    assert (full.stances, full.digest) == (scenario.stances, scenario.digest)
+    assert load_scenario(scenario.data()).stances == full.stances
+
+    path = write(tmp_path, HEAD + start.replace("left_sole", "left_sol") + "stances:\n" + moves)
+    assert [problem.key for problem in check_file(path)] == ["start.contacts[0].patch"]
+    path = write(tmp_path, HEAD + start + "stances:\n" + moves + "  - {remove: left_hand}\n")
+    (problem,) = check_file(path)  # in the file's own count, and line
+    assert (problem.line, problem.key) == (HEAD.count("\n") + 5, "stances[2].remove")
+    with pytest.raises(PlanningFailed, match=r"^stances\[0\]: .* outside the region"):
+        plan(load_scenario(write(tmp_path, HEAD + start + "stances: [{com: [3, 0]}]\n")))
 
 
 def test_overrides(tmp_path):

@@ -54,6 +54,14 @@ def test_a_run_survives_its_file(run, tmp_path):
         np.testing.assert_array_equal(again.arrays()[name], array)
 
 
+def test_a_file_of_another_kind_is_kept(run, tmp_path):
+    plan = tmp_path / "own.plan.yaml"
+    plan.write_text("kept")
+    with pytest.raises(RunError, match=r"is a file; expected a name that ends in \.npz, or a directory"):
+        run.save(plan)
+    assert plan.read_text() == "kept"
+
+
 def test_numpy_alone_reads_it(run, tmp_path):
     with np.load(run.save(tmp_path), allow_pickle=False) as archive:
         np.testing.assert_array_equal(archive["q"], run.q)

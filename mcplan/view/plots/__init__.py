@@ -5,6 +5,8 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from mcplan.arguments import file_path, instance, unknown
+from mcplan.errors import InputError
 from mcplan.sim.run import Run
 from mcplan.view.plots.clock import plot_clock
 from mcplan.view.plots.com import plot_com
@@ -33,13 +35,31 @@ FIGURES: dict[str, Callable[[Run], Figure]] = {
 """File name (without suffix) and function of each figure."""
 
 
-def save_plots(run: Run, directory: str | Path, kind: str = "png") -> list[Path]:
-    """Write every figure of ``FIGURES``, as ``png``, ``pdf`` or ``svg``, into ``directory``; return the paths.
+KINDS = ("png", "pdf", "svg")
 
-    The directory is made if it is not there. A run without clock times has no figure of them, and one that follows no
-    plan none of its pace.
+
+def save_plots(run: Run, directory: str | Path, kind: str = "png") -> list[Path]:
+    """Write the figures of a run: centre of mass, forces, torques, and what else ``FIGURES`` lists; return the paths.
+
+    A run without clock times has no figure of them, and one that follows no plan none of its pace.
+
+    Parameters
+    ----------
+    run : Run.
+    directory : of the files; it is made if it is not there, and files of the same names are replaced.
+    kind : ``png``, ``pdf`` or ``svg``.
+
+    Raises
+    ------
+    InputError
+        No Run, a directory that is none, or another kind.
     """
-    directory = Path(directory)
+    instance("save_plots", "run", run, Run)
+    directory = file_path("save_plots", directory)
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"{directory}: is a file; expected the name of a directory")
+    if kind not in KINDS:
+        raise InputError(unknown("kind of figure", str(kind), KINDS))
     directory.mkdir(parents=True, exist_ok=True)
     paths = []
     left_out = {"clock": not run.timing, "pace": not Reference(run).known}

@@ -25,7 +25,7 @@ class LinkPoseTask(KernelTask):
 
     Attributes
     ----------
-    R, p : reference pose, (3, 3) and (3,).
+    R, p : reference pose, (3, 3) and (3,); identity and zero until set (``control.tasks`` sets the first stance's).
     velocity, acceleration : (6,) feed-forward, linear then angular, world axes. Change them at will.
     """
 

@@ -47,7 +47,7 @@ class LookAtTask:
 
     Attributes
     ----------
-    target : (3,) m, point in the world, or in ``target_frame``.
+    target : (3,) m, point in the world, or in ``target_frame``; zero until set.
     velocity, acceleration : (3,) of a target in the world. Change them at will.
     """
 

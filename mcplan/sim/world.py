@@ -88,7 +88,7 @@ def with_inertias(robot: Robot, inertias: dict[str, Inertia]) -> Robot:
     links = {name: replace(link, inertia=inertias.get(name, link.inertia)) for name, link in model.links.items()}
     model = replace(model, links=links)
     armature = dict(zip(robot.joint_names, robot.armature.tolist(), strict=True))
-    tree = assemble(model, robot.locked, armature).tree
+    tree = assemble(model, robot.locked, armature, robot.fixed).tree
     return replace(robot, tree=tree, description=model, _scratch=local())
 
 

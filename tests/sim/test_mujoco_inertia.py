@@ -67,3 +67,26 @@ def test_an_inertia_is_left_alone_that_is_off_by_its_rounding(tmp_path):
     MujocoPhysics(
         two_links(tmp_path, BODY, inertial(1, 0.01, 0.01, 0.02)), Environment(), np.r_[np.zeros(3), 1, np.zeros(5)]
     )
+
+
+@pytest.mark.filterwarnings("ignore::mcplan.model.description.RobotWarning")
+def test_a_joint_without_range_and_a_motor_without_torque_are_taken(tmp_path):
+    two_links(tmp_path, BODY, BODY)
+    text = (tmp_path / "r.urdf").read_text()
+    text = text.replace('lower="-1" upper="1" effort="9"', 'lower="0.5" upper="0.5" effort="0"', 1)
+    (tmp_path / "r.urdf").write_text(text)
+    robot = load_robot(tmp_path / "r.urdf")
+    physics = MujocoPhysics(robot, Environment(), np.append(robot.neutral()[:7], [0.5, 0.0]))
+    physics.step(Action(np.array([5.0, 0.0]), None, {}, {}, ()), DT)
+    np.testing.assert_allclose(physics.q[7], 0.5, atol=1e-6)
+    assert np.abs(physics.v[6:]).max() < 1e-6
+
+
+def test_a_robot_of_which_nothing_moves_stands(tmp_path):
+    (tmp_path / "r.urdf").write_text(
+        f'<robot name="r"><link name="world"/><link name="a">{BODY}</link><joint name="j" type="fixed">'
+        '<parent link="world"/><child link="a"/></joint></robot>'
+    )
+    robot = load_robot(tmp_path / "r.urdf")
+    outcome = MujocoPhysics(robot, Environment(), robot.neutral()).step(np.zeros(0), DT)
+    np.testing.assert_allclose(outcome.wrenches["fixed_base"], [0, 0, 9.81, 0, 0, 0], atol=1e-12)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from mcplan.model.geometry import MeshShape
 from mcplan.model.robot_file import load_robot
-from mcplan.scene.environment import Environment
+from mcplan.scene.environment import Environment, Obstacle
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.physics import Action
 
@@ -90,3 +91,11 @@ def test_a_robot_of_which_nothing_moves_stands(tmp_path):
     robot = load_robot(tmp_path / "r.urdf")
     outcome = MujocoPhysics(robot, Environment(), robot.neutral()).step(np.zeros(0), DT)
     np.testing.assert_allclose(outcome.wrenches["fixed_base"], [0, 0, 9.81, 0, 0, 0], atol=1e-12)
+
+
+def test_a_mesh_without_thickness_is_taken(tmp_path):
+    corners = np.array([[1.0, 1, 0], [-1, 1, 0], [-1, -1, 0], [1, -1, 0]])
+    flat = Obstacle("flat", MeshShape(corners, np.array([[0, 1, 2], [0, 2, 3]])), p=np.array([3.0, 0.0, 0.5]))
+    robot = two_links(tmp_path, BODY, BODY)
+    model = MujocoPhysics(robot, Environment(obstacles=(flat,)), robot.neutral()).model
+    np.testing.assert_allclose(sorted(np.ptp(model.mesh_vert, axis=0)), [1e-3, 2.0, 2.0], rtol=1e-5)

@@ -294,6 +294,7 @@ class Lagrangian:
         ------
         SimulationFailed : the chart came within a step of a singularity; take another one.
         """
+        duration, dt = numbers([duration, dt], (2,), "duration and dt").tolist()
         if not (duration > 0.0 and dt > 0.0):
             raise InputError(f"duration = {duration} s and dt = {dt} s; expected both positive")
         state = np.concatenate([self._checked(q), self._checked(q_rate, "q_rate")])

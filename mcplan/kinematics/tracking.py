@@ -120,6 +120,7 @@ def track(
     InputError
         ``dt`` is longer than the duration, or the feedback overshoots.
     """
+    duration, dt, gain = numbers([duration, dt, gain], (3,), "duration, dt and gain").tolist()
     if not (0.0 < dt <= duration and 0.0 <= gain * dt < 2.0):
         raise InputError(f"duration = {duration} s, dt = {dt} s, gain = {gain} 1/s; expected 0 <= gain dt < 2")
     steps = int(np.ceil(duration / dt - 1e-9))

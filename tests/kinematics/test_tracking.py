@@ -82,3 +82,6 @@ def test_a_start_that_is_none_is_refused(robot, start):
     for given in (start[:-1], "home", np.tile(start, (2, 1))):
         with pytest.raises(InputError, match="start"):
             track(robot, given, "tool", lambda t: (np.eye(4), np.zeros(6)), 0.1, 0.01)
+    for options in ({"duration": np.inf}, {"duration": 0.1, "dt": "a"}, {"duration": 0.1, "gain": np.nan}):
+        with pytest.raises(InputError, match="duration, dt and gain"):
+            track(robot, start, "tool", lambda t: (np.eye(4), np.zeros(6)), **options)

@@ -127,6 +127,10 @@ def prioritised(tasks: Sequence[VelocityTask], damping: float | Sequence[float] 
     ----------
     damping : of the inverses, one for all or one each; it lets a task give near a singularity, and never disturbs the
         tasks before it.
+
+    Raises
+    ------
+    InputError : Jacobians of different widths, or another number of dampings.
     """
     _require(tasks)
     k = tasks[0].J.shape[1]

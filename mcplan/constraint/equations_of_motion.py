@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mcplan.coordinates.chart import numbers
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.errors import InputError
 from mcplan.model.pose import cross, cross_matrix
@@ -58,9 +59,9 @@ def equations_of_motion(robot: Robot, q: ArrayLike, v: ArrayLike, method: Method
     Raises
     ------
     InputError
-        There is no such method.
+        There is no such method, or the state is none.
     """
-    q, v = np.array(q, float), np.array(v, float)
+    q, v = numbers(q, (robot.nq,), "q").copy(), numbers(v, (robot.nv,), "v").copy()
     if method == "projected":
         return _projected(robot, q, v)
     if method == "newton-euler":
@@ -72,7 +73,7 @@ def equations_of_motion(robot: Robot, q: ArrayLike, v: ArrayLike, method: Method
 
 def _projected(robot: Robot, q: np.ndarray, v: np.ndarray) -> EquationOfMotion:
     nv = robot.nv
-    M, b, g = np.diag(np.concatenate([np.zeros(6), robot.armature])), np.zeros(nv), np.zeros(nv)
+    M, b, g = np.diag(robot.tree.armature), np.zeros(nv), np.zeros(nv)
     for name, link in robot.description.links.items():
         if link.inertia is None:
             continue
@@ -97,7 +98,7 @@ def _newton_euler(robot: Robot, q: np.ndarray, v: np.ndarray) -> EquationOfMotio
 def _lagrange(robot: Robot, q: np.ndarray, v: np.ndarray) -> EquationOfMotion:
     def mass(x: np.ndarray) -> np.ndarray:
         """Hessian of the kinetic energy: that of the links, summed."""
-        total = np.diag(np.concatenate([np.zeros(6), robot.armature]))
+        total = np.diag(robot.tree.armature)
         for name, link in robot.description.links.items():
             if link.inertia is not None:
                 J, R = robot.frame_jacobian(x, name), robot.frame_pose(x, name)[:3, :3]

@@ -34,8 +34,9 @@ def configuration_in(robot: Robot, q: ArrayLike, frame: str) -> Array:
     q : (nq,) configuration.
     frame : link or patch.
     """
+    q = numbers(q, (robot.nq,), "q")
     X = robot.frame_pose(q, frame)
-    return np.concatenate([X[:3, 3], UNIT_QUATERNION.parameters(X[:3, :3]), np.asarray(q, dtype=np.float64)[7:]])
+    return np.concatenate([X[:3, 3], UNIT_QUATERNION.parameters(X[:3, :3]), q[7:]])
 
 
 def configuration_from(robot: Robot, q_D: ArrayLike, frame: str) -> Array:
@@ -78,6 +79,7 @@ def to_mixed_frame(robot: Robot, q: ArrayLike, v: ArrayLike, origin: str, orient
     origin : frame E, whose origin's velocity comes first.
     orientation : frame F, whose angular velocity comes next.
     """
+    q = numbers(q, (robot.nq,), "q")
     J = np.vstack([robot.frame_jacobian(q, origin)[:3], robot.frame_jacobian(q, orientation)[3:]])
     rates = [frame_jacobian_rate(robot, q, v, frame) for frame in (origin, orientation)]
     return change_of_first_six(J, np.vstack([rates[0][:3], rates[1][3:]]))

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcplan.coordinates.base_change import change_of_first_six
-from mcplan.coordinates.chart import Array
+from mcplan.coordinates.chart import Array, numbers
 from mcplan.coordinates.equations import VelocityChange, equations_of_motion
 from mcplan.model.pose import cross_matrix
 from mcplan.model.robot import Robot
@@ -22,8 +22,9 @@ def locked_inertia(robot: Robot, q: ArrayLike) -> Array:
     robot : the robot.
     q : (nq,) configuration.
     """
+    q = numbers(q, (robot.nq,), "q")
     X = _to_com(robot, q)
-    return np.asarray(X @ robot.mass_matrix(q)[:6, :6] @ X.T, dtype=np.float64)
+    return np.asarray(X @ _of_links(robot, robot.mass_matrix(q))[:, :6] @ X.T, dtype=np.float64)
 
 
 def average_velocity(robot: Robot, q: ArrayLike, v: ArrayLike) -> Array:
@@ -37,7 +38,8 @@ def average_velocity(robot: Robot, q: ArrayLike, v: ArrayLike) -> Array:
     robot : the robot.
     q, v : (nq,), (nv,) state.
     """
-    momentum = robot.centroidal_momentum_matrix(q) @ np.asarray(v, dtype=np.float64)
+    q, v = numbers(q, (robot.nq,), "q"), numbers(v, (robot.nv,), "v")
+    momentum = robot.centroidal_momentum_matrix(q) @ v
     return np.asarray(np.linalg.solve(locked_inertia(robot, q), momentum), dtype=np.float64)
 
 
@@ -51,7 +53,7 @@ def to_com(robot: Robot, q: ArrayLike, v: ArrayLike) -> VelocityChange:
     """
     eom = equations_of_motion(robot, q, v)
     J, J_rate = np.eye(6, robot.nv), np.zeros((6, robot.nv))
-    J[:3], J_rate[:3] = eom.M[:3] / robot.mass, eom.M_rate[:3] / robot.mass
+    J[:3], J_rate[:3] = _of_links(robot, eom.M)[:3] / robot.mass, eom.M_rate[:3] / robot.mass
     return change_of_first_six(J, J_rate)
 
 
@@ -66,9 +68,9 @@ def to_centroid(robot: Robot, q: ArrayLike, v: ArrayLike) -> VelocityChange:
     q, v : (nq,), (nv,) state.
     """
     eom = equations_of_motion(robot, q, v)
-    X, X_rate = _to_com(robot, q), np.zeros((6, 6))
-    X_rate[3:, :3] = -cross_matrix((eom.M[:3] @ eom.nu) / robot.mass - eom.nu[:3])
-    A, A_rate = X @ eom.M[:6], X_rate @ eom.M[:6] + X @ eom.M_rate[:6]
+    X, X_rate, M = _to_com(robot, q), np.zeros((6, 6)), _of_links(robot, eom.M)
+    X_rate[3:, :3] = -cross_matrix((M[:3] @ eom.nu) / robot.mass - eom.nu[:3])
+    A, A_rate = X @ M, X_rate @ M + X @ eom.M_rate[:6]
     I = A[:, :6] @ X.T  # noqa: E741 - the locked inertia
     I_rate = A_rate[:, :6] @ X.T + A[:, :6] @ X_rate.T
     J = np.asarray(np.linalg.solve(I, A), dtype=np.float64)
@@ -81,3 +83,8 @@ def _to_com(robot: Robot, q: ArrayLike) -> Array:
     X = np.eye(6)
     X[3:, :3] = -cross_matrix(robot.com(q) - np.asarray(q, dtype=np.float64)[:3])
     return X
+
+
+def _of_links(robot: Robot, M: Array) -> Array:
+    """Return the momentum of the links about the base's origin (6, nv) by v: rows of M without a base's armature."""
+    return np.asarray(M[:6] - np.eye(6, robot.nv) * robot.tree.armature, dtype=np.float64)

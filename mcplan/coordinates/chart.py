@@ -9,7 +9,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mcplan.arguments import shown
 from mcplan.core.algebra.rotation import matrix_to_quaternion, quaternion_to_matrix
+from mcplan.core.check import QUATERNION_TOLERANCE
 from mcplan.errors import InputError
 from mcplan.model.pose import cross_matrix
 
@@ -22,19 +24,50 @@ SINGULAR = 1e-9
 """A chart nearer than this to a singularity (rad, m) has no inverse map: its condition exceeds 1e9."""
 
 
-def numbers(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
-    """Return ``value`` as an array of the shape that is wanted.
+def real(value: ArrayLike, what: str) -> Array:
+    """Return ``value`` as an array of any shape.
 
     Raises
     ------
-    InputError : it has another shape, or an entry that is not finite.
+    InputError : it is ragged, or has an entry that is no finite number.
     """
-    array = np.ascontiguousarray(value, dtype=np.float64)
-    if array.shape != shape:
-        raise InputError(f"{what} has the shape {array.shape}; expected {shape}")
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} = {shown(value)}; expected an array of numbers") from None
     if not np.isfinite(array).all():
         raise InputError(f"{what} = {array} is not finite")
     return array
+
+
+def numbers(value: ArrayLike, shape: tuple[int | None, ...], what: str) -> Array:
+    """Return ``value`` as an array of the shape that is wanted, in which None is any length.
+
+    Raises
+    ------
+    InputError : it has another shape, or an entry that is no finite number.
+    """
+    array = np.ascontiguousarray(real(value, what))
+    if array.shape != shape and (
+        array.ndim != len(shape) or any(n not in (m, None) for n, m in zip(shape, array.shape, strict=True))
+    ):
+        expected = str(shape).replace("None", "k")
+        raise InputError(f"{what} has the shape {array.shape}; expected {expected}")
+    return array
+
+
+def unit_quaternion(value: ArrayLike, what: str = "quaternion") -> Array:
+    """Return a quaternion w x y z (4,).
+
+    Raises
+    ------
+    InputError : it is not four numbers, or its length is not 1.
+    """
+    quat = numbers(value, (4,), what)
+    length = float(np.linalg.norm(quat))
+    if abs(length - 1.0) > QUATERNION_TOLERANCE:
+        raise InputError(f"{what} w x y z has the length {length:.9g}; expected 1")
+    return quat
 
 
 def angular_map(R: Array, dR: Array) -> Array:
@@ -179,7 +212,7 @@ class RotationChart(ABC):
     def from_quaternion(self, quat: ArrayLike) -> Array:
         """Return theta (d,) of a unit quaternion w x y z (4,)."""
         R = np.empty((3, 3))
-        quaternion_to_matrix(numbers(quat, (4,), "quaternion"), R)
+        quaternion_to_matrix(unit_quaternion(quat), R)
         return self.parameters(R)
 
     def to_quaternion(self, theta: ArrayLike) -> Array:

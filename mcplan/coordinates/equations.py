@@ -46,11 +46,11 @@ class EquationsOfMotion:
     def acceleration(self, phi: ArrayLike) -> Array:
         """Return ``nu_rate`` (nv,) under a generalized force (nv,)."""
         bias = self.C @ self.nu + self.G
-        return np.asarray(np.linalg.solve(self.M, np.asarray(phi, dtype=np.float64) - bias), dtype=np.float64)
+        return np.asarray(np.linalg.solve(self.M, numbers(phi, bias.shape, "phi") - bias), dtype=np.float64)
 
     def force(self, nu_rate: ArrayLike) -> Array:
         """Return the generalized force (nv,) of an acceleration (nv,)."""
-        return np.asarray(self.M @ np.asarray(nu_rate, dtype=np.float64) + self.C @ self.nu + self.G)
+        return np.asarray(self.M @ numbers(nu_rate, self.nu.shape, "nu_rate") + self.C @ self.nu + self.G)
 
 
 def equations_of_motion(robot: Robot, q: ArrayLike, v: ArrayLike) -> EquationsOfMotion:
@@ -65,13 +65,12 @@ def equations_of_motion(robot: Robot, q: ArrayLike, v: ArrayLike) -> EquationsOf
     robot : the robot.
     q, v : (nq,), (nv,) state.
     """
-    q = np.ascontiguousarray(q, dtype=np.float64)
-    v = np.ascontiguousarray(v, dtype=np.float64)
-    G = robot.gravity_torque(q)  # checks q
-    numbers(v, (robot.nv,), "v")
+    q, v = numbers(q, (robot.nq,), "q"), numbers(v, (robot.nv,), "v")
+    G = robot.gravity_torque(q)  # checks the quaternion
     M, C = np.empty((robot.nv, robot.nv)), np.empty((robot.nv, robot.nv))
     rows = np.empty((12, robot.nv))
     lagrangian_matrices(robot.tree, q, v, np.eye(3), np.zeros((3, 3)), workspace(robot.tree), rows, M, C)
+    M[:6, :6] += np.diag(robot.tree.armature[:6])
     return EquationsOfMotion(M, C, G, v.copy())
 
 
@@ -108,19 +107,20 @@ class VelocityChange:
 
     def velocity(self, nu: ArrayLike) -> Array:
         """Return ``T nu`` (nv,): S2 eq. 17b."""
-        return np.asarray(self.T @ np.asarray(nu, dtype=np.float64))
+        return np.asarray(self.T @ numbers(nu, (len(self.T),), "nu"))
 
     def acceleration(self, nu: ArrayLike, nu_rate: ArrayLike) -> Array:
         """Return ``T nu_rate + T_rate nu`` (nv,): S2 eq. 50."""
-        return np.asarray(self.T @ np.asarray(nu_rate, dtype=np.float64) + self.T_rate @ np.asarray(nu))
+        nu, nu_rate = numbers(nu, (len(self.T),), "nu"), numbers(nu_rate, (len(self.T),), "nu_rate")
+        return np.asarray(self.T @ nu_rate + self.T_rate @ nu)
 
     def force(self, phi: ArrayLike) -> Array:
         """Return ``T^-T phi`` (nv,), which has the same power: S2 eq. 19."""
-        return np.asarray(np.linalg.solve(self.T.T, np.asarray(phi, dtype=np.float64)), dtype=np.float64)
+        return np.asarray(np.linalg.solve(self.T.T, numbers(phi, (len(self.T),), "phi")), dtype=np.float64)
 
     def jacobian(self, J: ArrayLike) -> Array:
         """Return ``J T^-1`` (k, nv): S2 eq. 21."""
-        return np.asarray(np.linalg.solve(self.T.T, np.asarray(J, dtype=np.float64).T).T, dtype=np.float64)
+        return np.asarray(np.linalg.solve(self.T.T, numbers(J, (None, len(self.T)), "J").T).T, dtype=np.float64)
 
     def equations(self, old: EquationsOfMotion) -> EquationsOfMotion:
         """Return the equations of motion in the new velocity: S2 eq. 23.

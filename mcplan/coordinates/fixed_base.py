@@ -110,7 +110,7 @@ def fixed_base(robot: Robot, q: ArrayLike, joint_rates: ArrayLike, frame: str) -
     joint_rates : (n,) rad/s or m/s; the base moves so that the frame does not.
     frame : the link or patch that the world holds.
     """
-    q = np.ascontiguousarray(q, dtype=np.float64)
+    q = numbers(q, (robot.nq,), "q")
     held = np.concatenate([np.zeros(6), numbers(joint_rates, (robot.n,), "joint_rates")])
     v = to_frame(robot, q, np.zeros(robot.nv), frame).inverse.velocity(held)
     change = to_frame(robot, q, v, frame)

@@ -29,7 +29,7 @@ def transported(J: ArrayLike, arm: ArrayLike) -> Array:
     J : (6, k) at the point b.
     arm : (3,) from b to a, in the axes of J, m.
     """
-    J = np.array(J, dtype=np.float64)
+    J = numbers(J, (6, None), "J").copy()
     J[:3] -= cross_matrix(numbers(arm, (3,), "arm")) @ J[3:]
     return J
 
@@ -45,6 +45,7 @@ def point_jacobian(
     point : (3,) coordinates in the frame, m.
     axes : in which the velocities are written: the world's or the frame's.
     """
+    q = numbers(q, (robot.nq,), "q")
     R = robot.frame_pose(q, frame)[:3, :3]
     J = transported(robot.frame_jacobian(q, frame), R @ numbers(point, (3,), "point"))
     return _turned(J, R, axes, "world")
@@ -81,10 +82,9 @@ def frame_jacobian_rate(robot: Robot, q: ArrayLike, v: ArrayLike, frame: str) ->
     frame : link or patch.
     """
     body, _ = robot.frame(frame)
-    q = np.ascontiguousarray(q, dtype=np.float64)
-    v = np.ascontiguousarray(v, dtype=np.float64)
+    q, v = numbers(q, (robot.nq,), "q"), numbers(v, (robot.nv,), "v")
     J, r = robot.frame_jacobian(q, frame), robot.frame_pose(q, frame)[:3, 3] - q[:3]
-    velocity = J @ v  # checks the size of v
+    velocity = J @ v
     tree, work = robot.tree, workspace(robot.tree)
     newton_euler(tree, q, v, v, 0.0, 0.0, work)
     out = np.zeros((6, robot.nv))
@@ -126,6 +126,7 @@ def analytic_jacobian(
     ------
     InputError : one of the charts is singular at this pose.
     """
+    q = numbers(q, (robot.nq,), "q")
     X, J = robot.frame_pose(q, frame), robot.frame_jacobian(q, frame)
     E_P = position.E_inverse(position.parameters(X[:3, 3]))
     E_R = rotation.E_inverse(rotation.parameters(X[:3, :3]))
@@ -143,16 +144,14 @@ def geometric_jacobian(
     X : (4, 4) pose of the frame in the world.
     position, rotation : the charts that it belongs to.
     """
-    J_A, X = np.asarray(J_A, dtype=np.float64), numbers(X, (4, 4), "pose")
+    J_A, X = numbers(J_A, (3 + rotation.size, None), "J_A"), numbers(X, (4, 4), "pose")
     E_P, E_R = position.E(position.parameters(X[:3, 3])), rotation.E(rotation.parameters(X[:3, :3]))
     return np.vstack([E_P @ J_A[:3], E_R @ J_A[3:]])
 
 
 def _with_base_at_rest(robot: Robot, q: ArrayLike) -> Array:
     """Return q with the base in the world's frame: what depends on the joints alone is the same there."""
-    shape = np.array(q, dtype=np.float64)
-    if shape.shape != (robot.nq,):
-        raise InputError(f"q has the shape {shape.shape}; expected ({robot.nq},)")
+    shape = numbers(q, (robot.nq,), "q").copy()
     shape[:7] = 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0
     return shape
 

@@ -86,14 +86,25 @@ class Lagrangian:
     # -- the state ------------------------------------------------------------------------------------------------
 
     def coordinates(self, configuration: ArrayLike) -> Array:
-        """Return ``(x0, theta, joints)`` (size,) of the robot's configuration (nq,)."""
+        """Return ``(x0, theta, joints)`` (size,) of the robot's configuration (nq,).
+
+        Raises
+        ------
+        InputError : a ball joint has turned by more than half a turn, of which no chart but its rotation vector knows.
+        """
         q = numbers(configuration, (self.robot.nq,), "configuration")
         out = np.empty(self.size)
         out[:3], out[self._theta] = q[:3], self.chart.from_quaternion(q[3:7])
         out[self._hinge_places] = q[7 + self._hinges]
         for columns, place in self._balls:
             phi = q[7:][columns]
-            own = self.ball_chart is ROTATION_VECTOR
+            own, angle = self.ball_chart is ROTATION_VECTOR, float(np.linalg.norm(phi))
+            if not own and angle > np.pi:
+                name = self.robot.joint_names[columns.start]
+                raise InputError(
+                    f"the ball joint of {name!r} is turned by {angle:.6g} rad; expected at most pi in "
+                    f"{self.ball_chart.name}: rotation vectors alone tell a longer turn from the shorter one to its end"
+                )
             out[place] = phi if own else self.ball_chart.from_quaternion(ROTATION_VECTOR.to_quaternion(phi))
         return out
 
@@ -283,6 +294,7 @@ class Lagrangian:
         ------
         SimulationFailed : the chart came within a step of a singularity; take another one.
         """
+        duration, dt = numbers([duration, dt], (2,), "duration and dt").tolist()
         if not (duration > 0.0 and dt > 0.0):
             raise InputError(f"duration = {duration} s and dt = {dt} s; expected both positive")
         state = np.concatenate([self._checked(q), self._checked(q_rate, "q_rate")])

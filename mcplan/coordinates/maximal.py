@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcplan.coordinates.chart import Array, numbers
+from mcplan.coordinates.chart import Array, numbers, real
 from mcplan.coordinates.jacobian import point_jacobian
 from mcplan.coordinates.quaternion import UNIT_QUATERNION
 from mcplan.coordinates.rotation_vector import ROTATION_VECTOR
@@ -92,6 +92,7 @@ class Maximal:
 
     def poses(self, q: ArrayLike) -> BodyPoses:
         """Return where the bodies are at a configuration (nq,)."""
+        q = numbers(q, (self.robot.nq,), "q")
         X = np.array([self.robot.frame_pose(q, name) for name in self.bodies])
         return BodyPoses(np.einsum("kij,kj->ki", X[:, :3, :3], self.com) + X[:, :3, 3], X[:, :3, :3].copy())
 
@@ -104,7 +105,8 @@ class Maximal:
         """
         robot, tree = self.robot, self.robot.tree
         q, known = np.zeros(robot.nq), np.zeros(robot.nv, dtype=bool)
-        R, p = np.asarray(poses.rotation), np.asarray(poses.position)
+        count = len(self.bodies)
+        R, p = numbers(poses.rotation, (count, 3, 3), "rotation"), numbers(poses.position, (count, 3), "position")
         origin = p - np.einsum("kij,kj->ki", R, self.com)
         q[:3], q[3:7] = origin[0], UNIT_QUATERNION.parameters(R[0])
         middle = np.clip(0.5 * (robot.limits.lower + robot.limits.upper), -1e9, 1e9)
@@ -183,7 +185,7 @@ class Maximal:
         system is solved. Sliding joints have no share in it: their rates are NaN.
         """
         tree, poses = self.robot.tree, self.poses(q)
-        count, hung = len(self.bodies), hung_on(tree)
+        count, hung, q = len(self.bodies), hung_on(tree), real(q, "q")
         V = numbers(V, (6 * count,), "V")
         w = V[3 * count :].reshape(count, 3)
         out = np.full(self.robot.nv, np.nan)
@@ -194,8 +196,7 @@ class Maximal:
             parent = int(row[PARENT])
             if row[TYPE] == BALL + 2:
                 column, relative = int(row[COLUMN]), poses.rotation[parent].T @ (w[k] - w[hung[k]])
-                phi = ROTATION_VECTOR.parameters(poses.rotation[parent].T @ poses.rotation[k])
-                out[column - 2 : column + 1] = ROTATION_VECTOR.E_inverse(phi) @ relative
+                out[column - 2 : column + 1] = ROTATION_VECTOR.E_inverse(q[column - 1 : column + 2]) @ relative
             elif row[TYPE] == REVOLUTE and tree.joint[k, MULTIPLIER] != 0.0:
                 relative = poses.rotation[parent].T @ (w[k] - w[parent])
                 out[row[COLUMN]] = self._hinge(k) @ relative / tree.joint[k, MULTIPLIER]

@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcplan.coordinates.chart import Array, Axes, RotationChart, numbers
+from mcplan.coordinates.chart import Array, Axes, RotationChart, numbers, unit_quaternion
 from mcplan.core.algebra.rotation import matrix_to_quaternion, quaternion_normalise
+from mcplan.errors import InputError
 
 
 class UnitQuaternion(RotationChart):
@@ -73,14 +74,21 @@ class UnitQuaternion(RotationChart):
         return self._numbers(theta)[None, :].copy()
 
     def nearest(self, theta: ArrayLike) -> Array:
-        """Return theta at unit length."""
-        out = np.empty(4)
-        quaternion_normalise(self._numbers(theta), out)
+        """Return theta at unit length.
+
+        Raises
+        ------
+        InputError : it has no length.
+        """
+        theta, out = self._numbers(theta), np.empty(4)
+        if not theta.any():
+            raise InputError("unit quaternion: w x y z are all zero, which is no rotation")
+        quaternion_normalise(theta, out)
         return out
 
     def from_quaternion(self, quat: ArrayLike) -> Array:
         """Return the quaternion itself, with its sign."""
-        return self._numbers(quat).copy()
+        return unit_quaternion(quat).copy()
 
     def to_quaternion(self, theta: ArrayLike) -> Array:
         """Return theta at unit length, with its sign."""

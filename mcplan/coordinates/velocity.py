@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcplan.coordinates.chart import Array, numbers
+from mcplan.coordinates.chart import Array, numbers, real
 from mcplan.coordinates.transform import velocity_transform
 from mcplan.errors import InputError
 from mcplan.model.pose import cross_matrix
@@ -54,7 +54,9 @@ def convert_velocity(velocity: ArrayLike, X: ArrayLike, source: Representation, 
     X : (4, 4) pose of the frame in the world.
     source, target : ``inertial``, ``body`` or ``mixed``.
     """
-    return np.asarray(representation_change(X, source, target) @ np.asarray(velocity, dtype=np.float64))
+    given = real(velocity, "velocity")
+    given = numbers(given, (6,) if given.ndim < 2 else (6, None), "velocity")
+    return np.asarray(representation_change(X, source, target) @ given)
 
 
 def convert_force(force: ArrayLike, X: ArrayLike, source: Representation, target: Representation) -> Array:
@@ -66,7 +68,7 @@ def convert_force(force: ArrayLike, X: ArrayLike, source: Representation, target
     X : (4, 4) pose of the frame in the world.
     source, target : ``inertial``, ``body`` or ``mixed``.
     """
-    return np.asarray(representation_change(X, target, source).T @ np.asarray(force, dtype=np.float64))
+    return np.asarray(representation_change(X, target, source).T @ numbers(force, (6,), "force"))
 
 
 def convert_acceleration(

@@ -1,6 +1,7 @@
 """A run as a reference motion for learning: rows of base and joints, poses and velocities of all links, contacts.
 
-Three forms, all at one rate (50 per second unless said otherwise), SI units, world axes:
+Three forms, all at one rate (50 per second unless said otherwise), SI units, world axes. The base is the URDF's root
+link, whatever a robot.yaml makes the robot's base, and there are no links that the URDF does not have:
 
 ``reference``
     CSV without names but in a first line that begins with ``#``: base x y z, base quaternion **x y z w**, joints.
@@ -21,6 +22,8 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
+from mcplan.model.axes import BASE
+from mcplan.model.rerooted import BEHIND
 from mcplan.sim.run import Run
 from mcplan.whole_file import whole_file, write_text
 
@@ -35,8 +38,8 @@ class ReferenceMotion:
     Parameters
     ----------
     rate : 1/s.
-    joints, bodies, patches : names along the axes; body 0 is the base.
-    q, v : (T, 7+n), (T, 6+n) as in the run.
+    joints, bodies, patches : names along the axes; body 0 is the base, which is the URDF's root link.
+    q, v : (T, 7+n), (T, 6+n) as in the run, but of that base.
     body_pos, body_quat_wxyz, body_lin_vel, body_ang_vel : (T, B, 3), (T, B, 4), (T, B, 3), (T, B, 3).
     contact : (T, P) whether the patch is in contact.
     com : (T, 3) m.
@@ -64,15 +67,23 @@ class ReferenceMotion:
         instants = np.arange(0.0, run.t[-1] - run.t[0] + 0.5 * run.dt, 1.0 / rate)
         rows = np.minimum(np.rint(instants / run.dt).astype(int), len(run) - 1)
         robot, q, v = run.robot, np.ascontiguousarray(run.q[rows]), run.v[rows]
+        base, joints = robot.description.root, robot.description.joints
+        root = robot.description.urdf_root or base
+        added = set() if base == root else {BASE, *(BEHIND + name for name in joints)}
+        links = [root, *(link for link in robot.link_names if link != root and link not in added)]
         poses, twists = [], []
-        for link in robot.link_names:
+        for link in links:
             poses.append(robot.frame_pose(q, link))
             twists.append(np.einsum("tij,tj->ti", robot.frame_jacobian(q, link), v))
         X, twist = np.stack(poses, axis=1), np.stack(twists, axis=1)
         turns = Rotation.from_matrix(X[:, :, :3, :3].reshape(-1, 3, 3)).as_quat(canonical=True, scalar_first=True)
+        turns = turns.reshape(len(q), -1, 4)
+        if root != base:
+            q = np.concatenate([X[:, 0, :3, 3], turns[:, 0], q[:, 7:]], axis=1)
+            v = np.concatenate([twist[:, 0], v[:, 6:]], axis=1)
         return cls(
-            rate, robot.joint_names, robot.link_names, tuple(run.patches), q, v, X[:, :, :3, 3],
-            turns.reshape(len(q), -1, 4), twist[..., :3], twist[..., 3:], run.active[rows], run.com[rows],
+            rate, robot.joint_names, tuple(links), tuple(run.patches), q, v, X[:, :, :3, 3],
+            turns, twist[..., :3], twist[..., 3:], run.active[rows], run.com[rows],
         )  # fmt: skip
 
     def __len__(self) -> int:

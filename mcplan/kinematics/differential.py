@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcplan.coordinates.chart import Array
+from mcplan.coordinates.chart import Array, numbers, real
 from mcplan.errors import InputError
 from mcplan.short import short
 
@@ -42,7 +42,7 @@ class VelocityTask:
     __repr__ = short
 
     def __post_init__(self) -> None:
-        J, w = np.atleast_2d(np.asarray(self.J, dtype=np.float64)), np.atleast_1d(np.asarray(self.w, dtype=np.float64))
+        J, w = np.atleast_2d(real(self.J, "J of a task")), np.atleast_1d(real(self.w, "w of a task"))
         if J.ndim != 2 or w.shape != J.shape[:1]:
             raise InputError(f"a task has a Jacobian {J.shape} and a velocity {w.shape}; expected (m, k) and (m,)")
         object.__setattr__(self, "J", J)
@@ -50,7 +50,7 @@ class VelocityTask:
 
     def error(self, rate: ArrayLike) -> Array:
         """Return ``w - J rate`` (m,)."""
-        return np.asarray(self.w - self.J @ np.asarray(rate, dtype=np.float64))
+        return np.asarray(self.w - self.J @ numbers(rate, self.J.shape[1:], "rate"))
 
 
 def pseudo_inverse(J: ArrayLike, scale: float = 0.0) -> Array:
@@ -60,7 +60,7 @@ def pseudo_inverse(J: ArrayLike, scale: float = 0.0) -> Array:
     ----------
     scale : size by which small singular values are judged, where J is a part of something larger.
     """
-    U, s, Vt = np.linalg.svd(np.asarray(J, dtype=np.float64), full_matrices=False)
+    U, s, Vt = np.linalg.svd(_matrix(J), full_matrices=False)
     keep = s > SMALLEST * max(scale, float(s.max(initial=0.0)))
     return np.asarray((Vt[keep].T / s[keep]) @ U[:, keep].T, dtype=np.float64)
 
@@ -70,7 +70,7 @@ def damped_inverse(J: ArrayLike, damping: float) -> Array:
 
     S1 eq. 2.195 prints a minus before the damping, with which it would not be a minimum.
     """
-    J = np.asarray(J, dtype=np.float64)
+    J = _matrix(J)
     return np.asarray(np.linalg.solve(J @ J.T + damping**2 * np.eye(len(J)), J).T, dtype=np.float64)
 
 
@@ -79,8 +79,9 @@ def weighted_inverse(J: ArrayLike, weights: ArrayLike) -> Array:
 
     Where J has fewer rows than columns it is the least of the rates that minimise ``|W^(1/2) (w - J rate)|``.
     """
-    root = np.sqrt(np.asarray(weights, dtype=np.float64))
-    return np.asarray(pseudo_inverse(root[:, None] * np.asarray(J, dtype=np.float64)) * root)
+    J = _matrix(J)
+    root = _roots(weights, len(J))
+    return np.asarray(pseudo_inverse(root[:, None] * J) * root)
 
 
 def null_space(J: ArrayLike, scale: float = 0.0) -> Array:
@@ -91,13 +92,14 @@ def null_space(J: ArrayLike, scale: float = 0.0) -> Array:
     J : (m, k) Jacobian.
     scale : size by which small singular values are judged, where J is a part of something larger.
     """
-    J = np.asarray(J, dtype=np.float64)
+    J = _matrix(J)
     return np.asarray(np.eye(J.shape[1]) - pseudo_inverse(J, scale) @ J)
 
 
 def with_null_space(task: VelocityTask, rate: ArrayLike) -> Array:
     """Return ``J+ w + N rate`` (k,): the task, and of another wish what does not disturb it (S1 eq. 2.197)."""
-    return np.asarray(pseudo_inverse(task.J) @ task.w + null_space(task.J) @ np.asarray(rate, dtype=np.float64))
+    N = null_space(task.J)
+    return np.asarray(pseudo_inverse(task.J) @ task.w + N @ numbers(rate, N.shape[1:], "rate"))
 
 
 def stacked(tasks: Sequence[VelocityTask], weights: Sequence[float] | None = None, damping: float = 0.0) -> Array:
@@ -109,7 +111,7 @@ def stacked(tasks: Sequence[VelocityTask], weights: Sequence[float] | None = Non
     damping : weight (its root) of the squared rates.
     """
     _require(tasks)
-    roots = np.sqrt(np.ones(len(tasks)) if weights is None else np.asarray(weights, dtype=np.float64))
+    roots = np.ones(len(tasks)) if weights is None else _roots(weights, len(tasks))
     J = np.vstack([root * task.J for root, task in zip(roots, tasks, strict=True)])
     w = np.concatenate([root * task.w for root, task in zip(roots, tasks, strict=True)])
     inverse = damped_inverse(J, damping) if damping else pseudo_inverse(J)
@@ -125,11 +127,18 @@ def prioritised(tasks: Sequence[VelocityTask], damping: float | Sequence[float] 
     ----------
     damping : of the inverses, one for all or one each; it lets a task give near a singularity, and never disturbs the
         tasks before it.
+
+    Raises
+    ------
+    InputError : Jacobians of different widths, or another number of dampings.
     """
     _require(tasks)
     k = tasks[0].J.shape[1]
     rate, N = np.zeros(k), np.eye(k)
-    for task, damped in zip(tasks, np.broadcast_to(damping, len(tasks)), strict=True):
+    given = real(damping, "damping")
+    if given.shape not in ((), (len(tasks),)):
+        raise InputError(f"damping has the shape {given.shape}; expected one number or {len(tasks)}")
+    for task, damped in zip(tasks, np.broadcast_to(given, len(tasks)), strict=True):
         free = task.J @ N
         scale = float(np.linalg.norm(task.J, 2)) if task.J.size else 0.0
         inverse = damped_inverse(free, float(damped)) if damped else pseudo_inverse(free, scale)
@@ -143,3 +152,19 @@ def _require(tasks: Sequence[VelocityTask]) -> None:
     if not tasks or len({task.J.shape[1] for task in tasks}) > 1:
         sizes = ", ".join(str(task.J.shape) for task in tasks) or "none"
         raise InputError(f"tasks with Jacobians of one width are expected; given: {sizes}")
+
+
+def _matrix(J: ArrayLike) -> Array:
+    """Return a Jacobian (m, k) as it lies in memory."""
+    given = real(J, "J")
+    if given.ndim != 2:
+        raise InputError(f"J has the shape {given.shape}; expected (m, k)")
+    return given
+
+
+def _roots(weights: ArrayLike, count: int) -> Array:
+    """Return the roots (count,) of weights."""
+    given = numbers(weights, (count,), "weights")
+    if (given < 0.0).any():
+        raise InputError(f"weights = {given}; expected none below zero")
+    return np.sqrt(given)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcplan.coordinates.chart import Array, RotationChart
+from mcplan.coordinates.chart import Array, RotationChart, numbers, real
 from mcplan.coordinates.rotation_vector import ROTATION_VECTOR
 from mcplan.errors import InputError
 from mcplan.kinematics.differential import VelocityTask
@@ -67,7 +67,7 @@ def rotation_error(target: ArrayLike, R: ArrayLike) -> Array:
     ----------
     target, R : (3, 3) R*, and the rotation that is to become it.
     """
-    return ROTATION_VECTOR.parameters(np.asarray(target, dtype=np.float64) @ np.asarray(R, dtype=np.float64).T)
+    return ROTATION_VECTOR.parameters(numbers(target, (3, 3), "target") @ numbers(R, (3, 3), "rotation").T)
 
 
 def frame_target(robot: Robot, frame: str, value: ArrayLike, chart: RotationChart | None = None) -> FrameTarget:
@@ -78,8 +78,8 @@ def frame_target(robot: Robot, frame: str, value: ArrayLike, chart: RotationChar
     InputError : it is none of these, or the robot has no such frame.
     """
     robot.frame(frame)
-    given = np.asarray(value, dtype=np.float64)
-    if given.shape not in ((4, 4), (3,), (3, 3)) or not np.isfinite(given).all():
+    given = real(value, f"target of {frame!r}")
+    if given.shape not in ((4, 4), (3,), (3, 3)):
         raise InputError(f"target of {frame!r}: an array {given.shape}; expected pose (4, 4), position (3,) or (3, 3)")
     R = None if given.shape == (3,) else given[:3, :3]
     if R is not None and (np.abs(R @ R.T - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0):

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mcplan.coordinates.chart import Array, RotationChart, numbers
+from mcplan.coordinates.chart import Array, RotationChart, numbers, real
 from mcplan.errors import InputError
 from mcplan.kinematics.differential import VelocityTask, prioritised
 from mcplan.kinematics.frame_error import FrameTarget, frame_target
@@ -114,6 +114,7 @@ def inverse_kinematics(
         raise InputError("inverse kinematics: no targets")
     if method not in ("damped", "pseudo_inverse", "transpose"):
         raise InputError(f"method {method!r}; expected damped, pseudo_inverse or transpose")
+    gain, tolerance = numbers([gain, tolerance], (2,), "gain and tolerance").tolist()
     if not (0.0 < gain <= 1.0 and tolerance > 0.0 and max_iterations >= 1 and attempts >= 1):
         raise InputError(
             f"gain = {gain}, tolerance = {tolerance}, max_iterations = {max_iterations}, attempts = {attempts}; "
@@ -233,7 +234,7 @@ def _levels(
         unknown = sorted(set(table) - set(names))
         if unknown:
             raise InputError(f"{what} of {unknown[0]!r}, which is no target; targets are {', '.join(names)}")
-    bad = [f"{name} = {weights[name]}" for name in weights if not weights[name] > 0.0]
+    bad = [f"{name} = {weights[name]}" for name in weights if not real(weights[name], f"weight of {name!r}") > 0.0]
     if bad:
         raise InputError(f"weights: {bad[0]}; expected positive")
     ranks = sorted({priorities.get(name, 0) for name in names})

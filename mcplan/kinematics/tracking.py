@@ -74,7 +74,7 @@ def tracking_velocity(
     fixed_base : only the joints move.
     damping : of the inverse, for references near singularities.
     """
-    q = np.asarray(q, dtype=np.float64)
+    q = numbers(q, (robot.nq,), "q")
     aim = replace(frame_target(robot, frame, pose, rotation), near=True)
     task, wanted = aim.task(robot, q), numbers(velocity, (6,), "velocity")
     parts = [] if aim.position is None else [wanted[:3]]
@@ -120,11 +120,12 @@ def track(
     InputError
         ``dt`` is longer than the duration, or the feedback overshoots.
     """
+    duration, dt, gain = numbers([duration, dt, gain], (3,), "duration, dt and gain").tolist()
     if not (0.0 < dt <= duration and 0.0 <= gain * dt < 2.0):
         raise InputError(f"duration = {duration} s, dt = {dt} s, gain = {gain} 1/s; expected 0 <= gain dt < 2")
     steps = int(np.ceil(duration / dt - 1e-9))
     q = np.empty((steps + 1, robot.nq))
-    q[0], error = start, np.empty((steps + 1, 2))
+    q[0], error = numbers(start, (robot.nq,), "start"), np.empty((steps + 1, 2))
     for k in range(steps + 1):
         pose, velocity = reference(k * dt)
         error[k] = frame_target(robot, frame, pose).off(robot.frame_pose(q[k], frame))

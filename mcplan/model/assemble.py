@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mcplan.core.rigid_body.tree import BALL, FLOATING, PRISMATIC, REVOLUTE, Tree
+from mcplan.core.rigid_body.tree import BALL, FLOATING, MASS, PRISMATIC, REVOLUTE, Tree
 from mcplan.model.description import Inertia, Joint, UrdfModel
 from mcplan.model.pose import axis_rotation
 from mcplan.short import short
@@ -94,14 +94,21 @@ def lump(parts: list[tuple[Inertia, np.ndarray, np.ndarray]]) -> np.ndarray:
     return row
 
 
-def assemble(model: UrdfModel, locked: Mapping[str, float], armature: Mapping[str, float]) -> Assembly:
+def assemble(
+    model: UrdfModel, locked: Mapping[str, float], armature: Mapping[str, float], held: bool = False
+) -> Assembly:
     """Build the tree.
+
+    Turns of a base without mass are those of the joints that carry the robot on it, which leaves M singular. Where the
+    base is held it makes no difference what it resists: it then has the robot's whole mass as armature (kg, and kg m²),
+    which M has in the base's rows, and which weighs nothing.
 
     Parameters
     ----------
     model : the URDF.
     locked : positions (rad, m) of joints that do not move.
     armature : reflected inertia (kg m² or kg) per joint; zero where absent.
+    held : whether the base is fixed to the world.
 
     Raises
     ------
@@ -146,11 +153,13 @@ def assemble(model: UrdfModel, locked: Mapping[str, float], armature: Mapping[st
         k = index[master]
         topology[i] = moved.parent, moved.type, 7 + k, 6 + k, 5 + i
         joint_rows[i] = [*moved.R.ravel(), *moved.p, *moved.joint.axis, multiplier, offset]
+    inertia = np.array([lump(each.parts) for each in bodies])
+    base = inertia[:, MASS].sum() if held and inertia[0, MASS] == 0.0 else 0.0
     tree = Tree(
         _frozen(topology),
         _frozen(joint_rows),
-        _frozen(np.array([lump(each.parts) for each in bodies])),
-        _frozen(np.array([0.0] * 6 + [armature.get(name, 0.0) for name in moving])),
+        _frozen(inertia),
+        _frozen(np.array([base] * 6 + [armature.get(name, 0.0) for name in moving])),
     )
     frames = {link: (place[link][0], frame_offset(*place[link][1:])) for link in model.links}
     return Assembly(tree, tuple(moving), frames, _limits(model, moving, follow), still)

@@ -10,6 +10,7 @@ from threading import local
 
 import numpy as np
 
+from mcplan.arguments import shown
 from mcplan.core.rigid_body import batch
 from mcplan.core.rigid_body.com import com, com_jacobian
 from mcplan.core.rigid_body.forward_dynamics import forward_dynamics
@@ -322,7 +323,10 @@ class Robot:
 
     def integrate(self, q, v, dt: float) -> np.ndarray:
         """Return ``q`` moved by ``dt v``: R3 x SO(3) x Rn."""
-        dt = float(dt)
+        try:
+            dt = float(dt)
+        except (TypeError, ValueError):
+            raise InputError(f"dt = {shown(dt)}; expected a number of seconds") from None
         if not np.isfinite(dt):
             raise InputError(f"dt = {dt} is not finite")
 

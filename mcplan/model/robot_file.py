@@ -109,8 +109,8 @@ def _from_urdf(path: Path, strict: bool, directories: list[Path]) -> Robot:
     model = parse_urdf(data, path, strict, directories, stacklevel=4)
     _refuse_many_shapes(model)
     srdf = _srdf(None, model, strict)
-    assembly = _assembled(model, {}, srdf.armature if srdf else {}, strict)
     patches = {MOUNT: mount_patch(model.root)} if is_fixed(model) and MOUNT not in model.links else {}
+    assembly = _assembled(model, {}, srdf.armature if srdf else {}, strict, MOUNT in patches)
     robot = Robot(
         model.name,
         assembly.tree,
@@ -142,9 +142,9 @@ def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
     model = resolver.model
     srdf = _srdf(_file(section.srdf, ("srdf",), document, directories) if section.srdf else None, model, strict)
     armature = (srdf.armature if srdf else {}) | section.armature
-    assembly = _assembled(model, section.locked, armature, strict)
-    limits = resolver.limits(assembly)
     patches = resolver.patches()
+    assembly = _assembled(model, section.locked, armature, strict, MOUNT in patches)
+    limits = resolver.limits(assembly)
     postures = resolver.postures(assembly, limits)
     resolver.settle()
     frames = {**assembly.frames, **patch_frames(assembly, patches)}
@@ -226,13 +226,15 @@ def _without_shallow_overlaps(robot: Robot, strict: bool) -> Robot:
     return replace(robot, collision_ignore=robot.collision_ignore | frozenset(shallow)) if shallow else robot
 
 
-def _assembled(model: UrdfModel, locked: dict[str, float], armature: dict[str, float], strict: bool) -> Assembly:
+def _assembled(
+    model: UrdfModel, locked: dict[str, float], armature: dict[str, float], strict: bool, held: bool
+) -> Assembly:
     """Build the tree; lock joints that move nothing with inertia, and refuse a mechanism that is singular even so."""
     file = str(model.path)
     massless: dict[str, float] = {}
     while True:
         try:
-            assembly = assemble(model, {**locked, **massless}, armature)
+            assembly = assemble(model, {**locked, **massless}, armature, held)
         except NotAssembled as error:
             line = model.joints[error.joint].line if error.joint in model.joints else model.links[model.root].line
             raise RobotError(Problem(file, line, error.joint, error.message)) from None

@@ -95,19 +95,25 @@ def solid(shape: Shape | HalfSpace, R: np.ndarray, p: np.ndarray) -> Solid:
 
 def hull(points: np.ndarray, R: np.ndarray, p: np.ndarray) -> Solid:
     """Return the convex hull of points (k,3), given in the frame (R, p)."""
-    points = np.asarray(points, float)
-    faces = np.zeros((0, 3), int)
-    try:
-        found = ConvexHull(points)
-        kept = np.sort(found.vertices)
-        corners, faces = points[kept], np.searchsorted(kept, found.simplices)
-    except (QhullError, ValueError):  # flat, or fewer than four points: all of them are kept
-        corners = np.unique(points, axis=0)
+    corners, faces = hull_corners(np.asarray(points, float))
     low, high = corners.min(axis=0), corners.max(axis=0)
     middle = (low + high) / 2
     corners = corners - middle
     graph = hull_graph(corners, faces) if len(corners) >= MANY and len(faces) else NO_GRAPH
     return Solid(HULL, (high - low) / 2, 0.0, R, p + R @ middle, corners, graph)
+
+
+def hull_corners(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the corners (c,3) of the convex hull of points (k,3), and its triangles (m,3).
+
+    Of points in one plane, and of fewer than four, all are corners, and there are no triangles.
+    """
+    try:
+        found = ConvexHull(points)
+    except (QhullError, ValueError):
+        return np.unique(points, axis=0), np.zeros((0, 3), int)
+    kept = np.sort(found.vertices)
+    return points[kept], np.searchsorted(kept, found.simplices)
 
 
 def hull_graph(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:

@@ -33,13 +33,19 @@ class Disturbance:
         self._late: deque[np.ndarray] = deque(maxlen=1 + round(self._flaws.torque_delay / dt))
 
     def measured(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the state (7+n,), (6+n,) as the controller sees it."""
-        flaws, size = self._flaws, self.robot.nv
-        if flaws.position_noise:
-            q = self.robot.integrate(q, flaws.position_noise * self._sensor_rng.standard_normal(size), 1.0)
-        if flaws.velocity_noise:
-            v = v + flaws.velocity_noise * self._sensor_rng.standard_normal(size)
+        """Return the state (7+n,), (6+n,) as the controller sees it; where a fixed base stands is known."""
+        if self._flaws.position_noise:
+            q = self.robot.integrate(q, self._noise(self._flaws.position_noise), 1.0)
+        if self._flaws.velocity_noise:
+            v = v + self._noise(self._flaws.velocity_noise)
         return q, v
+
+    def _noise(self, deviation: float) -> np.ndarray:
+        """Return errors (6+n,) of sensors; the same are drawn whether the base is fixed or free."""
+        noise = deviation * self._sensor_rng.standard_normal(self.robot.nv)
+        if self.robot.fixed:
+            noise[:6] = 0.0
+        return noise
 
     def delivered(self, tau: np.ndarray) -> np.ndarray:
         """Return the torques (n,) that act during a step in which ``tau`` is commanded.

@@ -1,6 +1,6 @@
 """What a physics back end is made of: the believed world with its payloads and imperfections."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from threading import local
 from typing import NamedTuple, TypeVar
@@ -29,7 +29,8 @@ class World(NamedTuple):
     q : (7+n,) first configuration.
     patches : names, in the order in which contact points count them.
     settings : of the simulation.
-    contacts : of patches with supports, which may have a friction, limits and free directions of their own.
+    contacts : of patches with supports, which may have a friction, limits and free directions of their own. All stances
+        have their contacts here; see ``pair_frictions`` and ``closing`` for which of several counts.
     """
 
     robot: Robot
@@ -44,6 +45,24 @@ Thing = TypeVar("Thing", Surface, Bar, FreeObject)
 
 Maker = Callable[[World], Physics]
 """Makes a back end."""
+
+
+def pair_frictions(contacts: Iterable[Contact]) -> dict[tuple[str, str], float]:
+    """Return the friction of each patch on each support, grasps left out: the least of all contacts of the two.
+
+    A physics has one friction of a patch on a support all the time, where stances may each have their own.
+    """
+    found: dict[tuple[str, str], float] = {}
+    for contact in contacts:
+        if contact.kind != "grasp":
+            pair = contact.patch, contact.support
+            found[pair] = min(found.get(pair, np.inf), contact.friction)
+    return found
+
+
+def closing(contacts: Iterable[Contact], p: np.ndarray) -> Contact | None:
+    """Return the contact in which a grip at p (3,) closes: the nearest, of several there that which bears least."""
+    return min(contacts, key=lambda c: (float(np.linalg.norm(c.p - p)), c.max_force, c.max_moment), default=None)
 
 
 def draw_world(believed: World, standing: Sequence[str], seed: int) -> tuple[World, WorldRecord]:
@@ -88,7 +107,7 @@ def with_inertias(robot: Robot, inertias: dict[str, Inertia]) -> Robot:
     links = {name: replace(link, inertia=inertias.get(name, link.inertia)) for name, link in model.links.items()}
     model = replace(model, links=links)
     armature = dict(zip(robot.joint_names, robot.armature.tolist(), strict=True))
-    tree = assemble(model, robot.locked, armature).tree
+    tree = assemble(model, robot.locked, armature, robot.fixed).tree
     return replace(robot, tree=tree, description=model, _scratch=local())
 
 

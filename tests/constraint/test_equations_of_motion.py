@@ -22,6 +22,8 @@ def test_the_three_ways_agree_with_each_other_and_with_the_kernels(name):
             np.testing.assert_allclose(found.g, gravity, atol=tolerance * np.abs(h).max(), err_msg=method)
 
 
-def test_another_way_is_not_known():
+def test_another_way_is_not_known_and_a_batch_is_no_state():
+    with pytest.raises(InputError, match=r"q has the shape \(2, 14\); expected \(14,\)"):
+        mc.equations_of_motion(arm(), np.tile(arm().neutral(), (2, 1)), np.zeros(13))
     with pytest.raises(InputError, match="'hamilton'"):
         mc.equations_of_motion(arm(), arm().neutral(), np.zeros(13), "hamilton")

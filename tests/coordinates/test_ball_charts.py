@@ -16,6 +16,7 @@ from mcplan.coordinates import (
     equations_of_motion,
     frame_jacobian_rate,
 )
+from mcplan.errors import InputError
 from mcplan.model.assemble import JointLimits
 from mcplan.model.robot import Robot
 from tests.coordinates.random_robots import Description
@@ -119,3 +120,19 @@ def test_maximal_coordinates_and_back(state):
     np.testing.assert_allclose(found[7:][slides], state.q[7:][slides], atol=1e-12)
     V = whole.velocity(state.q, state.v)
     np.testing.assert_allclose(whole.joint_rates(state.q, V)[6:][slides], state.v[6:][slides], atol=1e-9)
+
+
+def test_rates_of_a_ball_that_is_turned_by_more_than_half_a_turn(state):
+    """Its rotation vector is longer than that of its rotation, and its rates are others."""
+    robot, q = state.robot, state.q.copy()
+    place = slice(7 + state.columns[0], 10 + state.columns[0])
+    q[place] *= 4.5 / np.linalg.norm(q[place])
+    bodies = Maximal(robot)
+    columns = slice(6 + state.columns[0], 9 + state.columns[0])
+    rates = bodies.joint_rates(q, bodies.velocity(q, state.v))
+    np.testing.assert_allclose(rates[columns], state.v[columns], atol=1e-9)
+    own = Lagrangian(robot)
+    np.testing.assert_array_equal(own.configuration(own.coordinates(q))[7:], q[7:])
+    name = robot.joint_names[state.columns[0]]
+    with pytest.raises(InputError, match=f"ball joint of '{name}' is turned by 4.5 rad; expected at most pi in unit"):
+        Lagrangian(robot, ball_chart=UNIT_QUATERNION).coordinates(q)

@@ -7,10 +7,12 @@ from mcplan.coordinates import (
     average_velocity,
     configuration_from,
     configuration_in,
+    convert_velocity,
     equations_of_motion,
     fixed_base,
     frame_jacobian_rate,
     locked_inertia,
+    point_jacobian,
     to_centroid,
     to_com,
     to_frame,
@@ -236,3 +238,28 @@ def test_wrong_sizes_are_refused():
         fixed_base(c.robot, c.q, c.v, c.frame)
     with pytest.raises(InputError, match="tau has the shape"):
         fixed_base(c.robot, c.q, c.v[6:], c.frame).acceleration(c.phi)
+
+
+def test_batches_and_what_is_no_state_are_refused():
+    c = Case(0)
+    robot, q, v = c.robot, c.q, c.v
+    many, rates = np.tile(q, (2, 1)), np.tile(v, (2, 1))
+    for call in (
+        lambda: equations_of_motion(robot, many, rates),
+        lambda: frame_jacobian_rate(robot, many, rates, c.frame),
+        lambda: locked_inertia(robot, many),
+        lambda: average_velocity(robot, many, rates),
+        lambda: point_jacobian(robot, many, c.frame),
+        lambda: configuration_in(robot, many, c.frame),
+        lambda: to_frame(robot, many, v, c.frame),
+    ):
+        with pytest.raises(InputError, match=rf"q has the shape \(2, {robot.nq}\); expected \({robot.nq},\)"):
+            call()
+    with pytest.raises(InputError, match="v = 'fast'; expected an array of numbers"):
+        average_velocity(robot, q, "fast")
+    with pytest.raises(InputError, match="v has the shape"):
+        average_velocity(robot, q, v[1:])
+    with pytest.raises(InputError, match=r"velocity has the shape \(5,\); expected \(6,\)"):
+        convert_velocity(np.zeros(5), np.eye(4), "body", "mixed")
+    with pytest.raises(InputError, match="all zero, which is no rotation"):
+        configuration_from(robot, np.zeros(robot.nq), c.frame)

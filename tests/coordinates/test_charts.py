@@ -206,6 +206,20 @@ def test_an_inverse_at_a_singularity_is_refused():
         UNIT_QUATERNION.rotation([1.0, 0.0, 0.0])
 
 
+@pytest.mark.parametrize("chart", [UNIT_QUATERNION, ROLL_PITCH_YAW])
+def test_a_quaternion_that_is_no_rotation_is_refused(chart):
+    with pytest.raises(InputError, match=r"quaternion w x y z has the length 2; expected 1"):
+        chart.from_quaternion([2.0, 0.0, 0.0, 0.0])
+    with pytest.raises(InputError, match=r"w x y z are all zero, which is no rotation"):
+        UNIT_QUATERNION.nearest(np.zeros(4))
+
+
+@pytest.mark.parametrize("given", ["abc", [[1.0], [1.0, 2.0]], [1j, 0, 0]])
+def test_what_is_no_array_of_numbers_is_refused(given):
+    with pytest.raises(InputError, match=r"^roll-pitch-yaw = .*; expected an array of numbers"):
+        ROLL_PITCH_YAW.rotation(given)
+
+
 @named(EULER)
 @pytest.mark.parametrize("side", [-1, 1])
 def test_euler_angles_at_a_singularity_still_give_the_rotation(chart, side):

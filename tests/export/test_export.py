@@ -16,7 +16,8 @@ from mcplan.errors import InputError
 from mcplan.export import export_run, foxglove
 from mcplan.export.foxglove import NEWTON
 from mcplan.planning import plan
-from mcplan.sim.mujoco.export import _place
+from mcplan.sim.mujoco.build import build
+from mcplan.sim.mujoco.export import _place, _with_names_of
 from mcplan.sim.simulate import simulate
 from tests import made
 
@@ -110,6 +111,20 @@ def test_a_keyframe_turns_as_the_run_does_however_it_stands(run, tmp_path):
         momentum = robot.centroidal_momentum_matrix(q[k]) @ v[k]
         assert model.body_subtreemass[0] * data.subtree_linvel[0] == pytest.approx(momentum[:3], abs=2e-3)
         assert data.subtree_angmom[0] == pytest.approx(momentum[3:], abs=2e-3)
+
+
+def test_names_that_mujoco_has_itself_and_such_with_quotes_are_opened(tmp_path):
+    inertial = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
+    (tmp_path / "r.urdf").write_text(
+        f'<robot name="r"><link name="world">{inertial}</link><link name="a &quot;b&quot; &amp; c">{inertial}</link>'
+        '<joint name="base" type="continuous"><parent link="world"/><child link="a &quot;b&quot; &amp; c"/></joint>'
+        "</robot>"
+    )
+    robot = mc.load_robot(tmp_path / "r.urdf")
+    xml = _with_names_of(robot, build(robot, mc.Environment([])).spec.to_xml())
+    model = mujoco.MjModel.from_xml_string(xml)
+    assert [model.joint(i).name for i in range(model.njnt)] == ["base", "joint:base"]
+    assert [model.body(i).name for i in range(model.nbody)] == ["world", "body:0", 'a "b" & c']
 
 
 def test_an_object_is_placed_with_its_spin_in_body_axes():

@@ -9,6 +9,7 @@ from mcplan.cli import main
 from mcplan.errors import InputError
 from mcplan.export import export_run
 from mcplan.export.reference_motion import ReferenceMotion
+from mcplan.model.robot_file import load_robot
 from tests import made
 
 
@@ -32,6 +33,40 @@ def test_rows_hold_base_with_the_scalar_last_and_joints(run, tmp_path):
     np.testing.assert_allclose(rows[:, 7:], run.q[k, 7:], rtol=1e-8, atol=1e-12)
     names = file.read_text().splitlines()[0].removeprefix("# ").split(",")
     assert names[7:] == run.record.joints
+
+
+class Sampled:
+    """As much of a run as a reference motion is made of: three samples of a robot at random states."""
+
+    def __init__(self, robot):
+        random = np.random.default_rng(5)
+        self.robot, self.dt, self.t, self.patches = robot, 0.01, 0.01 * np.arange(3), []
+        self.q = np.array([robot.random_configuration(random) for _ in self.t])
+        self.v = random.normal(size=(3, robot.nv))
+        self.active, self.com = np.zeros((3, 0), bool), np.zeros((3, 3))
+
+    def __len__(self):
+        return len(self.t)
+
+
+@pytest.mark.filterwarnings("ignore::mcplan.model.description.RobotWarning")
+@pytest.mark.parametrize("said", ["forward: y", "base: LARM_LINK2", "base: LARM_LINK2\nforward: y"])
+def test_the_base_is_the_root_of_the_urdf_whatever_the_robots_own_is(tmp_path, said):
+    """Who knows the URDF alone finds all links where the motion says that they are."""
+    urdf = load_robot("hrp2").urdf_path
+    (tmp_path / "robot.yaml").write_text(f"mcplan: 1\nurdf: {urdf}\n{said}\n")
+    known, run = load_robot(urdf), Sampled(load_robot(tmp_path / "robot.yaml"))
+    motion = ReferenceMotion.of(run, 100.0)
+    assert motion.bodies[0] == known.link_names[0]
+    order = [motion.joints.index(name) for name in known.joint_names]
+    q = np.hstack([motion.q[:, :7], motion.q[:, 7:][:, order]])
+    v = np.hstack([motion.v[:, :6], motion.v[:, 6:][:, order]])
+    np.testing.assert_array_equal(motion.body_pos[:, 0], motion.q[:, :3])
+    for k, link in enumerate(motion.bodies):
+        np.testing.assert_allclose(motion.body_pos[:, k], known.frame_pose(q, link)[:, :3, 3], atol=1e-12)
+        twist = np.einsum("tij,tj->ti", known.frame_jacobian(q, link), v)
+        np.testing.assert_allclose(motion.body_ang_vel[:, k], twist[:, 3:], atol=1e-10)
+    assert set(motion.bodies) == set(known.link_names)
 
 
 def test_velocities_are_the_rates_of_the_poses(run):

@@ -133,3 +133,20 @@ def test_tasks_that_do_not_fit_are_refused():
         VelocityTask(np.zeros((2, 3)), np.zeros(3))
     with pytest.raises(InputError, match="tasks with Jacobians of one width are expected; given: none"):
         stacked([])
+
+
+@pytest.mark.parametrize("weights", [[1.0], [1.0, -1.0], [1.0, np.nan], "ab", [[1.0], [1.0, 2.0]]])
+def test_weights_that_are_none_are_refused(weights):
+    task = VelocityTask(np.eye(3), np.zeros(3))
+    with pytest.raises(InputError, match="weights"):
+        stacked([task, task], weights)
+
+
+def test_what_is_no_jacobian_is_refused():
+    for J in ([[1.0, 2.0], [1.0]], "J", [[np.nan, 1.0]], np.zeros((2, 2, 2))):
+        with pytest.raises(InputError, match="J"):
+            pseudo_inverse(J)
+    with pytest.raises(InputError, match="w of a task"):
+        VelocityTask(np.eye(2), "ab")
+    with pytest.raises(InputError, match=r"damping has the shape \(3,\); expected one number or 1"):
+        prioritised([VelocityTask(np.eye(2), [1.0, 2.0])], [0.1, 0.1, 0.1])

@@ -206,6 +206,8 @@ def test_the_same_call_gives_the_same_answer(robots):
         ({"targets": {"tool": [0, 0, 1]}, "method": "newton"}, "expected damped, pseudo_inverse or transpose"),
         ({"targets": {"tool": [0, 0, 1]}, "weights": {"base": 1.0}}, "weights of 'base', which is no target"),
         ({"targets": {"tool": [0, 0, 1]}, "weights": {"tool": -1.0}}, "tool = -1.0; expected positive"),
+        ({"targets": {"tool": [0, 0, 1]}, "weights": {"tool": "much"}}, "weight of 'tool' = 'much'; expected an array"),
+        ({"targets": {"tool": [0, 0, 1]}, "gain": "high"}, "gain and tolerance = .* expected an array"),
         ({"targets": {"tool": [0, 0, 1]}, "start": np.zeros(10)}, "has the length 0; expected 1"),
         ({"targets": {"tool": [0, 0, 1]}, "method": "transpose", "posture": np.eye(10)[3]}, "knows no priorities"),
     ],

@@ -76,3 +76,12 @@ def test_position_or_orientation_alone(robot, start):
 def test_gains_that_overshoot_are_refused(robot, start):
     with pytest.raises(InputError, match="expected 0 <= gain dt < 2"):
         track(robot, start, "right_hand", circle(robot, start), 1.0, 0.1, gain=30.0)
+
+
+def test_a_start_that_is_none_is_refused(robot, start):
+    for given in (start[:-1], "home", np.tile(start, (2, 1))):
+        with pytest.raises(InputError, match="start"):
+            track(robot, given, "tool", lambda t: (np.eye(4), np.zeros(6)), 0.1, 0.01)
+    for options in ({"duration": np.inf}, {"duration": 0.1, "dt": "a"}, {"duration": 0.1, "gain": np.nan}):
+        with pytest.raises(InputError, match="duration, dt and gain"):
+            track(robot, start, "tool", lambda t: (np.eye(4), np.zeros(6)), **options)

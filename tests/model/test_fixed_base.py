@@ -5,6 +5,7 @@ import pytest
 
 import mcplan as mc
 from mcplan.errors import RobotError, ScenarioError
+from mcplan.model.description import RobotWarning
 
 ARM = mc.load_robot("arm7")
 URDF = ARM.urdf_path.read_text()
@@ -178,3 +179,35 @@ def test_it_reaches_a_wall_with_the_whole_body_program(physics):
     report = mc.verify(run)
     assert report.success, report.failures
     assert run.wrench[:, run.patches.index("tip")].any()
+
+
+@pytest.mark.parametrize("kind", ["continuous", "prismatic"])
+@pytest.mark.parametrize("root", ["world", "base_link"])
+def test_a_joint_on_a_base_without_mass_moves_where_the_base_is_held(tmp_path, root, kind):
+    """Two links that turn and slide in a plane, on a root of which the file says no more than its name."""
+    inertial = '<inertial><origin xyz="0 0 -0.5"/><mass value="2"/><inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ' \
+               'ixz="0" iyz="0"/></inertial>'  # fmt: skip
+    joint = '<joint name="{}" type="{}"><parent link="{}"/><child link="{}"/><origin xyz="0 0 {}"/>' \
+            '<axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="9" velocity="9"/></joint>'  # fmt: skip
+    (tmp_path / "two.urdf").write_text(
+        f'<robot name="two"><link name="{root}"/><link name="a">{inertial}</link><link name="b">{inertial}</link>'
+        f"{joint.format('first', kind, root, 'a', 0)}{joint.format('second', 'revolute', 'a', 'b', -1)}</robot>"
+    )
+    (tmp_path / "robot.yaml").write_text("mcplan: 1\nurdf: two.urdf\nfixed_base: true\n")
+    robot = mc.load_robot(tmp_path / "robot.yaml")
+    assert robot.joint_names == ("first", "second")
+    q, v = np.append(robot.neutral()[:7], [0.3, 0.5]), np.append(np.zeros(6), [0.7, -0.2])
+    for method in ("projected", "newton-euler", "lagrange"):
+        found = mc.equations_of_motion(robot, q, v, method)
+        np.testing.assert_allclose(found.M, robot.mass_matrix(q), atol=1e-8)
+        vd = np.linalg.solve(found.M[6:, 6:], -(found.b + found.g)[6:])
+        np.testing.assert_allclose(robot.forward_dynamics(q, v, np.zeros(2))[6:], vd, rtol=1e-6, atol=1e-6)
+    h = robot.nonlinear_effects(q, np.zeros(8))
+    np.testing.assert_allclose(h[:3], [0.0, 0.0, 4 * 9.81], atol=1e-12)  # the base weighs nothing
+    I_C = mc.coordinates.locked_inertia(robot, q)
+    np.testing.assert_allclose(I_C[:3, :3], 4.0 * np.eye(3), atol=1e-9)
+    of_com = mc.coordinates.to_com(robot, q, v).velocity(v)[:3]
+    np.testing.assert_allclose(of_com, robot.com_jacobian(q) @ v, atol=1e-9)
+    (tmp_path / "robot.yaml").write_text("mcplan: 1\nurdf: two.urdf\nfixed_base: false\n")
+    with pytest.warns(RobotWarning, match="move nothing with inertia are locked: first = 0"):
+        assert mc.load_robot(tmp_path / "robot.yaml").joint_names == ("second",)

@@ -184,6 +184,22 @@ def test_a_light_joint_whose_range_leaves_out_zero_is_locked_at_its_limit_to_the
     assert load_robot(tmp_path / "proposed.yaml").locked == {"finger_joint": 0.12345678901}
 
 
+def test_a_joint_with_little_room_stays_in_its_range_to_the_last_digit(tmp_path):
+    humanoid(tmp_path)
+    tool = (
+        '<link name="tool"><inertial><mass value="1"/>'
+        '<inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+        '<joint name="tool_joint" type="revolute"><parent link="l_forearm"/><child link="tool"/>'
+        '<origin xyz="0 0 -0.2"/><axis xyz="0 1 0"/>'
+        '<limit lower="0.12345678901" upper="0.1234568" velocity="1" effort="9"/></joint>'
+    )
+    text = (tmp_path / "humanoid.urdf").read_text()
+    (tmp_path / "humanoid.urdf").write_text(text.replace("</robot>", tool + "</robot>"))
+    (tmp_path / "proposed.yaml").write_text(propose(tmp_path / "humanoid.urdf", tmp_path, "proposed"))
+    robot = load_robot(tmp_path / "proposed.yaml")
+    assert robot.posture("half_sitting")[7 + robot.joint_names.index("tool_joint")] == 0.12345678901
+
+
 def test_a_name_stays_in_its_comment(tmp_path):
     humanoid(tmp_path)
     text = (tmp_path / "humanoid.urdf").read_text()

@@ -154,6 +154,8 @@ def test_wrong_arguments_are_named(robots):
         robot.nonlinear_effects(np.array([q, q]), np.array([v, v, v]))
     with pytest.raises(InputError, match="array of 35 numbers"):
         robot.com("zero")
+    with pytest.raises(InputError, match="dt = 'a'; expected a number of seconds"):
+        robot.integrate(q, v, "a")
 
 
 def test_results_belong_to_the_caller_and_the_model_is_read_only(robots):

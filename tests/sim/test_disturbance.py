@@ -8,6 +8,7 @@ import pytest
 from mcplan.certificate.independent import Mechanism
 from mcplan.certificate.verify import verify
 from mcplan.errors import ScenarioError
+from mcplan.model.robot_file import load_robot
 from mcplan.planning import plan as make_plan
 from mcplan.scene import load_scenario
 from mcplan.scene.disturbance import Imperfections, Payload, Push
@@ -238,6 +239,17 @@ def test_what_is_measured_scatters_about_what_is(plan):
     np.testing.assert_allclose(off.std(axis=0), 1e-3, rtol=0.1)
     np.testing.assert_allclose(np.std([v for _, v in seen], axis=0), 0.01, rtol=0.1)
     np.testing.assert_allclose([np.linalg.norm(each[3:7]) for each, _ in seen], 1.0, atol=1e-12)
+
+
+def test_a_fixed_base_is_measured_where_it_is():
+    robot = load_robot("arm7")
+    flaws = Imperfections(position_noise=1e-3, velocity_noise=0.01)
+    q, v = Disturbance(robot, SimulationSettings(imperfections=flaws), 0.001, 0).measured(
+        robot.neutral(), np.zeros(robot.nv)
+    )
+    np.testing.assert_array_equal(np.append(q[:7], v[:6]), np.append(robot.neutral()[:7], np.zeros(6)))
+    drawn = np.random.default_rng([0, 5]).standard_normal((2, robot.nv))[:, 6:]
+    np.testing.assert_allclose([q[7:] - robot.neutral()[7:], v[6:]], drawn * [[1e-3], [0.01]], rtol=1e-9)
 
 
 @pytest.mark.parametrize("physics", ["contact", "mujoco"])

@@ -13,12 +13,15 @@ from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Sphere
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment, FreeObject, Obstacle, Surface
 from mcplan.scene.place import make_contact
+from mcplan.scene.settings import SimulationSettings
+from mcplan.sim.contact.pack import pack_scene
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.mujoco.shapes import RECESS, recede, slab
 from mcplan.sim.physics import Action
 from mcplan.sim.records import BodyRecord
 from mcplan.sim.tolerances import EXACT
 from mcplan.sim.touching_patch import distance
+from mcplan.sim.world import closing
 
 ROBOT = load_robot("hrp2")
 SOLES = ("left_sole", "right_sole")
@@ -267,6 +270,28 @@ def test_a_friction_of_its_own_is_that_of_a_contact():
         "world:floor", f"patch:{own.patch}",
     }  # fmt: skip
     np.testing.assert_allclose(model.pair_friction[0, :2], 0.2)
+
+
+@pytest.mark.parametrize("order", [(0.2, None, 0.4), (0.4, 0.2, None), (None, 0.4, 0.2)])
+def test_of_several_contacts_of_a_patch_on_a_support_the_least_friction_counts_in_both(order):
+    floor = Environment(surfaces=(Surface("floor", size=(2, 2), friction=0.7),))
+    place = {"patch": "left_sole", "surface": "floor", "x": 0, "y": 0.1, "yaw": 0}
+    said = [{} if friction is None else {"friction": friction} for friction in order]
+    contacts = [make_contact(ROBOT, floor, place | own) for own in said]
+    q = ROBOT.posture("half_sitting")
+    np.testing.assert_allclose(MujocoPhysics(ROBOT, floor, q, contacts=contacts).model.pair_friction[:, 0], [0.2])
+    scene = pack_scene(ROBOT, floor, SOLES, SimulationSettings(), q, contacts)
+    np.testing.assert_array_equal(scene.friction[:, 0], [0.2, 0.7])
+
+
+def test_a_grip_closes_in_the_nearest_of_its_contacts_and_there_in_the_weakest():
+    _, X, bar = at_a_bar()
+    contact = make_contact(
+        ROBOT, Environment(bars=(bar,)), {"patch": "right_grip", "surface": "bar"}, (X[:3, :3], X[:3, 3])
+    )
+    weak, far = replace(contact, max_force=10.0), replace(contact, max_force=1.0, p=contact.p + 0.1)
+    assert closing([contact, weak, far], contact.p) is closing([far, weak, contact], contact.p) is weak
+    assert closing([], contact.p) is None
 
 
 def hold_of(*contacts):

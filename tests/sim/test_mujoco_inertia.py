@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from mcplan.model.geometry import MeshShape
 from mcplan.model.robot_file import load_robot
-from mcplan.scene.environment import Environment
+from mcplan.scene.environment import Environment, Obstacle
 from mcplan.sim.mujoco.physics import MujocoPhysics
 from mcplan.sim.physics import Action
 
@@ -67,3 +68,34 @@ def test_an_inertia_is_left_alone_that_is_off_by_its_rounding(tmp_path):
     MujocoPhysics(
         two_links(tmp_path, BODY, inertial(1, 0.01, 0.01, 0.02)), Environment(), np.r_[np.zeros(3), 1, np.zeros(5)]
     )
+
+
+@pytest.mark.filterwarnings("ignore::mcplan.model.description.RobotWarning")
+def test_a_joint_without_range_and_a_motor_without_torque_are_taken(tmp_path):
+    two_links(tmp_path, BODY, BODY)
+    text = (tmp_path / "r.urdf").read_text()
+    text = text.replace('lower="-1" upper="1" effort="9"', 'lower="0.5" upper="0.5" effort="0"', 1)
+    (tmp_path / "r.urdf").write_text(text)
+    robot = load_robot(tmp_path / "r.urdf")
+    physics = MujocoPhysics(robot, Environment(), np.append(robot.neutral()[:7], [0.5, 0.0]))
+    physics.step(Action(np.array([5.0, 0.0]), None, {}, {}, ()), DT)
+    np.testing.assert_allclose(physics.q[7], 0.5, atol=1e-6)
+    assert np.abs(physics.v[6:]).max() < 1e-6
+
+
+def test_a_robot_of_which_nothing_moves_stands(tmp_path):
+    (tmp_path / "r.urdf").write_text(
+        f'<robot name="r"><link name="world"/><link name="a">{BODY}</link><joint name="j" type="fixed">'
+        '<parent link="world"/><child link="a"/></joint></robot>'
+    )
+    robot = load_robot(tmp_path / "r.urdf")
+    outcome = MujocoPhysics(robot, Environment(), robot.neutral()).step(np.zeros(0), DT)
+    np.testing.assert_allclose(outcome.wrenches["fixed_base"], [0, 0, 9.81, 0, 0, 0], atol=1e-12)
+
+
+def test_a_mesh_without_thickness_is_taken(tmp_path):
+    corners = np.array([[1.0, 1, 0], [-1, 1, 0], [-1, -1, 0], [1, -1, 0]])
+    flat = Obstacle("flat", MeshShape(corners, np.array([[0, 1, 2], [0, 2, 3]])), p=np.array([3.0, 0.0, 0.5]))
+    robot = two_links(tmp_path, BODY, BODY)
+    model = MujocoPhysics(robot, Environment(obstacles=(flat,)), robot.neutral()).model
+    np.testing.assert_allclose(sorted(np.ptp(model.mesh_vert, axis=0)), [1e-3, 2.0, 2.0], rtol=1e-5)

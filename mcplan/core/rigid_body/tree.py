@@ -36,7 +36,7 @@ class Tree(NamedTuple):
     topology: np.ndarray  # (bodies, 5) int64, columns PARENT .. DEGREE
     joint: np.ndarray  # (bodies, 17) float64, columns ROTATION .. OFFSET
     inertia: np.ndarray  # (bodies, 10) float64, columns MASS .. INERTIA
-    armature: np.ndarray  # (nv,) float64, kg m² or kg; zero for the base
+    armature: np.ndarray  # (nv,) float64, kg m² or kg; of the base zero, unless it is held without a mass
 
 
 POSE, SCREW, VELOCITY, ACCELERATION, FORCE, SPATIAL, ARTICULATED, HANDLE, TURN, WORK_COLUMNS = (

@@ -123,7 +123,8 @@ def _balanced(found: Anatomy, start: np.ndarray, lower: np.ndarray, upper: np.nd
     x0 = np.concatenate([q[:3], np.clip(q[7:], lower, upper)])
     infinite = np.full(3, np.inf)
     found_x = least_squares(residual, x0, bounds=([*-infinite, *lower], [*infinite, *upper]), x_scale=1.0).x
-    q[:3], q[7:] = found_x[:3], np.round(found_x[3:], 3) + 0.0
+    rounded = np.round(found_x[3:], 3) + 0.0
+    q[:3], q[7:] = found_x[:3], np.clip(rounded, robot.limits.lower, robot.limits.upper)
     q[:2] = np.round(q[:2], 4)
     heights = [pose(robot, q, sole)[2, 3] - sole.radius for sole in soles]
     q[2] = np.round(q[2] - (np.mean(heights) if heights else 0.0), 6)

@@ -130,7 +130,7 @@ def _lines(found: Anatomy, q: np.ndarray, head: dict, settings: dict) -> Iterato
     yield "    joints:" if q[7:].any() else "    joints: {}"
     for joint, value in zip(robot.joint_names, q[7:], strict=True):
         if value != 0.0:
-            yield f"      {inline(joint)}: {value:.6g}"
+            yield f"      {inline(joint)}: {inline(float(value))}"
 
 
 def _ignored(found: Anatomy, q: np.ndarray) -> Iterator[str]:

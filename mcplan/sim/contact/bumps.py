@@ -1,10 +1,10 @@
 """Shapes as the contact kernels see them: corners, balls and rims."""
 
 import numpy as np
-from scipy.spatial import ConvexHull
 
 from mcplan.core.contact.model import BALL, RIM
 from mcplan.model.geometry import Box, Capsule, Cylinder, MeshShape, Shape, Sphere
+from mcplan.model.solid import hull_corners
 
 Bump = tuple[int, np.ndarray, float, np.ndarray]
 """Kind, centre (3,), radius, axis (3,)."""
@@ -33,6 +33,5 @@ def shape_bumps(shape: Shape, R: np.ndarray, p: np.ndarray) -> list[Bump]:
                 found.append((BALL, centre + arm, 0.0, nowhere))
         return found
     if isinstance(shape, MeshShape):
-        vertices = shape.vertices[ConvexHull(shape.vertices).vertices]
-        return [(BALL, p + R @ vertex, 0.0, nowhere) for vertex in vertices]
+        return [(BALL, p + R @ corner, 0.0, nowhere) for corner in hull_corners(shape.vertices)[0]]
     raise TypeError(f"unknown shape {type(shape).__name__}")

@@ -23,7 +23,7 @@ from mcplan.sim.contact.pack import object_places, pack_scene
 from mcplan.sim.physics import Action, Outcome, action_of
 from mcplan.sim.recorder import PointForces
 from mcplan.sim.touching_patch import touching_patch
-from mcplan.sim.world import World
+from mcplan.sim.world import World, closing
 
 
 class ContactPhysics:
@@ -36,7 +36,7 @@ class ContactPhysics:
     patches : names of the patches that the record knows, in its order; None takes all of the robot's.
     settings : what contacts and joints are like.
     contacts : of patches with supports, whose own friction, force limits and free directions hold wherever the two
-        touch.
+        touch; of several see ``pair_frictions`` and ``closing``.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class ContactPhysics:
         self.t = 0.0
         contacts = tuple(contacts)
         self.scene = pack_scene(robot, environment, self.patches, self.settings, self.q, contacts)
-        self._holds = {(contact.patch, contact.support): contact for contact in contacts if contact.kind == "grasp"}
+        self._grasps = [contact for contact in contacts if contact.kind == "grasp"]
         places = object_places(environment)
         self._centre = [shape_inertia(thing.shape, thing.mass)[0] for thing in environment.objects]
         self._fixed = close_fixed(robot.tree, self.scene, law_array(self.settings.contact))
@@ -174,7 +174,8 @@ class ContactPhysics:
             if name not in active:
                 row[HELD] = 0.0
             elif row[HELD] == 0.0 and (bar := self._within_reach(name)) is not None:
-                hold = self._holds.get((name, bar))
+                mine = [contact for contact in self._grasps if (contact.patch, contact.support) == (name, bar)]
+                hold = closing(mine, self.robot.frame_pose(self.q, name)[:3, 3])
                 limited = hold or self.robot.patches[name]
                 self._hold(name, self.q, (limited.max_force, limited.max_moment))
                 row[FREE : FREE + 6] = 0.0 if hold is None else ~hold.selection.any(axis=0)

@@ -16,6 +16,7 @@ from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.contact.bumps import Bump, shape_bumps
 from mcplan.sim.contact.shapes import pack_shapes
 from mcplan.sim.touching_patch import same_ball
+from mcplan.sim.world import pair_frictions
 
 RIGID = 1e-6
 """How much less what holds a fixed base gives than a contact does: to nine digits, joints move as if it did not."""
@@ -120,12 +121,11 @@ def _corners(patch: Patch) -> np.ndarray:
 
 
 def _frictions(patches: Sequence[str], supports: Sequence[Support], contacts: Iterable[Contact]) -> np.ndarray:
-    """Friction (P, S + B) of patches on supports: the support's, or that of a contact of the two."""
+    """Friction (P, S + B) of patches on supports: the support's, or that of contacts of the two."""
     table = np.tile(np.array([support.friction for support in supports], float), (len(patches), 1))
     names = [support.name for support in supports]
-    for contact in contacts:
-        if contact.kind != "grasp":
-            table[patches.index(contact.patch), names.index(contact.support)] = contact.friction
+    for (patch, support), friction in pair_frictions(contacts).items():
+        table[patches.index(patch), names.index(support)] = friction
     return table
 
 

@@ -36,6 +36,9 @@ ROUNDING, TOLD, LEAST_TOLD = 1e-9, 1e-6, 1e-12
 RIGID = (0.9999, 0.9999, 0.001, 0.5, 2.0)
 """``solimp`` of the coupling of mimic joints: it gives the ten-thousandth part of what it carries."""
 
+LEAST_RANGE, LEAST_TORQUE = 1e-9, 1e-12
+"""rad or m, N m or N: MuJoCo refuses joints whose limits are one, and motors that give nothing; so little is unfelt."""
+
 PATCH_DEPTH = 0.01
 """Thickness of the solid behind a patch (m)."""
 
@@ -165,13 +168,16 @@ def _add_joint(spec: Any, body: Any, robot: Robot, k: int, kind: int, axis: np.n
     joint = next(each for each in robot.description.joints.values() if each.name == name)
     lower, upper = limits.lower[k], limits.upper[k]
     limited = bool(np.isfinite(lower) or np.isfinite(upper))
+    low, high = max(lower, -1e3), min(upper, 1e3)
+    if high - low < LEAST_RANGE:
+        low, high = low - LEAST_RANGE, max(low, high) + LEAST_RANGE
     body.add_joint(
         name=f"joint:{name}", axis=axis, armature=robot.armature[k],
         type=mujoco.mjtJoint.mjJNT_SLIDE if kind == PRISMATIC else mujoco.mjtJoint.mjJNT_HINGE,
-        limited=limited, range=[max(lower, -1e3), min(upper, 1e3)] if limited else [0.0, 0.0],
+        limited=limited, range=[low, high] if limited else [0.0, 0.0],
         damping=[joint.damping, 0.0, 0.0], frictionloss=joint.friction,
     )  # fmt: skip
-    torque = limits.torque[k]
+    torque = max(limits.torque[k], LEAST_TORQUE)
     motor = spec.add_actuator(
         name=f"motor:{name}", target=f"joint:{name}", trntype=mujoco.mjtTrn.mjTRN_JOINT,
         ctrllimited=bool(np.isfinite(torque)), ctrlrange=[-torque, torque] if np.isfinite(torque) else [0.0, 0.0],

@@ -17,6 +17,7 @@ from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.sim.mujoco.bodies import add_robot
 from mcplan.sim.mujoco.options import OBJECT, OBJECT_SURFACE, SLIDING, SOLIMP, SOLREF, STIFF, WORLD, contact_options
 from mcplan.sim.mujoco.shapes import add_shape, quat_wxyz, recede, slab
+from mcplan.sim.world import pair_frictions
 
 OBSTACLE_FRICTION = 0.7
 """Nobody plans to touch an obstacle; this is what it answers with if it is."""
@@ -133,20 +134,18 @@ def _add_pairs(spec: Any, environment: Environment, contacts: Sequence[Contact])
     supports = {name: f"world:{name}" for name in fixed}
     for thing in environment.objects:
         supports |= {surface.name: f"object:{thing.name}:{i}" for i, surface in enumerate(thing.surfaces)}
-    paired = set()
-    for contact in contacts:
-        own, support = f"patch:{contact.patch}", supports.get(contact.support)
-        if contact.kind == "grasp" or support is None or spec.geom(own) is None or (own, support) in paired:
+    slide = {(contact.patch, contact.support) for contact in contacts if contact.options.get("slide")}
+    other = {(contact.patch, contact.support) for contact in contacts if "friction" in contact.options}
+    for (patch, name), friction in pair_frictions(contacts).items():
+        own, support = f"patch:{patch}", supports.get(name)
+        if support is None or spec.geom(own) is None:
             continue
-        if contact.options.get("slide"):
-            _let_slide(spec, own, support, contact.friction)
-        elif "friction" in contact.options:
+        if (patch, name) in slide:
+            _let_slide(spec, own, support, friction)
+        elif (patch, name) in other:
             pair = spec.add_pair(geomname1=support, geomname2=own, condim=3)
-            pair.friction = [contact.friction, contact.friction, 0.0, 0.0, 0.0]
+            pair.friction = [friction, friction, 0.0, 0.0, 0.0]
             pair.solref, pair.solimp = SOLREF, SOLIMP
-        else:
-            continue
-        paired.add((own, support))
 
 
 def _let_slide(spec: Any, geom: str, other: str, friction: float) -> None:

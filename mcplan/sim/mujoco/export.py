@@ -24,8 +24,8 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
     """Write robot, environment and keyframes as MJCF; return the path.
 
     Bodies have the names of the links (one that is called ``world`` has its number instead, ``body:0``), joints and
-    actuators those of the robot's joints. A keyframe has time,
-    qpos, qvel and, as ctrl, the joint torques; its name is the number of its sample and its phase.
+    actuators those of the robot's joints (one that is called ``base`` as the free joint is ``joint:base``). A keyframe
+    has time, qpos, qvel and, as ctrl, the joint torques; its name is the number of its sample and its phase.
 
     Parameters
     ----------
@@ -54,9 +54,10 @@ def write(run: Run, path: Path, rate: float | None = None) -> list[Path]:
 def _with_names_of(robot: Robot, xml: str) -> str:
     """Return the scene with bodies called as their links, joints and motors as the robot's joints."""
     # MuJoCo's own world has this name already
-    links = [f"body:{i}" if name == WORLD else escape(name) for i, name in enumerate(Maximal(robot).bodies)]
+    names = enumerate(Maximal(robot).bodies)
+    links = [f"body:{i}" if name == WORLD else escape(name, {'"': "&quot;"}) for i, name in names]
     xml = re.sub(r'"body:(\d+)"', lambda found: f'"{links[int(found[1])]}"', xml)
-    return re.sub(r'"(?:joint|motor):([^"]*)"', r'"\1"', xml)
+    return re.sub(r'"(?:joint|motor):(?!base")([^"]*)"', r'"\1"', xml)
 
 
 def _place(joint, data, q: np.ndarray, v: np.ndarray) -> None:

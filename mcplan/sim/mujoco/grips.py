@@ -14,6 +14,7 @@ from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
 from mcplan.sim.mujoco.build import Built
 from mcplan.sim.tolerances import PHYSICAL
+from mcplan.sim.world import closing
 
 if TYPE_CHECKING:
     from mcplan.sim.mujoco.touch import Touch
@@ -123,7 +124,7 @@ class Grips:
         model, offset = self._built.model, self.robot.frame(patch)[1]
         R_L, p_L = offset[:9].reshape(3, 3), offset[9:]
         X = self.robot.frame_pose(q, patch)
-        held = self._contact(patch, X[:3, 3])
+        held = closing([contact for contact in self._contacts if contact.patch == patch], X[:3, 3])
         turns = np.zeros(3, dtype=bool) if held is None else _free(held)[3:]
         limited = held or self.robot.patches[patch]
         self._limits[patch] = limited.max_force, limited.max_moment
@@ -142,11 +143,6 @@ class Grips:
                 data.eq_active[pin] = 1
         self._felt.pop(patch, None)
         self.closed.add(patch)
-
-    def _contact(self, patch: str, p: np.ndarray) -> Contact | None:
-        """Return the contact of a patch that is nearest to p (3,), if it has any."""
-        mine = [contact for contact in self._contacts if contact.patch == patch]
-        return min(mine, key=lambda contact: float(np.linalg.norm(contact.p - p)), default=None)
 
 
 def _free(contact: Contact) -> np.ndarray:

@@ -71,7 +71,8 @@ class MujocoPhysics:
         self._place, self._rate = self._coordinates.place, self._coordinates.rate
         self._first, self._stands = self._coordinates.first, np.array(q[:7], float)
         self._motor = np.array([self.model.actuator(f"motor:{name}").id for name in robot.joint_names], int)
-        self._damping = self.model.dof_damping.reshape(self.model.nv, -1)[self._rate, 0]
+        damping = self.model.dof_damping
+        self._damping = (damping if damping.ndim == 1 else damping[:, 0])[self._rate]
         bodies = [self.model.joint(f"object:{thing.name}") for thing in environment.objects]
         self._object_place = np.array([each.qposadr[0] + np.arange(7) for each in bodies], int).reshape(-1, 7)
         self._object_rate = np.array([each.dofadr[0] + np.arange(6) for each in bodies], int).reshape(-1, 6)
@@ -180,7 +181,7 @@ class MujocoPhysics:
         (rows,) = np.nonzero((kind == LIMIT) | (kind == FRICTION))
         force = data.qfrc_passive[self._rate]
         if len(rows):
-            force += (data.efc_force[rows] @ data.efc_J.reshape(-1, self.model.nv)[rows])[self._rate]
+            force += (data.efc_force[rows] @ data.efc_J.reshape(len(kind), self.model.nv)[rows])[self._rate]
         force -= dt * self._damping * vd
         force = self._coordinates.forces(force)
         if self.robot.fixed:

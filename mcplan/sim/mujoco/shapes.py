@@ -44,16 +44,19 @@ def add_shape(spec: Any, body: Any, shape: Shape, R: np.ndarray, p: np.ndarray, 
     return body.add_geom(type=GEOM.mjGEOM_MESH, meshname=_mesh(spec, shape), **place)
 
 
+THINNEST, FLAT = 1e-3, 1e-6
+"""m: MuJoCo has no solids without volume; a face that was given no thickness, or a mesh below the other, has this much.
+"""
+
+
 def _mesh(spec: Any, shape: MeshShape) -> str:
-    name = f"mesh_{len(spec.meshes)}"
-    spec.add_mesh(
-        name=name, uservert=np.asarray(shape.vertices, float).ravel(), userface=np.asarray(shape.faces).ravel()
-    )
+    name, vertices, faces = f"mesh_{len(spec.meshes)}", np.asarray(shape.vertices, float), np.asarray(shape.faces)
+    for axis in np.linalg.svd(vertices - vertices.mean(axis=0), full_matrices=False)[2]:
+        if np.ptp(vertices @ axis) < FLAT:
+            vertices = np.concatenate([vertices + THINNEST / 2 * axis, vertices - THINNEST / 2 * axis])
+            faces = np.zeros((0, 3), int)  # MuJoCo takes those of the hull
+    spec.add_mesh(name=name, uservert=vertices.ravel(), userface=faces.ravel())
     return name
-
-
-THINNEST = 1e-3
-"""m: MuJoCo has no solids without volume; a face that was given no thickness has this much."""
 
 
 def slab(polygon: np.ndarray, thickness: float) -> tuple[Shape, np.ndarray]:

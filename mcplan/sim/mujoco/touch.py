@@ -141,7 +141,8 @@ class Touch:
         Of a fixed base MuJoCo knows no rows; they are left zero.
         """
         rows = (first[:, None] + np.arange(3)).ravel()
-        force = self._coordinates.reduced(data.efc_force[rows] @ data.efc_J.reshape(-1, self._built.model.nv)[rows])
+        J = data.efc_J.reshape(len(data.efc_force), self._built.model.nv)[rows]
+        force = self._coordinates.reduced(data.efc_force[rows] @ J)
         if self.robot.fixed:
             return np.concatenate([np.zeros(6), force])
         force[3:6] = self.base_rotation(data) @ force[3:6]

@@ -14,6 +14,7 @@ from mcplan.model.robot_file import load_robot
 from mcplan.model.shape_inertia import shape_inertia
 from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
 from mcplan.scene.place import make_contact
+from mcplan.sim.contact.bumps import shape_bumps
 from mcplan.sim.contact.contact_physics import ContactPhysics
 from mcplan.sim.physics import Action
 from tests.sim.contact.test_hrp2 import FLOOR, SOLES, Held, generalized
@@ -253,3 +254,9 @@ def test_more_contacts_than_the_table_holds_end_the_run():
     with pytest.raises(SimulationFailed, match=f"holds {SPACE} contacts at a time, and .* there are more") as failure:
         World([plane()], boxes(SPACE // 4 + 1)).run(2e-3)
     assert failure.value.cause == "too many contacts"
+
+
+def test_a_flat_mesh_touches_with_its_corners():
+    corners = np.array([[1.0, 1, 0], [-1, 1, 0], [-1, -1, 0], [1, -1, 0]])
+    bumps = shape_bumps(MeshShape(corners, np.array([[0, 1, 2], [0, 2, 3]])), np.eye(3), np.array([0.0, 0.0, 0.5]))
+    assert sorted(tuple(centre) for _, centre, _, _ in bumps) == sorted((x, y, 0.5) for x, y, _ in corners)

@@ -36,7 +36,7 @@ class PostureSettings:
 
     Attributes
     ----------
-    joint_margin : distance to the joint limits (rad or m).
+    joint_margin : distance to the joint limits (rad or m), of a joint half of its range at most.
     bent : how far limbs that touch are bent (rad), 0 for any: a straight one has nothing to make up for errors with.
     com_inset : how far inside its support region the centre of mass is (m); less where the region is thin.
     comfort : how far inside it is drawn to, without having to (m).

@@ -139,6 +139,12 @@ class Robot:
         """The patches that it stands on, and where (2,) their origins are from below the base's, in m."""
         return feet(self)
 
+    @cached_property
+    def joint_units(self) -> tuple[str, ...]:
+        """Unit of each joint's position: ``m`` of one that slides, ``rad`` of one that turns."""
+        joints = self.description.joints
+        return tuple("m" if joints[name].type == "prismatic" else "rad" for name in self.joint_names)
+
     @property
     def armature(self) -> np.ndarray:
         """Reflected inertia of each joint (n,), kg m² or kg; included in ``M``."""

@@ -239,7 +239,7 @@ def _changed(robot: Robot, wanted: np.ndarray, q: np.ndarray) -> str:
         said.append(f"the base turned {turned:.3f} rad")
     off = q[7:] - wanted[7:]
     far = [int(j) for j in np.argsort(-np.abs(off)) if abs(off[j]) > SAID]
-    named = [f"{robot.joint_names[j]} by {off[j]:+.3f} rad" for j in far[:3]]
+    named = [f"{robot.joint_names[j]} by {off[j]:+.3f} {robot.joint_units[j]}" for j in far[:3]]
     if named:
         rest = f" and {len(far) - 3} more by less" if len(far) > 3 else ""
         said.append("joints moved: " + ", ".join(named) + rest)

@@ -46,8 +46,19 @@ def resting_contact(thing: FreeObject, environment: Environment) -> Contact | No
 
 @lru_cache(maxsize=64)
 def carrier(environment: Environment, name: str) -> Carrier:
-    """Return an object of an environment as what carries contacts on its surfaces; in the air it rests on nothing."""
-    thing = next(thing for thing in environment.objects if thing.name == name)
+    """Return an object of an environment as what carries contacts on its surfaces; in the air it rests on nothing.
+
+    Raises
+    ------
+    InputError
+        The environment does not hold the object.
+    """
+    thing = next((thing for thing in environment.objects if thing.name == name), None)
+    if thing is None:
+        raise InputError(
+            f"the surface of a contact is one of the object {name}, which is not there: give `environment=`, with the "
+            "object and what it lies on"
+        )
     com, _ = shape_inertia(thing.shape, thing.mass)
     return Carrier(name, thing.mass, thing.p + thing.R @ com, resting_contact(thing, environment))
 

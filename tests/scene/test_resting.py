@@ -6,7 +6,9 @@ from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box, MeshShape, Sphere
+from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Environment, FreeObject, Surface
+from mcplan.scene.place import contact
 from mcplan.scene.resting import carrier, resting_contact
 
 SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
@@ -81,3 +83,9 @@ def test_a_ball_has_no_face():
     ball = FreeObject("ball", Sphere(0.1), np.eye(3), np.array([0, 0, 0.1]), 1.0, 0.4)
     with pytest.raises(InputError, match="a sphere has no corners"):
         resting_contact(ball, Environment((FLOOR,)))
+
+
+def test_a_contact_on_an_object_that_is_not_there_asks_for_the_environment():
+    crate, hrp2 = box([0, 0, 0.5]), load_robot("hrp2")
+    with pytest.raises(InputError, match=r"one of the object box, which is not there: give `environment=`"):
+        contact(hrp2, "left_sole", crate.surfaces[0], x=0.0, y=0.0, overhang=True)

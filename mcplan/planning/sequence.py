@@ -59,7 +59,8 @@ class StanceSequence:
 
     def __init__(self, scenario: Scenario):
         robot, start = scenario.robot, scenario.start
-        self.scenario, self.linker = scenario, Linker(robot, scenario.environment, start.q)
+        self.scenario = scenario
+        self.linker = Linker(robot, scenario.environment, start.q, scenario.transition_settings)
         contacts = tuple(make_contact(robot, scenario.environment, contact.to_data()) for contact in start.contacts)
         self.stances: list[PlannedStance] = [self.linker.start(contacts)]
         self._left: dict[str, Contact] = {}

@@ -79,10 +79,11 @@ class _Push:
         self.sequence, self.thing = sequence, thing
         self.robot, scene = sequence.scenario.robot, sequence.linker.environment
         rests = resting_contact(thing, scene), resting_contact(thing.placed(pose), scene)
-        if not slides(*rests):
+        if not slides(*rests, scene):
             raise PlanningFailed(
-                f"goal: {thing.name} does not slide straight to its goal, unturned on one surface; the planner pushes "
-                "objects along a line and lifts none. Write the sequence that moves it under `stances:`"
+                f"goal: {thing.name} does not slide straight to its goal, unturned and all the way on what bears it at "
+                "first; the planner pushes objects along a line and lifts none. Write the sequence that moves it under "
+                "`stances:`"
             )
         way = pose[:3] - thing.p
         self.length = float(np.linalg.norm(way))

@@ -23,6 +23,7 @@ from mcplan.scene.environment import Bar, Environment, Surface
 from mcplan.scene.spec import ContactSpec, PoseSpec
 from mcplan.sim.records import PatchRecord, RobotRecord
 from mcplan.sim.tolerances import POSTURE
+from mcplan.sim.unit import recorded_units
 
 SOMETHING = "*"
 """What a patch of a run is in contact with: its place tells."""
@@ -211,7 +212,8 @@ class Judge:
         worst = int(np.argmax(off[-1])) if off.shape[1] else 0
         text = self.robot.coordinates[worst] if off.shape[1] else "the posture"
         most = off.max(axis=1) if off.shape[1] else np.zeros(len(off))
-        yield Field("posture", most, POSTURE if tolerance is None else float(tolerance), "rad", text)
+        unit = recorded_units(self.robot)[worst] if off.shape[1] else "rad"
+        yield Field("posture", most, POSTURE if tolerance is None else float(tolerance), unit, text)
 
     def _centre(self, item: Mapping[str, Any]) -> Iterator[Field]:
         if item.get("com") is None:

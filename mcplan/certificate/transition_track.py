@@ -11,6 +11,8 @@ from mcplan.certificate.independent import away, quaternion_step, rotation_of, r
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.transition.transition import Course, Segment
 from mcplan.scene.contact import Contact
+from mcplan.scene.environment import Environment
+from mcplan.scene.resting import slides
 
 SAME = 1e-6
 """m, rad: places and poses of a file that differ by less are the same: digits that it leaves out."""
@@ -34,6 +36,7 @@ class Track:
     closed : contacts that stay, where they are at its beginning.
     near : contacts of the stances around it: their links may touch their supports.
     objects, moved : {name: (7,)} poses of all objects at its beginning and at its end.
+    environment : around it.
     """
 
     stance: int
@@ -45,6 +48,7 @@ class Track:
     near: tuple[Contact, ...]
     objects: dict[str, np.ndarray]
     moved: dict[str, np.ndarray]
+    environment: Environment
 
     @property
     def duration(self) -> float:
@@ -108,10 +112,8 @@ class Track:
 
     def _rest(self, t: float, begin: Contact | None, end: Contact | None) -> Contact | None:
         """Return what an object that moves lies on at a time (s)."""
-        if begin is not None and end is not None and begin.support == end.support:
-            way, up = end.p - begin.p, begin.axes[:, 2]
-            if abs(way @ up) < SAME and np.abs(begin.R - end.R).max() < SAME:
-                return begin
+        if begin is not None and slides(begin, end, self.environment):
+            return begin
         first, last = t <= self.curve.times[0], t >= self.duration
         return begin if first else end if last else None
 
@@ -127,11 +129,11 @@ class Track:
 
 def tracks_of(plan: Plan) -> tuple[list[Track], list[str]]:
     """Return the tracks of a plan that can be judged, and what contradicts its stances, in words."""
-    tracks, wrong = [], []
+    tracks, wrong, environment = [], [], plan.scenario.environment
     for k in (0, len(plan.stances) - 1):
         if plan.stances[k].passing is not None:
             wrong.append(f"stance {k}: the plan {'ends' if k else 'begins'} in motion")
-    poses = {thing.name: np.asarray(thing.pose, float) for thing in plan.scenario.environment.objects}
+    poses = {thing.name: np.asarray(thing.pose, float) for thing in environment.objects}
     for name, pose in plan.stances[0].objects.items():
         if name not in poses or np.abs(pose - poses[name]).max() > SAME:
             wrong.append(f"stance 0: the plan begins with {name} elsewhere than the scenario")
@@ -157,7 +159,7 @@ def tracks_of(plan: Plan) -> tuple[list[Track], list[str]]:
             rates = _passed(plan, k, part)
             problems += _of_passing(segment, part, rates)
             curve = Curve(segment.times, segment.q, *rates)
-            tracks.append(Track(k, part, title, segment, curve, closed, (*near, *coming), began, moved))
+            tracks.append(Track(k, part, title, segment, curve, closed, (*near, *coming), began, moved, environment))
         wrong += [f"stance {k} ({title}): {problem}" for problem in problems]
     return tracks, wrong
 

@@ -25,7 +25,7 @@ def phases_of_transport(stance: int, segment: Segment, before: Environment, afte
     """
     names = tuple(segment.objects or {})
     ends = {name: (_rest(name, before), _rest(name, after)) for name in names}
-    carried = tuple(name for name in names if not slides(*ends[name]))
+    carried = tuple(name for name in names if not slides(*ends[name], after))
     lifted = tuple(name for name in carried if ends[name][0] is not None)
     put = tuple(name for name in carried if ends[name][1] is not None)
     phases: list[Phase] = [Take(stance, lifted)] if lifted else []

@@ -69,18 +69,17 @@ class Robot:
     _scratch: local = field(default_factory=local, repr=False)
 
     def __repr__(self) -> str:
-        base = ", fixed base" if self.fixed else ""
-        return f"Robot({self.name!r}, {self.n} joints, {self.mass:.4g} kg, {len(self.patches)} patches{base})"
+        patches = f"{len(self.patches)} patches{', fixed base' if self.fixed else ''}"
+        return f"Robot({self.name!r}, {self.n} joints, {self.mass:.4g} kg, {patches})"
 
     def _repr_html_(self) -> str:
         """Return its patches and joints as tables for notebooks."""
-        limits = self.limits
+        limits, patches = self.limits, self.patches.values()
         columns = zip(self.joint_names, limits.lower, limits.upper, limits.velocity, limits.torque, strict=True)
         joints = html_table(["joint", "lower", "upper", "velocity", "torque"], columns)
-        patches = ((p.name, p.link, p.kind, p.limb) for p in self.patches.values())
         return html_of(
             self,
-            html_table(["patch", "link", "kind", "limb"], patches),
+            html_table(["patch", "link", "kind", "limb"], [(p.name, p.link, p.kind, p.limb) for p in patches]),
             f"<p>postures: {escape(', '.join(self.postures) or 'none')}</p>",
             folded(f"{self.n} joints: limits in rad, rad/s, N m (m, m/s, N where they slide)", joints),
         )
@@ -139,6 +138,11 @@ class Robot:
     def feet(self) -> dict[str, np.ndarray]:
         """The patches that it stands on, and where (2,) their origins are from below the base's, in m."""
         return feet(self)
+
+    @cached_property
+    def joint_units(self) -> tuple[str, ...]:
+        """Unit of each joint's position: ``m`` of one that slides, ``rad`` of one that turns."""
+        return tuple("m" if self.description.joints[name].type == "prismatic" else "rad" for name in self.joint_names)
 
     @property
     def armature(self) -> np.ndarray:

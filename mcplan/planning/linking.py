@@ -15,10 +15,11 @@ from mcplan.planning.posture.attempt import where_it_is
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.reference import comfortable_place, guide_posture
 from mcplan.planning.posture.result import PostureResult
-from mcplan.planning.posture.settings import FRICTION_SHARE, PostureSettings, Weights
+from mcplan.planning.posture.settings import PostureSettings, Weights
 from mcplan.planning.posture.task import BaseTarget
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment
+from mcplan.scene.settings import ControlSettings
 from mcplan.statics.margins import margins
 
 BASE_MOVE = 0.05
@@ -91,14 +92,21 @@ class Linker:
     ----------
     robot, environment : the scene; `place` puts another environment in its place.
     reference : (nq,) the posture that others resemble; replaced by `start`.
+    control : of the controller that will hold the postures.
 
     Attributes
     ----------
     notices : what was changed of what was asked for, in words.
     """
 
-    def __init__(self, robot: Robot, environment: Environment, reference: np.ndarray):
-        self.robot = robot
+    def __init__(
+        self,
+        robot: Robot,
+        environment: Environment,
+        reference: np.ndarray,
+        control: ControlSettings | None = None,
+    ):
+        self.robot, self.control = robot, control or ControlSettings()
         self.reference = np.array(reference, dtype=float)
         self.bearing: tuple[str, ...] = ()
         self.notices: tuple[str, ...] = ()
@@ -116,7 +124,7 @@ class Linker:
         return self._linking[0]
 
     def _generators(self, settings: tuple[PostureSettings, ...]) -> list[PostureGenerator]:
-        sized = [option.of(self.robot.scale) for option in settings]
+        sized = [option.of(self.robot.scale).within(self.control) for option in settings]
         return [PostureGenerator(self.robot, self.environment, option, self.collisions) for option in sized]
 
     def start(self, contacts: tuple[Contact, ...]) -> PlannedStance:
@@ -203,7 +211,7 @@ class Linker:
         support = generator.support(change.loaded, names, com)
         if support.violation is not None:
             return None
-        loaded = [contact.spared(FRICTION_SHARE) for contact in change.loaded]
+        loaded = [contact.spared(generator.settings.friction_share) for contact in change.loaded]
         return comfortable_place(support.region, loaded, com, self.robot.mass, self.robot.scale)
 
     def _stance(self, change: Change, result: PostureResult) -> PlannedStance:
@@ -239,7 +247,7 @@ def _changed(robot: Robot, wanted: np.ndarray, q: np.ndarray) -> str:
         said.append(f"the base turned {turned:.3f} rad")
     off = q[7:] - wanted[7:]
     far = [int(j) for j in np.argsort(-np.abs(off)) if abs(off[j]) > SAID]
-    named = [f"{robot.joint_names[j]} by {off[j]:+.3f} rad" for j in far[:3]]
+    named = [f"{robot.joint_names[j]} by {off[j]:+.3f} {robot.joint_units[j]}" for j in far[:3]]
     if named:
         rest = f" and {len(far) - 3} more by less" if len(far) > 3 else ""
         said.append("joints moved: " + ", ".join(named) + rest)

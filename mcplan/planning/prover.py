@@ -70,11 +70,7 @@ class Prover:
     ----------
     robot, environment : the scene.
     reference : (nq,) posture of the start; ``bearing`` names the patches that it stands on.
-    settings : of the controller that will carry the motion out.
-
-    Attributes
-    ----------
-    carries : ``CARRIES`` of this robot, N.
+    settings : of the controller that will carry the motion out: postures count on no more of contacts than it does.
     """
 
     def __init__(
@@ -87,8 +83,10 @@ class Prover:
     ):
         self.robot, self.environment = robot, environment
         self.carries = CARRIES * robot.scale.mass**3
+        """What a patch that carries bears at least, N."""
         self.collisions = CollisionModel(robot, environment)
-        ordinary = PostureSettings(bent=BENT).of(robot.scale)
+        self.control = settings
+        ordinary = self.asked(PostureSettings(bent=BENT))
         self.generator = PostureGenerator(robot, environment, ordinary, self.collisions)
         quick = replace(ordinary, torque_rounds=0)
         # a search goes on from what it finds: better elsewhere than from postures at the edge of their torques
@@ -97,7 +95,7 @@ class Prover:
         self.free_limbs = FreeLimbs(robot, self.collisions)
         self.segments = Segments(robot, environment, settings, self.collisions)
         self._lift = settings.clearance
-        passing = PostureSettings(steps=15, collision_rounds=5, torque_rounds=0).of(robot.scale)
+        passing = self.asked(PostureSettings(steps=15, collision_rounds=5, torque_rounds=0))
         self._passer = PostureGenerator(robot, environment, passing, self.collisions)
         self.references = [(frozenset(bearing), reference, True)]
         mirror = Mirror.of(robot)
@@ -116,6 +114,10 @@ class Prover:
         self._swings: dict[tuple, tuple[Violation, ...]] = {}
         self._barred: dict[tuple, tuple[Violation, ...]] = {}
         self._doubted: set[tuple] = set()
+
+    def asked(self, settings: PostureSettings) -> PostureSettings:
+        """Return what is asked of postures of this robot, which its controller is to hold."""
+        return settings.of(self.robot.scale).within(self.control)
 
     def trust(self) -> None:
         """Doubt no kind of motion any more because one of it is barred; that one is still known to be."""

@@ -19,7 +19,7 @@ from mcplan.planning.sequence import StanceSequence
 from mcplan.scene.contact import Contact
 from mcplan.scene.environment import Environment, FreeObject, Surface
 from mcplan.scene.place import make_contact
-from mcplan.scene.resting import resting_contact, slides
+from mcplan.scene.resting import carrier, slides
 from mcplan.scene.scenario import Scenario
 from mcplan.scene.schema import GoalItem, StanceItem
 
@@ -46,6 +46,8 @@ def push(scenario: Scenario) -> Plan:
     PlanningFailed
         An object would have to be lifted or turned, no face or no hand is there to push it, or a posture is missing;
         the message says which, and why.
+    InputError
+        An object lies on another one, there or at its goal, or carries one.
     """
     for number, item in enumerate(scenario.goal):
         others = sorted(item.model_fields_set - {"objects"})
@@ -78,11 +80,12 @@ class _Push:
     def __init__(self, sequence: StanceSequence, thing: FreeObject, pose: np.ndarray):
         self.sequence, self.thing = sequence, thing
         self.robot, scene = sequence.scenario.robot, sequence.linker.environment
-        rests = resting_contact(thing, scene), resting_contact(thing.placed(pose), scene)
-        if not slides(*rests):
+        here, there = (carrier(where, thing.name) for where in (scene, scene.placed({thing.name: pose})))
+        if not slides(here.rest, there.rest, scene):
             raise PlanningFailed(
-                f"goal: {thing.name} does not slide straight to its goal, unturned on one surface; the planner pushes "
-                "objects along a line and lifts none. Write the sequence that moves it under `stances:`"
+                f"goal: {thing.name} does not slide straight to its goal, unturned and all the way on what bears it at "
+                "first; the planner pushes objects along a line and lifts none. Write the sequence that moves it under "
+                "`stances:`"
             )
         way = pose[:3] - thing.p
         self.length = float(np.linalg.norm(way))

@@ -59,7 +59,8 @@ class StanceSequence:
 
     def __init__(self, scenario: Scenario):
         robot, start = scenario.robot, scenario.start
-        self.scenario, self.linker = scenario, Linker(robot, scenario.environment, start.q)
+        self.scenario = scenario
+        self.linker = Linker(robot, scenario.environment, start.q, scenario.transition_settings)
         contacts = tuple(make_contact(robot, scenario.environment, contact.to_data()) for contact in start.contacts)
         self.stances: list[PlannedStance] = [self.linker.start(contacts)]
         self._left: dict[str, Contact] = {}
@@ -169,18 +170,19 @@ def _displacement(linker: Linker, item: StanceItem, before: PlannedStance, earli
     environment = linker.environment
     if item.add is not None or item.remove is not None or item.contacts is not None:
         raise InputError("objects: moves the contacts on the objects and changes none of them; use an item of its own")
-    for name in item.objects:
+    ends = {name: (_rest(earlier, name), _rest(environment, name)) for name in item.objects}
+    for name, rests in ends.items():
         if not any(environment.owners.get(contact.support) == name for contact in before.contacts):
             raise InputError(f"nothing is in contact with {name} that could move it")
-        rests = _rest(earlier, name), _rest(environment, name)
-        if rests[0] and rests[1] and not slides(*rests):
+        if rests[0] and rests[1] and not slides(*rests, environment):
             raise InputError(
                 f"{name} rests on {rests[0].support} before and on {rests[1].support} after, and does not slide from "
-                "there to there: on one surface, straight, unturned. Lift it in an item of its own"
+                "there to there: straight, unturned, and all the way borne where it is borne at first. Lift it in an "
+                "item of its own"
             )
     contacts = tuple(make_contact(linker.robot, environment, contact.to_data()) for contact in before.contacts)
     # what has just been put down is still borne by the robot, until what it lies on takes it over
-    put = [name for name in item.objects if not slides(*(_rest(scene, name) for scene in (earlier, environment)))]
+    put = [name for name, rests in ends.items() if not slides(*rests, environment)]
     held = tuple(_in_the_air(contact, put) for contact in contacts)
     return replace(Change.shift(contacts), in_place=held, loaded=held)
 

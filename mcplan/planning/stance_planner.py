@@ -95,7 +95,7 @@ class _Planning:
         contacts = tuple(
             make_contact(self.robot, self.environment, contact.to_data()) for contact in scenario.start.contacts
         )
-        self.linker = Linker(self.robot, self.environment, scenario.start.q)
+        self.linker = Linker(self.robot, self.environment, scenario.start.q, scenario.transition_settings)
         self.first = first = self.linker.start(contacts)
         self.prover = Prover(self.robot, self.environment, first.q, first.patches, scenario.transition_settings)
         for contact in self.first.contacts:

@@ -3,6 +3,8 @@
 A polygon is (k,2), counter-clockwise; its half-planes are ``A u <= b`` with unit rows of ``A``.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 ONE_PLACE = 1e-6
@@ -74,6 +76,22 @@ def clip(points: np.ndarray, A: np.ndarray, b: np.ndarray) -> np.ndarray:
         if not len(points):
             break
     return points
+
+
+def uncovered(polygon: np.ndarray, pieces: Sequence[tuple[np.ndarray, np.ndarray]]) -> float:
+    """Return the area (m²) of a convex polygon (k,2) that lies in none of some convex ``pieces``, ``A u <= b`` each.
+
+    What a piece leaves is cut along its sides, one after the other, into convex parts.
+    """
+    left = [polygon]
+    for A, b in pieces:
+        parts = []
+        for part in left:
+            for k in range(len(b)):
+                parts.append(clip(part, -A[k : k + 1], -b[k : k + 1]))
+                part = clip(part, A[k : k + 1], b[k : k + 1])
+        left = [part for part in parts if len(part) > 2]
+    return sum(area(part) for part in left)
 
 
 def erode(polygon: np.ndarray, shape: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,5 +1,10 @@
-"""How a free object lies on the surfaces around it, and what it is to a contact on one of its own."""
+"""How a free object lies on the surfaces around it, and what it is to a contact on one of its own.
 
+It lies on a face: what of that is over the surfaces of one plane bears it, beyond an edge, or across the seams of a
+floor that is cut up because surfaces are convex.
+"""
+
+from collections.abc import Iterable
 from functools import lru_cache
 
 import numpy as np
@@ -9,55 +14,129 @@ from mcplan.errors import InputError
 from mcplan.model.geometry import Box, MeshShape, Shape
 from mcplan.model.shape_inertia import shape_inertia
 from mcplan.scene.contact import Carrier, Contact
-from mcplan.scene.environment import Environment, FreeObject
-from mcplan.scene.polygon import outside
+from mcplan.scene.environment import Environment, FreeObject, Surface
+from mcplan.scene.polygon import clip, half_planes, outside, uncovered
 
 TOUCHING = 2e-3
-"""m: a corner so near to a surface rests on it."""
+"""m: a corner so near to a surface rests on it; what is narrower is an edge, and bears nothing upright."""
 
 LEVEL = 1e-6
 """m, rad: what slides keeps its height and its orientation so well, as files write them."""
 
 
 def resting_contact(thing: FreeObject, environment: Environment) -> Contact | None:
-    """Return the contact of an object with the surface that it lies on, or None when no surface is below it.
+    """Return the contact of an object with the surfaces that it lies on, or None when none of these is below it.
 
-    It is written as a contact of a patch that has the object's name and frame: the corners that touch are its points.
+    It is written as a contact of a patch that has the object's name and frame, on the first of these surfaces: the
+    corners of what touches are its points.
 
     Raises
     ------
     InputError
         The object has no corners: only boxes and meshes lie on a face.
     """
+    return _resting(thing, environment.surfaces)
+
+
+def _resting(thing: FreeObject, surfaces: Iterable[Surface]) -> Contact | None:
     corners = thing.p + _corners(thing) @ thing.R.T
-    for surface in environment.surfaces:
+    faces: dict[bytes, list[tuple[Surface, np.ndarray]]] = {}
+    for surface in surfaces:
         local = (corners - surface.p) @ surface.R
         touching = np.abs(local[:, 2]) < TOUCHING
-        if touching.sum() < 3 or outside(local[touching, :2], surface.polygon) > TOUCHING:
+        if surface.normal[2] < LEVEL or _narrow(local[touching, :2]):
             continue
         found = corners[touching][ConvexHull(local[touching, :2]).vertices]
-        return Contact(
-            patch=thing.name, support=surface.name, kind="surface", R=thing.R, p=thing.p,
-            points=(found - thing.p) @ thing.R, axes=surface.R, friction=thing.friction,
-            max_force=np.inf, max_moment=np.inf, selection=np.eye(6),
-        )  # fmt: skip
+        if outside(local[touching, :2], surface.polygon) <= TOUCHING:
+            return _contact(thing, surface, found)
+        faces.setdefault(touching.tobytes(), []).append((surface, found))
+    for level in faces.values():
+        parts = [(surface, _part(found, surface)) for surface, found in level]
+        borne = [(surface, part) for surface, part in parts if not _narrow(part)]
+        if borne:
+            surface = borne[0][0]
+            world = np.concatenate([part for _, part in borne])
+            return _contact(thing, surface, world[ConvexHull((world - surface.p) @ surface.R[:, :2]).vertices])
     return None
+
+
+def _contact(thing: FreeObject, surface: Surface, points: np.ndarray) -> Contact:
+    """Return the contact of an object with a surface at points (k,3) in the world."""
+    return Contact(
+        patch=thing.name, support=surface.name, kind="surface", R=thing.R, p=thing.p,
+        points=(points - thing.p) @ thing.R, axes=surface.R, friction=thing.friction,
+        max_force=np.inf, max_moment=np.inf, selection=np.eye(6),
+    )  # fmt: skip
+
+
+def _part(face: np.ndarray, surface: Surface) -> np.ndarray:
+    """Return the corners (j,3) in the world of the part of a convex face (k,3) that is over a surface, in its plane."""
+    part = clip((face - surface.p) @ surface.R[:, :2], *half_planes(surface.polygon))
+    return np.asarray(surface.p + part @ surface.R[:, :2].T)
+
+
+def _narrow(points: np.ndarray) -> bool:
+    """Say whether points (k,2), or (k,3) of one plane, lie along a line, or are too few."""
+    return len(points) < 3 or np.linalg.svd(points - points.mean(axis=0), compute_uv=False)[1] < TOUCHING
 
 
 @lru_cache(maxsize=64)
 def carrier(environment: Environment, name: str) -> Carrier:
-    """Return an object of an environment as what carries contacts on its surfaces; in the air it rests on nothing."""
-    thing = next(thing for thing in environment.objects if thing.name == name)
+    """Return an object of an environment as what carries contacts on its surfaces; in the air it rests on nothing.
+
+    Raises
+    ------
+    InputError
+        The environment does not hold the object; or it is in a stack, of which neither plans nor runs know how one
+        object bears the other.
+    """
+    thing = next((thing for thing in environment.objects if thing.name == name), None)
+    if thing is None:
+        raise InputError(
+            f"the surface of a contact is one of the object {name}, which is not there: give `environment=`, with the "
+            "object and what it lies on"
+        )
+    for other in environment.objects:
+        for upper, lower in ((thing, other), (other, thing)):
+            surface = None if other is thing else lies_on(upper, lower)
+            if surface is not None:
+                raise InputError(
+                    f"the object {upper.name} lies on `{surface}` of the object {lower.name}: contacts on objects that "
+                    "lie on each other are neither planned nor simulated"
+                )
     com, _ = shape_inertia(thing.shape, thing.mass)
     return Carrier(name, thing.mass, thing.p + thing.R @ com, resting_contact(thing, environment))
 
 
-def slides(before: Contact | None, after: Contact | None) -> bool:
-    """Say whether an object that goes straight from one rest to another stays on its support: along it, unturned."""
-    if before is None or after is None or before.support != after.support:
+def lies_on(upper: FreeObject, lower: FreeObject) -> str | None:
+    """Return the surface of one object that another one lies on, None where it does not."""
+    if not lower.surfaces or not isinstance(upper.shape, Box | MeshShape):
+        return None
+    rest = _resting(upper, lower.surfaces)
+    return None if rest is None else rest.support
+
+
+def slides(before: Contact | None, after: Contact | None, environment: Environment) -> bool:
+    """Say whether an object that goes straight from one rest to another slides: along its support, and unturned.
+
+    What bears it at first has surfaces of one plane below it all the way.
+    """
+    if before is None or after is None:
         return False
     rise = float(before.normal @ (after.p - before.p))
-    return abs(rise) < LEVEL and np.allclose(before.R, after.R, rtol=0.0, atol=LEVEL)
+    if abs(rise) >= LEVEL or not np.allclose(before.R, after.R, rtol=0.0, atol=LEVEL):
+        return False
+    way = np.concatenate([before.world_points, before.world_points + after.p - before.p])
+    origin, along = before.world_points[0], before.axes[:, :2]
+    swept = (way - origin) @ along
+    swept = swept[ConvexHull(swept).vertices]
+    below = []
+    for surface in environment.surfaces:
+        off = (way - surface.p) @ surface.normal
+        if before.normal @ surface.normal > 0.0 and np.abs(off).max() < TOUCHING:
+            A, b = half_planes((surface.corners - origin) @ along)
+            below.append((A, b + TOUCHING))
+    return uncovered(swept, below) < TOUCHING**2
 
 
 def _corners(thing: FreeObject) -> np.ndarray:

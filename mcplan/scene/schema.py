@@ -156,7 +156,11 @@ class ObstacleSpec(SolidSpec):
 
 
 class ObjectSpec(SolidSpec):
-    """A solid that can be moved; the poses of its surfaces are relative to its own."""
+    """A solid that can be moved; the poses of its surfaces are relative to its own.
+
+    It lies on surfaces of the environment, and may reach beyond their edges. The robot touches none that lies on
+    another one, or has one on it.
+    """
 
     mass: Positive
     """kg; its inertia is that of a solid of even density."""

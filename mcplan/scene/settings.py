@@ -90,7 +90,7 @@ class ControlSettings(Spec):
     ``mixed`` are solved by CVXPY itself."""
     friction_faces: Annotated[int, Field(ge=4, le=32, multiple_of=2)] = 8
     """Faces of the pyramid inscribed in the friction cone, an even number: rows come in opposite pairs. Laws of time
-    count on the same."""
+    count on the same, postures on no friction that is outside it."""
 
     com_weight: NotNegative = 2000.0
     com_kp: NotNegative = 60.0
@@ -122,8 +122,8 @@ class ControlSettings(Spec):
     """Stiffness along the normal, 1/s² (``qp`` at a quick ``pace``: 400); where contacts give (``contact``, ``mujoco``:
     0) it would fight them."""
     friction_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Part of the friction that the program counts on (``contact``, ``mujoco``: 0.95; plans use up to 0.9 of it, and a
-    program that counted on less could not hold their postures)."""
+    """Part of the friction that the program counts on (``contact``, ``mujoco``: 0.95). Postures of plans use up to 0.9
+    of the friction, and where the program counts on less, no more than that."""
     grip_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
     """The same of contacts that hold an object in the air (``contact``, ``mujoco``: 0.5): less is a firmer grip, which
     also keeps the object from turning about the line through two hands."""
@@ -134,7 +134,8 @@ class ControlSettings(Spec):
     """Part of a contact's largest force and moment that the program makes use of (``contact``, ``mujoco``: 0.9, as in
     plans: contacts that give bear more for moments than the program asks)."""
     pressure_margin: NotNegative = 0.0
-    """How far the program keeps contact forces inside the edge of a patch, m (``contact``, ``mujoco``: 0.005)."""
+    """How far the program keeps contact forces inside the edge of a patch, m (``contact``, ``mujoco``: 0.005). Those of
+    planned postures are as far inside, and 0.005 at least."""
 
     torque_rate: NotNegative = 1500.0
     """Largest change of a torque that the program asks for, N m/s, or of a prismatic joint's force over a lever of 0.2

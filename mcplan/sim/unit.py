@@ -2,21 +2,14 @@
 
 from collections.abc import Iterable
 
-from mcplan.model.robot import Robot
 from mcplan.sim.records import RobotRecord
 
 FORCES = {"rad": "N m", "m": "N"}
 """Unit of what moves a joint, by that of its position."""
 
 
-def joint_units(robot: Robot) -> list[str]:
-    """Return the unit of the position of each joint that moves by itself."""
-    kinds = {name: joint.type for name, joint in robot.description.joints.items()}
-    return [_unit(kinds.get(name)) for name in robot.joint_names]
-
-
 def recorded_units(robot: RobotRecord) -> list[str]:
-    """Return the same of the robot of a run."""
+    """Return the unit of the position of each joint of the robot of a run, as `Robot.joint_units`."""
     kinds = {joint.name: joint.kind for joint in robot.joints}
     return [_unit(kinds.get(name)) for name in robot.coordinates]
 

@@ -9,7 +9,7 @@ from mcplan.constraint.rank import stance_rank
 from mcplan.model.robot import Robot
 from mcplan.planning import Plan
 from mcplan.scene import Contact
-from mcplan.sim.unit import joint_units, unit_of_all
+from mcplan.sim.unit import unit_of_all
 from mcplan.view.palette import PATCHES
 from mcplan.view.phase_bands import band_colours
 from mcplan.view.plan_film import in_place, loaded
@@ -30,7 +30,7 @@ MARGINS = {
 def margin_words(robot: Robot) -> dict[str, tuple[str, str]]:
     """Return `MARGINS` with the unit of a robot's joints."""
     label, form = MARGINS["position"]
-    return MARGINS | {"position": (label, f"{form} {unit_of_all(joint_units(robot))}")}
+    return MARGINS | {"position": (label, f"{form} {unit_of_all(robot.joint_units)}")}
 
 
 def stance_bands(plan: Plan) -> list[dict[str, Any]]:

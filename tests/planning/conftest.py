@@ -3,6 +3,17 @@ from pathlib import Path
 
 import pytest
 
+from mcplan.model.robot_file import load_robot
+from tests.planning.small_humanoid import write_telescopic
+
+
+@pytest.fixture(scope="session")
+def telescopic(tmp_path_factory):
+    """The small humanoid with slides in its legs."""
+    directory = tmp_path_factory.mktemp("telescopic")
+    write_telescopic(directory)
+    return load_robot(directory / "robot.yaml")
+
 
 @pytest.fixture(scope="session")
 def scene():

@@ -87,6 +87,21 @@ def write(directory: Path, arms: bool = True) -> None:
     (directory / "robot.yaml").write_text(robot_yaml())
 
 
+def write_telescopic(directory: Path) -> None:
+    """Write one whose thighs are drawn out, by 0.1 m at most, and whose hips go aside instead of turning."""
+    write(directory)
+    text = (directory / "small.urdf").read_text()
+    for side in SIDES:
+        for joint, axis, slide in (("h_yaw", "0 0 -1", "0 0 -1"), ("h_roll", "1 0 0", "0 1 0")):
+            head, tail = text.split(f'<joint name="{side}_{joint}" type="revolute">')
+            tail = tail.replace(f'xyz="{axis}"', f'xyz="{slide}"', 1)
+            span = '0.0" upper="0.1"' if joint == "h_yaw" else '-0.015" upper="0.015"'
+            low, high = ("-0.8", "0.8") if joint == "h_yaw" else ("-0.6", "0.6")
+            tail = tail.replace(f'{low}" upper="{high}"', span, 1)
+            text = f'{head}<joint name="{side}_{joint}" type="prismatic">{tail}'
+    (directory / "small.urdf").write_text(text)
+
+
 def scenario(name: str, goal: str, surfaces: str) -> str:
     """Return a scenario that starts in ``ready`` on the floor; goal: contacts, surfaces: beside the floor."""
     return f"""

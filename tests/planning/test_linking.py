@@ -6,7 +6,7 @@ import pytest
 from mcplan.collision.model import CollisionModel
 from mcplan.errors import PlanningFailed
 from mcplan.model.geometry import Box
-from mcplan.planning.linking import Change, Linker
+from mcplan.planning.linking import Change, Linker, _changed
 from mcplan.planning.posture.generator import PostureGenerator
 from mcplan.planning.posture.reference import comfortable_place, guide_posture
 from mcplan.planning.posture.settings import FRICTION_SHARE, TORQUE_SHARE
@@ -96,6 +96,14 @@ def test_bodies_that_overlap_at_the_start_are_put_apart_and_it_is_said_which_joi
     assert started.margins["clearance"] > 0.0025
     assert least(robot, scene.ENVIRONMENT, started)[0] == pytest.approx(started.margins["clearance"])
     assert "LARM_JOINT1 by +0.0" in linker.notices[0]
+
+
+def test_a_slide_that_moved_at_the_start_did_so_by_metres(telescopic):
+    wanted = telescopic.posture("ready")
+    q = wanted.copy()
+    q[7 + telescopic.joint_names.index("port_h_yaw")] += 0.05
+    q[7 + telescopic.joint_names.index("port_knee")] -= 0.03
+    assert _changed(telescopic, wanted, q) == "joints moved: port_h_yaw by +0.050 m, port_knee by -0.030 rad"
 
 
 def test_a_shank_that_is_in_a_platform_is_drawn_out_of_it(scene):

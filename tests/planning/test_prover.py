@@ -11,6 +11,7 @@ from mcplan.core.posture.rows import COVECTOR, HIGH, KIND, LOW, OF_POINT
 from mcplan.core.rigid_body.tree import MASS, PARENT, V
 from mcplan.model.geometry import Box
 from mcplan.model.robot_file import load_robot
+from mcplan.planning.linking import Linker
 from mcplan.planning.posture.airborne import GAP, LIFT, airborne
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.result import Effort, PostureResult
@@ -18,6 +19,7 @@ from mcplan.planning.posture.settings import Weights
 from mcplan.planning.posture.task import HEAVY, prices
 from mcplan.planning.posture.violation import Violation
 from mcplan.planning.prover import CARRIES, EASED, STEADY, OutOfCalls, Prover, _near, moved_onto, steady
+from mcplan.planning.search.refine import WIDER
 from mcplan.planning.transition.swing import Swing
 from mcplan.scene import load_scenario
 from mcplan.scene.environment import Environment, Obstacle, Surface
@@ -278,3 +280,31 @@ def test_knee_and_toe_of_a_shank_are_lifted_together_where_the_knee_alone_would_
     assert alone[0].kind == "collision"
     assert alone[0].thing == "LLEG_LINK5 and floor"
     assert prover.swing(both) == ()
+
+
+@pytest.mark.parametrize(
+    ("control", "share", "inset"),
+    [
+        ({}, 0.9, 0.005),
+        ({"friction_fraction": 0.6, "pressure_margin": 0.012}, 0.6, 0.012),
+        ({"friction_faces": 4}, np.cos(np.pi / 4) / np.cos(np.pi / 8), 0.005),
+        ({"friction_faces": 6, "friction_fraction": 0.95}, 0.95 * np.cos(np.pi / 6), 0.005),
+        ({"friction_faces": 16, "friction_fraction": 0.95}, 0.9, 0.005),
+    ],
+)
+def test_postures_count_on_no_more_of_contacts_than_the_controller_that_holds_them(scene, control, share, inset):
+    robot, environment, q = scene.ROBOT, scene.ENVIRONMENT, scene.ROBOT.posture("half_sitting")
+    settings = ControlSettings(**control)
+    prover = Prover(robot, environment, q, ["left_sole", "right_sole"], settings)
+    for asked in (
+        prover.generator.settings,
+        prover._passer.settings,
+        prover.asked(WIDER[0]),
+        prover.segments.finder.knots.settings,
+        Linker(robot, environment, q, settings).generator.settings,
+    ):
+        assert (asked.friction_share, asked.pressure_inset) == (pytest.approx(share), inset)
+    corners = (2 * np.arange(8) + 1) * np.pi / 8
+    normals = 2 * np.pi * np.arange(settings.friction_faces) / settings.friction_faces
+    used = asked.friction_share * np.cos(normals[:, None] - corners).max()
+    assert used <= settings.friction_fraction * np.cos(np.pi / settings.friction_faces) + 1e-12

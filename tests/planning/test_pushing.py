@@ -1,13 +1,17 @@
 """Pushes that are planned from start and goal alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from mcplan.certificate.verify import verify
-from mcplan.errors import PlanningFailed
+from mcplan.errors import InputError, PlanningFailed
+from mcplan.model.geometry import Box
 from mcplan.planning import plan, pushing
 from mcplan.planning.pushing import _displaced
 from mcplan.scene import load_scenario
+from mcplan.scene.environment import FreeObject, Surface
 from mcplan.scene.schema import GoalItem
 
 
@@ -50,6 +54,17 @@ def test_a_pose_with_the_other_sign_of_its_quaternion_moves_nothing():
     for quaternion, moves in ((box.pose[3:], False), (-box.pose[3:], False), ([0.8, 0.0, 0.0, 0.6], True)):
         pose = {"xyz": box.p.tolist(), "quat_wxyz": list(map(float, quaternion))}
         assert bool(list(_displaced(scene, GoalItem.model_validate({"objects": {"box": pose}})))) == moves
+
+
+def test_a_box_that_carries_another_one_is_not_pushed():
+    box = load_scenario("push").environment.objects[0]
+    crate = FreeObject("crate", Box((0.2, 0.2, 0.2)), xyz=np.add(box.p, [0.0, 0.0, 0.6]))
+    lid = Surface("lid", size=(0.4, 0.4), xyz=np.add(box.p, [0.0, 0.0, 0.5]))
+    scenario = load_scenario("push", {"stances": []})
+    lower = replace(box, surfaces=(*box.surfaces, lid))
+    stacked = scenario.replace(environment=replace(scenario.environment, objects=(lower, crate)))
+    with pytest.raises(InputError, match="the object crate lies on `lid` of the object box"):
+        plan(stacked)
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from scipy.spatial import ConvexHull
 
-from mcplan.scene.polygon import area, clip, counter_clockwise, erode, half_planes, is_convex, nearest, outside
+from mcplan.scene.polygon import (
+    area,
+    clip,
+    counter_clockwise,
+    erode,
+    half_planes,
+    is_convex,
+    nearest,
+    outside,
+    uncovered,
+)
 
 
 def random_polygon(rng, size=1.0):
@@ -24,6 +34,21 @@ def test_clipping_keeps_exactly_what_is_in_both(seed):
     for point, depth in zip(points, inside, strict=True):
         if abs(depth) > 1e-9:
             assert (outside(point[None], part) < 0) == (depth < 0)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_what_pieces_leave_of_a_polygon_is_what_lies_in_none_of_them(seed):
+    """Though they overlap; one that covers it leaves nothing."""
+    rng = np.random.default_rng(seed)
+    polygon, pieces = random_polygon(rng), [random_polygon(rng, 0.5) + rng.normal(size=2) for _ in range(4)]
+    left = uncovered(polygon, [half_planes(piece) for piece in pieces])
+    low, high = polygon.min(axis=0), polygon.max(axis=0)
+    places = low + (high - low) * rng.uniform(size=(40000, 2))
+    inside = [(places @ A.T <= b).all(axis=1) for A, b in map(half_planes, [polygon, *pieces])]
+    share = np.mean(inside[0] & ~np.any(inside[1:], axis=0))
+    assert left == pytest.approx(share * np.prod(high - low), abs=0.02 * np.prod(high - low))
+    assert uncovered(polygon, []) == pytest.approx(area(polygon))
+    assert uncovered(polygon, [half_planes(polygon)]) == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -1,13 +1,17 @@
 """Objects that are placed elsewhere, and how they lie."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
 from mcplan.model.geometry import Box, MeshShape, Sphere
+from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Environment, FreeObject, Surface
-from mcplan.scene.resting import carrier, resting_contact
+from mcplan.scene.place import contact
+from mcplan.scene.resting import carrier, resting_contact, slides
 
 SQUARE = np.array([[-1.0, -1], [1, -1], [1, 1], [-1, 1]])
 FLOOR = Surface("floor", np.eye(3), np.zeros(3), SQUARE)
@@ -72,12 +76,83 @@ def test_what_carries_a_contact_weighs_down_at_its_centre_of_mass():
     assert (carried.mass, carried.rest.support) == (5.0, "floor")
 
 
-@pytest.mark.parametrize("p", [[0, 0, 0.51], [0.9, 0, 0.5]])
-def test_a_box_in_the_air_or_over_the_edge_does_not(p):
+@pytest.mark.parametrize("p", [[0, 0, 0.51], [1.199, 0, 0.5], [1.3, 0, 0.5]])
+def test_a_box_in_the_air_or_beside_the_edge_does_not(p):
     assert resting_contact(box(p), Environment((FLOOR,))) is None
+
+
+def test_beyond_an_edge_nothing_bears_a_box():
+    contact = resting_contact(box([0.9, 0, 0.5]), Environment((FLOOR,)))
+    found = sorted(map(tuple, contact.points.round(9)))
+    assert found == [(x, y, -0.5) for x in (-0.2, 0.1) for y in (-0.3, 0.3)]
+
+
+def tiles(*corners, height=0.0):
+    """Level rectangles (x0, y0, x1, y1)."""
+    outlines = [np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]]) for x0, y0, x1, y1 in corners]
+    return tuple(Surface(f"tile{k}", np.eye(3), [0, 0, height], polygon) for k, polygon in enumerate(outlines))
+
+
+@pytest.mark.parametrize("yaw", [0.0, 0.4])
+def test_parts_of_one_plane_bear_a_box_together(yaw):
+    """Four tiles meet below it; it is named after the first one that it touches."""
+    four = tiles((3, 3, 4, 4), (-1, -1, 0, 0), (0, -1, 1, 0), (-1, 0, 0, 1), (0, 0, 1, 1))
+    R = Rotation.from_euler("z", yaw).as_matrix()
+    contact = resting_contact(box([0.05, 0.02, 0.5], R), Environment(four))
+    whole = resting_contact(box([0.05, 0.02, 0.5], R), Environment((FLOOR,)))
+    assert contact.support == "tile1"
+    places = contact.points.round(6)
+    assert {tuple(p) for p in whole.points.round(6)} <= {tuple(p) for p in places}
+    assert np.abs(places).max(axis=0) == pytest.approx([0.2, 0.3, 0.5])
+
+
+def test_a_box_lies_on_the_floor_and_not_on_the_wall_that_it_touches():
+    wall = Surface("wall", size=(2, 2), xyz=(0.2, 0, 0.5), rpy=(0, -np.pi / 2, 0))
+    assert resting_contact(box([0, 0, 0.5]), Environment((wall, FLOOR))).support == "floor"
+
+
+L_SHAPE = tiles((0, 0, 1, 1), (1, 0, 2, 1), (1, 1, 2, 2))
+
+
+@pytest.mark.parametrize(
+    ("surfaces", "begin", "end", "does"),
+    [
+        ((FLOOR,), [-0.5, 0], [0.5, 0], True),
+        (tiles((0, 0, 1, 1), (1, 0, 2, 1)), [0.5, 0.5], [1.5, 0.5], True),  # over the seam
+        (tiles((0, 0, 1, 1), (1.1, 0, 2, 1)), [0.5, 0.5], [1.5, 0.5], False),  # over a gap
+        (L_SHAPE, [1.5, 0.5], [1.5, 1.5], True),
+        (L_SHAPE, [0.7, 0.5], [1.5, 1.5], False),  # beyond the corner
+        ((FLOOR,), [0.9, 0], [0.5, 0], True),  # what is over the edge comes to lie on the floor as well
+        ((FLOOR,), [0.9, -0.2], [0.9, 0.2], True),  # it stays over the edge
+        ((FLOOR,), [0.5, 0], [0.9, 0], False),
+        (tiles((0, 0, 1, 1)) + tiles((1, 0, 2, 1), height=0.1), [0.5, 0.5], [1.5, 0.5], False),
+    ],
+)
+def test_what_bears_an_object_that_slides_has_one_plane_below_it_all_the_way(surfaces, begin, end, does):
+    scene = Environment(surfaces)
+    there, here = (resting_contact(box([*p, 0.5]), scene) for p in (begin, end))
+    assert slides(there, here, scene) == does
+
+
+def test_a_stack_is_refused_by_name():
+    """A crate on the lid of a box, and the box below it."""
+    lower, upper = box([0, 0, 0.5]), FreeObject("crate", Box((0.2, 0.2, 0.2)), np.eye(3), [0, 0, 1.1], 1.0, 0.4)
+    lower = replace(lower, surfaces=(*lower.surfaces, Surface("lid", size=(0.4, 0.6), xyz=(0, 0, 1))))
+    scene = Environment((FLOOR,), objects=(upper, lower))
+    for name in ("box", "crate"):
+        with pytest.raises(InputError, match="the object crate lies on `lid` of the object box: contacts on objects"):
+            carrier(scene, name)
+    beside = scene.placed({"crate": np.array([0.7, 0.7, 0.1, 1, 0, 0, 0])})
+    assert carrier(beside, "box").rest.support == carrier(beside, "crate").rest.support == "floor"
 
 
 def test_a_ball_has_no_face():
     ball = FreeObject("ball", Sphere(0.1), np.eye(3), np.array([0, 0, 0.1]), 1.0, 0.4)
     with pytest.raises(InputError, match="a sphere has no corners"):
         resting_contact(ball, Environment((FLOOR,)))
+
+
+def test_a_contact_on_an_object_that_is_not_there_asks_for_the_environment():
+    crate, hrp2 = box([0, 0, 0.5]), load_robot("hrp2")
+    with pytest.raises(InputError, match=r"one of the object box, which is not there: give `environment=`"):
+        contact(hrp2, "left_sole", crate.surfaces[0], x=0.0, y=0.0, overhang=True)

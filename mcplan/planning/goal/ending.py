@@ -61,7 +61,7 @@ class Ending:
 
     def __init__(self, prover: Prover, reference: np.ndarray):
         self.prover, self.reference = prover, reference
-        settings = PostureSettings(weights=POSED).of(prover.robot.scale)
+        settings = prover.asked(PostureSettings(weights=POSED))
         self._posed = PostureGenerator(prover.robot, prover.environment, settings, prover.collisions)
 
     def asks(self, item: GoalItem) -> bool:

@@ -99,9 +99,8 @@ def measure(
     if item.posture is not None:
         off_joints = np.nan_to_num(np.abs(q[7:] - item.posture.asked(robot)), nan=0.0)
         worst = int(np.argmax(off_joints))
-        found.append(
-            Measure("posture", robot.joint_names[worst], float(off_joints[worst]), item.posture_tolerance, "rad")
-        )
+        joint, unit = robot.joint_names[worst], robot.joint_units[worst]
+        found.append(Measure("posture", joint, float(off_joints[worst]), item.posture_tolerance, unit))
         lifted = stands_on(item, robot) - {contact.patch for contact in contacts}
         found += [Measure("posture", patch, np.inf, 0.0, "m") for patch in sorted(lifted)]
     if item.com is not None:

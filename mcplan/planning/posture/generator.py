@@ -394,6 +394,7 @@ class PostureGenerator:
         open_ = self._search.task(rows, guide, limit=np.array([lower - 0.5, upper + 0.5]))
         beyond = self._search.run(open_, search.q, 3, LOOSE, np.inf).q[7:]
         excess = np.maximum(lower - beyond, beyond - upper)
-        names = self.robot.joint_names
-        over = [Violation("joint limit", names[j], float(excess[j])) for j in np.flatnonzero(bound & (excess > 1e-4))]
-        return sorted(over, key=lambda violation: -violation.amount)
+        kinds = ["slide limit" if unit == "m" else "joint limit" for unit in self.robot.joint_units]
+        over = np.flatnonzero(bound & (excess > 1e-4))
+        found = [Violation(kinds[j], self.robot.joint_names[j], float(excess[j])) for j in over]
+        return sorted(found, key=lambda violation: -violation.amount)

@@ -6,13 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from mcplan.core.rigid_body.tree import PARENT, Q, V
+from mcplan.core.rigid_body.tree import PARENT, PRISMATIC, TYPE, Q, V
 from mcplan.model.robot import Robot
 from mcplan.model.sizes import chain_of
 from mcplan.scene.contact import Contact
 
 AHEAD, BELOW = 0.25, 0.1
 """m: how far before and below its root a limb that touches nothing at the start is expected to touch."""
+
+FARTHEST = 10.0
+"""m: a slide that has no end goes no farther."""
 
 NEAR = 0.3
 """Share of a limb's length from its root that does not give way: the thigh, the upper arm."""
@@ -27,7 +30,7 @@ class Limb:
     name : of the limb.
     patches : its patches that may touch, in the robot's order.
     root : (3,) its first joint in the base's heading frame, at the start.
-    length : from there along the joints to the farthest patch (m).
+    length : from there along the joints to the farthest patch, slides drawn out (m).
     """
 
     name: str
@@ -48,7 +51,9 @@ def limbs_of(robot: Robot, q: np.ndarray, patches: tuple[str, ...]) -> dict[str,
         for patch, chain in zip(own, ancestors, strict=True):
             chain = _without_trunk(robot, chain, name)
             places = [_body_place(robot, q, body) for body in chain] + [robot.frame_pose(q, patch)[:3, 3]]
-            length = max(length, float(np.sum(np.linalg.norm(np.diff(places, axis=0), axis=1))))
+            own_length = float(np.sum(np.linalg.norm(np.diff(places, axis=0), axis=1)))
+            drawn = (_stroke(robot, q, *piece) for piece in zip(chain, [places[0], *places], strict=False))
+            length = max(length, own_length + sum(drawn))
             root = turn.T @ (places[0] - q[:3])
         found[name] = Limb(name, own, root, length)
     return found
@@ -143,6 +148,19 @@ def _without_trunk(robot: Robot, chain: list[int], limb: str) -> list[int]:
     others = [chain_of(robot, patch.name) for patch in robot.patches.values() if patch.limb != limb]
     shared = {body for other in others for body in other}
     return [body for body in chain if body not in shared] or chain[-1:]
+
+
+def _stroke(robot: Robot, q: np.ndarray, body: int, before: np.ndarray) -> float:
+    """Return how much farther (m) from ``before`` (3,) a body is at the better end of its slide than at q."""
+    kind, at = robot.tree.topology[body, [TYPE, Q]]
+    if kind != PRISMATIC:
+        return 0.0
+    away = []
+    for end in np.clip([robot.limits.lower[at - 7], robot.limits.upper[at - 7], q[at]], -FARTHEST, FARTHEST):
+        there = q.copy()
+        there[at] = end
+        away.append(float(np.linalg.norm(_body_place(robot, there, body) - before)))
+    return max(away) - away[-1]
 
 
 def _body_place(robot: Robot, q: np.ndarray, body: int) -> np.ndarray:

@@ -1,7 +1,8 @@
 """Left and right: which joints and patches of a robot are mirror images of each other, found from its geometry.
 
-Mirrored in the plane y = 0 of the neutral posture, a place (x, y, z) becomes (x, -y, z), an axis of rotation (a, b, c)
-becomes (-a, b, -c). A posture of a symmetric robot then has a twin, with the base on the other side.
+Mirrored in the plane y = 0 of the neutral posture, a place (x, y, z) becomes (x, -y, z), so does the direction of a
+slide, an axis of rotation (a, b, c) becomes (-a, b, -c). A posture of a symmetric robot then has a twin, with the base
+on the other side.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ class Mirror:
 
     Attributes
     ----------
-    joint : (n,) index of each joint's image; ``sign`` (n,) of its angle.
+    joint : (n,) index of each joint's image; ``sign`` (n,) of its angle, or of how far it is out.
     patch : name of each patch's image.
     """
 
@@ -35,20 +36,23 @@ class Mirror:
         """Return the mirror image, or None for a robot that has none."""
         q = robot.neutral()
         flip, turn = np.array([1.0, -1.0, 1.0]), np.array([-1.0, 1.0, -1.0])
+        slides = np.array([unit == "m" for unit in robot.joint_units], bool)
         origins, axes = np.zeros((robot.n, 3)), np.zeros((robot.n, 3))
         for link in robot.link_names:
             body, offset = robot.frame(link)
             if body and not offset[9:].any():
                 j = int(robot.tree.topology[body, V]) - 6
                 origins[j] = robot.frame_pose(q, link)[:3, 3] - q[:3]
-                axes[j] = robot.frame_jacobian(q, link)[3:, 6 + j]
+                column = robot.frame_jacobian(q, link)[:, 6 + j]
+                axes[j] = column[:3] if slides[j] else column[3:]
         joint, sign = np.zeros(robot.n, int), np.ones(robot.n)
         for j in range(robot.n):
-            cost = np.linalg.norm(origins - flip * origins[j], axis=1) + 1.0 - np.abs(axes @ (turn * axes[j]))
-            joint[j] = int(np.argmin(cost))
+            image = (flip if slides[j] else turn) * axes[j]
+            cost = np.linalg.norm(origins - flip * origins[j], axis=1) + 1.0 - np.abs(axes @ image)
+            joint[j] = int(np.argmin(cost + (slides != slides[j])))
             if cost[joint[j]] > TOLERANCE:
                 return None
-            sign[j] = np.sign(axes[joint[j]] @ (turn * axes[j]))
+            sign[j] = np.sign(axes[joint[j]] @ image)
         places = {name: robot.frame_pose(q, name) for name in robot.patches}
 
         def unlike(name: str, other: str) -> float:

@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from mcplan.model.scale import RobotScale
+from mcplan.scene.settings import ControlSettings
 
 FRICTION_SHARE = 0.9
 """Part of the friction that a planned posture may use; its margins are still taken with all of it.
@@ -10,6 +13,9 @@ FRICTION_SHARE = 0.9
 The rest pays for motion: a tenth of the friction is 0.06 g of horizontal acceleration at 0.6. More would refuse stances
 that robots do take: in a valley of 35 degrees with a friction of 0.6 one foot and the opposite hand need 0.51.
 """
+
+FACES = 8
+"""Of the pyramids of friction in which the forces of postures are."""
 
 TORQUE_SHARE = 0.9
 """Part of the torque limits that a planned posture may use."""
@@ -36,7 +42,7 @@ class PostureSettings:
 
     Attributes
     ----------
-    joint_margin : distance to the joint limits (rad or m).
+    joint_margin : distance to the joint limits (rad or m), of a joint half of its range at most.
     bent : how far limbs that touch are bent (rad), 0 for any: a straight one has nothing to make up for errors with.
     com_inset : how far inside its support region the centre of mass is (m); less where the region is thin.
     comfort : how far inside it is drawn to, without having to (m).
@@ -73,4 +79,23 @@ class PostureSettings:
             pressure_inset=scale.sole * self.pressure_inset,
             clearance=scale.leg * self.clearance,
             weights=replace(w, base_position=price * w.base_position, com=price * w.com, comfort=price * w.comfort),
+        )
+
+    def within(self, control: ControlSettings) -> "PostureSettings":
+        """Return the same with no more of contacts than a controller counts on, which is to hold the postures.
+
+        Of the friction it counts on the pyramid of ``friction_faces`` faces inscribed in the cone of a part
+        ``friction_fraction`` of it. That of a posture lies within where its extent along these faces' normals does:
+
+            share <= friction_fraction cos(pi / friction_faces) / extent
+
+        with an extent of cos(pi / 8) where the normals are among those of its own faces, else of 1 at most. Its forces
+        act no nearer to the edges of a patch than ``pressure_margin``.
+        """
+        extent = np.cos(np.pi / FACES) if FACES % control.friction_faces == 0 else 1.0
+        held = control.friction_fraction * np.cos(np.pi / control.friction_faces) / extent
+        return replace(
+            self,
+            friction_share=min(self.friction_share, float(held)),
+            pressure_inset=max(self.pressure_inset, control.pressure_margin),
         )

@@ -129,13 +129,15 @@ class PostureSearch:
     ----------
     robot : the robot.
     weight : (nv,) price of the squared distance to the guide.
-    joint_margin : rad or m.
+    joint_margin : rad or m, of each joint half of its range at most: a jaw that has less stays in the middle.
     """
 
     def __init__(self, robot: Robot, weight: np.ndarray, joint_margin: float):
         self.robot = robot
         self.weight = np.ascontiguousarray(weight, dtype=float)
-        self.limit = np.ascontiguousarray([robot.limits.lower + joint_margin, robot.limits.upper - joint_margin])
+        lower, upper = robot.limits.lower, robot.limits.upper
+        margin = np.minimum(joint_margin, 0.5 * (upper - lower))
+        self.limit = np.ascontiguousarray([lower + margin, upper - margin])
         self._nothing = np.zeros((0, robot.nv + 1))
         self._scratch, self.report = self._allocate(96), np.zeros(REPORT)
 

@@ -19,7 +19,8 @@ class Violation:
     kind         thing                      amount
     ===========  =========================  ============================================================
     reach        patch                      m, rad: how far it stays from its contact
-    joint limit  joint                      rad or m: how far beyond its limit it would have to go
+    joint limit  joint that turns           rad: how far beyond its limit it would have to go
+    slide limit  joint that slides          m: the same
     equilibrium  ``com``                    m: how far the centre of mass stays outside its support region
     friction     patches that carry load    N: force that is missing for any equilibrium, friction being what ends it
     load         patches that carry load    N: the same where friction would not help
@@ -48,6 +49,7 @@ class Violation:
         words = {
             "reach": f"{self.thing} stays {length_or_angle(self.amount)} away from its contact",
             "joint limit": f"{self.thing} would have to go {angle(self.amount)} beyond its limit",
+            "slide limit": f"{self.thing} would have to slide {length(self.amount)} beyond its limit",
             "equilibrium": f"the centre of mass stays {length(self.amount)} outside its support region",
             "friction": f"{self.thing} slip: {self.amount:.0f} N are missing for balance",
             "load": f"{self.thing} cannot carry the robot: {self.amount:.0f} N are missing for balance",

@@ -109,6 +109,7 @@ def remedy(tree: SearchTree, hindrance: Hindrance | None) -> str:
     return {
         "reach": f"supports closer together or lower, so that {thing} reaches them ({length(least)})",
         "joint limit": f"supports where {thing} keeps within its limits ({angle(least)})",
+        "slide limit": f"supports where {thing} keeps within its limits ({length(least)})",
         "equilibrium": "supports that lie around the centre of mass, or another contact to hold on to",
         "friction": f"more friction under {thing}, less tilt, or a contact to hold on to ({least:.0f} N are missing)",
         "load": f"stronger contacts than {thing}, or one more ({least:.0f} N are missing)",

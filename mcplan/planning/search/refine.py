@@ -74,7 +74,7 @@ def refine(prover: Prover, paths: list[list[Node]]) -> list[list[Node]] | None:
     if not knots:
         return paths
     chain = list(knots.values())
-    robot, settings = prover.robot, [wider.of(prover.robot.scale) for wider in WIDER]
+    robot, settings = prover.robot, [prover.asked(wider) for wider in WIDER]
     generators = [PostureGenerator(robot, prover.environment, wider, prover.collisions) for wider in settings]
     for sweep in range(SWEEPS):
         before = _Knot(paths[0][0].contacts, (), (), paths[0][0].q, paths[0][0].q)

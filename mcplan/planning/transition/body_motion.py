@@ -103,7 +103,7 @@ class MotionFinder:
 
     def __init__(self, robot: Robot, environment: Environment, settings: ControlSettings, collisions: CollisionModel):
         self.robot, self.settings = robot, settings
-        plain = PostureSettings().of(robot.scale)
+        plain = PostureSettings().of(robot.scale).within(settings)
         weights = plain.weights
         steady = replace(
             weights,

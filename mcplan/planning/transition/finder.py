@@ -190,7 +190,8 @@ class TransitionFinder:
         speeds = [(way.length / s.slide_speed, way.angle / s.limb_angular_speed) for way in ways]
         duration = max(self.law.straight(begin.q, q, begin.closed), 15 / 8 * float(np.max(speeds)))
         times = np.linspace(0.0, duration, CARRYING + 1)
-        inside = [taken_along(begin.closed, contacts, ways, k / CARRYING) for k in range(1, CARRYING)]
+        shares = [k / CARRYING for k in range(1, CARRYING)]
+        inside = [taken_along(begin.closed, contacts, ways, share, self.environment) for share in shares]
         guides = straight_knots(self.robot, begin.q, q, CARRYING)
 
         def poses(share: float) -> dict[str, Pose]:

@@ -36,7 +36,8 @@ class JointRoom:
         They keep limbs bent whose ``patches`` touch all along, where both ends bend them to the same side.
         """
         lower, upper = self.limits
-        room = np.minimum(KEPT * np.array([ends.min(axis=0) - lower, upper - ends.max(axis=0)]), ROOM)
+        most = np.minimum(ROOM, 0.5 * (upper - lower))
+        room = np.minimum(KEPT * np.array([ends.min(axis=0) - lower, upper - ends.max(axis=0)]), most)
         bounds = np.array([np.maximum(lower + room[0], self.least[0]), np.minimum(upper - room[1], self.least[1])])
         for fold in folds_of(self.robot, patches):
             one, other = ends[:, fold.joint] - fold.straight

@@ -90,7 +90,8 @@ class KnotFinder:
     ) -> Steps[np.ndarray]:
         """Return a posture near a guide in which a patch is off a place by ``lift`` (3,), or by a part of it.
 
-        Only how far it is off counts: straight up may be no way at all, as for a knee below its hip.
+        Only how far it is off counts: straight up may be no way at all, as for a knee below its hip. Where ``lift`` is
+        zero that is the guide.
 
         Parameters
         ----------
@@ -98,13 +99,15 @@ class KnotFinder:
         contacts : what stays in place.
         place : (3,) what the patch leaves.
         """
+        height = float(np.linalg.norm(lift))
+        if height == 0.0:
+            return guide
         com, (body, offset) = self.robot.com(guide), self.robot.frame(patch)
         held = [contact_rows(self.robot, self.environment, contact, None) for contact in contacts]
         watched = self.nearness.watched(contacts)
         content = self.nearness.content
         need = np.where(self.nearness.own, np.minimum(self.nearness.wanted, self.nearness.distances(guide)), content)
         wish = Wish(need, np.minimum(need, content), np.full(len(need), APART))
-        height = float(np.linalg.norm(lift))
         normal = np.concatenate([lift / height, np.zeros(3)])[None]
         best, least = guide, np.inf
         for part in LIFTS:
@@ -125,7 +128,7 @@ class KnotFinder:
         return -np.inf if region.empty else float(region.depth(com))
 
     def support(self, contacts: Sequence[Contact], com: np.ndarray) -> Support:
-        """Return where contacts balance a centre of mass of about the height of ``com`` (3,)."""
+        """Return where contacts balance the robot, whatever its height; ``com`` (3,) as for `ContactRegions`."""
         known = self._supports.get(asked := tuple(contacts))
         if known is None:
             spared = [contact.spared(self.settings.friction_share) for contact in asked]

@@ -13,7 +13,7 @@ from mcplan.model.pose import Pose, rotation_from_quat
 from mcplan.motion.quintic import minimum_jerk
 from mcplan.motion.rotation import rotation_vector
 from mcplan.scene.contact import Contact
-from mcplan.scene.environment import FreeObject
+from mcplan.scene.environment import Environment, FreeObject
 from mcplan.scene.resting import slides
 
 
@@ -58,7 +58,11 @@ class ObjectWay:
 
 
 def taken_along(
-    before: Sequence[Contact], after: Sequence[Contact], ways: Sequence[ObjectWay], share: float
+    before: Sequence[Contact],
+    after: Sequence[Contact],
+    ways: Sequence[ObjectWay],
+    share: float,
+    environment: Environment,
 ) -> tuple[Contact, ...]:
     """Return contacts when a share of the time has passed in which objects take those on them along.
 
@@ -67,6 +71,7 @@ def taken_along(
     Parameters
     ----------
     before, after : the same contacts where they are at the two ends.
+    environment : with the surfaces that objects slide on.
     """
     known, last = {way.name: way for way in ways}, {contact.patch: contact for contact in after}
     found = []
@@ -74,7 +79,7 @@ def taken_along(
         carrier, end = contact.carrier, last[contact.patch].carrier
         way = None if carrier is None else known.get(carrier.name)
         if carrier is not None and way is not None:
-            here, rests = way.at(share), end is not None and slides(carrier.rest, end.rest)
+            here, rests = way.at(share), end is not None and slides(carrier.rest, end.rest, environment)
             contact = replace(contact.moved(way.begin, here), carrier=carrier.moved(way.begin, here, rests))
         found.append(contact)
     return tuple(found)

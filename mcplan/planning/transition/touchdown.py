@@ -78,7 +78,7 @@ def touchdown_speed(
     stiff = W[:n, :n] + COMPLIANCE * np.trace(W[:n, :n]) / max(n, 1) * np.eye(n)
     passed = np.linalg.solve(stiff, W[:n, n:])  # impulses of the closed contacts, against those at the patch
     mobility = W[n:, n:] - W[n:, :n] @ passed
-    for arm in np.vstack([np.zeros(3), contact.points]) @ robot.frame_pose(q, contact.patch)[:3, :3].T:
+    for arm in np.vstack([np.zeros(3), contact.points]) @ contact.turned(robot.frame_pose(q, contact.patch)[:3, :3]).T:
         push = np.append(contact.normal, np.cross(arm, contact.normal))
         moved = mobility @ push / (push @ mobility @ push)  # twist per m/s
         spin = float(np.linalg.norm(moved[3:]))

@@ -6,12 +6,15 @@ import numpy as np
 
 from mcplan.core.contact.model import BALL, SURFACE_SIZE, Scene
 from mcplan.core.rigid_body.tree import COM, PARENT, V
+from mcplan.model.geometry import Box, MeshShape
 from mcplan.model.patch import Patch
 from mcplan.model.robot import Robot
 from mcplan.model.shape_inertia import shape_inertia
 from mcplan.model.solid import frozen
 from mcplan.scene.contact import Contact
+from mcplan.scene.counted import shrunk
 from mcplan.scene.environment import Environment, Support, Surface
+from mcplan.scene.resting import resting_contact
 from mcplan.scene.settings import SimulationSettings
 from mcplan.sim.contact.bumps import Bump, shape_bumps
 from mcplan.sim.contact.shapes import pack_shapes
@@ -20,6 +23,10 @@ from mcplan.sim.world import pair_frictions
 
 RIGID = 1e-6
 """How much less what holds a fixed base gives than a contact does: to nine digits, joints move as if it did not."""
+
+
+WITHIN = 1e-3
+"""m: how far inside the edge that bears it an object that overhangs has a point which it rests on."""
 
 
 def pack_scene(
@@ -36,7 +43,7 @@ def pack_scene(
     ----------
     patches : names of the robot's patches that are used; the rest of a link touches by its collision shapes.
     q : (7+n,) first posture; the inertia of the limbs that scales the compliance is taken there.
-    contacts : that have a friction of their own.
+    contacts : that have a friction of their own; objects that carry some lie where these say.
     """
     bodies, objects = len(robot.tree.topology), environment.objects
     places = object_places(environment)
@@ -55,7 +62,7 @@ def pack_scene(
         patch_index.append([robot.frame(name)[0], link, first[k], len(polygons[k]), patch.kind == "grasp"])
 
     shapes = pack_shapes(robot, environment, q)
-    bumps = [*_robot_bumps(robot, patches), *_object_bumps(environment, len(robot.link_names))]
+    bumps = [*_robot_bumps(robot, patches), *_object_bumps(environment, len(robot.link_names), contacts)]
     stops = np.cumsum([0, *map(len, bumps)])
     flat = [(body, *item) for body, group in enumerate(bumps) for item in group]
 
@@ -155,15 +162,33 @@ def _robot_bumps(robot: Robot, patches: Sequence[str]) -> list[list[Placed]]:
     return found
 
 
-def _object_bumps(environment: Environment, links: int) -> list[list[Placed]]:
-    """Bumps of the free objects, about their centres of mass."""
-    return [
-        [
-            (links + i, bump, thing.friction, -1)
-            for bump in shape_bumps(thing.shape, np.eye(3), -shape_inertia(thing.shape, thing.mass)[0])
-        ]
-        for i, thing in enumerate(environment.objects)
-    ]
+def _object_bumps(environment: Environment, links: int, contacts: Iterable[Contact]) -> list[list[Placed]]:
+    """Bumps of the free objects, about their centres of mass: their own, and where an edge bears what overhangs."""
+    carriers = [contact.carrier for contact in contacts if contact.carrier is not None]
+    found = []
+    for i, thing in enumerate(environment.objects):
+        centre = -shape_inertia(thing.shape, thing.mass)[0]
+        bumps = shape_bumps(thing.shape, np.eye(3), centre)
+        if isinstance(thing.shape, Box | MeshShape):
+            rests = [resting_contact(thing, environment)]
+            rests += [carrier.rest for carrier in carriers if carrier.name == thing.name]
+            corners = np.array([bump[1] for bump in bumps])
+            bumps += [(BALL, place, 0.0, np.zeros(3)) for place in _at_edges(rests, corners - centre) + centre]
+        found.append([(links + i, bump, thing.friction, -1) for bump in bumps])
+    return found
+
+
+def _at_edges(rests: Iterable[Contact | None], corners: np.ndarray) -> np.ndarray:
+    """Return the points (k,3) of an object's rests, in its axes, that are none of its corners (c,3).
+
+    They are drawn in a little, over what bears them.
+    """
+    found = [np.zeros((0, 3))]
+    for rest in rests:
+        if rest is not None:
+            away = np.linalg.norm(rest.points[:, None] - corners, axis=2).min(axis=1)
+            found.append(shrunk(rest.points, WITHIN)[away > WITHIN])
+    return np.unique(np.concatenate(found).round(6), axis=0)
 
 
 def object_places(environment: Environment) -> list[tuple[np.ndarray, np.ndarray]]:

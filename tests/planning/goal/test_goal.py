@@ -99,3 +99,12 @@ def test_a_base_without_a_tolerance_has_arrived_within_five_centimetres(off, arr
     item = GoalItem.model_validate({"base": {"xyz": place.tolist()}})
     (reached,) = measure(item, robot, (), q, {})
     assert reached.met is arrived
+
+
+def test_a_slide_that_is_off_its_posture_is_so_in_metres(telescopic):
+    item = GoalItem.model_validate({"posture": "ready", "posture_tolerance": 0.01})
+    for joint, unit in (("port_h_yaw", "m"), ("port_knee", "rad")):
+        q = telescopic.posture("ready")
+        q[7 + telescopic.joint_names.index(joint)] += 0.05
+        (found,) = (one for one in measure(item, telescopic, (), q, {}) if one.thing == joint)
+        assert (found.amount, found.unit) == (pytest.approx(0.05), unit)

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -9,8 +10,9 @@ from mcplan.planning.posture import generator as posture_generator
 from mcplan.planning.posture.freedom import Freedom
 from mcplan.planning.posture.generator import SPARE, PostureGenerator
 from mcplan.planning.posture.settings import PostureSettings, Weights
-from mcplan.scene.environment import Bar, Obstacle
-from mcplan.scene.place import make_contact
+from mcplan.planning.posture.task import BaseTarget, PostureSearch
+from mcplan.scene.environment import Bar, Environment, Obstacle, Surface
+from mcplan.scene.place import contact as contact_on, make_contact
 from mcplan.statics.support_region import support_region
 from tests.contact_error import contact_error
 from tests.planning.obstacle_step import step_past
@@ -212,3 +214,25 @@ def test_limbs_that_touch_are_bent_as_far_as_the_settings_ask(scene):
     left, right = bend(0.3, leaving=["right_sole"])
     assert left >= 0.3 - 2e-3
     assert right < 0.2
+
+
+def test_joints_with_less_room_than_the_margin_stay_in_the_middle_of_it(telescopic):
+    """The hips go aside by 15 mm to either side."""
+    low, high = PostureSearch(telescopic, np.ones(telescopic.nv), 0.02).limit
+    hips = [telescopic.joint_names.index(f"{side}_h_roll") for side in ("port", "starboard")]
+    assert low[hips] == pytest.approx([0.0, 0.0])
+    assert (low <= high).all()
+    wide = telescopic.limits.upper - telescopic.limits.lower > 0.04
+    np.testing.assert_array_equal(low[wide], telescopic.limits.lower[wide] + 0.02)
+    np.testing.assert_array_equal(high[wide], telescopic.limits.upper[wide] - 0.02)
+
+
+def test_what_a_slide_lacks_is_said_in_metres(telescopic):
+    """The base is to be higher than the leg that stands is long."""
+    floor = Surface("floor", size=(4.0, 4.0))
+    foot = contact_on(telescopic, "port_plate", floor, x=0.0, y=0.08)
+    high = BaseTarget(np.array([0.0, 0.0, 1.1]), 0.01, np.eye(3), 0.01)
+    generator = PostureGenerator(telescopic, Environment([floor]))
+    result = generator.generate([foot], None, telescopic.posture("ready"), base=high)
+    (said,) = (str(violation) for violation in result.violations if violation.thing == "port_h_yaw")
+    assert re.fullmatch(r"port_h_yaw would have to slide \d+(\.\d+)? mm beyond its limit", said)

@@ -47,6 +47,19 @@ def test_a_leg_is_as_long_as_its_segments_and_begins_at_its_hip(standing):
         assert np.linalg.norm(tip - hip) <= leg.length + 1e-9
 
 
+def test_a_leg_with_slides_is_as_long_as_they_may_be_drawn_out(telescopic):
+    q, patches = telescopic.posture("ready"), ("port_plate", "starboard_plate")
+    leg = limb_of(limbs_of(telescopic, q, patches), "port_plate")
+    farthest = 0.0
+    for seed in range(20):
+        other = telescopic.random_configuration(seed)
+        other[7 + telescopic.joint_names.index("port_h_yaw")] = 0.1
+        other[7 + telescopic.joint_names.index("port_knee")] = -0.02
+        hip, tip = (telescopic.frame_pose(other, name)[:3, 3] for name in ("port_hip1", "port_plate"))
+        farthest = max(farthest, np.linalg.norm(tip - hip))
+    assert farthest <= leg.length < farthest + 0.05
+
+
 def test_roots_and_offsets_are_in_the_heading_of_the_base(scene, standing):
     robot, q, limbs = standing
     turn = Rotation.from_euler("z", 1.1)

@@ -101,11 +101,12 @@ def test_a_sole_rolls_onto_its_toes_and_back(scene):
     assert roll(scene.ROBOT, scene.ENVIRONMENT, sole, "left_knee") is None
 
 
-def test_mirrored_postures_have_mirrored_patches(scene):
-    robot = scene.ROBOT
+@pytest.mark.parametrize("name", ["hrp2", "telescopic"])
+def test_mirrored_postures_have_mirrored_patches(scene, telescopic, name):
+    robot = telescopic if name == "telescopic" else scene.ROBOT
     mirror = Mirror.of(robot)
     assert mirror is not None
-    assert mirror.patch["left_grip"] == "right_grip"
+    assert all(mirror.patch[patch] != patch for patch in robot.patches)
     q = robot.random_configuration(3)
     twin = mirror.posture(q)
     for patch, image in mirror.patch.items():

@@ -105,7 +105,9 @@ def paths(monkeypatch):
     return [nodes]
 
 
-PROVER = SimpleNamespace(robot=SimpleNamespace(scale=ONE), environment=None, collisions=None)
+PROVER = SimpleNamespace(
+    robot=SimpleNamespace(scale=ONE), environment=None, collisions=None, asked=lambda settings: settings
+)
 
 
 def bar(monkeypatch, k, postures):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mcplan.model.robot_file import load_robot
+from mcplan.planning.posture.task import PostureSearch
 from mcplan.planning.transition.joint_room import BENT, KEPT, ROOM, JointRoom
 from mcplan.planning.transition.knot_finder import KnotFinder
 from mcplan.planning.transition.steps import run
@@ -82,3 +83,11 @@ def test_limbs_that_touch_stay_bent_about_as_their_ends_are(robot):
     in_the_air = robot.limits.lower[knee] + ROOM
     assert lowest(1.0, 0.5, ["left_hand"]) == pytest.approx(in_the_air)
     assert lowest(-0.02, 1.0) < 0.0  # it begins beyond straight: there is a way to the other side
+
+
+def test_bounds_of_a_joint_with_hardly_any_range_do_not_cross(telescopic):
+    """Though the ends are at its limit, beyond the widest bounds."""
+    least = PostureSearch(telescopic, np.ones(telescopic.nv), 0.01).limit
+    for ends in (telescopic.limits.lower, telescopic.limits.upper):
+        lower, upper = JointRoom(telescopic, least).between(np.array([ends, ends]), ())
+        assert (lower <= upper + 1e-12).all()

@@ -101,6 +101,12 @@ def test_a_foot_is_lifted_by_as_much_as_the_standing_leg_allows(scene, height, l
     assert CollisionModel(robot, environment).smallest(q, contacts=[right]).distance > 0.0
 
 
+def test_a_lift_of_nothing_is_the_posture_itself(scene):
+    robot, environment, right, before, _, q0, _ = scene
+    q = run(KnotFinder(robot, environment).lifted(q0, [right], "left_sole", before.p, np.zeros(3)))
+    np.testing.assert_array_equal(q, q0)
+
+
 @pytest.mark.parametrize("modest", [False, True])
 def test_what_is_close_at_both_ends_parts_in_between_unless_the_way_is_to_be_modest(scene, modest):
     robot, environment, right, before, _, q0, _ = scene

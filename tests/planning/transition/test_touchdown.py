@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 from mcplan.core.rigid_body.tree import GRAVITY
 from mcplan.model.robot_file import load_robot
@@ -127,3 +128,12 @@ def test_a_motion_that_keeps_less_of_its_reserve_leaves_less_for_impacts():
     speeds = [speed([STAYS, GRIP], most=10.0, kept=kept) for kept in (1.0, 0.5, 0.0)]
     assert speeds[1] == pytest.approx(0.5 * (speeds[0] + speeds[2]))
     assert speeds[2] == pytest.approx(speeds[0] * LEAST_LEFT / LEFT)
+
+
+def test_a_ball_touches_below_its_centre_however_its_link_is_turned():
+    """The link of a ball is turned from upright; a point of it that is where that touches has the same impact."""
+    turn, below = Rotation.from_rotvec([0.0, 1.2, 0.0]).as_matrix(), np.array([[0.05, 0.0, -0.02]])
+    point = contact("left_sole", "point", below @ turn.T)
+    ball = replace(point, kind="ball", points=below, R=point.R @ turn, radius=0.02)
+    assert speed([STAYS], ball, most=10.0) == pytest.approx(speed([STAYS], point, most=10.0))
+    assert speed([STAYS], replace(point, points=below), most=10.0) != pytest.approx(speed([STAYS], point, most=10.0))

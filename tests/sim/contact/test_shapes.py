@@ -43,6 +43,16 @@ def test_a_beam_rests_across_the_edge_of_a_slab_where_no_corner_touches():
     assert 0.05 - 1e-3 < height < 0.1 / np.sqrt(2) + 1e-3
 
 
+@pytest.mark.parametrize(("edge", "stays"), [(0.06, True), (-0.03, False)])
+def test_a_box_that_overhangs_stays_where_its_middle_is_over_the_slab(edge, stays):
+    """Two of its corners are beyond the edge."""
+    slab = Surface("slab", polygon=[[-1, -1], [1, -1], [1, edge], [-1, edge]])
+    world = World([slab], [solid()])
+    world.run(0.3)
+    height, _ = upright(world)
+    assert (abs(height - 0.1) < 1e-3) == stays
+
+
 def test_a_bar_carries_the_middle_of_a_beam():
     bar = Bar("bar", np.array([[0, -0.5, 0.0], [0, 0.5, 0.0]]), 0.02, 0.7)
     world = World([], [solid(Box((1.0, 0.1, 0.1)), p=(0, 0, 0.08))])

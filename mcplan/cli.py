@@ -5,6 +5,8 @@ Exit status: 0 done, 1 the job ran and failed (no plan, fell, certificate broken
 
 import argparse
 import difflib
+import errno
+import os
 import re
 import sys
 import traceback
@@ -30,6 +32,9 @@ exit status: 0 done, 1 the job ran and failed, 2 bad input, 3 internal error
 
 WORK = ("run", "plan", "simulate", "verify", "bench")
 """Commands that need compiled kernels from their beginning on."""
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""A full disk, a quota, a limit of file sizes: met by a write, whose error names no file."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -88,10 +93,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
         sys.stderr.close()
         return 0
-    except OSError as error:
+    except OSError as error:  # no permission, no room, a name that is too long
         if error.filename is None:
-            return _internal()
-        print(f"{error.filename}: {error.strerror}", file=sys.stderr)  # no permission, no room, a name that is too long
+            if error.errno not in NO_ROOM:
+                return _internal()
+            _drop_output()
+        print(f"{error.filename or 'output'}: {error.strerror}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -105,6 +112,13 @@ def _internal() -> int:
     traceback.print_exc()
     print("mcplan: internal error; please report it with the lines above", file=sys.stderr)
     return 3
+
+
+def _drop_output() -> None:
+    """Let what could not be written to standard output go, which Python would try once more at its end."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
 
 
 def _carry_out(parsed: argparse.Namespace) -> int:
@@ -127,7 +141,9 @@ def _carry_out(parsed: argparse.Namespace) -> int:
                 from mcplan.compiling import WATCH  # imports neither NumPy nor Numba: a first run says so at once
 
                 WATCH.expect(getattr(parsed, "physics", None))
-            return int(parsed.carry_out(parsed))
+            status = int(parsed.carry_out(parsed))
+        sys.stdout.flush()  # what it cannot take is told here, and not as the end of Python
+        return status
     finally:
         BARS.close()
         be_quiet(False)

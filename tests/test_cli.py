@@ -129,6 +129,14 @@ def test_what_the_system_refuses_is_told_with_the_place(monkeypatch, capsys):
     assert capsys.readouterr().err == "runs/walk: Permission denied\n"
 
 
+def test_output_that_finds_no_room_is_no_mistake_of_the_program():
+    """Neither what is written in between, nor what is left for the end."""
+    for arguments in (["info"], ["check", "sway"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([sys.executable, "-m", "mcplan", *arguments], stdout=full, stderr=subprocess.PIPE)
+        assert (done.returncode, done.stderr) == (2, b"output: No space left on device\n")
+
+
 def test_info_speaks_to_people_and_to_programs(capsys):
     assert main(["info"]) == 0
     assert "hrp2" in capsys.readouterr().out

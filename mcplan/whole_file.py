@@ -12,7 +12,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give the name of a file beside ``path``, which takes its place when the block ends and is gone when it fails.
 
     Of several who write the same file at once each has a file of its own: the last to end is who wrote it. Directories
-    that lead there are made. An OSError of the block that names no file, as one of a write to a full disk, names ``path``.
+    that lead there are made. An OSError of the block that names no file, as of a write to a full disk, names ``path``.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)

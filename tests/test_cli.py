@@ -6,6 +6,7 @@ import subprocess
 import sys
 import warnings
 from argparse import Namespace
+from types import SimpleNamespace
 
 import pytest
 
@@ -321,6 +322,21 @@ def test_without_a_place_results_go_where_there_are_none_or_are_refused(tmp_path
     (tmp_path / "runs").write_text("no directory")
     with pytest.raises(InputError, match="runs: is a file; expected the name of a directory"):
         execution.refuse_early(mc.load_scenario("sway"), arguments)
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, InputError("no such physics")])
+def test_a_simulation_that_records_nothing_leaves_no_directory(ending, tmp_path, monkeypatch, capsys):
+    def ended(*_, **__):
+        raise ending
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(execution, "proven_plan", lambda plan: True)
+    monkeypatch.setattr("mcplan.sim.simulate.simulate", ended)
+    arguments = Namespace(physics=None, live=False, output=None, force=False, seed=0)
+    with pytest.raises((KeyboardInterrupt, InputError)):
+        execution.execute(SimpleNamespace(scenario=mc.load_scenario("sway")), arguments)
+    assert list(tmp_path.iterdir()) == []
+    assert ("nothing is written" in capsys.readouterr().err) == (ending is KeyboardInterrupt)
 
 
 def test_directories_that_lead_to_a_plan_are_made(tmp_path):

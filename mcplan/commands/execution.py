@@ -91,7 +91,6 @@ def execute(plan: "Plan", arguments: Namespace) -> int:
         observers: list[Observer] = [shown.enter_context(ProgressBar())]
         if arguments.live:
             observers.append(shown.enter_context(_live(plan, arguments)))
-        directory = new_directory(plan.scenario.name, arguments.output, arguments.force)
         stopped: SimulationFailed | None = None
         try:
             result = simulate(plan, physics=arguments.physics, seed=arguments.seed, observers=observers)
@@ -99,8 +98,12 @@ def execute(plan: "Plan", arguments: Namespace) -> int:
             if failure.run is None:
                 raise
             stopped, result = failure, failure.run
+        except KeyboardInterrupt:
+            note("nothing is written: a motion is recorded when it has ended")
+            raise
     with Working("verifying"):
         report = certify(result)
+    directory = new_directory(plan.scenario.name, arguments.output, arguments.force)  # there is what to put in
     with Working("writing"):
         write_results(directory, plan, result, report)
     _say(report, directory)

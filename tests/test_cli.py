@@ -41,6 +41,15 @@ def test_help_needs_neither_numba_nor_cvxpy():
     assert "table_hand" in done.stdout
 
 
+def test_help_of_simulate_is_about_a_plan(capsys):
+    for command, place, refused in (("simulate", "PLAN|SCENARIO", 2), ("run", "SCENARIO", 0)):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        text = " ".join(capsys.readouterr().out.split())
+        assert f"positional arguments: {place} " in text
+        assert text.count("(not with a plan)") == refused
+
+
 def test_python_runs_the_package_as_its_command():
     done = subprocess.run([sys.executable, "-m", "mcplan", "--version"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, f"mcplan {mc.__version__}\n")

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from mcplan.view.live import LiveView
 
 
-def add_execution(parser: ArgumentParser) -> None:
+def add_execution(parser: ArgumentParser, plans: bool = False) -> None:
     """Add what is executed, in which physics, how it is watched, and where the results go."""
-    add_scenario(parser)
+    add_scenario(parser, plans)
     add_physics(parser)
     parser.add_argument("--live", action="store_true", help="show the motion while it is simulated, on 127.0.0.1")
     parser.add_argument("--port", type=port_number, default=0, help="port of --live (default: a free one)")

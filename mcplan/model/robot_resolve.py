@@ -49,8 +49,9 @@ class Resolver:
 
     def _problem(self, key: Key, message: str) -> None:
         problem = self.document.problem(key, message)
-        if not any(place.startswith(f"{problem.key}.") for place in self._left_out):  # may follow from what is not there
-            self.problems.append(problem)
+        if any(place.startswith(f"{problem.key}.") for place in self._left_out):
+            return  # it may follow from what is not there
+        self.problems.append(problem)
 
     def settle(self) -> None:
         """Raise all problems in the order of the file, if there are any."""
@@ -101,8 +102,8 @@ class Resolver:
                     self._patch(name, patch)
             for name, posture in section.postures.items():
                 self._pose(("postures", name, "base"), posture.base)
-                for joint in posture.joints:
-                    self._moving(("postures", name, "joints", joint), joint)
+                for posed in posture.joints:
+                    self._moving(("postures", name, "joints", posed), posed)
         self.settle()
         self.model = rerooted(model, section.base or model.root)
         if (section.forward, section.up) != ("x", "z"):

@@ -374,7 +374,7 @@ def test_a_misspelt_goal_is_named_and_what_it_says_is_checked(tmp_path, name):
 
 def test_a_robot_without_patches_is_said_to_have_none_and_how_it_gets_some():
     bare = BUNDLED / "hrp2" / "hrp2.urdf"
-    with pytest.raises(ScenarioError, match=rf"override: robot: hrp2 has no patches.*`mcplan robot new {bare}` proposes"):
+    with pytest.raises(ScenarioError, match=rf"robot: hrp2 has no patches.*`mcplan robot new {bare}` proposes some"):
         load_scenario("sway", {"robot": str(bare)})
 
 

@@ -1,5 +1,6 @@
 """The command line: exit status, messages, and that nothing is written over."""
 
+import gc
 import json
 import re
 import subprocess
@@ -11,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 import mcplan as mc
-from mcplan.cli import _carry_out, main
+from mcplan.cli import YOUNG, _carry_out, main
 from mcplan.commands import execution, info, plan as plan_command
 from mcplan.errors import InputError, PlanningFailed
 from mcplan.planning.search.tree import SearchTree
@@ -126,6 +127,14 @@ def test_an_internal_error_is_said_to_be_one(monkeypatch, capsys):
     monkeypatch.setattr(info, "carry_out", lambda _: 1 / 0)
     assert main(["info"]) == 3
     assert "internal error" in capsys.readouterr().err
+
+
+def test_garbage_is_looked_for_seldom_while_a_command_runs(monkeypatch):
+    before, seen = gc.get_threshold(), []
+    monkeypatch.setattr(info, "carry_out", lambda _: seen.append(gc.get_threshold()) or 0)
+    assert main(["info"]) == 0
+    assert seen == [(YOUNG, *before[1:])]
+    assert gc.get_threshold() == before
 
 
 def test_what_the_system_refuses_is_told_with_the_place(monkeypatch, capsys):

@@ -5,6 +5,9 @@ Exit status: 0 done, 1 the job ran and failed (no plan, fell, certificate broken
 
 import argparse
 import difflib
+import errno
+import gc
+import os
 import re
 import sys
 import traceback
@@ -30,6 +33,13 @@ exit status: 0 done, 1 the job ran and failed, 2 bad input, 3 internal error
 
 WORK = ("run", "plan", "simulate", "verify", "bench")
 """Commands that need compiled kernels from their beginning on."""
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""A full disk, a quota, a limit of file sizes: met by a write, whose error names no file."""
+
+YOUNG = 100_000
+"""New objects after which Python looks for garbage. At its own 700 it walks what Numba keeps thousands of times while
+it compiles, and finds nothing: 9 % of the time of a first run. So it is 4 %."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -88,10 +98,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe (head, less) has seen enough
         sys.stderr.close()
         return 0
-    except OSError as error:
+    except OSError as error:  # no permission, no room, a name that is too long
         if error.filename is None:
-            return _internal()
-        print(f"{error.filename}: {error.strerror}", file=sys.stderr)  # no permission, no room, a name that is too long
+            if error.errno not in NO_ROOM:
+                return _internal()
+            _drop_output()
+        print(f"{error.filename or 'output'}: {error.strerror}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -107,11 +119,20 @@ def _internal() -> int:
     return 3
 
 
+def _drop_output() -> None:
+    """Let what could not be written to standard output go, which Python would try once more at its end."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.close(null)
+
+
 def _carry_out(parsed: argparse.Namespace) -> int:
     """Run the command with its progress shown; at the end the terminal is as it was."""
     from mcplan.bars import BARS, be_quiet, note
 
     be_quiet(parsed.quiet)
+    threshold, *others = gc.get_threshold()
+    gc.set_threshold(YOUNG, *others)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
@@ -127,10 +148,13 @@ def _carry_out(parsed: argparse.Namespace) -> int:
                 from mcplan.compiling import WATCH  # imports neither NumPy nor Numba: a first run says so at once
 
                 WATCH.expect(getattr(parsed, "physics", None))
-            return int(parsed.carry_out(parsed))
+            status = int(parsed.carry_out(parsed))
+        sys.stdout.flush()  # what it cannot take is told here, and not as the end of Python
+        return status
     finally:
         BARS.close()
         be_quiet(False)
+        gc.set_threshold(threshold, *others)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give the name of a file beside ``path``, which takes its place when the block ends and is gone when it fails.
 
     Of several who write the same file at once each has a file of its own: the last to end is who wrote it. Directories
-    that lead there are made.
+    that lead there are made. An OSError of the block that names no file, as of a write to a full disk, names ``path``.
     """
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -21,6 +21,10 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     try:
         yield partial
         os.replace(partial, target)
+    except OSError as error:
+        if error.errno is not None and error.filename in (None, str(partial)):
+            error.filename = str(target)
+        raise
     finally:
         partial.unlink(missing_ok=True)
 

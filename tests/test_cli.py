@@ -1,16 +1,18 @@
 """The command line: exit status, messages, and that nothing is written over."""
 
+import gc
 import json
 import re
 import subprocess
 import sys
 import warnings
 from argparse import Namespace
+from types import SimpleNamespace
 
 import pytest
 
 import mcplan as mc
-from mcplan.cli import _carry_out, main
+from mcplan.cli import YOUNG, _carry_out, main
 from mcplan.commands import execution, info, plan as plan_command
 from mcplan.errors import InputError, PlanningFailed
 from mcplan.planning.search.tree import SearchTree
@@ -38,6 +40,15 @@ def test_help_needs_neither_numba_nor_cvxpy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "table_hand" in done.stdout
+
+
+def test_help_of_simulate_is_about_a_plan(capsys):
+    for command, place, refused in (("simulate", "PLAN|SCENARIO", 2), ("run", "SCENARIO", 0)):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        text = " ".join(capsys.readouterr().out.split())
+        assert f"positional arguments: {place} " in text
+        assert text.count("(not with a plan)") == refused
 
 
 def test_python_runs_the_package_as_its_command():
@@ -118,6 +129,14 @@ def test_an_internal_error_is_said_to_be_one(monkeypatch, capsys):
     assert "internal error" in capsys.readouterr().err
 
 
+def test_garbage_is_looked_for_seldom_while_a_command_runs(monkeypatch):
+    before, seen = gc.get_threshold(), []
+    monkeypatch.setattr(info, "carry_out", lambda _: seen.append(gc.get_threshold()) or 0)
+    assert main(["info"]) == 0
+    assert seen == [(YOUNG, *before[1:])]
+    assert gc.get_threshold() == before
+
+
 def test_what_the_system_refuses_is_told_with_the_place(monkeypatch, capsys):
     """No permission, no room on the disk: no mistake of the program."""
 
@@ -127,6 +146,14 @@ def test_what_the_system_refuses_is_told_with_the_place(monkeypatch, capsys):
     monkeypatch.setattr(info, "carry_out", refused)
     assert main(["info", "sway"]) == 2
     assert capsys.readouterr().err == "runs/walk: Permission denied\n"
+
+
+def test_output_that_finds_no_room_is_no_mistake_of_the_program():
+    """Neither what is written in between, nor what is left for the end."""
+    for arguments in (["info"], ["check", "sway"]):
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([sys.executable, "-m", "mcplan", *arguments], stdout=full, stderr=subprocess.PIPE)
+        assert (done.returncode, done.stderr) == (2, b"output: No space left on device\n")
 
 
 def test_info_speaks_to_people_and_to_programs(capsys):
@@ -313,6 +340,21 @@ def test_without_a_place_results_go_where_there_are_none_or_are_refused(tmp_path
     (tmp_path / "runs").write_text("no directory")
     with pytest.raises(InputError, match="runs: is a file; expected the name of a directory"):
         execution.refuse_early(mc.load_scenario("sway"), arguments)
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, InputError("no such physics")])
+def test_a_simulation_that_records_nothing_leaves_no_directory(ending, tmp_path, monkeypatch, capsys):
+    def ended(*_, **__):
+        raise ending
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(execution, "proven_plan", lambda plan: True)
+    monkeypatch.setattr("mcplan.sim.simulate.simulate", ended)
+    arguments = Namespace(physics=None, live=False, output=None, force=False, seed=0)
+    with pytest.raises((KeyboardInterrupt, InputError)):
+        execution.execute(SimpleNamespace(scenario=mc.load_scenario("sway")), arguments)
+    assert list(tmp_path.iterdir()) == []
+    assert ("nothing is written" in capsys.readouterr().err) == (ending is KeyboardInterrupt)
 
 
 def test_directories_that_lead_to_a_plan_are_made(tmp_path):

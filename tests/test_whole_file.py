@@ -1,3 +1,4 @@
+import errno
 import os
 
 import pytest
@@ -28,6 +29,15 @@ def test_a_failure_leaves_what_was_there(tmp_path):
         fail()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_full_disk_is_told_of_the_file_itself(named, tmp_path):
+    """A write says no name at all, and what opens the file that of the part."""
+    path = tmp_path / "a.txt"
+    with pytest.raises(OSError, match=f"No space left on device: '{path}'"), whole_file(path) as partial:
+        raise OSError(errno.ENOSPC, "No space left on device", *([str(partial)] if named else []))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_who_writes_the_same_file_meanwhile_does_not_meddle(tmp_path):

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from mcplan.view.live import LiveView
 
 
-def add_execution(parser: ArgumentParser) -> None:
+def add_execution(parser: ArgumentParser, plans: bool = False) -> None:
     """Add what is executed, in which physics, how it is watched, and where the results go."""
-    add_scenario(parser)
+    add_scenario(parser, plans)
     add_physics(parser)
     parser.add_argument("--live", action="store_true", help="show the motion while it is simulated, on 127.0.0.1")
     parser.add_argument("--port", type=port_number, default=0, help="port of --live (default: a free one)")
@@ -91,7 +91,6 @@ def execute(plan: "Plan", arguments: Namespace) -> int:
         observers: list[Observer] = [shown.enter_context(ProgressBar())]
         if arguments.live:
             observers.append(shown.enter_context(_live(plan, arguments)))
-        directory = new_directory(plan.scenario.name, arguments.output, arguments.force)
         stopped: SimulationFailed | None = None
         try:
             result = simulate(plan, physics=arguments.physics, seed=arguments.seed, observers=observers)
@@ -99,8 +98,12 @@ def execute(plan: "Plan", arguments: Namespace) -> int:
             if failure.run is None:
                 raise
             stopped, result = failure, failure.run
+        except KeyboardInterrupt:
+            note("nothing is written: a motion is recorded when it has ended")
+            raise
     with Working("verifying"):
         report = certify(result)
+    directory = new_directory(plan.scenario.name, arguments.output, arguments.force)  # there is what to put in
     with Working("writing"):
         write_results(directory, plan, result, report)
     _say(report, directory)

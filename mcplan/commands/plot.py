@@ -23,6 +23,7 @@ def declare(parser: ArgumentParser) -> None:
 def carry_out(arguments: Namespace) -> int:
     """Plot runs."""
     from mcplan.commands.recognise import RUN, find
+    from mcplan.progress import Working
     from mcplan.view.plots import FIGURES, save_plots
 
     if arguments.together:
@@ -40,7 +41,9 @@ def carry_out(arguments: Namespace) -> int:
             raise InputError(f"two runs are called {run_name(path)}: plot them into directories of their own")
         places.append((path, directory))
     for path, directory in places:
-        for figure in save_plots(recorded(path), directory, arguments.format):
+        with Working("drawing"):
+            figures = save_plots(recorded(path), directory, arguments.format)
+        for figure in figures:
             print(figure)
     return 0
 
@@ -53,6 +56,7 @@ def run_name(run: Path) -> str:
 def _plot_together(arguments: Namespace) -> int:
     """Plot several runs into one figure."""
     from mcplan.commands.recognise import RUN, find
+    from mcplan.progress import Working
     from mcplan.view.plots import save_together
 
     path = file_to_write(arguments.together, arguments.force, ".png", ".pdf", ".svg", option="--together")
@@ -60,6 +64,7 @@ def _plot_together(arguments: Namespace) -> int:
     names = [run_name(run) for run in found]
     if len(set(names)) < len(names):  # then their places tell them apart
         names = [str(run) for run in found]
-    save_together([(name, recorded(run)) for name, run in zip(names, found, strict=True)], path)
+    with Working("drawing"):
+        save_together([(name, recorded(run)) for name, run in zip(names, found, strict=True)], path)
     print(path)
     return 0

@@ -11,9 +11,12 @@ if TYPE_CHECKING:
     from mcplan.scene import Scenario
 
 
-def add_scenario(parser: ArgumentParser) -> None:
-    """Add a scenario, and what can be changed in it."""
-    parser.add_argument("scenario", metavar="SCENARIO", help="name of a bundled scenario, or the path of a file")
+def add_scenario(parser: ArgumentParser, plans: bool = False) -> None:
+    """Add a scenario, and what can be changed in it; with ``plans`` it may be a plan, which has robot and variant."""
+    metavar, text, not_of_a_plan = "SCENARIO", "name of a bundled scenario, or the path of a file", ""
+    if plans:
+        metavar, text, not_of_a_plan = "PLAN|SCENARIO", f"path of a plan; or {text}", " (not with a plan)"
+    parser.add_argument("scenario", metavar=metavar, help=text)
     parser.add_argument(
         "--set",
         dest="overrides",
@@ -22,8 +25,9 @@ def add_scenario(parser: ArgumentParser) -> None:
         default=[],
         help="override a field: environment.friction=0.4, simulation.dt=0.002, ... (repeatable)",
     )
-    parser.add_argument("--robot", metavar="ROBOT", help="another robot than the scenario's: a name, or a robot.yaml")
-    text = "the scenario's variant of this seed, from 0 on"
+    text = f"another robot than the scenario's: a name, or a robot.yaml{not_of_a_plan}"
+    parser.add_argument("--robot", metavar="ROBOT", help=text)
+    text = f"the scenario's variant of this seed, from 0 on{not_of_a_plan}"
     parser.add_argument("--variant", type=whole_number, metavar="N", help=text)
     text = "seed: rerolls the search of the planner, draws noise and errors of the simulation (default 0)"
     parser.add_argument("--seed", type=whole_number, default=0, metavar="N", help=text)

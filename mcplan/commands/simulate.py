@@ -12,7 +12,7 @@ HELP = "simulate a plan file (a scenario is planned first)"
 
 def declare(parser: ArgumentParser) -> None:
     """Declare the arguments."""
-    add_execution(parser)
+    add_execution(parser, plans=True)
 
 
 def carry_out(arguments: Namespace) -> int:

@@ -131,13 +131,18 @@ def _from_urdf(path: Path, strict: bool, directories: list[Path]) -> Robot:
 
 def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
     document = read_document(path, error=RobotError, collect=True)
-    section = document.validate(RobotSection, error=RobotError)
+    section, problems = document.examine(RobotSection, salvage=True)
+    if section is None:
+        raise RobotError(*problems)
     directories = [*directories, *(path.parent / folder for folder in section.packages)]
-    urdf = _file(section.urdf, ("urdf",), document, directories)
-    data = read_bytes(urdf)
-    model = parse_urdf(data, urdf, strict, directories, stacklevel=4)
-    _refuse_many_shapes(model)
-    resolver = Resolver(document, section, model)
+    try:
+        urdf = _file(section.urdf, ("urdf",), document, directories)
+        data = read_bytes(urdf)
+        model = parse_urdf(data, urdf, strict, directories, stacklevel=4)
+        _refuse_many_shapes(model)
+    except RobotError as error:
+        raise RobotError(*problems, *error.problems) from None
+    resolver = Resolver(document, section, model, problems)
     resolver.check()
     model = resolver.model
     srdf = _srdf(_file(section.srdf, ("srdf",), document, directories) if section.srdf else None, model, strict)

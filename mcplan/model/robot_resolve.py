@@ -1,6 +1,6 @@
 """A ``robot.yaml`` against its URDF: names that exist, values in their limits, poses as matrices."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from mcplan.model.axes import BASE, BASE_JOINT, with_base_axes
 from mcplan.model.description import Joint, UrdfModel
 from mcplan.model.patch import MOUNT, Patch, convex_corners, mount_patch
 from mcplan.model.pose import quat_from_rotation, rotation_from_quat, rotation_from_rpy
-from mcplan.model.rerooted import above, rerooted
+from mcplan.model.rerooted import BEHIND, above, rerooted
 from mcplan.model.robot_schema import MountSection, PatchSection, PoseSection, RobotSection
 from mcplan.model.urdf_joint import too_far
 from mcplan.model.xml_values import closest
@@ -36,15 +36,22 @@ def patch_frames(assembly: Assembly, patches: Mapping[str, Patch]) -> dict[str, 
 
 
 class Resolver:
-    """Turns the sections of one file into the parts of a Robot, noting every problem with its line."""
+    """Turns the sections of one file into the parts of a Robot, noting every problem with its line.
 
-    def __init__(self, document: Document, section: RobotSection, model: UrdfModel):
+    ``problems`` are those of the file's keys and types, whose values are not in ``section``.
+    """
+
+    def __init__(self, document: Document, section: RobotSection, model: UrdfModel, problems: Sequence[Problem] = ()):
         self.document, self.section, self.model = document, section, model
         self._rooted = is_fixed(model)  # what carries the robot's links here may be another one than in the URDF
-        self.problems: list[Problem] = []
+        self.problems = list(problems)
+        self._left_out = tuple(f"{problem.key}." for problem in problems)
 
     def _problem(self, key: Key, message: str) -> None:
-        self.problems.append(self.document.problem(key, message))
+        problem = self.document.problem(key, message)
+        if any(place.startswith(f"{problem.key}.") for place in self._left_out):
+            return  # it may follow from what is not there
+        self.problems.append(problem)
 
     def settle(self) -> None:
         """Raise all problems in the order of the file, if there are any."""
@@ -52,7 +59,10 @@ class Resolver:
             raise RobotError(*sorted(self.problems, key=lambda problem: problem.line or 0))
 
     def check(self) -> None:
-        """Check names of links and joints, raise now if the mechanism cannot be built from them, and set its base."""
+        """Check names of links and joints, and set the base of the mechanism.
+
+        What is wrong so far is raised now, with all that can be told of patches and postures without the mechanism.
+        """
         section, model = self.section, self.model
         if section.forward[-1] == section.up[-1]:
             self._problem(("forward",), f"`forward: {section.forward}` and `up: {section.up}` are along one axis")
@@ -86,6 +96,14 @@ class Resolver:
             if loose:
                 message = f"{section.base!r} moves against {model.root!r} by the joint {loose[0]!r}"
                 self._problem(("base",), f"{message}: say with `fixed_base: true` or `false` whether it is held")
+        if self.problems:
+            for name, patch in section.patches.items():
+                if not patch.link.startswith((BASE, BEHIND)):  # links that the base's place and axes would add
+                    self._patch(name, patch)
+            for name, posture in section.postures.items():
+                self._pose(("postures", name, "base"), posture.base)
+                for posed in posture.joints:
+                    self._moving(("postures", name, "joints", posed), posed)
         self.settle()
         self.model = rerooted(model, section.base or model.root)
         if (section.forward, section.up) != ("x", "z"):

@@ -97,6 +97,9 @@ def assembled(
     start = _start(spec, checker)
     checker.scenario(spec)
     problems += checker.problems
+    if problems and not robot.patches:  # a bare URDF: all that names one is wrong
+        said = f"{robot.name} has no patches, so nothing may touch; `mcplan robot new {robot.urdf_path}` proposes some"
+        problems.append(document.problem(("robot",), said))
     if problems:  # of a contact with two wrong names it has looked at the first
         return None, in_file_order([*problems, *_untold(problems, written, robot)])
     digest = hashlib.sha256((dump_document(document.data) + robot.digest).encode()).hexdigest()

@@ -9,6 +9,7 @@ sizes of the robot (see `mcplan.scene.sizes`). The result is the same document w
 ``parameters`` and ``variants``, and with the robot's feet and hands by their names.
 """
 
+import difflib
 import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mcplan.document import Document
 from mcplan.errors import Problem
 from mcplan.scene.expression import Expression, ExpressionError, is_name, same_name
+from mcplan.scene.schema import ScenarioSpec
 from mcplan.scene.sizes import size_values, with_groups
 
 if TYPE_CHECKING:
@@ -108,7 +110,9 @@ def resolve(
     if not isinstance(document.data, dict):
         return document, []
     values, problems = parameter_values(document, drawn, robot)
-    rest = {key: value for key, value in document.data.items() if key not in SECTIONS}
+    strays = _strays(document)
+    problems += [document.problem((key,), f"unknown key; did you mean `{meant}`?") for key, meant in strays.items()]
+    rest = {key: value for key, value in document.data.items() if key not in (*SECTIONS, *strays)}
     used: set[str] = set()
     found = False
 
@@ -139,6 +143,18 @@ def resolve(
 def is_expression(value: object) -> bool:
     """Whether a value of the file is to be evaluated."""
     return isinstance(value, str) and value.startswith("=")
+
+
+def _strays(document: Document) -> dict[str, str]:
+    """Return the keys at the top that stand for a parameter, as after ``--set riser=0.1``, and where it is."""
+    section = document.data.get("parameters")
+    names = [name for name in section if is_name(name)] if isinstance(section, dict) else []
+    strays = {}
+    for key in (key for key in document.data if key not in ScenarioSpec.model_fields):
+        near = difflib.get_close_matches(str(key), [*names, *ScenarioSpec.model_fields], n=1)
+        if near and near[0] in names:
+            strays[key] = f"parameters.{near[0]}"
+    return strays
 
 
 def _unused(document: Document, used: set[str]) -> Iterator[Problem]:

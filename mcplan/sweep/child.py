@@ -2,10 +2,12 @@
 
     python -m mcplan.sweep.child
 
-A call is ("module:function", argument). It ends with its parent, even in the middle of a case.
+A call is ("module:function", argument). It ends with its parent, even in the middle of a case; Ctrl-C, which a terminal
+sends to every process of a command, is for the one that hands out the cases.
 """
 
 import os
+import signal
 import sys
 import traceback
 from importlib import import_module
@@ -17,6 +19,7 @@ from mcplan.sweep.identity import code_version
 
 def main() -> None:
     """Answer calls until the parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What a library prints must not end up among the messages.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

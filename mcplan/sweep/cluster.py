@@ -1,9 +1,11 @@
 """The workers: a local cluster bound to loopback, or a Dask scheduler that runs already."""
 
 import logging
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from multiprocessing import resource_tracker
 from typing import Any
 
 from mcplan.errors import InputError
@@ -48,8 +50,8 @@ def connect(workers: int, scheduler: str | None = None) -> Iterator[Any]:
             return
         if workers < 1:
             raise InputError(f"--workers {workers}: expected 1 or more")
-        with (
-            LocalCluster(
+        with _deaf_to_interrupts():
+            local = LocalCluster(
                 n_workers=workers,
                 threads_per_worker=1,
                 processes=True,
@@ -58,7 +60,21 @@ def connect(workers: int, scheduler: str | None = None) -> Iterator[Any]:
                 worker_dashboard_address=f"{LOOPBACK}:0",
                 memory_limit=0,  # limits are those of the case
                 silence_logs=logging.CRITICAL,
-            ) as cluster,
-            Client(cluster, set_as_default=False) as client,
-        ):
+            )
+        with local as cluster, Client(cluster, set_as_default=False) as client:
             yield client
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C from the threads that begin meanwhile, and so from all processes that they ever start.
+
+    A terminal sends it to every process of a command. The workers are ended by this one, which hears it when the block
+    ends.
+    """
+    resource_tracker.ensure_running()  # it would begin with the first worker, and unblocks the signal as it does
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

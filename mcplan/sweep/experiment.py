@@ -130,17 +130,20 @@ def load_experiment(
         document = document.with_overrides({"seeds": {"from": instead.first, "count": instead.count}}, InputError)
     axes = axes_of(spec)
     problems += axis_problems(document, spec, axes)
-    if wrong := list(where_problems(document, spec, axes)):
-        raise InputError(*in_file_order([*problems, *wrong]))
+    unchosen = list(where_problems(document, spec, axes))
+    problems += unchosen
     scenarios: dict[str, Scenario] = {}
     for index, name in enumerate(spec.scenarios):
         checker = ScenarioChecker(document, spec, axes, index, elsewhere)
+        if not unchosen:  # else it is not known which values a scenario is given
+            checker.try_values()
         problems += checker.problems
         if checker.scenario is not None:
             scenarios[shown_name(name)] = checker.scenario
     experiment = Experiment(spec, document, axes, scenarios)
     problems += output_problems(document, spec, experiment.known)
-    problems += _number(experiment, max_cases)
+    if not unchosen:
+        problems += _number(experiment, max_cases)
     if problems:
         raise InputError(*in_file_order(problems))
     return experiment

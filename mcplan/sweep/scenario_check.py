@@ -15,7 +15,7 @@ from mcplan.sweep.schema import ExperimentSpec
 
 
 class ScenarioChecker:
-    """Tries each value of each axis once on one scenario, the other axes at their first value.
+    """Reads one scenario, and tries each value of each axis once on it, the other axes at their first value.
 
     Parameters
     ----------
@@ -43,8 +43,11 @@ class ScenarioChecker:
             self.scenario = Scenario.of(source)
         except InputError as error:
             self.problems += [document.problem(self._place, str(problem)) for problem in error.problems]
-            return
-        self.problems += dict.fromkeys(self._try_all())
+
+    def try_values(self) -> None:
+        """Note what the scenario refuses of the values that it is given; nothing where it cannot be used at all."""
+        if self.scenario is not None:
+            self.problems += dict.fromkeys(self._try_all())
 
     def _path(self) -> str:
         """Return the scenario's name, or its path from here where it is one relative to the experiment."""

@@ -137,6 +137,31 @@ def test_several_mistakes_come_at_once(tmp_path):
     assert [problem.line for problem in caught.value.problems] == [9, 14]
 
 
+def test_mistakes_of_keys_do_not_hide_those_of_names_nor_bring_others(tmp_path):
+    """A radius that is none is not said to be missing, too."""
+    text = YAML
+    for old, new in (
+        ("armature:", "armatur:"),
+        ("{hip: 0.2}", "{hop: 0.2}"),
+        ("torque: 25", "effort: 25"),
+        ("link: foot", "link: foo"),
+        ("grip: {link: tip, kind: grasp, max_force: 100, max_moment: 5}", "grip: {link: tip, kind: ball, radius: -1}"),
+        ("ankle: -0.1", "ankel: -0.1"),
+        ("base: trunk", "base: trunk\nlocked: {left_kne: 0}"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    with pytest.raises(RobotError) as caught:
+        load(tmp_path, text)
+    places = [problem.key for problem in caught.value.problems]
+    assert sorted(places) == [
+        "armatur", "armature.hop", "limits.hip.effort", "locked.left_kne", "patches.grip.radius", "patches.sole.link",
+        "postures.stand.joints.ankel",
+    ]  # fmt: skip
+    with pytest.raises(RobotError, match=r"(?s)armatur: unknown key.*there is no file"):
+        load(tmp_path, text.replace("walker.urdf", "absent.urdf"))
+
+
 def test_the_digest_covers_both_files(tmp_path):
     first = load(tmp_path).digest
     assert re.fullmatch("[0-9a-f]{64}", first)

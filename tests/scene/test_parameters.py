@@ -60,6 +60,8 @@ def test_parameters_can_be_set(tmp_path):
     assert own.environment.support("box").p[2] == pytest.approx(0.3)
     with pytest.raises(ScenarioError, match=r"^override: parameters.lo: no expression uses this parameter$"):
         load_scenario(path, {"parameters.lo": 0.15})
+    with pytest.raises(ScenarioError, match=r"^override: high: unknown key; did you mean `parameters.high`\?$"):
+        load_scenario(path, {"high": 0.15})
 
 
 def test_expressions_need_no_parameters(tmp_path):

@@ -7,6 +7,7 @@ from scipy.spatial.transform import Rotation
 from mcplan.document import dump_document, read_document
 from mcplan.errors import PlanningFailed, ScenarioError
 from mcplan.model.geometry import Box, Capsule, MeshShape
+from mcplan.model.robot_file import BUNDLED
 from mcplan.planning import plan
 from mcplan.scene import bundled_scenarios, check_file, find_scenario, load_scenario, make_contact
 from mcplan.scene.schema import StanceItem
@@ -390,6 +391,12 @@ def test_a_misspelt_goal_is_named_and_what_it_says_is_checked(tmp_path, name):
     assert said(write(tmp_path, text)) == [(9, name)]
     keys = [key for _, key in said(write(tmp_path, text.replace("floor}]}\n", "flor}]}\n")))]
     assert sorted(keys) == sorted([name, "goal.contacts[0].surface", "stances[0].contacts[1].surface"])
+
+
+def test_a_robot_without_patches_is_said_to_have_none_and_how_it_gets_some():
+    bare = BUNDLED / "hrp2" / "hrp2.urdf"
+    with pytest.raises(ScenarioError, match=rf"robot: hrp2 has no patches.*`mcplan robot new {bare}` proposes some"):
+        load_scenario("sway", {"robot": str(bare)})
 
 
 def test_a_name_that_is_given_twice_in_an_override_has_no_line(tmp_path):

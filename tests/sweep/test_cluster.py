@@ -1,5 +1,7 @@
 """Clusters: the same table whoever starts the workers, and nobody listens but on loopback."""
 
+import signal
+
 import psutil
 import pytest
 
@@ -8,6 +10,7 @@ from mcplan.sweep.cluster import connect
 from mcplan.sweep.engine import Runner, prepare
 from mcplan.sweep.experiment import load_experiment
 from mcplan.sweep.job import run_case
+from mcplan.sweep.process import CaseProcess, Limit
 from mcplan.sweep.sweep import sweep, task_of
 from tests.sweep.by_hand import Cluster, kill_tree
 from tests.sweep.clockless import without_clock
@@ -48,3 +51,27 @@ def test_the_local_cluster_listens_on_loopback_alone():
         } - before
     assert len(listening) >= 3  # scheduler, nanny, worker
     assert {address.ip for address in listening} == {"127.0.0.1"}
+
+
+def test_ctrl_c_is_heard_by_who_hands_out_the_cases_alone():
+    """A terminal sends it to all; what a worker says to it would be pages of tracebacks."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    with connect(1) as client:
+        client.wait_for_workers(1)
+        for process in psutil.Process().children(recursive=True):
+            process.send_signal(signal.SIGINT)
+        assert client.submit(sum, [1, 2]).result(timeout=10) == 3
+        (worker,) = client.scheduler_info(n_workers=-1)["workers"]
+        blocked = client.run(lambda: signal.pthread_sigmask(signal.SIG_BLOCK, ()), workers=[worker])[worker]
+    assert signal.SIGINT in blocked, "what a worker starts is deaf from its first moment on"
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+
+
+def test_the_process_of_cases_of_a_worker_started_by_hand_does_not_hear_ctrl_c():
+    process = CaseProcess()
+    try:
+        code = process.call("mcplan.sweep.child:load", "mcplan.sweep.identity:commit", Limit())
+        process._process.send_signal(signal.SIGINT)
+        assert process.call("mcplan.sweep.child:load", "mcplan.sweep.identity:commit", Limit()) == code
+    finally:
+        process.close()

@@ -188,6 +188,13 @@ def test_every_mistake_is_said_at_once(experiment_file):
     assert [line.split(":")[1] for line in message.splitlines()] == ["3", "5", "6", "7"]
 
 
+def test_a_condition_that_cannot_be_read_hides_no_other_mistake(experiment_file):
+    """Values are not tried: which of them a scenario is given is what the condition would say."""
+    text = "seed: 1\nwhere: seed <\nscenarios: [swya, sway]\nset: {control.com_kq: 1}\nexpect: {succes: '>= 1'}\n"
+    said = [line.split(":")[1] for line in messages(experiment_file(text)).splitlines()]
+    assert said == ["3", "4", "5", "7"]
+
+
 def test_a_million_cases_have_to_be_confirmed(experiment_file):
     file = experiment_file("scenarios: [sway]\nseeds: {count: 1000000}\n")
     message = messages(file)

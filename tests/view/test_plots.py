@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from mcplan.doing import listening
 from mcplan.motion.law import Law
 from mcplan.scene.contact import Carrier
 from mcplan.sim.simulate import simulate
@@ -216,8 +217,12 @@ def test_clock_times_are_drawn_where_there_are_some_and_unsolved_programs_are_ma
     status[3:5] = 1
     marked = curves(plot_clock(replace(run, qp_status=status)).axes[0])
     assert len(marked["2 programs not solved"]) == 2
-    names = [path.stem for path in save_plots(replace(run, timing={}), tmp_path)]
+    said = []
+    with listening(lambda what, share: said.append(what)):
+        names = [path.stem for path in save_plots(replace(run, timing={}), tmp_path)]
     assert names == [name for name in FIGURES if name != "clock"]
+    assert said == [f"{name} {k} of {len(names)}" for k, name in enumerate(names, 1)]
+    assert sorted(path.stem for path in tmp_path.iterdir()) == sorted(names)
 
 
 def test_a_grasp_is_measured_by_the_force_that_it_may_carry(run):

@@ -6,6 +6,7 @@ from pathlib import Path
 from matplotlib.figure import Figure
 
 from mcplan.arguments import file_path, instance, unknown
+from mcplan.doing import doing
 from mcplan.errors import InputError
 from mcplan.sim.run import Run
 from mcplan.view.plots.clock import plot_clock
@@ -19,6 +20,7 @@ from mcplan.view.plots.tasks import plot_tasks
 from mcplan.view.plots.together import plot_together
 from mcplan.view.plots.torques import plot_torques, plot_velocities
 from mcplan.view.reference import Reference
+from mcplan.whole_file import whole_file
 
 FIGURES: dict[str, Callable[[Run], Figure]] = {
     "com": plot_com,
@@ -60,18 +62,19 @@ def save_plots(run: Run, directory: str | Path, kind: str = "png") -> list[Path]
         raise InputError(f"{directory}: is a file; expected the name of a directory")
     if kind not in KINDS:
         raise InputError(unknown("kind of figure", str(kind), KINDS))
-    directory.mkdir(parents=True, exist_ok=True)
-    paths = []
     left_out = {"clock": not run.timing, "pace": not Reference(run).known}
-    for name, plot in FIGURES.items():
-        if left_out.get(name):
-            continue
-        paths.append(directory / f"{name}.{kind}")
-        plot(run).savefig(paths[-1], dpi=130)
-    return paths
+    paths = {name: directory / f"{name}.{kind}" for name in FIGURES if not left_out.get(name)}
+    for k, (name, path) in enumerate(paths.items(), 1):
+        doing(name, k, len(paths))
+        _write(FIGURES[name](run), path)
+    return list(paths.values())
 
 
 def save_together(runs: Sequence[tuple[str, Run]], path: Path) -> None:
     """Write several runs as one figure; the suffix says as what."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    plot_together(runs).savefig(path, dpi=130)
+    _write(plot_together(runs), path)
+
+
+def _write(figure: Figure, path: Path) -> None:
+    with whole_file(path) as partial:
+        figure.savefig(partial, format=path.suffix.removeprefix("."), dpi=130)

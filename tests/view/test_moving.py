@@ -11,12 +11,13 @@ from PIL import Image, ImageChops
 from mcplan.cli import main
 from mcplan.errors import InputError
 from mcplan.view import palette
+from mcplan.view.drawing import Drawing
 from mcplan.view.moving import encode, film_maker
 from mcplan.view.moving.chromium import Chromium, find_chromium
 from mcplan.view.moving.encode import save_gif
 from mcplan.view.moving.film_maker import MOST, caption_at, check_output, save_moving, save_picture, times_of
 from mcplan.view.moving.mp4 import Chunk, mp4
-from mcplan.view.moving.painter import Painter, _before
+from mcplan.view.moving.painter import SKY, Painter, _before
 from mcplan.view.moving.solids import Scene
 from mcplan.view.replay import run_page
 from tests import made
@@ -95,6 +96,18 @@ def test_without_a_browser_the_robot_is_painted_where_it_is(page):
     rows, columns = np.nonzero(np.abs(begin - red).max(axis=2) < 40)
     assert len(rows) > 5
     assert abs(columns.mean() - 160) < 40
+    assert abs(rows.mean() - 120) < 40
+    assert begin[:4].mean() > begin[-4:].mean()  # the sky is lighter above
+
+
+def test_the_empty_scene_is_sky_of_any_size():
+    for size in ((65, 67), (2400, 1600)):  # the second is too large for several samples of a pixel
+        painter = Painter(Drawing(), size)
+        image = pixels(painter.picture(0.0, "")) / 255.0
+        assert image.shape == (size[1], size[0], 3)
+        assert image[0, 0] == pytest.approx(SKY[0], abs=0.01)
+        assert image[-1, -1] == pytest.approx(SKY[1], abs=0.01)
+        assert (pixels(painter.picture(0.0, "stance 3")) / 255.0 != image).any()
 
 
 @needs_chromium

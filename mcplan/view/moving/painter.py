@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 from mcplan.core.picture.raster import paint
 from mcplan.view.drawing import Drawing
@@ -47,8 +48,8 @@ class Painter:
     def __init__(self, drawing: Drawing, size: tuple[int, int]):
         self._scene, self._size = Scene(drawing), size
         self._fine = FINE if size[0] * size[1] <= MOST else 1
-        self._figure = Figure(figsize=(size[0] / 100, size[1] / 100), dpi=100)
-        FigureCanvasAgg(self._figure)
+        self._figure = Figure(figsize=(size[0] / 100, size[1] / 100), dpi=100, facecolor="none")
+        self._canvas = FigureCanvasAgg(self._figure)
         target, eye = drawing.camera
         forward = (target - eye) / np.linalg.norm(target - eye)
         right = np.cross(forward, [0.0, 0.0, 1.0])
@@ -57,15 +58,22 @@ class Painter:
 
     def picture(self, t: float, caption: str) -> bytes:
         """Return the picture (PNG) at a time."""
-        self._figure.clear()
-        self._figure.figimage(self._painted(t))
-        self._figure.text(0.012, 0.02, drawn(caption), fontsize=self._size[1] / 42, color="#1d2533")
+        picture = Image.fromarray(self._painted(t))
+        written = self._written(caption)
+        picture.paste(written, mask=written)
         data = io.BytesIO()
-        self._figure.savefig(data, format="png", dpi=100)
+        picture.save(data, "png")
         return data.getvalue()
 
+    def _written(self, caption: str) -> Image.Image:
+        """Return the caption on nothing: in matplotlib's font, which has the letters of most names."""
+        self._figure.clear()
+        self._figure.text(0.012, 0.02, drawn(caption), fontsize=self._size[1] / 42, color="#1d2533")
+        self._canvas.draw()
+        return Image.fromarray(np.asarray(self._canvas.buffer_rgba()))
+
     def _painted(self, t: float) -> np.ndarray:
-        """Return the colours (h, w, 3) of all pixels."""
+        """Return the colours (h, w, 3) of all pixels, from 0 to 255."""
         width, height = (self._fine * side for side in self._size)
         sky = np.linspace(*SKY, height, dtype=np.float32)
         picture = np.repeat(sky[:, None], width, axis=1)
@@ -75,7 +83,8 @@ class Painter:
             clear = colours[:, 3] < 1.0
             order = np.lexsort((corners[:, :, 2].mean(axis=1), clear))  # what is transparent last, far to near
             paint(corners[order], colours[order], np.zeros((height, width), np.float32), picture)
-        return picture.reshape(self._size[1], self._fine, self._size[0], self._fine, 3).mean(axis=(1, 3))
+        mean = picture.reshape(self._size[1], self._fine, self._size[0], self._fine, 3).mean(axis=(1, 3))
+        return np.round(255.0 * mean).astype(np.uint8)
 
     def _seen(self, nodes: Iterable[Node], t: float) -> tuple[np.ndarray, np.ndarray]:
         """Return corners (k, 3, 3) and colours (k, 4) of the triangles that are seen, as `paint` takes them."""

@@ -72,7 +72,9 @@ class WholeBodyController:
         self.robot, self.settings = plan.scenario.robot, plan.scenario.control_in(physics)
         first = plan.stances[0]
         scenario = plan.scenario
-        self.motion = Motion(self.robot, scenario.environment, self.settings, first.q, scenario.transition_settings)
+        self.objects = HandledObjects(plan, self.settings, dt)
+        found_with, handled = scenario.transition_settings, self.objects.mass
+        self.motion = Motion(self.robot, scenario.environment, self.settings, first.q, found_with, handled)
         for contact in first.contacts:
             self.motion.close(contact, -1.0, 0.0)
         for segment in plan.segments:  # their curves are made before the first tick
@@ -86,7 +88,6 @@ class WholeBodyController:
         patches |= {patch for spec in self.settings.states if spec.do for patch in spec.do.limbs}
         asked = {frame for task in tasks for frame in task.frames}
         frames = list(dict.fromkeys([self.robot.link_names[0], *sorted(patches | asked)]))
-        self.objects = HandledObjects(plan, self.settings, dt)
         for thing in self.objects.things:
             self.motion.handle(thing)
         self.terms = self.objects.terms(frames) if self.objects else Terms(self.robot, frames)

@@ -69,6 +69,11 @@ class HandledObjects:
     def __bool__(self) -> bool:
         return bool(self.things)
 
+    @property
+    def mass(self) -> float:
+        """Mass of all of them (kg)."""
+        return sum(thing.mass for thing in self.things)
+
     def terms(self, frames: list[str]) -> SystemTerms:
         """Return terms of the system, with the frames that contacts on objects need."""
         return SystemTerms(self.system, frames, self._pairs)

@@ -69,6 +69,7 @@ class Motion:
     robot, environment, settings : of the run.
     q : (nq,) posture at the beginning.
     found_with : settings with which motions are found anew: those of the plan; None: ``settings``.
+    handled : mass of the objects that the robot handles, kg: contacts may bear it besides.
 
     Attributes
     ----------
@@ -96,6 +97,7 @@ class Motion:
         settings: ControlSettings,
         q: np.ndarray,
         found_with: ControlSettings | None = None,
+        handled: float = 0.0,
     ):
         self.robot, self.settings, self.environment = robot, settings, environment
         self._found_with = found_with or settings
@@ -120,7 +122,7 @@ class Motion:
         self.waiting: set[str] = set()
         self.sought: set[str] = set()
         self.notices: list[Notice] = []
-        self.full_load = 2.0 * (robot.mass + sum(thing.mass for thing in environment.objects)) * GRAVITY
+        self.full_load = 2.0 * (robot.mass + handled) * GRAVITY
 
     def note(self, t: float, text: str, bodies: tuple[str, ...] = (), amount: float | None = None) -> None:
         """Keep what happened at time t (s), as a `Notice` has it."""

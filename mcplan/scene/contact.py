@@ -28,9 +28,9 @@ class Carrier:
     com: np.ndarray
     rest: "Contact | None"
 
-    def spared(self, share: float) -> "Carrier":
+    def spared(self, friction: float, force: float) -> "Carrier":
         """Return the object with a share of the friction and the limits of what it lies on."""
-        return replace(self, rest=self.rest and self.rest.spared(share))
+        return replace(self, rest=self.rest and self.rest.spared(friction, force))
 
     def moved(self, begin: Pose, end: Pose, rests: bool) -> "Carrier":
         """Return the object at another pose (R, p); ``rests``: on what it lies on at the first one, if on anything."""
@@ -136,14 +136,18 @@ class Contact:
         turn = end[0] @ begin[0].T
         return replace(self, R=turn @ self.R, p=end[1] + turn @ (self.p - begin[1]), axes=turn @ self.axes)
 
-    def spared(self, share: float) -> "Contact":
-        """Return the contact with a share of its friction and limits, and of the friction of what carries it."""
-        carrier = self.carrier and self.carrier.spared(share)
+    def spared(self, friction: float, force: float | None = None) -> "Contact":
+        """Return the contact with a share of its friction and of what it bears at most, and what carries it likewise.
+
+        Of its largest force and moment it is the same share unless ``force`` gives another.
+        """
+        force = friction if force is None else force
+        carrier = self.carrier and self.carrier.spared(friction, force)
         return replace(
             self,
-            friction=share * self.friction,
-            max_force=share * self.max_force,
-            max_moment=share * self.max_moment,
+            friction=friction * self.friction,
+            max_force=force * self.max_force,
+            max_moment=force * self.max_moment,
             carrier=carrier,
         )
 

@@ -287,6 +287,7 @@ def test_knee_and_toe_of_a_shank_are_lifted_together_where_the_knee_alone_would_
     [
         ({}, 0.9, 0.005),
         ({"friction_fraction": 0.6, "pressure_margin": 0.012}, 0.6, 0.012),
+        ({"force_fraction": 0.5}, 0.9, 0.005),
         ({"friction_faces": 4}, np.cos(np.pi / 4) / np.cos(np.pi / 8), 0.005),
         ({"friction_faces": 6, "friction_fraction": 0.95}, 0.95 * np.cos(np.pi / 6), 0.005),
         ({"friction_faces": 16, "friction_fraction": 0.95}, 0.9, 0.005),
@@ -304,6 +305,7 @@ def test_postures_count_on_no_more_of_contacts_than_the_controller_that_holds_th
         Linker(robot, environment, q, settings).generator.settings,
     ):
         assert (asked.friction_share, asked.pressure_inset) == (pytest.approx(share), inset)
+        assert asked.force_share == min(0.9, settings.force_fraction)
     corners = (2 * np.arange(8) + 1) * np.pi / 8
     normals = 2 * np.pi * np.arange(settings.friction_faces) / settings.friction_faces
     used = asked.friction_share * np.cos(normals[:, None] - corners).max()

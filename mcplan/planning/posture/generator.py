@@ -344,7 +344,7 @@ class PostureGenerator:
         return self._rows[key]
 
     def _cautious(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
-        return tuple(contact.spared(self.settings.friction_share) for contact in contacts)
+        return tuple(map(self.settings.spared, contacts))
 
     def _bearing(self, contacts: Iterable[Contact]) -> tuple[Contact, ...]:
         """Return contacts as the controller loads them: torques follow from where their forces act."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from mcplan.model.scale import RobotScale
+from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings
 
 FRICTION_SHARE = 0.9
@@ -16,6 +17,9 @@ that robots do take: in a valley of 35 degrees with a friction of 0.6 one foot a
 
 FACES = 8
 """Of the pyramids of friction in which the forces of postures are."""
+
+FORCE_SHARE = 0.9
+"""Part of the largest force and moment of a contact that a planned posture may use."""
 
 TORQUE_SHARE = 0.9
 """Part of the torque limits that a planned posture may use."""
@@ -46,8 +50,8 @@ class PostureSettings:
     bent : how far limbs that touch are bent (rad), 0 for any: a straight one has nothing to make up for errors with.
     com_inset : how far inside its support region the centre of mass is (m); less where the region is thin.
     comfort : how far inside it is drawn to, without having to (m).
-    friction_share, torque_share : part of what contacts bear (friction, force, moment), and of the torque limits, that
-        may be used.
+    friction_share, force_share, torque_share : part of the friction of contacts, of their largest force and moment, and
+        of the torque limits that may be used.
     pressure_inset : how far inside a patch's edges its forces act (m), as where the controller counts on them.
     clearance : least distance between links, and to the environment (m).
     steps : steps of the inverse kinematics per stage, at most.
@@ -61,6 +65,7 @@ class PostureSettings:
     com_inset: float = 0.02
     comfort: float = 0.05
     friction_share: float = FRICTION_SHARE
+    force_share: float = FORCE_SHARE
     torque_share: float = TORQUE_SHARE
     pressure_inset: float = 0.005
     clearance: float = 0.003
@@ -81,6 +86,10 @@ class PostureSettings:
             weights=replace(w, base_position=price * w.base_position, com=price * w.com, comfort=price * w.comfort),
         )
 
+    def spared(self, contact: Contact, share: float = 1.0) -> Contact:
+        """Return a contact with what of it may be used, or a share of that."""
+        return contact.spared(share * self.friction_share, share * self.force_share)
+
     def within(self, control: ControlSettings) -> "PostureSettings":
         """Return the same with no more of contacts than a controller counts on, which is to hold the postures.
 
@@ -90,12 +99,14 @@ class PostureSettings:
             share <= friction_fraction cos(pi / friction_faces) / extent
 
         with an extent of cos(pi / 8) where the normals are among those of its own faces, else of 1 at most. Its forces
-        act no nearer to the edges of a patch than ``pressure_margin``.
+        act no nearer to the edges of a patch than ``pressure_margin``; of largest forces and moments it counts on
+        ``force_fraction``.
         """
         extent = np.cos(np.pi / FACES) if FACES % control.friction_faces == 0 else 1.0
         held = control.friction_fraction * np.cos(np.pi / control.friction_faces) / extent
         return replace(
             self,
             friction_share=min(self.friction_share, float(held)),
+            force_share=min(self.force_share, control.force_fraction),
             pressure_inset=max(self.pressure_inset, control.pressure_margin),
         )

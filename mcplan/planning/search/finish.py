@@ -99,7 +99,7 @@ def _stance(
         held = balance(
             robot,
             q,
-            [contact.spared(share * settings.friction_share) for contact in in_place],
+            [settings.spared(contact, share) for contact in in_place],
             list(loaded),
             share * settings.torque_share,
         )

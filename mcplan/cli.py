@@ -10,6 +10,7 @@ import gc
 import os
 import re
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import Sequence
@@ -99,11 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.close()
         return 0
     except OSError as error:  # no permission, no room, a name that is too long
-        if error.filename is None:
-            if error.errno not in NO_ROOM:
-                return _internal()
-            _drop_output()
-        print(f"{error.filename or 'output'}: {error.strerror}", file=sys.stderr)
+        if error.filename is None and error.errno not in NO_ROOM:
+            return _internal()
+        print(f"{error.filename or _full()}: {error.strerror}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -119,11 +118,23 @@ def _internal() -> int:
     return 3
 
 
-def _drop_output() -> None:
-    """Let what could not be written to standard output go, which Python would try once more at its end."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.close(null)
+def _full() -> str:
+    """Return what has no room where an error names no file.
+
+    What standard output could not take is let go: Python would try once more at its end.
+    """
+    try:
+        print(flush=True)  # a flush alone takes nothing to write for success: what failed may be gone from the buffer
+    except OSError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.close(null)
+        return "output"
+    from mcplan.core.cache import cache_directory
+
+    temporary = tempfile.tempdir or "temporary files"  # gettempdir() would try to write there
+    kernels = f"the compiled kernels ({cache_directory()})"
+    return f"no room left on the disk of {temporary}, of {kernels}, or of the working directory"
 
 
 def _carry_out(parsed: argparse.Namespace) -> int:

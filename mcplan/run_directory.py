@@ -16,7 +16,7 @@ from mcplan.view.readings import Readings
 from mcplan.view.replay import replay_page
 from mcplan.view.report_page import failure_page, report_page
 from mcplan.view.show import page_text
-from mcplan.whole_file import write_text
+from mcplan.whole_file import check_writable, write_text
 
 
 def new_directory(name: str, output: str | None, force: bool) -> Path:
@@ -45,31 +45,6 @@ def new_directory(name: str, output: str | None, force: bool) -> Path:
     except OSError as error:
         raise InputError(f"{path}: cannot be made: {error.strerror}") from error
     return path
-
-
-def check_writable(path: Path, force: bool, folder: bool = False) -> None:
-    """Refuse, before any work is done for it, a place that could not be written afterwards.
-
-    A file that exists, or a directory that holds something, is kept unless ``force`` is given. Directories on the way
-    there are made when something is written; here it is only seen to that they can be.
-
-    Parameters
-    ----------
-    folder : whether it is to be a directory; else a file.
-    """
-    if path.exists() and path.is_dir() != folder:
-        is_one, wanted = ("a file", "a directory") if folder else ("a directory", "a file")
-        raise InputError(f"{path}: is {is_one}; expected the name of {wanted}")
-    taken = path.exists() and (not folder or any(path.iterdir()))
-    if taken and not force:
-        raise InputError(f"{path}: exists and is kept; choose another place, or write over it with --force")
-    home = path.absolute() if path.is_dir() else path.absolute().parent
-    while not home.exists():
-        home = home.parent
-    if not home.is_dir():
-        raise InputError(f"{path}: {home} is a file, so nothing can be put into it")
-    if not os.access(home, os.W_OK | os.X_OK):
-        raise InputError(f"{path}: the directory {home} cannot be written to")
 
 
 RESULTS = ("plan.yaml", "run.npz", "timing.npz", "report.json", "replay.html")

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from mcplan.errors import InputError
+
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -33,3 +35,34 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     """Write a text file (UTF-8), whole or not at all."""
     with whole_file(path) as partial:
         partial.write_text(text, encoding="utf-8")
+
+
+def check_writable(path: Path, force: bool, folder: bool = False, expected: str = "") -> None:
+    """Refuse, before any work is done for it, a place that could not be written afterwards.
+
+    A file that exists, or a directory that holds something, is kept unless ``force`` is given. Directories on the way
+    there are made when something is written; here it is only seen to that they can be.
+
+    Parameters
+    ----------
+    folder : whether it is to be a directory; else a file.
+    expected : what the message asks for, where that is more than the name of the one or the other.
+
+    Raises
+    ------
+    InputError
+        It is of the other kind, holds something, lies in a file, or in a directory that cannot be written to.
+    """
+    if path.exists() and path.is_dir() != folder:
+        is_one, wanted = ("a file", "a directory") if folder else ("a directory", "a file")
+        raise InputError(f"{path}: is {is_one}; expected {expected or f'the name of {wanted}'}")
+    taken = path.exists() and (not folder or any(path.iterdir()))
+    if taken and not force:
+        raise InputError(f"{path}: exists and is kept; choose another place, or write over it with --force")
+    home = path.absolute() if path.is_dir() else path.absolute().parent
+    while not home.exists():
+        home = home.parent
+    if not home.is_dir():
+        raise InputError(f"{path}: {home} is a file, so nothing can be put into it")
+    if not os.access(home, os.W_OK | os.X_OK):
+        raise InputError(f"{path}: the directory {home} cannot be written to")

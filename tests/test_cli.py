@@ -1,10 +1,12 @@
 """The command line: exit status, messages, and that nothing is written over."""
 
+import errno
 import gc
 import json
 import re
 import subprocess
 import sys
+import tempfile
 import warnings
 from argparse import Namespace
 from types import SimpleNamespace
@@ -14,6 +16,7 @@ import pytest
 import mcplan as mc
 from mcplan.cli import YOUNG, _carry_out, main
 from mcplan.commands import execution, info, plan as plan_command
+from mcplan.core.cache import cache_directory
 from mcplan.errors import InputError, PlanningFailed
 from mcplan.planning.search.tree import SearchTree
 from mcplan.planning.search.tree_file import read_tree
@@ -154,6 +157,35 @@ def test_output_that_finds_no_room_is_no_mistake_of_the_program():
         with open("/dev/full", "w") as full:
             done = subprocess.run([sys.executable, "-m", "mcplan", *arguments], stdout=full, stderr=subprocess.PIPE)
         assert (done.returncode, done.stderr) == (2, b"output: No space left on device\n")
+
+
+def test_output_of_which_a_full_disk_leaves_nothing_in_the_buffer_is_told_of_too():
+    code = (
+        "import sys\nfrom mcplan.cli import main\nfrom mcplan.commands import info\n"
+        "info.carry_out = lambda arguments: print('x' * 20_000)\nsys.exit(main(['info']))"
+    )
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (2, b"output: No space left on device\n")
+
+
+def test_a_full_disk_is_not_that_of_the_output_where_this_takes_more(monkeypatch, capfd):
+    """Compiled kernels, temporary files: what writes them says no name."""
+
+    def refused(arguments):
+        print("found so far")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(info, "carry_out", refused)
+    temporary = tempfile.gettempdir()
+    assert main(["info", "sway"]) == 2
+    said = capfd.readouterr()
+    assert said.out.split("\n")[0] == "found so far"
+    kernels = f"the compiled kernels ({cache_directory()})"
+    where = f"no room left on the disk of {temporary}, of {kernels}, or of the working directory"
+    assert said.err == f"{where}: No space left on device\n"
+    print("and on")
+    assert capfd.readouterr().out == "and on\n"
 
 
 def test_info_speaks_to_people_and_to_programs(capsys):

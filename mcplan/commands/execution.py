@@ -11,6 +11,7 @@ from mcplan.commands.options import add_output, add_physics, open_in_browser, po
 from mcplan.commands.planning import plan_of, proven_plan
 from mcplan.commands.scenario_option import add_scenario
 from mcplan.errors import PlanningFailed, SimulationFailed
+from mcplan.whole_file import check_writable
 
 if TYPE_CHECKING:
     from mcplan.certificate.verify import Report
@@ -32,7 +33,6 @@ def add_execution(parser: ArgumentParser, plans: bool = False) -> None:
 
 def refuse_early(scenario: "Scenario", arguments: Namespace) -> None:
     """Refuse what could not be simulated or written, before any work."""
-    from mcplan.run_directory import check_writable
     from mcplan.sim.disturbance import refuse_what_is_not_there
     from mcplan.sim.simulate import refuse_physics
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mcplan.back_ends import BACK_ENDS
 from mcplan.errors import InputError, either
+from mcplan.whole_file import check_writable
 
 
 def whole_number(text: str) -> int:
@@ -60,8 +61,6 @@ def file_to_write(place: str | Path, force: bool, *endings: str, option: str = "
     force : whether it may be written over.
     endings : by which it is known what the file is; any without them.
     """
-    from mcplan.run_directory import check_writable  # imports most of the program
-
     path = Path(place)
     if endings and path.suffix.lower() not in endings:
         raise InputError(f"{option} {path}: expected a name that ends in {either(endings)}")

@@ -6,6 +6,7 @@ from pathlib import Path
 from mcplan.commands.options import file_to_write
 from mcplan.commands.report import recorded
 from mcplan.errors import InputError
+from mcplan.view import FIGURE_KINDS
 
 HELP = "plot centre of mass, momentum, forces, torques, velocities, positions, task errors and clock times of runs"
 
@@ -14,7 +15,7 @@ def declare(parser: ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("runs", metavar="RUN", nargs="+", help="directory of a run, or its run.npz")
     parser.add_argument("-o", "--output", metavar="DIR", help="where the figures go (default: RUN/plots)")
-    parser.add_argument("--format", choices=["png", "pdf", "svg"], default="png", help="of the figures (default png)")
+    parser.add_argument("--format", choices=FIGURE_KINDS, default="png", help="of the figures (default png)")
     text = "one figure (.png, .pdf or .svg) that compares the runs, alone"
     parser.add_argument("--together", metavar="FILE", help=text)
     parser.add_argument("--force", action="store_true", help="write over figures that are there")
@@ -59,7 +60,8 @@ def _plot_together(arguments: Namespace) -> int:
     from mcplan.progress import Working
     from mcplan.view.plots import save_together
 
-    path = file_to_write(arguments.together, arguments.force, ".png", ".pdf", ".svg", option="--together")
+    endings = [f".{kind}" for kind in FIGURE_KINDS]
+    path = file_to_write(arguments.together, arguments.force, *endings, option="--together")
     found = [find(name, RUN) for name in arguments.runs]
     names = [run_name(run) for run in found]
     if len(set(names)) < len(names):  # then their places tell them apart

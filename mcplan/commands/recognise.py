@@ -12,6 +12,7 @@ from mcplan.document import read_document
 from mcplan.errors import InputError, Problem, either
 from mcplan.model.packages import SCHEME, package_file
 from mcplan.model.robot_file import BUNDLED, bundled_robots
+from mcplan.model.urdf import read_bytes
 from mcplan.planning.plan_file import is_plan
 from mcplan.planning.search.tree_file import is_tree_file
 from mcplan.scene.load import bundled_scenarios
@@ -21,6 +22,12 @@ RUNS = Path("runs")
 
 ROBOT, SCENARIO, PLAN, RUN, TREE, EXPERIMENT = "robot", "scenario", "plan", "run", "search tree", "experiment"
 
+URDF = "URDF"
+"""Of a robot, the file that its robot file names."""
+
+URDFS = (".urdf", ".xml")
+"""Endings of these."""
+
 WAYS = {
     (SCENARIO, RUN): "`mcplan run {name}` makes a run of it",
     (SCENARIO, PLAN): "`mcplan plan {name}` makes a plan of it",
@@ -29,6 +36,7 @@ WAYS = {
     (RUN, EXPERIMENT): "`mcplan verify {name}` judges it",
     (SCENARIO, EXPERIMENT): "an experiment lists scenarios under `scenarios:` (experiments/README.md)",
     (ROBOT, SCENARIO): "a scenario names its robot: `robot: {name}` (stances/README.md)",
+    (ROBOT, URDF): "it names one under `urdf:`",
 }
 """From what something is to what a command takes instead: how the one becomes the other."""
 
@@ -50,7 +58,7 @@ def kind_of(path: str | Path) -> str | None:
     if not path.is_file():
         return None
     suffix = path.suffix.lower()
-    if suffix in (".urdf", ".xml"):
+    if suffix in URDFS:
         return ROBOT
     if suffix == ".npz":
         return RUN
@@ -91,9 +99,7 @@ def find(name: str, *wanted: str, packages: Sequence[Path] = ()) -> Path:
         if kind is not None and other is None:
             other = path, kind
     if other is not None:
-        ways = [WAYS[other[1], kind] for kind in wanted if (other[1], kind) in WAYS]
-        how = f": {ways[0].format(name=name)}" if ways else ""
-        raise InputError(f"{name} is {_a((other[1],))}, expected {_a(wanted)}{how}")
+        raise InputError(f"{name} is {_a((other[1],))}, expected {_a(wanted)}{_way(name, other[1], wanted)}")
     path = Path(name)
     if path.exists():
         what = "a directory without run.npz" if path.is_dir() else "no file of mcplan"
@@ -103,6 +109,21 @@ def find(name: str, *wanted: str, packages: Sequence[Path] = ()) -> Path:
         raise InputError(Problem(name, None, "", message))
     known = _known(wanted)
     raise InputError(f"there is no {either(wanted)} `{name}`{_near(name, known) or _listed(known)}")
+
+
+def refuse_other_than_urdf(name: str) -> None:
+    """Refuse what cannot be read, or is a file of ours, where a URDF is wanted, before anything is written over.
+
+    Raises
+    ------
+    InputError
+        With what the file is, and how to come by a URDF from there.
+    """
+    if name.startswith(SCHEME):
+        return
+    read_bytes(Path(name))
+    if Path(name).suffix.lower() not in URDFS and (kind := kind_of(name)) is not None:
+        raise InputError(f"{name} is {_a((f'{kind} file',))}, expected {_a((URDF,))}{_way(name, kind, (URDF,))}")
 
 
 def _candidates(name: str, wanted: tuple[str, ...]) -> Iterator[Path]:
@@ -147,6 +168,12 @@ def _near(name: str, known: list[str]) -> str:
 
 def _listed(known: list[str]) -> str:
     return f"; there are: {', '.join(known)}" if known else " (a file of your own: give its path)"
+
+
+def _way(name: str, kind: str, wanted: tuple[str, ...]) -> str:
+    """Return how something becomes what is wanted, as the end of a message."""
+    ways = [WAYS[kind, each] for each in wanted if (kind, each) in WAYS]
+    return f": {ways[0].format(name=name)}" if ways else ""
 
 
 def _a(kinds: tuple[str, ...]) -> str:

@@ -47,10 +47,11 @@ def declare(parser: ArgumentParser) -> None:
 
 def new(arguments: Namespace) -> int:
     """Propose a robot.yaml for a URDF, and say what is doubtful in it."""
+    from mcplan.commands.recognise import refuse_other_than_urdf
     from mcplan.model.proposal.write import propose
     from mcplan.whole_file import write_text
 
-    _refuse_other_than_urdf(arguments.urdf)
+    refuse_other_than_urdf(arguments.urdf)
     name = arguments.name or Path(arguments.urdf).stem
     path = file_to_write(arguments.output or f"{name}.yaml", arguments.force, ".yaml", ".yml")
     write_text(path, propose(arguments.urdf, path.parent, arguments.name, arguments.package_dir))
@@ -95,9 +96,10 @@ def show(arguments: Namespace) -> int:
 
 def split(arguments: Namespace) -> int:
     """Write a URDF whose concave collision meshes are in convex parts."""
+    from mcplan.commands.recognise import refuse_other_than_urdf
     from mcplan.model.split import split_collisions
 
-    _refuse_other_than_urdf(arguments.urdf)
+    refuse_other_than_urdf(arguments.urdf)
     path = file_to_write(arguments.output or f"{Path(arguments.urdf).stem}_split.urdf", arguments.force, ".urdf")
     if not 0.001 <= arguments.within <= 1.0:
         raise InputError(f"--within {arguments.within:g}: expected 0.001 to 1 m")
@@ -118,19 +120,6 @@ def split(arguments: Namespace) -> int:
         return 0
     print(f"{path}: name it in the robot file, `urdf: {path.name}`, or let one be proposed: mcplan robot new {path}")
     return 0
-
-
-def _refuse_other_than_urdf(name: str) -> None:
-    """Refuse what cannot be read, or is another file, before anything is said of what would be written over."""
-    from mcplan.commands.recognise import kind_of
-    from mcplan.model.packages import SCHEME
-    from mcplan.model.urdf import read_bytes
-
-    if name.startswith(SCHEME):
-        return
-    read_bytes(Path(name))
-    if Path(name).suffix.lower() not in (".urdf", ".xml") and (kind := kind_of(name)) is not None:
-        raise InputError(f"{name} is {'an' if kind[0] in 'aeiou' else 'a'} {kind} file, expected a URDF")
 
 
 def _load(name: str, arguments: Namespace) -> "Robot":

@@ -6,6 +6,7 @@ from pathlib import Path
 from mcplan.commands.execution import add_execution, execute, plan_and_execute, refuse_early
 from mcplan.commands.scenario_option import overrides_of, scenario_of
 from mcplan.errors import InputError
+from mcplan.whole_file import check_writable
 
 HELP = "simulate a plan file (a scenario is planned first)"
 
@@ -20,7 +21,6 @@ def carry_out(arguments: Namespace) -> int:
     from mcplan.commands.recognise import PLAN, SCENARIO, find
     from mcplan.planning import is_plan_file, read_plan
     from mcplan.progress import Working
-    from mcplan.run_directory import check_writable
 
     path = find(arguments.scenario, SCENARIO, PLAN)
     if not is_plan_file(path):

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from mcplan.coordinates.chart import Array, numbers
 from mcplan.core.rigid_body.lagrangian import lagrangian_matrices
 from mcplan.core.rigid_body.tree import GRAVITY, workspace
+from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.short import short
 
@@ -72,6 +73,16 @@ def equations_of_motion(robot: Robot, q: ArrayLike, v: ArrayLike) -> EquationsOf
     lagrangian_matrices(robot.tree, q, v, np.eye(3), np.zeros((3, 3)), workspace(robot.tree), rows, M, C)
     M[:6, :6] += np.diag(robot.tree.armature[:6])
     return EquationsOfMotion(M, C, G, v.copy())
+
+
+def refuse_massless_root(robot: Robot) -> None:
+    """Refuse a held robot whose root link has no mass, where the coordinates leave that link free.
+
+    It has an armature there (`model.assemble`), which stands for no body: free to move, what it does is undefined.
+    """
+    if robot.tree.armature[:6].any():
+        root = robot.description.root
+        raise InputError(f"{robot.name}: the root link {root!r} has no mass: these coordinates know it only held")
 
 
 def gravity_acceleration(size: int) -> Array:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from mcplan.coordinates.base_change import to_frame
 from mcplan.coordinates.chart import Array, numbers
-from mcplan.coordinates.equations import EquationsOfMotion, VelocityChange, equations_of_motion
+from mcplan.coordinates.equations import EquationsOfMotion, VelocityChange, equations_of_motion, refuse_massless_root
 from mcplan.model.robot import Robot
 from mcplan.short import short
 
@@ -109,7 +109,13 @@ def fixed_base(robot: Robot, q: ArrayLike, joint_rates: ArrayLike, frame: str) -
     q : (nq,) configuration.
     joint_rates : (n,) rad/s or m/s; the base moves so that the frame does not.
     frame : the link or patch that the world holds.
+
+    Raises
+    ------
+    InputError : the root link has no mass, and the frame is on another link, so that the root moves freely.
     """
+    if robot.frame(frame)[0] != 0:
+        refuse_massless_root(robot)
     q = numbers(q, (robot.nq,), "q")
     held = np.concatenate([np.zeros(6), numbers(joint_rates, (robot.n,), "joint_rates")])
     v = to_frame(robot, q, np.zeros(robot.nv), frame).inverse.velocity(held)

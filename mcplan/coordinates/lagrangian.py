@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mcplan.coordinates.chart import Array, Axes, RotationChart, numbers
-from mcplan.coordinates.equations import gravity_acceleration
+from mcplan.coordinates.equations import gravity_acceleration, refuse_massless_root
 from mcplan.coordinates.jacobian import ORIGIN, relative_jacobian
 from mcplan.coordinates.quaternion import UNIT_QUATERNION, UnitQuaternion
 from mcplan.coordinates.rotation_vector import ROTATION_VECTOR
@@ -61,6 +61,10 @@ class Lagrangian:
     robot : the robot.
     chart : of the base's orientation.
     ball_chart : of the rotation of every ball joint; the robot's own coordinates are rotation vectors.
+
+    Raises
+    ------
+    InputError : the root link has no mass, so M is singular unless the world holds it.
     """
 
     __repr__ = short
@@ -68,6 +72,7 @@ class Lagrangian:
     def __init__(
         self, robot: Robot, chart: RotationChart = UNIT_QUATERNION, ball_chart: RotationChart = ROTATION_VECTOR
     ):
+        refuse_massless_root(robot)
         self.robot, self.chart, self.ball_chart = robot, chart, ball_chart
         self._theta = slice(3, 3 + chart.size)
         first, d = robot.ball_columns, ball_chart.size

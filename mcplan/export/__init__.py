@@ -10,6 +10,7 @@ from mcplan.arguments import file_path, instance, shown
 from mcplan.document.messages import closest
 from mcplan.errors import InputError
 from mcplan.sim.run import Run
+from mcplan.whole_file import check_writable
 
 KINDS = {
     "csv": ("mcplan.export.csv_table", "write"),
@@ -41,15 +42,12 @@ def export_run(run: Run, kind: str, path: str | Path, rate: float | None = None)
     Raises
     ------
     InputError
-        When the rate is not positive, the library that the kind takes is not installed, or a folder stands where the
-        file would (a file where the folder would).
+        When the rate is not positive, the library that the kind takes is not installed, a folder stands where the file
+        would (a file where the folder would), or nothing can be written there.
     """
     write, place = refuse_missing(kind, rate), file_path("export_run", path)
     run = instance("export_run", "run", run, Run)
-    if kind not in FOLDERS and place.is_dir():
-        raise InputError(f"{place}: is a directory; expected the name of a file for --to {kind}")
-    if kind in FOLDERS and place.exists() and not place.is_dir():
-        raise InputError(f"{place}: is a file; expected the name of a directory for --to {kind}")
+    check_writable(place, force=True, folder=kind in FOLDERS)
     return write(run, place, rate)
 
 

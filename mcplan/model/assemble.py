@@ -99,9 +99,9 @@ def assemble(
 ) -> Assembly:
     """Build the tree.
 
-    Turns of a base without mass are those of the joints that carry the robot on it, which leaves M singular. Where the
-    base is held it makes no difference what it resists: it then has the robot's whole mass as armature (kg, and kg m²),
-    which M has in the base's rows, and which weighs nothing.
+    A root link without mass can turn against its first joint without moving anything, so M is singular. Where it is
+    held to the world its acceleration is zero, and any inertia may stand in its rows: they get the robot's mass as
+    armature.
 
     Parameters
     ----------

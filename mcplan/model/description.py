@@ -78,6 +78,11 @@ class Joint:
         return int(np.argmax(self.axis))
 
 
+def joint_unit(kind: str | None) -> str:
+    """Return the unit of the position of a joint of a type: ``m`` of one that slides, ``rad`` of one that turns."""
+    return "m" if kind == "prismatic" else "rad"
+
+
 @dataclass(frozen=True, eq=False)
 class UrdfModel:
     """A whole URDF file. ``links`` and ``joints`` are in depth-first order, children in the file's joint order."""

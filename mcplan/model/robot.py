@@ -23,7 +23,7 @@ from mcplan.core.rigid_body.tree import BALL, GRAVITY, MASS, TYPE, Tree, V, work
 from mcplan.errors import InputError
 from mcplan.html_table import folded, html_of, html_table
 from mcplan.model.assemble import JointLimits
-from mcplan.model.description import UrdfModel
+from mcplan.model.description import UrdfModel, joint_unit
 from mcplan.model.folds import Fold, folds
 from mcplan.model.geometry import Geometry
 from mcplan.model.patch import MOUNT, Patch
@@ -142,7 +142,7 @@ class Robot:
     @cached_property
     def joint_units(self) -> tuple[str, ...]:
         """Unit of each joint's position: ``m`` of one that slides, ``rad`` of one that turns."""
-        return tuple("m" if self.description.joints[name].type == "prismatic" else "rad" for name in self.joint_names)
+        return tuple(joint_unit(self.description.joints[name].type) for name in self.joint_names)
 
     @property
     def armature(self) -> np.ndarray:

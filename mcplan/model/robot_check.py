@@ -1,6 +1,7 @@
 """What is doubtful in a robot file: patches off their links, postures in which links overlap or feet hang."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
@@ -32,10 +33,21 @@ def findings(robot: Robot) -> list[str]:
     place = str(robot.urdf_path if document is None else document.path)
 
     def said(key: Key, text: str) -> str:
-        line = document.line(key) if document is not None and key[0] in document.data else None
+        if key[0] == "postures" and robot.srdf_postures.intersection(key[1:]):
+            return str(Problem(str(robot.srdf_path), None, f"group_state {key[-1]}", text))
+        line = document.line(key) if document is not None and _holds(document.data, key) else None
         return str(Problem(place, line, dotted(key), text))
 
     return [said(*each) for each in (*_patches(robot), *_limits(robot), *_postures(robot))]
+
+
+def _holds(data: Any, key: Key) -> bool:
+    """Whether the robot file has a key itself, and not only what leads to it."""
+    for step in key:
+        if not isinstance(data, dict) or step not in data:
+            return False
+        data = data[step]
+    return True
 
 
 def _patches(robot: Robot) -> Iterator[Finding]:

@@ -132,8 +132,8 @@ def _from_urdf(path: Path, strict: bool, directories: list[Path]) -> Robot:
 def _from_yaml(path: Path, strict: bool, directories: list[Path]) -> Robot:
     document = read_document(path, error=RobotError, collect=True)
     section, problems = document.examine(RobotSection, salvage=True)
-    if section is None:
-        raise RobotError(*problems)
+    if section is None or any(problem.key.startswith("packages") for problem in problems):
+        raise RobotError(*problems)  # with other packages what is in them would only seem to be missing
     directories = [*directories, *(path.parent / folder for folder in section.packages)]
     try:
         urdf = _file(section.urdf, ("urdf",), document, directories)

@@ -20,7 +20,7 @@ from mcplan.arguments import file_path
 from mcplan.errors import Problem, RunError
 from mcplan.sim.records import RunRecord
 from mcplan.sim.run import SHAPES, Run, dtype_of, shape_problems
-from mcplan.whole_file import whole_file
+from mcplan.whole_file import check_writable, whole_file
 
 RUN_NAME, TIMING_NAME = "run.npz", "timing.npz"
 
@@ -65,11 +65,16 @@ def save_run(run: Run, path: str | Path) -> Path:
     Returns
     -------
     The path of the run's file. Clock times, if any, go to a file beside it: ``timing.npz`` or ``NAME.timing.npz``.
+
+    Raises
+    ------
+    InputError
+        A path that is none, of a file that is no run, or of what cannot be written.
     """
     path = file_path("save", path)
-    if path.suffix != ".npz":
-        if path.is_file():
-            raise RunError(f"{path}: is a file; expected a name that ends in .npz, or a directory")
+    folder = path.suffix != ".npz"
+    check_writable(path, True, folder, "a name that ends in .npz, or a directory" if folder else "")
+    if folder:
         path = path / RUN_NAME
     path.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(run.record.model_dump(mode="json"), allow_nan=False, ensure_ascii=True, separators=(",", ":"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from mcplan.model.description import joint_unit
 from mcplan.sim.records import RobotRecord
 
 FORCES = {"rad": "N m", "m": "N"}
@@ -11,13 +12,9 @@ FORCES = {"rad": "N m", "m": "N"}
 def recorded_units(robot: RobotRecord) -> list[str]:
     """Return the unit of the position of each joint of the robot of a run, as `Robot.joint_units`."""
     kinds = {joint.name: joint.kind for joint in robot.joints}
-    return [_unit(kinds.get(name)) for name in robot.coordinates]
+    return [joint_unit(kinds.get(name)) for name in robot.coordinates]
 
 
 def unit_of_all(units: Iterable[str]) -> str:
     """Return the unit of an amount that is of any of several joints: ``rad or m`` where both are among them."""
     return " or ".join(sorted(set(units), reverse=True)) or "rad"
-
-
-def _unit(kind: str | None) -> str:
-    return "m" if kind == "prismatic" else "rad"

@@ -61,7 +61,7 @@ def pair_frictions(contacts: Iterable[Contact]) -> dict[tuple[str, str], float]:
 
 
 def closing(contacts: Iterable[Contact], p: np.ndarray) -> Contact | None:
-    """Return the contact in which a grip at p (3,) closes: the nearest, of several there that which bears least."""
+    """Return the contact in which a grip at p (3,) closes: the nearest; of several in the same place, the weakest."""
     return min(contacts, key=lambda c: (float(np.linalg.norm(c.p - p)), c.max_force, c.max_moment), default=None)
 
 

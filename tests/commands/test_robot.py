@@ -65,7 +65,7 @@ def test_what_is_doubtful_is_said_and_the_status_is_one(urdf, tmp_path, capsys):
     [
         (["new", "absent.urdf"], "cannot be read"),
         (["new", "humanoid.urdf", "-o", "robot.txt"], "ends in .yaml"),
-        (["new", "humanoid.yaml"], "humanoid.yaml is a robot file, expected a URDF"),
+        (["new", "humanoid.yaml"], "humanoid.yaml is a robot file, expected a URDF: it names one under `urdf:`"),
         (["new", "humanoid.yaml", "-o", "other.yaml", "--force"], "humanoid.yaml is a robot file, expected a URDF"),
         (["split", "humanoid.yaml"], "humanoid.yaml is a robot file, expected a URDF"),
         (["show", "humanoid.yaml", "--posture", "lying"], "no posture 'lying'"),

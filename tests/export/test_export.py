@@ -278,6 +278,18 @@ def test_the_command_writes_what_it_names_and_keeps_what_is_there(run, tmp_path,
     assert main(["export", str(tmp_path / "nothing"), "--to", "csv", "-o", str(tmp_path / "x.csv")]) == 2
 
 
+def test_a_place_that_cannot_be_written_is_refused_in_python_too(run, tmp_path):
+    (tmp_path / "file").write_text("kept")
+    for kind, place, what in (
+        ("csv", tmp_path / "file" / "x.csv", r"x\.csv: .*file is a file, so nothing can be put into it"),
+        ("csv", tmp_path, "is a directory; expected the name of a file"),
+        ("motion", tmp_path / "file", "is a file; expected the name of a directory"),
+    ):
+        with pytest.raises(InputError, match=what):
+            export_run(run, kind, place)
+    assert (tmp_path / "file").read_text() == "kept"
+
+
 def test_a_missing_library_is_said_to_be_an_extra(run, tmp_path, monkeypatch):
     import sys
 

@@ -208,6 +208,11 @@ def test_a_joint_on_a_base_without_mass_moves_where_the_base_is_held(tmp_path, r
     np.testing.assert_allclose(I_C[:3, :3], 4.0 * np.eye(3), atol=1e-9)
     of_com = mc.coordinates.to_com(robot, q, v).velocity(v)[:3]
     np.testing.assert_allclose(of_com, robot.com_jacobian(q) @ v, atol=1e-9)
+    held = mc.coordinates.fixed_base(robot, q, v[6:], root)
+    np.testing.assert_allclose(held.acceleration(np.zeros(2)), vd, rtol=1e-6, atol=1e-6)
+    for free in (lambda: mc.coordinates.Lagrangian(robot), lambda: mc.coordinates.fixed_base(robot, q, v[6:], "b")):
+        with pytest.raises(mc.InputError, match=f"two: the root link '{root}' has no mass: these coordinates know it"):
+            free()
     (tmp_path / "robot.yaml").write_text("mcplan: 1\nurdf: two.urdf\nfixed_base: false\n")
     with pytest.warns(RobotWarning, match="move nothing with inertia are locked: first = 0"):
         assert mc.load_robot(tmp_path / "robot.yaml").joint_names == ("second",)

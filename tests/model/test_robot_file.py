@@ -162,6 +162,14 @@ def test_mistakes_of_keys_do_not_hide_those_of_names_nor_bring_others(tmp_path):
         load(tmp_path, text.replace("walker.urdf", "absent.urdf"))
 
 
+def test_packages_that_are_none_do_not_make_a_package_seem_not_to_be_installed(tmp_path):
+    text = YAML.replace("urdf: walker.urdf", "urdf: package://walkers/walker.urdf\npackages: walkers")
+    assert text != YAML
+    with pytest.raises(RobotError) as caught:
+        load(tmp_path, text)
+    assert [problem.key for problem in caught.value.problems] == ["packages"]
+
+
 def test_the_digest_covers_both_files(tmp_path):
     first = load(tmp_path).digest
     assert re.fullmatch("[0-9a-f]{64}", first)

@@ -1,5 +1,7 @@
 """SRDF: pairs that never collide, named postures, and where the file is looked for."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -187,3 +189,18 @@ def test_postures_of_a_robot_file_are_checked_against_the_ground_and_those_of_th
     below = [finding for finding in findings(robot) if "below the ground" in finding]
     assert len(below) == 1
     assert below[0].startswith(f"{folder / 'robot.yaml'}:4: postures.mine: tip is ")
+
+
+def test_what_is_doubtful_is_told_of_the_file_that_says_it(folder):
+    """A posture of an SRDF is no line of the robot file, nor are limits of the URDF those of its `limits:`."""
+    (folder / "urdf" / "arm.srdf").write_text(SRDF.replace('link1="l0" link2="l2"', 'link1="l1" link2="l2"'))
+    ball = '<collision><geometry><sphere radius="0.28"/></geometry></collision>'
+    text = re.sub('<link name="(l0|l2)">', rf"\g<0>{ball}", chain(3)).replace('effort="1"', 'effort="0"', 1)
+    (folder / "urdf" / "arm.urdf").write_text(text)
+    lines = "limits: {j1: {velocity: 0.5}}\npostures: {mine: {joints: {j0: 0.1, j1: 0.1, j2: 0.1}}}\n"
+    (folder / "robot.yaml").write_text(f"mcplan: 1\nurdf: urdf/arm.urdf\n{lines}")
+    with pytest.warns(RobotWarning, match="effort limit is 0"):
+        found = findings(load_robot(folder / "robot.yaml"))
+    assert [each for each in found if each.startswith(f"{folder / 'robot.yaml'}: limits.j0: the torque limit is 0")]
+    srdf = folder / "urdf" / "arm.srdf"
+    assert [each for each in found if each.startswith(f"{srdf}: group_state ready: l0 and l2 overlap")], found

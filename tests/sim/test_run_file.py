@@ -10,7 +10,7 @@ import pytest
 
 from mcplan.certificate.verify import verify
 from mcplan.commands.report import recorded
-from mcplan.errors import RunError
+from mcplan.errors import InputError, RunError
 from mcplan.qp_status import NO_QP
 from mcplan.sim.run_file import load_run, load_timing
 from tests.sim.waving_box import waving_run
@@ -57,8 +57,13 @@ def test_a_run_survives_its_file(run, tmp_path):
 def test_a_file_of_another_kind_is_kept(run, tmp_path):
     plan = tmp_path / "own.plan.yaml"
     plan.write_text("kept")
-    with pytest.raises(RunError, match=r"is a file; expected a name that ends in \.npz, or a directory"):
+    with pytest.raises(InputError, match=r"is a file; expected a name that ends in \.npz, or a directory"):
         run.save(plan)
+    with pytest.raises(InputError, match=r"own\.plan\.yaml is a file, so nothing can be put into it"):
+        run.save(plan / "run.npz")
+    (tmp_path / "folder.npz").mkdir()
+    with pytest.raises(InputError, match=r"folder\.npz: is a directory; expected the name of a file"):
+        run.save(tmp_path / "folder.npz")
     assert plan.read_text() == "kept"
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mcplan.doing import listening
+from mcplan.errors import InputError
 from mcplan.motion.law import Law
 from mcplan.scene.contact import Carrier
 from mcplan.sim.simulate import simulate
@@ -244,3 +245,17 @@ def test_a_grasp_is_measured_by_the_force_that_it_may_carry(run):
     size = np.linalg.norm(run.wrench[:, run.patches.index("left_sole"), :3], axis=1)
     touching = run.active[:, run.patches.index("left_sole")]
     assert np.allclose(used[touching], size[touching] / 1000.0)
+
+
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [("report.html", "expected the name of a directory"), ("report.html/plots", "html is a file, so nothing can")],
+)
+def test_a_place_where_no_figure_can_be_is_refused_before_one_is_drawn(run, tmp_path, monkeypatch, place, message):
+    def drawn(run):
+        raise AssertionError("a figure is drawn")
+
+    monkeypatch.setitem(FIGURES, "com", drawn)
+    (tmp_path / "report.html").write_text("kept")
+    with pytest.raises(InputError, match=message):
+        save_plots(run, tmp_path / place)

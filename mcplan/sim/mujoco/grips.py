@@ -93,7 +93,7 @@ class Grips:
             return found
         count = data.ne  # rows of equalities come first
         held, force = data.efc_id[:count], data.efc_force[:count]
-        J = data.efc_J.reshape(-1, self._built.model.nv)[:count, self._base]
+        J = data.efc_J.reshape(len(data.efc_id), self._built.model.nv)[:count, self._base]
         R, origin = touch.base_rotation(data), touch.base_place(data)
         for patch in self.closed:
             mine = (held[:, None] == self._built.grasps[patch]).any(axis=1)

@@ -9,6 +9,7 @@ from mcplan.arguments import file_path, instance, unknown
 from mcplan.doing import doing
 from mcplan.errors import InputError
 from mcplan.sim.run import Run
+from mcplan.view import FIGURE_KINDS
 from mcplan.view.plots.clock import plot_clock
 from mcplan.view.plots.com import plot_com
 from mcplan.view.plots.forces import plot_forces
@@ -20,7 +21,7 @@ from mcplan.view.plots.tasks import plot_tasks
 from mcplan.view.plots.together import plot_together
 from mcplan.view.plots.torques import plot_torques, plot_velocities
 from mcplan.view.reference import Reference
-from mcplan.whole_file import whole_file
+from mcplan.whole_file import check_writable, whole_file
 
 FIGURES: dict[str, Callable[[Run], Figure]] = {
     "com": plot_com,
@@ -35,9 +36,6 @@ FIGURES: dict[str, Callable[[Run], Figure]] = {
     "clock": plot_clock,
 }
 """File name (without suffix) and function of each figure."""
-
-
-KINDS = ("png", "pdf", "svg")
 
 
 def save_plots(run: Run, directory: str | Path, kind: str = "png") -> list[Path]:
@@ -58,10 +56,9 @@ def save_plots(run: Run, directory: str | Path, kind: str = "png") -> list[Path]
     """
     instance("save_plots", "run", run, Run)
     directory = file_path("save_plots", directory)
-    if directory.exists() and not directory.is_dir():
-        raise InputError(f"{directory}: is a file; expected the name of a directory")
-    if kind not in KINDS:
-        raise InputError(unknown("kind of figure", str(kind), KINDS))
+    check_writable(directory, force=True, folder=True)
+    if kind not in FIGURE_KINDS:
+        raise InputError(unknown("kind of figure", str(kind), FIGURE_KINDS))
     left_out = {"clock": not run.timing, "pace": not Reference(run).known}
     paths = {name: directory / f"{name}.{kind}" for name in FIGURES if not left_out.get(name)}
     for k, (name, path) in enumerate(paths.items(), 1):

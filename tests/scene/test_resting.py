@@ -155,7 +155,7 @@ def test_a_stack_is_refused_by_name(shape, lid):
 
 @pytest.mark.parametrize(("turn", "down"), [(0.0, 0.0), (0.6, 0.0), (0.0, 0.3)])
 def test_what_has_its_centre_of_mass_beyond_an_edge_rests_on_nothing(turn, down):
-    """Whichever way the edge runs. On a slope the plumb line counts: the box, 1 m high, is short of the edge by more."""
+    """Whichever way the edge runs. On a slope the plumb line counts: the box is 1 m high."""
     R = Rotation.from_euler("zy", [turn, down]).as_matrix()
     slope = Environment((Surface("slope", R, np.zeros(3), SQUARE),))
     edge = 1.0 - 0.5 * np.tan(down)

@@ -2,7 +2,7 @@
 
 A plan's file repeats such options at each of its contacts, and the friction cones, limits and free directions of the
 certificate follow from them. So each has to be one that the scenario gives to that patch on that support: at the start,
-in an item of the goal, or in its hand-written sequence.
+in an item of the goal, or in its hand-written sequence. And what the last item states has to hold at the end.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from mcplan.certificate.goal_checks import goal_items
-from mcplan.planning.plan import Plan
+from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.scene.spec import ContactSpec
 
 OPTIONS = ("friction", "max_force", "slide", "hinge", "overhang")
@@ -19,13 +19,16 @@ OPTIONS = ("friction", "max_force", "slide", "hinge", "overhang")
 
 
 def made_up(plan: Plan) -> Iterator[str]:
-    """Say which options of a plan's contacts are not the scenario's; its first stance has those of the start."""
+    """Say which options of a plan's contacts are not the scenario's; its first stance has those of the start.
+
+    Nor may its last one be without those of the last item; what may overhang need not.
+    """
     document = plan.scenario.document.data
     start, asked = _said((document.get("start") or {}).get("contacts")), _asked(document)
     for k, stance in enumerate(plan.stances):
         for contact in stance.contacts:
             place = contact.patch, contact.support
-            here = {name: contact.options.get(name) for name in OPTIONS}
+            here = {name: _plain(contact.options).get(name) for name in OPTIONS}
             if k == 0 and place in start:
                 known = start[place]
                 differ = {name: value for name, value in here.items() if value != known[0].get(name)}
@@ -42,16 +45,32 @@ def made_up(plan: Plan) -> Iterator[str]:
                     f"stance {k}: {contact.patch} on {contact.support} has "
                     f"{'no ' + name if value is None else f'{name} {value}'}, of which the scenario says {said}"
                 )
+    yield from _lacking(plan.stances[-1], document)
+
+
+def _lacking(stance: PlannedStance, document: Mapping[str, Any]) -> Iterator[str]:
+    """Say which options that the last item states of its contacts the last stance does not have."""
+    stated = _said(_items(document)[-1].get("contacts")) if _items(document) else {}
+    for contact in stance.contacts:
+        for options in stated.get((contact.patch, contact.support), ()):
+            for name, value in options.items():
+                known = _plain(contact.options).get(name, getattr(contact, name, None))
+                if name != "overhang" and known != value:
+                    yield f"at the end {contact.patch} on {contact.support} is without {name} {value} of the last item"
+
+
+def _items(document: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the items of goal or sequence."""
+    try:
+        return [item for _, item in goal_items(document)]
+    except (TypeError, ValueError, KeyError, AttributeError):  # the lines of the goal say that it cannot be read
+        return []
 
 
 def _asked(document: Mapping[str, Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Return the options that goal or sequence give to contacts, by patch and support."""
-    try:
-        items = [item for _, item in goal_items(document)]
-    except (TypeError, ValueError, KeyError, AttributeError):  # the lines of the goal say that it cannot be read
-        return {}
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for item in items:
+    for item in _items(document):
         for place, options in _said(item.get("contacts")).items():
             found.setdefault(place, []).extend(options)
     return found
@@ -65,5 +84,10 @@ def _said(contacts: Any) -> dict[tuple[str, str], list[dict[str, Any]]]:
             spec = ContactSpec.model_validate(dict(said))
         except (ValidationError, TypeError, ValueError):
             continue
-        found.setdefault((spec.patch, spec.surface), []).append(spec.options)
+        found.setdefault((spec.patch, spec.surface), []).append(_plain(spec.options))
     return found
+
+
+def _plain(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with axes in one order."""
+    return {name: sorted(value) if isinstance(value, list | tuple) else value for name, value in options.items()}

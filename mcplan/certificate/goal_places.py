@@ -47,8 +47,8 @@ def surface_errors(
     flat = kind == "surface" and len(polygon) > 2
     height = np.abs(local_p[:, 2]) if flat else np.abs(corners[:, :, 2]).max(axis=1)
     tilt = _between(local_R[:, :, 2], np.array([0.0, 0.0, -1.0])) if flat else np.zeros(len(p))
-    beyond = _beyond(touching[..., :2], surface.polygon, spec.overhang) - ON_SUPPORT
-    off = np.maximum(height, np.maximum(beyond, 0.0))
+    out = beyond(touching[..., :2], surface.polygon, spec.overhang) - ON_SUPPORT
+    off = np.maximum(height, np.maximum(out, 0.0))
     given = np.zeros((len(p), 3))
     for i, value in enumerate((spec.x, spec.y)):
         if value is not None:
@@ -97,8 +97,7 @@ def bar_errors(
         off = np.maximum(off, np.maximum(polygon[:, 0].min() - here[:, 0], here[:, 0] - polygon[:, 0].max()))
         if spec.offset is not None:
             off = np.maximum(off, np.abs(here[:, 0] - spec.offset))
-    beyond = np.maximum(-along, along - bar.length) - ON_SUPPORT
-    off = np.maximum(off, beyond)
+    off = np.maximum(off, np.maximum(-along, along - bar.length) - ON_SUPPORT)
     if spec.along is not None and "y" not in spec.slide:
         off = np.maximum(off, np.abs(along - spec.along))
     return off, turn
@@ -119,7 +118,7 @@ def _between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.arctan2(np.linalg.norm(np.cross(a, b), axis=1), np.sum(a * b, axis=1))
 
 
-def _beyond(corners: np.ndarray, polygon: np.ndarray, overhang: bool) -> np.ndarray:
+def beyond(corners: np.ndarray, polygon: np.ndarray, overhang: bool) -> np.ndarray:
     """Return how far corners (K, c, 2) reach out of a convex polygon; with ``overhang`` how far off it all are, m."""
     edge = np.roll(polygon, -1, axis=0) - polygon
     out = np.stack([edge[:, 1], -edge[:, 0]], axis=1) / np.linalg.norm(edge, axis=1)[:, None]

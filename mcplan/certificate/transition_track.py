@@ -2,20 +2,24 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
 from mcplan.certificate.curve import Curve, minimum_jerk
+from mcplan.certificate.goal_places import beyond
 from mcplan.certificate.independent import away, quaternion_step, rotation_of, rotation_vector
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.transition.transition import Course, Segment
-from mcplan.scene.contact import Contact
+from mcplan.scene.contact import Carrier, Contact
 from mcplan.scene.environment import Environment
-from mcplan.scene.resting import slides
 
 SAME = 1e-6
 """m, rad: places and poses of a file that differ by less are the same: digits that it leaves out."""
+
+UNDER, STEP = 2e-3, 5e-3
+"""m: what is so near below or beside a corner is below it; and how far apart such corners are looked at on a way."""
 
 LEAST_NODES = 8
 """A law of so few nodes says too little of what is between them."""
@@ -97,7 +101,7 @@ class Track:
                 R, p = (x[0] for x in self.object_poses(carrier.name, np.array([t])))
                 R0, p0 = rotation_of(self.objects[carrier.name][3:, None])[..., 0], self.objects[carrier.name][:3]
                 (end,) = (c.carrier for c in self.segment.contacts if c.patch == contact.patch)
-                turn, rest = R @ R0.T, self._rest(t, carrier.rest, end.rest if end is not None else None)
+                turn, rest = R @ R0.T, self._rest(t, carrier, end)
                 if rest is not None and rest is carrier.rest:
                     rest = replace(rest, p=p, R=R)
                 contact = replace(
@@ -110,12 +114,35 @@ class Track:
             found.append(contact)
         return found
 
-    def _rest(self, t: float, begin: Contact | None, end: Contact | None) -> Contact | None:
+    def _rest(self, t: float, begin: Carrier, end: Carrier | None) -> Contact | None:
         """Return what an object that moves lies on at a time (s)."""
-        if begin is not None and slides(begin, end, self.environment):
-            return begin
+        there = None if end is None else end.rest
+        if begin.rest is not None and there is not None and begin.name in self.sliding:
+            return begin.rest
         first, last = t <= self.curve.times[0], t >= self.duration
-        return begin if first else end if last else None
+        return begin.rest if first else there if last else None
+
+    @cached_property
+    def sliding(self) -> frozenset[str]:
+        """The objects whose straight way keeps what bears them at first over surfaces of one plane, unturned."""
+        carriers = [contact.carrier for contact in self.closed if contact.carrier is not None]
+        return frozenset(c.name for c in carriers if c.rest is not None and self._keeps_below(c.name, c.rest))
+
+    def _keeps_below(self, name: str, rest: Contact) -> bool:
+        begin, end = self.objects[name], self.moved[name]
+        R0, R1 = (rotation_of(pose[3:, None])[..., 0] for pose in (begin, end))
+        way = end[:3] - begin[:3]
+        if abs(rest.normal @ way) > SAME or np.abs(R1 - R0).max() > SAME:
+            return False
+        share = np.linspace(0.0, 1.0, 2 + int(np.linalg.norm(way) / STEP))
+        corners = (rest.world_points + share[:, None, None] * way).reshape(-1, 3)
+        below = np.zeros(len(corners), bool)
+        for surface in self.environment.surfaces:
+            if rest.normal @ surface.normal > 0.0:
+                local = (corners - surface.p) @ surface.R
+                out = beyond(local[:, None, :2], surface.polygon, False)
+                below |= (np.abs(local[:, 2]) < UNDER) & (out < UNDER)
+        return bool(below.all())
 
     def place(self, contact: Contact, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the pose (m, 3, 3), (m, 3) of a closed contact at times (m,): on an object it goes along."""

@@ -20,7 +20,14 @@ from mcplan.model.pose import quat_from_rotation
 from mcplan.planning.chain import displaced_objects, paced, with_transitions
 from mcplan.planning.plan import Plan, PlannedStance
 from mcplan.planning.posture.contact_region import contact_key
-from mcplan.planning.transition.record import made_with, paced_otherwise, paced_with, transition_data, transition_of
+from mcplan.planning.transition.record import (
+    UNSAID,
+    made_with,
+    paced_otherwise,
+    paced_with,
+    transition_data,
+    transition_of,
+)
 from mcplan.planning.transition.transition import Passing, Transition
 from mcplan.scene.contact import Contact
 from mcplan.scene.load import find_scenario, load_scenario
@@ -55,7 +62,8 @@ def plan_document(plan: Plan, directory: str | os.PathLike[str] = ".") -> dict[s
         said["made_with"] = made_with(plan.scenario.transition_settings)
         said["paced_with"] = paced_with(plan.scenario.transition_settings)
     items = data.pop("stances", None) or ()  # both stand at the end, in one order, however often a plan is written
-    asked = items if len(items) == len(plan.stances) else [{} for _ in plan.stances]  # a walk has steps of its own
+    walks = any(stance.passing is not None for stance in plan.stances)  # with steps of its own
+    asked = items if len(items) == len(plan.stances) and not walks else [{} for _ in plan.stances]
     stances = {"stances": [_stance_data(*each) for each in zip(plan.stances, asked, strict=True)]}
     return data | ({"plan": said} if said else {}) | stances
 
@@ -116,7 +124,7 @@ def plan_of(scenario: Scenario) -> Plan:
         raise ScenarioError(scenario.document.problem(("plan", "notices"), "expected a list of texts"))
     known = made_with(scenario.transition_settings)
     before = said.get("made_with") or known
-    changed = sorted(name for name in known if before.get(name, 0.0) != known[name])  # 0: before there was `lift_share`
+    changed = sorted(name for name in known if before.get(name, UNSAID.get(name, 0.0)) != known[name])
     moving = [k for k, stance in enumerate(stances) if stance.passing is not None]
     pace, paced_before = paced_with(scenario.transition_settings), said.get("paced_with")
     otherwise = paced_otherwise(paced_before, pace)

@@ -4,7 +4,7 @@ It lies on a face: what of that is over the surfaces of one plane bears it, beyo
 floor that is cut up because surfaces are convex.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 import numpy as np
@@ -25,7 +25,9 @@ LEVEL = 1e-6
 
 
 def resting_contact(thing: FreeObject, environment: Environment) -> Contact | None:
-    """Return the contact of an object with the surfaces that it lies on, or None when none of these is below it.
+    """Return the contact of an object with the surfaces that it lies on, or None when none of these bears it.
+
+    None is below it, or its centre of mass is beyond what they have of it.
 
     It is written as a contact of a patch that has the object's name and frame, on the first of these surfaces: the
     corners of what touches are its points.
@@ -39,6 +41,21 @@ def resting_contact(thing: FreeObject, environment: Environment) -> Contact | No
 
 
 def _resting(thing: FreeObject, surfaces: Iterable[Surface]) -> Contact | None:
+    com = thing.p + thing.R @ shape_inertia(thing.shape, thing.mass)[0]
+    return next((contact for contact in _touching(thing, surfaces) if _below(contact, com)), None)
+
+
+def _below(contact: Contact, com: np.ndarray) -> bool:
+    """Say whether the plumb line from a centre of mass (3,) meets the points of a contact: otherwise it tips."""
+    points, n = contact.world_points, contact.normal
+    foot = com - [0.0, 0.0, n @ (com - points[0]) / n[2]]
+    hull = ConvexHull((points - points[0]) @ contact.axes[:, :2])
+    along = (foot - points[0]) @ contact.axes[:, :2]
+    return bool((hull.equations @ [*along, 1.0]).max() <= TOUCHING)
+
+
+def _touching(thing: FreeObject, surfaces: Iterable[Surface]) -> Iterator[Contact]:
+    """Yield the contacts of an object with what is below a face of it, one surface or several of one plane."""
     corners = thing.p + _corners(thing) @ thing.R.T
     faces: dict[bytes, list[tuple[Surface, np.ndarray]]] = {}
     for surface in surfaces:
@@ -48,16 +65,16 @@ def _resting(thing: FreeObject, surfaces: Iterable[Surface]) -> Contact | None:
             continue
         found = corners[touching][ConvexHull(local[touching, :2]).vertices]
         if outside(local[touching, :2], surface.polygon) <= TOUCHING:
-            return _contact(thing, surface, found)
-        faces.setdefault(touching.tobytes(), []).append((surface, found))
+            yield _contact(thing, surface, found)
+        else:
+            faces.setdefault(touching.tobytes(), []).append((surface, found))
     for level in faces.values():
         parts = [(surface, _part(found, surface)) for surface, found in level]
         borne = [(surface, part) for surface, part in parts if not _narrow(part)]
         if borne:
             surface = borne[0][0]
             world = np.concatenate([part for _, part in borne])
-            return _contact(thing, surface, world[ConvexHull((world - surface.p) @ surface.R[:, :2]).vertices])
-    return None
+            yield _contact(thing, surface, world[ConvexHull((world - surface.p) @ surface.R[:, :2]).vertices])
 
 
 def _contact(thing: FreeObject, surface: Surface, points: np.ndarray) -> Contact:
@@ -98,22 +115,35 @@ def carrier(environment: Environment, name: str) -> Carrier:
         )
     for other in environment.objects:
         for upper, lower in ((thing, other), (other, thing)):
-            surface = None if other is thing else lies_on(upper, lower)
-            if surface is not None:
+            if other is not thing and lies_on(upper, lower):
                 raise InputError(
-                    f"the object {upper.name} lies on `{surface}` of the object {lower.name}: contacts on objects that "
-                    "lie on each other are neither planned nor simulated"
+                    f"the object {upper.name} lies on the object {lower.name}: contacts on objects that lie on each "
+                    "other are neither planned nor simulated"
                 )
     com, _ = shape_inertia(thing.shape, thing.mass)
     return Carrier(name, thing.mass, thing.p + thing.R @ com, resting_contact(thing, environment))
 
 
-def lies_on(upper: FreeObject, lower: FreeObject) -> str | None:
-    """Return the surface of one object that another one lies on, None where it does not."""
-    if not lower.surfaces or not isinstance(upper.shape, Box | MeshShape):
-        return None
-    rest = _resting(upper, lower.surfaces)
-    return None if rest is None else rest.support
+def lies_on(upper: FreeObject, lower: FreeObject) -> bool:
+    """Say whether an object touches the top of another one from above, be it one of its surfaces or not."""
+    if not isinstance(upper.shape, Box | MeshShape):
+        return False
+    return next(_touching(upper, [*lower.surfaces, *_tops(lower)]), None) is not None
+
+
+def _tops(thing: FreeObject) -> Iterator[Surface]:
+    """Yield the faces of a box, or of the hull of a mesh, on which something may lie: within 60 degrees of level."""
+    if not isinstance(thing.shape, Box | MeshShape):
+        return
+    corners = thing.p + _corners(thing) @ thing.R.T
+    planes = ConvexHull(corners, qhull_options="QJ").equations  # a flat mesh has a hull, too
+    for plane in planes[planes[:, 2] > 0.5]:
+        face = corners[np.abs(corners @ plane[:3] + plane[3]) < TOUCHING]
+        t1 = np.linalg.svd(plane[None, :3])[2][1]
+        R = np.column_stack([t1, np.cross(plane[:3], t1), plane[:3]])
+        local = (face - face[0]) @ R[:, :2]
+        if not _narrow(local):
+            yield Surface(thing.name, R, face[0], local[ConvexHull(local).vertices])
 
 
 def slides(before: Contact | None, after: Contact | None, environment: Environment) -> bool:

@@ -187,6 +187,9 @@ class Scenario:
                 instance("replace", "environment", value, Environment).check_names()
                 data[key] = environment_data(value)
             elif key == "start":
+                first = {"contacts": (data.get("start") or {}).get("contacts") or []}
+                if "stances" not in changes and data.get("stances") and data["stances"][0] == first:
+                    data["stances"] = data["stances"][1:]  # it begins as the start does
                 data[key] = {k: v for k, v in data.get("start", {}).items() if k != "contacts"}
                 data[key] |= {"contacts": contacts_data(value)}
             elif key == "goal":

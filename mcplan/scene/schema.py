@@ -158,8 +158,8 @@ class ObstacleSpec(SolidSpec):
 class ObjectSpec(SolidSpec):
     """A solid that can be moved; the poses of its surfaces are relative to its own.
 
-    It lies on surfaces of the environment, and may reach beyond their edges. The robot touches none that lies on
-    another one, or has one on it.
+    It lies on surfaces of the environment, and may reach beyond their edges as long as its centre of mass does not. The
+    robot touches none that lies on another one, or has one on it.
     """
 
     mass: Positive

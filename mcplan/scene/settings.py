@@ -134,8 +134,8 @@ class ControlSettings(Spec):
     """Part of a contact's largest force and moment that the program makes use of (``contact``, ``mujoco``: 0.9, as in
     plans: contacts that give bear more for moments than the program asks)."""
     pressure_margin: NotNegative = 0.0
-    """How far the program keeps contact forces inside the edge of a patch, m (``contact``, ``mujoco``: 0.005). Those of
-    planned postures are as far inside, and 0.005 at least."""
+    """How far the program keeps contact forces inside the edge of a patch, m (``contact``, ``mujoco``: 0.005). Postures
+    are planned so that forces so far inside hold them, 0.005 at least."""
 
     torque_rate: NotNegative = 1500.0
     """Largest change of a torque that the program asks for, N m/s, or of a prismatic joint's force over a lever of 0.2
@@ -313,11 +313,11 @@ POWERS = {
     "torque_rate": ("mass", 3.5),
 }
 """With which of the robot's sizes, and which power of it, the defaults of the control change. All others are the same
-for any robot. Accuracies (``touch_error``, ``slide_error``), times and fractions are meant to be; that the following
-are is a simplification, and for a robot of another size a file may give them: speeds at contacts and of objects
-(``descent_speed``, ``touch_speed``, ``slip_speed``, ``slide_speed``), angular speeds, the feedback of contacts,
-``posture_inertia`` (kg m²), and ``angular_momentum_weight``, ``force_weight`` and ``force_rate_weight``, which weigh
-momenta and forces against accelerations."""
+for any robot. Accuracies (``touch_error``, ``slide_error``), times and fractions should not scale. These should, but do
+not (a file may give them for a robot of another size): speeds at contacts and of objects (``descent_speed``,
+``touch_speed``, ``slip_speed``, ``slide_speed``), angular speeds, the feedback of contacts, ``posture_inertia``
+(kg m²), and ``angular_momentum_weight``, ``force_weight`` and ``force_rate_weight``, which weigh momenta and forces
+against accelerations."""
 
 
 class PlannerSettings(Spec):

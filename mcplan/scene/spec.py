@@ -106,7 +106,8 @@ class ContactSpec(Spec):
     overhang: bool = False
     """The patch may reach beyond the edge of the surface; what lies on it counts."""
     friction: NotNegative | None = None
-    """Instead of that of the support. A physics has one for the two all the time: the least of all stances'."""
+    """Instead of that of the support. Simulators have one coefficient per patch and support: the least of those given
+    in any stance."""
     max_force: Positive | None = None
     """Normal force, or force of a grasp, at most, N."""
     slide: Axes = ()

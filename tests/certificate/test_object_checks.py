@@ -10,7 +10,9 @@ from scipy.spatial.transform import Rotation
 from mcplan.certificate.evidence import NONE
 from mcplan.certificate.independent import integrate
 from mcplan.certificate.object_checks import _balance, _friction, _integration, _unsupported
+from mcplan.certificate.transition_track import Track
 from mcplan.scene.contact import Carrier
+from mcplan.scene.environment import Environment, Surface
 from tests.statics.contacts import surface_contact
 
 G, BOX, DT, LINKS = 9.81, 20.0, 0.001, 3
@@ -138,6 +140,43 @@ def test_a_quaternion_and_its_negative_are_the_same_pose():
         off = q.copy()
         off[2, 1, column] += 1e-6
         assert not _integration(evidence(off, v), off, v).passed
+
+
+TWO, APART, STEP = ((0, 1, 0), (1, 2, 0)), ((0, 1, 0), (1.1, 2, 0)), ((0, 1, 0), (1, 2, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("floor", "way", "turn", "does"),
+    [
+        (TWO, [1.0, 0.3, 0.0], 0.0, True),  # over the seam
+        (APART, [1.0, 0.0, 0.0], 0.0, False),  # over a gap
+        (APART, [0.0, 0.3, 0.0], 0.0, True),  # beside it
+        (STEP, [1.0, 0.0, 0.0], 0.0, False),
+        (TWO, [1.6, 0.0, 0.0], 0.0, False),  # beyond the edge
+        (TWO, [1.0, 0.0, 1e-4], 0.0, False),
+        (TWO, [1.0, 0.0, 0.0], 1e-4, False),
+        (TWO, [1.0, 0.0, 0.0], -1e-4, False),
+    ],
+)
+def test_what_slides_has_one_plane_below_all_its_way_by_the_certificate_s_own_account(
+    floor, way, turn, does, monkeypatch
+):
+    """Whatever the planner says of it."""
+    monkeypatch.setattr("mcplan.certificate.transition_track.slides", lambda *_: not does, raising=False)
+    surfaces = [
+        Surface(f"floor{k}", polygon=[[a, -1], [b, -1], [b, 1], [a, 1]], xyz=(0, 0, z))
+        for k, (a, b, z) in enumerate(floor)
+    ]
+    rest = surface_contact("box", [0.5, 0.0, 0.0], half=(0.2, 0.2))
+    ends = [Carrier("box", BOX, rest.p, rest), Carrier("box", BOX, rest.p + way, replace(rest, p=rest.p + way))]
+    hands = [replace(surface_contact("hand", end.com, (-1.0, 0.0, 0.0)), carrier=end) for end in ends]
+    begin = np.r_[rest.p, 1.0, 0.0, 0.0, 0.0]
+    end = np.r_[ends[1].com, Rotation.from_euler("z", turn).as_quat(scalar_first=True)]
+    segment, curve = SimpleNamespace(contacts=(hands[1],)), SimpleNamespace(times=np.array([0.0, 2.0]))
+    track = Track(1, 0, "", segment, curve, (hands[0],), (), {"box": begin}, {"box": end}, Environment(surfaces))
+    for t in (0.0, 1.0, 2.0):
+        (found,) = track.closed_at(t)
+        assert (found.carrier.rest is not None) == (does or t != 1.0)
 
 
 @pytest.mark.parametrize("way", [-1.0, 1.0])

@@ -236,6 +236,22 @@ def test_a_contact_that_is_let_go_is_in_its_place_until_then_and_carries_nothing
     assert "force on shared contacts only" in broken(wrench(honest, 2, "tip", [-1e-3, 0, 0, 0, 0, 0]))
 
 
+STATED = {"kind": "point", "friction": 0.4, "max_force": 20.0, "slide": ["x", "y"], "hinge": ["z"]}
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_what_the_last_item_states_of_a_contact_holds_at_the_end(runs, name):
+    """Whether the stances were found or written by hand; what one before it states has been."""
+    sole, stated = {"patch": "sole", "surface": "floor"}, {name: STATED[name]}
+    line = "contacts as the scenario has them"
+    plan = Evidence(asking(runs["point"], {"contacts": [sole | stated]})).plan
+    assert line in broken(plan)
+    given = {name: value[::-1] if isinstance(value, list) else value for name, value in stated.items()}
+    assert line not in broken(contact(plan, 1, SOLE, options=given))
+    earlier = asking(runs["point"], {"contacts": [sole | stated]}, {"contacts": [sole | {"overhang": True}]})
+    assert line not in broken(Evidence(earlier).plan)
+
+
 @pytest.mark.parametrize("sign", [-1, 1])
 def test_goals_of_a_plan_have_tolerances_of_their_own(runs, sign):
     """Tighter than those of a run, where arithmetic decides; those of the scenario where it gives some."""

@@ -87,14 +87,16 @@ def test_times_follow_from_the_preload_and_a_file_that_does_not_name_it_keeps_it
     assert not read_plan(file).notices
     for change, named in (
         ({"control.preload": 30.0}, "control.preload"),
-        ({"control.friction_faces": 4, "control.pace": "swiftest"}, "control.friction_faces, control.pace"),
+        ({"control.torque_rate": 900, "control.pace": "swiftest"}, "control.pace, control.torque_rate"),
         ({"control.load_time": 0.1}, "control.load_time"),
     ):
         assert read_plan(file, change).notices == (f"the times of motions were found anew, as {named} changed",)
     data = plan_document(whole, tmp_path)
-    del data["plan"]["paced_with"]["preload"]
+    del data["plan"]["paced_with"]["preload"], data["plan"]["made_with"]["friction_faces"]
     file.write_text(dump_document(data))
     assert not read_plan(file).notices
+    (notice,) = read_plan(file, {"control.friction_faces": 4}).notices
+    assert notice == "the motions between stances were found anew, as control.friction_faces changed"
 
 
 def test_an_object_that_nothing_moves_is_refused(tmp_path):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -8,6 +10,7 @@ from mcplan.errors import PlanningFailed, ScenarioError
 from mcplan.planning import is_plan_file, plan, plan_document, read_plan, write_plan
 from mcplan.planning.plan import PlannedStance
 from mcplan.planning.sequence import StanceSequence, _change
+from mcplan.planning.transition.transition import Passing
 from mcplan.scene import load_scenario
 from mcplan.scene.schema import StanceItem
 from tests.contact_error import contact_error
@@ -100,6 +103,13 @@ def test_a_plan_that_is_planned_anew_honours_what_its_items_ask_for(plans, tmp_p
     for stance, before in zip(anew.stances, plans["sway"].stances, strict=True):
         np.testing.assert_allclose(stance.q, before.q, atol=1e-9)
     assert "posture" in plan_document(plans["handstand"])["stances"][-1]
+
+
+def test_steps_of_a_walk_are_not_those_of_the_items_even_if_there_are_as_many(plans):
+    stances = list(plans["handstand"].stances)
+    stances[1] = replace(stances[1], passing=Passing(*[np.zeros(plans["handstand"].scenario.robot.nv)] * 4))
+    walk = replace(plans["handstand"], stances=tuple(stances))
+    assert not any("posture" in item or "com" in item for item in plan_document(walk)["stances"])
 
 
 def test_a_plan_whose_notices_are_no_texts_is_refused(plans, tmp_path):

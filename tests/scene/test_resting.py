@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
 from mcplan.errors import InputError
@@ -134,16 +135,33 @@ def test_what_bears_an_object_that_slides_has_one_plane_below_it_all_the_way(sur
     assert slides(there, here, scene) == does
 
 
-def test_a_stack_is_refused_by_name():
-    """A crate on the lid of a box, and the box below it."""
+BLOCK = np.array([[x, y, z] for x, y in 0.3 * SQUARE for z in (-0.5, 0.5)])
+LID = Surface("lid", size=(0.4, 0.6), xyz=(0, 0, 1))
+
+
+@pytest.mark.parametrize("lid", [(), (LID,)])
+@pytest.mark.parametrize("shape", [Box((0.4, 0.6, 1.0)), MeshShape(BLOCK, ConvexHull(BLOCK).simplices)])
+def test_a_stack_is_refused_by_name(shape, lid):
+    """A crate on a box, whether its top has a name or not, and the box below it."""
     lower, upper = box([0, 0, 0.5]), FreeObject("crate", Box((0.2, 0.2, 0.2)), np.eye(3), [0, 0, 1.1], 1.0, 0.4)
-    lower = replace(lower, surfaces=(*lower.surfaces, Surface("lid", size=(0.4, 0.6), xyz=(0, 0, 1))))
-    scene = Environment((FLOOR,), objects=(upper, lower))
+    scene = Environment((FLOOR,), objects=(upper, replace(lower, shape=shape, surfaces=(*lower.surfaces, *lid))))
     for name in ("box", "crate"):
-        with pytest.raises(InputError, match="the object crate lies on `lid` of the object box: contacts on objects"):
+        with pytest.raises(InputError, match="the object crate lies on the object box: contacts on objects"):
             carrier(scene, name)
-    beside = scene.placed({"crate": np.array([0.7, 0.7, 0.1, 1, 0, 0, 0])})
-    assert carrier(beside, "box").rest.support == carrier(beside, "crate").rest.support == "floor"
+    for place in ([0.7, 0.7, 0.1], [0.401, 0.0, 0.1]):  # beside it
+        beside = scene.placed({"crate": np.array([*place, 1, 0, 0, 0])})
+        assert carrier(beside, "box").rest.support == carrier(beside, "crate").rest.support == "floor"
+
+
+@pytest.mark.parametrize(("turn", "down"), [(0.0, 0.0), (0.6, 0.0), (0.0, 0.3)])
+def test_what_has_its_centre_of_mass_beyond_an_edge_rests_on_nothing(turn, down):
+    """Whichever way the edge runs. On a slope the plumb line counts: the box is 1 m high."""
+    R = Rotation.from_euler("zy", [turn, down]).as_matrix()
+    slope = Environment((Surface("slope", R, np.zeros(3), SQUARE),))
+    edge = 1.0 - 0.5 * np.tan(down)
+    for inside in (0.01, -0.01):
+        thing = box(R @ [edge - inside, 0.0, 0.5], R)
+        assert (resting_contact(thing, slope) is not None) == (inside > 0.0)
 
 
 def test_a_ball_has_no_face():

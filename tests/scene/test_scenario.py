@@ -120,6 +120,9 @@ def test_the_first_item_may_be_left_out_where_the_start_gives_the_contacts(tmp_p
     full = load_scenario(write(tmp_path, HEAD + start + "stances:\n" + FEET + moves))
     assert (full.stances, full.digest) == (scenario.stances, scenario.digest)
     assert load_scenario(scenario.data()).stances == full.stances
+    other = scenario.replace(start=[{"patch": "left_sole", "surface": "floor"}])
+    assert [spec.patch for spec in other.stances[0].contacts] == ["left_sole"]
+    assert other.stances[1:] == scenario.stances[1:]
 
     path = write(tmp_path, HEAD + start.replace("left_sole", "left_sol") + "stances:\n" + moves)
     assert [problem.key for problem in check_file(path)] == ["start.contacts[0].patch"]

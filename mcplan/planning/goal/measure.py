@@ -36,9 +36,10 @@ class Measure:
     Attributes
     ----------
     field : key of the item.
-    thing : the patch, the joint that is farthest off, the object; empty where the field is about one thing only.
+    thing : the patch, with what its contact lacks; the joint that is farthest off, the object; empty where the field is
+        about one thing only.
     amount : how far it is from what is asked, in ``unit``; inf where there is nothing to compare (no such contact, or
-        not such as it is stated).
+        not as it is stated).
     allowed : what it may be.
     unit : ``m`` | ``rad`` | ``m, rad`` | ``contacts``.
     """
@@ -64,7 +65,7 @@ class Measure:
         if self.field == "contacts" and self.met:
             return f"{self.thing} in place"
         if not np.isfinite(self.amount):
-            return f"{what} is not there as asked"
+            return f"{what} is not there"
         if self.unit == "contacts":
             return f"{self.amount:.0f} other contacts" if self.amount else "no other contacts"
         return f"{what} off by {self.amount:.2g} {self.unit} ({self.allowed:.2g} allowed)"
@@ -83,8 +84,7 @@ def measure(
     """
     touching = {contact.patch: contact for contact in contacts}
     found = [
-        Measure("contacts", spec.patch, off_contact(spec, touching.get(spec.patch)), EXACT, "m, rad")
-        for spec in item.contacts
+        Measure("contacts", *_thing_off(spec, touching.get(spec.patch)), EXACT, "m, rad") for spec in item.contacts
     ]
     if item.only:
         listed = {spec.patch for spec in item.contacts}
@@ -149,13 +149,18 @@ def off_contact(spec: ContactSpec, contact: Contact | None) -> float:
 
     What a spec leaves out may be anything, and what may overhang need not.
     """
-    if contact is None:
-        return np.inf
+    return _thing_off(spec, contact)[1]
+
+
+def _thing_off(spec: ContactSpec, contact: Contact | None) -> tuple[str, float]:
+    """Return the patch of a spec, with the first option that its contact lacks, and `off_contact`."""
+    if contact is None or contact.support != spec.surface:
+        return spec.patch, np.inf
     for name, stated in spec.options.items():
         if name in ("slide", "hinge"):
             same = set(contact.options.get(name, ())) == set(getattr(spec, name))  # type: ignore[call-overload]
         else:
             same = name == "overhang" or getattr(contact, name) == stated
         if not same:
-            return np.inf
-    return deviation(spec, contact.support, contact.coordinates)
+            return f"{spec.patch} with {name} {stated}", np.inf
+    return spec.patch, deviation(spec, contact.support, contact.coordinates)

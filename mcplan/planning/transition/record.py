@@ -8,6 +8,7 @@ import numpy as np
 from mcplan.errors import InputError
 from mcplan.model.robot import Robot
 from mcplan.motion.law import Law
+from mcplan.planning.posture.settings import FACES
 from mcplan.planning.transition.transition import Course, Near, Passing, Segment, Transition
 from mcplan.scene.contact import Contact
 from mcplan.scene.settings import ControlSettings
@@ -16,17 +17,17 @@ from mcplan.scene.transition_spec import CourseSpec, SegmentSpec, TransitionSpec
 MADE_WITH = (
     "clearance", "reach_clearance", "com_speed", "trunk_speed", "joint_speed", "joint_speed_fraction", "limb_speed",
     "limb_angular_speed", "lift_share", "slide_speed", "shortest_shift", "pressure_room", "friction_fraction",
-    "force_fraction", "pressure_margin",
+    "force_fraction", "pressure_margin", "friction_faces",
 )  # fmt: skip
 """Settings of the control that the paths of transitions depend on."""
+
+UNSAID = {"friction_faces": float(FACES)}
+"""What files mean that leave one of them out, where it is not 0."""
 
 PRELOAD = "preload"
 """What contacts bear at least while the robot moves quickly: forces within the cones less of that are counted on."""
 
-FACES = 8
-"""Of friction pyramids, where a file does not say how many."""
-
-RAMPS, QUICK = ("unload_time", "load_time"), ("torque_rate", PRELOAD, "friction_faces")
+RAMPS, QUICK = ("unload_time", "load_time"), ("torque_rate", PRELOAD)
 """Those on which only their time depends, and at a quick pace, besides its margins."""
 
 
@@ -42,8 +43,6 @@ def paced_with(settings: ControlSettings) -> dict[str, float | str]:
     quick: dict[str, float | str] = {}
     if settings.pace is not None:
         quick = {"torque_rate": settings.torque_rate, PRELOAD: settings.preload, **settings.pace.model_dump()}
-        if settings.friction_faces != FACES:
-            quick |= {"friction_faces": float(settings.friction_faces)}
     return ramps | walking | quick
 
 

@@ -82,7 +82,10 @@ def test_what_the_goal_states_of_a_contact_counts(name):
         assert goal(spec).hit(contact) is met
         (reached,) = measure(goal(spec).item, robot, (contact,), robot.neutral(), {})
         assert reached.met is met
-    assert str(measure(goal(spec).item, robot, (plain,), robot.neutral(), {})[0]).endswith("is not there as asked")
+    lacking = f"contacts left_hand with {name} {STATED[name]} is not there"
+    free = "contacts left_hand is not there"
+    for contacts, said in (((plain,), lacking), ((), free), ((on("left_hand", "floor"),), free)):
+        assert str(measure(goal(spec).item, robot, contacts, robot.neutral(), {})[0]) == said
 
 
 def test_what_the_goal_does_not_state_of_a_contact_may_be_anything():

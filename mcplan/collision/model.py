@@ -90,13 +90,8 @@ class CollisionModel:
         contacts : contacts, or pairs (link, name), whose ``Pair.in_contact`` is to be set
         objects : pose (R, p) of objects by name, where they are not at their initial one
         """
-        touching = self.pairs_of(contacts)
-        q, space = self._checked(q), self._space()
-        count = fill_distances(
-            self.robot.tree, self.shapes_at(objects), self.indices, space.within(margin), q, space.scratch,
-            space.found, space.values,
-        )  # fmt: skip
-        return self._distances(q, space.found[:count], space.values[:count], touching)
+        touching, q = self.pairs_of(contacts), self._checked(q)
+        return self._distances(q, *self._within(q, margin, objects), touching)
 
     def smallest(
         self,
@@ -178,12 +173,8 @@ class CollisionModel:
 
     def nearer(self, q, margin: float, objects: Mapping | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the same without the rates, in half of the time: indices into ``pairs`` (k,), distances (k,)."""
-        q, space = self._checked(q), self._space()
-        count = fill_distances(
-            self.robot.tree, self.shapes_at(objects), self.indices, space.within(margin), q, space.scratch,
-            space.found, space.values,
-        )  # fmt: skip
-        return space.found[:count].copy(), space.values[:count, DISTANCE].copy()
+        found, values = self._within(self._checked(q), margin, objects)
+        return found.copy(), values[:, DISTANCE].copy()
 
     def around(self, margin: float) -> Around:
         """Return the scene as searches of postures look at it: pairs nearer than ``margin`` (m); objects stay."""
@@ -259,6 +250,15 @@ class CollisionModel:
             if name not in self._bodies and name not in self.place:
                 raise InputError(f"there is no link or thing `{name}` that could collide")
         return self._of_names.get(frozenset((a, b)), [])
+
+    def _within(self, q: np.ndarray, margin: float, objects: Mapping | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pairs nearer than ``margin`` and their values, until this thread asks again."""
+        space = self._space()
+        count = fill_distances(
+            self.robot.tree, self.shapes_at(objects), self.indices, space.within(margin), q, space.scratch,
+            space.found, space.values,
+        )  # fmt: skip
+        return space.found[:count], space.values[:count]
 
     def _distances(self, q: np.ndarray, found: np.ndarray, values: np.ndarray, touching: Collection[int]) -> Distances:
         pairs = tuple(self._touching[p] if p in touching else self.pairs[p] for p in found)

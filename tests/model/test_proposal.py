@@ -150,9 +150,17 @@ def test_a_robot_that_faces_backwards_or_lies_is_set_upright(tmp_path):
     assert findings(robot) == []
 
 
+def proposed_with(parts, tmp_path):
+    """Return the humanoid with further links and joints, by the file that is proposed for it."""
+    humanoid(tmp_path)
+    text = (tmp_path / "humanoid.urdf").read_text()
+    (tmp_path / "humanoid.urdf").write_text(text.replace("</robot>", parts + "</robot>"))
+    (tmp_path / "proposed.yaml").write_text(propose(tmp_path / "humanoid.urdf", tmp_path, "proposed"))
+    return load_robot(tmp_path / "proposed.yaml")
+
+
 @pytest.mark.parametrize("kind", ["ball", "spherical"])
 def test_of_light_joints_those_are_locked_that_are_no_ball(tmp_path, kind):
-    humanoid(tmp_path)
     inertia = '<inertia ixx="1e-5" iyy="1e-5" izz="1e-5" ixy="0" ixz="0" iyz="0"/>'
     limits = '<limit lower="-0.5" upper="0.5" velocity="1" effort="1"/>'
     parts = "".join(
@@ -161,16 +169,12 @@ def test_of_light_joints_those_are_locked_that_are_no_ball(tmp_path, kind):
         f'<origin xyz="{x} 0 -0.2"/>{axis}{limits}</joint>'
         for name, type_, x, axis in (("thumb", kind, 0.02, ""), ("finger", "revolute", -0.02, '<axis xyz="0 1 0"/>'))
     )
-    text = (tmp_path / "humanoid.urdf").read_text()
-    (tmp_path / "humanoid.urdf").write_text(text.replace("</robot>", parts + "</robot>"))
-    (tmp_path / "proposed.yaml").write_text(propose(tmp_path / "humanoid.urdf", tmp_path, "proposed"))
-    robot = load_robot(tmp_path / "proposed.yaml")
+    robot = proposed_with(parts, tmp_path)
     assert set(robot.locked) == {"finger_joint"}
     assert {f"thumb_joint_{axis}" for axis in "xyz"} <= set(robot.joint_names)
 
 
 def test_a_light_joint_whose_range_leaves_out_zero_is_locked_at_its_limit_to_the_last_digit(tmp_path):
-    humanoid(tmp_path)
     finger = (
         '<link name="finger"><inertial><mass value="0.02"/>'
         '<inertia ixx="1e-5" iyy="1e-5" izz="1e-5" ixy="0" ixz="0" iyz="0"/></inertial></link>'
@@ -178,14 +182,10 @@ def test_a_light_joint_whose_range_leaves_out_zero_is_locked_at_its_limit_to_the
         '<origin xyz="0 0 -0.2"/><axis xyz="0 1 0"/>'
         '<limit lower="0.12345678901" upper="0.5" velocity="1" effort="1"/></joint>'
     )
-    text = (tmp_path / "humanoid.urdf").read_text()
-    (tmp_path / "humanoid.urdf").write_text(text.replace("</robot>", finger + "</robot>"))
-    (tmp_path / "proposed.yaml").write_text(propose(tmp_path / "humanoid.urdf", tmp_path, "proposed"))
-    assert load_robot(tmp_path / "proposed.yaml").locked == {"finger_joint": 0.12345678901}
+    assert proposed_with(finger, tmp_path).locked == {"finger_joint": 0.12345678901}
 
 
 def test_a_joint_with_little_room_stays_in_its_range_to_the_last_digit(tmp_path):
-    humanoid(tmp_path)
     tool = (
         '<link name="tool"><inertial><mass value="1"/>'
         '<inertia ixx="1e-3" iyy="1e-3" izz="1e-3" ixy="0" ixz="0" iyz="0"/></inertial></link>'
@@ -193,10 +193,7 @@ def test_a_joint_with_little_room_stays_in_its_range_to_the_last_digit(tmp_path)
         '<origin xyz="0 0 -0.2"/><axis xyz="0 1 0"/>'
         '<limit lower="0.12345678901" upper="0.1234568" velocity="1" effort="9"/></joint>'
     )
-    text = (tmp_path / "humanoid.urdf").read_text()
-    (tmp_path / "humanoid.urdf").write_text(text.replace("</robot>", tool + "</robot>"))
-    (tmp_path / "proposed.yaml").write_text(propose(tmp_path / "humanoid.urdf", tmp_path, "proposed"))
-    robot = load_robot(tmp_path / "proposed.yaml")
+    robot = proposed_with(tool, tmp_path)
     assert robot.posture("half_sitting")[7 + robot.joint_names.index("tool_joint")] == 0.12345678901
 
 

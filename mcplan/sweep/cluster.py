@@ -70,8 +70,11 @@ def _deaf_to_interrupts() -> Iterator[None]:
     """Keep Ctrl-C from the threads that begin meanwhile, and so from all processes that they ever start.
 
     A terminal sends it to every process of a command. The workers are ended by this one, which hears it when the block
-    ends.
+    ends. Windows has no masks of signals: there the workers say that they were interrupted, too.
     """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
     resource_tracker.ensure_running()  # it would begin with the first worker, and unblocks the signal as it does
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -67,6 +67,12 @@ def test_ctrl_c_is_heard_by_who_hands_out_the_cases_alone():
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
 
 
+def test_where_signals_have_no_masks_workers_start_all_the_same(monkeypatch):
+    monkeypatch.delattr(signal, "pthread_sigmask")  # Windows
+    with connect(1) as client:
+        assert client.submit(sum, [1, 2]).result(timeout=60) == 3
+
+
 def test_the_process_of_cases_of_a_worker_started_by_hand_does_not_hear_ctrl_c():
     process = CaseProcess()
     try:

@@ -1,8 +1,4 @@
-"""The one place where Numba is imported and the one policy by which kernels are compiled.
-
-Numba's own cache keys a kernel by its file only: after an edit in a *callee's* file the caller would go on returning
-the old answer. So the cache directory carries a hash of all files of this package, and a kernel's place in it is the
-same wherever the package lies: a second clone or environment of this version compiles nothing.
+"""The one policy by which kernels are compiled; what has been compiled is kept by `mcplan.core.kernel_cache`.
 
 What a kernel does not say about ``fastmath`` and ``forceinline`` it inherits from the caller that happens to be the
 first to have it compiled, and the cache keeps that: rounding depended on what had run before. So every kernel says it.
@@ -15,9 +11,12 @@ Python, or counts, would take them for its own. What ``jit_view`` makes is for k
 Numba compiles a kernel anew for each literal that another one hands it, ``row(packed, 3)`` and ``row(packed, 4)``. Here
 a literal counts as a number like any other: a fifth of all compilation was for such copies.
 
+Numba compares all options of a compilation with those of others for each operator of a kernel, half of the time that
+it took to find types. `SettledFlags` makes that short.
+
 All this stands on parts of Numba that it promises to nobody: ``Dispatcher.get_call_template`` and ``_cache``, the
-classes of its cache, the option ``_nrt``, ``make_array`` and ``populate_array``. So the package asks for the minor
-version with which it was tried (0.68) and no later one.
+classes of its cache and of its libraries of code, numbers of functions, the option ``_nrt``, ``make_array`` and
+``populate_array``. So the package asks for the minor version with which it was tried (0.68) and no later one.
 """
 
 import inspect
@@ -26,62 +25,69 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import ClassVar
 
 import numba
 from numba import config, types
 from numba.core import event
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCacheLocator
+from numba.core.compiler import Compiler, Flags
 from numba.core.dispatcher import Dispatcher
 from numba.extending import lower_builtin, type_callable
 from numba.np.arrayobj import make_array, populate_array
 
-from mcplan.core.cache import HERE, cache_directory, exclusive
+from mcplan.core.kernel_cache import CACHE_DIRECTORY, KernelCache, is_of_the_package
 
 prange = numba.prange
 
 
-CACHE_DIRECTORY = cache_directory()
+class KernelFlags(Flags):
+    """Options of a compilation; Numba copies them when it begins."""
+
+    def copy(self):
+        """Return the copy that holds for what is compiled with them."""
+        return SettledFlags(self)
 
 
-class KernelLocator(UserWideCacheLocator):
-    """Numba's place for the compiled kernels of a file: of this package by its folder, of others by their path."""
+class SettledFlags(Flags):
+    """Options that change no more: all their values are gathered once, not whenever an operator is looked up."""
 
-    def __init__(self, py_func, py_file):
-        super().__init__(py_func, py_file)
-        folder = Path(py_file).parent
-        mine = HERE in (folder, *folder.parents)
-        self._cache_path = str(
-            Path(CACHE_DIRECTORY) / (folder.name if mine else self.get_suitable_cache_subpath(py_file))
-        )
+    __slots__ = ("_all",)
+
+    def __init__(self, flags):
+        super().__init__(flags)
+        self._all = super().values()
+
+    def values(self):
+        """Return all values by their names."""
+        return self._all
+
+    def copy(self):
+        """Return a copy that may change."""
+        return Flags(self)
 
 
-class KernelCacheImpl(CompileResultCacheImpl):
-    """Asks for that place first."""
+class KernelCompiler(Compiler):
+    """Compiles a kernel of the package under a symbol that its module, its name and the types of arguments make.
 
-    _locator_classes: ClassVar = [KernelLocator, *CompileResultCacheImpl._locator_classes]
-
-
-class KernelCache(FunctionCache):
-    """Numba's cache of a kernel, for processes that compile at the same time.
-
-    Without a lock, two that save different signatures number them alike, and one gets the code of the other.
+    Numba counts the functions of a process, and writes the number into the symbol.
     """
 
-    _impl_class = KernelCacheImpl
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.state.flags = KernelFlags(self.state.flags)
 
-    def save_overload(self, sig, data):
-        """Save what has been compiled for a signature."""
-        with exclusive(Path(self.cache_path) / "lock"):
-            super().save_overload(sig, data)
+    def _compile_bytecode(self):
+        self.state.func_id.unique_id = 0  # of no other function: Numba begins with 1
+        return super()._compile_bytecode()
 
 
 def _compile(function, *, fastmath=False, forceinline=False, allocates=False, **options):
     options |= {"fastmath": fastmath, "forceinline": forceinline, "_nrt": allocates}
     options["no_cfunc_wrapper"] = True  # C asks for no kernel: a twentieth of the time that it takes to compile one
+    if is_of_the_package(function):
+        options["pipeline_class"] = KernelCompiler
     kernel = numba.njit(error_model="numpy", nogil=True, **options)(function)
     if isinstance(kernel, Dispatcher):  # a plain function where compilation is disabled
-        kernel._cache = KernelCache(function)
+        kernel._cache = KernelCache(function, copied=forceinline)
         _for_any_number(kernel)
     return kernel
 

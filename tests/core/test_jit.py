@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import mcplan
-from mcplan.core import jit
+from mcplan.core import jit, kernel_cache
 
 COUNTING = """
 import numpy as np
@@ -23,7 +23,7 @@ print(*told)
 
 
 def test_a_kernel_is_compiled_by_its_own_rules_whoever_calls_it_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(jit, "CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", str(tmp_path))
 
     @jit.jit
     def exact(x):
@@ -64,10 +64,10 @@ def test_a_second_clone_of_the_same_version_compiles_nothing(tmp_path):
 
 
 def test_kernels_of_other_files_are_told_apart_by_their_paths(tmp_path, monkeypatch):
-    monkeypatch.setattr(jit, "CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", str(tmp_path))
 
     def place(file):
-        return Path(jit.KernelLocator(place, str(file)).get_cache_path()).relative_to(tmp_path)
+        return Path(kernel_cache.KernelLocator(place, str(file)).get_cache_path()).relative_to(tmp_path)
 
     mine = place(Path(jit.__file__).parent / "algebra" / "rotation.py")
     assert mine == Path("algebra")
@@ -111,3 +111,43 @@ def test_processes_that_compile_the_same_kernel_at_once_do_not_mix_it_up(tmp_pat
         assert [process.wait() for process in processes] == [0, 0]
     (index,) = (tmp_path / "cache").rglob("*.nbi")
     assert len(list(index.parent.glob("*.nbc"))) == 2
+
+
+CALLING = """
+import sys
+import numpy as np
+from mcplan.core import jit, kernel_cache
+kernel_cache.LONG = 0
+from mcplan.core.algebra.rotation import matrix_to_quaternion, quaternion_log, rotation_log
+told = []
+jit.on_compiling(told.append, lambda: None)
+out = np.empty(3)
+for kernel in sys.argv[1:]:
+    if kernel == "rotation_log":
+        rotation_log(np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]), np.empty(4), out)
+        assert np.allclose(out, [0, 0, np.pi / 2]), out
+    else:
+        quaternion_log(np.array([0.0, 1, 0, 0]), out)
+        assert np.allclose(out, [np.pi, 0, 0]), out
+print(*told)
+"""
+
+
+def test_a_kernel_that_is_called_where_it_is_is_there_before_its_caller(tmp_path):
+    """Compiled by one process and called by another, after it or alone, in whatever order; and where it is gone."""
+    mine = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+
+    def compiled(*kernels):
+        command = [sys.executable, "-c", CALLING, *kernels]
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=mine).stdout.split()
+
+    assert compiled("quaternion_log") == ["quaternion_log"]
+    assert sorted(compiled("rotation_log")) == ["matrix_to_quaternion", "quaternion_normalise", "rotation_log"]
+    assert compiled("rotation_log", "quaternion_log") == compiled("quaternion_log", "rotation_log") == []
+    (folder,) = (tmp_path / "mcplan").iterdir()
+    sizes = {file.name.partition("-")[0]: file.stat().st_size for file in folder.rglob("*.nbc")}
+    assert sizes["rotation.rotation_log"] < sizes["rotation.matrix_to_quaternion"], "it holds no copy of what it calls"
+    for file in folder.rglob("rotation.quaternion_log-*"):
+        file.unlink()
+    assert compiled("rotation_log") == ["quaternion_log"]
+    assert compiled("rotation_log") == []

@@ -51,6 +51,11 @@ HOVER = 2.5e-4
 A joint at its limit takes toes down with their knee: more than a touch may be off would keep the knee from its place.
 """
 
+GENTLE = 0.5
+"""m/s², the deceleration with which such a patch is stopped: the speed follows its bound late, so that a quick stop goes
+farther than it is to hover.
+"""
+
 RESPONSE = 0.02
 """Time within which the speed of approach follows its bound (s); one control period would mean a blow."""
 
@@ -212,7 +217,7 @@ class Avoidance:
         waiting = model.pairs_of(motion.targets[patch] for patch in motion.waiting & motion.targets.keys())
         fixed = model.fixed_by(motion.closed)
         goal[list(left)] = PASSING - ALLOWED_PENETRATION
-        goal[list(waiting)] = HOVER
+        goal[list(waiting)], aims.braking[list(waiting)] = HOVER, GENTLE
         goal[list(held)] = -ALLOWED_PENETRATION - self._depth
         goal[list(fixed)] = -np.inf
         self._given[[*left, *waiting, *held, *fixed]] = True

@@ -7,7 +7,7 @@ import pytest
 
 from mcplan.collision.distances import ALLOWED_PENETRATION
 from mcplan.collision.model import CollisionModel
-from mcplan.control.avoidance import Avoidance
+from mcplan.control.avoidance import RESPONSE, Avoidance
 from mcplan.control.motion import Motion
 from mcplan.model.terms import Terms
 from mcplan.planning.posture.generator import PostureGenerator
@@ -92,3 +92,26 @@ def test_toes_that_come_after_their_knee_are_kept_off_the_floor_until_it_is_thei
     motion.follow(run(motion.finder.swing(begin, last, [toe])), 1.0, lambda patch: (toe.R, toe.p))
     assert not motion.waiting
     assert asked() < 0.0
+
+
+def test_toes_that_wait_stop_above_the_floor_however_their_leg_comes_down(step):
+    """From 2 cm above, with a reference that goes on down at 0.2 m/s, and no more than the row asks for against it."""
+    scenario, _, _, (_, last) = step
+    robot, dt, speed = scenario.robot, 1e-3, 0.2
+    motion, _ = begun(step)
+    avoidance = Avoidance(robot, scenario.environment, ControlSettings(avoid_pairs=64), dt)
+    model, terms = CollisionModel(robot, scenario.environment), Terms(robot, [robot.link_names[0], *LEG])
+    foot = [k for k, pair in enumerate(model.pairs) if (pair.a, pair.b) == ("LLEG_LINK5", "floor")]
+    q, v, heights = last.copy(), np.zeros(robot.nv), []
+    q[2], v[2] = q[2] + 0.02, -speed
+    for _ in range(400):
+        pairs, distance, _ = model.near(q, 0.05)
+        heights.append(distance[np.isin(pairs, foot)].min())
+        terms.update(q, v)
+        avoidance.update(terms, motion)
+        A, b = avoidance.rows(terms)
+        asked = [b[k] / A[k, 2] for k, name in enumerate(avoidance.names) if "LLEG_LINK5 and floor" in name]
+        v[2] += dt * max([*asked, (-speed - v[2]) / RESPONSE])
+        q[2] += dt * v[2]
+    assert min(heights) > 0.0
+    assert heights[-1] < ControlSettings().touch_error  # its knee is to come to its place

@@ -52,9 +52,8 @@ A joint at its limit takes toes down with their knee: more than a touch may be o
 """
 
 GENTLE = 0.5
-"""m/s², the deceleration with which such a patch is stopped: the speed follows its bound late, so that a quick stop goes
-farther than it is to hover.
-"""
+"""m/s², the deceleration with which such a patch is stopped: the speed follows its bound late, a quick stop would go
+farther than it is to hover."""
 
 RESPONSE = 0.02
 """Time within which the speed of approach follows its bound (s); one control period would mean a blow."""

@@ -1,6 +1,6 @@
 """Say that kernels are being compiled: a bar with the time that is left for a first run, a line where nobody looks.
 
-A run compiles what is missing in the cache, once per installation. The first run of all takes a minute or two,
+A run compiles what is missing in the cache, once per installation. The first run of all takes a minute or so,
 the first use of a physics less. How far it is can be read from the cache: what a second process compiles counts too.
 """
 
@@ -80,7 +80,7 @@ class Compiling:
             if not self._said:
                 self._said = True
                 if not BARS.shown:
-                    long = "a minute or two" if self._needed else "some seconds"
+                    long = "a minute or so" if self._needed else "some seconds"
                     note(f"compiling kernels, once per installation: {long}")
             if self._thread is None and BARS.shown:
                 self._thread = threading.Thread(target=self._bar, name="mcplan compiling", daemon=True)
@@ -114,7 +114,7 @@ class Compiling:
         if done >= 10:
             seconds = (time.monotonic() - began) * (total - have) / done
             left = f", ~{seconds // 60:.0f}:{seconds % 60:02.0f} left"
-        first = "" if done else " (once: a minute or two)"
+        first = "" if done else " (once: a minute or so)"
         BARS.update(task, f"{have} of {total} kernels{left}{first}", have / total)
 
 

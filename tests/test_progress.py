@@ -158,7 +158,7 @@ def test_a_first_run_is_told_from_a_later_one(tmp_path, monkeypatch, capsys):
     assert watch.expect("qp")
     watch._begins("some_kernel")
     watch._ends()
-    assert capsys.readouterr().err == "compiling kernels, once per installation: a minute or two\n"
+    assert capsys.readouterr().err == "compiling kernels, once per installation: a minute or so\n"
 
 
 def test_what_compiles_is_told(tmp_path):

@@ -87,7 +87,7 @@ class KernelCache(FunctionCache):
     def load_overload(self, sig, target_context):
         """Load what has been compiled for a signature."""
         found = super().load_overload(sig, target_context)
-        if found is not None and not any(True for _ in found.library._shared_module.functions):
+        if found is not None and not list(found.library._shared_module.functions):
             self._note(sig, found)
         return found
 

@@ -12,6 +12,7 @@ from mcplan.core.jit import jit
 from mcplan.model.robot_file import load_robot
 from mcplan.scene.environment import Bar, Environment
 from mcplan.scene.settings import SimulationSettings
+from mcplan.sim.contact.law import law_array
 from mcplan.sim.contact.pack import pack_scene
 from tests.sim.contact.worlds import plane, solid
 
@@ -82,6 +83,15 @@ def test_all_that_a_step_reads_and_writes_opens_field_by_field(monkeypatch):
         for mine, theirs in zip(opened, flat(given), strict=True):
             assert mine.dtype == theirs.dtype
             np.testing.assert_array_equal(mine, theirs)
+
+
+def test_what_no_step_changes_is_read_only_as_kernels_know_it_from_planning():
+    """Else they would be compiled for both."""
+    robot, settings = load_robot("hrp2"), SimulationSettings()
+    environment = Environment(surfaces=(plane(),), objects=(solid(),))
+    scene = pack_scene(robot, environment, ["left_sole"], settings, robot.posture("half_sitting"))
+    packed = close_fixed(robot.tree, scene, law_array(settings.contact))
+    assert not any(buffer.flags.writeable for buffer in packed)
 
 
 def test_what_the_caller_keeps_of_a_bundle_is_in_it():

@@ -45,16 +45,20 @@ def test_a_kernel_is_compiled_by_its_own_rules_whoever_calls_it_first(tmp_path, 
     assert "reassoc" in caller
 
 
+def printed(code, cache, *arguments, root=None):
+    """Run code in a process of its own, with kernels in a cache of its own; return the words that it prints."""
+    mine = os.environ | {"NUMBA_CACHE_DIR": str(cache), "NUMBA_DISABLE_JIT": "0"}
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, cwd=root, env=mine).stdout.split()
+
+
 def test_a_second_clone_of_the_same_version_compiles_nothing(tmp_path):
     first = Path(mcplan.__file__).parent
     second = tmp_path / "clone" / "mcplan"
     shutil.copytree(first, second, ignore=shutil.ignore_patterns("__pycache__"))
 
     def compiled(root):
-        mine = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_DISABLE_JIT": "0"}
-        command = [sys.executable, "-c", COUNTING]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=root, env=mine)
-        return done.stdout.split()
+        return printed(COUNTING, tmp_path / "cache", root=root)
 
     assert compiled(first.parent) == ["quaternion_multiply"]
     assert compiled(second.parent) == []
@@ -135,11 +139,9 @@ print(*told)
 
 def test_a_kernel_that_is_called_where_it_is_is_there_before_its_caller(tmp_path):
     """Compiled by one process and called by another, after it or alone, in whatever order; and where it is gone."""
-    mine = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
 
     def compiled(*kernels):
-        command = [sys.executable, "-c", CALLING, *kernels]
-        return subprocess.run(command, capture_output=True, text=True, check=True, env=mine).stdout.split()
+        return printed(CALLING, tmp_path, *kernels)
 
     assert compiled("quaternion_log") == ["quaternion_log"]
     assert sorted(compiled("rotation_log")) == ["matrix_to_quaternion", "quaternion_normalise", "rotation_log"]

@@ -10,11 +10,8 @@ from mcplan.core.rigid_body.tree import Tree
 
 
 def close_fixed(tree: Tree, scene: Scene, law: np.ndarray) -> Bundle:
-    """Return the read-only bundle of what no step changes: mechanism, scene, and law of the contacts (LAW_SIZE,)."""
-    packed, _ = bundle([*tree, *flat(scene), law])
-    for buffer in packed:
-        buffer.flags.writeable = False  # as the planner has robots and shapes: kernels are compiled once for both
-    return packed
+    """Return the bundle of what no step changes: mechanism, scene, and law of the contacts (LAW_SIZE,)."""
+    return bundle([*tree, *flat(scene), law])[0]
 
 
 def close_moving(told: Exchange, scratch: Scratch, touch: Touch) -> tuple[Bundle, Exchange, Touch]:

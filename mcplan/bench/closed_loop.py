@@ -23,12 +23,14 @@ class ClosedLoop:
     ----------
     simulated, taken : s; ``taken`` from the making of the controller to the file of the run.
     steps : number of steps.
+    tick_p999_us : 99.9th percentile of the control tick, µs: those in which motions begin and contacts close.
     parts_us : name -> median per step, µs: what the controller and the physics say about themselves.
     """
 
     simulated: float
     taken: float
     steps: int
+    tick_p999_us: float
     parts_us: dict[str, float]
 
     @property
@@ -56,4 +58,5 @@ def measure(found: Plan, steps: int | None = None, physics: str = "qp") -> Close
         run.save(Path(directory) / "run.npz")
         taken = time.perf_counter() - begin
     parts = {name: float(np.median(seconds)) * 1e6 for name, seconds in run.timing.items()}
-    return ClosedLoop(simulation.t, taken, simulation.index, parts)
+    slow = float(np.percentile(run.timing["control"], 99.9)) * 1e6
+    return ClosedLoop(simulation.t, taken, simulation.index, slow, parts)

@@ -78,7 +78,9 @@ def measure(settings: BenchSettings, peers: Peers | None = None, say: Say = lamb
             for physics in closed_loop.PHYSICS:
                 tell(f"closed loop, {settings.scenario}, {physics}")
                 loop = closed_loop.measure(plan, settings.steps, physics)
-                found[f"loop_{physics}"] = {"factor": loop.real_time_factor, "parts_us": loop.parts_us}
+                found[f"loop_{physics}"] = {
+                    "factor": loop.real_time_factor, "tick_p999_us": loop.tick_p999_us, "parts_us": loop.parts_us,
+                }  # fmt: skip
             tell("contact step")
             found["contact_step"] = physics_step.steps_us(load_robot("hrp2"), settings.physics_steps)
     middle = medians(rounds)

@@ -84,6 +84,8 @@ def test_json_has_the_promised_keys_and_table_every_row(report):
     assert all({"1"} <= set(found) <= {"1", "2"} for found in document["batch_us"].values())
     assert set(document["statics_us"]) == set(STATICS)
     assert document["closed_loop_real_time_factor"] > 0
+    for loop in (document["closed_loop"], document["contact_loop"]):
+        assert loop["tick_p999_us"] > loop["parts_us"]["control"]
     assert set(document["peers"]) == {"tsid", "pinocchio"}
     assert set(document["growth"]["bodies_us"]) == {"3", "6"}
     assert set(document["growth"]["contact_points_us"]) == {"4", "8"}
